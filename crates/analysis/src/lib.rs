@@ -1,0 +1,1 @@
+//! records to statements: statistics, capacity, diagnosis, tuning; all pure.

@@ -1,0 +1,1 @@
+//! makes load: one event loop per core, pacers, connections, histograms, self-check.

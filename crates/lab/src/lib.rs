@@ -1,0 +1,1 @@
+//! runs trials: preflight, order of effects, interleaving, search loops, run directory, experiments.

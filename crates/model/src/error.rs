@@ -1,0 +1,117 @@
+//! Kinds of failed requests, counted by index on the hot path; words are made in the report.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whose side a failure is on, as far as the client can tell from the failure alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The generator or its host could not do its part (no ports, no descriptors).
+    Client,
+    /// The system under test answered wrongly, late, or not at all.
+    Server,
+    /// A connection failed between them; evidence must say which side it was.
+    Unknown,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $side:ident),+ $(,)?) => {
+        /// What went wrong with one request.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        #[repr(u8)]
+        pub enum ErrorKind { $($(#[$doc])* $name),+ }
+
+        impl ErrorKind {
+            /// Every kind, in index order.
+            pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$name),+];
+
+            /// Whose side this kind is on.
+            pub fn side(self) -> Side {
+                match self { $(ErrorKind::$name => Side::$side),+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// `connect` was answered by RST: nobody listens (ECONNREFUSED).
+    ConnectRefused = Server,
+    /// `connect` did not finish in time (SYN dropped: accept queue full; ETIMEDOUT or the client's own deadline).
+    ConnectTimeout = Server,
+    /// `connect` failed otherwise (unreachable, ...).
+    ConnectOther = Unknown,
+    /// The client has no free local port (EADDRNOTAVAIL).
+    PortsExhausted = Client,
+    /// The client has no free descriptor (EMFILE, ENFILE).
+    DescriptorsExhausted = Client,
+    /// RST before the first byte of a response.
+    Reset = Unknown,
+    /// EOF before the first byte of a response on a connection that had never carried one.
+    EofNew = Server,
+    /// EOF before the first byte of a response on a connection that had carried one (keep-alive race or forced close).
+    EofReused = Server,
+    /// RST on a connection that had carried a response, before the first byte of the next.
+    ResetReused = Unknown,
+    /// The connection ended inside a response.
+    Truncated = Server,
+    /// No complete response within the request's deadline.
+    Timeout = Server,
+    /// Bytes that are not HTTP, or contradict it (smuggling-style nonsense).
+    Protocol = Server,
+    /// Status 400..=499 other than those named below.
+    Status4xx = Server,
+    /// Status 413 (Content Too Large).
+    Status413 = Server,
+    /// Status 429 (Too Many Requests).
+    Status429 = Server,
+    /// Status 500.
+    Status500 = Server,
+    /// Status 502 (Bad Gateway).
+    Status502 = Server,
+    /// Status 503 (Service Unavailable).
+    Status503 = Server,
+    /// Status 504 (Gateway Timeout).
+    Status504 = Server,
+    /// Any other status 500..=599.
+    Status5xx = Server,
+    /// A write failed for a reason not listed (EPIPE is `Reset`).
+    WriteOther = Unknown,
+    /// The planned instant passed and no connection was free to send on (open model only).
+    Dropped = Client,
+}
+
+impl ErrorKind {
+    /// Number of kinds: the length of a table of counters.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// Position in a table of counters.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The kind an HTTP status stands for, if the status is an error (>= 400).
+    pub fn of_status(status: u16) -> Option<ErrorKind> {
+        Some(match status {
+            413 => Self::Status413,
+            429 => Self::Status429,
+            500 => Self::Status500,
+            502 => Self::Status502,
+            503 => Self::Status503,
+            504 => Self::Status504,
+            _ if (400..500).contains(&status) => Self::Status4xx,
+            _ if (500..600).contains(&status) => Self::Status5xx,
+            _ => return None,
+        })
+    }
+}
+
+/// How often one kind of error was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorCount {
+    /// The kind.
+    pub kind: ErrorKind,
+    /// Times seen in the interval.
+    pub count: u64,
+}

@@ -1,0 +1,305 @@
+//! What happens in a run, as it happens. A record is these, one a line.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ErrorCount;
+use crate::evidence::{LogLine, Sample};
+use crate::histogram::Payload;
+use crate::limit::Limit;
+use crate::load::Load;
+use crate::plan::Plan;
+use crate::units::Span;
+
+/// Version of the record's format; the first line of every record carries it.
+pub const SCHEMA: &str = "genkai.run/1";
+
+/// One event with its place in time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// Microseconds since the run began (monotonic clock).
+    pub at_us: u64,
+    /// The trial it belongs to, from 1; none outside trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<u32>,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    /// The run began: always the first line.
+    RunStarted(Box<RunStarted>),
+    /// A step of the journey began.
+    Step(Step),
+    /// The limits of the system as configured for the trial that follows.
+    Limits(Limits),
+    /// Load begins: time zero of the trial.
+    TrialStarted(Box<TrialStarted>),
+    /// An interval of the load ended.
+    Tick(Box<Tick>),
+    /// A server or the kernel was looked at.
+    Sample(Sample),
+    /// A server wrote to its log.
+    Log(LogLine),
+    /// A server changed state.
+    State(State),
+    /// The load ended.
+    TrialEnded(TrialEnded),
+    /// Something the reader should know.
+    Note(Note),
+    /// The run ended: always the last line of a whole record.
+    RunEnded(RunEnded),
+}
+
+/// Head of a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunStarted {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of genkai.
+    pub version: String,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started: String,
+    /// The command line, secrets replaced.
+    pub command: Vec<String>,
+    /// The machine.
+    pub environment: Environment,
+    /// What is to be done.
+    pub plan: Plan,
+    /// The private copy's differences from the user's configuration, for the report.
+    pub rewrites: Vec<Rewrite>,
+}
+
+/// The machine of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// `Linux 6.1.0 x86_64`.
+    pub kernel: String,
+    /// Distribution, from os-release.
+    pub os: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Cores this process may use.
+    pub cores: u32,
+    /// Memory, bytes.
+    pub memory: u64,
+    /// Soft limit on descriptors of this process.
+    pub descriptors: u64,
+    /// Local ports for outgoing connections.
+    pub ports: (u16, u16),
+    /// net.core.somaxconn.
+    pub somaxconn: u32,
+    /// Versions of the programs used, e.g. `nginx` -> `1.22.1`.
+    pub versions: BTreeMap<String, String>,
+    /// Which cores serve and which make load.
+    pub pinning: Option<Pinning>,
+}
+
+/// Cores given to each side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pinning {
+    /// Cores of the servers.
+    pub servers: Vec<usize>,
+    /// Cores of the generator.
+    pub client: Vec<usize>,
+}
+
+/// One place where the private copy differs from the user's configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rewrite {
+    /// `path:line` in the user's files.
+    pub place: String,
+    /// As the user wrote it.
+    pub from: String,
+    /// As it runs.
+    pub to: String,
+}
+
+/// A step of the journey, and why it is taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// What kind of step.
+    pub purpose: Purpose,
+    /// The change it tries, if any.
+    pub changes: Vec<Change>,
+    /// The limit that is being put to the test, if any.
+    pub limit: Option<String>,
+}
+
+/// What a trial is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Find the load at which the system as it is breaks.
+    Break,
+    /// Lift one limit and see whether the break moves.
+    Counterfactual,
+    /// Proof: the system as it was.
+    Baseline,
+    /// Proof: the system as proposed.
+    Proposal,
+    /// Just make load and measure.
+    Measure,
+}
+
+/// One setting changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// Product, e.g. `nginx`.
+    pub product: String,
+    /// Setting, as `--set` names it.
+    pub setting: String,
+    /// Value before, as written (or the default).
+    pub from: String,
+    /// Value after.
+    pub to: String,
+}
+
+/// The limits of the system as configured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Each limit.
+    pub limits: Vec<Limit>,
+}
+
+/// Load begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialStarted {
+    /// What the trial is for.
+    pub purpose: Purpose,
+    /// Settings that differ from the run's baseline.
+    pub changes: Vec<Change>,
+    /// The limit under test, in a counterfactual.
+    pub limit: Option<String>,
+    /// The load as sent.
+    pub load: Load,
+}
+
+/// One interval of load, all generator threads together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tick {
+    /// Start of the interval, microseconds since the load began.
+    pub from_us: u64,
+    /// End of the interval.
+    pub to_us: u64,
+    /// Users started by the end of the interval (closed), or planned requests a second at its end (open).
+    pub level: f64,
+    /// Requests waiting for a response at the end.
+    pub in_flight: u64,
+    /// Open connections at the end.
+    pub connections: u64,
+    /// Connections opened in the interval.
+    pub opened: u64,
+    /// Idle connections the server closed in the interval, noticed before a request was sent on them.
+    pub closed_idle: u64,
+    /// Requests written in the interval.
+    pub sent: u64,
+    /// Requests that ended with a response below status 400.
+    pub ok: u64,
+    /// Requests that failed, by kind; only kinds that occurred.
+    pub errors: Vec<ErrorCount>,
+    /// Body and head bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Latency of successful responses from the planned instant, ns.
+    pub latency: Payload,
+    /// Service time of successful responses: from the instant of writing, ns.
+    pub service: Payload,
+    /// Time a failed request took to fail, from the planned instant, ns.
+    pub failed_after: Payload,
+    /// TCP connect times, ns.
+    pub connect: Payload,
+    /// The generator's own lateness: planned instant to the write, ns, for requests whose connection was ready.
+    pub lateness: Payload,
+    /// CPU time the generator's threads used in the interval, microseconds, the sum over threads.
+    pub cpu_us: u64,
+    /// CPU time of the busiest generator thread in the interval, microseconds.
+    pub cpu_max_us: u64,
+    /// The first error of the interval, microseconds since the load began, if any.
+    pub first_error_us: Option<u64>,
+    /// `level` at that instant.
+    pub first_error_level: Option<f64>,
+}
+
+/// A server changed state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct State {
+    /// Which server: `nginx`, `backend`.
+    pub subject: String,
+    /// What happened.
+    pub state: ServerState,
+    /// Details, e.g. an exit status.
+    pub detail: Option<String>,
+}
+
+/// States of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerState {
+    /// Process started.
+    Started,
+    /// Answers.
+    Ready,
+    /// A worker process ended although nobody asked it to.
+    WorkerDied,
+    /// The whole server ended although nobody asked it to.
+    Died,
+    /// Ended as asked.
+    Stopped,
+}
+
+/// The load ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialEnded {
+    /// Why.
+    pub reason: EndReason,
+    /// How long the load lasted.
+    pub lasted: Span,
+    /// Requests cut off because the load ended while they were in flight; neither ok nor failed.
+    pub abandoned: u64,
+    /// Largest resident memory of the generator, bytes.
+    pub client_rss: u64,
+}
+
+/// Why a load ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// It lasted as planned.
+    Completed,
+    /// The break was certain.
+    BreakSeen,
+    /// A server died.
+    ServerDied,
+    /// The user asked.
+    Interrupted,
+    /// The generator failed.
+    EngineFailed,
+}
+
+/// Something the reader should know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// Stable name, e.g. `ipv6-listener-dropped`.
+    pub id: String,
+    /// One sentence.
+    pub text: String,
+}
+
+/// The run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunEnded {
+    /// Whether the user cut it short.
+    pub interrupted: bool,
+    /// What stopped it early, if anything did (server died, disk full, ...).
+    pub failure: Option<String>,
+    /// Unified diff of the user's file (or of the rendered configuration) for the proposal; empty for none.
+    pub diff: String,
+}

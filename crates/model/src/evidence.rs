@@ -1,0 +1,65 @@
+//! What servers and the kernel showed while the load ran.
+//!
+//! Metrics are names with numbers, so that analysis needs to know no product: a product's `evidence.rs` writes them and
+//! its `limits.rs` refers to them. A name is `subject.metric`; cumulative counters end in `_total`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Metrics of one subject at one instant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// Who: `nginx`, `backend`, `kernel`, `client`.
+    pub subject: String,
+    /// Full names (`nginx.worker_fds_max`) with values.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// A line of a server's log, or several alike in one interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LogLine {
+    /// Who wrote it.
+    pub subject: String,
+    /// Severity as the server names it, e.g. `alert`.
+    pub level: String,
+    /// The first such line in the interval, control characters replaced, at most 400 characters.
+    pub text: String,
+    /// The known message it is, if any, e.g. `nginx.worker_connections.alert`.
+    pub signature: Option<String>,
+    /// How many lines of the same signature (or, unknown, the same text without numbers) the interval had.
+    pub count: u64,
+}
+
+/// Well-known metric names. Products add their own, documented in their `evidence.rs`.
+pub mod metric {
+    /// Busiest worker's CPU, as a fraction of one core, since the sample before (product prefix, e.g. `nginx`).
+    pub const WORKER_CPU_MAX: &str = "worker_cpu_max";
+    /// CPU of the whole process tree, in cores.
+    pub const CPU: &str = "cpu";
+    /// Open descriptors of the worker that has most.
+    pub const WORKER_FDS_MAX: &str = "worker_fds_max";
+    /// Soft limit on descriptors of a worker.
+    pub const WORKER_FD_LIMIT: &str = "worker_fd_limit";
+    /// Resident memory of the process tree, bytes.
+    pub const RSS: &str = "rss";
+    /// Connections waiting in the accept queue of the listener under load.
+    pub const ACCEPT_QUEUE: &str = "accept_queue";
+    /// Kernel: connections dropped because an accept queue was full, cumulative (TcpExt ListenOverflows).
+    pub const LISTEN_OVERFLOWS: &str = "kernel.listen_overflows_total";
+    /// Kernel: SYNs dropped at listeners, cumulative (TcpExt ListenDrops).
+    pub const LISTEN_DROPS: &str = "kernel.listen_drops_total";
+    /// Machine CPU in use, cores (all processes).
+    pub const MACHINE_CPU: &str = "kernel.cpu";
+    /// Backend: requests in service now.
+    pub const BACKEND_BUSY: &str = "backend.busy";
+    /// Backend: requests that can be in service at once (absent: no cap).
+    pub const BACKEND_WORKERS: &str = "backend.workers";
+    /// Backend: requests waiting for a worker now.
+    pub const BACKEND_QUEUED: &str = "backend.queued";
+    /// Backend: requests refused because the queue was full, cumulative.
+    pub const BACKEND_REFUSED: &str = "backend.refused_total";
+    /// Backend: requests answered, cumulative.
+    pub const BACKEND_DONE: &str = "backend.done_total";
+}

@@ -1,0 +1,91 @@
+//! The distribution carried by events: HdrHistogram V2, base64.
+//!
+//! Values are nanoseconds. The payload is the format of the HdrHistogram family
+//! (<https://github.com/HdrHistogram/HdrHistogram>, "V2 encoding", uncompressed), so any implementation reads it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Smallest value told apart, in nanoseconds.
+pub const LOWEST_NS: u64 = 1_000;
+/// Largest value kept, in nanoseconds (one hour); larger ones are recorded as this.
+pub const HIGHEST_NS: u64 = 3_600_000_000_000;
+/// Significant decimal digits.
+pub const DIGITS: u8 = 3;
+
+/// An empty histogram with the bounds every genkai histogram has, so that any two can be merged.
+pub fn empty() -> Histogram<u64> {
+    Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS).expect("constant bounds are valid")
+}
+
+/// A histogram as it travels in an event: base64 of the V2 encoding. Empty string: no values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Payload(pub String);
+
+/// A payload that is not a histogram.
+#[derive(Debug, thiserror::Error)]
+pub enum PayloadError {
+    /// Not base64.
+    #[error("histogram payload is not base64: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// Not an HdrHistogram V2 encoding.
+    #[error("histogram payload is not an HdrHistogram V2 encoding: {0}")]
+    Format(String),
+}
+
+impl Payload {
+    /// Encodes `histogram`.
+    pub fn encode<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Payload {
+        if histogram.is_empty() {
+            return Payload::default();
+        }
+        let mut bytes = Vec::with_capacity(256);
+        V2Serializer::new().serialize(histogram, &mut bytes).expect("writing to memory");
+        Payload(STANDARD.encode(bytes))
+    }
+
+    /// Decodes into a histogram with the common bounds.
+    ///
+    /// # Errors
+    /// When the text is not base64 of an HdrHistogram V2 encoding.
+    pub fn decode(&self) -> Result<Histogram<u64>, PayloadError> {
+        let mut all = empty();
+        if self.0.is_empty() {
+            return Ok(all);
+        }
+        let bytes = STANDARD.decode(&self.0)?;
+        let one: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|e| PayloadError::Format(format!("{e:?}")))?;
+        all.add(&one).map_err(|e| PayloadError::Format(format!("{e:?}")))?;
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn payload_round_trips(values in proptest::collection::vec(LOWEST_NS..HIGHEST_NS, 0..50)) {
+            let mut h = empty();
+            for v in &values { h.record(*v).unwrap(); }
+            let back = Payload::encode(&h).decode().unwrap();
+            prop_assert_eq!(back.len(), h.len());
+            prop_assert_eq!(back.value_at_quantile(0.5), h.value_at_quantile(0.5));
+            prop_assert_eq!(back.max(), h.max());
+        }
+
+        #[test]
+        fn nonsense_is_an_error_not_a_panic(text in "[ -~]{1,60}") {
+            let _ = Payload(text).decode();
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The words of genkai: plan, event, evidence, limit, finding, record, exit code, units.
+//!
+//! Every other crate speaks these words and none of them is a rule: nothing here opens a file or a socket, reads a
+//! clock, or computes a figure that a report could show. A formula belongs in `analysis`, a sentence in `report`.
+//!
+//! Reading order: [`plan`] (what will be done), [`load`] (what is sent), [`event`] (what was seen), [`evidence`]
+//! (what servers showed), [`limit`] (what caps a server), [`record`] (one run), [`finding`] (what it means).
+
+pub mod error;
+pub mod event;
+pub mod evidence;
+pub mod exit;
+pub mod finding;
+pub mod histogram;
+pub mod limit;
+pub mod load;
+pub mod objective;
+pub mod plan;
+pub mod record;
+pub mod units;

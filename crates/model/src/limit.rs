@@ -1,0 +1,203 @@
+//! Limits as data: what caps a server, by which law, how it shows itself, and which setting lifts it.
+//!
+//! Products make them (`targets/src/PRODUCT/limits.rs`); `analysis` evaluates the law and weighs the signatures without
+//! knowing the product.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ErrorKind;
+
+/// One cap of one server in one configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// Stable name, e.g. `nginx.worker_connections`.
+    pub id: String,
+    /// Who has it: `nginx`, `backend`, `kernel`.
+    pub subject: String,
+    /// The directive or knob, in its product's words, e.g. `worker_connections`.
+    pub setting: String,
+    /// Its value as written, e.g. `512` or `1m`.
+    pub value: String,
+    /// Where the value comes from.
+    pub origin: Origin,
+    /// What it caps, in a few words, e.g. `connections a worker may hold`.
+    pub caps: String,
+    /// How the value becomes a number of clients, bytes, or requests a second.
+    pub law: Law,
+    /// The law in words with its numbers, e.g. `1 worker x floor((512 - 1 listener - 1 channel) / 2)`.
+    pub formula: String,
+    /// Where the law is written down (source file, doc page).
+    pub source: String,
+    /// What proves, supports or contradicts it when it bites.
+    pub signatures: Vec<Signature>,
+    /// What clients see when it bites.
+    pub symptom: Symptom,
+    /// How to lift it; none where no setting does (a backend of the user's, the hardware).
+    pub remedy: Option<Remedy>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Compiled in or packaged default, with its source.
+    Default(String),
+    /// Set in a file.
+    File {
+        /// The user's file (not the private copy).
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+    },
+    /// Set on the command line or by a change under test.
+    Given,
+    /// Read from the machine (`ulimit -n`, `/proc/sys/...`).
+    Machine(String),
+}
+
+/// How a value caps a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "law")]
+pub enum Law {
+    /// Slots that clients occupy: `pools * floor((value - reserved) / cost)` clients at most.
+    Slots {
+        /// Slots in each pool.
+        value: f64,
+        /// Slots of each pool that are never a client's.
+        reserved: f64,
+        /// Slots of an idle keep-alive client.
+        idle_cost: f64,
+        /// Slots of a client with a request in flight.
+        busy_cost: f64,
+        /// Pools (workers).
+        pools: f64,
+        /// Fraction of `value` from which clients already suffer (15/16 for nginx); 1.0 for none.
+        soft: f64,
+    },
+    /// Requests in service at once; more wait (throughput is `workers / service time`), they are not refused.
+    Workers {
+        /// How many are served at once.
+        workers: f64,
+        /// How many may wait before refusal; none: no cap.
+        queue: Option<f64>,
+        /// Time one takes, in seconds, where known.
+        service: Option<f64>,
+    },
+    /// Connections that may wait to be accepted at one instant.
+    Backlog {
+        /// Length of the accept queue, `min(backlog, somaxconn) + 1`, a listener.
+        value: f64,
+    },
+    /// Largest request body, in bytes.
+    BodySize {
+        /// Bytes; 0: no cap.
+        value: f64,
+    },
+    /// Requests a second.
+    Rate {
+        /// Requests a second.
+        value: f64,
+        /// How many may come early.
+        burst: f64,
+    },
+    /// Processor time: so many cores can work for it at once.
+    Cpu {
+        /// Cores that its workers can use.
+        cores: f64,
+    },
+}
+
+/// What shows that a limit bites.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Signature {
+    /// What is looked for.
+    pub sign: Sign,
+    /// How much it says.
+    pub strength: Strength,
+}
+
+/// A fact to look for in the record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sign {
+    /// A log line recognised as this signature.
+    Log(String),
+    /// This cumulative metric grew.
+    Grew(String),
+    /// This gauge reached this fraction of that gauge.
+    ReachedMetric {
+        /// The gauge.
+        metric: String,
+        /// What it is compared with.
+        of: String,
+        /// Fraction, e.g. 0.98.
+        fraction: f64,
+    },
+    /// This gauge reached this number.
+    Reached {
+        /// The gauge.
+        metric: String,
+        /// The number.
+        value: f64,
+    },
+}
+
+/// How much a sign says. Ordered from least to most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strength {
+    /// Fits, but others would show it too.
+    Consistent,
+    /// Hardly anything else shows it.
+    Supports,
+    /// Nothing else shows it.
+    Decisive,
+}
+
+/// What clients see when a limit bites.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Symptom {
+    /// Kinds of errors it causes.
+    pub errors: Vec<ErrorKind>,
+    /// Whether it makes responses slow.
+    pub slow: bool,
+}
+
+/// How a limit is lifted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Remedy {
+    /// The setting to change, as `--set` names it.
+    pub setting: String,
+    /// How the needed number is written: plain count or bytes.
+    pub unit: RemedyUnit,
+    /// Values are rounded up to a multiple of this.
+    pub step: f64,
+    /// The largest value that can work here (descriptors, cores, a kernel cap), with what sets it.
+    pub ceiling: Option<Ceiling>,
+    /// What else must be true after the change, for the reader.
+    pub note: Option<String>,
+}
+
+/// What a remedy's value counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RemedyUnit {
+    /// A plain number.
+    Count,
+    /// Bytes, written in the product's way.
+    Bytes,
+    /// `off` (or the product's word for none): no number lifts it, only removing it does.
+    Off,
+}
+
+/// A cap on a remedy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ceiling {
+    /// Largest useful value.
+    pub value: f64,
+    /// What sets it, e.g. `RLIMIT_NOFILE 20000`.
+    pub by: String,
+}

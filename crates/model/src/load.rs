@@ -1,0 +1,117 @@
+//! What is sent, how fast, and when it stops: three values, any combination of them.
+
+use std::net::SocketAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Span, Spread};
+
+/// One load: the request, its arrivals, its connections, its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    /// Where connections go: one or more addresses of the same service (taken in turn).
+    #[schemars(with = "Vec<String>")]
+    pub addresses: Vec<SocketAddr>,
+    /// What each request is.
+    pub request: Request,
+    /// When requests are planned.
+    pub arrivals: Arrivals,
+    /// Whether a connection carries one request or many.
+    pub reuse: Reuse,
+    /// When the load ends.
+    pub stop: Stop,
+    /// A request without a complete response after this long is a timeout (its connection is closed).
+    pub timeout: Span,
+    /// Event-loop threads of the generator.
+    pub threads: u16,
+    /// Length of the intervals that are reported.
+    pub tick: Span,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// An HTTP/1.1 request, sent over and over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    /// Method, e.g. `GET`.
+    pub method: String,
+    /// Request target in origin form, e.g. `/` or `/shop?id=3`.
+    pub path: String,
+    /// Value of the `Host` header.
+    pub host: String,
+    /// Further headers, in order. Values marked secret by the caller are replaced before a record is written.
+    pub headers: Vec<(String, String)>,
+    /// What follows the head.
+    pub body: Body,
+}
+
+/// A request body.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// None.
+    #[default]
+    Empty,
+    /// This text.
+    Text(String),
+    /// So many bytes of filler.
+    Size(u64),
+}
+
+/// When requests are planned.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "model")]
+pub enum Arrivals {
+    /// Closed model: each user sends, waits for the response, thinks, sends again.
+    Users {
+        /// Users at the end of the ramp.
+        count: u32,
+        /// New users a second; infinite is not allowed, use a large number for a burst.
+        spawn_rate: f64,
+        /// Pause between a response and the user's next request.
+        think: Spread,
+    },
+    /// Open model: requests are planned at a rate, whatever the responses do.
+    Rate {
+        /// Requests a second, once the ramp is over.
+        per_second: f64,
+        /// Time over which the rate rises linearly from zero; zero for none.
+        ramp: Span,
+        /// How planned instants are spaced.
+        spacing: Spacing,
+        /// At most so many connections; a request planned while all are busy waits (its latency counts from the plan).
+        connections: u32,
+    },
+}
+
+/// Spacing of planned instants in the open model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spacing {
+    /// Evenly.
+    #[default]
+    Uniform,
+    /// Exponential gaps (a Poisson process).
+    Poisson,
+}
+
+/// Use of connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reuse {
+    /// Keep-alive: a user keeps its connection for as long as the server does.
+    #[default]
+    KeepAlive,
+    /// A new connection for each request (`Connection: close`).
+    PerRequest,
+}
+
+/// When a load ends: whichever comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stop {
+    /// After this long, ramp included.
+    pub after: Span,
+    /// After so many finished requests.
+    pub requests: Option<u64>,
+}

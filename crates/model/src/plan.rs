@@ -1,0 +1,104 @@
+//! Everything that is decided before anything starts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::load::Load;
+use crate::objective::Objective;
+use crate::units::{Bytes, Span, Spread};
+
+/// A whole run: the system, the load to withstand, what must hold, and how it will be found out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// What people call this run, e.g. `nginx-worker-connections (quick)`.
+    pub title: String,
+    /// The servers.
+    pub system: System,
+    /// The load asked for. Addresses are empty until the servers are up.
+    pub load: Load,
+    /// What must hold under it.
+    pub objective: Objective,
+    /// How the answer is found.
+    pub procedure: Procedure,
+}
+
+/// The servers of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct System {
+    /// Product under test, e.g. `nginx`.
+    pub product: String,
+    /// Where its configuration comes from.
+    pub config: ConfigSource,
+    /// Settings changed on top of it, by directive name (`worker_connections`), in the user's words.
+    pub settings: BTreeMap<String, String>,
+    /// What stands behind it.
+    pub backend: Backend,
+}
+
+/// Where a configuration comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigSource {
+    /// genkai renders a plain reverse proxy.
+    Generated,
+    /// The user's file (read only; a private copy runs).
+    File(PathBuf),
+}
+
+/// What stands behind the product under test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// The embedded origin, a process of its own.
+    Embedded(OriginSpec),
+    /// WordPress on php-fpm and MariaDB, from the distribution's packages, private to the run.
+    WordPress {
+        /// php-fpm's `pm.max_children`.
+        children: u32,
+    },
+    /// Something that already runs on this machine.
+    Url(String),
+    /// Whatever the user's configuration names, as it is.
+    Kept,
+}
+
+/// The embedded origin's behaviour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OriginSpec {
+    /// Size of each response body.
+    pub body: Bytes,
+    /// How long a request is in service.
+    pub service_time: Spread,
+    /// At most so many requests in service at once, as a php-fpm pool has; none: no cap.
+    pub workers: Option<u32>,
+    /// At most so many waiting for a worker; further ones are answered 503. None: no cap.
+    pub queue: Option<u32>,
+    /// Seed of the service times.
+    pub seed: u64,
+}
+
+/// How the answer is found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Procedure {
+    /// At most so many limits are lifted one after another.
+    pub max_limits: u32,
+    /// Smallest number of baseline/proposal pairs in the proof.
+    pub min_pairs: u32,
+    /// Largest number of pairs.
+    pub max_pairs: u32,
+    /// How long the full load is held after the ramp when a break is looked for.
+    pub hold: Span,
+    /// Ramp of a proof trial.
+    pub proof_ramp: Span,
+    /// How long the full load is held in a proof trial.
+    pub proof_hold: Span,
+    /// The proposal must hold for so many times the load asked for (1.2: a fifth more).
+    pub headroom: f64,
+    /// How long a violation must last to be a break.
+    pub sustained: Span,
+    /// Seed of every random choice.
+    pub seed: u64,
+}

@@ -1,0 +1,127 @@
+//! One run, read back: the events in order, grouped by trial.
+
+use crate::event::{Event, Limits, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
+use crate::evidence::{LogLine, Sample};
+
+/// A record in memory. Grows by [`Record::push`], the same whether events come from a live run or from a file.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Head of the record.
+    pub head: Option<RunStarted>,
+    /// Trials in order.
+    pub trials: Vec<Trial>,
+    /// Limits announced before the first trial (and those announced since the last one began).
+    pub pending_limits: Option<Limits>,
+    /// Events outside of what the other fields hold: steps, notes, states, in order.
+    pub remarks: Vec<Event>,
+    /// Tail of the record; none when the run was cut off.
+    pub end: Option<RunEnded>,
+}
+
+/// One trial: one load on one configuration.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Number, from 1.
+    pub number: u32,
+    /// Start of the load, microseconds since the run began.
+    pub at_us: u64,
+    /// What was done.
+    pub started: TrialStarted,
+    /// Limits of the system as configured for it.
+    pub limits: Limits,
+    /// Intervals, in order.
+    pub ticks: Vec<Tick>,
+    /// Looks at servers: microseconds since the load began (negative: before), sample.
+    pub samples: Vec<(i64, Sample)>,
+    /// Log lines: microseconds since the load began, line.
+    pub logs: Vec<(i64, LogLine)>,
+    /// State changes: microseconds since the load began, state.
+    pub states: Vec<(i64, crate::event::State)>,
+    /// How it ended; none while it runs or when the run was cut off.
+    pub ended: Option<TrialEnded>,
+}
+
+/// A line that is not part of a record.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Not JSON of an event.
+    #[error("line {line}: not an event: {why}")]
+    Line {
+        /// Line number, from 1.
+        line: usize,
+        /// The parser's words.
+        why: String,
+    },
+    /// Not a record of this version.
+    #[error("not a record that this version reads: schema is `{0}`, wanted `{SCHEMA}`")]
+    Schema(String),
+    /// The first line is not the head of a record.
+    #[error("not a record: the first line is not `run_started`")]
+    Headless,
+}
+
+impl Record {
+    /// Reads a record from its lines. An unfinished last line (a crash mid-write) is dropped.
+    ///
+    /// # Errors
+    /// When a line is not an event, or the head is missing or of another version.
+    pub fn read<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Record, RecordError> {
+        let mut record = Record::default();
+        let mut lines = lines.enumerate().filter(|(_, text)| !text.trim().is_empty()).peekable();
+        while let Some((i, text)) = lines.next() {
+            match serde_json::from_str::<Event>(text) {
+                Ok(event) => record.push(event),
+                Err(_) if lines.peek().is_none() && i > 0 => break,
+                Err(e) => return Err(RecordError::Line { line: i + 1, why: e.to_string() }),
+            }
+            match &record.head {
+                None => return Err(RecordError::Headless),
+                Some(h) if h.schema != SCHEMA => return Err(RecordError::Schema(h.schema.clone())),
+                Some(_) => {}
+            }
+        }
+        if record.head.is_none() { Err(RecordError::Headless) } else { Ok(record) }
+    }
+
+    /// Takes the next event.
+    pub fn push(&mut self, event: Event) {
+        let at = event.at_us;
+        let owner = event.trial.and_then(|n| self.trials.iter_mut().rev().find(|t| t.number == n));
+        match (event.what, owner) {
+            (What::RunStarted(head), _) => self.head = Some(*head),
+            (What::Limits(limits), _) => self.pending_limits = Some(limits),
+            (What::TrialStarted(started), _) => {
+                let limits = self.pending_limits.clone().unwrap_or(Limits { limits: Vec::new() });
+                let number = event.trial.unwrap_or(self.trials.len() as u32 + 1);
+                self.trials.push(Trial::new(number, at, *started, limits));
+            }
+            (What::Tick(tick), Some(trial)) => trial.ticks.push(*tick),
+            (What::Sample(sample), Some(trial)) => trial.samples.push((trial.since(at), sample)),
+            (What::Log(line), Some(trial)) => trial.logs.push((trial.since(at), line)),
+            (What::State(state), Some(trial)) => trial.states.push((trial.since(at), state)),
+            (What::TrialEnded(ended), Some(trial)) => trial.ended = Some(ended),
+            (What::RunEnded(end), _) => self.end = Some(end),
+            (what, _) => self.remarks.push(Event { at_us: at, trial: event.trial, what }),
+        }
+    }
+}
+
+impl Trial {
+    fn new(number: u32, at_us: u64, started: TrialStarted, limits: Limits) -> Trial {
+        Trial {
+            number,
+            at_us,
+            started,
+            limits,
+            ticks: Vec::new(),
+            samples: Vec::new(),
+            logs: Vec::new(),
+            states: Vec::new(),
+            ended: None,
+        }
+    }
+
+    fn since(&self, at_us: u64) -> i64 {
+        at_us as i64 - self.at_us as i64
+    }
+}

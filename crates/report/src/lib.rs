@@ -1,0 +1,1 @@
+//! shows: text, terminal, HTML, JSON, SVG.

@@ -1,0 +1,1 @@
+//! real servers: render or edit the configuration, check, start, wait until ready, observe, stop.

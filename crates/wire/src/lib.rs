@@ -1,0 +1,1 @@
+//! bytes to messages and back, no I/O: HTTP/1.1.
