@@ -1,1 +1,21 @@
-//! runs trials: preflight, order of effects, interleaving, search loops, run directory, experiments.
+//! Runs trials: preflight, order of effects, interleaving, the search loop, the run directory, experiments.
+//!
+//! The lab decides nothing about causes ([`genkai_analysis`] does, from the record alone) and shows nothing (the caller
+//! gets every [`Event`](genkai_model::event::Event) as it happens). It starts what a plan names, makes the load, writes
+//! down what was seen, and leaves nothing running. Start reading at [`trial`], the story of one run.
+//!
+//! Servers are started on the thread that calls the lab and die with it (PR_SET_PDEATHSIG), so that thread must live as
+//! long as the run.
+
+pub mod backend;
+pub mod error;
+pub mod experiment;
+pub mod folder;
+pub mod observer;
+pub mod pinning;
+pub mod recorder;
+pub mod system;
+pub mod trial;
+pub mod tune;
+
+pub use error::LabError;

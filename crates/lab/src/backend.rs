@@ -1,0 +1,156 @@
+//! What stands behind the product under test, running.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use genkai_model::evidence::metric;
+use genkai_model::limit::Limit;
+use genkai_model::plan;
+use genkai_targets::embedded::Origin;
+use genkai_targets::observation::Observation;
+use genkai_targets::wordpress::WordPress;
+
+use crate::error::LabError;
+use crate::folder::Folder;
+
+/// How long a backend of the user's may take to accept a connection.
+const REACHABLE_WITHIN: Duration = Duration::from_secs(5);
+
+/// A backend in one of its forms.
+pub enum Backend {
+    /// The embedded origin, a process of ours.
+    Embedded(Box<Origin>),
+    /// WordPress with its database and interpreter, processes of ours.
+    WordPress(Box<WordPress>),
+    /// Somebody else's process.
+    Foreign(SocketAddr),
+    /// Whatever the user's configuration names.
+    Kept,
+}
+
+impl Backend {
+    /// Starts (or finds) what the plan names. `program` is genkai's own executable.
+    ///
+    /// # Errors
+    /// When it does not start, does not answer, or is not on this machine.
+    pub fn start(
+        spec: &plan::Backend,
+        program: &Path,
+        folder: &Folder,
+        cpus: Option<&[usize]>,
+    ) -> Result<Backend, LabError> {
+        match spec {
+            plan::Backend::Embedded(spec) => {
+                let dir = folder.private("origin")?;
+                Ok(Backend::Embedded(Box::new(Origin::start(program, spec, cpus, &dir)?)))
+            }
+            plan::Backend::WordPress { children } => {
+                let dir = folder.private("wordpress")?;
+                let wordpress = WordPress::start(&dir, *children, cpus)?;
+                wordpress.warm()?;
+                Ok(Backend::WordPress(Box::new(wordpress)))
+            }
+            plan::Backend::Url(url) => Ok(Backend::Foreign(reachable(url)?)),
+            plan::Backend::Kept => Ok(Backend::Kept),
+        }
+    }
+
+    /// Where the product under test must connect to; none: where its configuration says.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Backend::Embedded(origin) => Some(origin.address()),
+            Backend::WordPress(wordpress) => Some(wordpress.address()),
+            Backend::Foreign(address) => Some(*address),
+            Backend::Kept => None,
+        }
+    }
+
+    /// Its limits, as far as it is ours to know.
+    pub fn limits(&self) -> Vec<Limit> {
+        match self {
+            Backend::Embedded(origin) => origin.limits(),
+            Backend::WordPress(wordpress) => wordpress.limits(),
+            Backend::Foreign(_) | Backend::Kept => Vec::new(),
+        }
+    }
+
+    /// Looks at it.
+    pub fn observe(&mut self) -> Observation {
+        match self {
+            Backend::Embedded(origin) => origin.observe(),
+            Backend::WordPress(wordpress) => wordpress.observe(),
+            Backend::Foreign(_) | Backend::Kept => Observation::default(),
+        }
+    }
+
+    /// Versions of its programs.
+    pub fn versions(&self) -> Vec<(String, String)> {
+        match self {
+            Backend::WordPress(wordpress) => wordpress.versions(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Waits until requests of an earlier trial have left it, at most `longest`. True when it is idle (or cannot say).
+    pub fn drain(&mut self, longest: Duration) -> bool {
+        let deadline = Instant::now() + longest;
+        loop {
+            let seen = self.observe();
+            let load: f64 = seen
+                .samples
+                .iter()
+                .flat_map(|s| [metric::BACKEND_BUSY, metric::BACKEND_QUEUED].map(|name| s.metrics.get(name)))
+                .flatten()
+                .sum();
+            if load == 0.0 {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Stops what is ours.
+    pub fn stop(self) {
+        match self {
+            Backend::Embedded(origin) => origin.stop(),
+            Backend::WordPress(wordpress) => wordpress.stop(),
+            Backend::Foreign(_) | Backend::Kept => {}
+        }
+    }
+}
+
+/// Resolves `http://host:port/` and checks that something accepts connections there.
+fn reachable(url: &str) -> Result<SocketAddr, LabError> {
+    let authority = url
+        .strip_prefix("http://")
+        .map(|rest| rest.split('/').next().unwrap_or(rest))
+        .ok_or_else(|| LabError::Plan(format!("--backend {url}: only http:// addresses are supported")))?;
+    let with_port = if authority.rsplit(':').next().is_some_and(|p| p.parse::<u16>().is_ok()) {
+        authority.to_owned()
+    } else {
+        format!("{authority}:80")
+    };
+    let address = with_port
+        .to_socket_addrs()
+        .ok()
+        .and_then(|mut all| all.next())
+        .ok_or_else(|| LabError::Environment(format!("--backend {url}: the host name does not resolve")))?;
+    let deadline = Instant::now() + REACHABLE_WITHIN;
+    loop {
+        match TcpStream::connect_timeout(&address, Duration::from_secs(1)) {
+            Ok(_) => return Ok(address),
+            Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(100)),
+            Err(e) => {
+                return Err(LabError::Environment(format!(
+                    "the backend at {address} did not accept a connection within {} s: {e}\n  hint: start it first, or \
+                     use --backend embedded",
+                    REACHABLE_WITHIN.as_secs()
+                )));
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The experiments genkai exists for, as plans.
+
+use std::collections::BTreeMap;
+
+use genkai_model::load::{Arrivals, Body, Load, Request, Reuse, Stop};
+use genkai_model::objective::Objective;
+use genkai_model::plan::{Backend, ConfigSource, OriginSpec, Plan, Procedure, System};
+use genkai_model::units::{Bytes, Span, Spread};
+
+/// How much time an experiment may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Under a minute of load, embedded backend.
+    Quick,
+    /// As the original was done.
+    Full,
+}
+
+/// An experiment by name.
+pub struct Experiment {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// The question it answers.
+    pub question: &'static str,
+    /// Its plan.
+    pub plan: fn(Size, &str) -> Plan,
+}
+
+/// Every experiment.
+pub const EXPERIMENTS: &[Experiment] = &[Experiment {
+    name: "nginx-worker-connections",
+    question: "nginx in front of a web application: must I change worker_connections, and to what?",
+    plan: nginx_worker_connections,
+}];
+
+/// The experiment called `name`.
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|e| e.name == name)
+}
+
+/// Users of the original.
+const USERS: u32 = 300;
+/// New users a second in the original.
+const SPAWN_RATE: f64 = 10.0;
+
+fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
+    let (word, spawn_rate, backend) = match size {
+        Size::Quick => ("quick", 60.0, Backend::Embedded(slow_application())),
+        Size::Full => ("full", SPAWN_RATE, Backend::WordPress { children: DEBIAN_MAX_CHILDREN }),
+    };
+    Plan {
+        title: format!("nginx-worker-connections ({word})"),
+        system: System {
+            product: "nginx".to_owned(),
+            config: ConfigSource::Generated,
+            settings: BTreeMap::from([("worker_connections".to_owned(), worker_connections.to_owned())]),
+            backend,
+        },
+        load: users(USERS, spawn_rate),
+        objective: Objective::default(),
+        procedure: procedure(size),
+    }
+}
+
+/// `pm.max_children` of Debian's php-fpm pool (`/etc/php/8.2/fpm/pool.d/www.conf`).
+pub const DEBIAN_MAX_CHILDREN: u32 = 5;
+
+/// An application as slow as a small WordPress host under load, without its appetite for processor time.
+pub fn slow_application() -> OriginSpec {
+    OriginSpec {
+        body: Bytes(10 << 10),
+        service_time: Spread::Constant(Span::from_millis(300)),
+        workers: None,
+        queue: None,
+        seed: 1,
+    }
+}
+
+/// Closed users that ask for the top page in a loop.
+pub fn users(count: u32, spawn_rate: f64) -> Load {
+    Load {
+        addresses: Vec::new(),
+        request: Request {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            host: "localhost".to_owned(),
+            headers: Vec::new(),
+            body: Body::Empty,
+        },
+        arrivals: Arrivals::Users { count, spawn_rate, think: Spread::default() },
+        reuse: Reuse::KeepAlive,
+        stop: Stop { after: Span::from_secs(3600), requests: None },
+        timeout: Span::from_secs(60),
+        threads: 1,
+        tick: Span::from_millis(200),
+        seed: 1,
+    }
+}
+
+/// The search and the proof in a size.
+pub fn procedure(size: Size) -> Procedure {
+    let (hold, proof_ramp, proof_hold, sustained) = match size {
+        Size::Quick => (Span::from_secs(3), Span::from_secs(2), Span::from_secs(3), Span::from_secs(1)),
+        Size::Full => (Span::from_secs(30), Span::from_secs(30), Span::from_secs(30), Span::from_secs(10)),
+    };
+    Procedure {
+        max_limits: 4,
+        min_pairs: 3,
+        max_pairs: if size == Size::Quick { 3 } else { 6 },
+        hold,
+        proof_ramp,
+        proof_hold,
+        headroom: 1.2,
+        sustained,
+        seed: 1,
+    }
+}

@@ -1,0 +1,66 @@
+//! Looks at the servers while the load runs.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use genkai_engine::StopFlag;
+use genkai_targets::local::kernel::Kernel;
+use genkai_targets::nginx::Running;
+use genkai_targets::observation::Observation;
+
+use crate::backend::Backend;
+
+/// Time between two looks. Short enough to tell a break's order of events, long enough to cost no server anything.
+pub const INTERVAL: Duration = Duration::from_millis(200);
+
+/// What one look at everything showed.
+pub struct Look {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub seen: Observation,
+}
+
+/// Everything there is to look at.
+pub struct Observer<'a> {
+    /// The product under test.
+    pub server: &'a mut Running,
+    /// What stands behind it.
+    pub backend: &'a mut Backend,
+    /// The kernel.
+    pub kernel: &'a mut Kernel,
+    /// Listeners under load.
+    pub listeners: Vec<SocketAddr>,
+}
+
+impl Observer<'_> {
+    /// One look.
+    pub fn look(&mut self) -> Look {
+        let at = Instant::now();
+        let mut seen = self.server.observe();
+        let behind = self.backend.observe();
+        seen.samples.extend(behind.samples);
+        seen.logs.extend(behind.logs);
+        seen.states.extend(behind.states);
+        seen.samples.push(self.kernel.sample(&self.listeners));
+        Look { at, seen }
+    }
+
+    /// Looks at every interval until `stop`, and once more after it, so that what the last moments left behind is seen.
+    pub fn watch(&mut self, stop: &StopFlag, to: impl Fn(Look), mut next: Instant) {
+        while !stop.is_stopped() {
+            std::thread::sleep(next.saturating_duration_since(Instant::now()).min(INTERVAL));
+            to(self.look());
+            next = (next + INTERVAL).max(Instant::now());
+        }
+        to(self.look());
+    }
+}
+
+/// Sends looks into a channel; a closed channel (the trial is over) is not an error.
+pub fn into<T>(sender: &Sender<T>, wrap: impl Fn(Look) -> T) -> impl Fn(Look) {
+    move |look| {
+        let _ = sender.send(wrap(look));
+    }
+}

@@ -1,0 +1,143 @@
+//! The system of a run: the product under test in its variants, and what stands behind it.
+
+use std::path::{Path, PathBuf};
+
+use genkai_model::event::{Change, Environment, Pinning};
+use genkai_model::limit::Limit;
+use genkai_model::plan::{self, Plan};
+use genkai_targets::local::machine;
+use genkai_targets::nginx::{Nginx, Prepare};
+use genkai_targets::{embedded, local::port};
+
+use crate::backend::Backend;
+use crate::error::LabError;
+use crate::folder::Folder;
+use crate::pinning;
+
+/// How sides share the cores.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Pin {
+    /// A quarter of the cores makes load, the rest serves.
+    #[default]
+    Apart,
+    /// Nothing is pinned.
+    Free,
+    /// As the user says.
+    Given(Pinning),
+}
+
+impl Pin {
+    /// The cores of each side on this machine.
+    pub fn resolve(&self) -> Option<Pinning> {
+        match self {
+            Pin::Apart => pinning::share(&pinning::cores()),
+            Pin::Free => None,
+            Pin::Given(p) => Some(p.clone()),
+        }
+    }
+}
+
+/// The machine, with what is known before any server runs.
+pub fn environment(pin: &Pin, nginx: Option<&Nginx>) -> Environment {
+    let versions = nginx.map(|n| ("nginx".to_owned(), n.version().to_owned())).into_iter().collect();
+    Environment { pinning: pin.resolve(), ..machine::environment(versions) }
+}
+
+/// The product under test, checked but not started, with the backend's place taken by a free port.
+///
+/// # Errors
+/// When the configuration is wrong or the product is missing.
+pub fn check(plan: &Plan, dir: &Path) -> Result<Nginx, LabError> {
+    let backend = match plan.system.backend {
+        plan::Backend::Kept => None,
+        _ => Some(([127, 0, 0, 1], free_port()?).into()),
+    };
+    Ok(Nginx::prepare(Prepare {
+        source: plan.system.config.clone(),
+        settings: &plan.system.settings,
+        backend,
+        dir: dir.to_owned(),
+        path: &plan.load.request.path,
+    })?)
+}
+
+fn free_port() -> Result<u16, LabError> {
+    port::free().map_err(|e| LabError::Environment(format!("no free port on 127.0.0.1: {e}")))
+}
+
+/// Limits that can be told before anything runs: the product's, and the backend's where the plan says how it is built.
+pub fn limits_of(nginx: &Nginx, plan: &Plan, environment: &Environment) -> Vec<Limit> {
+    let mut all = nginx.limits(environment);
+    if let plan::Backend::Embedded(spec) = &plan.system.backend {
+        all.extend(embedded::limits(spec, server_cores(environment)));
+    }
+    all
+}
+
+/// Cores the servers have.
+pub fn server_cores(environment: &Environment) -> u32 {
+    environment.pinning.as_ref().map_or(environment.cores, |p| p.servers.len() as u32)
+}
+
+/// The system while a run lasts.
+pub struct System {
+    baseline: Nginx,
+    /// What stands behind the product.
+    pub backend: Backend,
+    cpus: Option<Vec<usize>>,
+    environment: Environment,
+    variants: u32,
+}
+
+impl System {
+    /// Starts the backend and prepares the product as the plan says.
+    ///
+    /// # Errors
+    /// When one of them cannot be had; what was started is stopped.
+    pub fn start(plan: &Plan, program: &Path, folder: &Folder, pin: &Pin) -> Result<System, LabError> {
+        let cpus = pin.resolve().map(|p| p.servers);
+        let backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
+        let baseline = Nginx::prepare(Prepare {
+            source: plan.system.config.clone(),
+            settings: &plan.system.settings,
+            backend: backend.address(),
+            dir: folder.private("baseline")?,
+            path: &plan.load.request.path,
+        })?;
+        let mut environment = environment(pin, Some(&baseline));
+        environment.versions.extend(backend.versions());
+        Ok(System { baseline, backend, cpus, environment, variants: 0 })
+    }
+
+    /// The product as the plan has it.
+    pub fn baseline(&self) -> &Nginx {
+        &self.baseline
+    }
+
+    /// The machine and the programs used.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Cores of the servers.
+    pub fn cpus(&self) -> Option<&[usize]> {
+        self.cpus.as_deref()
+    }
+
+    /// The product with `changes` on top of the baseline, in a folder of its own, checked, not started.
+    ///
+    /// # Errors
+    /// When the product refuses the changed configuration.
+    pub fn variant(&mut self, changes: &[Change], folder: &Folder) -> Result<Nginx, LabError> {
+        self.variants += 1;
+        let dir: PathBuf = folder.private(&format!("variant-{}", self.variants))?;
+        Ok(self.baseline.with(changes, dir)?)
+    }
+
+    /// Every limit of `nginx` and of what stands behind it.
+    pub fn limits(&self, nginx: &Nginx) -> Vec<Limit> {
+        let mut all = nginx.limits(&self.environment);
+        all.extend(self.backend.limits());
+        all
+    }
+}

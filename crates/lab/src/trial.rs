@@ -1,0 +1,197 @@
+//! The story of one trial: servers up, a first look, load, looks and intervals written down as they come, a decision at
+//! every interval whether to go on, a last look, servers down.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use genkai_analysis::diagnosis;
+use genkai_analysis::tuning::TrialPlan;
+use genkai_engine::{End, EngineError, StopFlag};
+use genkai_model::event::{EndReason, Purpose, ServerState, Tick, TrialEnded, TrialStarted, What};
+use genkai_model::load::{Arrivals, Load, Stop};
+use genkai_model::plan::Plan;
+use genkai_model::units::Span;
+
+use crate::error::LabError;
+use crate::observer::{self, Look, Observer};
+use crate::recorder::Recorder;
+
+/// How often the interrupt is looked at while nothing else happens.
+const POLL: Duration = Duration::from_millis(50);
+
+/// What a trial is made of.
+pub struct Trial<'a> {
+    /// Number, from 1.
+    pub number: u32,
+    /// What is tried.
+    pub what: &'a TrialPlan,
+    /// The run's plan.
+    pub plan: &'a Plan,
+    /// The load, addresses filled in.
+    pub load: Load,
+    /// Cores of the generator.
+    pub cpus: Option<&'a [usize]>,
+    /// Set when the user wants to stop.
+    pub interrupt: &'a StopFlag,
+}
+
+/// What the threads of a trial tell the one that writes.
+enum Message {
+    Started(Instant),
+    Tick(Box<Tick>),
+    Look(Look),
+    Ended(Result<End, EngineError>),
+}
+
+/// The plan's load at the level and pace of one trial.
+pub fn shape(load: &Load, what: &TrialPlan) -> Load {
+    let after = Span(what.ramp.0 + what.hold.0);
+    let arrivals = match load.arrivals {
+        Arrivals::Users { think, .. } => {
+            let count = what.level.round().max(1.0) as u32;
+            let spawn_rate = if what.ramp.0 == 0 { 1e6 } else { f64::from(count) / what.ramp.as_secs_f64() };
+            Arrivals::Users { count, spawn_rate, think }
+        }
+        Arrivals::Rate { spacing, connections, .. } => {
+            Arrivals::Rate { per_second: what.level, ramp: what.ramp, spacing, connections }
+        }
+    };
+    Load { arrivals, stop: Stop { after, requests: load.stop.requests }, ..load.clone() }
+}
+
+impl Trial<'_> {
+    /// Makes the load against running servers and writes down what is seen.
+    ///
+    /// # Errors
+    /// When the record cannot be written or the generator fails; the load is stopped first in any case.
+    pub fn run(&self, mut observer: Observer<'_>, recorder: &mut Recorder<'_>) -> Result<EndReason, LabError> {
+        let load_stop = StopFlag::new();
+        let look_stop = StopFlag::new();
+        let before = observer.look();
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let engine = sender.clone();
+            let stop = load_stop.clone();
+            scope.spawn(move || {
+                let started = |at| drop(engine.send(Message::Started(at)));
+                let tick = |tick| drop(engine.send(Message::Tick(Box::new(tick))));
+                let ended = genkai_engine::run(&self.load, self.cpus, &stop, started, tick);
+                let _ = engine.send(Message::Ended(ended));
+            });
+            let stop = look_stop.clone();
+            scope.spawn(move || observer.watch(&stop, observer::into(&sender, Message::Look), Instant::now()));
+            let mut scribe = Scribe { trial: self, recorder, early: vec![before], started: false, reason: None };
+            let result = loop {
+                if self.interrupt.is_stopped() {
+                    scribe.reason.get_or_insert(EndReason::Interrupted);
+                }
+                if scribe.reason.is_some() {
+                    load_stop.stop();
+                }
+                match receiver.recv_timeout(POLL) {
+                    Ok(message) => match scribe.take(message) {
+                        Ok(None) => {}
+                        Ok(Some(end)) => break Ok(end),
+                        Err(e) => break Err(e),
+                    },
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break Err(lost_generator()),
+                }
+            };
+            load_stop.stop();
+            look_stop.stop();
+            let end = result?;
+            for message in receiver {
+                scribe.take(message)?;
+            }
+            scribe.close(&end)
+        })
+    }
+}
+
+fn lost_generator() -> LabError {
+    LabError::Environment("the load generator's thread ended without a word; this is a bug in genkai".to_owned())
+}
+
+/// Writes a trial down in the right order.
+struct Scribe<'a, 'r, 'w> {
+    trial: &'a Trial<'a>,
+    recorder: &'r mut Recorder<'w>,
+    /// Looks from before the load, kept until the trial has a beginning.
+    early: Vec<Look>,
+    started: bool,
+    /// Why the load is to end before its time.
+    reason: Option<EndReason>,
+}
+
+impl Scribe<'_, '_, '_> {
+    /// Takes one message; gives the end of the load when it has come.
+    fn take(&mut self, message: Message) -> Result<Option<End>, LabError> {
+        match message {
+            Message::Started(at) => self.begin(at)?,
+            Message::Tick(tick) => {
+                self.recorder.now(Some(self.trial.number), What::Tick(tick))?;
+                self.decide();
+            }
+            Message::Look(look) if self.started => self.look(look)?,
+            Message::Look(look) => self.early.push(look),
+            Message::Ended(end) => return Ok(Some(end?)),
+        }
+        Ok(None)
+    }
+
+    fn begin(&mut self, at: Instant) -> Result<(), LabError> {
+        self.started = true;
+        let what = self.trial.what;
+        let started = TrialStarted {
+            purpose: what.purpose,
+            changes: what.changes.clone(),
+            limit: what.limit.clone(),
+            load: self.trial.load.clone(),
+        };
+        self.recorder.at(at, Some(self.trial.number), What::TrialStarted(Box::new(started)))?;
+        for look in std::mem::take(&mut self.early) {
+            self.look(look)?;
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, look: Look) -> Result<(), LabError> {
+        let number = Some(self.trial.number);
+        for sample in look.seen.samples {
+            self.recorder.at(look.at, number, What::Sample(sample))?;
+        }
+        for line in look.seen.logs {
+            self.recorder.at(look.at, number, What::Log(line))?;
+        }
+        for state in look.seen.states {
+            if state.state == ServerState::Died {
+                self.reason.get_or_insert(EndReason::ServerDied);
+            }
+            self.recorder.at(look.at, number, What::State(state))?;
+        }
+        Ok(())
+    }
+
+    /// Ends a search for the break once the break is certain. Proof trials always run their whole length.
+    fn decide(&mut self) {
+        let searching = matches!(self.trial.what.purpose, Purpose::Break | Purpose::Counterfactual);
+        if !searching || self.reason.is_some() {
+            return;
+        }
+        let plan = self.trial.plan;
+        let record = self.recorder.record();
+        let Some(trial) = record.trials.iter().rev().find(|t| t.number == self.trial.number) else { return };
+        if diagnosis::broke(trial, &plan.objective, &plan.procedure).is_some() {
+            self.reason = Some(EndReason::BreakSeen);
+        }
+    }
+
+    fn close(&mut self, end: &End) -> Result<EndReason, LabError> {
+        let reason = self.reason.unwrap_or(EndReason::Completed);
+        let ended =
+            TrialEnded { reason, lasted: end.lasted, abandoned: end.abandoned, client_rss: end.client_rss };
+        self.recorder.now(Some(self.trial.number), What::TrialEnded(ended))?;
+        Ok(reason)
+    }
+}

@@ -1,0 +1,243 @@
+//! Finds, names and proves the limit: asks the analysis what to try next, tries it, until there is an answer.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use genkai_analysis::tuning::{self, Next, TrialPlan};
+use genkai_analysis::{capacity, findings};
+use genkai_engine::StopFlag;
+use genkai_model::event::{
+    EndReason, Environment, Limits, Note, RunEnded, RunStarted, SCHEMA, ServerState, State, Step, What,
+};
+use genkai_model::finding::{Because, Predicted};
+use genkai_model::load::{Arrivals, Load};
+use genkai_model::plan::Plan;
+use genkai_model::record::Record;
+use genkai_targets::local::kernel::Kernel;
+use genkai_targets::nginx::Nginx;
+
+use crate::error::LabError;
+use crate::folder::Folder;
+use crate::observer::Observer;
+use crate::recorder::{Recorder, Watcher};
+use crate::system::{self, Pin, System};
+use crate::trial::{self, Trial};
+
+/// How long a backend may take to finish what an earlier trial left in it.
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// A run to be made.
+pub struct Job<'a> {
+    /// What is to be done.
+    pub plan: Plan,
+    /// genkai's own executable, for the embedded servers.
+    pub program: PathBuf,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// genkai's version, for the record.
+    pub version: String,
+    /// Wall-clock start, RFC 3339.
+    pub started: String,
+    /// Cores.
+    pub pin: Pin,
+    /// Keep the servers' private files.
+    pub keep: bool,
+    /// Write the proposal into the user's files once it is proved.
+    pub write: bool,
+    /// Set when the user wants to stop.
+    pub interrupt: &'a StopFlag,
+}
+
+/// What a run left.
+pub struct Outcome {
+    /// The record, also on disk.
+    pub record: Record,
+    /// Files written for `--write`: the user's file and its backup.
+    pub written: Vec<(PathBuf, PathBuf)>,
+    /// What cut the run short, if anything did. The record is still good.
+    pub failure: Option<LabError>,
+}
+
+/// Everything known before anything is started.
+pub struct Preview {
+    /// The machine.
+    pub environment: Environment,
+    /// The limits' predictions under the plan's load.
+    pub predictions: Vec<Predicted>,
+    /// Differences of the private copy from the user's files.
+    pub rewrites: Vec<genkai_model::event::Rewrite>,
+}
+
+/// Checks a plan without starting a server: the configuration is read and tested by the product itself, the load is
+/// held against this machine's descriptors and ports.
+///
+/// # Errors
+/// Whatever would keep the run from being made.
+pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
+    let dir = tempfile::Builder::new()
+        .prefix("genkai-check-")
+        .tempdir()
+        .map_err(LabError::folder(std::env::temp_dir()))?;
+    let nginx = system::check(plan, dir.path())?;
+    let environment = system::environment(pin, Some(&nginx));
+    fits(&plan.load, &environment)?;
+    let limits = system::limits_of(&nginx, plan, &environment);
+    let predictions = capacity::predict(&limits, &plan.load, None);
+    Ok(Preview { environment, predictions, rewrites: nginx.rewrites().to_vec() })
+}
+
+/// Whether this process can make `load` at all.
+fn fits(load: &Load, environment: &Environment) -> Result<(), LabError> {
+    let soft = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
+        .map_or(environment.descriptors, |(soft, _)| soft);
+    genkai_engine::preflight(load, soft, environment.ports).map_err(|e| LabError::Environment(e.to_string()))
+}
+
+/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+///
+/// # Errors
+/// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
+pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    preview(&job.plan, &job.pin)?;
+    let folder = Folder::open(out, job.keep)?;
+    let mut system = System::start(&job.plan, &job.program, &folder, &job.pin)?;
+    let mut recorder = match Recorder::create(&folder.record(), watcher) {
+        Ok(recorder) => recorder,
+        Err(e) => {
+            system.backend.stop();
+            return Err(e);
+        }
+    };
+    let mut run = Run { job, folder: &folder, system: &mut system, recorder: &mut recorder, written: Vec::new() };
+    let failure = run.whole().err();
+    let written = std::mem::take(&mut run.written);
+    let failure = run.end(failure);
+    system.backend.stop();
+    Ok(Outcome { record: recorder.into_record(), written, failure })
+}
+
+struct Run<'r, 'j, 'w> {
+    job: &'j Job<'j>,
+    folder: &'r Folder,
+    system: &'r mut System,
+    recorder: &'r mut Recorder<'w>,
+    written: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Run<'_, '_, '_> {
+    fn whole(&mut self) -> Result<(), LabError> {
+        self.head()?;
+        let baseline = Limits { limits: self.system.limits(self.system.baseline()) };
+        self.recorder.now(None, What::Limits(baseline))?;
+        while !self.job.interrupt.is_stopped() {
+            let Next::Trial(what) = tuning::next(self.recorder.record()) else { break };
+            if self.trial(&what)? == EndReason::Interrupted {
+                break;
+            }
+        }
+        if self.job.write { self.write() } else { Ok(()) }
+    }
+
+    fn head(&mut self) -> Result<(), LabError> {
+        let head = RunStarted {
+            schema: SCHEMA.to_owned(),
+            version: self.job.version.clone(),
+            started: self.job.started.clone(),
+            command: self.job.command.clone(),
+            environment: self.system.environment().clone(),
+            plan: self.job.plan.clone(),
+            rewrites: self.system.baseline().rewrites().to_vec(),
+        };
+        self.recorder.now(None, What::RunStarted(Box::new(head)))
+    }
+
+    /// One trial: a fresh server with the changes asked for, load, server down.
+    fn trial(&mut self, what: &TrialPlan) -> Result<EndReason, LabError> {
+        let step = Step { purpose: what.purpose, changes: what.changes.clone(), limit: what.limit.clone() };
+        self.recorder.now(None, What::Step(step))?;
+        let nginx = self.system.variant(&what.changes, self.folder)?;
+        self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&nginx) }))?;
+        if !self.system.backend.drain(DRAIN) {
+            self.note("backend-not-idle", "the backend still works on requests of the trial before")?;
+        }
+        let cpus = self.system.cpus().map(<[usize]>::to_vec);
+        let mut server = nginx.start(cpus.as_deref())?;
+        self.state(ServerState::Ready, Some(server.address().to_string()))?;
+        let ended = self.load(what, &mut server);
+        server.stop();
+        self.state(ServerState::Stopped, None)?;
+        ended
+    }
+
+    fn load(&mut self, what: &TrialPlan, server: &mut genkai_targets::nginx::Running) -> Result<EndReason, LabError> {
+        let address = server.address();
+        let mut load = trial::shape(&self.job.plan.load, what);
+        load.addresses = vec![address];
+        let load = self.fitted(load);
+        let pinning = self.system.environment().pinning.clone();
+        let trial = Trial {
+            number: self.recorder.record().trials.len() as u32 + 1,
+            what,
+            plan: &self.job.plan,
+            load,
+            cpus: pinning.as_ref().map(|p| p.client.as_slice()),
+            interrupt: self.job.interrupt,
+        };
+        let mut kernel = Kernel::new();
+        let backend = &mut self.system.backend;
+        let observer = Observer { server, backend, kernel: &mut kernel, listeners: vec![address] };
+        trial.run(observer, self.recorder)
+    }
+
+    /// The load, cut to what this machine can hold. (The load asked for was checked before; a counterfactual may want
+    /// to go beyond it.)
+    fn fitted(&self, mut load: Load) -> Load {
+        while fits(&load, self.system.environment()).is_err() {
+            match &mut load.arrivals {
+                Arrivals::Users { count, .. } if *count > 1 => *count = (*count * 9 / 10).max(1),
+                _ => break,
+            }
+        }
+        load
+    }
+
+    fn state(&mut self, state: ServerState, detail: Option<String>) -> Result<(), LabError> {
+        let subject = self.job.plan.system.product.clone();
+        self.recorder.now(None, What::State(State { subject, state, detail }))
+    }
+
+    fn note(&mut self, id: &str, text: &str) -> Result<(), LabError> {
+        self.recorder.now(None, What::Note(Note { id: id.to_owned(), text: text.to_owned() }))
+    }
+
+    /// Writes a proved proposal into the user's files.
+    fn write(&mut self) -> Result<(), LabError> {
+        let verdict = findings(self.recorder.record()).verdict;
+        if verdict.because != Because::ProvedAndHolds {
+            return self.note("not-written", "the proposal is not proved, so no file was changed");
+        }
+        let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
+        for backup in self.system.baseline().write_back(&changes)? {
+            let text = format!("{} changed; the old file is {}", backup.file.display(), backup.backup.display());
+            self.note("written", &text)?;
+            self.written.push((backup.file, backup.backup));
+        }
+        Ok(())
+    }
+
+    /// The last line of the record. Gives the failure that counts: the first.
+    fn end(&mut self, failure: Option<LabError>) -> Option<LabError> {
+        let verdict = findings(self.recorder.record()).verdict;
+        let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
+        let diff = if changes.is_empty() { String::new() } else { self.diff(&changes) };
+        let interrupted = self.job.interrupt.is_stopped();
+        let end = RunEnded { interrupted, failure: failure.as_ref().map(ToString::to_string), diff };
+        let written = self.recorder.now(None, What::RunEnded(end));
+        failure.or(written.err())
+    }
+
+    fn diff(&self, changes: &[genkai_model::event::Change]) -> String {
+        let baseline: &Nginx = self.system.baseline();
+        baseline.diff(changes)
+    }
+}
