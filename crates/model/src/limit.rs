@@ -108,6 +108,9 @@ pub enum Law {
         /// Cores that its workers can use.
         cores: f64,
     },
+    /// Nothing in the configuration says at which load it bites (an upstream that refuses, a timeout): no prediction,
+    /// only evidence.
+    Unknown,
 }
 
 /// What shows that a limit bites.
