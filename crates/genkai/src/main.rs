@@ -1,2 +1,58 @@
-//! The command.
-fn main() {}
+//! `genkai`: makes the load, finds the limit, names the setting, proves the change. Here are flags, printers and exit
+//! codes only.
+
+mod cli;
+mod experiment;
+mod flags;
+mod interrupt;
+mod load;
+mod outputs;
+mod report;
+mod serve;
+mod tune;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use genkai_model::exit::Exit;
+
+/// A command that did not come to a verdict: its message, and the code that says whose fault it is.
+pub(crate) struct Failure {
+    exit: Exit,
+    message: String,
+}
+
+impl Failure {
+    /// Wrong flags, files or settings.
+    fn usage(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Usage, message: message.into() }
+    }
+
+    /// The machine cannot do it.
+    fn environment(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Environment, message: message.into() }
+    }
+}
+
+impl From<genkai_lab::LabError> for Failure {
+    fn from(e: genkai_lab::LabError) -> Failure {
+        Failure { exit: e.exit(), message: e.to_string() }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let exit = match cli.command {
+        cli::Command::Tune(cli::Tune { product: cli::Product::Nginx(flags) }) => tune::nginx(&flags),
+        cli::Command::Experiment(command) => experiment::run(&command),
+        cli::Command::Load(flags) => load::run(&flags),
+        cli::Command::Report(flags) => report::run(&flags),
+        cli::Command::Serve(cli::Serve { server: cli::Server::Origin(flags) }) => serve::origin(&flags),
+    };
+    let exit = exit.unwrap_or_else(|failure| {
+        anstream::eprintln!("{}", view::error(&failure.message));
+        failure.exit
+    });
+    ExitCode::from(exit.code())
+}

@@ -17,8 +17,7 @@ pub type Watcher<'a> = dyn FnMut(&Event) + 'a;
 /// (for the next decision), and at the watcher.
 pub struct Recorder<'a> {
     began: Instant,
-    path: PathBuf,
-    file: BufWriter<File>,
+    file: Option<(PathBuf, BufWriter<File>)>,
     record: Record,
     watcher: &'a mut Watcher<'a>,
 }
@@ -30,13 +29,12 @@ impl<'a> Recorder<'a> {
     /// When the file cannot be made.
     pub fn create(path: &Path, watcher: &'a mut Watcher<'a>) -> Result<Recorder<'a>, LabError> {
         let file = File::create_new(path).map_err(LabError::folder(path))?;
-        Ok(Recorder {
-            began: Instant::now(),
-            path: path.to_owned(),
-            file: BufWriter::new(file),
-            record: Record::default(),
-            watcher,
-        })
+        Ok(Recorder { file: Some((path.to_owned(), BufWriter::new(file))), ..Recorder::in_memory(watcher) })
+    }
+
+    /// Starts a record that nobody keeps.
+    pub fn in_memory(watcher: &'a mut Watcher<'a>) -> Recorder<'a> {
+        Recorder { began: Instant::now(), file: None, record: Record::default(), watcher }
     }
 
     /// Records something that happens now.
@@ -54,13 +52,13 @@ impl<'a> Recorder<'a> {
     pub fn at(&mut self, instant: Instant, trial: Option<u32>, what: What) -> Result<(), LabError> {
         let at_us = instant.saturating_duration_since(self.began).as_micros() as u64;
         let event = Event { at_us, trial, what };
-        let written = serde_json::to_writer(&mut self.file, &event)
-            .map_err(std::io::Error::from)
-            .and_then(|()| self.file.write_all(b"\n"))
-            .and_then(|()| self.file.flush());
+        let written = match &mut self.file {
+            None => Ok(()),
+            Some((path, file)) => line(file, &event).map_err(LabError::folder(&*path)),
+        };
         (self.watcher)(&event);
         self.record.push(event);
-        written.map_err(LabError::folder(&self.path))
+        written
     }
 
     /// What was recorded so far.
@@ -72,4 +70,10 @@ impl<'a> Recorder<'a> {
     pub fn into_record(self) -> Record {
         self.record
     }
+}
+
+fn line(file: &mut BufWriter<File>, event: &Event) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *file, event)?;
+    file.write_all(b"\n")?;
+    file.flush()
 }

@@ -15,6 +15,7 @@ use genkai_model::units::Span;
 use crate::error::LabError;
 use crate::observer::{self, Look, Observer};
 use crate::recorder::Recorder;
+use crate::redact;
 
 /// How often the interrupt is looked at while nothing else happens.
 const POLL: Duration = Duration::from_millis(50);
@@ -147,7 +148,7 @@ impl Scribe<'_, '_, '_> {
             purpose: what.purpose,
             changes: what.changes.clone(),
             limit: what.limit.clone(),
-            load: self.trial.load.clone(),
+            load: redact::load(&self.trial.load),
         };
         self.recorder.at(at, Some(self.trial.number), What::TrialStarted(Box::new(started)))?;
         for look in std::mem::take(&mut self.early) {

@@ -20,6 +20,7 @@ use crate::error::LabError;
 use crate::folder::Folder;
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
+use crate::redact;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
 
@@ -87,7 +88,7 @@ pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
 }
 
 /// Whether this process can make `load` at all.
-fn fits(load: &Load, environment: &Environment) -> Result<(), LabError> {
+pub(crate) fn fits(load: &Load, environment: &Environment) -> Result<(), LabError> {
     let soft = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
         .map_or(environment.descriptors, |(soft, _)| soft);
     genkai_engine::preflight(load, soft, environment.ports).map_err(|e| LabError::Environment(e.to_string()))
@@ -143,9 +144,9 @@ impl Run<'_, '_, '_> {
             schema: SCHEMA.to_owned(),
             version: self.job.version.clone(),
             started: self.job.started.clone(),
-            command: self.job.command.clone(),
+            command: redact::command(&self.job.command),
             environment: self.system.environment().clone(),
-            plan: self.job.plan.clone(),
+            plan: redact::plan(&self.job.plan),
             rewrites: self.system.baseline().rewrites().to_vec(),
         };
         self.recorder.now(None, What::RunStarted(Box::new(head)))

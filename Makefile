@@ -1,0 +1,59 @@
+# Two commands do all the set-up: `make demo` and `make test`. Prerequisites: Debian or Ubuntu with apt, a Rust
+# toolchain (rustup), Node 20 or later with npm (for the report page).
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench build page packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+
+GENKAI := target/release/genkai
+
+help: ## Show the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
+
+demo: packages-demo build ## Experiment 1 in its quick size on real nginx: verdict and report
+	@code=0; $(GENKAI) experiment run nginx-worker-connections --quick --svg --out genkai-runs/demo || code=$$?; \
+	case $$code in 0|1) exit 0;; *) exit $$code;; esac  # 1 is the verdict "as it is, it fails": the demo's expected answer
+
+test: packages-test page ## Everything: format, lints, unit, property and integration tests on real servers
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked
+	cd page && npm run --silent check && npm test --silent
+
+bench: packages-bench build ## CPU per request of genkai, wrk, ab and oha, side by side on the same nginx
+	scripts/bench.sh $(GENKAI)
+
+build: page ## The release binary
+	cargo build --release --locked
+
+page: page/dist/index.html ## The report page
+
+page/dist/index.html: page/node_modules/.done $(shell find page/src page/index.html page/*.ts -type f 2>/dev/null)
+	cd page && npm run --silent build
+	@touch $@
+
+page/node_modules/.done: page/package-lock.json page/package.json
+	cd page && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+packages-demo:
+	@scripts/packages.sh nginx-light:nginx
+
+packages-test:
+	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
+	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl \
+	  mariadb-server:mariadbd php-fpm:php-fpm php-mysql:/usr/lib/php/ php-cli:php wordpress:/usr/share/wordpress/index.php
+
+packages-wordpress: ## What --backend wordpress needs
+	@scripts/packages.sh nginx:nginx mariadb-server:mariadbd php-fpm:php-fpm php-mysql:/usr/lib/php/ php-cli:php \
+	  wordpress:/usr/share/wordpress/index.php
+
+packages-bench:
+	@scripts/packages.sh nginx:nginx wrk:wrk apache2-utils:ab time:/usr/bin/time
+
+schemas: ## Write the JSON Schemas anew
+	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report schema
+
+clean: ## Remove what was built
+	cargo clean
+	rm -rf page/dist page/node_modules

@@ -1,0 +1,276 @@
+//! Commands and flags. The words of `--help` are here; what they mean is elsewhere.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use genkai_model::units::{Bytes, Span, Spread};
+
+use crate::flags::{LoadFlags, OriginFlags};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    the objective holds
+  1    the objective fails (the verdict says why)
+  2    wrong flags, files or settings; nothing was started
+  3    the machine cannot do it: server missing, port taken, limits too small, disk full
+  4    invalid: the client was the limit, nothing is said about the server
+  130  interrupted; what was measured is kept";
+
+/// Finds the load at which a web server breaks, names the setting that is the limit, changes it and proves it.
+#[derive(Debug, Parser)]
+#[command(name = "genkai", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find, name and prove the limit of a server's configuration
+    Tune(Tune),
+    /// Run one of the experiments genkai was made for
+    Experiment(Experiment),
+    /// Make load on a URL and measure
+    Load(Box<Load>),
+    /// Rebuild every output of a run from its record alone
+    Report(Report),
+    /// Run an embedded server
+    Serve(Serve),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tune {
+    #[command(subcommand)]
+    pub(crate) product: Product,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Product {
+    /// nginx, as a reverse proxy in front of a backend
+    #[command(after_help = NGINX_EXAMPLES)]
+    Nginx(Box<Nginx>),
+}
+
+const NGINX_EXAMPLES: &str = "\
+Examples:
+  genkai tune nginx --set worker_connections=512 --users 300 --spawn-rate 10
+  genkai tune nginx --config /etc/nginx/nginx.conf --backend embedded --users 500
+  genkai tune nginx --config ./nginx.conf --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
+  genkai tune nginx --set worker_connections=512 --users 300 --dry-run
+
+genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
+The load goes to 127.0.0.1 only.";
+
+#[derive(Debug, Args)]
+pub(crate) struct Nginx {
+    /// Change a setting, e.g. worker_connections=512 (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
+    pub(crate) set: Vec<String>,
+    /// Your nginx.conf; includes are followed, a private copy runs [default: a plain reverse proxy]
+    #[arg(long, value_name = "FILE", help_heading = "System")]
+    pub(crate) config: Option<PathBuf>,
+    /// What stands behind nginx: embedded, wordpress, keep (what the file names), or http://127.0.0.1:PORT
+    /// [default: embedded; keep with --config]
+    #[arg(long, value_name = "WHAT", help_heading = "System")]
+    pub(crate) backend: Option<String>,
+    #[command(flatten)]
+    pub(crate) origin: BackendFlags,
+    /// Write the proposal into your files once it is proved (atomically, with a backup)
+    #[arg(long, requires = "config", help_heading = "System")]
+    pub(crate) write: bool,
+    #[command(flatten)]
+    pub(crate) load: LoadFlags,
+    #[command(flatten)]
+    pub(crate) search: SearchFlags,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Backend")]
+pub(crate) struct BackendFlags {
+    /// Embedded: size of each response body [default: 10k]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) backend_body: Option<Bytes>,
+    /// Embedded: time in service, e.g. 300ms, exp(200ms), lognormal(200ms,0.5) [default: 300ms]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) backend_time: Option<Spread>,
+    /// Embedded: requests served at once, like a php-fpm pool [default: no cap]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) backend_workers: Option<u32>,
+    /// Embedded: requests that may wait for a worker before 503 [default: no cap]
+    #[arg(long, value_name = "N")]
+    pub(crate) backend_queue: Option<u32>,
+    /// WordPress: php-fpm's pm.max_children [default: 5, as Debian's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
+    pub(crate) fpm_children: Option<u32>,
+    /// Send load to, or through, this host although it is not this machine
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_remote: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search")]
+pub(crate) struct SearchFlags {
+    /// What must hold
+    #[arg(long, value_name = "TEXT", default_value = "errors < 0.1%")]
+    pub(crate) objective: genkai_model::objective::Objective,
+    /// Hold the full load so long when looking for a break [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) hold: Option<Span>,
+    /// Pairs of baseline and proposal in the proof, at least [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=50))]
+    pub(crate) pairs: Option<u32>,
+    /// The proposal must hold for so many times the load asked for
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.2)]
+    pub(crate) headroom: f64,
+    /// Lift at most so many limits one after another
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) max_limits: u32,
+    /// Shorter trials, for a first look
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Cores: apart (a quarter makes load), none, or servers=0-2,client=3
+    #[arg(long, value_name = "HOW", default_value = "apart")]
+    pub(crate) pin: String,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputFlags {
+    /// Folder of the run [default: genkai-runs/TIME-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Show the plan and what is predicted, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Also write the main figure as figure.svg
+    #[arg(long)]
+    pub(crate) svg: bool,
+    /// Keep the servers' private files in DIR/work
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    pub(crate) color: Colour,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Experiment {
+    #[command(subcommand)]
+    pub(crate) action: ExperimentAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExperimentAction {
+    /// List the experiments
+    List,
+    /// Run one
+    Run(Box<ExperimentRun>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentRun {
+    /// Name of the experiment (see `genkai experiment list`)
+    pub(crate) name: String,
+    /// Under a minute of load, embedded backend [default]
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// As the original was done, on real WordPress
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// The setting's value to start from
+    #[arg(long, value_name = "N", default_value = "512")]
+    pub(crate) worker_connections: String,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// http://HOST:PORT/PATH
+    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) load: LoadFlags,
+    /// How long, ramp included [default: 10s]
+    #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load")]
+    pub(crate) duration: Option<Span>,
+    /// End after so many requests
+    #[arg(long, short = 'n', value_name = "N", help_heading = "Load")]
+    pub(crate) requests: Option<u64>,
+    /// Send load to this host although it is not this machine
+    #[arg(long, value_name = "HOST", help_heading = "Load")]
+    pub(crate) allow_remote: Option<String>,
+    /// What must hold; the exit code tells
+    #[arg(long, value_name = "TEXT", help_heading = "Load")]
+    pub(crate) objective: Option<genkai_model::objective::Objective>,
+    /// Print JSON instead of text
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, help_heading = "Output")]
+    pub(crate) color: Colour,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Folder of a run (or its run.jsonl)
+    pub(crate) dir: PathBuf,
+    /// Also write the main figure as figure.svg
+    #[arg(long)]
+    pub(crate) svg: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    pub(crate) color: Colour,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    #[command(subcommand)]
+    pub(crate) server: Server,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Server {
+    /// An HTTP origin with a known service time and a cap on concurrent work
+    Origin(Origin),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Origin {
+    /// Address and port; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    #[command(flatten)]
+    pub(crate) origin: OriginFlags,
+    /// Print counters as a JSON line at this interval
+    #[arg(long, value_name = "TIME")]
+    pub(crate) stats: Option<Span>,
+}

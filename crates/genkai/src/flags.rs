@@ -1,0 +1,249 @@
+//! Flags that several commands share, and how they become a plan's values.
+
+use clap::Args;
+use genkai_lab::experiment;
+use genkai_lab::system::Pin;
+use genkai_model::event::Pinning;
+use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
+use genkai_model::plan::OriginSpec;
+use genkai_model::units::{Bytes, Span, Spread};
+
+use crate::Failure;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct LoadFlags {
+    /// Closed model: so many users, each waiting for its response before it asks again [default: 100]
+    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) users: Option<u32>,
+    /// New users a second [default: 10 in tune, all at once in load]
+    #[arg(long, value_name = "N", conflicts_with = "rate")]
+    pub(crate) spawn_rate: Option<f64>,
+    /// Pause of a user between a response and its next request
+    #[arg(long, value_name = "TIME", conflicts_with = "rate")]
+    pub(crate) think: Option<Spread>,
+    /// Open model: so many requests a second, whatever the responses do
+    #[arg(long, value_name = "N")]
+    pub(crate) rate: Option<f64>,
+    /// Open model: time over which the rate rises from zero
+    #[arg(long, value_name = "TIME", requires = "rate")]
+    pub(crate) ramp: Option<Span>,
+    /// Open model: random (Poisson) instead of even spacing
+    #[arg(long, requires = "rate")]
+    pub(crate) poisson: bool,
+    /// Open model: at most so many connections [default: 1000]
+    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) connections: Option<u32>,
+    /// Path to ask for [default: /]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// Method [default: GET, POST with a body]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) method: Option<String>,
+    /// A header, e.g. "Accept: text/html" (repeatable)
+    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// Request body: the text, or @FILE
+    #[arg(long, value_name = "TEXT", conflicts_with = "body_size")]
+    pub(crate) body: Option<String>,
+    /// Request body of so many bytes
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) body_size: Option<Bytes>,
+    /// A new connection for each request (no keep-alive)
+    #[arg(long)]
+    pub(crate) new_connections: bool,
+    /// A request without a complete response after this long has failed [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Span>,
+    /// Threads of the generator [default: 1 a core it has]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// Most users, requests a second and connections that a load may ask for; above it is a typing error.
+const MOST: f64 = 10_000_000.0;
+
+impl LoadFlags {
+    /// The load these flags describe; the stop rule and the addresses are the caller's.
+    ///
+    /// # Errors
+    /// When a value makes no sense.
+    pub(crate) fn load(&self, spawn_rate: f64, client_cores: usize) -> Result<Load, Failure> {
+        let mut load = experiment::users(self.users.unwrap_or(100), self.spawn_rate.unwrap_or(spawn_rate));
+        load.arrivals = self.arrivals(load.arrivals)?;
+        load.request.body = self.body()?;
+        load.request.method = self.method(&load.request.body)?;
+        load.request.path = path(self.path.as_deref().unwrap_or("/"))?;
+        for text in &self.header {
+            let (name, value) = header(text)?;
+            if name.eq_ignore_ascii_case("host") { load.request.host = value } else { load.request.headers.push((name, value)) }
+        }
+        load.reuse = if self.new_connections { Reuse::PerRequest } else { Reuse::KeepAlive };
+        load.timeout = self.timeout.unwrap_or(load.timeout);
+        if load.timeout.0 == 0 {
+            return Err(Failure::usage("--timeout 0s: a request needs some time; give at least 1ms"));
+        }
+        load.threads = self.threads.unwrap_or(client_cores.clamp(1, 64) as u16);
+        load.seed = self.seed;
+        Ok(load)
+    }
+
+    fn arrivals(&self, users: Arrivals) -> Result<Arrivals, Failure> {
+        let positive = |flag: &str, value: f64| {
+            let good = value.is_finite() && value > 0.0 && value <= MOST;
+            if good { Ok(value) } else { Err(Failure::usage(format!("{flag} {value}: must be above 0 and at most {MOST}"))) }
+        };
+        match (self.rate, users) {
+            (Some(rate), _) => Ok(Arrivals::Rate {
+                per_second: positive("--rate", rate)?,
+                ramp: self.ramp.unwrap_or_default(),
+                spacing: if self.poisson { Spacing::Poisson } else { Spacing::Uniform },
+                connections: self.connections.unwrap_or(1000),
+            }),
+            (None, Arrivals::Users { count, spawn_rate, .. }) => Ok(Arrivals::Users {
+                count,
+                spawn_rate: positive("--spawn-rate", spawn_rate)?,
+                think: self.think.unwrap_or_default(),
+            }),
+            (None, other) => Ok(other),
+        }
+    }
+
+    fn body(&self) -> Result<Body, Failure> {
+        match (&self.body, self.body_size) {
+            (Some(text), _) => match text.strip_prefix('@') {
+                Some(file) => std::fs::read_to_string(file)
+                    .map(Body::Text)
+                    .map_err(|e| Failure::usage(format!("--body @{file}: {e}"))),
+                None => Ok(Body::Text(text.clone())),
+            },
+            (None, Some(Bytes(n))) => Ok(Body::Size(n)),
+            (None, None) => Ok(Body::Empty),
+        }
+    }
+
+    fn method(&self, body: &Body) -> Result<String, Failure> {
+        let method = self.method.clone().unwrap_or_else(|| if *body == Body::Empty { "GET" } else { "POST" }.to_owned());
+        let token = !method.is_empty() && method.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+        if token { Ok(method) } else { Err(Failure::usage(format!("--method `{method}` is not an HTTP method (RFC 9110, 9.1)"))) }
+    }
+}
+
+/// A request target in origin form (RFC 9112, 3.2.1).
+pub(crate) fn path(text: &str) -> Result<String, Failure> {
+    if text.starts_with('/') && text.bytes().all(|b| (0x21..=0x7e).contains(&b)) {
+        return Ok(text.to_owned());
+    }
+    Err(Failure::usage(format!("--path `{text}`: must begin with `/` and hold no spaces or control characters")))
+}
+
+/// `Name: value` (RFC 9110, 5.1 and 5.5).
+fn header(text: &str) -> Result<(String, String), Failure> {
+    let bad = || Failure::usage(format!("--header `{text}`: write it like \"Accept: text/html\""));
+    let (name, value) = text.split_once(':').ok_or_else(bad)?;
+    let (name, value) = (name.trim(), value.trim());
+    let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+    if !token || value.bytes().any(|b| b.is_ascii_control()) {
+        return Err(bad());
+    }
+    if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
+        return Err(Failure::usage(format!("--header `{name}`: genkai sets this one itself")));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OriginFlags {
+    /// Size of each response body
+    #[arg(long, value_name = "SIZE", default_value = "1k")]
+    pub(crate) body: Bytes,
+    /// Time in service, e.g. 50ms, exp(50ms), lognormal(50ms,0.5)
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) service_time: Spread,
+    /// Requests served at once [default: no cap]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) workers: Option<u32>,
+    /// Requests that may wait for a worker before 503 [default: no cap]
+    #[arg(long, value_name = "N")]
+    pub(crate) queue: Option<u32>,
+    /// Seed of the service times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+impl OriginFlags {
+    /// The origin these flags describe.
+    pub(crate) fn spec(&self) -> OriginSpec {
+        OriginSpec {
+            body: self.body,
+            service_time: self.service_time,
+            workers: self.workers,
+            queue: self.queue,
+            seed: self.seed,
+        }
+    }
+}
+
+/// `apart`, `none`, or `servers=0-2,client=3`.
+pub(crate) fn pin(text: &str) -> Result<Pin, Failure> {
+    match text {
+        "apart" => return Ok(Pin::Apart),
+        "none" => return Ok(Pin::Free),
+        _ => {}
+    }
+    let bad = |why: &str| Failure::usage(format!("--pin `{text}`: {why}; write apart, none, or servers=0-2,client=3"));
+    let (servers, client) = text
+        .strip_prefix("servers=")
+        .and_then(|rest| rest.split_once(",client="))
+        .ok_or_else(|| bad("not understood"))?;
+    let list = |part: &str| cores(part).ok_or_else(|| bad("not a list of cores"));
+    let pinning = Pinning { servers: list(servers)?, client: list(client)? };
+    let have = genkai_lab::pinning::cores();
+    match pinning.servers.iter().chain(&pinning.client).find(|c| !have.contains(c)) {
+        Some(missing) => Err(bad(&format!("core {missing} is not among this process's cores {have:?}"))),
+        None => Ok(Pin::Given(pinning)),
+    }
+}
+
+/// `0-2,5` as numbers.
+fn cores(text: &str) -> Option<Vec<usize>> {
+    let mut all = Vec::new();
+    for part in text.split(['+', ',']) {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to): (usize, usize) = (from.parse().ok()?, to.parse().ok()?);
+        if from > to || to > 4096 {
+            return None;
+        }
+        all.extend(from..=to);
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_and_paths_are_checked() {
+        assert!(header("Accept: text/html").is_ok());
+        for bad in ["Accept", ": x", "A b: c", "X: a\r\nInjected: 1", "Content-Length: 3"] {
+            assert!(header(bad).is_err(), "{bad}");
+        }
+        assert!(path("/a?b=c").is_ok());
+        for bad in ["a", "/a b", "/\r\n", ""] {
+            assert!(path(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn cores_are_lists_and_ranges() {
+        assert_eq!(cores("0-2+5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(cores("3-1"), None);
+        assert_eq!(cores("x"), None);
+        assert!(pin("servers=0").is_err());
+        assert!(matches!(pin("none"), Ok(Pin::Free)));
+    }
+}

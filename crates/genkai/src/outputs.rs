@@ -1,0 +1,64 @@
+//! Every output of a record, written whole or not at all.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use genkai_model::exit::Exit;
+use genkai_model::finding::{Findings, Outcome};
+use genkai_model::record::Record;
+use genkai_report::{html, json, svg};
+
+use crate::Failure;
+
+/// The outputs of one record.
+pub(crate) struct Outputs<'a> {
+    /// The record.
+    pub(crate) record: &'a Record,
+    /// What it means.
+    pub(crate) findings: &'a Findings,
+}
+
+impl Outputs<'_> {
+    /// Writes `verdict.json`, `report.html` and, if wanted, `figure.svg` into `dir`. Gives the page's path.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub(crate) fn write(&self, dir: &Path, figure: bool) -> Result<PathBuf, Failure> {
+        whole(&dir.join("verdict.json"), &json::verdict(self.record, self.findings))?;
+        let page = dir.join("report.html");
+        whole(&page, &html::page(self.record, self.findings))?;
+        if figure {
+            whole(&dir.join("figure.svg"), &svg::figure(self.record, self.findings))?;
+        }
+        Ok(page)
+    }
+
+    /// The code that tells a script the verdict.
+    pub(crate) fn exit(&self) -> Exit {
+        let interrupted = self.record.end.as_ref().is_some_and(|e| e.interrupted);
+        match self.findings.verdict.outcome {
+            _ if interrupted => Exit::Interrupted,
+            Outcome::Holds => Exit::Holds,
+            Outcome::Fails => Exit::Fails,
+            Outcome::Invalid => Exit::Invalid,
+            Outcome::Unfinished => Exit::Environment,
+        }
+    }
+}
+
+/// Writes a file so that a reader sees the old one or the new one, never half of it.
+fn whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let part = path.with_extension("part");
+    let written = fs::File::create(&part)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&part, path));
+    written.map_err(|e| {
+        let _ = fs::remove_file(&part);
+        Failure::environment(format!(
+            "cannot write {}: {e}\n  hint: the record is safe; free some space and run `genkai report {}`",
+            path.display(),
+            path.parent().unwrap_or(path).display()
+        ))
+    })
+}

@@ -1,0 +1,35 @@
+//! `genkai report`: every output again, from the record alone.
+
+use genkai_analysis::findings;
+use genkai_model::exit::Exit;
+use genkai_model::record::Record;
+use genkai_report::{json, text};
+
+use crate::cli::Report;
+use crate::outputs::Outputs;
+use crate::{Failure, view};
+
+/// `genkai report DIR`.
+pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
+    let (dir, file) = if flags.dir.is_file() {
+        (flags.dir.parent().map(Into::into).unwrap_or_default(), flags.dir.clone())
+    } else {
+        (flags.dir.clone(), flags.dir.join("run.jsonl"))
+    };
+    let raw = std::fs::read_to_string(&file)
+        .map_err(|e| Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display())))?;
+    let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
+    let findings = findings(&record);
+    let outputs = Outputs { record: &record, findings: &findings };
+    let page = outputs.write(&dir, flags.svg)?;
+    if !flags.quiet {
+        let shown = if flags.json {
+            json::verdict(&record, &findings)
+        } else {
+            text::verdict(&record, &findings, view::stdout_style(flags.color))
+        };
+        view::print(&shown);
+        anstream::eprintln!("report: {}", page.display());
+    }
+    Ok(outputs.exit())
+}

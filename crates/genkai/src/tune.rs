@@ -1,0 +1,207 @@
+//! `genkai tune`: flags to a plan, the run, its outputs.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use genkai_analysis::findings;
+use genkai_lab::experiment::{self, Size};
+use genkai_lab::system::Pin;
+use genkai_lab::tune::{self, Job};
+use genkai_model::exit::Exit;
+use genkai_model::load::Arrivals;
+use genkai_model::plan::{Backend, ConfigSource, Plan, Procedure, System};
+use genkai_model::units::Span;
+use genkai_report::{json, text};
+
+use crate::cli::{BackendFlags, Nginx, OutputFlags, SearchFlags};
+use crate::outputs::Outputs;
+use crate::view::{self, View};
+use crate::{Failure, flags, interrupt};
+
+/// Users join at this rate when nothing else is said, as in experiment 1.
+const SPAWN_RATE: f64 = 10.0;
+/// An open load rises so long when nothing else is said, so that the rate at which it breaks can be seen.
+const RATE_RAMP: Span = Span::from_secs(15);
+
+/// `genkai tune nginx`.
+pub(crate) fn nginx(flags: &Nginx) -> Result<Exit, Failure> {
+    let pin = flags::pin(&flags.search.pin)?;
+    let plan = plan(flags, &pin)?;
+    run(plan, pin, &flags.output, flags.write)
+}
+
+fn plan(flags: &Nginx, pin: &Pin) -> Result<Plan, Failure> {
+    let cores = pin.resolve().map_or_else(|| genkai_lab::pinning::cores().len(), |p| p.client.len());
+    let mut load = flags.load.load(SPAWN_RATE, cores)?;
+    if let Arrivals::Rate { ramp, .. } = &mut load.arrivals && flags.load.ramp.is_none() {
+        *ramp = RATE_RAMP;
+    }
+    let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
+    let backend = backend(flags.backend.as_deref(), &flags.origin, &config)?;
+    Ok(Plan {
+        title: "tune nginx".to_owned(),
+        system: System { product: "nginx".to_owned(), config, settings: settings(&flags.set)?, backend },
+        procedure: procedure(&flags.search, &load.arrivals)?,
+        load,
+        objective: flags.search.objective.clone(),
+    })
+}
+
+fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut all = BTreeMap::new();
+    for text in set {
+        let (name, value) = text
+            .split_once('=')
+            .filter(|(name, value)| !name.trim().is_empty() && !value.trim().is_empty())
+            .ok_or_else(|| Failure::usage(format!("--set `{text}`: write it like worker_connections=512")))?;
+        if all.insert(name.trim().to_owned(), value.trim().to_owned()).is_some() {
+            return Err(Failure::usage(format!("--set {}: given twice", name.trim())));
+        }
+    }
+    Ok(all)
+}
+
+fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> Result<Backend, Failure> {
+    let default = if *config == ConfigSource::Generated { "embedded" } else { "keep" };
+    match what.unwrap_or(default) {
+        "embedded" => {
+            let mut spec = experiment::slow_application();
+            spec.body = flags.backend_body.unwrap_or(spec.body);
+            spec.service_time = flags.backend_time.unwrap_or(spec.service_time);
+            spec.workers = flags.backend_workers;
+            spec.queue = flags.backend_queue;
+            Ok(Backend::Embedded(spec))
+        }
+        "wordpress" => {
+            Ok(Backend::WordPress { children: flags.fpm_children.unwrap_or(experiment::DEBIAN_MAX_CHILDREN) })
+        }
+        "keep" if *config == ConfigSource::Generated => {
+            Err(Failure::usage("--backend keep: needs --config FILE, whose upstreams are kept"))
+        }
+        "keep" => Ok(Backend::Kept),
+        url if url.starts_with("http://") => {
+            local_only(url, flags.allow_remote.as_deref())?;
+            Ok(Backend::Url(url.to_owned()))
+        }
+        other => Err(Failure::usage(format!(
+            "--backend `{other}`: must be embedded, wordpress, keep, or a URL like http://127.0.0.1:8080"
+        ))),
+    }
+}
+
+/// Refuses a URL whose host is not this machine, unless the user names that host.
+pub(crate) fn local_only(url: &str, allowed: Option<&str>) -> Result<(), Failure> {
+    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    let host = match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or(v6),
+        None => authority.split(':').next().unwrap_or(authority),
+    };
+    if allowed == Some(host) {
+        return Ok(());
+    }
+    let addresses: Vec<IpAddr> = match host.parse() {
+        Ok(ip) => vec![ip],
+        Err(_) => (host, 80).to_socket_addrs().map(|all| all.map(|a| a.ip()).collect()).unwrap_or_default(),
+    };
+    if addresses.is_empty() {
+        return Err(Failure::environment(format!("{url}: the host name `{host}` does not resolve")));
+    }
+    if addresses.iter().all(IpAddr::is_loopback) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{url}: `{host}` is not this machine ({}), and a load test can take a host down\n  hint: if it is yours to load, \
+         say so with --allow-remote {host}",
+        addresses[0]
+    )))
+}
+
+fn procedure(flags: &SearchFlags, arrivals: &Arrivals) -> Result<Procedure, Failure> {
+    if !(1.0..=10.0).contains(&flags.headroom) {
+        return Err(Failure::usage(format!("--headroom {}: must be between 1 and 10", flags.headroom)));
+    }
+    let quick = experiment::procedure(Size::Quick);
+    let ramp = match *arrivals {
+        Arrivals::Users { count, spawn_rate, .. } => f64::from(count) / spawn_rate,
+        Arrivals::Rate { ramp, .. } => ramp.as_secs_f64(),
+    };
+    let (hold, proof_hold) = if flags.quick { (quick.hold, quick.proof_hold) } else { (Span::from_secs(10), Span::from_secs(5)) };
+    let min_pairs = flags.pairs.unwrap_or(quick.min_pairs);
+    Ok(Procedure {
+        max_limits: flags.max_limits,
+        min_pairs,
+        max_pairs: min_pairs + if flags.quick { 0 } else { 2 },
+        hold: flags.hold.unwrap_or(hold),
+        proof_ramp: Span::from_secs_f64(ramp.min(if flags.quick { 2.0 } else { 5.0 })),
+        proof_hold,
+        headroom: flags.headroom,
+        ..quick
+    })
+}
+
+/// Makes a run and all its outputs.
+pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Result<Exit, Failure> {
+    let style = view::stdout_style(output.color);
+    if output.dry_run {
+        let preview = tune::preview(&plan, &pin)?;
+        let shown = if output.json {
+            json::plan(&plan, &preview.predictions, &preview.environment)
+        } else {
+            text::plan(&plan, &preview.predictions, &preview.environment, style)
+        };
+        view::print(&shown);
+        return Ok(Exit::Holds);
+    }
+    let out = output.out.clone().unwrap_or_else(|| default_folder(&plan.title));
+    let interrupt = interrupt::flag();
+    let job = Job {
+        plan,
+        program: std::env::current_exe().map_err(|e| Failure::environment(format!("cannot find my own program: {e}")))?,
+        command: std::env::args().collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        pin,
+        keep: output.keep,
+        write,
+        interrupt: &interrupt,
+    };
+    let mut view = View::choose(output.quiet, output.color);
+    let outcome = tune::run(&job, &out, &mut |event| view.event(event));
+    view.finish();
+    let outcome = outcome?;
+    let findings = findings(&outcome.record);
+    let outputs = Outputs { record: &outcome.record, findings: &findings };
+    let page = outputs.write(&out, output.svg);
+    if !output.quiet {
+        let verdict = if output.json {
+            json::verdict(&outcome.record, &findings)
+        } else {
+            text::verdict(&outcome.record, &findings, style)
+        };
+        view::print(&verdict);
+    }
+    if let Some(failure) = outcome.failure {
+        return Err(failure.into());
+    }
+    let page = page?;
+    if !output.quiet {
+        for (file, backup) in &outcome.written {
+            anstream::eprintln!("written: {} (backup: {})", file.display(), backup.display());
+        }
+        anstream::eprintln!("report: {}", page.display());
+    }
+    Ok(outputs.exit())
+}
+
+/// `genkai-runs/2026-11-21T11-22-33-tune-nginx`.
+fn default_folder(title: &str) -> PathBuf {
+    let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let name: String = format!("{}-{title}", time.trim_end_matches('Z'))
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    PathBuf::from("genkai-runs").join(name.trim_end_matches('-'))
+}

@@ -1,0 +1,96 @@
+//! What the user's terminal can show, and the live view that suits it. The view never chooses what is measured.
+
+use std::io::{self, IsTerminal};
+
+use anstyle::{AnsiColor, Style as Ansi};
+use genkai_model::event::Event;
+use genkai_report::live::{Lines, Screen};
+use genkai_report::text::Style;
+
+use crate::cli::Colour;
+
+/// Columns when no terminal says otherwise.
+const WIDTH: usize = 80;
+
+/// Style of text on stdout.
+pub(crate) fn stdout_style(colour: Colour) -> Style {
+    let terminal = io::stdout().is_terminal();
+    Style { color: coloured(colour, terminal), width: if terminal { width() } else { WIDTH } }
+}
+
+fn coloured(colour: Colour, terminal: bool) -> bool {
+    match colour {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => terminal && !forbidden(),
+    }
+}
+
+/// NO_COLOR (<https://no-color.org>: set and not empty) or a terminal without any ability.
+fn forbidden() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || dumb()
+}
+
+fn dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|t| t == "dumb")
+}
+
+fn width() -> usize {
+    crossterm::terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns).clamp(20, 120))
+}
+
+/// The live view of a run.
+pub(crate) enum View {
+    /// A screen that is drawn again and again.
+    Screen(Box<Screen>),
+    /// Plain lines.
+    Lines(Lines<io::Stderr>),
+    /// Nothing.
+    Quiet,
+}
+
+impl View {
+    /// What suits stderr.
+    pub(crate) fn choose(quiet: bool, colour: Colour) -> View {
+        if quiet {
+            return View::Quiet;
+        }
+        let terminal = io::stderr().is_terminal();
+        if terminal && !dumb() && let Ok(screen) = Screen::new(coloured(colour, true)) {
+            return View::Screen(Box::new(screen));
+        }
+        View::Lines(Lines::new(io::stderr()))
+    }
+
+    /// Shows what happened. A view that cannot be written to (a closed pipe) is no reason to stop.
+    pub(crate) fn event(&mut self, event: &Event) {
+        match self {
+            View::Screen(screen) => screen.event(event),
+            View::Lines(lines) => lines.event(event),
+            View::Quiet => {}
+        }
+    }
+
+    /// Gives the terminal back.
+    pub(crate) fn finish(&mut self) {
+        match self {
+            View::Screen(screen) => screen.finish(),
+            View::Lines(lines) => lines.finish(),
+            View::Quiet => {}
+        }
+    }
+}
+
+/// `error: ...` for stderr (the stream drops the colour where it is not wanted).
+pub(crate) fn error(message: &str) -> String {
+    let red = Ansi::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    format!("{red}error:{red:#} {message}")
+}
+
+/// Prints data to stdout; a reader that went away is not an error.
+pub(crate) fn print(text: &str) {
+    use std::io::Write;
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
+    let _ = out.flush();
+}
