@@ -49,7 +49,9 @@ packages-wordpress: ## What --backend wordpress needs
 	  wordpress:/usr/share/wordpress/index.php
 
 packages-bench:
-	@scripts/packages.sh nginx:nginx wrk:wrk apache2-utils:ab time:/usr/bin/time
+	@scripts/packages.sh nginx:nginx wrk:wrk apache2-utils:ab time:/usr/bin/time python3:python3
+	@command -v oha >/dev/null || [ -x target/tools/bin/oha ] || \
+	  { echo "building oha from crates.io into target/tools (some minutes)"; cargo install oha --locked --quiet --root target/tools; }
 
 schemas: ## Write the JSON Schemas anew
 	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report schema
