@@ -1,1 +1,4 @@
 //! real servers: render or edit the configuration, check, start, wait until ready, observe, stop.
+
+pub mod local;
+pub mod observation;

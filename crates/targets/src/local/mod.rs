@@ -1,0 +1,105 @@
+//! Processes on this machine: start and stop them without leaving any behind, and look at them and at the kernel.
+//!
+//! Everything blocks and uses plain threads. Reading order: [`process`] (a child and its whole group), [`ready`] (until
+//! it answers), [`usage`] (what it consumes), [`tail`] (what it logs), [`kernel`] (what the machine shows),
+//! [`machine`] (what the machine is).
+
+pub mod kernel;
+pub mod machine;
+pub mod port;
+pub mod process;
+pub mod ready;
+mod session;
+pub mod tail;
+pub mod usage;
+mod warden;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a local process could not be started or did not get ready. Each is one sentence for the user.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalError {
+    /// The program does not exist or may not be executed.
+    #[error("{name}: cannot start `{program}`: {source}; is it installed and executable?")]
+    Start {
+        /// What the process is called.
+        name: String,
+        /// The program as asked for.
+        program: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The log file cannot be opened.
+    #[error("{name}: cannot write the log {}: {source}", path.display())]
+    Log {
+        /// What the process is called.
+        name: String,
+        /// The log.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A core that this process may not use.
+    #[error("{name}: cannot run on core {cpu}: only cores {allowed:?} may be used here")]
+    Core {
+        /// What the process is called.
+        name: String,
+        /// The core asked for.
+        cpu: usize,
+        /// The cores there are.
+        allowed: Vec<usize>,
+    },
+    /// More descriptors than may be granted.
+    #[error(
+        "{name}: cannot give it {asked} descriptors: the hard limit is {hard}; ask for fewer, or raise it (`ulimit -Hn`)"
+    )]
+    Descriptors {
+        /// What the process is called.
+        name: String,
+        /// Descriptors asked for.
+        asked: u64,
+        /// The hard limit.
+        hard: u64,
+    },
+    /// It ended before it was ready.
+    #[error("{name} ended before it was ready ({status}){}", last_words(tail))]
+    Exited {
+        /// What the process is called.
+        name: String,
+        /// How it ended, in words.
+        status: String,
+        /// The end of its log, control characters replaced; may be empty.
+        tail: String,
+    },
+    /// It runs, but did not answer in time.
+    #[error("{name} did not accept connections on {address} within {within:?}{}", last_words(tail))]
+    Silent {
+        /// What the process is called.
+        name: String,
+        /// Where it was expected.
+        address: SocketAddr,
+        /// How long was waited.
+        within: Duration,
+        /// The end of its log, control characters replaced; may be empty.
+        tail: String,
+    },
+    /// It runs, but did not say what it should have said when it starts.
+    #[error("{name} did not say where it listens within {within:?}; it said `{said}`{}", last_words(tail))]
+    Mute {
+        /// What the process is called.
+        name: String,
+        /// How long was waited.
+        within: Duration,
+        /// Its first line, if any.
+        said: String,
+        /// The end of its log, control characters replaced; may be empty.
+        tail: String,
+    },
+}
+
+fn last_words(tail: &str) -> String {
+    if tail.is_empty() { String::new() } else { format!("; its last words:\n{tail}") }
+}

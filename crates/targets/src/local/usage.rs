@@ -1,0 +1,147 @@
+//! What a process and everything it started consume.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Instant;
+
+use procfs::process::{LimitValue, Process, Stat, all_processes};
+
+/// A process with all its descendants and all processes of its session (a master may have left a daemon behind).
+#[derive(Debug)]
+pub struct Tree {
+    root: i32,
+    /// CPU time of each process at the last look, seconds, keyed by pid and start time (pids come back).
+    before: HashMap<(i32, u64), f64>,
+    looked: Instant,
+}
+
+/// One look at a tree. CPU is since the look before, in cores; a process that is new counts from its start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// CPU of the whole tree, cores.
+    pub cpu: f64,
+    /// CPU of the busiest process, cores.
+    pub busiest_cpu: f64,
+    /// Resident memory of the tree, bytes. Pages shared between processes count for each of them.
+    pub rss: u64,
+    /// Open descriptors of the process that has most; none when no process lets itself be looked at.
+    pub fds_max: Option<u64>,
+    /// Soft limit on descriptors of that process; none for unlimited or unreadable.
+    pub fd_limit: Option<u64>,
+    /// Each process, the root first where it lives, then by pid.
+    pub processes: Vec<Consumer>,
+}
+
+/// One process of a tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Consumer {
+    /// Its pid.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent: u32,
+    /// Its command name (proc(5): at most 15 bytes).
+    pub name: String,
+    /// CPU since the look before, cores.
+    pub cpu: f64,
+    /// Resident memory, bytes.
+    pub rss: u64,
+    /// Open descriptors; none when they may not be read (another user's process).
+    pub fds: Option<u64>,
+    /// Soft limit on descriptors; none for unlimited or unreadable.
+    pub fd_limit: Option<u64>,
+}
+
+impl Tree {
+    /// The tree of this process; CPU counts from now.
+    pub fn new(pid: u32) -> Tree {
+        let mut tree = Tree { root: pid as i32, before: HashMap::new(), looked: Instant::now() };
+        tree.sample();
+        tree
+    }
+
+    /// Looks at the tree. Processes that end meanwhile are left out; a tree that is gone consumes nothing.
+    pub fn sample(&mut self) -> Usage {
+        let now = Instant::now();
+        let wall = now.duration_since(self.looked).as_secs_f64().max(1e-6);
+        let mut times = HashMap::new();
+        let mut usage = Usage::default();
+        for (process, stat) in members(self.root) {
+            let key = (stat.pid, stat.starttime);
+            let time = cpu_seconds(&stat);
+            let cpu = (time - self.before.get(&key).copied().unwrap_or(0.0)).max(0.0) / wall;
+            times.insert(key, time);
+            usage.add(consumer(&process, &stat, cpu));
+        }
+        self.before = times;
+        self.looked = now;
+        usage.processes.sort_by_key(|p| (p.pid != self.root as u32, p.pid));
+        usage
+    }
+}
+
+impl Usage {
+    fn add(&mut self, process: Consumer) {
+        self.cpu += process.cpu;
+        self.busiest_cpu = self.busiest_cpu.max(process.cpu);
+        self.rss += process.rss;
+        if process.fds > self.fds_max {
+            self.fds_max = process.fds;
+            self.fd_limit = process.fd_limit;
+        }
+        self.processes.push(process);
+    }
+}
+
+fn consumer(process: &Process, stat: &Stat, cpu: f64) -> Consumer {
+    let limit = process.limits().ok().map(|limits| limits.max_open_files.soft_limit);
+    Consumer {
+        pid: stat.pid as u32,
+        parent: stat.ppid as u32,
+        name: stat.comm.clone(),
+        cpu,
+        rss: stat.rss * procfs::page_size(),
+        fds: process.fd_count().ok().map(|count| count as u64),
+        fd_limit: match limit {
+            Some(LimitValue::Value(value)) => Some(value),
+            _ => None,
+        },
+    }
+}
+
+/// Live processes of the tree.
+fn members(root: i32) -> Vec<(Process, Stat)> {
+    let Ok(all) = all_processes() else { return Vec::new() };
+    let mut all: Vec<(Process, Stat)> = all
+        .flatten()
+        .filter_map(|process| process.stat().ok().map(|stat| (process, stat)))
+        .filter(|(_, stat)| !matches!(stat.state, 'Z' | 'X' | 'x'))
+        .collect();
+    let mut inside: HashSet<i32> = HashSet::from([root]);
+    // Parents need not come before their children, so until nothing is added; as many rounds as the tree is deep.
+    loop {
+        let before = inside.len();
+        for (_, stat) in &all {
+            if stat.session == root || stat.pgrp == root || inside.contains(&stat.ppid) {
+                inside.insert(stat.pid);
+            }
+        }
+        if inside.len() == before {
+            break;
+        }
+    }
+    all.retain(|(_, stat)| inside.contains(&stat.pid));
+    all
+}
+
+/// CPU time of a process with all its threads, seconds: from its CPU clock (clock_getcpuclockid(3), nanoseconds), or
+/// where that cannot be read from /proc's ticks of 10 ms.
+fn cpu_seconds(stat: &Stat) -> f64 {
+    // SAFETY: both calls write only to the variables given.
+    unsafe {
+        let mut clock: libc::clockid_t = 0;
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        if libc::clock_getcpuclockid(stat.pid, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0 {
+            return time.tv_sec as f64 + time.tv_nsec as f64 / 1e9;
+        }
+    }
+    (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64
+}
