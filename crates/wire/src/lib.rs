@@ -1,1 +1,9 @@
-//! bytes to messages and back, no I/O: HTTP/1.1.
+//! Bytes to messages and back: codecs without I/O.
+//!
+//! Nothing here opens a socket, reads a clock or knows what a test is. A codec is given a slice, says what it found in
+//! it and how much of it was used; who reads and who writes is somebody else's business. The same code serves the
+//! client, where it must cost next to nothing, and the embedded servers.
+//!
+//! * [`http1`]: HTTP/1.1 (RFC 9112).
+
+pub mod http1;

@@ -1,0 +1,134 @@
+//! Receives one response, for a client that keeps nothing of it.
+
+use super::{BodyDecoder, Error, MAX_INTERIM, ResponseHead};
+
+/// Receives the response to one request from slices, in any split: interim responses, head, body. Holds no buffer unless
+/// a head was cut in two.
+#[derive(Debug)]
+pub struct ResponseReader {
+    stage: Stage,
+    to_head: bool,
+    interim: u8,
+    started: bool,
+    /// The beginning of a head whose end has not arrived.
+    carry: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Head,
+    Body(ResponseHead, BodyDecoder),
+    Over,
+}
+
+/// A response that arrived whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Status code, see [`ResponseHead::status`].
+    pub status: u16,
+    /// Whether the connection can carry another request.
+    pub persistent: bool,
+}
+
+/// Where a response is after a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More bytes must come.
+    More,
+    /// It is whole.
+    Done(Received),
+}
+
+/// What the peer's closing of the connection means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The response was one that lasts until close: it is whole.
+    Done(Received),
+    /// Nothing of a response had arrived.
+    Nothing,
+    /// The response is cut short.
+    Truncated,
+}
+
+impl ResponseReader {
+    /// For the response to one request; `to_head` when the request is a HEAD.
+    pub fn new(to_head: bool) -> ResponseReader {
+        ResponseReader { stage: Stage::Head, to_head, interim: 0, started: false, carry: Vec::new() }
+    }
+
+    /// Whether any byte has arrived.
+    pub fn started(&self) -> bool {
+        self.started
+    }
+
+    /// Takes the bytes that arrived, all of them. After [`Progress::Done`] every further byte is [`Error::Surplus`].
+    ///
+    /// # Errors
+    /// When the bytes are not a response, or go on after its end ([`Error::Surplus`]): this client sends one request at a
+    /// time, so nothing may follow.
+    #[inline]
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<Progress, Error> {
+        self.started |= !bytes.is_empty();
+        if self.carry.is_empty() {
+            let (used, progress) = self.advance(bytes)?;
+            if used < bytes.len() {
+                self.carry.extend_from_slice(&bytes[used..]);
+            }
+            return Ok(progress);
+        }
+        let mut carry = std::mem::take(&mut self.carry);
+        carry.extend_from_slice(bytes);
+        let (used, progress) = self.advance(&carry)?;
+        if used < carry.len() {
+            carry.drain(..used);
+            self.carry = carry;
+        }
+        Ok(progress)
+    }
+
+    /// The peer closed its side.
+    pub fn close(&self) -> Ending {
+        match &self.stage {
+            Stage::Body(head, body) if body.ends_at_close() => {
+                Ending::Done(Received { status: head.status, persistent: false })
+            }
+            _ if self.started => Ending::Truncated,
+            _ => Ending::Nothing,
+        }
+    }
+
+    /// Goes as far as `bytes` allow; what it leaves unused is the beginning of a head.
+    #[inline]
+    fn advance(&mut self, bytes: &[u8]) -> Result<(usize, Progress), Error> {
+        let mut at = 0;
+        loop {
+            match &mut self.stage {
+                Stage::Head => {
+                    let Some(head) = ResponseHead::parse(&bytes[at..], self.to_head)? else {
+                        return Ok((at, Progress::More));
+                    };
+                    at += head.length;
+                    if head.interim() {
+                        self.interim += 1;
+                        if self.interim > MAX_INTERIM {
+                            return Err(Error::TooManyInterim);
+                        }
+                    } else {
+                        self.stage = Stage::Body(head, BodyDecoder::new(head.framing));
+                    }
+                }
+                Stage::Body(head, body) => {
+                    let (used, done) = body.skip(&bytes[at..])?;
+                    at += used;
+                    if !done {
+                        return Ok((at, Progress::More));
+                    }
+                    let received = Received { status: head.status, persistent: head.persistent };
+                    self.stage = Stage::Over;
+                    return if at < bytes.len() { Err(Error::Surplus) } else { Ok((at, Progress::Done(received))) };
+                }
+                Stage::Over => return Err(Error::Surplus),
+            }
+        }
+    }
+}
