@@ -117,3 +117,86 @@ fn address(text: &str) -> Option<SocketAddr> {
     };
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+    use std::os::fd::AsRawFd;
+    use std::thread;
+    use std::time::Duration;
+
+    use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, getsockname, listen, socket};
+
+    use super::*;
+
+    const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000 00000000     0        0 1145 1 00
+   1: 00000000:1F90 00000000:0000 0A 00000000:0000000B 00:00000000 00000000     0        0 1146 1 00
+   2: 0200007F:1F90 00000000:0000 0A 00000000:000000FF 00:00000000 00000000     0        0 1147 1 00
+   3: 0100007F:1F90 0100007F:D431 01 00000000:0000FFFF 00:00000000 00000000     0        0 1148 1 00
+   4: 0100007F:1F90 00000000:0000 0A 00000000:0000EEEE 00:00000000 00000000     0        0 1149 1 00
+";
+
+    fn wanted(text: &str) -> Vec<SocketAddr> {
+        vec![text.parse().unwrap()]
+    }
+
+    #[test]
+    fn the_longest_queue_of_matching_listeners_before_the_first_connection() {
+        // The table is written in little-endian words, as on the machines this is tested on.
+        assert_eq!(longest(TABLE.as_bytes(), &wanted("127.0.0.1:8080")), Some(11));
+        assert_eq!(longest(TABLE.as_bytes(), &wanted("127.0.0.2:8080")), Some(255));
+        assert_eq!(longest(TABLE.as_bytes(), &wanted("127.0.0.1:81")), None);
+        assert_eq!(longest("".as_bytes(), &wanted("127.0.0.1:81")), None);
+        assert_eq!(longest("junk\njunk\njunk".as_bytes(), &wanted("127.0.0.1:81")), None);
+    }
+
+    #[test]
+    fn addresses_of_both_families() {
+        assert_eq!(address("0100007F:0050"), Some("127.0.0.1:80".parse().unwrap()));
+        let v6 = "00000000000000000000000001000000:01BB";
+        assert_eq!(address(v6), Some("[::1]:443".parse().unwrap()));
+        assert_eq!(address("0100007F"), None);
+        assert_eq!(address("0100:50"), None);
+        let mapped = "0000000000000000FFFF00000100007F:0050";
+        assert!(covers(address(mapped).unwrap(), "127.0.0.1:80".parse().unwrap()));
+    }
+
+    #[test]
+    fn counters_by_name() {
+        let text = "TcpExt: A ListenOverflows ListenDrops\nTcpExt: 1 22 333\nIpExt: ListenDrops\nIpExt: 4\n";
+        assert_eq!(counter(text, "TcpExt:", "ListenDrops"), Some(333.0));
+        assert_eq!(counter(text, "TcpExt:", "Missing"), None);
+        assert_eq!(counter("", "TcpExt:", "ListenDrops"), None);
+    }
+
+    /// A listener that never accepts: its queue holds backlog + 1 connections, the next one overflows it.
+    #[test]
+    fn a_full_accept_queue_is_seen() {
+        let server = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
+        bind(server.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).unwrap();
+        listen(&server, Backlog::new(1).unwrap()).unwrap();
+        let bound: SockaddrIn = getsockname(server.as_raw_fd()).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], bound.port()));
+        let mut kernel = Kernel::new();
+        assert_eq!(kernel.sample(&[address]).metrics[ACCEPT_QUEUE], 0.0);
+        let clients = [TcpStream::connect(address).unwrap(), TcpStream::connect(address).unwrap()];
+        let before = kernel.sample(&[address]).metrics;
+        assert_eq!(before[ACCEPT_QUEUE], 2.0);
+        assert!(TcpStream::connect_timeout(&address, Duration::from_millis(50)).is_err());
+        let after = kernel.sample(&[address]).metrics;
+        assert!(after[metric::LISTEN_OVERFLOWS] > before[metric::LISTEN_OVERFLOWS]);
+        assert!(after[metric::LISTEN_DROPS] > before[metric::LISTEN_DROPS]);
+        drop(clients);
+        assert!(!kernel.sample(&[]).metrics.contains_key(ACCEPT_QUEUE));
+    }
+
+    #[test]
+    fn the_machine_is_not_busier_than_it_has_cores() {
+        let mut kernel = Kernel::new();
+        thread::sleep(Duration::from_millis(200));
+        let cores = kernel.sample(&[]).metrics[metric::MACHINE_CPU];
+        let online = fs::read_to_string("/proc/stat").unwrap().lines().filter(|l| l.starts_with("cpu")).count() - 1;
+        assert!((0.0..=online as f64 * 1.2).contains(&cores), "{cores} of {online}");
+    }
+}

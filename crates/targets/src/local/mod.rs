@@ -5,6 +5,7 @@
 //! [`machine`] (what the machine is).
 
 pub mod kernel;
+pub mod listener;
 pub mod machine;
 pub mod port;
 pub mod process;
