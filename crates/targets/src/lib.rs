@@ -1,4 +1,5 @@
 //! real servers: render or edit the configuration, check, start, wait until ready, observe, stop.
 
 pub mod local;
+pub mod nginx;
 pub mod observation;

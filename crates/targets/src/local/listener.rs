@@ -162,7 +162,8 @@ mod tests {
         let (_listener, address) = deaf(2);
         assert_eq!(queue(address), Some(Queue { waiting: 0, backlog: 2, dropped: 0 }));
         let within = Duration::from_millis(200);
-        let held: Vec<_> = (0..3).map(|_| TcpStream::connect_timeout(&address, Duration::from_secs(5)).unwrap()).collect();
+        let held: Vec<_> =
+            (0..3).map(|_| TcpStream::connect_timeout(&address, Duration::from_secs(5)).unwrap()).collect();
         // One more than the backlog is let in; the next connection is not.
         assert_eq!(queue(address), Some(Queue { waiting: 3, backlog: 2, dropped: 0 }));
         let deadline = Instant::now() + Duration::from_secs(10);

@@ -1,0 +1,195 @@
+//! What a running nginx shows: its error log, its status page, its workers, its accept queue.
+//!
+//! One look ([`Watch::look`]) costs a few milliseconds and, of nginx, one short connection for the status page. genkai's
+//! own share - that connection, and the alert that it causes when it finds a worker full - is taken off, so that every
+//! figure is about the load.
+
+mod log;
+mod stub;
+mod workers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+
+use genkai_model::event::{ServerState, State};
+use genkai_model::evidence::{LogLine, Sample};
+
+pub use log::{Entry, classify, gather, signature};
+pub use stub::{Answer, Poll, StubPage, StubStatus};
+pub use workers::{Follower, Workers};
+
+use crate::local::listener;
+use crate::local::tail::Tail;
+use crate::observation::Observation;
+
+/// Names of nginx's metrics. Those of the status page are absent when it did not answer; `..._total` are cumulative
+/// since the start of this nginx.
+pub mod metrics {
+    /// Client connections open, idle ones included.
+    pub const STUB_ACTIVE: &str = "nginx.stub_active";
+    /// Client connections accepted.
+    pub const STUB_ACCEPTS: &str = "nginx.stub_accepts_total";
+    /// Of these, given a slot.
+    pub const STUB_HANDLED: &str = "nginx.stub_handled_total";
+    /// Accepted and closed for want of a slot: accepts - handled.
+    pub const STUB_DROPPED: &str = "nginx.stub_dropped_total";
+    /// Requests.
+    pub const STUB_REQUESTS: &str = "nginx.stub_requests_total";
+    /// Connections whose request head is being read.
+    pub const STUB_READING: &str = "nginx.stub_reading";
+    /// Connections being answered.
+    pub const STUB_WRITING: &str = "nginx.stub_writing";
+    /// Idle keep-alive connections.
+    pub const STUB_WAITING: &str = "nginx.stub_waiting";
+    /// Times that the status page did not answer.
+    pub const STUB_UNREACHABLE: &str = "nginx.stub_unreachable_total";
+    /// CPU of master, workers and helpers, cores.
+    pub const CPU: &str = "nginx.cpu";
+    /// CPU of the busiest worker, fraction of a core.
+    pub const WORKER_CPU_MAX: &str = "nginx.worker_cpu_max";
+    /// Of the worker that wanted most: fraction of the time that it ran or waited for a core.
+    pub const WORKER_DEMAND_MAX: &str = "nginx.worker_demand_max";
+    /// Descriptors of the worker that has most.
+    pub const WORKER_FDS_MAX: &str = "nginx.worker_fds_max";
+    /// Soft limit on its descriptors.
+    pub const WORKER_FD_LIMIT: &str = "nginx.worker_fd_limit";
+    /// Resident memory of all processes, bytes.
+    pub const RSS: &str = "nginx.rss";
+    /// Workers alive.
+    pub const WORKERS: &str = "nginx.workers";
+    /// Connections waiting in the accept queue of the listener under load.
+    pub const ACCEPT_QUEUE: &str = "nginx.accept_queue";
+    /// Connections that this listener dropped because its accept queue was full.
+    pub const LISTEN_DROPS: &str = "nginx.listen_drops_total";
+}
+
+/// An alert caused by genkai's own question is taken off the log for so many looks after it; then it is forgotten.
+const OWN_ALERT_LOOKS: u8 = 3;
+
+/// Looks at one running nginx, again and again.
+#[derive(Debug)]
+pub struct Watch {
+    address: SocketAddr,
+    page: Option<StubPage>,
+    poll: Poll,
+    workers: Follower,
+    tail: Tail,
+    /// Deaths that were told.
+    told: BTreeSet<u32>,
+    /// Looks left in which an alert of our own making may appear in the log.
+    own_alert: u8,
+}
+
+impl Watch {
+    /// Watches the nginx of this master, its listener under load, its status page, and its error log (from the end that
+    /// the log has now).
+    pub fn new(master: u32, address: SocketAddr, page: Option<StubPage>, error_log: &Path) -> Watch {
+        Watch {
+            address,
+            page,
+            poll: Poll::default(),
+            workers: Follower::new(master),
+            tail: Tail::open(error_log),
+            told: BTreeSet::new(),
+            own_alert: 0,
+        }
+    }
+
+    /// One look.
+    pub fn look(&mut self) -> Observation {
+        let workers = self.workers.look();
+        let mut metrics = consumption(&workers);
+        self.ask(&mut metrics);
+        if let Some(queue) = listener::queue(self.address) {
+            metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
+            metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
+        }
+        let lines = self.tail.lines();
+        let states = self.deaths(&workers.gone, &lines);
+        let logs = self.without_own(gather(lines.iter().map(String::as_str)));
+        Observation { samples: vec![Sample { subject: "nginx".to_owned(), metrics }], logs, states }
+    }
+
+    /// What was logged since the last look, when there is nobody left to look at.
+    pub fn last_words(&mut self) -> Observation {
+        let lines = self.tail.lines();
+        Observation { logs: gather(lines.iter().map(String::as_str)), ..Observation::default() }
+    }
+
+    fn ask(&mut self, metrics: &mut BTreeMap<String, f64>) {
+        let Some(page) = &self.page else { return };
+        let answer = page.ask();
+        if answer == Answer::Closed {
+            self.own_alert = OWN_ALERT_LOOKS;
+        }
+        if let Some(seen) = self.poll.take(answer) {
+            let dropped = seen.accepts.saturating_sub(seen.handled);
+            for (name, value) in [
+                (metrics::STUB_ACTIVE, seen.active),
+                (metrics::STUB_ACCEPTS, seen.accepts),
+                (metrics::STUB_HANDLED, seen.handled),
+                (metrics::STUB_DROPPED, dropped),
+                (metrics::STUB_REQUESTS, seen.requests),
+                (metrics::STUB_READING, seen.reading),
+                (metrics::STUB_WRITING, seen.writing),
+                (metrics::STUB_WAITING, seen.waiting),
+            ] {
+                metrics.insert(name.to_owned(), value as f64);
+            }
+        }
+        metrics.insert(metrics::STUB_UNREACHABLE.to_owned(), self.poll.unreachable as f64);
+    }
+
+    /// The log without the alert that genkai's own question caused. Each closed question takes off one line.
+    fn without_own(&mut self, mut logs: Vec<LogLine>) -> Vec<LogLine> {
+        if self.own_alert == 0 {
+            return logs;
+        }
+        self.own_alert -= 1;
+        let own = logs.iter_mut().find(|l| l.signature.as_deref() == Some(signature::WORKER_CONNECTIONS));
+        if let Some(line) = own {
+            line.count -= 1;
+            self.own_alert = 0;
+        }
+        logs.retain(|line| line.count > 0);
+        logs
+    }
+
+    /// Workers that died: those that are gone, and those that only the log tells of (started and dead between two
+    /// looks), each once.
+    fn deaths(&mut self, gone: &[u32], lines: &[String]) -> Vec<State> {
+        let logged: BTreeMap<u32, &str> = lines.iter().filter_map(|line| death(line)).collect();
+        let all: BTreeSet<u32> = gone.iter().copied().chain(logged.keys().copied()).collect();
+        let new = all.into_iter().filter(|&pid| self.told.insert(pid));
+        new.map(|pid| {
+            let detail =
+                logged.get(&pid).map_or_else(|| format!("worker process {pid} ended"), |&said| said.to_owned());
+            State { subject: "nginx".to_owned(), state: ServerState::WorkerDied, detail: Some(detail) }
+        })
+        .collect()
+    }
+}
+
+/// The worker whose death a line tells, and the message.
+fn death(line: &str) -> Option<(u32, &str)> {
+    let entry = classify(line);
+    (entry.signature.as_deref() == Some(signature::WORKER_DIED)).then_some(())?;
+    let pid = entry.message.split_ascii_whitespace().nth(2)?.parse().ok()?;
+    Some((pid, entry.message))
+}
+
+fn consumption(workers: &Workers) -> BTreeMap<String, f64> {
+    let mut metrics = BTreeMap::from([
+        (metrics::CPU.to_owned(), workers.tree.cpu),
+        (metrics::RSS.to_owned(), workers.tree.rss as f64),
+        (metrics::WORKERS.to_owned(), f64::from(workers.alive)),
+        (metrics::WORKER_CPU_MAX.to_owned(), workers.cpu_max),
+        (metrics::WORKER_DEMAND_MAX.to_owned(), workers.demand_max),
+    ]);
+    if let Some((fds, limit)) = workers.fds {
+        metrics.insert(metrics::WORKER_FDS_MAX.to_owned(), fds as f64);
+        metrics.extend(limit.map(|limit| (metrics::WORKER_FD_LIMIT.to_owned(), limit as f64)));
+    }
+    metrics
+}

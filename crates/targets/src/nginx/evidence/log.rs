@@ -1,0 +1,391 @@
+//! The error log: a line becomes a level and, where it is a message that proves something, a signature.
+//!
+//! Every pattern is anchored at the start of nginx's own message. What a client sent (paths, headers) appears later in the
+//! line or inside quotes, so no request can forge evidence.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use genkai_model::evidence::LogLine;
+use regex::{Regex, RegexSet};
+
+/// Longest text kept of a line, in characters.
+const TEXT_MAX: usize = 400;
+
+/// Kinds of unknown lines kept apart in one interval; further kinds are counted together.
+const UNKNOWN_MAX: usize = 16;
+
+/// Names of the messages that prove something.
+pub mod signature {
+    /// A worker had no free slot for a new client: it accepted and closed.
+    pub const WORKER_CONNECTIONS: &str = "nginx.worker_connections.alert";
+    /// A worker had no free slot for the upstream half of a request: the client got 500.
+    pub const WORKER_CONNECTIONS_UPSTREAM: &str = "nginx.worker_connections.upstream";
+    /// A worker had at most 1/16 of its slots left and closed idle connections (a `warn`, once a second).
+    pub const WORKER_CONNECTIONS_REUSING: &str = "nginx.worker_connections.reusing";
+    /// `accept4() failed (24: Too many open files)`: new clients stay in the accept queue.
+    pub const DESCRIPTORS_ACCEPT: &str = "nginx.descriptors.accept";
+    /// `socket() failed (24: ...)`: no descriptor for the upstream half, the client got 500.
+    pub const DESCRIPTORS_SOCKET: &str = "nginx.descriptors.socket";
+    /// Another call failed with error 24.
+    pub const DESCRIPTORS_OTHER: &str = "nginx.descriptors.other";
+    /// Error 23: the whole machine is out of descriptors.
+    pub const DESCRIPTORS_MACHINE: &str = "nginx.descriptors.machine";
+    /// The upstream refused the connection (error 111).
+    pub const UPSTREAM_REFUSED: &str = "nginx.upstream.refused";
+    /// Every upstream server is marked down, or at its `max_conns`.
+    pub const UPSTREAM_NONE_LIVE: &str = "nginx.upstream.none_live";
+    /// No local port left towards the upstream (error 99).
+    pub const UPSTREAM_PORTS: &str = "nginx.upstream.ports";
+    /// The upstream's Unix socket has a full accept queue (error 11).
+    pub const UPSTREAM_QUEUE_FULL: &str = "nginx.upstream.queue_full";
+    /// Connecting to the upstream took longer than `proxy_connect_timeout`.
+    pub const UPSTREAM_CONNECT_TIMEOUT: &str = "nginx.upstream.connect_timeout";
+    /// The upstream was silent longer than `proxy_read_timeout` (or `proxy_send_timeout`).
+    pub const UPSTREAM_TIMEOUT: &str = "nginx.upstream.timeout";
+    /// The upstream closed or reset the connection before it had answered.
+    pub const UPSTREAM_CLOSED: &str = "nginx.upstream.closed";
+    /// The response head does not fit `proxy_buffer_size`.
+    pub const UPSTREAM_HEADER: &str = "nginx.upstream.header_too_big";
+    /// A request body above `client_max_body_size`.
+    pub const BODY_TOO_LARGE: &str = "nginx.client_max_body_size";
+    /// `limit_conn` refused a request; of one zone: [`in_zone`].
+    pub const LIMIT_CONN: &str = "nginx.limit_conn";
+    /// `limit_req` refused a request; of one zone: [`in_zone`].
+    pub const LIMIT_REQ: &str = "nginx.limit_req";
+    /// `limit_req` held a request back; of one zone: [`in_zone`].
+    pub const LIMIT_REQ_DELAY: &str = "nginx.limit_req_delay";
+    /// The cache's key zone is full.
+    pub const CACHE_ZONE: &str = "nginx.cache.zone_full";
+    /// The disk under a temporary or cache file is full.
+    pub const DISK_FULL: &str = "nginx.disk_full";
+    /// Memory could not be had.
+    pub const MEMORY: &str = "nginx.memory";
+    /// A worker process died of a signal.
+    pub const WORKER_DIED: &str = "nginx.worker_died";
+
+    /// The signature of a message that names a shared zone, e.g. `nginx.limit_conn.perip`.
+    pub fn in_zone(signature: &str, zone: &str) -> String {
+        format!("{signature}.{zone}")
+    }
+}
+
+/// Signatures with the pattern of the message, first match wins. Texts: nginx 1.22.1 and 1.31.5, the file named.
+const KNOWN: &[(&str, &str)] = &[
+    // src/core/ngx_connection.c, ngx_drain_connections
+    (signature::WORKER_CONNECTIONS_REUSING, r"^\d+ worker_connections are not enough, reusing connections"),
+    // src/core/ngx_connection.c, ngx_get_connection, called from src/event/ngx_event_connect.c
+    (
+        signature::WORKER_CONNECTIONS_UPSTREAM,
+        r"^\d+ worker_connections are not enough while (?:connecting to|resolving|sending|reading)",
+    ),
+    (signature::WORKER_CONNECTIONS, r"^\d+ worker_connections are not enough(?:$|,| )"),
+    // src/event/ngx_event_accept.c
+    (signature::DESCRIPTORS_ACCEPT, r"^accept4?\(\) failed \(24: "),
+    // src/event/ngx_event_connect.c
+    (signature::DESCRIPTORS_SOCKET, r"^socket\(\) failed \(24: "),
+    (signature::DESCRIPTORS_OTHER, r#"^[a-z_0-9]+\((?:"[^"]*")?\)(?: "[^"]*")? failed \(24: "#),
+    (signature::DESCRIPTORS_MACHINE, r#"^[a-z_0-9]+\((?:"[^"]*")?\)(?: "[^"]*")? failed \(23: "#),
+    // src/event/ngx_event_connect.c and src/http/ngx_http_upstream.c, ngx_http_upstream_test_connect
+    (signature::UPSTREAM_REFUSED, r"^connect\(\)(?: to \S+)? failed \(111: "),
+    (signature::UPSTREAM_PORTS, r"^(?:connect\(\)(?: to \S+)?|bind\(\S+\)) failed \((?:99|98): "),
+    (signature::UPSTREAM_QUEUE_FULL, r"^connect\(\) to unix:\S* failed \(11: "),
+    // src/http/ngx_http_upstream.c, ngx_http_upstream_connect
+    (signature::UPSTREAM_NONE_LIVE, r"^no live upstreams"),
+    // src/http/ngx_http_upstream.c, ngx_http_upstream_next; src/core/ngx_connection.c, ngx_connection_error
+    (
+        signature::UPSTREAM_CONNECT_TIMEOUT,
+        r"^(?:upstream timed out|connect\(\)(?: to \S+)? failed) \(110: [^)]*\) while connecting",
+    ),
+    (signature::UPSTREAM_TIMEOUT, r"^upstream timed out \(110: "),
+    (signature::UPSTREAM_CLOSED, r"^upstream prematurely closed connection"),
+    (
+        signature::UPSTREAM_CLOSED,
+        r"^(?:recv|readv|send|writev|sendfile|SSL_read|SSL_write)\(\) failed \((?:104|32): [^)]*\) while (?:reading|sending)[^,]* upstream",
+    ),
+    (signature::UPSTREAM_HEADER, r"^upstream sent too big header"),
+    // src/http/ngx_http_core_module.c, src/http/ngx_http_request_body.c
+    (signature::BODY_TOO_LARGE, r"^client intended to send too large (?:chunked )?body"),
+    // src/http/modules/ngx_http_limit_conn_module.c; a dry run refuses nothing
+    (signature::LIMIT_CONN, r#"^limiting connections by zone "([^"]*)""#),
+    // src/http/modules/ngx_http_limit_req_module.c
+    (signature::LIMIT_REQ, r#"^limiting requests, excess: [0-9.]+,? by zone "([^"]*)""#),
+    (signature::LIMIT_REQ_DELAY, r#"^delaying request, excess: [0-9.]+,? by zone "([^"]*)""#),
+    // src/http/ngx_http_file_cache.c
+    (signature::CACHE_ZONE, r"^could not allocate node in cache keys zone"),
+    (signature::DISK_FULL, r#"^[a-z_0-9]+\((?:"[^"]*")?\)(?: "[^"]*")? failed \(28: "#),
+    (signature::MEMORY, r"^(?:malloc|posix_memalign|memalign|mmap)\([^)]*\) failed"),
+    // src/os/unix/ngx_process.c, ngx_process_get_status
+    (signature::WORKER_DIED, r"^worker process \d+ exited on signal \d+"),
+];
+
+static MESSAGES: LazyLock<RegexSet> =
+    LazyLock::new(|| RegexSet::new(KNOWN.iter().map(|(_, pattern)| pattern)).expect("patterns are constants"));
+
+/// The same, one by one, for those that name a zone.
+static PATTERNS: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| KNOWN.iter().map(|(_, pattern)| Regex::new(pattern).expect("patterns are constants")).collect());
+
+/// `2026/11/21 11:00:00 [alert] 123#123: *45 message`, or on stderr before the log is open `nginx: [emerg] message`.
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d|nginx:) \[([a-z]+)\] (?:\d+#\d+: (?:\*\d+ )?)?")
+        .expect("pattern is a constant")
+});
+
+/// One line of the error log, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// `debug` ... `emerg`; empty for a line that is not in nginx's format (a module's own output).
+    pub level: &'a str,
+    /// What nginx says, without time, process and connection numbers.
+    pub message: &'a str,
+    /// The known message it is, one of [`signature`] (with its zone where it names one).
+    pub signature: Option<Cow<'static, str>>,
+}
+
+/// Reads one line of the error log. Any text is accepted.
+pub fn classify(line: &str) -> Entry<'_> {
+    let Some(head) = HEAD.captures(line) else {
+        return Entry { level: "", message: line, signature: None };
+    };
+    let level = head.get(1).map_or("", |m| m.as_str());
+    let message = &line[head.get(0).map_or(0, |m| m.end())..];
+    Entry { level, message, signature: recognise(message) }
+}
+
+fn recognise(message: &str) -> Option<Cow<'static, str>> {
+    let first = MESSAGES.matches(message).iter().next()?;
+    let (name, pattern) = (KNOWN[first].0, &PATTERNS[first]);
+    if pattern.captures_len() == 1 {
+        return Some(name.into());
+    }
+    let zone = pattern.captures(message).and_then(|found| found.get(1)).map_or("", |zone| zone.as_str());
+    Some(signature::in_zone(name, zone).into())
+}
+
+/// Puts the lines of one interval together: one [`LogLine`] a signature (or, for unknown lines, a text without its
+/// numbers), in order of first appearance, with how many there were. At most [`UNKNOWN_MAX`] kinds of unknown lines are
+/// kept apart.
+pub fn gather<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
+    let mut gathered: Vec<LogLine> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut unknown = 0;
+    for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
+        let entry = classify(line);
+        let mut key = match &entry.signature {
+            Some(signature) => signature.clone().into_owned(),
+            None => format!("{} {}", entry.level, without_numbers(entry.message)),
+        };
+        if entry.signature.is_none() && !places.contains_key(&key) {
+            unknown += 1;
+            if unknown > UNKNOWN_MAX {
+                "further kinds".clone_into(&mut key);
+            }
+        }
+        let place = *places.entry(key).or_insert_with(|| {
+            gathered.push(log_line(&entry, line));
+            gathered.len() - 1
+        });
+        gathered[place].count += 1;
+    }
+    gathered
+}
+
+fn log_line(entry: &Entry<'_>, line: &str) -> LogLine {
+    LogLine {
+        subject: "nginx".to_owned(),
+        level: entry.level.to_owned(),
+        text: line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TEXT_MAX).collect(),
+        signature: entry.signature.clone().map(Cow::into_owned),
+        count: 0,
+    }
+}
+
+/// The message up to the client's particulars, runs of digits as one `#`.
+fn without_numbers(message: &str) -> String {
+    let message = message.split(", client: ").next().unwrap_or(message);
+    let mut out = String::with_capacity(message.len().min(TEXT_MAX));
+    let mut in_number = false;
+    for c in message.chars().take(TEXT_MAX) {
+        if c.is_ascii_digit() {
+            if !in_number {
+                out.push('#');
+            }
+            in_number = true;
+        } else {
+            in_number = false;
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Lines as nginx 1.22.1 wrote them, with the signature each one is.
+    const SEEN: &[(&str, &str, Option<&str>)] = &[
+        (
+            "2026/11/21 11:00:00 [alert] 123#123: 64 worker_connections are not enough",
+            "alert",
+            Some(signature::WORKER_CONNECTIONS),
+        ),
+        (
+            "2026/11/21 11:00:00 [alert] 123#123: *45 65 worker_connections are not enough while connecting to upstream, client: 127.0.0.1, server: , request: \"GET / HTTP/1.1\", upstream: \"http://127.0.0.1:9/\", host: \"x\"",
+            "alert",
+            Some(signature::WORKER_CONNECTIONS_UPSTREAM),
+        ),
+        (
+            "2026/11/21 11:00:00 [warn] 123#123: 512 worker_connections are not enough, reusing connections",
+            "warn",
+            Some(signature::WORKER_CONNECTIONS_REUSING),
+        ),
+        (
+            "2026/11/21 11:00:00 [crit] 123#123: accept4() failed (24: Too many open files)",
+            "crit",
+            Some(signature::DESCRIPTORS_ACCEPT),
+        ),
+        (
+            "2026/11/21 11:00:00 [alert] 9#9: *7 socket() failed (24: Too many open files) while connecting to upstream, client: 127.0.0.1",
+            "alert",
+            Some(signature::DESCRIPTORS_SOCKET),
+        ),
+        (
+            "2026/11/21 11:00:00 [crit] 9#9: *7 open() \"/srv/index.html\" failed (24: Too many open files), client: 127.0.0.1",
+            "crit",
+            Some(signature::DESCRIPTORS_OTHER),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *7 connect() failed (111: Connection refused) while connecting to upstream, client: 127.0.0.1",
+            "error",
+            Some(signature::UPSTREAM_REFUSED),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 no live upstreams while connecting to upstream, client: 127.0.0.1",
+            "error",
+            Some(signature::UPSTREAM_NONE_LIVE),
+        ),
+        (
+            "2026/11/21 11:00:00 [crit] 9#9: *8 connect() to 127.0.0.1:80 failed (99: Cannot assign requested address) while connecting to upstream, client: 127.0.0.1",
+            "crit",
+            Some(signature::UPSTREAM_PORTS),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 connect() to unix:/run/php.sock failed (11: Resource temporarily unavailable) while connecting to upstream, client: 127.0.0.1",
+            "error",
+            Some(signature::UPSTREAM_QUEUE_FULL),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 upstream timed out (110: Connection timed out) while reading response header from upstream, client: 127.0.0.1",
+            "error",
+            Some(signature::UPSTREAM_TIMEOUT),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 upstream timed out (110: Connection timed out) while connecting to upstream, client: 127.0.0.1",
+            "error",
+            Some(signature::UPSTREAM_CONNECT_TIMEOUT),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 upstream prematurely closed connection while reading response header from upstream, client: 127.0.0.1",
+            "error",
+            Some(signature::UPSTREAM_CLOSED),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 recv() failed (104: Connection reset by peer) while reading response header from upstream, client: 127.0.0.1",
+            "error",
+            Some(signature::UPSTREAM_CLOSED),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 client intended to send too large body: 1200000 bytes, client: 127.0.0.1",
+            "error",
+            Some(signature::BODY_TOO_LARGE),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 limiting connections by zone \"per\", client: 127.0.0.1",
+            "error",
+            Some("nginx.limit_conn.per"),
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 limiting connections, dry run, by zone \"per\", client: 127.0.0.1",
+            "error",
+            None,
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 limiting requests, excess: 5.220 by zone \"one\", client: 127.0.0.1",
+            "error",
+            Some("nginx.limit_req.one"),
+        ),
+        (
+            "2026/11/21 11:00:00 [warn] 9#9: *8 delaying request, excess: 0.220, by zone \"one\", client: 127.0.0.1",
+            "warn",
+            Some("nginx.limit_req_delay.one"),
+        ),
+        (
+            "2026/11/21 11:00:00 [alert] 1#1: worker process 77 exited on signal 9",
+            "alert",
+            Some(signature::WORKER_DIED),
+        ),
+        ("nginx: [emerg] bind() to 127.0.0.1:80 failed (98: Address already in use)", "emerg", None),
+        ("a module that prints what it likes", "", None),
+    ];
+
+    #[test]
+    fn known_messages_are_recognised() {
+        for (line, level, signature) in SEEN {
+            let entry = classify(line);
+            assert_eq!((entry.level, entry.signature.as_deref()), (*level, *signature), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_request_cannot_forge_evidence() {
+        for forged in [
+            "2026/11/21 11:00:00 [error] 9#9: *8 open() \"/srv/64 worker_connections are not enough\" failed (2: No such file or directory), client: 127.0.0.1",
+            "2026/11/21 11:00:00 [error] 9#9: *8 \"/srv/limiting requests, excess: 1/index.html\" is not found (2: No such file or directory)",
+            "2026/11/21 11:00:00 [error] 9#9: *8 open() \"/srv/a\" failed (2: No such file), client: 1.2.3.4, request: \"GET /a failed (24: HTTP/1.1\"",
+            "2026/11/21 11:00:00 [info] 9#9: *8 client sent invalid method while reading client request line, client: 1.2.3.4, request: \"no live upstreams\"",
+        ] {
+            assert_eq!(classify(forged).signature, None, "{forged}");
+        }
+    }
+
+    #[test]
+    fn lines_alike_become_one_with_a_count() {
+        let storm: Vec<String> =
+            (0..1000)
+                .map(|i| format!("2026/11/21 11:00:00 [alert] 1#1: *{i} 64 worker_connections are not enough"))
+                .chain((0..3).map(|i| {
+                    format!("2026/11/21 11:00:01 [error] 1#1: *{i} strange thing number {i}, client: 10.0.0.{i}")
+                }))
+                .collect();
+        let lines = gather(storm.iter().map(String::as_str));
+        assert_eq!(lines.len(), 2);
+        assert_eq!((lines[0].count, lines[0].signature.as_deref()), (1000, Some(signature::WORKER_CONNECTIONS)));
+        assert!(lines[0].text.contains("*0 "), "the first line is kept: {}", lines[0].text);
+        assert_eq!((lines[1].count, lines[1].level.as_str(), lines[1].signature.as_deref()), (3, "error", None));
+    }
+
+    #[test]
+    fn kinds_of_unknown_lines_are_bounded_and_none_is_lost() {
+        let many: Vec<String> =
+            (0..100).map(|i| format!("2026/11/21 11:00:00 [info] 1#1: {}", "x".repeat(i + 1))).collect();
+        let lines = gather(many.iter().map(String::as_str));
+        assert_eq!(lines.len(), UNKNOWN_MAX + 1);
+        assert_eq!(lines.iter().map(|l| l.count).sum::<u64>(), 100);
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_accepted(text in "\\PC{0,600}|[\\x00-\\x1f -~é\\[\\]#*:]{0,80}") {
+            let lines = gather([text.as_str()]);
+            for line in &lines {
+                prop_assert!(line.text.chars().count() <= TEXT_MAX);
+                prop_assert!(!line.text.chars().any(char::is_control));
+                prop_assert_eq!(line.count, 1);
+            }
+        }
+    }
+}

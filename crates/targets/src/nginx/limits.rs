@@ -1,0 +1,64 @@
+//! The limits of an nginx configuration, as data: the setting, the law with its numbers, what proves it, how to lift it.
+//!
+//! [`Facts`] are the values in force; [`of`] turns them into limits. Formulas come from nginx's source (file named with
+//! each) and were checked by measurement; `analysis` evaluates them without knowing nginx.
+
+mod clients;
+mod facts;
+mod requests;
+mod system;
+mod upstream;
+
+#[cfg(test)]
+mod tests;
+
+pub use facts::{ConnZone, Facts, Held, ReqZone, Serving, Upstream};
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Limit, Sign, Signature, Strength, Symptom};
+
+/// Every limit of the configuration that `facts` describe, those that count clients first.
+pub fn of(facts: &Facts) -> Vec<Limit> {
+    let mut all = vec![
+        clients::worker_connections(facts),
+        clients::worker_rlimit_nofile(facts),
+        system::backlog(facts),
+        system::cpu(facts),
+    ];
+    all.extend(requests::body(facts));
+    all.extend(requests::limit_conn(facts));
+    all.extend(requests::limit_req(facts));
+    all.extend(facts.upstream.iter().flat_map(|upstream| upstream::all(facts, upstream)));
+    all
+}
+
+fn log(signature: &str, strength: Strength) -> Signature {
+    Signature { sign: Sign::Log(signature.to_owned()), strength }
+}
+
+fn grew(metric: &str, strength: Strength) -> Signature {
+    Signature { sign: Sign::Grew(metric.to_owned()), strength }
+}
+
+fn reached(metric: &str, value: f64, strength: Strength) -> Signature {
+    Signature { sign: Sign::Reached { metric: metric.to_owned(), value }, strength }
+}
+
+fn errors(kinds: &[ErrorKind]) -> Symptom {
+    Symptom { errors: kinds.to_vec(), slow: false }
+}
+
+/// What clients see of a refusal with this status.
+fn refusal(status: u16) -> Symptom {
+    // 444 is nginx's own: it closes the connection without an answer.
+    match ErrorKind::of_status(status) {
+        _ if status == 444 => errors(&[ErrorKind::EofNew, ErrorKind::EofReused]),
+        Some(kind) => errors(&[kind]),
+        None => Symptom::default(),
+    }
+}
+
+/// `1 worker`, `3 workers`.
+fn counted(n: u64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}

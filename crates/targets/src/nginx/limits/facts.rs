@@ -1,0 +1,137 @@
+//! What the limits need to know: values in force, each with the place it comes from. Plain data, so that every formula
+//! can be tested without a server.
+
+use std::net::SocketAddr;
+
+use genkai_model::limit::{Ceiling, Origin};
+use genkai_model::units::Span;
+
+/// A value in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held<T> {
+    /// The number it stands for.
+    pub value: T,
+    /// As written (`auto`, `1m`), or as the default is documented.
+    pub written: String,
+    /// Where it is written.
+    pub origin: Origin,
+}
+
+/// What answers a request for the path under load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serving {
+    /// An upstream (`proxy_pass`, `fastcgi_pass`, ...): a second connection while the request lasts.
+    Upstream,
+    /// A file of this machine: its descriptor is open while the request lasts.
+    File,
+    /// nginx itself (`return`).
+    Nothing,
+}
+
+/// A `limit_conn` in force for the path under load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnZone {
+    /// Name of the zone.
+    pub zone: String,
+    /// Its key, e.g. `$binary_remote_addr`.
+    pub key: String,
+    /// Requests in flight allowed for one key.
+    pub number: Held<u64>,
+    /// Status of a refusal.
+    pub status: u16,
+}
+
+/// A `limit_req` in force for the path under load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReqZone {
+    /// Name of the zone.
+    pub zone: String,
+    /// Its key.
+    pub key: String,
+    /// Requests a second for one key.
+    pub rate: Held<f64>,
+    /// Requests that may come early.
+    pub burst: u64,
+    /// Whether early ones are served at once.
+    pub nodelay: bool,
+    /// Status of a refusal.
+    pub status: u16,
+}
+
+/// The upstream that answers the path under load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Upstream {
+    /// TCP addresses; Unix sockets and names that were not resolved are not among them.
+    pub addresses: Vec<SocketAddr>,
+    /// Sum of the servers' `max_conns`; none: at least one has no cap.
+    pub max_conns: Option<Held<u64>>,
+    /// Whether the group has a `zone`: without it every worker counts `max_conns` for itself.
+    pub shared: bool,
+    /// `keepalive` connections cached in each worker; none: a new connection for each request.
+    pub keepalive: Option<u64>,
+}
+
+/// Everything the limits are computed from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Worker processes.
+    pub workers: Held<u32>,
+    /// Slots of a worker.
+    pub worker_connections: Held<u64>,
+    /// Descriptors of a worker: `worker_rlimit_nofile`, or inherited.
+    pub nofile: Held<u64>,
+    /// The most descriptors that a worker can be given here.
+    pub nofile_ceiling: Ceiling,
+    /// Listening sockets that each worker watches (genkai's own for the status page included).
+    pub listeners: u32,
+    /// Listening sockets that each worker has open (`reuseport` makes one for every worker, and each holds them all).
+    pub sockets: u32,
+    /// Log files open in each worker.
+    pub logs: u32,
+    /// What answers the path under load.
+    pub serving: Serving,
+    /// `backlog` of the listener under load.
+    pub backlog: Held<u32>,
+    /// net.core.somaxconn.
+    pub somaxconn: u32,
+    /// `client_max_body_size`; 0: no cap.
+    pub body: Held<u64>,
+    /// `limit_conn`s.
+    pub limit_conn: Vec<ConnZone>,
+    /// `limit_req`s.
+    pub limit_req: Vec<ReqZone>,
+    /// The upstream, when there is one.
+    pub upstream: Option<Upstream>,
+    /// How long an upstream may take to accept.
+    pub connect_timeout: Held<Span>,
+    /// How long an upstream may be silent.
+    pub read_timeout: Held<Span>,
+    /// Cores that the servers can use.
+    pub cores: u32,
+    /// Local ports for outgoing connections, first and last.
+    pub ports: (u16, u16),
+}
+
+impl Facts {
+    /// Descriptors of a worker that are never a client's: standard streams, event queue and its wake-up, its end of the
+    /// channel to the master and the other workers' ends, listening sockets, logs. Measured on nginx 1.22.1 (Linux) with
+    /// 1..3 workers and 1..3 listeners, with and without `reuseport`.
+    pub fn base_descriptors(&self) -> u64 {
+        3 + 2 + u64::from(self.workers.value) + u64::from(self.sockets) + u64::from(self.logs)
+    }
+
+    /// Slots of a worker that are never a client's: its listeners and its channel.
+    pub fn base_slots(&self) -> u64 {
+        u64::from(self.listeners) + 1
+    }
+
+    /// Slots of a client whose request is in flight.
+    pub fn busy_slots(&self) -> u64 {
+        if self.serving == Serving::Upstream { 2 } else { 1 }
+    }
+
+    /// Descriptors of a client whose request is in flight.
+    pub fn busy_descriptors(&self) -> u64 {
+        if self.serving == Serving::Nothing { 1 } else { 2 }
+    }
+}

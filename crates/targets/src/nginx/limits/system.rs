@@ -1,0 +1,81 @@
+//! Limits that nginx shares with the machine: the accept queue and the processor.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::evidence::metric;
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
+
+use super::{Facts, counted, grew, reached};
+use crate::nginx::evidence::metrics;
+
+/// The accept queue of the listener under load.
+pub(super) fn backlog(facts: &Facts) -> Limit {
+    let effective = facts.backlog.value.min(facts.somaxconn);
+    let queue = f64::from(effective) + 1.0;
+    Limit {
+        id: "nginx.listen.backlog".to_owned(),
+        subject: "nginx".to_owned(),
+        setting: "listen.backlog".to_owned(),
+        value: facts.backlog.written.clone(),
+        origin: facts.backlog.origin.clone(),
+        caps: "connections that may wait to be accepted at one instant".to_owned(),
+        law: Law::Backlog { value: queue },
+        formula: format!("min(backlog {}, net.core.somaxconn {}) + 1", facts.backlog.value, facts.somaxconn),
+        source: "listen(2); Linux net/ipv4/tcp_ipv4.c: tcp_v4_syn_recv_sock, include/net/sock.h: sk_acceptq_is_full; \
+                 default 511: nginx src/os/unix/ngx_linux_config.h:107"
+            .to_owned(),
+        signatures: vec![
+            grew(metrics::LISTEN_DROPS, Strength::Decisive),
+            grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
+            reached(metrics::ACCEPT_QUEUE, queue, Strength::Supports),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout, ErrorKind::Timeout], slow: true },
+        remedy: Some(Remedy {
+            setting: "listen.backlog".to_owned(),
+            unit: RemedyUnit::Count,
+            step: 64.0,
+            ceiling: Some(Ceiling {
+                value: f64::from(facts.somaxconn),
+                by: format!("net.core.somaxconn {}", facts.somaxconn),
+            }),
+            note: Some(
+                "a reload does not change a listener that is open: restart nginx for it to take effect".to_owned(),
+            ),
+        }),
+    }
+}
+
+/// The processor time that the workers can use.
+pub(super) fn cpu(facts: &Facts) -> Limit {
+    let cores = facts.workers.value.min(facts.cores);
+    let more = facts.workers.value < facts.cores;
+    Limit {
+        id: "nginx.cpu".to_owned(),
+        subject: "nginx".to_owned(),
+        setting: "worker_processes".to_owned(),
+        value: facts.workers.written.clone(),
+        origin: facts.workers.origin.clone(),
+        caps: "cores that can work for nginx at once".to_owned(),
+        law: Law::Cpu { cores: f64::from(cores) },
+        formula: format!(
+            "min({}, {} for the servers); a worker is one thread",
+            counted(facts.workers.value.into(), "worker"),
+            counted(facts.cores.into(), "core")
+        ),
+        source: "nginx src/os/unix/ngx_process_cycle.c: ngx_worker_process_cycle (one event loop a worker)".to_owned(),
+        signatures: vec![
+            reached(metrics::WORKER_CPU_MAX, 0.95, Strength::Supports),
+            reached(metrics::WORKER_DEMAND_MAX, 0.98, Strength::Consistent),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
+        remedy: more.then(|| Remedy {
+            setting: "worker_processes".to_owned(),
+            unit: RemedyUnit::Count,
+            step: 1.0,
+            ceiling: Some(Ceiling {
+                value: f64::from(facts.cores),
+                by: format!("{} for the servers", counted(facts.cores.into(), "core")),
+            }),
+            note: None,
+        }),
+    }
+}

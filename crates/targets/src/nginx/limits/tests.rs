@@ -1,0 +1,215 @@
+//! The formulas against what was measured on a real nginx, and the shape of what analysis reads.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Ceiling, Law, Limit, Origin, Sign};
+use genkai_model::units::Span;
+
+use super::*;
+
+fn held<T: ToString>(value: T) -> Held<T> {
+    Held { written: value.to_string(), value, origin: Origin::Given }
+}
+
+/// A reverse proxy with one worker, one listener and two logs, as measured.
+fn proxy(worker_connections: u64) -> Facts {
+    Facts {
+        workers: held(1),
+        worker_connections: held(worker_connections),
+        nofile: held(20_000),
+        nofile_ceiling: Ceiling { value: 20_000.0, by: "hard RLIMIT_NOFILE 20000".into() },
+        listeners: 1,
+        sockets: 1,
+        logs: 2,
+        serving: Serving::Upstream,
+        backlog: held(511),
+        somaxconn: 4096,
+        body: held(1 << 20),
+        limit_conn: Vec::new(),
+        limit_req: Vec::new(),
+        upstream: Some(Upstream { addresses: vec!["127.0.0.1:9".parse().unwrap()], ..Upstream::default() }),
+        connect_timeout: held(Span::from_secs(60)),
+        read_timeout: held(Span::from_secs(60)),
+        cores: 2,
+        ports: (32768, 60999),
+    }
+}
+
+fn limit(facts: &Facts, id: &str) -> Limit {
+    of(facts).into_iter().find(|l| l.id == id).unwrap_or_else(|| panic!("no limit {id}"))
+}
+
+/// Busy clients that a law of slots lets in: hard, and at the soft onset.
+fn clients(limit: &Limit) -> (f64, f64) {
+    let Law::Slots { value, reserved, busy_cost, pools, soft, .. } = limit.law else { panic!("{:?}", limit.law) };
+    let at = |slots: f64| pools * ((slots - reserved) / busy_cost).floor();
+    (at(value), at(value * soft))
+}
+
+#[test]
+fn worker_connections_is_what_was_measured() {
+    // Tunnels held at once before the first refusal, and users before the first failure in bursts.
+    for (slots, hard) in [(64, 31.0), (65, 31.0), (512, 255.0)] {
+        assert_eq!(clients(&limit(&proxy(slots), "nginx.worker_connections")).0, hard, "{slots}");
+    }
+    assert_eq!(clients(&limit(&proxy(512), "nginx.worker_connections")), (255.0, 239.0));
+    let two_workers = Facts { workers: held(2), ..proxy(64) };
+    assert_eq!(clients(&limit(&two_workers, "nginx.worker_connections")).0, 62.0);
+}
+
+#[test]
+fn a_client_served_by_nginx_itself_costs_one() {
+    let facts = Facts { serving: Serving::File, upstream: None, ..proxy(512) };
+    assert_eq!(clients(&limit(&facts, "nginx.worker_connections")).0, 510.0);
+    let descriptors = limit(&Facts { nofile: held(100), ..facts }, "nginx.worker_rlimit_nofile");
+    // 9 of its own; a client and the file it reads: (100 - 9) / 2.
+    assert_eq!(clients(&descriptors).0, 45.0);
+}
+
+#[test]
+fn listeners_of_the_private_copy_take_slots() {
+    let facts = Facts { listeners: 2, sockets: 2, ..proxy(512) };
+    let slots = limit(&facts, "nginx.worker_connections");
+    assert_eq!(clients(&slots).0, 254.0);
+    assert_eq!(
+        slots.formula,
+        "1 worker x floor((512 - 2 listeners - 1 channel) / 2); a proxied client holds 2 connections, an idle one 1"
+    );
+}
+
+#[test]
+fn descriptors_of_its_own_are_what_was_measured() {
+    // (workers, sockets) -> descriptors of an idle worker with two logs, nginx 1.22.1.
+    for (workers, sockets, open) in [(1, 1, 9), (3, 1, 11), (1, 3, 11), (2, 2, 11)] {
+        let facts = Facts { workers: held(workers), sockets, ..proxy(64) };
+        assert_eq!(facts.base_descriptors(), open, "{workers} workers, {sockets} sockets");
+    }
+}
+
+#[test]
+fn worker_connections_cannot_exceed_descriptors() {
+    let facts = Facts { nofile: held(1024), ..proxy(512) };
+    let remedy = limit(&facts, "nginx.worker_connections").remedy.unwrap();
+    // 9 descriptors are its own, of which the listener and the channel hold slots.
+    assert_eq!(remedy.ceiling.unwrap().value, 19_993.0);
+    assert!(remedy.note.unwrap().contains("above 1017"));
+}
+
+#[test]
+fn the_shorter_of_backlog_and_somaxconn_counts() {
+    let queue =
+        |backlog, somaxconn| limit(&Facts { backlog: held(backlog), somaxconn, ..proxy(512) }, "nginx.listen.backlog");
+    assert_eq!(queue(511, 4096).law, Law::Backlog { value: 512.0 });
+    assert_eq!(queue(9000, 4096).law, Law::Backlog { value: 4097.0 });
+    assert_eq!(queue(9000, 4096).formula, "min(backlog 9000, net.core.somaxconn 4096) + 1");
+}
+
+#[test]
+fn more_workers_help_only_where_there_are_cores() {
+    let one = limit(&proxy(512), "nginx.cpu");
+    assert_eq!(one.law, Law::Cpu { cores: 1.0 });
+    assert_eq!(one.remedy.unwrap().ceiling.unwrap().value, 2.0);
+    let all = limit(&Facts { workers: held(4), ..proxy(512) }, "nginx.cpu");
+    assert_eq!((all.law, all.remedy), (Law::Cpu { cores: 2.0 }, None));
+}
+
+#[test]
+fn no_cap_on_bodies_is_no_limit() {
+    assert_eq!(limit(&proxy(512), "nginx.client_max_body_size").law, Law::BodySize { value: 1_048_576.0 });
+    assert!(of(&Facts { body: held(0), ..proxy(512) }).iter().all(|l| l.id != "nginx.client_max_body_size"));
+}
+
+fn zone(name: &str) -> ConnZone {
+    ConnZone { zone: name.into(), key: "$binary_remote_addr".into(), number: held(10), status: 429 }
+}
+
+#[test]
+fn zones_are_told_apart() {
+    let one = limit(&Facts { limit_conn: vec![zone("per")], ..proxy(512) }, "nginx.limit_conn");
+    assert_eq!(clients(&one).0, 10.0);
+    assert_eq!(one.symptom.errors, [ErrorKind::Status429]);
+    assert!(one.signatures.iter().any(|s| s.sign == Sign::Log("nginx.limit_conn.per".into())));
+    let two = of(&Facts { limit_conn: vec![zone("per"), zone("all")], ..proxy(512) });
+    let ids: Vec<_> = two.iter().map(|l| l.id.as_str()).filter(|id| id.starts_with("nginx.limit_conn")).collect();
+    assert_eq!(ids, ["nginx.limit_conn.per", "nginx.limit_conn.all"]);
+}
+
+#[test]
+fn limit_req_is_a_rate_that_may_delay() {
+    let req = |burst, nodelay| {
+        let zone = ReqZone {
+            zone: "one".into(),
+            key: "$binary_remote_addr".into(),
+            rate: held(5.0),
+            burst,
+            nodelay,
+            status: 503,
+        };
+        limit(&Facts { limit_req: vec![zone], ..proxy(512) }, "nginx.limit_req")
+    };
+    assert_eq!(req(20, true).law, Law::Rate { value: 5.0, burst: 20.0 });
+    assert_eq!(
+        (req(20, true).symptom.slow, req(20, false).symptom.slow, req(0, false).symptom.slow),
+        (false, true, false)
+    );
+    assert_eq!(req(0, false).symptom.errors, [ErrorKind::Status503]);
+}
+
+#[test]
+fn ports_count_for_each_upstream_address() {
+    let ports = limit(&proxy(512), "nginx.upstream.ports");
+    assert_eq!(clients(&ports).0, 28_232.0);
+    assert_eq!(ports.formula, "28232 local ports x 1 upstream server");
+    assert!(ports.remedy.is_some());
+    let two = Upstream {
+        addresses: vec!["127.0.0.1:9".parse().unwrap(), "127.0.0.1:8".parse().unwrap()],
+        keepalive: Some(16),
+        ..Upstream::default()
+    };
+    let ports = limit(&Facts { upstream: Some(two), ..proxy(512) }, "nginx.upstream.ports");
+    assert_eq!(clients(&ports).0, 56_464.0);
+    assert_eq!((ports.formula.as_str(), ports.remedy), ("28232 local ports x 2 upstream servers", None));
+}
+
+#[test]
+fn max_conns_counts_for_each_worker_without_a_zone() {
+    let max = |shared| {
+        let upstream = Upstream { max_conns: Some(held(8)), shared, ..Upstream::default() };
+        limit(&Facts { workers: held(3), upstream: Some(upstream), ..proxy(512) }, "nginx.upstream.max_conns")
+    };
+    assert_eq!((clients(&max(false)).0, clients(&max(true)).0), (24.0, 8.0));
+}
+
+#[test]
+fn a_backends_fault_is_not_nginx_s() {
+    for id in ["nginx.upstream", "nginx.proxy_timeouts"] {
+        let limit = limit(&proxy(512), id);
+        assert_eq!((limit.subject.as_str(), limit.law, limit.remedy), ("backend", Law::Unknown, None));
+    }
+    let alone = of(&Facts { upstream: None, ..proxy(512) });
+    assert!(alone.iter().all(|l| !l.id.starts_with("nginx.upstream") && l.subject != "backend"));
+}
+
+#[test]
+fn every_limit_is_whole() {
+    let facts = Facts {
+        limit_conn: vec![zone("per")],
+        upstream: Some(Upstream {
+            max_conns: Some(held(8)),
+            addresses: vec!["127.0.0.1:9".parse().unwrap()],
+            ..Upstream::default()
+        }),
+        ..proxy(512)
+    };
+    let all = of(&facts);
+    let mut ids: Vec<_> = all.iter().map(|l| l.id.clone()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all.len(), "ids are unique");
+    for limit in all {
+        assert!(!limit.signatures.is_empty() && !limit.formula.is_empty() && !limit.source.is_empty(), "{}", limit.id);
+        assert!(limit.symptom.slow || !limit.symptom.errors.is_empty(), "{}", limit.id);
+        // The record is JSON: what is written must be read back.
+        let json = serde_json::to_string(&limit).unwrap();
+        assert_eq!(serde_json::from_str::<Limit>(&json).unwrap(), limit);
+    }
+}
