@@ -18,7 +18,7 @@ pub struct ResponseReader {
 enum Stage {
     Head,
     Body(ResponseHead, BodyDecoder),
-    Over,
+    Over(Received),
 }
 
 /// A response that arrived whole.
@@ -124,10 +124,10 @@ impl ResponseReader {
                         return Ok((at, Progress::More));
                     }
                     let received = Received { status: head.status, persistent: head.persistent };
-                    self.stage = Stage::Over;
-                    return if at < bytes.len() { Err(Error::Surplus) } else { Ok((at, Progress::Done(received))) };
+                    self.stage = Stage::Over(received);
                 }
-                Stage::Over => return Err(Error::Surplus),
+                Stage::Over(received) if at == bytes.len() => return Ok((at, Progress::Done(*received))),
+                Stage::Over(_) => return Err(Error::Surplus),
             }
         }
     }
