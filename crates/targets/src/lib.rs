@@ -3,3 +3,4 @@
 pub mod local;
 pub mod nginx;
 pub mod observation;
+pub mod wordpress;

@@ -1,0 +1,52 @@
+//! The database: system tables, server, readiness.
+
+use std::thread;
+use std::time::Instant;
+
+use super::{PAUSE, READY_WITHIN, Setup};
+use crate::local::process::Child;
+use crate::wordpress::error::WordPressError;
+use crate::wordpress::evidence::statistics::Statistics;
+use crate::wordpress::places::Identity;
+use crate::wordpress::settings;
+
+/// Name in messages.
+const NAME: &str = "the WordPress backend's MariaDB";
+
+/// Makes the system tables: accounts without passwords (`normal` authentication), no test database.
+pub(super) fn install(setup: &Setup) -> Result<(), WordPressError> {
+    setup.places.write("accounts.sql", settings::ACCOUNTS)?;
+    let config = setup.places.write("mariadb.cnf", &settings::mariadb(setup.settings, setup.places))?;
+    // Not the init file yet: the tables it writes to do not exist.
+    setup.places.hand_over()?;
+    let mut command = setup.programs.command(&setup.programs.mariadb_install_db);
+    command.arg(format!("--defaults-file={}", config.display())).current_dir(setup.places.root());
+    command.args(["--auth-root-authentication-method=normal", "--skip-test-db", "--init-file="]);
+    if setup.places.identity() == Identity::Root {
+        command.arg("--user=root");
+    }
+    setup.run(command, "mariadb-install-db", "mariadb-install-db.log")
+}
+
+/// Starts the server and connects to it as the observer, which only works once it accepts connections and has run the
+/// statements of [`settings::ACCOUNTS`].
+pub(super) fn start(setup: &Setup) -> Result<(Child, Statistics), WordPressError> {
+    let mut command = setup.programs.command(&setup.programs.mariadbd);
+    command.arg(format!("--defaults-file={}", setup.places.file("mariadb.cnf").display()));
+    command.current_dir(setup.places.root());
+    let mut child = Child::spawn(command, setup.spawn(NAME, setup.places.file("mariadb.log")))?;
+    let deadline = Instant::now() + READY_WITHIN;
+    loop {
+        if child.try_exited().is_some() {
+            return Err(child.exited().into());
+        }
+        match Statistics::connect(setup.places.socket()) {
+            Ok(statistics) => return Ok((child, statistics)),
+            Err(why) if Instant::now() >= deadline => {
+                let failed = format!("did not get ready within {} s ({why})", READY_WITHIN.as_secs());
+                return Err(WordPressError::Server { name: NAME.to_owned(), failed, tail: child.last_words() });
+            }
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The backend's own limits. None of them is a setting of the product under test, so none has a remedy that genkai could
+//! apply; what to change is said in words.
+
+use std::time::Duration;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::evidence::metric;
+use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
+
+use super::evidence::{self, log};
+use super::settings::{LISTEN_BACKLOG, Settings};
+
+/// Connections the pool's accept queue holds: `min(backlog, net.core.somaxconn) + 1` (inet_csk_listen_start and
+/// sk_acceptq_is_full in Linux: a queue is full when it is longer than its cap).
+pub(super) fn backlog(somaxconn: u32) -> u32 {
+    LISTEN_BACKLOG.min(somaxconn) + 1
+}
+
+/// All limits, with the service time of a request as measured while warming.
+pub(super) fn all(settings: &Settings, service: Duration, somaxconn: u32) -> Vec<Limit> {
+    vec![children(settings, service, somaxconn), accept_queue(somaxconn), connections(settings, service), cpu(settings)]
+}
+
+fn children(settings: &Settings, service: Duration, somaxconn: u32) -> Limit {
+    let workers = f64::from(settings.children);
+    let seconds = service.as_secs_f64();
+    Limit {
+        value: settings.children.to_string(),
+        origin: Origin::Given,
+        caps:
+            "requests PHP works on at once; to lift it, raise pm.max_children of the backend's php-fpm pool, as far as \
+               its processors and memory reach"
+                .to_owned(),
+        law: Law::Workers { workers, queue: Some(f64::from(backlog(somaxconn))), service: Some(seconds) },
+        formula: format!(
+            "{workers} children / {:.0} ms a request = {:.0} requests/s at most",
+            seconds * 1e3,
+            workers / seconds.max(1e-6)
+        ),
+        source: "php.net/manual/install.fpm.configuration#pm.max-children; Little's law".to_owned(),
+        signatures: vec![
+            sign(Sign::Log(log::MAX_CHILDREN.to_owned()), Strength::Decisive),
+            sign(Sign::Grew(evidence::EXHAUSTED.to_owned()), Strength::Decisive),
+            sign(reached(metric::BACKEND_BUSY, metric::BACKEND_WORKERS, 1.0), Strength::Supports),
+            sign(Sign::Reached { metric: metric::BACKEND_QUEUED.to_owned(), value: 1.0 }, Strength::Supports),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+        ..limit("backend.php_fpm.max_children", "pm.max_children")
+    }
+}
+
+fn accept_queue(somaxconn: u32) -> Limit {
+    let value = f64::from(backlog(somaxconn));
+    Limit {
+        value: LISTEN_BACKLOG.to_string(),
+        origin: Origin::Default("php-fpm: FPM_BACKLOG_DEFAULT, sapi/fpm/fpm/fpm_sockets.h".to_owned()),
+        caps: "requests that wait for a PHP child; to lift it, raise listen.backlog of the backend's pool and \
+               net.core.somaxconn (more children are the better answer)"
+            .to_owned(),
+        law: Law::Backlog { value },
+        formula: format!("min({LISTEN_BACKLOG}, net.core.somaxconn {somaxconn}) + 1 = {value}"),
+        source: "listen(2); php.net/manual/install.fpm.configuration#listen-backlog".to_owned(),
+        signatures: vec![
+            sign(Sign::Log(log::BACKLOG.to_owned()), Strength::Decisive),
+            sign(Sign::Reached { metric: metric::BACKEND_QUEUED.to_owned(), value: value - 1.0 }, Strength::Supports),
+            sign(Sign::Grew(metric::LISTEN_OVERFLOWS.to_owned()), Strength::Consistent),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+        ..limit("backend.php_fpm.backlog", "listen.backlog")
+    }
+}
+
+fn connections(settings: &Settings, service: Duration) -> Limit {
+    let all = settings.max_connections;
+    let origin = if settings.default_connections() {
+        Origin::Default("MariaDB: mariadb.com/kb/en/server-system-variables/#max_connections".to_owned())
+    } else {
+        Origin::Given
+    };
+    Limit {
+        value: all.to_string(),
+        origin,
+        caps: "connections to the database, one a busy PHP child; to lift it, raise MariaDB's max_connections"
+            .to_owned(),
+        // One is the observer's. A connection too many is refused, not queued.
+        law: Law::Workers { workers: f64::from(all - 1), queue: Some(0.0), service: Some(service.as_secs_f64()) },
+        formula: format!(
+            "{all} connections - 1 of genkai's; never reached while children ({}) are fewer",
+            settings.children
+        ),
+        source: "mariadb.com/kb/en/server-system-variables/#max_connections; WordPress opens one connection a request \
+                 (wp-includes/class-wpdb.php)"
+            .to_owned(),
+        signatures: vec![
+            sign(Sign::Log(log::DATABASE_FULL.to_owned()), Strength::Decisive),
+            sign(reached(evidence::CONNECTIONS, evidence::MAX_CONNECTIONS, 0.98), Strength::Decisive),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::Status500], slow: false },
+        ..limit("backend.mariadb.max_connections", "max_connections")
+    }
+}
+
+fn cpu(settings: &Settings) -> Limit {
+    let cores = settings.cores as f64;
+    Limit {
+        value: settings.cores.to_string(),
+        origin: Origin::Machine("cores the backend may run on (sched_getaffinity)".to_owned()),
+        caps: "processor time of php-fpm, MariaDB and the web server together; no setting lifts it: fewer or cheaper \
+               requests (a page cache), or more cores"
+            .to_owned(),
+        law: Law::Cpu { cores },
+        formula: format!("{cores} cores"),
+        source: "sched_setaffinity(2)".to_owned(),
+        signatures: vec![sign(
+            // Not all of it: the kernel's own work and scheduling take a share that is nobody's.
+            Sign::Reached { metric: evidence::CPU.to_owned(), value: 0.9 * cores },
+            Strength::Supports,
+        )],
+        symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+        ..limit("backend.cpu", "cores")
+    }
+}
+
+/// What all of them have in common.
+fn limit(id: &str, setting: &str) -> Limit {
+    Limit {
+        id: id.to_owned(),
+        subject: "backend".to_owned(),
+        setting: setting.to_owned(),
+        value: String::new(),
+        origin: Origin::Given,
+        caps: String::new(),
+        law: Law::Unknown,
+        formula: String::new(),
+        source: String::new(),
+        signatures: Vec::new(),
+        symptom: Symptom::default(),
+        remedy: None,
+    }
+}
+
+fn sign(sign: Sign, strength: Strength) -> Signature {
+    Signature { sign, strength }
+}
+
+fn reached(metric: &str, of: &str, fraction: f64) -> Sign {
+    Sign::ReachedMetric { metric: metric.to_owned(), of: of.to_owned(), fraction }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn law(limits: &[Limit], id: &str) -> Law {
+        limits.iter().find(|l| l.id == id).unwrap_or_else(|| panic!("{id}")).law.clone()
+    }
+
+    #[test]
+    fn the_pool_is_a_limit_with_its_queue_and_its_service_time() {
+        let settings = Settings::new(5, 2, 20_000);
+        let limits = all(&settings, Duration::from_millis(50), 4096);
+        let expected = Law::Workers { workers: 5.0, queue: Some(512.0), service: Some(0.05) };
+        assert_eq!(law(&limits, "backend.php_fpm.max_children"), expected);
+        assert!(limits[0].formula.contains("100 requests/s"), "{}", limits[0].formula);
+        assert_eq!(law(&limits, "backend.php_fpm.backlog"), Law::Backlog { value: 512.0 });
+        assert_eq!(law(&limits, "backend.cpu"), Law::Cpu { cores: 2.0 });
+        assert!(limits.iter().all(|l| l.subject == "backend" && l.remedy.is_none() && !l.caps.is_empty()));
+    }
+
+    #[test]
+    fn a_small_somaxconn_shortens_the_queue_and_a_large_pool_raises_max_connections() {
+        assert_eq!(backlog(128), 129);
+        let large = Settings::new(300, 2, 20_000);
+        let limits = all(&large, Duration::from_millis(50), 128);
+        let connections = limits.iter().find(|l| l.id == "backend.mariadb.max_connections").unwrap();
+        assert!(connections.value.parse::<u32>().unwrap() > 300);
+        assert_eq!(connections.origin, Origin::Given);
+    }
+}

@@ -1,0 +1,148 @@
+//! A private WordPress as the backend of an experiment: MariaDB, php-fpm and a web server before it, from Debian's
+//! packages, in one folder, on free loopback ports, with the site installed and warm.
+//!
+//! No system service is touched, nothing of /etc or /usr is changed, and nothing outside the folder is written (only a
+//! socket in a temporary folder when the path is too long for one). Works as root, where everything runs as `www-data`
+//! if that account can enter the folder, and as an ordinary user.
+//!
+//! Reading order: [`WordPress`], `lifecycle` (how it comes up and goes), `settings` (what it is made of and where each
+//! value comes from), `evidence` (what it shows), `limits` (what caps it).
+
+mod error;
+mod evidence;
+mod lifecycle;
+mod limits;
+mod places;
+mod programs;
+mod settings;
+
+use std::ffi::OsStr;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use genkai_model::limit::Limit;
+use nix::sys::resource::{Resource, getrlimit};
+
+pub use self::error::WordPressError;
+pub use self::lifecycle::TITLE;
+pub use self::programs::{Programs, WORDPRESS};
+pub use self::settings::{INSTALL, MAX_CHILDREN};
+
+use self::evidence::Observer;
+use self::lifecycle::{Servers, Setup};
+use self::places::Places;
+use self::settings::Settings;
+use crate::local::{machine, tail};
+use crate::observation::Observation;
+
+/// How much of a log's end a message carries, bytes.
+const LAST_WORDS: u64 = 2048;
+
+/// net.core.somaxconn where it cannot be read: the kernel's default since 5.4.
+const SOMAXCONN: u32 = 4096;
+
+/// A running private WordPress. Stopped and removed by [`WordPress::stop`], or when dropped.
+#[derive(Debug)]
+pub struct WordPress {
+    // In the order in which they must go.
+    servers: Servers,
+    places: Places,
+    programs: Programs,
+    settings: Settings,
+    observer: Observer,
+    service: Duration,
+}
+
+impl WordPress {
+    /// Starts MariaDB, php-fpm with `pm.max_children = children` and the web server in `dir` (which must exist), on the
+    /// cores `cpus` (all that genkai has, when none are given), installs the site and warms it. Takes about five
+    /// seconds on two cores.
+    ///
+    /// # Errors
+    /// What is not installed, all of it at once, with the command that installs it; or the first step that failed with
+    /// the end of its log. Then nothing is left running or lying about.
+    pub fn start(dir: &Path, children: u32, cpus: Option<&[usize]>) -> Result<WordPress, WordPressError> {
+        let programs = Programs::find(OsStr::new(&Programs::search_path()), Path::new(WORDPRESS))?;
+        Self::start_with(programs, dir, children, cpus)
+    }
+
+    /// As [`WordPress::start`], with programs found elsewhere.
+    ///
+    /// # Errors
+    /// As [`WordPress::start`].
+    pub fn start_with(
+        programs: Programs,
+        dir: &Path,
+        children: u32,
+        cpus: Option<&[usize]>,
+    ) -> Result<WordPress, WordPressError> {
+        if !(1..=MAX_CHILDREN).contains(&children) {
+            return Err(WordPressError::Children { asked: children });
+        }
+        let cores = cpus.map_or_else(|| machine::cores().len(), <[usize]>::len);
+        let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(_, hard)| hard);
+        let settings = Settings::new(children, cores, descriptors);
+        let places = Places::make(dir)?;
+        let servers = Servers::start(&Setup { programs: &programs, places: &places, settings: &settings, cpus })?;
+        let service = answers(&servers, &places, children)?;
+        let observer = Observer::new(&servers, &places);
+        Ok(WordPress { servers, places, programs, settings, observer, service })
+    }
+
+    /// Where the site answers over HTTP.
+    pub fn address(&self) -> SocketAddr {
+        self.servers.address
+    }
+
+    /// How long the front page takes on an otherwise idle host, as measured when it started.
+    pub fn service(&self) -> Duration {
+        self.service
+    }
+
+    /// Asks for the front page a few times, so that caches are filled; checks the answers.
+    ///
+    /// # Errors
+    /// An answer that is not the site's.
+    pub fn warm(&self) -> Result<(), WordPressError> {
+        answers(&self.servers, &self.places, self.settings.children).map(drop)
+    }
+
+    /// Looks at it: a sample of subject `backend`, new log lines that tell of trouble, servers and workers that died.
+    pub fn observe(&mut self) -> Observation {
+        self.observer.look(&mut self.servers, &self.settings)
+    }
+
+    /// Its limits: `backend.php_fpm.max_children`, `backend.php_fpm.backlog`, `backend.mariadb.max_connections` and
+    /// `backend.cpu`.
+    pub fn limits(&self) -> Vec<Limit> {
+        let text = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap_or_default();
+        limits::all(&self.settings, self.service, text.trim().parse().unwrap_or(SOMAXCONN))
+    }
+
+    /// Names and versions of its programs.
+    pub fn versions(&self) -> Vec<(String, String)> {
+        self.programs.versions()
+    }
+
+    /// Process ids of its servers' masters: the web server, php-fpm, the database. Each leads a session of its own.
+    pub fn pids(&self) -> [u32; 3] {
+        [self.servers.web.pid(), self.servers.php_fpm.pid(), self.servers.mariadb.pid()]
+    }
+
+    /// Stops everything and removes its files.
+    pub fn stop(self) {
+        self.servers.stop();
+        // What cannot be removed lies in the run's private folder, which is removed as a whole.
+        let _ = self.places.remove();
+    }
+}
+
+/// Warms the site; an answer that is not the site's comes with the end of the web server's log.
+fn answers(servers: &Servers, places: &Places, children: u32) -> Result<Duration, WordPressError> {
+    lifecycle::warm(servers.address, children).map_err(|seen| WordPressError::Site {
+        address: servers.address,
+        seen,
+        tail: tail::last(&places.file("web.log"), LAST_WORDS),
+    })
+}

@@ -1,0 +1,237 @@
+//! Where everything of one instance lies, and whose it is.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{Uid, User};
+use tempfile::TempDir;
+
+use super::error::WordPressError;
+
+/// Longest path of a unix socket: `sun_path` has 108 bytes with its final NUL (unix(7)).
+const SOCKET_PATH_MAX: usize = 107;
+
+/// Accounts that servers run as when genkai is root, by preference (Debian's base-passwd has both).
+const UNPRIVILEGED: &[&str] = &["www-data", "nobody"];
+
+/// Name of php-fpm's log.
+pub(crate) const PHP_FPM_LOG: &str = "php-fpm.log";
+
+/// Who the servers run as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// Whoever runs genkai, not root.
+    Own,
+    /// genkai is root: an unprivileged account.
+    Unprivileged {
+        /// User.
+        uid: u32,
+        /// Group.
+        gid: u32,
+    },
+    /// genkai is root and the run folder lies where nobody else can enter (e.g. under /root).
+    Root,
+}
+
+/// The files of one instance. Removed, with everything in it, by [`Places::remove`] or when dropped.
+#[derive(Debug)]
+pub(crate) struct Places {
+    root: PathBuf,
+    identity: Identity,
+    socket: PathBuf,
+    /// Holds the socket when its path in `root` is too long.
+    short: Option<TempDir>,
+}
+
+impl Places {
+    /// Makes the folders of an instance in `dir`, which must exist.
+    ///
+    /// # Errors
+    /// When they cannot be made, or when `dir` has a name that configurations cannot hold.
+    pub(crate) fn make(dir: &Path) -> Result<Places, WordPressError> {
+        let dir = dir.canonicalize().map_err(WordPressError::file(dir))?;
+        if !is_plain(&dir) {
+            return Err(WordPressError::Folder { path: dir });
+        }
+        let root = dir.join("wp");
+        fs::DirBuilder::new().mode(0o700).create(&root).map_err(WordPressError::file(&root))?;
+        let identity = identity(&dir);
+        let mut places = Places { socket: root.join("db.sock"), root, identity, short: None };
+        for folder in [places.data(), places.temporary(), places.site()] {
+            fs::create_dir(&folder).map_err(WordPressError::file(&folder))?;
+        }
+        if places.socket.as_os_str().len() > SOCKET_PATH_MAX {
+            let short = tempfile::Builder::new().prefix("genkai-").tempdir();
+            let short = short.map_err(WordPressError::file(std::env::temp_dir()))?;
+            places.socket = short.path().join("db.sock");
+            places.short = Some(short);
+        }
+        Ok(places)
+    }
+
+    /// Who the servers run as.
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// User and group to give a child, where not those of this process.
+    pub(crate) fn user(&self) -> Option<(u32, u32)> {
+        match self.identity {
+            Identity::Unprivileged { uid, gid } => Some((uid, gid)),
+            Identity::Own | Identity::Root => None,
+        }
+    }
+
+    /// The instance's folder.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The database's files.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.root.join("data")
+    }
+
+    /// The site's document root.
+    pub(crate) fn site(&self) -> PathBuf {
+        self.root.join("site")
+    }
+
+    /// For temporary files of all servers.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
+    /// The database's unix socket.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// php-fpm's log.
+    pub(crate) fn php_fpm_log(&self) -> PathBuf {
+        self.root.join(PHP_FPM_LOG)
+    }
+
+    /// A file in the instance's folder.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Writes a file in the instance's folder.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, WordPressError> {
+        let path = self.file(name);
+        fs::write(&path, text).map_err(WordPressError::file(&path))?;
+        Ok(path)
+    }
+
+    /// Gives everything written so far to the account the servers run as.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(crate) fn hand_over(&self) -> Result<(), WordPressError> {
+        let Some((uid, gid)) = self.user() else { return Ok(()) };
+        give(&self.root, uid, gid).map_err(WordPressError::file(&self.root))?;
+        match &self.short {
+            Some(short) => give(short.path(), uid, gid).map_err(WordPressError::file(short.path())),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes everything.
+    ///
+    /// # Errors
+    /// When something resists; what could be removed is gone.
+    pub(crate) fn remove(self) -> Result<(), WordPressError> {
+        let root = self.root.clone();
+        drop(self);
+        if root.exists() { fs::remove_dir_all(&root).map_err(WordPressError::file(root)) } else { Ok(()) }
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+/// Whether a path can stand between double quotes in every configuration: PHP's and php-fpm's ini expand `${`, nginx
+/// `$`, option files `\` (and php-fpm formats no `%`, but error messages of some versions do).
+fn is_plain(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| !text.chars().any(|c| c.is_control() || "\"'`$\\%".contains(c)))
+}
+
+fn identity(dir: &Path) -> Identity {
+    if !Uid::effective().is_root() {
+        return Identity::Own;
+    }
+    let enterable = dir.ancestors().all(|p| p.metadata().is_ok_and(|m| m.permissions().mode() & 0o001 != 0));
+    let account = UNPRIVILEGED.iter().find_map(|name| User::from_name(name).ok().flatten());
+    match account {
+        Some(user) if enterable => Identity::Unprivileged { uid: user.uid.as_raw(), gid: user.gid.as_raw() },
+        _ => Identity::Root,
+    }
+}
+
+/// Changes the owner of `path` and of what is in it; symbolic links themselves, never what they point to.
+fn give(path: &Path, uid: u32, gid: u32) -> std::io::Result<()> {
+    lchown(path, Some(uid), Some(gid))?;
+    if path.symlink_metadata()?.is_dir() {
+        for entry in fs::read_dir(path)? {
+            give(&entry?.path(), uid, gid)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deep_folder_gets_a_short_socket_and_all_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("d".repeat(90));
+        fs::create_dir(&deep).unwrap();
+        let places = Places::make(&deep).unwrap();
+        assert!(places.socket().as_os_str().len() <= SOCKET_PATH_MAX);
+        assert!(!places.socket().starts_with(&deep));
+        let (socket, root) = (places.socket().to_owned(), places.root().to_owned());
+        std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        places.remove().unwrap();
+        assert!(!socket.parent().unwrap().exists() && !root.exists());
+    }
+
+    #[test]
+    fn a_folder_that_configurations_cannot_hold_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a$b", "a\"b", "a\\b", "a\nb"] {
+            let folder = dir.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            let error = Places::make(&folder).unwrap_err();
+            assert!(matches!(error, WordPressError::Folder { .. }), "{error}");
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn links_are_handed_over_but_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = dir.path().join("outside");
+        fs::write(&outside, "").unwrap();
+        let before = fs::metadata(&outside).unwrap();
+        let inside = dir.path().join("inside");
+        fs::create_dir(&inside).unwrap();
+        std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+        let me = (nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw());
+        // An ordinary user can only give to itself; root gives to an account that is not its own.
+        let to = if me.0 == 0 { (65534, 65534) } else { me };
+        give(&inside, to.0, to.1).unwrap();
+        use std::os::unix::fs::MetadataExt;
+        assert_eq!(fs::symlink_metadata(inside.join("link")).unwrap().uid(), to.0);
+        assert_eq!(fs::metadata(&outside).unwrap().uid(), before.uid());
+    }
+}
