@@ -1,0 +1,173 @@
+//! Reading a configuration with all that it includes, as nginx does (`ngx_conf_include`): relative to the main file's
+//! folder, patterns by glob(3) in its order, a pattern without a match is fine, a missing file is not.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::error::ConfigError;
+use super::tree::Directive;
+use super::{Config, File, FileId};
+
+/// Largest file that is read.
+pub const MAX_SIZE: u64 = 16 << 20;
+/// Most inclusions, a file counted as often as it is included.
+pub const MAX_INCLUSIONS: usize = 10_000;
+
+/// What each include argument stands for. The argument alone decides: all are relative to one folder.
+pub(super) type Includes = BTreeMap<Vec<u8>, Vec<FileId>>;
+
+struct Reader {
+    files: Vec<File>,
+    includes: Includes,
+    conf_prefix: PathBuf,
+    inclusions: usize,
+    /// Files being read now, outermost first.
+    stack: Vec<FileId>,
+}
+
+/// An include directive, for messages and to find what it names.
+struct Include {
+    from: FileId,
+    line: usize,
+    value: Vec<u8>,
+}
+
+/// Reads `main` and everything it includes. `prefix`: where nginx's relative paths start (`nginx -V`, `--prefix=`).
+pub(super) fn read(main: &Path, prefix: &Path) -> Result<Config, ConfigError> {
+    let failed = |source| ConfigError::Main { path: main.to_owned(), source };
+    let path = std::path::absolute(main).map_err(failed)?;
+    let text = bytes(&path).map_err(failed)?;
+    let conf_prefix = path.parent().unwrap_or(Path::new("/")).to_owned();
+    let mut reader =
+        Reader { files: Vec::new(), includes: Includes::new(), conf_prefix, inclusions: 0, stack: Vec::new() };
+    let id = reader.add(path, text)?;
+    reader.follow(id)?;
+    Ok(Config {
+        files: reader.files,
+        includes: reader.includes,
+        prefix: prefix.to_owned(),
+        conf_prefix: reader.conf_prefix,
+    })
+}
+
+/// The file's bytes, at most one more than [`MAX_SIZE`].
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    fs::File::open(path)?.take(MAX_SIZE + 1).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+impl Reader {
+    fn add(&mut self, path: PathBuf, text: Vec<u8>) -> Result<FileId, ConfigError> {
+        if text.len() as u64 > MAX_SIZE {
+            return Err(ConfigError::TooLarge { path, limit: MAX_SIZE });
+        }
+        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        self.files.push(File::parse(path, real, text)?);
+        Ok(FileId(self.files.len() - 1))
+    }
+
+    /// Follows the includes of a file that was read.
+    fn follow(&mut self, id: FileId) -> Result<(), ConfigError> {
+        self.stack.push(id);
+        for include in includes(&self.files[id.0], id) {
+            let targets = match self.includes.get(&include.value) {
+                Some(known) => known.clone(),
+                None => self.resolve(&include)?,
+            };
+            for target in targets {
+                self.enter(target, &include)?;
+            }
+        }
+        self.stack.pop();
+        Ok(())
+    }
+
+    fn enter(&mut self, target: FileId, include: &Include) -> Result<(), ConfigError> {
+        let from = self.files[include.from.0].path.clone();
+        if self.stack.contains(&target) {
+            let path = self.files[target.0].path.clone();
+            return Err(ConfigError::Cycle { path, from, line: include.line });
+        }
+        self.inclusions += 1;
+        if self.inclusions > MAX_INCLUSIONS {
+            return Err(ConfigError::TooMany { from, line: include.line, limit: MAX_INCLUSIONS });
+        }
+        self.follow(target)
+    }
+
+    /// Reads the files that an include names and remembers them.
+    fn resolve(&mut self, include: &Include) -> Result<Vec<FileId>, ConfigError> {
+        let full = self.conf_prefix.join(OsStr::from_bytes(&include.value));
+        let from = self.files[include.from.0].path.clone();
+        let line = include.line;
+        let paths = if include.value.iter().any(|b| b"*?[".contains(b)) {
+            let pattern = full.display().to_string();
+            glob(&full).ok_or(ConfigError::Glob { pattern, from: from.clone(), line })?
+        } else {
+            vec![full]
+        };
+        let mut ids = Vec::new();
+        for path in paths {
+            let failed = |source| ConfigError::Include { path: path.clone(), from: from.clone(), line, source };
+            let real = fs::canonicalize(&path).map_err(failed)?;
+            let known = self.files.iter().position(|f| f.real == real).map(FileId);
+            ids.push(match known {
+                Some(id) => id,
+                None => {
+                    let text = bytes(&path).map_err(failed)?;
+                    self.add(path, text)?
+                }
+            });
+        }
+        self.includes.insert(include.value.clone(), ids.clone());
+        Ok(ids)
+    }
+}
+
+/// The include directives of one file, in order.
+fn includes(file: &File, id: FileId) -> Vec<Include> {
+    fn collect(directives: &[Directive], file: &File, id: FileId, out: &mut Vec<Include>) {
+        for directive in directives {
+            if let Some(value) = target(directive) {
+                out.push(Include { from: id, line: file.line(directive.span.start), value: value.to_vec() });
+            }
+            collect(directive.directives(), file, id, out);
+        }
+    }
+    let mut out = Vec::new();
+    collect(&file.tree, file, id, &mut out);
+    out
+}
+
+/// What a directive includes, if it is an include.
+pub(super) fn target(directive: &Directive) -> Option<&[u8]> {
+    match directive.args() {
+        [only] if directive.is("include") && !directive.is_block() => Some(&only.value),
+        _ => None,
+    }
+}
+
+/// glob(3) itself, so that what matches and its order are nginx's own (`ngx_open_glob` passes no flags). None: an error.
+fn glob(pattern: &Path) -> Option<Vec<PathBuf>> {
+    let pattern = CString::new(pattern.as_os_str().as_bytes()).ok()?;
+    // SAFETY: an all-zero glob_t is what glob(3) expects without GLOB_APPEND; it is freed below in every case.
+    let mut found: libc::glob_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the pattern is a C string and `found` is valid for writes.
+    let code = unsafe { libc::glob(pattern.as_ptr(), 0, None, &raw mut found) };
+    let mut paths = Vec::new();
+    if code == 0 {
+        for i in 0..found.gl_pathc {
+            // SAFETY: on success gl_pathv holds gl_pathc C strings, which live until globfree.
+            let path = unsafe { CStr::from_ptr(*found.gl_pathv.add(i)) };
+            paths.push(PathBuf::from(OsString::from_vec(path.to_bytes().to_vec())));
+        }
+    }
+    // SAFETY: `found` was filled by glob(3), or is still zero.
+    unsafe { libc::globfree(&raw mut found) };
+    matches!(code, 0 | libc::GLOB_NOMATCH).then_some(paths)
+}

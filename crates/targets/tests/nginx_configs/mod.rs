@@ -1,0 +1,73 @@
+//! The corpus: configurations as people write them, one folder each. `@ETC@` in a file stands for the folder itself, as
+//! `/etc/nginx` does in a real one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One configuration of the corpus.
+pub(crate) struct Case {
+    /// Name of its folder.
+    pub(crate) name: &'static str,
+    /// Modules beyond Debian's nginx-core that it loads; their packages are installed by the Makefile.
+    pub(crate) modules: &'static [&'static str],
+}
+
+const fn case(name: &'static str) -> Case {
+    Case { name, modules: &[] }
+}
+
+/// All of them.
+pub(crate) const CASES: [Case; 18] = [
+    case("balance"),
+    case("cache"),
+    case("chain"),
+    case("debian"),
+    case("geo"),
+    case("latin1"),
+    case("limits"),
+    Case { name: "lua", modules: &["ndk_http_module.so", "ngx_http_lua_module.so"] },
+    case("mark"),
+    case("messy"),
+    case("quotes"),
+    Case { name: "stream", modules: &["ngx_stream_module.so"] },
+    case("tiny"),
+    case("tls"),
+    case("unended"),
+    case("websocket"),
+    case("windows"),
+    case("wordpress"),
+];
+
+/// Copies a configuration to `to` (which need not exist), with `@ETC@` replaced. Gives its main file.
+pub(crate) fn lay_out(name: &str, to: &Path) -> PathBuf {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nginx_configs").join(name);
+    copy(&from, to, to.to_str().unwrap().as_bytes());
+    to.join("nginx.conf")
+}
+
+fn copy(from: &Path, to: &Path, etc: &[u8]) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(&path).unwrap(), target).unwrap();
+        } else if path.is_dir() {
+            copy(&path, &target, etc);
+        } else {
+            fs::write(&target, replaced(&fs::read(&path).unwrap(), b"@ETC@", etc)).unwrap();
+        }
+    }
+}
+
+fn replaced(text: &[u8], what: &[u8], with: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(at) = memchr::memmem::find(rest, what) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(with);
+        rest = &rest[at + what.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
