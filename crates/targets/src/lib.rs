@@ -1,5 +1,6 @@
 //! real servers: render or edit the configuration, check, start, wait until ready, observe, stop.
 
+pub mod embedded;
 pub mod local;
 pub mod nginx;
 pub mod observation;

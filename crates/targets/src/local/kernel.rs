@@ -1,12 +1,13 @@
 //! What the kernel shows: accept queues and their overflows, and the CPU of the whole machine.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::fs;
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use genkai_model::evidence::{Sample, metric};
+
+use super::listener;
 
 /// Connections waiting to be accepted, the largest over the listeners asked for (a gauge; the cap is
 /// `min(backlog, net.core.somaxconn) + 1` for each).
@@ -75,47 +76,7 @@ fn counter(text: &str, group: &str, name: &str) -> Option<f64> {
 
 /// The longest accept queue of the listeners; none when none of them is found.
 fn accept_queue(listeners: &[SocketAddr]) -> Option<u32> {
-    if listeners.is_empty() {
-        return None;
-    }
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| File::open(path).map(BufReader::new));
-    tables.into_iter().flatten().filter_map(|table| longest(table, listeners)).max()
-}
-
-/// The longest queue in one table. The kernel lists listeners before all other sockets (tcp_seq_start, net/ipv4/
-/// tcp_ipv4.c), so reading stops at the first other one: ten thousand connections cost nothing. For a listener
-/// `rx_queue` is `sk_ack_backlog`, the connections waiting to be accepted (get_tcp4_sock, same file).
-fn longest(table: impl BufRead, listeners: &[SocketAddr]) -> Option<u32> {
-    const LISTEN: &str = "0A";
-    let rows = table.lines().skip(1).map_while(Result::ok);
-    let rows = rows.map_while(|line| {
-        let mut words = line.split_whitespace().skip(1);
-        let (local, _remote, state, queues) = (words.next()?, words.next()?, words.next()?, words.next()?);
-        let (address, (_, waiting)) = (address(local)?, queues.split_once(':')?);
-        (state == LISTEN).then_some((address, u32::from_str_radix(waiting, 16).ok()?))
-    });
-    rows.filter(|(bound, _)| listeners.iter().any(|wanted| covers(*bound, *wanted))).map(|(_, waiting)| waiting).max()
-}
-
-/// Whether a socket bound to `bound` takes connections to `wanted`.
-fn covers(bound: SocketAddr, wanted: SocketAddr) -> bool {
-    let same = bound.ip().to_canonical() == wanted.ip().to_canonical();
-    bound.port() == wanted.port() && (same || bound.ip().is_unspecified())
-}
-
-/// `0100007F:1F90`: the address as hexadecimal 32-bit words in the machine's byte order, then the port.
-fn address(text: &str) -> Option<SocketAddr> {
-    let (ip, port) = text.split_once(':')?;
-    let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
-    let ip = match ip.len() {
-        8 => IpAddr::from(Ipv4Addr::from(word(0)?)),
-        32 => {
-            let words: Vec<u8> = [word(0)?, word(8)?, word(16)?, word(24)?].concat();
-            IpAddr::from(Ipv6Addr::from(<[u8; 16]>::try_from(words).ok()?))
-        }
-        _ => return None,
-    };
-    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+    listeners.iter().filter_map(|&address| listener::queue(address)).map(|queue| queue.waiting).max()
 }
 
 #[cfg(test)]
@@ -128,39 +89,6 @@ mod tests {
     use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, getsockname, listen, socket};
 
     use super::*;
-
-    const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid
-   0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000 00000000     0        0 1145 1 00
-   1: 00000000:1F90 00000000:0000 0A 00000000:0000000B 00:00000000 00000000     0        0 1146 1 00
-   2: 0200007F:1F90 00000000:0000 0A 00000000:000000FF 00:00000000 00000000     0        0 1147 1 00
-   3: 0100007F:1F90 0100007F:D431 01 00000000:0000FFFF 00:00000000 00000000     0        0 1148 1 00
-   4: 0100007F:1F90 00000000:0000 0A 00000000:0000EEEE 00:00000000 00000000     0        0 1149 1 00
-";
-
-    fn wanted(text: &str) -> Vec<SocketAddr> {
-        vec![text.parse().unwrap()]
-    }
-
-    #[test]
-    fn the_longest_queue_of_matching_listeners_before_the_first_connection() {
-        // The table is written in little-endian words, as on the machines this is tested on.
-        assert_eq!(longest(TABLE.as_bytes(), &wanted("127.0.0.1:8080")), Some(11));
-        assert_eq!(longest(TABLE.as_bytes(), &wanted("127.0.0.2:8080")), Some(255));
-        assert_eq!(longest(TABLE.as_bytes(), &wanted("127.0.0.1:81")), None);
-        assert_eq!(longest("".as_bytes(), &wanted("127.0.0.1:81")), None);
-        assert_eq!(longest("junk\njunk\njunk".as_bytes(), &wanted("127.0.0.1:81")), None);
-    }
-
-    #[test]
-    fn addresses_of_both_families() {
-        assert_eq!(address("0100007F:0050"), Some("127.0.0.1:80".parse().unwrap()));
-        let v6 = "00000000000000000000000001000000:01BB";
-        assert_eq!(address(v6), Some("[::1]:443".parse().unwrap()));
-        assert_eq!(address("0100007F"), None);
-        assert_eq!(address("0100:50"), None);
-        let mapped = "0000000000000000FFFF00000100007F:0050";
-        assert!(covers(address(mapped).unwrap(), "127.0.0.1:80".parse().unwrap()));
-    }
 
     #[test]
     fn counters_by_name() {

@@ -30,6 +30,11 @@ pub fn local_ports() -> (u16, u16) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
+/// Hard limit on descriptors of this process: as many as a child can get without privilege.
+pub fn hard_descriptors() -> u64 {
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(_, hard)| hard)
+}
+
 /// The cores this process may use, ascending (sched_getaffinity(2)): those of the whole process, even when the calling
 /// thread is pinned to fewer.
 pub fn cores() -> Vec<usize> {

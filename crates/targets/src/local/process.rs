@@ -15,7 +15,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 use std::{io, process, thread};
 
-use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::kill;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
@@ -84,8 +83,8 @@ impl Child {
         }
         let program = command.get_program().to_string_lossy().into_owned();
         let inner = fork(command).map_err(|source| match spawn.nofile {
-            Some(asked) if source.kind() == io::ErrorKind::PermissionDenied && asked > hard_limit() => {
-                LocalError::Descriptors { name: spawn.name.clone(), asked, hard: hard_limit() }
+            Some(asked) if source.kind() == io::ErrorKind::PermissionDenied && asked > machine::hard_descriptors() => {
+                LocalError::Descriptors { name: spawn.name.clone(), asked, hard: machine::hard_descriptors() }
             }
             _ => LocalError::Start { name: spawn.name.clone(), program, source },
         })?;
@@ -187,15 +186,11 @@ fn check(spawn: &Spawn) -> Result<(), LocalError> {
         return Err(LocalError::Core { name: spawn.name.clone(), cpu, allowed });
     }
     match spawn.nofile {
-        Some(asked) if asked > hard_limit() && !nix::unistd::geteuid().is_root() => {
-            Err(LocalError::Descriptors { name: spawn.name.clone(), asked, hard: hard_limit() })
+        Some(asked) if asked > machine::hard_descriptors() && !nix::unistd::geteuid().is_root() => {
+            Err(LocalError::Descriptors { name: spawn.name.clone(), asked, hard: machine::hard_descriptors() })
         }
         _ => Ok(()),
     }
-}
-
-fn hard_limit() -> u64 {
-    getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(_, hard)| hard)
 }
 
 fn outputs(spawn: &Spawn) -> Result<(Stdio, Stdio), LocalError> {
@@ -227,6 +222,9 @@ impl Preparation {
         // SAFETY: plain system calls on values owned by `self`.
         unsafe {
             ok(libc::setsid())?;
+            // What genkai's own caller left open is not the server's: it would count against its descriptors. Kernels
+            // before 5.11 cannot do it; nothing is lost then.
+            libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
             if let Some(set) = &self.cpus {
                 ok(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set))?;
             }

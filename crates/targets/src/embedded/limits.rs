@@ -1,0 +1,169 @@
+//! The origin's limits. None has a remedy: they stand for a backend that is as it is, and no setting of the product
+//! before it lifts them.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::evidence::metric;
+use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
+use genkai_model::plan::OriginSpec;
+use genkai_model::units::Spread;
+
+use super::evidence::CPU;
+
+/// Threads that serve: one does everything (genkai's `origin` crate, `http::serve`).
+const THREADS: u32 = 1;
+/// Fraction of its processor time that counts as all of it; the kernel's own work takes a share that is nobody's.
+const FULL: f64 = 0.95;
+
+/// Limits of an origin built so, that may run on `cores` cores. One whose service takes no time has no limit but its
+/// processor: no request ever occupies a worker.
+pub fn of(spec: &OriginSpec, cores: u32) -> Vec<Limit> {
+    let service = mean(spec.service_time);
+    let mut limits = Vec::new();
+    if let Some(workers) = spec.workers.filter(|_| service > 0.0) {
+        limits.push(pool(spec, f64::from(workers), service));
+        limits.extend(spec.queue.map(|queue| waiting(f64::from(workers), f64::from(queue))));
+    }
+    limits.push(processor(cores));
+    limits
+}
+
+fn pool(spec: &OriginSpec, workers: f64, service: f64) -> Limit {
+    Limit {
+        value: workers.to_string(),
+        caps: "requests the backend has in service at once; further ones wait for it".to_owned(),
+        law: Law::Workers { workers, queue: spec.queue.map(f64::from), service: Some(service) },
+        formula: format!(
+            "{workers} workers / {} s mean service = {} requests/s",
+            short(service),
+            short(workers / service)
+        ),
+        source: "first come, first served: throughput is workers / mean service time (Little's law)".to_owned(),
+        signatures: vec![
+            supports(Sign::ReachedMetric {
+                metric: metric::BACKEND_BUSY.to_owned(),
+                of: metric::BACKEND_WORKERS.to_owned(),
+                fraction: 1.0,
+            }),
+            supports(Sign::Reached { metric: metric::BACKEND_QUEUED.to_owned(), value: 1.0 }),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+        ..limit("backend.workers", "workers (embedded origin)")
+    }
+}
+
+fn waiting(workers: f64, queue: f64) -> Limit {
+    Limit {
+        value: queue.to_string(),
+        caps: "requests that may wait for a worker of the backend; further ones are answered 503".to_owned(),
+        law: Law::Slots {
+            value: workers + queue,
+            reserved: 0.0,
+            idle_cost: 0.0,
+            busy_cost: 1.0,
+            pools: 1.0,
+            soft: 1.0,
+        },
+        formula: format!("{workers} in service + {queue} waiting = {} requests at once", workers + queue),
+        source: "genkai's embedded origin (`genkai serve origin --queue`)".to_owned(),
+        signatures: vec![Signature {
+            sign: Sign::Grew(metric::BACKEND_REFUSED.to_owned()),
+            strength: Strength::Decisive,
+        }],
+        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
+        ..limit("backend.queue", "queue (embedded origin)")
+    }
+}
+
+fn processor(cores: u32) -> Limit {
+    let cores = f64::from(THREADS.min(cores.max(1)));
+    Limit {
+        value: cores.to_string(),
+        origin: Origin::Machine("the embedded origin is one thread".to_owned()),
+        caps: "processor time of the backend".to_owned(),
+        law: Law::Cpu { cores },
+        formula: format!("{cores} core"),
+        source: "sched_setaffinity(2); one event loop".to_owned(),
+        signatures: vec![supports(Sign::Reached { metric: CPU.to_owned(), value: FULL * cores })],
+        symptom: Symptom { errors: Vec::new(), slow: true },
+        ..limit("backend.cpu", "cores (embedded origin)")
+    }
+}
+
+/// Mean service time, seconds. Of a log-normal it is `median * exp(sigma^2 / 2)` (Johnson, Kotz and Balakrishnan,
+/// Continuous Univariate Distributions 1, chapter 14).
+fn mean(spread: Spread) -> f64 {
+    match spread {
+        Spread::Constant(time) | Spread::Exponential(time) => time.as_secs_f64(),
+        Spread::Uniform(low, high) => f64::midpoint(low.as_secs_f64(), high.as_secs_f64()),
+        Spread::LogNormal(median, sigma) => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
+    }
+}
+
+/// At most four significant digits.
+fn short(number: f64) -> String {
+    let digits = 3 - number.abs().max(1e-9).log10().floor() as i32;
+    let scale = 10f64.powi(digits.max(0));
+    ((number * scale).round() / scale).to_string()
+}
+
+/// What all of them have in common.
+fn limit(id: &str, setting: &str) -> Limit {
+    Limit {
+        id: id.to_owned(),
+        subject: "backend".to_owned(),
+        setting: setting.to_owned(),
+        value: String::new(),
+        origin: Origin::Given,
+        caps: String::new(),
+        law: Law::Unknown,
+        formula: String::new(),
+        source: String::new(),
+        signatures: Vec::new(),
+        symptom: Symptom::default(),
+        remedy: None,
+    }
+}
+
+fn supports(sign: Sign) -> Signature {
+    Signature { sign, strength: Strength::Supports }
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::units::Bytes;
+
+    use super::*;
+
+    fn spec(service: &str, workers: Option<u32>, queue: Option<u32>) -> OriginSpec {
+        OriginSpec { body: Bytes(1), service_time: service.parse().unwrap(), workers, queue, seed: 1 }
+    }
+
+    fn ids(spec: &OriginSpec) -> Vec<String> {
+        of(spec, 2).into_iter().map(|limit| limit.id).collect()
+    }
+
+    #[test]
+    fn only_limits_that_can_bite() {
+        assert_eq!(ids(&spec("50ms", Some(5), Some(9))), ["backend.workers", "backend.queue", "backend.cpu"]);
+        assert_eq!(ids(&spec("50ms", Some(5), None)), ["backend.workers", "backend.cpu"]);
+        assert_eq!(ids(&spec("50ms", None, Some(9))), ["backend.cpu"]);
+        assert_eq!(ids(&spec("0s", Some(5), Some(9))), ["backend.cpu"]);
+    }
+
+    #[test]
+    fn laws_carry_the_numbers() {
+        let limits = of(&spec("uniform(20ms,80ms)", Some(5), Some(9)), 4);
+        assert_eq!(limits[0].law, Law::Workers { workers: 5.0, queue: Some(9.0), service: Some(0.05) });
+        assert_eq!(limits[0].formula, "5 workers / 0.05 s mean service = 100 requests/s");
+        assert!(matches!(limits[1].law, Law::Slots { value: 14.0, .. }));
+        assert_eq!(limits[2].law, Law::Cpu { cores: 1.0 });
+        assert!(limits.iter().all(|limit| limit.remedy.is_none() && limit.subject == "backend"));
+    }
+
+    #[test]
+    fn means_and_short_numbers() {
+        assert!((mean("lognormal(50ms,0.5)".parse().unwrap()) - 0.05 * 0.125f64.exp()).abs() < 1e-12);
+        assert_eq!(mean("exp(30ms)".parse().unwrap()), 0.03);
+        assert_eq!([short(0.056_658), short(88.2497), short(12345.6), short(0.0)], ["0.05666", "88.25", "12346", "0"]);
+    }
+}
