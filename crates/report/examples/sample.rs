@@ -1,0 +1,27 @@
+//! Writes every report of a made-up run (experiment 1) into a folder, to look at: `cargo run --example sample -- DIR`.
+
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
+
+use std::path::PathBuf;
+use std::{env, fs, io};
+
+use genkai_report::text::Style;
+use genkai_report::{html, json, svg, text};
+
+fn main() -> io::Result<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let dir = PathBuf::from(args.first().map_or("genkai-sample", String::as_str));
+    fs::create_dir_all(&dir)?;
+    let s = fixture::experiment(0.2);
+    fs::write(dir.join("report.html"), html::page(&s.record, &s.findings))?;
+    fs::write(dir.join("figure.svg"), svg::figure(&s.record, &s.findings))?;
+    fs::write(dir.join("verdict.json"), json::verdict(&s.record, &s.findings))?;
+    let lines: Vec<String> = s.events.iter().map(|e| serde_json::to_string(e).expect("events serialise")).collect();
+    fs::write(dir.join("run.jsonl"), lines.join("\n") + "\n")?;
+    for (name, s) in fixture::stories::all() {
+        fs::write(dir.join(format!("{name}.html")), html::page(&s.record, &s.findings))?;
+    }
+    print!("{}", text::verdict(&s.record, &s.findings, Style { color: env::var_os("NO_COLOR").is_none(), width: 80 }));
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! The report as one HTML file that works offline: the page built from `page/` with this record's data inside.
+//!
+//! The data are the record's events (without histograms, whose figures `findings` carries) and the findings, plus their
+//! words, so that the page words nothing itself and could be fed the same events live.
+
+use genkai_model::event::{Event, Tick, What};
+use genkai_model::finding::Findings;
+use genkai_model::histogram::Payload;
+use genkai_model::record::{Record, Trial};
+use serde_json::{Value, json};
+
+use crate::{says, words};
+
+/// The built page; `build.rs` puts it there.
+const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
+/// What the data replace in it.
+const PLACE: &str = "\"genkai-data-goes-here\"";
+
+/// Version of the data inside the page.
+pub const SCHEMA: &str = "genkai.page/1";
+
+/// The whole report. Foreign text inside cannot end the script element it stands in.
+pub fn page(record: &Record, findings: &Findings) -> String {
+    PAGE.replacen(PLACE, &embedded(&data(record, findings)), 1)
+}
+
+/// The data of the page: `{"schema", "events", "findings", "said", "causes", "words"}`.
+pub fn data(record: &Record, findings: &Findings) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "events": events(record),
+        "findings": findings,
+        "said": says::said(findings, record),
+        "causes": says::causes(findings, record),
+        "words": words::table(),
+    })
+}
+
+/// JSON that is inert inside a `<script>` element: no `<` (so no `</script` or `<!--`), no U+2028 or U+2029.
+fn embedded(value: &Value) -> String {
+    let text = value.to_string();
+    text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+/// A record as events again, ticks without their histograms.
+fn events(record: &Record) -> Vec<Event> {
+    let mut all: Vec<Event> = Vec::new();
+    let event = |at_us, trial, what| Event { at_us, trial, what };
+    all.extend(record.head.iter().map(|h| event(0, None, What::RunStarted(Box::new(h.clone())))));
+    all.extend(record.remarks.iter().cloned());
+    for t in &record.trials {
+        trial_events(t, &mut all);
+    }
+    all.sort_by_key(|e| e.at_us);
+    let last = all.last().map_or(0, |e| e.at_us);
+    all.extend(record.end.iter().map(|e| event(last, None, What::RunEnded(e.clone()))));
+    all
+}
+
+fn trial_events(t: &Trial, all: &mut Vec<Event>) {
+    let mut push = |since: i64, what| {
+        let at_us = t.at_us.saturating_add_signed(since);
+        all.push(Event { at_us, trial: Some(t.number), what });
+    };
+    push(0, What::Limits(t.limits.clone()));
+    push(0, What::TrialStarted(Box::new(t.started.clone())));
+    for (since, sample) in &t.samples {
+        push(*since, What::Sample(sample.clone()));
+    }
+    for (since, line) in &t.logs {
+        push(*since, What::Log(line.clone()));
+    }
+    for (since, state) in &t.states {
+        push(*since, What::State(state.clone()));
+    }
+    for tick in &t.ticks {
+        push(i64::try_from(tick.to_us).unwrap_or(i64::MAX), What::Tick(Box::new(without_histograms(tick))));
+    }
+    if let Some(ended) = &t.ended {
+        push(i64::try_from(ended.lasted.0 / 1000).unwrap_or(i64::MAX), What::TrialEnded(ended.clone()));
+    }
+}
+
+fn without_histograms(tick: &Tick) -> Tick {
+    let none = Payload::default;
+    Tick {
+        latency: none(),
+        service: none(),
+        failed_after: none(),
+        connect: none(),
+        lateness: none(),
+        errors: tick.errors.clone(),
+        ..*tick
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_exactly_one_place_for_data() {
+        assert_eq!(PAGE.matches(PLACE).count(), 1);
+    }
+
+    #[test]
+    fn embedded_text_cannot_leave_its_element() {
+        let out = embedded(&json!({ "log": "</script><script>alert(1)</script><!--\u{2028}" }));
+        assert!(!out.contains('<') && !out.contains('\u{2028}'), "{out}");
+        let back: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(back["log"], "</script><script>alert(1)</script><!--\u{2028}");
+    }
+}

@@ -1,0 +1,44 @@
+//! The verdict and the plan as JSON, for scripts.
+
+use genkai_model::event::Environment;
+use genkai_model::finding::{Findings, Predicted, Verdict};
+use genkai_model::plan::Plan;
+use genkai_model::record::Record;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::says;
+
+/// `verdict.json`: the verdict and what it says in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "genkai verdict")]
+pub(crate) struct VerdictFile<'a> {
+    #[serde(flatten)]
+    pub(crate) verdict: &'a Verdict,
+    /// The verdict in plain sentences, the answer first.
+    pub(crate) says: Vec<String>,
+}
+
+/// The plan with what was predicted for it.
+#[derive(Serialize)]
+struct PlanFile<'a> {
+    plan: &'a Plan,
+    predictions: &'a [Predicted],
+    environment: &'a Environment,
+}
+
+/// The verdict as JSON (schema: [`crate::schema::verdict`]), with `says` added; ends with a newline.
+pub fn verdict(record: &Record, findings: &Findings) -> String {
+    pretty(&VerdictFile { verdict: &findings.verdict, says: says::sentences(findings, record) })
+}
+
+/// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.
+pub fn plan(plan: &Plan, predictions: &[Predicted], environment: &Environment) -> String {
+    pretty(&PlanFile { plan, predictions, environment })
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("model values serialise");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,1 @@
+//! Progress as it happens.

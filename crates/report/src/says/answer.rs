@@ -1,0 +1,151 @@
+//! The first sentence: must it change, and to what.
+
+use genkai_model::finding::{Answer, Because, Confidence, Outcome, Predicted, ProposedChange, Verdict};
+
+use super::client;
+use crate::clean;
+use crate::scene::Scene;
+use crate::words;
+
+/// The answer in one sentence, without the need to read on.
+pub(super) fn headline(scene: Scene<'_>, v: &Verdict) -> String {
+    if v.outcome == Outcome::Invalid || v.because == Because::ClientIsLimit {
+        return format!(
+            "Invalid: this measurement says nothing about the server: the generator was the limit ({}).",
+            client::reasons(&v.client)
+        );
+    }
+    match v.must_change {
+        Answer::Yes if !v.proposal.is_empty() => {
+            format!("Yes: change {}{}.", changes(&v.proposal), afterwards(scene, v))
+        }
+        Answer::Yes => format!("Yes: {}.", reason(scene, v)),
+        Answer::No if v.because == Because::ObjectiveHolds => {
+            format!("No change needed: {} held{}.", quoted(&scene.objective()), at_asked(scene))
+        }
+        Answer::No => format!("No: {}.", reason(scene, v)),
+        Answer::CannotTell => format!("Cannot tell: {}.", reason(scene, v)),
+    }
+}
+
+/// `worker_connections from 512 to 768 and worker_rlimit_nofile from 1024 to 2048`.
+pub(super) fn changes(proposal: &[ProposedChange]) -> String {
+    let each: Vec<String> = proposal
+        .iter()
+        .map(|p| {
+            format!(
+                "{} from {} to {}",
+                clean::line(&p.change.setting),
+                clean::line(&p.change.from),
+                clean::line(&p.change.to)
+            )
+        })
+        .collect();
+    match each.split_last() {
+        None => "nothing".to_owned(),
+        Some((one, [])) => one.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+fn at_asked(scene: Scene<'_>) -> String {
+    scene.asked().map_or_else(String::new, |asked| format!(" at {}", scene.level(asked)))
+}
+
+fn quoted(text: &str) -> String {
+    format!("`{}`", clean::line(text))
+}
+
+/// What a proposal does not solve, after a "yes".
+fn afterwards(scene: Scene<'_>, v: &Verdict) -> String {
+    let product = scene.product();
+    match v.because {
+        Because::ProvedButNextLimit => {
+            let name = v.next.as_ref().map_or_else(|| "another limit".to_owned(), named);
+            format!("; it is right but not enough, because {name} then stops the load")
+        }
+        Because::BackendIsLimit => format!("; beyond that {product} is not the limit, {} is", backend(v)),
+        Because::CpuIsLimit => format!("; beyond that processor time is the limit, which no {product} setting gives"),
+        Because::NotTested => "; probably, for the change could not be put to the test".to_owned(),
+        Because::ServerDied => "; but a server died under load".to_owned(),
+        Because::Unfinished => "; but the run ended before this was proved".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The reason for an answer as a clause.
+fn reason(scene: Scene<'_>, v: &Verdict) -> String {
+    let product = scene.product();
+    match v.because {
+        Because::ObjectiveHolds => format!("{} held{}", quoted(&scene.objective()), at_asked(scene)),
+        Because::ProvedAndHolds => "the limit was found and lifting it made the objective hold".to_owned(),
+        Because::ProvedButNextLimit => {
+            let name = v.next.as_ref().map_or_else(|| "another limit".to_owned(), named);
+            format!("the first limit was found and lifted, but {name} then stops the load")
+        }
+        Because::ChangeMadeNoDifference => format!("{} made no difference", tried(v)),
+        Because::BackendIsLimit => format!("{product} is not the limit: {} is", backend(v)),
+        Because::CpuIsLimit => {
+            format!("processor time is the limit, and no {product} setting gives more of it{}", cores(v))
+        }
+        Because::ServerDied => format!("{} died under load", died(scene, v)),
+        Because::ClientIsLimit => "the generator was the limit".to_owned(),
+        Because::NoCauseFound => {
+            format!("{} failed, but nothing in the evidence names a cause", quoted(&scene.objective()))
+        }
+        Because::NotTested => match likely(v) {
+            Some(setting) => format!("{setting} is the likely limit, but that could not be put to the test"),
+            None => "the likely limit could not be put to the test".to_owned(),
+        },
+        Because::Unfinished => "the run ended before an answer".to_owned(),
+    }
+}
+
+/// `nginx's worker_connections = 768`.
+fn named(p: &Predicted) -> String {
+    format!("{} {} = {}", words::whose(&p.subject), clean::line(&p.setting), clean::line(&p.value))
+}
+
+fn likely(v: &Verdict) -> Option<String> {
+    let cause = v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted)?;
+    Some(format!("{} = {}", clean::line(&cause.limit.setting), clean::line(&cause.limit.value)))
+}
+
+fn tried(v: &Verdict) -> String {
+    let change = v.causes.iter().rev().find_map(|c| c.counterfactual.as_ref()).map(|c| &c.change);
+    change.map_or_else(
+        || "changing the likely setting".to_owned(),
+        |c| format!("changing {} from {} to {}", clean::line(&c.setting), clean::line(&c.from), clean::line(&c.to)),
+    )
+}
+
+/// The backend with the cap that was met, where one was.
+fn backend(v: &Verdict) -> String {
+    let met = v.causes.iter().rev().find(|c| c.limit.subject == "backend" && c.confidence != Confidence::Refuted);
+    met.map_or_else(
+        || "the backend".to_owned(),
+        |c| {
+            format!(
+                "the backend ({} = {}: {})",
+                clean::line(&c.limit.setting),
+                clean::line(&c.limit.value),
+                clean::line(&c.limit.caps)
+            )
+        },
+    )
+}
+
+fn cores(v: &Verdict) -> String {
+    use genkai_model::limit::Law;
+    let cause = v.causes.iter().rev().find(|c| matches!(c.limit.law, Law::Cpu { .. }));
+    cause.map_or_else(String::new, |c| format!(" ({})", clean::line(&c.limit.formula)))
+}
+
+fn died(scene: Scene<'_>, v: &Verdict) -> String {
+    use genkai_model::finding::Caveat;
+    let dead = v.caveats.iter().find_map(|c| match c {
+        Caveat::ServerDied { subject, .. } => Some(words::subject(subject)),
+        _ => None,
+    });
+    dead.unwrap_or_else(|| scene.product().to_owned())
+}

@@ -1,0 +1,82 @@
+//! The generator's check of itself, and everything that limits what the verdict says.
+
+use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, Verdict};
+
+use crate::scene::{self, Scene};
+use crate::{clean, figure, words};
+
+/// Whether the generator was good enough, with its figures.
+pub(super) fn check(v: &Verdict) -> Option<String> {
+    let c = &v.client;
+    if c.lateness.count == 0 && c.valid {
+        return None;
+    }
+    let figures = format!(
+        "its busiest thread used at most {} of a core; 99 % of {} requests left within {} of their planned instant",
+        figure::percent(c.cpu_max),
+        figure::count(c.lateness.count),
+        figure::seconds(c.lateness.p99)
+    );
+    Some(if c.valid {
+        format!("The generator was not the limit: {figures}.")
+    } else {
+        format!("The generator was the limit: {figures}.")
+    })
+}
+
+/// Why the generator limited its own measurement, as a list in words.
+pub(crate) fn reasons(check: &ClientCheck) -> String {
+    let all: Vec<String> = check.reasons.iter().map(reason).collect();
+    if all.is_empty() { "no reason recorded".to_owned() } else { all.join("; ") }
+}
+
+fn reason(limit: &ClientLimit) -> String {
+    match limit {
+        ClientLimit::Cpu { used } => format!("its busiest thread used {} of a core", figure::percent(*used)),
+        ClientLimit::Late { p99, bound } => {
+            format!("it sent late: p99 {}, allowed {}", figure::seconds(*p99), figure::seconds(*bound))
+        }
+        ClientLimit::Short { fraction } => format!("it sent {} of the requests planned", figure::percent(*fraction)),
+        ClientLimit::Ports { count } => {
+            format!("it ran out of local ports: {}", figure::plural(*count, "failed request", "failed requests"))
+        }
+        ClientLimit::Descriptors { count } => {
+            format!("it ran out of descriptors: {}", figure::plural(*count, "failed request", "failed requests"))
+        }
+    }
+}
+
+/// A fact that contradicts the verdict or limits what it says.
+pub(super) fn caveat(scene: Scene<'_>, caveat: &Caveat) -> String {
+    match caveat {
+        Caveat::PredictedButHeld { limit, predicted, reached } => format!(
+            "{} was predicted to bite at {}, but {} were reached without it.",
+            clean::line(limit),
+            scene::clients(*predicted),
+            figure::whole(*reached)
+        ),
+        Caveat::ServerDied { subject, trial } => format!("{} died during trial {trial}.", words::subject(subject)),
+        Caveat::FewPairs { pairs } => format!(
+            "{} of baseline and proposal: too few to exclude chance.",
+            figure::plural(u64::from(*pairs), "pair", "pairs")
+        ),
+        Caveat::BaselineHeldInProof => {
+            "The baseline held in at least one trial of the proof although it had failed before.".to_owned()
+        }
+        Caveat::ProposalFailedInProof => {
+            "The proposal failed in at least one trial of the proof although it had held before.".to_owned()
+        }
+        Caveat::CeilingReached { setting, value, by } => format!(
+            "{} cannot be raised above {} on this machine, because of {}.",
+            clean::line(setting),
+            figure::whole(*value),
+            clean::line(by)
+        ),
+        Caveat::RecordCutOff => {
+            format!(
+                "The record ends before the run of {} did: what it says is what was measured by then.",
+                scene.product()
+            )
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Before against after, and how sure it all is.
+
+use genkai_model::finding::{Answer, Confidence, Estimate, Outcome, Proof, TrialFinding, Verdict};
+
+use crate::scene::{self, Scene};
+use crate::{clean, figure};
+
+/// The proof's figures; for a load that held without a proof, that load's figures.
+pub(super) fn proof(scene: Scene<'_>, v: &Verdict) -> Vec<String> {
+    match (&v.proof, v.outcome) {
+        (Some(p), _) => vec![failures(v, p), speed(p)],
+        (None, Outcome::Holds) => {
+            v.trials.iter().find(|t| t.broke.is_none()).map(|t| held(scene, t)).into_iter().collect()
+        }
+        (None, _) => Vec::new(),
+    }
+}
+
+fn failures(v: &Verdict, p: &Proof) -> String {
+    let [before, after] = names(v, Side::After);
+    let runs = figure::plural(u64::from(p.pairs), "run", "runs");
+    format!(
+        "With {after}, {} of {} requests failed in {runs}{}; with {before}, {} of {} did ({}).",
+        figure::count(p.failures[1]),
+        figure::count(p.finished[1]),
+        if p.failures[1] > 0 { format!(" ({})", estimate(p.failed_after, figure::percent)) } else { String::new() },
+        figure::count(p.failures[0]),
+        figure::count(p.finished[0]),
+        estimate(p.failed_before, figure::percent)
+    )
+}
+
+fn speed(p: &Proof) -> String {
+    let [rate_before, rate_after, rate_gain] = p.rate;
+    let [p99_before, p99_after, p99_gain] = p.p99;
+    format!(
+        "Successful requests: {}/s before, {}/s after ({}). p99 latency: {} before, {} after ({}).",
+        figure::number(rate_before.value),
+        figure::number(rate_after.value),
+        difference(rate_gain, |x| format!("{}/s", figure::number(x))),
+        figure::seconds(p99_before.value),
+        figure::seconds(p99_after.value),
+        difference(p99_gain, figure::seconds)
+    )
+}
+
+/// `19.5 %, 95 % interval 18.1-20.9 %, n=3`.
+pub(crate) fn estimate(e: Estimate, show: impl Fn(f64) -> String + Copy) -> String {
+    format!("{}, 95 % interval {}, n={}", show(e.value), figure::range(e.interval, show), e.n)
+}
+
+/// `+290/s, 95 % interval +250/s to +330/s`.
+pub(crate) fn difference(e: Estimate, show: impl Fn(f64) -> String + Copy) -> String {
+    let sign = |x| figure::signed(x, show);
+    format!("{}, 95 % interval {} to {}", sign(e.value), sign(e.interval.low), sign(e.interval.high))
+}
+
+/// What baseline and proposal are called: `worker_connections 512` and `768`, the setting named once, where it is first
+/// spoken of; plain names where several settings change.
+pub(crate) fn names(v: &Verdict, first: Side) -> [String; 2] {
+    match v.proposal.as_slice() {
+        [one] => {
+            let c = &one.change;
+            let named = |side, value| {
+                let value = clean::line(value);
+                if side == first { format!("{} {value}", clean::line(&c.setting)) } else { value }
+            };
+            [named(Side::Before, &c.from), named(Side::After, &c.to)]
+        }
+        _ => ["the baseline".to_owned(), "the proposal".to_owned()],
+    }
+}
+
+/// Which of the two is spoken of first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Before,
+    After,
+}
+
+fn held(scene: Scene<'_>, trial: &TrialFinding) -> String {
+    format!(
+        "At {}, {} in {}; {} successful requests/s; latency p50 {}, p99 {}, largest {} ({} responses).",
+        scene.level(trial.asked),
+        scene::failed_of(trial),
+        figure::seconds(trial.lasted),
+        figure::number(trial.rate),
+        figure::seconds(trial.latency.p50),
+        figure::seconds(trial.latency.p99),
+        figure::seconds(trial.latency.max),
+        figure::count(trial.latency.count)
+    )
+}
+
+/// How sure the answer is.
+pub(super) fn sure(v: &Verdict) -> Option<String> {
+    let cause = v.causes.iter().filter(|c| c.confidence != Confidence::Refuted).map(|c| c.confidence).min();
+    let cause = cause.map(|c| match c {
+        Confidence::Proved => "The cause is proved: changing that setting alone moved the break as its formula says.",
+        Confidence::Likely => "The cause is likely: the evidence is decisive, but it was not put to the test.",
+        Confidence::Possible | Confidence::Refuted => {
+            "The cause is only possible: it fits, and nothing more speaks for it."
+        }
+    });
+    let proof = v.proof.as_ref().map(|p| {
+        let pairs = figure::plural(u64::from(p.pairs), "interleaved pair", "interleaved pairs");
+        let word = if p.certain { "excludes" } else { "does not exclude" };
+        format!(
+            "Over {pairs} ({}), the 95 % interval of the difference in failed requests, {}, {word} \"no difference\".",
+            clean::line(&p.order),
+            percentage_points(p.failed_difference)
+        )
+    });
+    let parts: Vec<String> = cause.map(str::to_owned).into_iter().chain(proof).collect();
+    match (parts.is_empty(), v.must_change) {
+        (false, _) => Some(parts.join(" ")),
+        (true, Answer::No) => Some("One load was run; it says what held, not how far beyond it holds.".to_owned()),
+        (true, _) => None,
+    }
+}
+
+fn percentage_points(e: Estimate) -> String {
+    let show = |x: f64| figure::signed(x * 100.0, figure::number);
+    format!("{} to {} percentage points", show(e.interval.low), show(e.interval.high))
+}

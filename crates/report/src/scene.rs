@@ -1,0 +1,91 @@
+//! What a record says about itself that sentences need: the product's name, the unit of its load.
+
+use genkai_model::event::RunStarted;
+use genkai_model::finding::{Break, TrialFinding};
+use genkai_model::load::Arrivals;
+use genkai_model::record::Record;
+use genkai_model::units::Range;
+
+use crate::figure;
+
+/// Who was tested, and in which unit the load is counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'a> {
+    pub(crate) head: Option<&'a RunStarted>,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn of(record: &'a Record) -> Scene<'a> {
+        Scene { head: record.head.as_ref() }
+    }
+
+    /// The product under test.
+    pub(crate) fn product(&self) -> &'a str {
+        self.head.map_or("the server", |h| h.plan.system.product.as_str())
+    }
+
+    /// Whether the load is users (closed) rather than a rate (open).
+    pub(crate) fn closed(&self) -> bool {
+        self.head.is_none_or(|h| matches!(h.plan.load.arrivals, Arrivals::Users { .. }))
+    }
+
+    /// Unit of the load: `users` or `planned requests/s`.
+    pub(crate) fn unit(&self) -> &'static str {
+        if self.closed() { "users" } else { "planned requests/s" }
+    }
+
+    /// A load with its unit: `243 users`, `1,200 planned requests/s`.
+    pub(crate) fn level(&self, level: f64) -> String {
+        if self.closed() {
+            let users = level.round().max(0.0) as u64;
+            return figure::plural(users, "user", "users");
+        }
+        format!("{} {}", figure::number(level), self.unit())
+    }
+
+    /// The load asked for, in [`Scene::unit`]; none without a head.
+    pub(crate) fn asked(&self) -> Option<f64> {
+        self.head.map(|h| asked(&h.plan.load.arrivals))
+    }
+
+    /// The objective in the user's words.
+    pub(crate) fn objective(&self) -> String {
+        self.head.map_or_else(|| "the objective".to_owned(), |h| h.plan.objective.to_string())
+    }
+
+    /// Where a break came, in clients and, where that differs, in the user's unit.
+    pub(crate) fn place(&self, broke: &Break) -> String {
+        let clients = figure::plural(broke.in_flight.round().max(0.0) as u64, "client", "clients");
+        if self.closed() && (broke.in_flight - broke.level).abs() <= 0.02 * broke.level {
+            return self.level(broke.level);
+        }
+        format!("{} ({clients} at once)", self.level(broke.level))
+    }
+}
+
+/// The level that arrivals rise to: users, or requests a second.
+pub(crate) fn asked(arrivals: &Arrivals) -> f64 {
+    match arrivals {
+        Arrivals::Users { count, .. } => f64::from(*count),
+        Arrivals::Rate { per_second, .. } => *per_second,
+    }
+}
+
+/// Clients, whole: `239-255 clients`.
+pub(crate) fn clients(range: Range) -> String {
+    format!("{} clients", figure::range(range, figure::whole))
+}
+
+/// `2,345 of 12,000 requests failed (19.5 %)`.
+pub(crate) fn failed_of(trial: &TrialFinding) -> String {
+    of(trial.failed, trial.finished, "failed")
+}
+
+/// `0 of 12,000 requests failed`, with the percentage where it is not zero.
+pub(crate) fn of(failed: u64, finished: u64, verb: &str) -> String {
+    let base = format!("{} of {} requests {verb}", figure::count(failed), figure::count(finished));
+    if failed == 0 || finished == 0 {
+        return base;
+    }
+    format!("{base} ({})", figure::percent(failed as f64 / finished as f64))
+}

@@ -1,0 +1,117 @@
+//! The verdict for a terminal.
+
+use genkai_model::finding::{Findings, Outcome, Predicted, Proof, Verdict};
+use genkai_model::record::Record;
+
+use super::Style;
+use super::page::{Page, Tone};
+use crate::says::{self, About};
+use crate::scene::Scene;
+use crate::{clean, figure, words};
+
+/// Most predicted limits that are listed.
+const LIMITS: usize = 12;
+
+/// The verdict: the answer first, then why, before and after, the limits, the change as a diff.
+pub fn verdict(record: &Record, findings: &Findings, style: Style) -> String {
+    let mut page = Page::new(style);
+    let v = &findings.verdict;
+    if let Some(head) = &record.head {
+        page.paragraph(Tone::Quiet, &format!("genkai {}: {}", head.version, clean::line(&head.plan.title)));
+        page.gap();
+    }
+    let (mut last, table) = (None, v.proof.is_some());
+    for sentence in says::said(findings, record) {
+        if sentence.about == About::Answer {
+            page.paragraph(tone(v.outcome), &sentence.text);
+            page.gap();
+            continue;
+        }
+        // The table below says the rest of the proof.
+        if table && sentence.about == About::Proof && last == Some(About::Proof) {
+            continue;
+        }
+        let label = if last == Some(sentence.about) { "" } else { sentence.about.label() };
+        page.labelled(label, &sentence.text);
+        last = Some(sentence.about);
+    }
+    if let Some(proof) = &v.proof {
+        before_after(&mut page, v, proof);
+    }
+    limits(&mut page, Scene::of(record).closed(), &v.predictions, Tense::After);
+    if let Some(end) = record.end.as_ref().filter(|e| !e.diff.trim().is_empty()) {
+        page.heading("The change");
+        page.diff(&end.diff);
+    }
+    page.finish()
+}
+
+fn tone(outcome: Outcome) -> Tone {
+    match outcome {
+        Outcome::Holds => Tone::Good,
+        Outcome::Fails => Tone::Bad,
+        Outcome::Invalid | Outcome::Unfinished => Tone::Doubtful,
+    }
+}
+
+fn before_after(page: &mut Page, v: &Verdict, p: &Proof) {
+    let [before, after] = says::names(v, says::Side::Before);
+    let pairs = figure::plural(p.pairs.into(), "pair", "pairs");
+    page.heading(&format!("Before ({before}) and after ({after}), {pairs} in the order {}", clean::line(&p.order)));
+    let failed = [p.failed_before, p.failed_after, p.failed_difference];
+    let row = |name: &str, e: [genkai_model::finding::Estimate; 3], show: fn(f64) -> String| {
+        let signed = |x| figure::signed(x, show);
+        vec![
+            name.to_owned(),
+            show(e[0].value),
+            show(e[1].value),
+            format!("{} to {}", signed(e[2].interval.low), signed(e[2].interval.high)),
+        ]
+    };
+    let rows = [
+        row("failed requests", failed, figure::percent),
+        row("successful requests/s", p.rate, figure::number),
+        row("p99 latency", p.p99, figure::seconds),
+    ];
+    page.table(&["", "before", "after", "difference (95 % interval)"], &rows);
+}
+
+/// Whether limits are listed before a run or after it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tense {
+    Before,
+    After,
+}
+
+/// Predicted limits, first to bite first; after a run with where each was seen.
+pub(super) fn limits(page: &mut Page, closed: bool, predictions: &[Predicted], tense: Tense) {
+    if predictions.is_empty() {
+        return;
+    }
+    page.heading("Limits, predicted from the configuration");
+    let rows: Vec<Vec<String>> = predictions
+        .iter()
+        .take(LIMITS)
+        .map(|p| {
+            vec![
+                format!("{} {} = {}", words::subject(&p.subject), clean::cut(&p.setting, 40), clean::cut(&p.value, 20)),
+                says::short_place(p, closed),
+                outcome(p, tense),
+            ]
+        })
+        .collect();
+    page.table(&["limit", "predicted at", if tense == Tense::After { "seen" } else { "reach" }], &rows);
+    if predictions.len() > LIMITS {
+        page.paragraph(Tone::Quiet, &format!("({} more, further away)", predictions.len() - LIMITS));
+    }
+}
+
+fn outcome(p: &Predicted, tense: Tense) -> String {
+    match (p.observed, p.within_load, tense) {
+        (Some(seen), _, Tense::After) => format!("at {}", figure::whole(seen)),
+        (_, true, Tense::Before) => "within this load".to_owned(),
+        (None, true, Tense::After) => "not seen".to_owned(),
+        (_, false, Tense::Before) => "beyond this load".to_owned(),
+        (None, false, Tense::After) => "not reached".to_owned(),
+    }
+}

@@ -1,0 +1,263 @@
+//! Words for every enumeration of the model, in one place. The page gets them from here too ([`table`]).
+
+use genkai_model::error::{ErrorCount, ErrorKind, Side};
+use genkai_model::event::{EndReason, Purpose, ServerState};
+use genkai_model::finding::{Against, Confidence, Moved, Outcome};
+use genkai_model::limit::Strength;
+use serde_json::{Map, Value, json};
+
+use crate::figure;
+
+/// What a kind of failure is called.
+pub fn error(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::ConnectRefused => "connection refused",
+        ErrorKind::ConnectTimeout => "connecting timed out",
+        ErrorKind::ConnectOther => "connecting failed",
+        ErrorKind::PortsExhausted => "no free local port on the generator",
+        ErrorKind::DescriptorsExhausted => "no free descriptor on the generator",
+        ErrorKind::Reset => "connection reset before a response",
+        ErrorKind::EofNew => "new connection closed without a response",
+        ErrorKind::EofReused => "kept connection closed without a response",
+        ErrorKind::ResetReused => "kept connection reset before the next response",
+        ErrorKind::Truncated => "response cut short",
+        ErrorKind::Timeout => "no complete response in time",
+        ErrorKind::Protocol => "not a valid HTTP response",
+        ErrorKind::Status4xx => "status 4xx (client error)",
+        ErrorKind::Status413 => "status 413 (Content Too Large)",
+        ErrorKind::Status429 => "status 429 (Too Many Requests)",
+        ErrorKind::Status500 => "status 500 (Internal Server Error)",
+        ErrorKind::Status502 => "status 502 (Bad Gateway)",
+        ErrorKind::Status503 => "status 503 (Service Unavailable)",
+        ErrorKind::Status504 => "status 504 (Gateway Timeout)",
+        ErrorKind::Status5xx => "status 5xx (server error)",
+        ErrorKind::WriteOther => "sending failed",
+        ErrorKind::Dropped => "no connection was free to send on",
+    }
+}
+
+/// What a server did to its clients, as a verb, going by a kind of failure: `nginx dropped clients`.
+pub fn did(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::ConnectRefused => "refused connections",
+        ErrorKind::ConnectTimeout => "left new connections waiting until they timed out",
+        ErrorKind::ConnectOther => "could not be connected to",
+        ErrorKind::PortsExhausted | ErrorKind::DescriptorsExhausted | ErrorKind::Dropped => {
+            "was not asked, because the generator could not send"
+        }
+        ErrorKind::Reset | ErrorKind::ResetReused => "reset its clients' connections",
+        ErrorKind::EofNew | ErrorKind::EofReused => "dropped clients",
+        ErrorKind::Truncated => "cut responses short",
+        ErrorKind::Timeout => "left requests unanswered until they timed out",
+        ErrorKind::Protocol => "answered with something that is not HTTP",
+        ErrorKind::Status4xx => "answered with 4xx client errors",
+        ErrorKind::Status413 => "answered 413 (Content Too Large)",
+        ErrorKind::Status429 => "answered 429 (Too Many Requests)",
+        ErrorKind::Status500 => "answered 500 (Internal Server Error)",
+        ErrorKind::Status502 => "answered 502 (Bad Gateway)",
+        ErrorKind::Status503 => "answered 503 (Service Unavailable)",
+        ErrorKind::Status504 => "answered 504 (Gateway Timeout)",
+        ErrorKind::Status5xx => "answered with 5xx server errors",
+        ErrorKind::WriteOther => "stopped taking requests",
+    }
+}
+
+/// Whose side a failure is on.
+pub fn side(side: Side) -> &'static str {
+    match side {
+        Side::Client => "the generator",
+        Side::Server => "the server",
+        Side::Unknown => "either side",
+    }
+}
+
+/// Counts of failures, most frequent first: `1,204 x new connection closed..., 3 x ...`.
+pub fn errors(counts: &[ErrorCount]) -> String {
+    let mut counts = counts.to_vec();
+    counts.sort_by_key(|c| std::cmp::Reverse(c.count));
+    let all: Vec<String> = counts.iter().map(|c| format!("{} x {}", figure::count(c.count), error(c.kind))).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+}
+
+/// Who has a limit or wrote a line.
+pub fn subject(name: &str) -> String {
+    match name {
+        "backend" => "the backend".to_owned(),
+        "kernel" => "the kernel".to_owned(),
+        "client" => "the generator".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// Whose a limit is, before its name: `nginx's`, `the backend's`.
+pub fn whose(name: &str) -> String {
+    let subject = subject(&crate::clean::line(name));
+    if subject.ends_with('s') { format!("{subject}'") } else { format!("{subject}'s") }
+}
+
+/// What a trial is for, short enough for a tab.
+pub fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Break => "find the break",
+        Purpose::Counterfactual => "change one setting",
+        Purpose::Baseline => "proof: as it was",
+        Purpose::Proposal => "proof: as proposed",
+        Purpose::Measure => "measure",
+    }
+}
+
+/// How sure a cause is.
+pub fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Possible => "possible: it fits, and nothing more",
+        Confidence::Likely => "likely: the evidence is decisive, but it was not put to the test",
+        Confidence::Proved => "proved: changing it alone moved the break as the formula says",
+        Confidence::Refuted => "refuted: changing it alone did not move the break",
+    }
+}
+
+/// Why a candidate is not the cause.
+pub fn against(against: Against) -> &'static str {
+    match against {
+        Against::NoSign => "none of its signs were seen",
+        Against::WrongSymptom => "clients did not see what it causes",
+        Against::WrongPlace => "the break came far from where its formula puts it",
+        Against::Explained => "a limit with stronger signs explains its signs too",
+        Against::Refuted => "lifting it did not move the break",
+    }
+}
+
+/// How much a sign says.
+pub fn strength(strength: Strength) -> &'static str {
+    match strength {
+        Strength::Consistent => "fits",
+        Strength::Supports => "hardly anything else shows it",
+        Strength::Decisive => "nothing else shows it",
+    }
+}
+
+/// What became of the break.
+pub fn moved(moved: Moved) -> &'static str {
+    match moved {
+        Moved::AsPredicted => "moved as predicted",
+        Moved::Elsewhere => "moved, but not to where it was predicted",
+        Moved::Not => "did not move",
+    }
+}
+
+/// Whether the objective holds.
+pub fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Holds => "the objective holds",
+        Outcome::Fails => "the objective fails",
+        Outcome::Invalid => "invalid: the generator was the limit",
+        Outcome::Unfinished => "unfinished",
+    }
+}
+
+/// Why a load ended.
+pub fn ended(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Completed => "ran as long as planned",
+        EndReason::BreakSeen => "stopped early: the break was certain",
+        EndReason::ServerDied => "stopped: a server died",
+        EndReason::Interrupted => "interrupted",
+        EndReason::EngineFailed => "stopped: the generator failed",
+    }
+}
+
+/// What happened to a server.
+pub fn state(state: ServerState) -> &'static str {
+    match state {
+        ServerState::Started => "started",
+        ServerState::Ready => "ready",
+        ServerState::WorkerDied => "lost a worker process",
+        ServerState::Died => "died",
+        ServerState::Stopped => "stopped",
+    }
+}
+
+/// A metric's name for people: `worker_fds_max` of `nginx.worker_fds_max` is `open descriptors of the busiest worker`.
+pub fn metric(name: &str) -> String {
+    let (owner, rest) = name.split_once('.').unwrap_or(("", name));
+    let plain = match rest {
+        "worker_cpu_max" => "processor use of the busiest worker",
+        "cpu" => "processor use in cores",
+        "worker_fds_max" => "open descriptors of the busiest worker",
+        "worker_fd_limit" => "its descriptor limit",
+        "rss" => "resident memory",
+        "accept_queue" => "connections waiting to be accepted",
+        "listen_overflows_total" => "connections dropped at a full accept queue",
+        "listen_drops_total" => "connection attempts dropped at listeners",
+        "busy" => "requests in service",
+        "workers" => "its workers",
+        "queued" => "requests waiting for a worker",
+        "refused_total" => "requests refused at a full queue",
+        "done_total" => "requests answered",
+        other => {
+            return format!("{owner} {}", other.trim_end_matches("_total").replace(['_', '.'], " ")).trim().to_owned();
+        }
+    };
+    plain.to_owned()
+}
+
+/// Words by enumeration and wire name, for the page: `table()["against"]["no_sign"]`.
+pub fn table() -> Value {
+    fn words<T: serde::Serialize + Copy>(all: &[T], word: fn(T) -> &'static str) -> Value {
+        let entries = all.iter().map(|v| {
+            let name = serde_json::to_value(v).expect("an enumeration serialises");
+            (name.as_str().unwrap_or_default().to_owned(), json!(word(*v)))
+        });
+        Value::Object(entries.collect::<Map<_, _>>())
+    }
+    json!({
+        "errors": words(ErrorKind::ALL, error),
+        "purposes": words(
+            &[Purpose::Break, Purpose::Counterfactual, Purpose::Baseline, Purpose::Proposal, Purpose::Measure],
+            purpose,
+        ),
+        "moved": words(&[Moved::AsPredicted, Moved::Elsewhere, Moved::Not], moved),
+        "outcomes": words(&[Outcome::Holds, Outcome::Fails, Outcome::Invalid, Outcome::Unfinished], outcome),
+        "ends": words(
+            &[
+                EndReason::Completed, EndReason::BreakSeen, EndReason::ServerDied, EndReason::Interrupted,
+                EndReason::EngineFailed,
+            ],
+            ended,
+        ),
+        "states": words(
+            &[
+                ServerState::Started, ServerState::Ready, ServerState::WorkerDied, ServerState::Died,
+                ServerState::Stopped,
+            ],
+            state,
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_has_words_of_its_own() {
+        let mut seen: Vec<&str> = ErrorKind::ALL.iter().map(|k| error(*k)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), ErrorKind::COUNT);
+    }
+
+    #[test]
+    fn the_table_is_keyed_by_wire_names() {
+        let table = table();
+        assert_eq!(table["errors"]["status502"], "status 502 (Bad Gateway)");
+        assert_eq!(table["purposes"]["counterfactual"], "change one setting");
+        assert_eq!(table["errors"].as_object().map(Map::len), Some(ErrorKind::COUNT));
+    }
+
+    #[test]
+    fn unknown_metrics_are_still_readable() {
+        assert_eq!(metric("nginx.stub_status_dropped_total"), "nginx stub status dropped");
+        assert_eq!(metric("nginx.worker_fds_max"), "open descriptors of the busiest worker");
+    }
+}
