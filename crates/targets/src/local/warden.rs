@@ -31,7 +31,7 @@ fn pipe() -> &'static Mutex<Option<ChildStdin>> {
 fn start() -> Option<ChildStdin> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", SCRIPT, "genkai-warden"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
     // SAFETY: setsid is async-signal-safe. A session of its own keeps it out of the groups it watches and of Ctrl-C.
     unsafe {
         command.pre_exec(|| nix::unistd::setsid().map(drop).map_err(Into::into));
