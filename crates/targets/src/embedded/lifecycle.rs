@@ -179,7 +179,13 @@ mod tests {
         let program = dir.path().join("genkai");
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Origin::start(&program, &spec(), None, dir.path()).unwrap_err().to_string()
+        loop {
+            let error = Origin::start(&program, &spec(), None, dir.path()).unwrap_err().to_string();
+            // Another test may have forked while the file was open for writing (execve(2), ETXTBSY); not for long.
+            if !error.contains("os error 26") {
+                return error;
+            }
+        }
     }
 
     #[test]
@@ -198,7 +204,8 @@ mod tests {
         assert!(error.contains("no such flag") && error.contains("exit status: 2"), "{error}");
         let error = failing("echo hello; exec sleep 600");
         assert!(error.contains("`hello`"), "{error}");
-        let error = Origin::start(Path::new("/no/such/genkai"), &spec(), None, Path::new("/tmp")).unwrap_err();
+        let dir = tempfile::tempdir().unwrap();
+        let error = Origin::start(Path::new("/no/such/genkai"), &spec(), None, dir.path()).unwrap_err();
         assert!(error.to_string().contains("/no/such/genkai"), "{error}");
     }
 }
