@@ -23,8 +23,8 @@ pub enum WordPressError {
     },
     /// A folder whose name cannot be written into the servers' configurations.
     #[error(
-        "the WordPress backend cannot run in {}: a quote, `$`, `%`, backslash or control character in a folder's name \
-         cannot be written into php-fpm's and MariaDB's configurations\n  hint: choose another folder with --out",
+        "the WordPress backend cannot run in {}: a quote, `$`, `%`, backslash or control character in a folder's name (for \
+         root also a space or `*`) cannot be written into php-fpm's and MariaDB's configurations\n  hint: choose another folder with --out",
         path.display()
     )]
     Folder {

@@ -8,6 +8,7 @@ use genkai_model::evidence::metric;
 use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
 
 use super::evidence::{self, log};
+use super::lifecycle::Cost;
 use super::settings::{LISTEN_BACKLOG, Settings};
 
 /// Connections the pool's accept queue holds: `min(backlog, net.core.somaxconn) + 1` (inet_csk_listen_start and
@@ -16,14 +17,32 @@ pub(super) fn backlog(somaxconn: u32) -> u32 {
     LISTEN_BACKLOG.min(somaxconn) + 1
 }
 
-/// All limits, with the service time of a request as measured while warming.
-pub(super) fn all(settings: &Settings, service: Duration, somaxconn: u32) -> Vec<Limit> {
-    vec![children(settings, service, somaxconn), accept_queue(somaxconn), connections(settings, service), cpu(settings)]
+/// All limits, with the cost of a request as measured while warming.
+pub(super) fn all(settings: &Settings, cost: Cost, somaxconn: u32) -> Vec<Limit> {
+    vec![children(settings, cost, somaxconn), accept_queue(somaxconn), connections(settings, cost), cpu(settings, cost)]
 }
 
-fn children(settings: &Settings, service: Duration, somaxconn: u32) -> Limit {
+/// Requests a second that the pool's children can answer, if processors keep up.
+fn pool_rate(settings: &Settings, cost: Cost) -> f64 {
+    f64::from(settings.children) / seconds(cost.service)
+}
+
+/// Requests a second that the processors can answer, if children keep up.
+fn processor_rate(settings: &Settings, cost: Cost) -> f64 {
+    settings.cores as f64 / seconds(cost.cpu)
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_secs_f64().max(1e-6)
+}
+
+fn children(settings: &Settings, cost: Cost, somaxconn: u32) -> Limit {
     let workers = f64::from(settings.children);
-    let seconds = service.as_secs_f64();
+    let (pool, processors) = (pool_rate(settings, cost), processor_rate(settings, cost));
+    // Where the processors cannot feed all children, the pool fills up because each child waits for its processor: the
+    // same signs, another cause, and more children would not help.
+    let exhausted = if pool < processors { Strength::Decisive } else { Strength::Consistent };
+    let full = if pool < processors { Strength::Supports } else { Strength::Consistent };
     Limit {
         value: settings.children.to_string(),
         origin: Origin::Given,
@@ -31,18 +50,21 @@ fn children(settings: &Settings, service: Duration, somaxconn: u32) -> Limit {
             "requests PHP works on at once; to lift it, raise pm.max_children of the backend's php-fpm pool, as far as \
                its processors and memory reach"
                 .to_owned(),
-        law: Law::Workers { workers, queue: Some(f64::from(backlog(somaxconn))), service: Some(seconds) },
+        law: Law::Workers {
+            workers,
+            queue: Some(f64::from(backlog(somaxconn))),
+            service: Some(cost.service.as_secs_f64()),
+        },
         formula: format!(
-            "{workers} children / {:.0} ms a request = {:.0} requests/s at most",
-            seconds * 1e3,
-            workers / seconds.max(1e-6)
+            "{workers} children / {:.0} ms a request = {pool:.0} requests/s at most (its processors: {processors:.0})",
+            seconds(cost.service) * 1e3,
         ),
         source: "php.net/manual/install.fpm.configuration#pm.max-children; Little's law".to_owned(),
         signatures: vec![
-            sign(Sign::Log(log::MAX_CHILDREN.to_owned()), Strength::Decisive),
-            sign(Sign::Grew(evidence::EXHAUSTED.to_owned()), Strength::Decisive),
-            sign(reached(metric::BACKEND_BUSY, metric::BACKEND_WORKERS, 1.0), Strength::Supports),
-            sign(Sign::Reached { metric: metric::BACKEND_QUEUED.to_owned(), value: 1.0 }, Strength::Supports),
+            sign(Sign::Log(log::MAX_CHILDREN.to_owned()), exhausted),
+            sign(Sign::Grew(evidence::EXHAUSTED.to_owned()), exhausted),
+            sign(reached(metric::BACKEND_BUSY, metric::BACKEND_WORKERS, 1.0), full),
+            sign(Sign::Reached { metric: metric::BACKEND_QUEUED.to_owned(), value: 1.0 }, full),
         ],
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         ..limit("backend.php_fpm.max_children", "pm.max_children")
@@ -70,7 +92,7 @@ fn accept_queue(somaxconn: u32) -> Limit {
     }
 }
 
-fn connections(settings: &Settings, service: Duration) -> Limit {
+fn connections(settings: &Settings, cost: Cost) -> Limit {
     let all = settings.max_connections;
     let origin = if settings.default_connections() {
         Origin::Default("MariaDB: mariadb.com/kb/en/server-system-variables/#max_connections".to_owned())
@@ -83,7 +105,7 @@ fn connections(settings: &Settings, service: Duration) -> Limit {
         caps: "connections to the database, one a busy PHP child; to lift it, raise MariaDB's max_connections"
             .to_owned(),
         // One is the observer's. A connection too many is refused, not queued.
-        law: Law::Workers { workers: f64::from(all - 1), queue: Some(0.0), service: Some(service.as_secs_f64()) },
+        law: Law::Workers { workers: f64::from(all - 1), queue: Some(0.0), service: Some(cost.service.as_secs_f64()) },
         formula: format!(
             "{all} connections - 1 of genkai's; never reached while children ({}) are fewer",
             settings.children
@@ -92,15 +114,15 @@ fn connections(settings: &Settings, service: Duration) -> Limit {
                  (wp-includes/class-wpdb.php)"
             .to_owned(),
         signatures: vec![
-            sign(Sign::Log(log::DATABASE_FULL.to_owned()), Strength::Decisive),
-            sign(reached(evidence::CONNECTIONS, evidence::MAX_CONNECTIONS, 0.98), Strength::Decisive),
+            sign(Sign::Grew(evidence::CONNECTIONS_REFUSED.to_owned()), Strength::Decisive),
+            sign(reached(evidence::CONNECTIONS, evidence::MAX_CONNECTIONS, 0.98), Strength::Supports),
         ],
         symptom: Symptom { errors: vec![ErrorKind::Status500], slow: false },
         ..limit("backend.mariadb.max_connections", "max_connections")
     }
 }
 
-fn cpu(settings: &Settings) -> Limit {
+fn cpu(settings: &Settings, cost: Cost) -> Limit {
     let cores = settings.cores as f64;
     Limit {
         value: settings.cores.to_string(),
@@ -109,12 +131,16 @@ fn cpu(settings: &Settings) -> Limit {
                requests (a page cache), or more cores"
             .to_owned(),
         law: Law::Cpu { cores },
-        formula: format!("{cores} cores"),
-        source: "sched_setaffinity(2)".to_owned(),
+        formula: format!(
+            "{cores} cores / {:.0} ms of processor time a request = {:.0} requests/s at most",
+            seconds(cost.cpu) * 1e3,
+            processor_rate(settings, cost)
+        ),
+        source: "sched_setaffinity(2); the time as measured on requests in a row".to_owned(),
+        // Not all of it: the kernel's own work and scheduling take a share that is nobody's.
         signatures: vec![sign(
-            // Not all of it: the kernel's own work and scheduling take a share that is nobody's.
             Sign::Reached { metric: evidence::CPU.to_owned(), value: 0.9 * cores },
-            Strength::Supports,
+            Strength::Decisive,
         )],
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         ..limit("backend.cpu", "cores")
@@ -155,23 +181,39 @@ mod tests {
         limits.iter().find(|l| l.id == id).unwrap_or_else(|| panic!("{id}")).law.clone()
     }
 
+    /// A page that computes for `cpu` ms and waits for the rest of `service` ms.
+    fn cost(service: u64, cpu: u64) -> Cost {
+        Cost { service: Duration::from_millis(service), cpu: Duration::from_millis(cpu) }
+    }
+
     #[test]
     fn the_pool_is_a_limit_with_its_queue_and_its_service_time() {
         let settings = Settings::new(5, 2, 20_000);
-        let limits = all(&settings, Duration::from_millis(50), 4096);
+        let limits = all(&settings, cost(50, 40), 4096);
         let expected = Law::Workers { workers: 5.0, queue: Some(512.0), service: Some(0.05) };
         assert_eq!(law(&limits, "backend.php_fpm.max_children"), expected);
         assert!(limits[0].formula.contains("100 requests/s"), "{}", limits[0].formula);
         assert_eq!(law(&limits, "backend.php_fpm.backlog"), Law::Backlog { value: 512.0 });
         assert_eq!(law(&limits, "backend.cpu"), Law::Cpu { cores: 2.0 });
+        assert!(limits[3].formula.contains("50 requests/s"), "{}", limits[3].formula);
         assert!(limits.iter().all(|l| l.subject == "backend" && l.remedy.is_none() && !l.caps.is_empty()));
+    }
+
+    #[test]
+    fn a_full_pool_proves_nothing_where_processors_are_scarcer_than_children() {
+        let strongest = |children, cost| {
+            let limits = all(&Settings::new(children, 2, 20_000), cost, 4096);
+            limits[0].signatures.iter().map(|s| s.strength).max().unwrap()
+        };
+        assert_eq!(strongest(5, cost(40, 38)), Strength::Consistent, "2 cores feed 2 children that only compute");
+        assert_eq!(strongest(5, cost(400, 40)), Strength::Decisive, "2 cores feed 20 children that mostly wait");
+        assert_eq!(strongest(1, cost(40, 38)), Strength::Decisive);
     }
 
     #[test]
     fn a_small_somaxconn_shortens_the_queue_and_a_large_pool_raises_max_connections() {
         assert_eq!(backlog(128), 129);
-        let large = Settings::new(300, 2, 20_000);
-        let limits = all(&large, Duration::from_millis(50), 128);
+        let limits = all(&Settings::new(300, 2, 20_000), cost(50, 40), 128);
         let connections = limits.iter().find(|l| l.id == "backend.mariadb.max_connections").unwrap();
         assert!(connections.value.parse::<u32>().unwrap() > 300);
         assert_eq!(connections.origin, Origin::Given);

@@ -30,7 +30,7 @@ pub use self::programs::{Programs, WORDPRESS};
 pub use self::settings::{INSTALL, MAX_CHILDREN};
 
 use self::evidence::Observer;
-use self::lifecycle::{Servers, Setup};
+use self::lifecycle::{Cost, Servers, Setup};
 use self::places::Places;
 use self::settings::Settings;
 use crate::local::{machine, tail};
@@ -51,7 +51,7 @@ pub struct WordPress {
     programs: Programs,
     settings: Settings,
     observer: Observer,
-    service: Duration,
+    cost: Cost,
 }
 
 impl WordPress {
@@ -85,9 +85,11 @@ impl WordPress {
         let settings = Settings::new(children, cores, descriptors);
         let places = Places::make(dir)?;
         let servers = Servers::start(&Setup { programs: &programs, places: &places, settings: &settings, cpus })?;
-        let service = answers(&servers, &places, children)?;
+        let pids = servers.pids();
+        let warmed = lifecycle::warm(servers.address, children).and_then(|()| Cost::measure(servers.address, pids));
+        let cost = warmed.map_err(|seen| wrong(&servers, &places, seen))?;
         let observer = Observer::new(&servers, &places);
-        Ok(WordPress { servers, places, programs, settings, observer, service })
+        Ok(WordPress { servers, places, programs, settings, observer, cost })
     }
 
     /// Where the site answers over HTTP.
@@ -97,7 +99,7 @@ impl WordPress {
 
     /// How long the front page takes on an otherwise idle host, as measured when it started.
     pub fn service(&self) -> Duration {
-        self.service
+        self.cost.service
     }
 
     /// Asks for the front page a few times, so that caches are filled; checks the answers.
@@ -105,7 +107,8 @@ impl WordPress {
     /// # Errors
     /// An answer that is not the site's.
     pub fn warm(&self) -> Result<(), WordPressError> {
-        answers(&self.servers, &self.places, self.settings.children).map(drop)
+        let seen = lifecycle::warm(self.servers.address, self.settings.children);
+        seen.map_err(|seen| wrong(&self.servers, &self.places, seen))
     }
 
     /// Looks at it: a sample of subject `backend`, new log lines that tell of trouble, servers and workers that died.
@@ -117,7 +120,7 @@ impl WordPress {
     /// `backend.cpu`.
     pub fn limits(&self) -> Vec<Limit> {
         let text = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap_or_default();
-        limits::all(&self.settings, self.service, text.trim().parse().unwrap_or(SOMAXCONN))
+        limits::all(&self.settings, self.cost, text.trim().parse().unwrap_or(SOMAXCONN))
     }
 
     /// Names and versions of its programs.
@@ -127,7 +130,7 @@ impl WordPress {
 
     /// Process ids of its servers' masters: the web server, php-fpm, the database. Each leads a session of its own.
     pub fn pids(&self) -> [u32; 3] {
-        [self.servers.web.pid(), self.servers.php_fpm.pid(), self.servers.mariadb.pid()]
+        self.servers.pids()
     }
 
     /// Stops everything and removes its files.
@@ -138,11 +141,8 @@ impl WordPress {
     }
 }
 
-/// Warms the site; an answer that is not the site's comes with the end of the web server's log.
-fn answers(servers: &Servers, places: &Places, children: u32) -> Result<Duration, WordPressError> {
-    lifecycle::warm(servers.address, children).map_err(|seen| WordPressError::Site {
-        address: servers.address,
-        seen,
-        tail: tail::last(&places.file("web.log"), LAST_WORDS),
-    })
+/// An answer that is not the site's, with the end of the web server's log.
+fn wrong(servers: &Servers, places: &Places, seen: String) -> WordPressError {
+    let tail = tail::last(&places.file("web.log"), LAST_WORDS);
+    WordPressError::Site { address: servers.address, seen, tail }
 }

@@ -51,12 +51,12 @@ impl Places {
     /// When they cannot be made, or when `dir` has a name that configurations cannot hold.
     pub(crate) fn make(dir: &Path) -> Result<Places, WordPressError> {
         let dir = dir.canonicalize().map_err(WordPressError::file(dir))?;
-        if !is_plain(&dir) {
+        let identity = identity(&dir);
+        if !is_plain(&dir, identity) {
             return Err(WordPressError::Folder { path: dir });
         }
         let root = dir.join("wp");
         fs::DirBuilder::new().mode(0o700).create(&root).map_err(WordPressError::file(&root))?;
-        let identity = identity(&dir);
         let mut places = Places { socket: root.join("db.sock"), root, identity, short: None };
         for folder in [places.data(), places.temporary(), places.site()] {
             fs::create_dir(&folder).map_err(WordPressError::file(&folder))?;
@@ -159,9 +159,14 @@ impl Drop for Places {
 }
 
 /// Whether a path can stand between double quotes in every configuration: PHP's and php-fpm's ini expand `${`, nginx
-/// `$`, option files `\` (and php-fpm formats no `%`, but error messages of some versions do).
-fn is_plain(path: &Path) -> bool {
-    path.to_str().is_some_and(|text| !text.chars().any(|c| c.is_control() || "\"'`$\\%".contains(c)))
+/// `$`, option files `\`. As root `mariadb-install-db` has the shell split it too (`chown $user $dir`).
+fn is_plain(path: &Path, identity: Identity) -> bool {
+    let bad = |c: char| {
+        c.is_control()
+            || "\"'`$\\%".contains(c)
+            || identity == Identity::Root && (c.is_whitespace() || "*?[".contains(c))
+    };
+    path.to_str().is_some_and(|text| !text.chars().any(bad))
 }
 
 fn identity(dir: &Path) -> Identity {
@@ -215,6 +220,8 @@ mod tests {
             assert!(matches!(error, WordPressError::Folder { .. }), "{error}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         }
+        let spaced = Path::new("/root/my runs");
+        assert!(is_plain(spaced, Identity::Own) && !is_plain(spaced, Identity::Root));
     }
 
     #[test]

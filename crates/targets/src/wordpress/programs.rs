@@ -52,6 +52,9 @@ impl Programs {
         let mariadb_install_db = need("mariadb-install-db", find(&folders, "mariadb-install-db"));
         let php_fpm = need("php-fpm", versioned(&folders, "php-fpm"));
         let php = need("php (the command line's)", sibling(&folders, &php_fpm).or_else(|| versioned(&folders, "php")));
+        if php.is_file() && !has_mysqli(&php) {
+            need("PHP's mysqli extension (php-mysql)", None);
+        }
         let nginx = need("nginx", find(&folders, "nginx"));
         let version = wordpress.join("wp-includes/version.php");
         need(&format!("WordPress in {}", wordpress.display()), version.is_file().then_some(version));
@@ -109,6 +112,14 @@ impl Programs {
         let text = [said.stdout, said.stderr].concat();
         number(String::from_utf8_lossy(&text).lines().next()?)
     }
+}
+
+/// Whether the interpreter has the extension WordPress needs, built in or to load.
+fn has_mysqli(php: &Path) -> bool {
+    let mut command = Command::new(php);
+    command.args(["-n", "-d", "display_errors=0", "-d", "extension=mysqlnd", "-d", "extension=mysqli"]);
+    command.args(["-r", "exit(extension_loaded('mysqli') ? 0 : 3);"]);
+    command.output().is_ok_and(|said| said.status.success())
 }
 
 /// The first thing that looks like a version: digits and dots, at least one dot.
@@ -210,6 +221,9 @@ mod tests {
         assert_eq!(found.php_fpm, bin.join("php-fpm8.10"), "10 is more than 2");
         assert_eq!(found.php, bin.join("php8.10"));
         assert_eq!(found.theme, "twentytwentythree");
+        std::fs::write(bin.join("php8.10"), "#!/bin/sh\nexit 3\n").unwrap();
+        let error = Programs::find(bin.as_os_str(), &wordpress).unwrap_err().to_string();
+        assert!(error.contains("mysqli") && error.contains("php-mysql"), "{error}");
     }
 
     #[test]

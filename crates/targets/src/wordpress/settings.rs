@@ -74,7 +74,6 @@ impl Settings {
 
 /// MariaDB's configuration. Small buffers, no network, and durability given up (`innodb_flush_log_at_trx_commit=2`, no
 /// doublewrite buffer): the database is thrown away after the run, and a small site's pages are not limited by it.
-/// No native asynchronous I/O: io_uring is often forbidden in containers.
 pub(crate) fn mariadb(settings: &Settings, places: &Places) -> String {
     let mut text = String::from("[mariadbd]\n");
     let user = matches!(places.identity(), Identity::Root).then_some("user=root\n").unwrap_or_default();
@@ -82,8 +81,8 @@ pub(crate) fn mariadb(settings: &Settings, places: &Places) -> String {
         text,
         "{user}datadir=\"{}\"\nsocket=\"{}\"\npid-file=\"{}\"\ntmpdir=\"{}\"\ninit-file=\"{}\"\n\
          skip-networking\nskip-name-resolve\ncharacter-set-server=utf8mb4\n\
-         max_connections={}\ninnodb_buffer_pool_size=64M\ninnodb_log_file_size=16M\n\
-         innodb_flush_log_at_trx_commit=2\ninnodb_doublewrite=0\ninnodb_use_native_aio=0\n\
+         max_connections={}\ninnodb_buffer_pool_size=64M\n\
+         innodb_flush_log_at_trx_commit=2\ninnodb_doublewrite=0\n\
          aria_pagecache_buffer_size=8M\nkey_buffer_size=1M\ntable_open_cache=200\n",
         places.data().display(),
         places.socket().display(),
@@ -92,8 +91,15 @@ pub(crate) fn mariadb(settings: &Settings, places: &Places) -> String {
         places.file("accounts.sql").display(),
         settings.max_connections,
     );
+    for option in MARIADB_FILES {
+        let _ = writeln!(text, "{}", option.trim_start_matches('-'));
+    }
     text
 }
+
+/// Options that the server and the tool that makes its files share: a small redo log, and no native asynchronous I/O,
+/// as io_uring is often forbidden in containers.
+pub(crate) const MARIADB_FILES: &[&str] = &["--innodb-log-file-size=16M", "--innodb-use-native-aio=0"];
 
 /// Statements MariaDB runs before it accepts connections: the site's database, an account that may use it and one that
 /// may only ask for statistics. No passwords: the socket lies in a folder that only this run's user can enter.
@@ -123,8 +129,9 @@ pub(crate) fn php(places: &Places) -> String {
 /// php-fpm's configuration: Debian's pool (dynamic, status page) with the given number of children, the status page on a
 /// socket of its own so that it answers when the pool is saturated (`pm.status_listen`, PHP 8.0).
 ///
-/// The pool listens on TCP, not on a unix socket as Debian's does, because php-fpm knows the length of its accept queue
-/// only there (`fpm_pctl_perform_idle_server_maintenance`: `listen_address_domain == FPM_AF_INET`).
+/// The pool listens on TCP, not on a unix socket as Debian's does, because only there the length of its accept queue can
+/// be seen (/proc/net/tcp; php-fpm's own `listen queue` too is of TCP only: `listen_address_domain == FPM_AF_INET` in
+/// `fpm_pctl_perform_idle_server_maintenance`).
 pub(crate) fn php_fpm(settings: &Settings, places: &Places, listen: SocketAddr, status: SocketAddr) -> String {
     let user = match places.identity() {
         Identity::Root => "user = root\ngroup = root\n",

@@ -14,8 +14,6 @@ pub(crate) const SCRIPT: &str = "backend.php.message";
 pub(crate) const READ_TIMEOUT: &str = "backend.web.read_timeout";
 /// The web server before php-fpm ran out of connections: it, not the backend, is too small.
 pub(crate) const WEB_CONNECTIONS: &str = "backend.web.worker_connections";
-/// MariaDB had to refuse a connection.
-pub(crate) const DATABASE_FULL: &str = "backend.mariadb.max_connections.reached";
 
 /// Longest text of a line in the record (`LogLine::text`).
 const LONGEST: usize = 400;
@@ -87,8 +85,9 @@ fn level(writer: Writer, line: &str) -> Option<String> {
 fn signature(writer: Writer, line: &str) -> Option<&'static str> {
     let has = |text: &str| line.contains(text);
     match writer {
-        // Two wordings: of a dynamic pool, and of one on demand (php 8.2 has `pm.max_children` in the first).
-        Writer::PhpFpm if has("server reached") && has("max_children setting") => Some(MAX_CHILDREN),
+        // Two wordings, of a dynamic pool and of one on demand. Only the site's pool: the status page's
+        // (`wordpress_status`) is another, and on demand.
+        Writer::PhpFpm if has("[pool wordpress] server reached") && has("max_children setting") => Some(MAX_CHILDREN),
         Writer::PhpFpm if has("exited on signal") || has("exited with code") => Some(CHILD_DIED),
         // ngx_http_fastcgi_process_record: what a script wrote to its error stream.
         Writer::Web if has("FastCGI sent in stderr") => Some(SCRIPT),
@@ -96,7 +95,6 @@ fn signature(writer: Writer, line: &str) -> Option<&'static str> {
         // TCP: SYNs to a full queue are dropped until the connect times out; a unix socket says EAGAIN.
         Writer::Web if has("while connecting to upstream") => Some(BACKLOG),
         Writer::Web if has("upstream timed out") => Some(READ_TIMEOUT),
-        Writer::MariaDb if has("Too many connections") => Some(DATABASE_FULL),
         _ => None,
     }
 }
@@ -120,6 +118,13 @@ mod tests {
             let seen = one(Writer::PhpFpm, line);
             assert_eq!((seen.level.as_str(), seen.signature.as_deref()), ("WARNING", Some(MAX_CHILDREN)));
         }
+    }
+
+    #[test]
+    fn the_status_pages_own_pool_is_not_the_sites() {
+        let line = "[21-Nov-2026 11:38:48] WARNING: [pool wordpress_status] server reached max_children setting (2), \
+                    consider raising it";
+        assert_eq!(one(Writer::PhpFpm, line).signature, None);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! One sample of subject `backend` a look. Beside the well-known names (`backend.busy`, `.workers`, `.queued`,
 //! `.refused_total`, `.done_total`, `.cpu`, `.rss`) it has
 //! * [`PROCESSES`], [`EXHAUSTED`] - php-fpm's children now; how often it wanted one more than `pm.max_children`;
-//! * [`CONNECTIONS`], [`MAX_CONNECTIONS`] - connections to MariaDB now (without the observer's), and their cap;
+//! * [`CONNECTIONS`], [`MAX_CONNECTIONS`], [`CONNECTIONS_REFUSED`] - connections to MariaDB now (without the
+//!   observer's), their cap, and how often it was in the way;
 //! * [`WORKER_CPU_MAX`] - the busiest process, as a fraction of a core.
 
 pub(super) mod log;
@@ -39,6 +40,8 @@ pub(crate) const PROCESSES: &str = "backend.php_fpm.processes";
 pub(crate) const EXHAUSTED: &str = "backend.php_fpm.max_children_reached_total";
 /// Connections to MariaDB.
 pub(crate) const CONNECTIONS: &str = "backend.mariadb.connections";
+/// Connections MariaDB refused because `max_connections` were open, cumulative.
+pub(crate) const CONNECTIONS_REFUSED: &str = "backend.mariadb.connections_refused_total";
 /// MariaDB's `max_connections`, less the observer's.
 pub(crate) const MAX_CONNECTIONS: &str = "backend.mariadb.max_connections";
 
@@ -64,7 +67,7 @@ impl Observer {
             page: StatusPage::new(servers.status),
             pool: servers.pool,
             kernel: Kernel::new(),
-            trees: [&servers.web, &servers.php_fpm, &servers.mariadb].map(|child| Tree::new(child.pid())),
+            trees: servers.pids().map(Tree::new),
             tails: [
                 (Writer::PhpFpm, Tail::open(places.php_fpm_log())),
                 tail(Writer::Web, "web.log"),
@@ -106,8 +109,9 @@ impl Observer {
         } else if let Some(waiting) = waiting {
             note(metric::BACKEND_QUEUED, waiting);
         }
-        if let Ok(connections) = servers.statistics.connections() {
-            note(CONNECTIONS, connections as f64);
+        if let Ok(connections) = servers.statistics.look() {
+            note(CONNECTIONS, connections.open as f64);
+            note(CONNECTIONS_REFUSED, connections.refused as f64);
         }
         let usage: Vec<Usage> = self.trees.iter_mut().map(Tree::sample).collect();
         note(CPU, usage.iter().map(|u| u.cpu).sum());

@@ -20,7 +20,27 @@ const SECURE_CONNECTION: u32 = 1 << 15;
 const UTF8MB4_GENERAL_CI: u8 = 45;
 const OK: u8 = 0x00;
 const AUTH_SWITCH: u8 = 0xfe;
-const COM_STATISTICS: u8 = 0x09;
+const EOF: u8 = 0xfe;
+const COM_QUERY: u8 = 0x03;
+/// A column's value that is no string of at most 250 bytes.
+const LONG: u8 = 0xfb;
+
+/// Most rows that are read of an answer.
+const ROWS: usize = 64;
+
+/// Needs no rights. Connections now (not the threads of the statistics packet, which counts cached ones), and those
+/// refused because there were too many.
+const QUESTION: &[u8] =
+    b"SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected','Connection_errors_max_connections')";
+
+/// What the server says of its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Connections {
+    /// Open now, without the one that asks.
+    pub(crate) open: u64,
+    /// Refused since the start, because `max_connections` were open.
+    pub(crate) refused: u64,
+}
 
 /// An open connection.
 #[derive(Debug)]
@@ -55,15 +75,39 @@ impl Statistics {
         }
     }
 
-    /// Client connections now, without this one.
+    /// Asks.
     ///
     /// # Errors
     /// When the server is gone or does not answer within a second.
-    pub(crate) fn connections(&mut self) -> io::Result<u64> {
-        self.write(0, &[COM_STATISTICS])?;
-        let (_, answer) = self.read()?;
-        let text = String::from_utf8_lossy(&answer);
-        threads(&text).map(|all| all.saturating_sub(1)).ok_or_else(|| refusal("no statistics", &answer))
+    pub(crate) fn look(&mut self) -> io::Result<Connections> {
+        self.write(0, &[&[COM_QUERY], QUESTION].concat())?;
+        let rows = self.rows()?;
+        let number = |name: &str| rows.iter().find(|(n, _)| n == name).and_then(|(_, value)| value.parse::<u64>().ok());
+        match (number("Threads_connected"), number("Connection_errors_max_connections")) {
+            (Some(open), Some(refused)) => Ok(Connections { open: open.saturating_sub(1), refused }),
+            _ => Err(refusal("the database did not tell its connections", &[])),
+        }
+    }
+
+    /// Reads a result set of two columns of text (mariadb.com/kb/en/result-set-packets): how many columns, their
+    /// definitions, an end, the rows, an end.
+    fn rows(&mut self) -> io::Result<Vec<(String, String)>> {
+        let (_, head) = self.read()?;
+        if head != [2] {
+            return Err(refusal("the database refuses", &head));
+        }
+        let mut rows = Vec::new();
+        let mut ends = 0;
+        for _ in 0..ROWS {
+            let (_, packet) = self.read()?;
+            match (packet.first(), ends) {
+                (Some(&EOF), 0) if packet.len() < 9 => ends = 1,
+                (Some(&EOF), _) if packet.len() < 9 => return Ok(rows),
+                (_, 0) => {}
+                _ => rows.push(row(&packet).ok_or_else(|| refusal("not a row", &packet))?),
+            }
+        }
+        Err(refusal("an answer that does not end", &[]))
     }
 
     fn read(&mut self) -> io::Result<(u8, Vec<u8>)> {
@@ -99,9 +143,17 @@ fn login() -> Vec<u8> {
     bytes
 }
 
-/// `Uptime: 1  Threads: 7  Questions: 9 ...`: Threads are client connections (`thread_count`, sql/sql_parse.cc).
-fn threads(text: &str) -> Option<u64> {
-    text.split_once("Threads: ")?.1.split_whitespace().next()?.parse().ok()
+/// Two strings, each led by its length in one byte.
+fn row(packet: &[u8]) -> Option<(String, String)> {
+    let (first, rest) = string(packet)?;
+    let (second, _) = string(rest)?;
+    Some((first, second))
+}
+
+fn string(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let (&length, rest) = bytes.split_first()?;
+    let (text, rest) = rest.split_at_checked(usize::from(length))?;
+    (length < LONG).then(|| (String::from_utf8_lossy(text).into_owned(), rest))
 }
 
 fn refusal(what: &str, answer: &[u8]) -> io::Error {
@@ -117,10 +169,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_read_from_the_servers_line() {
-        let line = "Uptime: 1  Threads: 17  Questions: 9  Slow queries: 0  Opens: 17  Open tables: 10";
-        assert_eq!(threads(line), Some(17));
-        assert_eq!(threads("Uptime: 1"), None);
+    fn rows_are_two_short_strings() {
+        assert_eq!(row(b"\x01a\x0212"), Some(("a".to_owned(), "12".to_owned())));
+        for broken in [&b""[..], b"\x01", b"\x05ab", b"\x01a\xfb", b"\x01a"] {
+            assert_eq!(row(broken), None, "{broken:?}");
+        }
     }
 
     /// A server that says `packets`, one after another, and reads between them.
@@ -147,15 +200,22 @@ mod tests {
         assert!(Statistics::connect(&nonsense).is_err());
     }
 
+    /// A whole answer: columns that are skipped, rows in any order.
+    const ANSWER: &[u8] = b"\x01\0\0\x01\x02\x03\0\0\x02def\x03\0\0\x03def\x05\0\0\x04\xfe\0\0\x02\0\
+        \x24\0\0\x05\x21Connection_errors_max_connections\x017\
+        \x14\0\0\x06\x11Threads_connected\x015\x05\0\0\x07\xfe\0\0\x02\0";
+
     #[test]
     fn the_observer_does_not_count_itself() {
-        let (_dir, path) = server(&[
-            b"\x01\0\0\0\x0a",
-            b"\x01\0\0\x02\xfe",
-            b"\x01\0\0\x04\x00",
-            b"\x15\0\0\x01Uptime: 1  Threads: 5",
-        ]);
+        let (_dir, path) = server(&[b"\x01\0\0\0\x0a", b"\x01\0\0\x02\xfe", b"\x01\0\0\x04\x00", ANSWER]);
         let mut connection = Statistics::connect(&path).unwrap();
-        assert_eq!(connection.connections().unwrap(), 4);
+        assert_eq!(connection.look().unwrap(), Connections { open: 4, refused: 7 });
+    }
+
+    #[test]
+    fn an_error_instead_of_rows_is_an_error() {
+        let (_dir, path) = server(&[b"\x01\0\0\0\x0a", b"\x01\0\0\x02\x00", b"\x09\0\0\x01\xff\x10\x04broken"]);
+        let error = Statistics::connect(&path).unwrap().look().unwrap_err().to_string();
+        assert!(error.contains("broken"), "{error}");
     }
 }

@@ -14,17 +14,19 @@ use crate::wordpress::settings;
 const NAME: &str = "the WordPress backend's MariaDB";
 
 /// Makes the system tables: accounts without passwords (`normal` authentication), no test database.
+///
+/// The tool is a shell script that quotes the data folder but not its other arguments, so paths go nowhere else.
 pub(super) fn install(setup: &Setup) -> Result<(), WordPressError> {
     setup.places.write("accounts.sql", settings::ACCOUNTS)?;
-    let config = setup.places.write("mariadb.cnf", &settings::mariadb(setup.settings, setup.places))?;
-    // Not the init file yet: the tables it writes to do not exist.
+    setup.places.write("mariadb.cnf", &settings::mariadb(setup.settings, setup.places))?;
     setup.places.hand_over()?;
     let mut command = setup.programs.command(&setup.programs.mariadb_install_db);
-    command.arg(format!("--defaults-file={}", config.display())).current_dir(setup.places.root());
-    command.args(["--auth-root-authentication-method=normal", "--skip-test-db", "--init-file="]);
+    command.arg("--no-defaults").arg(format!("--datadir={}", setup.places.data().display()));
+    command.args(["--auth-root-authentication-method=normal", "--skip-test-db"]).args(settings::MARIADB_FILES);
     if setup.places.identity() == Identity::Root {
         command.arg("--user=root");
     }
+    command.env("TMPDIR", setup.places.temporary()).current_dir(setup.places.root());
     setup.run(command, "mariadb-install-db", "mariadb-install-db.log")
 }
 

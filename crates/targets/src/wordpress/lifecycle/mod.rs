@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use site::TITLE;
-pub(super) use site::warm;
+pub(super) use site::{Cost, warm};
 
 use super::error::WordPressError;
 use super::evidence::statistics::Statistics;
@@ -93,6 +93,11 @@ impl Servers {
         installed?;
         let (php_fpm, pool, status, web, address) = fronts?;
         Ok(Servers { web, php_fpm, mariadb, address, pool, status, statistics })
+    }
+
+    /// Process ids: the web server's master, php-fpm's, the database.
+    pub(super) fn pids(&self) -> [u32; 3] {
+        [self.web.pid(), self.php_fpm.pid(), self.mariadb.pid()]
     }
 
     /// Stops everything, the web server first, the database last.

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Setup;
+use crate::local::usage::Tree;
 use crate::wordpress::error::WordPressError;
 
 /// The site's title; the front page must show it.
@@ -23,7 +24,7 @@ const LARGEST: u64 = 8 << 20;
 /// How long one request may take while warming; the first compiles all of WordPress.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// Requests in a row whose median is the service time.
+/// Requests in a row whose cost is measured.
 const TIMED: usize = 9;
 
 /// At most so many requests at once while warming.
@@ -80,32 +81,50 @@ pub(super) fn install(setup: &Setup) -> Result<(), WordPressError> {
     setup.run(command, "the WordPress installer", "install.log")
 }
 
-/// Asks for the front page until every child of the pool has WordPress compiled and its caches filled, checks each
-/// answer, and returns how long one request takes on an otherwise idle host (the median of nine in a row).
+/// Asks for the front page until every child of the pool has WordPress compiled and its caches filled, and checks each
+/// answer.
 ///
 /// # Errors
 /// An answer that is not status 200 with the site's title, in words.
-pub(in crate::wordpress) fn warm(address: SocketAddr, children: u32) -> Result<Duration, String> {
+pub(in crate::wordpress) fn warm(address: SocketAddr, children: u32) -> Result<(), String> {
     check(address)?;
-    let results: Vec<Result<(), String>> = thread::scope(|scope| {
-        let threads = (0..children.min(WARM_AT_ONCE)).map(|_| {
-            scope.spawn(|| {
-                check(address)?;
-                check(address)
-            })
-        });
-        let threads: Vec<_> = threads.collect();
-        threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err("the request panicked".to_owned()))).collect()
-    });
-    results.into_iter().collect::<Result<(), String>>()?;
-    let mut times = Vec::with_capacity(TIMED);
-    for _ in 0..TIMED {
-        let from = Instant::now();
-        check(address)?;
-        times.push(from.elapsed());
+    thread::scope(|scope| {
+        let twice = || check(address).and_then(|()| check(address));
+        let threads: Vec<_> = (0..children.min(WARM_AT_ONCE)).map(|_| scope.spawn(twice)).collect();
+        let results = threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err("the request panicked".to_owned())));
+        results.fold(Ok(()), Result::and)
+    })
+}
+
+/// What one request for the front page costs on an otherwise idle host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::wordpress) struct Cost {
+    /// From the connection to the last byte: the median of [`TIMED`] in a row.
+    pub(in crate::wordpress) service: Duration,
+    /// Processor time of all the backend's processes, their mean.
+    pub(in crate::wordpress) cpu: Duration,
+}
+
+impl Cost {
+    /// Measures it on servers that are warm.
+    ///
+    /// # Errors
+    /// As [`warm`].
+    pub(in crate::wordpress) fn measure(address: SocketAddr, pids: [u32; 3]) -> Result<Cost, String> {
+        let mut trees = pids.map(Tree::new);
+        let began = Instant::now();
+        trees.iter_mut().for_each(|tree| drop(tree.sample()));
+        let mut times = Vec::with_capacity(TIMED);
+        for _ in 0..TIMED {
+            let from = Instant::now();
+            check(address)?;
+            times.push(from.elapsed());
+        }
+        times.sort();
+        let wall = began.elapsed().as_secs_f64();
+        let cores: f64 = trees.iter_mut().map(|tree| tree.sample().cpu).sum();
+        Ok(Cost { service: times[TIMED / 2], cpu: Duration::from_secs_f64(cores * wall / TIMED as f64) })
     }
-    times.sort();
-    Ok(times[TIMED / 2])
 }
 
 fn check(address: SocketAddr) -> Result<(), String> {

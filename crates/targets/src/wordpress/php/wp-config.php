@@ -9,7 +9,7 @@ define('DB_COLLATE', '');
 $table_prefix = 'wp_';
 
 // The site is called whatever it is asked for, so that a proxy in front never gets a redirect to another name.
-$genkai_host = $_SERVER['HTTP_HOST'] ?? 'localhost';
+$genkai_host = ($_SERVER['HTTP_HOST'] ?? '') ?: 'localhost';
 define('WP_HOME', 'http://' . $genkai_host);
 define('WP_SITEURL', 'http://' . $genkai_host);
 
