@@ -5,5 +5,7 @@
 //! client, where it must cost next to nothing, and the embedded servers.
 //!
 //! * [`http1`]: HTTP/1.1 (RFC 9112).
+//! * [`websocket`]: WebSocket (RFC 6455, RFC 7692).
 
 pub mod http1;
+pub mod websocket;
