@@ -1,1 +1,52 @@
-//! makes load: one event loop per core, pacers, connections, histograms, self-check.
+//! Makes load and measures what came back.
+//!
+//! [`run`] spawns one thread per core asked for. Each has an event loop of its own (a tokio current-thread runtime), a
+//! task per user or connection, one read buffer for all its connections, one pre-rendered request, and one set of
+//! counters and histograms that is handed to the calling thread at the end of every interval. Nothing is shared or locked
+//! on the path of a request.
+//!
+//! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `pacer` (when requests are
+//! planned: pure), `thread` (the event loop), `turns` (the loop of one user or connection), `queue` (planned requests that
+//! wait for a connection), `connection` and `exchange` (one request), `ledger` and `tally` (what is counted), `merge` (threads
+//! to one interval), `alarm` (time finer than a millisecond), `watch` (deadlines, coarse and free of charge).
+//!
+//! What is measured, exactly:
+//! * *Planned instant*: closed model, the user's spawn instant, afterwards the end of the response before plus the think
+//!   time; open model, the schedule. Latency counts from it, whatever made the request late: that is the generator's own
+//!   lateness, a wait for a free connection, or connecting.
+//! * *Service time* counts from the first write of the request.
+//! * *Lateness* is planned instant to write, recorded when a connection stood ready at the planned instant: then only
+//!   the generator can be to blame.
+//! * A request is *in flight* from its planned instant (or from when its user took it up) until it ended; so
+//!   `planned = ok + errors + in flight` at any time, and *abandoned* is what was in flight when the load ended. `sent` counts
+//!   those that were written: `sent = ok + errors + abandoned`, less those that failed or were cut off before (connect
+//!   errors, client-side errors, dropped).
+//! * A failed user does not hammer: see [`FAILURE_PACE`].
+
+mod alarm;
+mod clock;
+mod connection;
+mod dial;
+mod error;
+mod exchange;
+mod host;
+mod ledger;
+mod merge;
+mod message;
+mod pacer;
+mod preflight;
+mod queue;
+mod run;
+mod share;
+mod stop;
+mod tally;
+pub mod target;
+mod thread;
+mod turns;
+mod watch;
+
+pub use error::EngineError;
+pub use preflight::{Limiter, TooLarge, preflight};
+pub use run::{End, run};
+pub use stop::StopFlag;
+pub use turns::FAILURE_PACE;

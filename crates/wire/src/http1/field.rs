@@ -25,6 +25,7 @@ pub fn fields(head: &[u8]) -> Fields<'_> {
 }
 
 /// Iterator of [`fields`].
+#[derive(Clone)]
 pub struct Fields<'a> {
     lines: Lines<'a>,
 }

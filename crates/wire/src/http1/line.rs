@@ -3,6 +3,7 @@
 use super::{Error, MAX_HEAD};
 
 /// Walks over the lines of a head, up to [`MAX_HEAD`] bytes.
+#[derive(Clone)]
 pub(super) struct Lines<'a> {
     bytes: &'a [u8],
     /// Offset of the next line.

@@ -1,0 +1,227 @@
+//! A connection of one user, or of the pool: opening, resting, closing. What goes over it is in `exchange`.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use genkai_model::error::ErrorKind;
+use genkai_model::load::Reuse;
+use genkai_wire::http1::Received;
+use tokio::io::unix::AsyncFd;
+
+use crate::clock::Moment;
+use crate::dial;
+use crate::thread::Core;
+use crate::watch::Slot;
+
+/// How long to wait for the server to close a connection that it said it would close. Who closes first keeps the port for
+/// the time of TIME_WAIT (60 s), and a client that always does runs out of ports at 470 connections a second.
+const CLOSE_WAIT: Moment = 20_000_000;
+
+/// Everything one connection needs. Without a stream it is closed, and opens for the next request.
+pub(crate) struct Connection {
+    pub(super) core: Rc<Core>,
+    pub(super) slot: Rc<Slot>,
+    pub(super) stream: Option<AsyncFd<TcpStream>>,
+    /// Whether it has carried a response: tells a keep-alive race from a refusal.
+    pub(super) reused: bool,
+}
+
+/// One request to make.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// When it was planned.
+    pub(crate) planned: Moment,
+    /// Whether it could have been sent then, as far as the connection goes.
+    pub(crate) prompt: bool,
+}
+
+/// How a request went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    /// When it ended.
+    pub(crate) at: Moment,
+    /// Whether it failed, by status or otherwise.
+    pub(crate) failed: bool,
+}
+
+impl Connection {
+    /// A connection that is not open yet.
+    pub(crate) fn new(core: Rc<Core>) -> Connection {
+        let slot = core.watch.slot();
+        Connection { core, slot, stream: None, reused: false }
+    }
+
+    /// Whether it is open, as far as is known.
+    pub(crate) fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// What others know it by.
+    pub(crate) fn slot(&self) -> &Rc<Slot> {
+        &self.slot
+    }
+
+    /// Makes one request, whatever that needs, and counts how it went.
+    pub(crate) async fn make(&mut self, turn: Turn) -> Done {
+        self.notice_close().await;
+        let prompt = turn.prompt && self.is_open();
+        let (written, outcome) = match self.open().await {
+            Ok(()) => {
+                let written = self.core.clock.now();
+                self.slot.arm(written.saturating_add(self.core.timeout));
+                let late = prompt.then(|| written.saturating_sub(turn.planned));
+                self.core.ledger.borrow_mut().sent(written, late);
+                (written, self.exchange().await)
+            }
+            Err(kind) => (turn.planned, Err(kind)),
+        };
+        self.slot.disarm();
+        let at = self.core.clock.now();
+        let failed = self.count(turn.planned, written, at, outcome);
+        self.after(outcome).await;
+        Done { at: if self.is_open() { at } else { self.core.clock.now() }, failed }
+    }
+
+    #[inline]
+    fn count(&self, planned: Moment, written: Moment, at: Moment, outcome: Result<Received, ErrorKind>) -> bool {
+        let kind = match outcome {
+            Ok(received) => of_status(received.status),
+            Err(kind) => Some(kind),
+        };
+        let mut ledger = self.core.ledger.borrow_mut();
+        match kind {
+            None => ledger.succeeded(at, planned, written),
+            Some(kind) => ledger.failed(at, planned, kind),
+        }
+        kind.is_some()
+    }
+
+    /// Keeps the connection, or closes it.
+    async fn after(&mut self, outcome: Result<Received, ErrorKind>) {
+        match outcome {
+            Ok(Received { persistent: true, .. }) if self.core.reuse == Reuse::KeepAlive => self.reused = true,
+            Ok(_) => {
+                self.await_close().await;
+                self.close();
+            }
+            Err(_) => self.close(),
+        }
+    }
+
+    /// Connects, unless connected.
+    async fn open(&mut self) -> Result<(), ErrorKind> {
+        if self.is_open() {
+            return Ok(());
+        }
+        let began = self.core.clock.now();
+        self.slot.arm(began.saturating_add(self.core.timeout));
+        let stream = dial::dial(self.core.next_address())?;
+        poll_fn(|cx| {
+            self.slot.attend(cx.waker());
+            match stream.poll_write_ready(cx) {
+                Poll::Ready(_) => Poll::Ready(Ok(())),
+                Poll::Pending if self.slot.expired() => Poll::Ready(Err(ErrorKind::ConnectTimeout)),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await?;
+        dial::outcome(stream.get_ref())?;
+        let now = self.core.clock.now();
+        self.core.ledger.borrow_mut().opened(now, now.saturating_sub(began));
+        self.stream = Some(stream);
+        self.reused = false;
+        Ok(())
+    }
+
+    /// Closes, if open.
+    pub(crate) fn close(&mut self) {
+        if self.stream.take().is_some() {
+            self.core.ledger.borrow_mut().closed();
+        }
+    }
+
+    /// Waits until `at`. A connection the server closes meanwhile is closed here, so that no request is sent into it.
+    pub(crate) async fn rest(&mut self, at: Moment) {
+        let core = Rc::clone(&self.core);
+        let mut alarm = pin!(core.alarm.until(at));
+        loop {
+            let gone = poll_fn(|cx| match alarm.as_mut().poll(cx) {
+                Poll::Ready(()) => Poll::Ready(false),
+                Poll::Pending => self.poll_gone(cx).map(|()| true),
+            });
+            if !gone.await {
+                return;
+            }
+            self.forget_idle();
+        }
+    }
+
+    /// Waits until a request is handed over, or the server closes the connection: then `None`.
+    pub(crate) async fn await_hand_over(&mut self) -> Option<Moment> {
+        let handed = poll_fn(|cx| {
+            if let Some(planned) = self.slot.handed.take() {
+                return Poll::Ready(Some(planned));
+            }
+            self.slot.attend(cx.waker());
+            self.poll_gone(cx).map(|()| None)
+        })
+        .await;
+        if handed.is_none() {
+            self.forget_idle();
+        }
+        handed
+    }
+
+    /// Closes the connection if the server has already done so. Costs no system call when nothing happened.
+    async fn notice_close(&mut self) {
+        if self.is_open() && poll_fn(|cx| Poll::Ready(self.poll_gone(cx).is_ready())).await {
+            self.forget_idle();
+        }
+    }
+
+    fn forget_idle(&mut self) {
+        let now = self.core.clock.now();
+        self.core.ledger.borrow_mut().closed_idle(now);
+        self.close();
+    }
+
+    /// Lets the server close first, for a while.
+    async fn await_close(&mut self) {
+        let core = Rc::clone(&self.core);
+        let mut alarm = pin!(core.alarm.until(core.clock.now().saturating_add(CLOSE_WAIT)));
+        poll_fn(|cx| match self.poll_gone(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => alarm.as_mut().poll(cx),
+        })
+        .await;
+    }
+
+    /// Ready when an idle connection is of no further use: closed, broken, or carrying what nobody asked for (as a 408
+    /// before closing). Never ready when there is none.
+    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(stream) = &self.stream else { return Poll::Pending };
+        loop {
+            let Ok(mut guard) = ready!(stream.poll_read_ready(cx)) else { return Poll::Ready(()) };
+            match stream.get_ref().read(&mut self.core.buffer.borrow_mut()) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                _ => return Poll::Ready(()),
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The kind of a status; above 599 counts like 500 (RFC 9110 section 15).
+fn of_status(status: u16) -> Option<ErrorKind> {
+    ErrorKind::of_status(status.min(599))
+}

@@ -1,0 +1,21 @@
+//! Why no load could be made at all. Failed requests are not errors of the engine: they are counted.
+
+use std::io;
+
+/// The engine could not start, or broke.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The load contradicts itself or is out of range.
+    #[error("{0}")]
+    Load(String),
+    /// The request cannot be written.
+    #[error("the request cannot be sent: {0}")]
+    Request(#[from] genkai_wire::http1::WriteError),
+    /// A thread, its event loop or its timer could not be set up.
+    #[error("a load thread could not start: {0}")]
+    Start(#[source] io::Error),
+    /// A thread ended by itself: a bug.
+    #[error("a load thread ended unexpectedly; this is a bug in genkai")]
+    ThreadDied,
+}

@@ -1,0 +1,200 @@
+//! One request and its response on an open connection.
+//!
+//! One loop does all: write while there is something to write, read whenever something arrived. A small request is written by the
+//! first call and only reading is left; with a large body the server may answer before it has it all (413, RFC 9112
+//! section 9.3: "respond early"), and that answer counts, even when the server then resets the connection under the rest of the body.
+
+use std::future::poll_fn;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::task::{Context, Poll};
+
+use genkai_model::error::ErrorKind;
+use genkai_wire::http1::{Ending, Progress, Received, ResponseReader};
+use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
+
+use crate::connection::Connection;
+
+/// Most writes in a row before the loop looks whether an answer has come and lets others run.
+const WRITES: usize = 16;
+
+/// What writing came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    All,
+    /// There is more, and room for it.
+    Some,
+    /// There is more, but no room.
+    Full,
+}
+
+/// What a connection is ready for.
+enum Event<'a> {
+    Readable(AsyncFdReadyGuard<'a, TcpStream>),
+    Writable(AsyncFdReadyGuard<'a, TcpStream>),
+}
+
+impl Connection {
+    /// Sends the request, receives the response. The connection must be open; after an error it is of no further use.
+    pub(super) async fn exchange(&self) -> Result<Received, ErrorKind> {
+        let stream = self.stream.as_ref().expect("open() came before");
+        let mut reader = ResponseReader::new(self.core.message.is_head);
+        let mut sent = 0;
+        let mut sending = match self.write(stream, &mut sent) {
+            Ok(written) => written != Written::All,
+            Err(e) => return self.last_words(stream, &mut reader, write_error(&e, self.reused)),
+        };
+        loop {
+            match poll_fn(|cx| self.poll_event(stream, sending, cx)).await? {
+                Event::Readable(mut guard) => {
+                    if let Some(received) = self.read(stream, &mut guard, &mut reader)? {
+                        // What is left of the request would be taken for the next one.
+                        return Ok(Received { persistent: received.persistent && !sending, ..received });
+                    }
+                }
+                Event::Writable(mut guard) => match self.write(stream, &mut sent) {
+                    Ok(Written::All) => sending = false,
+                    Ok(Written::Some) => {}
+                    Ok(Written::Full) => guard.clear_ready(),
+                    Err(e) => return self.last_words(stream, &mut reader, write_error(&e, self.reused)),
+                },
+            }
+        }
+    }
+
+    fn poll_event<'a>(
+        &self,
+        stream: &'a AsyncFd<TcpStream>,
+        sending: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Event<'a>, ErrorKind>> {
+        if self.slot.expired() {
+            return Poll::Ready(Err(ErrorKind::Timeout));
+        }
+        self.slot.attend(cx.waker());
+        if let Poll::Ready(guard) = stream.poll_read_ready(cx) {
+            return Poll::Ready(guard.map(Event::Readable).map_err(|_| ErrorKind::Reset));
+        }
+        if sending && let Poll::Ready(guard) = stream.poll_write_ready(cx) {
+            return Poll::Ready(guard.map(Event::Writable).map_err(|_| ErrorKind::Reset));
+        }
+        Poll::Pending
+    }
+
+    /// Writes on from `sent`.
+    #[inline]
+    fn write(&self, stream: &AsyncFd<TcpStream>, sent: &mut u64) -> io::Result<Written> {
+        let message = &self.core.message;
+        for _ in 0..WRITES {
+            match stream.get_ref().write(message.from(*sent)) {
+                Ok(n) => {
+                    *sent += n as u64;
+                    self.core.ledger.borrow_mut().wrote(n);
+                    if *sent == message.len() {
+                        return Ok(Written::All);
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Written::Full),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Written::Some)
+    }
+
+    /// Reads once; the response, when it is whole.
+    #[inline]
+    fn read(
+        &self,
+        stream: &AsyncFd<TcpStream>,
+        guard: &mut AsyncFdReadyGuard<'_, TcpStream>,
+        reader: &mut ResponseReader,
+    ) -> Result<Option<Received>, ErrorKind> {
+        let mut buffer = self.core.buffer.borrow_mut();
+        match stream.get_ref().read(&mut buffer) {
+            Ok(0) => self.ended(reader).map(Some),
+            Ok(n) => {
+                if n < buffer.len() {
+                    // A short read has emptied the socket: saves the read that would find nothing (epoll(7), question 9).
+                    // Readiness for end of stream, if known, outlasts this.
+                    guard.clear_ready();
+                }
+                self.received(&buffer[..n], reader)
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                guard.clear_ready();
+                Ok(None)
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(e) => Err(read_error(&e, reader, self.reused)),
+        }
+    }
+
+    #[inline]
+    fn received(&self, bytes: &[u8], reader: &mut ResponseReader) -> Result<Option<Received>, ErrorKind> {
+        self.core.ledger.borrow_mut().read(bytes.len());
+        match reader.receive(bytes) {
+            Ok(Progress::Done(received)) => Ok(Some(received)),
+            Ok(Progress::More) => Ok(None),
+            Err(_) => Err(ErrorKind::Protocol),
+        }
+    }
+
+    /// The server closed its side.
+    fn ended(&self, reader: &ResponseReader) -> Result<Received, ErrorKind> {
+        match reader.close() {
+            Ending::Done(received) => Ok(received),
+            Ending::Truncated => Err(ErrorKind::Truncated),
+            Ending::Nothing if self.reused => Err(ErrorKind::EofReused),
+            Ending::Nothing => Err(ErrorKind::EofNew),
+        }
+    }
+
+    /// The request cannot be written any further, because of `broken`: what has arrived by now is all there will be. A
+    /// response that was sent before the connection broke is still in the socket.
+    fn last_words(
+        &self,
+        stream: &AsyncFd<TcpStream>,
+        reader: &mut ResponseReader,
+        broken: ErrorKind,
+    ) -> Result<Received, ErrorKind> {
+        let mut buffer = self.core.buffer.borrow_mut();
+        loop {
+            match stream.get_ref().read(&mut buffer) {
+                Ok(n) if n > 0 => {
+                    if let Some(received) = self.received(&buffer[..n], reader)? {
+                        return Ok(Received { persistent: false, ..received });
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                _ => break,
+            }
+        }
+        match reader.close() {
+            Ending::Done(received) => Ok(received),
+            Ending::Truncated => Err(ErrorKind::Truncated),
+            Ending::Nothing => Err(broken),
+        }
+    }
+}
+
+/// A reset, by what the connection had done before.
+fn reset(reused: bool) -> ErrorKind {
+    if reused { ErrorKind::ResetReused } else { ErrorKind::Reset }
+}
+
+fn write_error(error: &io::Error, reused: bool) -> ErrorKind {
+    match error.raw_os_error() {
+        Some(libc::ECONNRESET | libc::EPIPE) => reset(reused),
+        Some(libc::ETIMEDOUT) => ErrorKind::Timeout,
+        _ => ErrorKind::WriteOther,
+    }
+}
+
+fn read_error(error: &io::Error, reader: &ResponseReader, reused: bool) -> ErrorKind {
+    match error.raw_os_error() {
+        _ if reader.started() => ErrorKind::Truncated,
+        Some(libc::ETIMEDOUT) => ErrorKind::Timeout,
+        _ => reset(reused),
+    }
+}

@@ -1,0 +1,277 @@
+//! What a thread counts, and how it hands that over: the tally of an interval goes out when the interval ends, at the first
+//! event after its end or when the thread looks, whichever is sooner. Boundaries are absolute, so intervals do not drift.
+
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+
+use genkai_model::error::ErrorKind;
+
+use crate::clock::{Moment, NEVER};
+use crate::host;
+use crate::tally::Tally;
+
+/// What one thread reports of one interval.
+pub(crate) struct Report {
+    /// Number of the thread.
+    pub(crate) thread: usize,
+    /// End of the interval. It began where the thread's interval before ended.
+    pub(crate) to: Moment,
+    /// What was seen.
+    pub(crate) tally: Box<Tally>,
+    /// Requests in flight at the end.
+    pub(crate) in_flight: u64,
+    /// Open connections at the end.
+    pub(crate) connections: u64,
+    /// CPU time of the thread in the interval, microseconds.
+    pub(crate) cpu_us: u64,
+    /// Whether it is the thread's last.
+    pub(crate) last: bool,
+}
+
+/// Way to the collector and back.
+pub(crate) struct Outbox {
+    /// Number of the thread.
+    pub(crate) thread: usize,
+    /// Bounded: a collector that does not keep up makes intervals longer, not memory larger.
+    pub(crate) reports: SyncSender<Report>,
+    /// Tallies that can be used again.
+    pub(crate) spare: Receiver<Box<Tally>>,
+}
+
+/// Counts of one thread.
+pub(crate) struct Ledger {
+    tally: Box<Tally>,
+    outbox: Outbox,
+    /// Length of an interval.
+    tick: Moment,
+    /// End of the present interval.
+    boundary: Moment,
+    /// End of the load: what happens later is not counted.
+    end: Moment,
+    /// Requests that may still be taken up.
+    left: u64,
+    in_flight: u64,
+    connections: u64,
+    cpu: u64,
+}
+
+impl Ledger {
+    /// For a load of this length, at most `quota` requests.
+    pub(crate) fn new(tick: Moment, end: Moment, quota: Option<u64>, outbox: Outbox) -> Ledger {
+        Ledger {
+            tally: Box::new(Tally::new()),
+            outbox,
+            tick,
+            boundary: tick,
+            end: if quota == Some(0) { 0 } else { end },
+            left: quota.unwrap_or(u64::MAX),
+            in_flight: 0,
+            connections: 0,
+            cpu: host::thread_cpu_us(),
+        }
+    }
+
+    /// Takes up a request, if there may be another.
+    #[inline]
+    pub(crate) fn claim(&mut self, now: Moment) -> bool {
+        if !self.open(now) || self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        self.in_flight += 1;
+        true
+    }
+
+    /// A connection was established after `took`.
+    pub(crate) fn opened(&mut self, now: Moment, took: Moment) {
+        if self.open(now) {
+            self.tally.opened += 1;
+            self.tally.connect.saturating_record(took);
+        }
+        self.connections += 1;
+    }
+
+    /// A connection is gone.
+    pub(crate) fn closed(&mut self) {
+        self.connections -= 1;
+    }
+
+    /// The peer closed an idle connection ([`closed`](Self::closed) follows).
+    pub(crate) fn closed_idle(&mut self, now: Moment) {
+        if self.open(now) {
+            self.tally.closed_idle += 1;
+        }
+    }
+
+    /// A request was begun to be written; `late` after its planned instant, if only the generator can have made it so.
+    #[inline]
+    pub(crate) fn sent(&mut self, now: Moment, late: Option<Moment>) {
+        if self.open(now) {
+            self.tally.sent += 1;
+            if let Some(late) = late {
+                self.tally.lateness.saturating_record(late);
+            }
+        }
+    }
+
+    /// Bytes were written.
+    #[inline]
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        self.tally.bytes_out += bytes as u64;
+    }
+
+    /// Bytes were read.
+    #[inline]
+    pub(crate) fn read(&mut self, bytes: usize) {
+        self.tally.bytes_in += bytes as u64;
+    }
+
+    /// A request taken up ended well.
+    #[inline]
+    pub(crate) fn succeeded(&mut self, now: Moment, planned: Moment, written: Moment) {
+        if self.open(now) {
+            self.finish(now);
+            self.tally.succeeded(now.saturating_sub(planned), now.saturating_sub(written));
+        }
+    }
+
+    /// A request taken up failed.
+    pub(crate) fn failed(&mut self, now: Moment, planned: Moment, kind: ErrorKind) {
+        if self.open(now) {
+            self.finish(now);
+            self.tally.failed(kind, now, now.saturating_sub(planned));
+        }
+    }
+
+    fn finish(&mut self, now: Moment) {
+        self.in_flight -= 1;
+        if self.left == 0 && self.in_flight == 0 {
+            // The last of a bounded number: nothing after it belongs to the load.
+            self.end = now;
+        }
+    }
+
+    /// Whether the load is over: its time or its requests. Hands over intervals that ended.
+    pub(crate) fn over(&mut self, now: Moment) -> bool {
+        !self.open(now)
+    }
+
+    /// When the ledger next needs a look.
+    pub(crate) fn next_look(&self) -> Moment {
+        self.boundary.min(self.end)
+    }
+
+    /// Ends the load now, if it has not ended before. Hands over the rest; returns the requests cut off.
+    pub(crate) fn close(&mut self, now: Moment) -> u64 {
+        self.end = self.end.min(now);
+        self.open(self.end);
+        let report = self.report(self.end, true);
+        // Waits for room: the collector reads until it has everybody's last. It fails only when the collector is gone.
+        let _ = self.outbox.reports.send(report);
+        self.in_flight
+    }
+
+    /// Whether what happens at `now` counts. Hands over intervals that ended before.
+    #[inline]
+    fn open(&mut self, now: Moment) -> bool {
+        if now >= self.boundary {
+            self.turn(now.min(self.end));
+        }
+        now < self.end
+    }
+
+    #[cold]
+    fn turn(&mut self, now: Moment) {
+        while now >= self.boundary && self.boundary < self.end {
+            let report = self.report(self.boundary, false);
+            match self.outbox.reports.try_send(report) {
+                Ok(()) => {}
+                Err(TrySendError::Full(report) | TrySendError::Disconnected(report)) => self.take_back(report),
+            }
+            self.boundary = self.boundary.saturating_add(self.tick);
+        }
+        if self.boundary >= self.end {
+            self.boundary = NEVER;
+        }
+    }
+
+    fn report(&mut self, to: Moment, last: bool) -> Report {
+        let cpu = host::thread_cpu_us();
+        let cpu_us = cpu - std::mem::replace(&mut self.cpu, cpu);
+        let fresh = self.outbox.spare.try_recv().unwrap_or_else(|_| Box::new(Tally::new()));
+        let tally = std::mem::replace(&mut self.tally, fresh);
+        let thread = self.outbox.thread;
+        Report { thread, to, tally, in_flight: self.in_flight, connections: self.connections, cpu_us, last }
+    }
+
+    /// The collector had no room: the interval goes on.
+    fn take_back(&mut self, report: Report) {
+        self.tally = report.tally;
+        self.cpu -= report.cpu_us;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{channel, sync_channel};
+
+    const MS: Moment = 1_000_000;
+
+    fn ledger(end: Moment, quota: Option<u64>, room: usize) -> (Ledger, Receiver<Report>) {
+        let (reports, inbox) = sync_channel(room);
+        let (_, spare) = channel();
+        (Ledger::new(100 * MS, end, quota, Outbox { thread: 0, reports, spare }), inbox)
+    }
+
+    fn seen(inbox: &Receiver<Report>) -> Vec<(Moment, u64, u64, bool)> {
+        inbox.try_iter().map(|r| (r.to / MS, r.tally.ok, r.in_flight, r.last)).collect()
+    }
+
+    #[test]
+    fn events_belong_to_the_interval_of_their_time() {
+        let (mut ledger, inbox) = ledger(350 * MS, None, 9);
+        assert!(ledger.claim(0) && ledger.claim(0));
+        ledger.succeeded(99 * MS, 0, 0);
+        ledger.succeeded(100 * MS, 0, 0);
+        assert!(ledger.claim(299 * MS));
+        assert!(!ledger.over(310 * MS));
+        assert!(ledger.over(360 * MS));
+        ledger.succeeded(360 * MS, 0, 0);
+        assert!(!ledger.claim(350 * MS));
+        assert_eq!(ledger.close(370 * MS), 1, "what was in flight at the end stays in flight");
+        let expected = [(100, 1, 1, false), (200, 1, 0, false), (300, 0, 1, false), (350, 0, 1, true)];
+        assert_eq!(seen(&inbox), expected);
+    }
+
+    #[test]
+    fn an_end_on_a_boundary_makes_no_empty_interval() {
+        let (mut ledger, inbox) = ledger(200 * MS, None, 9);
+        assert!(ledger.over(200 * MS));
+        ledger.close(201 * MS);
+        assert_eq!(seen(&inbox), [(100, 0, 0, false), (200, 0, 0, true)]);
+    }
+
+    #[test]
+    fn a_quota_ends_the_load_with_its_last_request() {
+        let (mut ledger, inbox) = ledger(900 * MS, Some(2), 9);
+        assert!(ledger.claim(0) && ledger.claim(0) && !ledger.claim(0));
+        ledger.succeeded(10 * MS, 0, 0);
+        assert!(!ledger.over(20 * MS));
+        ledger.failed(30 * MS, 0, ErrorKind::Reset);
+        assert!(ledger.over(40 * MS));
+        assert_eq!(ledger.close(40 * MS), 0);
+        assert_eq!(seen(&inbox), [(30, 1, 0, true)]);
+    }
+
+    #[test]
+    fn a_slow_collector_gets_longer_intervals_and_loses_nothing() {
+        let (mut ledger, inbox) = ledger(900 * MS, None, 1);
+        for ms in [50, 150, 250] {
+            assert!(ledger.claim(ms * MS));
+            ledger.succeeded(ms * MS, 0, 0);
+        }
+        assert_eq!(seen(&inbox), [(100, 1, 0, false)]);
+        ledger.over(400 * MS);
+        assert_eq!(seen(&inbox), [(300, 2, 0, false)]);
+    }
+}

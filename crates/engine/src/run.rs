@@ -1,0 +1,199 @@
+//! Runs a load: threads, their intervals, the end.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use genkai_model::event::Tick;
+use genkai_model::load::Load;
+use genkai_model::units::Span;
+
+use crate::clock::Clock;
+use crate::ledger::{Outbox, Report};
+use crate::merge::Merge;
+use crate::message::Message;
+use crate::share::{Share, level, split};
+use crate::stop::StopFlag;
+use crate::tally::Tally;
+use crate::thread::{Job, Left, runtime, work};
+use crate::{EngineError, host};
+
+/// Intervals a thread may be ahead of the collector.
+const AHEAD: usize = 8;
+
+/// How often the collector looks whether all threads live.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How a load ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// How long it lasted: as planned, or until the last request of a bounded number, or until it was stopped.
+    pub lasted: Span,
+    /// Requests that were in flight when it ended: neither ok nor failed.
+    pub abandoned: u64,
+    /// Largest resident memory of this process so far, bytes.
+    pub client_rss: u64,
+    /// Whether it was cut short by the stop flag.
+    pub stopped: bool,
+}
+
+/// Makes `load` and blocks until it is over.
+///
+/// Threads are pinned to `cpus` in turn, if given. `started` is called once with moment zero, when every thread is ready; `tick` once an interval, in order,
+/// intervals adjoining, with the last one as short as it happened to be; both on the calling thread. Within about a
+/// second of `stop` it returns, whatever the servers do. A `tick` that does not keep up makes intervals longer.
+///
+/// # Errors
+/// When the load cannot be made at all: [`EngineError`]. Requests that fail are counted, not returned.
+pub fn run(
+    load: &Load,
+    cpus: Option<&[usize]>,
+    stop: &StopFlag,
+    started: impl FnOnce(Instant),
+    tick: impl FnMut(Tick),
+) -> Result<End, EngineError> {
+    let shares = split(load)?;
+    let message = Message::render(&load.request, load.reuse)?;
+    let mut crew = Crew::hire(load, shares, &message, cpus, stop)?;
+    crew.wait_ready()?;
+    let (clock, zero) = (Clock::start(), Instant::now());
+    for member in &crew.members {
+        // It fails when the thread has died, which is found out below.
+        let _ = member.go.send(clock);
+    }
+    started(zero);
+    let lasted = crew.collect(load, tick);
+    if lasted.is_err() {
+        crew.abort.stop();
+    }
+    let left = crew.dismiss()?;
+    let lasted = lasted?;
+    Ok(End {
+        lasted,
+        abandoned: left.iter().map(|left| left.abandoned).sum(),
+        client_rss: host::peak_rss(),
+        stopped: left.iter().any(|left| left.stopped),
+    })
+}
+
+/// The threads of a load, as the collector sees them.
+struct Crew {
+    members: Vec<Member>,
+    inbox: Receiver<Report>,
+    /// Ends all threads at once.
+    abort: StopFlag,
+}
+
+impl Drop for Crew {
+    /// When a callback panics: nobody collects any more.
+    fn drop(&mut self) {
+        self.abort.stop();
+    }
+}
+
+struct Member {
+    handle: JoinHandle<io::Result<Left>>,
+    /// Says that the thread is ready, or why not.
+    ready: Receiver<io::Result<()>>,
+    /// Gives the thread the clock, and thereby the start.
+    go: Sender<Clock>,
+    /// Takes back what was merged.
+    spare: Sender<Box<Tally>>,
+}
+
+impl Crew {
+    fn hire(
+        load: &Load,
+        shares: Vec<Share>,
+        message: &Message,
+        cpus: Option<&[usize]>,
+        stop: &StopFlag,
+    ) -> Result<Crew, EngineError> {
+        let (reports, inbox) = sync_channel(AHEAD * shares.len());
+        let cpus = cpus.unwrap_or_default();
+        let mut crew = Crew { members: Vec::with_capacity(shares.len()), inbox, abort: StopFlag::new() };
+        for (number, share) in shares.into_iter().enumerate() {
+            let (spare, spares) = channel();
+            let outbox = Outbox { thread: number, reports: reports.clone(), spare: spares };
+            let (stop, abort) = (stop.clone(), crew.abort.clone());
+            let job = Job { share, message: message.clone(), outbox, stop, abort };
+            let cpu = cpus.get(number % cpus.len().max(1)).copied();
+            crew.members.push(Member::hire(number, load.clone(), job, cpu, spare)?);
+        }
+        Ok(crew)
+    }
+
+    fn wait_ready(&self) -> Result<(), EngineError> {
+        for member in &self.members {
+            member.ready.recv().map_err(|_| EngineError::ThreadDied)?.map_err(EngineError::Start)?;
+        }
+        Ok(())
+    }
+
+    /// Merges and passes on intervals until every thread has ended. How long the load lasted.
+    fn collect(&mut self, load: &Load, mut tick: impl FnMut(Tick)) -> Result<Span, EngineError> {
+        let mut merge = Merge::new(self.members.len(), level(load));
+        let mut lasted = 0;
+        while !merge.is_done() {
+            match self.inbox.recv_timeout(LOOK) {
+                Ok(report) => {
+                    lasted = lasted.max(report.to);
+                    merge.push(report);
+                }
+                Err(RecvTimeoutError::Timeout) if !self.someone_died(&merge) => {}
+                Err(_) => return Err(EngineError::ThreadDied),
+            }
+            let spares: Vec<&Sender<_>> = self.members.iter().map(|member| &member.spare).collect();
+            while let Some(merged) = merge.next(|thread, tally| drop(spares[thread].send(tally))) {
+                tick(merged);
+            }
+        }
+        Ok(Span(lasted))
+    }
+
+    /// Whether a thread ended without saying so.
+    fn someone_died(&self, merge: &Merge) -> bool {
+        self.members.iter().enumerate().any(|(n, member)| member.handle.is_finished() && merge.awaits(n))
+    }
+
+    /// Waits for the threads, which have ended or are about to.
+    fn dismiss(mut self) -> Result<Vec<Left>, EngineError> {
+        let join = |member: Member| match member.handle.join() {
+            Ok(left) => left.map_err(EngineError::Start),
+            Err(_) => Err(EngineError::ThreadDied),
+        };
+        // A thread that waits to hand over its last interval must not wait for ever.
+        self.inbox = channel().1;
+        let ended: Vec<_> = std::mem::take(&mut self.members).into_iter().map(join).collect();
+        ended.into_iter().collect()
+    }
+}
+
+impl Member {
+    fn hire(
+        number: usize,
+        load: Load,
+        job: Job,
+        cpu: Option<usize>,
+        spare: Sender<Box<Tally>>,
+    ) -> Result<Member, EngineError> {
+        let (tell, ready) = sync_channel(1);
+        let (go, start) = channel();
+        let body = move || {
+            let prepared = cpu.map_or(Ok(()), host::pin).and_then(|()| runtime());
+            let (runtime, said) = match prepared {
+                Ok(runtime) => (Some(runtime), Ok(())),
+                Err(e) => (None, Err(e)),
+            };
+            let _ = tell.send(said);
+            match (runtime, start.recv()) {
+                (Some(runtime), Ok(clock)) => work(&runtime, &load, job, clock),
+                // The load was called off.
+                _ => Ok(Left { abandoned: 0, stopped: true }),
+            }
+        };
+        let handle = thread::Builder::new().name(format!("load-{number}")).spawn(body).map_err(EngineError::Start)?;
+        Ok(Member { handle, ready, go, spare })
+    }
+}

@@ -1,0 +1,120 @@
+//! Deadlines of requests: coarse, and free of charge to requests that keep them.
+//!
+//! A timer per request would cost each request what only the failing ones need. Here a request writes its deadline into its
+//! connection's slot; the thread looks over all slots now and then and wakes the tasks whose time is up. So a timeout is noticed up to a
+//! sixteenth of its length (at most 100 ms) late.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::Waker;
+
+use crate::clock::{Moment, NEVER};
+
+/// What the rest of the thread knows of one connection's task.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    deadline: Cell<Option<Moment>>,
+    expired: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+    /// A planned request handed over while the connection was idle (open model).
+    pub(crate) handed: Cell<Option<Moment>>,
+}
+
+impl Slot {
+    /// Sets the deadline of what begins now.
+    #[inline]
+    pub(crate) fn arm(&self, deadline: Moment) {
+        self.deadline.set(Some(deadline));
+        self.expired.set(false);
+    }
+
+    /// Nothing to time.
+    #[inline]
+    pub(crate) fn disarm(&self) {
+        self.deadline.set(None);
+    }
+
+    /// Whether the deadline has passed and been noticed.
+    #[inline]
+    pub(crate) fn expired(&self) -> bool {
+        self.expired.get()
+    }
+
+    /// Remembers whom to wake. A task's waker stays the same, so this is a comparison almost always.
+    #[inline]
+    pub(crate) fn attend(&self, waker: &Waker) {
+        let mut known = self.waker.borrow_mut();
+        if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *known = Some(waker.clone());
+        }
+    }
+
+    /// Wakes the task.
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+/// All slots of a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    slots: RefCell<Vec<Rc<Slot>>>,
+    next: Cell<Moment>,
+}
+
+impl Watch {
+    /// A slot that is looked at for as long as somebody else holds it.
+    pub(crate) fn slot(&self) -> Rc<Slot> {
+        let slot = Rc::new(Slot::default());
+        self.slots.borrow_mut().push(Rc::clone(&slot));
+        slot
+    }
+
+    /// How often to look, for a timeout of this length.
+    pub(crate) fn period(timeout: Moment) -> Moment {
+        (timeout / 16).clamp(1_000_000, 100_000_000)
+    }
+
+    /// Wakes those whose deadline has passed, if it is time to look. Returns when to look again.
+    pub(crate) fn sweep(&self, now: Moment, period: Moment) -> Moment {
+        if now < self.next.get() {
+            return self.next.get();
+        }
+        self.next.set(now.checked_add(period).unwrap_or(NEVER));
+        self.slots.borrow_mut().retain(|slot| {
+            if slot.deadline.get().is_some_and(|deadline| deadline <= now) {
+                slot.deadline.set(None);
+                slot.expired.set(true);
+                slot.wake();
+            }
+            Rc::strong_count(slot) > 1
+        });
+        self.next.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_overdue_expires() {
+        let watch = Watch::default();
+        let (late, early, idle) = (watch.slot(), watch.slot(), watch.slot());
+        early.arm(10);
+        late.arm(30);
+        assert_eq!(watch.sweep(20, 5), 25);
+        assert_eq!([early.expired(), late.expired(), idle.expired()], [true, false, false]);
+        early.arm(40);
+        assert!(!early.expired(), "a new deadline is a new start");
+        watch.sweep(22, 5);
+        late.disarm();
+        watch.sweep(100, 5);
+        assert_eq!([early.expired(), late.expired()], [true, false]);
+        drop(idle);
+        watch.sweep(200, 5);
+        assert_eq!(watch.slots.borrow().len(), 2, "dropped tasks are forgotten");
+    }
+}

@@ -1,0 +1,148 @@
+//! Connections: refused, closed under our feet, used once, shared out.
+
+mod server;
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use genkai_engine::FAILURE_PACE;
+use genkai_model::error::ErrorKind;
+use genkai_model::load::{Arrivals, Load, Reuse, Stop};
+use genkai_model::units::{Span, Spread};
+use server::{HELLO, Server, load, make, read_request, reset, users};
+
+#[test]
+fn nobody_listens() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let seen = make(&load(address, 3));
+    assert_eq!((seen.error(ErrorKind::ConnectRefused), seen.sent(), seen.sum(|t| t.opened)), (3, 0, 0));
+    assert!(seen.end.lasted.0 >= 2 * FAILURE_PACE.0, "a refused user does not hammer: {}", seen.end.lasted);
+}
+
+#[test]
+fn an_accept_queue_that_is_full_is_a_connect_timeout() {
+    // Nobody accepts; backlog 0 leaves room for one connection (listen(2)): its request is never answered, the others' SYN is dropped.
+    let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    listener.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap().as_socket().unwrap();
+    let load = Load { arrivals: users(3), timeout: Span::from_millis(100), ..load(address, 3) };
+    let seen = make(&load);
+    assert_eq!(seen.kinds(), [ErrorKind::ConnectTimeout, ErrorKind::Timeout]);
+    assert_eq!((seen.error(ErrorKind::Timeout), seen.errors()), (1, 3));
+}
+
+#[test]
+fn a_connection_closed_while_its_user_thinks_is_replaced_in_silence() {
+    let server = Server::start(|stream, _| {
+        read_request(stream);
+        let _ = stream.write_all(HELLO);
+    });
+    let think = Spread::Constant(Span::from_millis(60));
+    let load = Load { arrivals: Arrivals::Users { count: 1, spawn_rate: 1.0, think }, ..load(server.address, 3) };
+    let seen = make(&load);
+    assert_eq!((seen.ok(), seen.errors(), server.connections()), (3, 0, 3));
+    assert_eq!(seen.sum(|t| t.closed_idle), 2);
+    assert_eq!(seen.merged(|t| &t.lateness).len(), 0, "no connection was ready");
+}
+
+#[test]
+fn an_unasked_answer_while_idle_ends_the_connection() {
+    let server = Server::start(|stream, _| {
+        read_request(stream);
+        let _ = stream.write_all(HELLO);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let _ = stream.write_all(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+        let _ = stream.read(&mut [0; 9]);
+    });
+    let think = Spread::Constant(Span::from_millis(100));
+    let load = Load { arrivals: Arrivals::Users { count: 1, spawn_rate: 1.0, think }, ..load(server.address, 2) };
+    let seen = make(&load);
+    assert_eq!((seen.ok(), seen.errors(), seen.sum(|t| t.closed_idle)), (2, 0, 1));
+}
+
+/// The first `good` requests of a connection are answered, the next one is read and then `end` happens.
+fn gives_up_after(good: usize, rst: bool) -> Server {
+    Server::start(move |stream, _| {
+        for _ in 0..good {
+            if !read_request(stream) {
+                return;
+            }
+            let _ = stream.write_all(HELLO);
+        }
+        if read_request(stream) && rst {
+            reset(stream);
+        }
+    })
+}
+
+#[test]
+fn a_connection_that_ends_instead_of_answering() {
+    for (good, rst, kind) in [
+        (0, false, ErrorKind::EofNew),
+        (0, true, ErrorKind::Reset),
+        (2, false, ErrorKind::EofReused),
+        (2, true, ErrorKind::ResetReused),
+    ] {
+        let server = gives_up_after(good, rst);
+        let requests = good as u64 + 1;
+        let seen = make(&load(server.address, requests));
+        assert_eq!((seen.kinds(), seen.errors(), seen.ok()), (vec![kind], 1, good as u64));
+    }
+}
+
+#[test]
+fn one_request_a_connection() {
+    let asked_to_close = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&asked_to_close);
+    let server = Server::start(move |stream, _| {
+        let mut head = [0; 200];
+        let n = stream.read(&mut head).unwrap_or(0);
+        counts.fetch_add(
+            usize::from(String::from_utf8_lossy(&head[..n]).contains("Connection: close")),
+            Ordering::SeqCst,
+        );
+        // It keeps the connection nevertheless: the client closes it.
+        let _ = stream.write_all(HELLO);
+        assert!(stream.read(&mut head).is_ok_and(|n| n == 0), "closed without another request");
+    });
+    let seen = make(&Load { reuse: Reuse::PerRequest, arrivals: users(2), ..load(server.address, 10) });
+    assert_eq!((seen.ok(), server.connections(), asked_to_close.load(Ordering::SeqCst)), (10, 10, 10));
+    assert_eq!(seen.sum(|t| t.opened), 10);
+    assert_eq!(seen.sum(|t| t.closed_idle), 0);
+}
+
+#[test]
+fn addresses_take_turns() {
+    let servers = [Server::always(HELLO), Server::always(HELLO), Server::always(HELLO)];
+    let mut load = load(servers[0].address, 12);
+    load.addresses = servers.iter().map(|s| s.address).collect();
+    load.reuse = Reuse::PerRequest;
+    assert_eq!(make(&load).ok(), 12);
+    assert_eq!(servers.each_ref().map(Server::connections), [4, 4, 4]);
+}
+
+#[test]
+fn when_descriptors_run_out_it_is_the_clients_doing() {
+    // In a process of its own: the limit is the process's.
+    const ASKED: &str = "GENKAI_TEST_FEW_DESCRIPTORS";
+    if let Ok(address) = std::env::var(ASKED) {
+        let few = nix::sys::resource::Resource::RLIMIT_NOFILE;
+        nix::sys::resource::setrlimit(few, 30, 30).unwrap();
+        let stop = Stop { after: Span::from_millis(300), requests: None };
+        let seen = make(&Load { arrivals: users(100), stop, ..load(address.parse().unwrap(), 1) });
+        assert_eq!(seen.kinds(), [ErrorKind::DescriptorsExhausted]);
+        assert!(seen.ok() > 0, "the others go on");
+        return;
+    }
+    let server = Server::always(HELLO);
+    let name = "when_descriptors_run_out_it_is_the_clients_doing";
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env(ASKED, server.address.to_string())
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+}
