@@ -55,7 +55,7 @@ pub(super) fn caveat(scene: Scene<'_>, caveat: &Caveat) -> String {
             scene::clients(*predicted),
             figure::whole(*reached)
         ),
-        Caveat::ServerDied { subject, trial } => format!("{} died during trial {trial}.", words::subject(subject)),
+        Caveat::ServerDied { subject, trial } => format!("In trial {trial} {} died.", words::subject(subject)),
         Caveat::FewPairs { pairs } => format!(
             "{} of baseline and proposal: too few to exclude chance.",
             figure::plural(u64::from(*pairs), "pair", "pairs")

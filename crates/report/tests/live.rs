@@ -1,0 +1,182 @@
+//! Progress on a terminal (emulated) and as plain lines.
+
+mod fixture;
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+
+use genkai_model::event::{Event, What};
+use genkai_report::live::{Lines, Screen};
+
+/// A terminal that remembers what it was told.
+#[derive(Clone)]
+struct Emulated(Arc<Mutex<vt100::Parser>>);
+
+impl Emulated {
+    fn new(rows: u16, columns: u16) -> Emulated {
+        let mut parser = vt100::Parser::new(rows, columns, 200);
+        parser.process(b"$ genkai tune nginx\r\n");
+        Emulated(Arc::new(Mutex::new(parser)))
+    }
+    fn shown(&self) -> String {
+        self.0.lock().unwrap().screen().contents()
+    }
+    fn cursor_hidden(&self) -> bool {
+        self.0.lock().unwrap().screen().hide_cursor()
+    }
+}
+
+impl Write for Emulated {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().process(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Everything written, as bytes.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Kept {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The first trial up to a number of its ticks.
+fn events(ticks: usize) -> Vec<Event> {
+    let all = fixture::experiment(1.0).events;
+    let last = all.iter().enumerate().filter(|(_, e)| matches!(e.what, What::Tick(_))).nth(ticks - 1).unwrap().0;
+    all[..=last].to_vec()
+}
+
+fn drawn(rows: u16, columns: u16, ticks: usize) -> String {
+    let terminal = Emulated::new(rows, columns);
+    let mut screen = Screen::new(terminal.clone(), move || (columns, rows));
+    events(ticks).iter().for_each(|e| screen.event(e));
+    terminal.shown()
+}
+
+#[test]
+fn the_screen_at_several_sizes() {
+    insta::assert_snapshot!("screen_80x24", drawn(24, 80, 34));
+    insta::assert_snapshot!("screen_40x12", drawn(12, 40, 34));
+    insta::assert_snapshot!("screen_20x5", drawn(5, 20, 34));
+    insta::assert_snapshot!("screen_80x24_before_the_break", drawn(24, 80, 12));
+}
+
+#[test]
+fn no_size_breaks_the_screen() {
+    let events = events(30);
+    for (rows, columns) in
+        [(0, 0), (1, 1), (1, 200), (2, 3), (24, 5), (3, 44), (16, 44), (200, 300), (u16::MAX, u16::MAX)]
+    {
+        let written = Kept::default();
+        let mut screen = Screen::new(written.clone(), move || (columns, rows));
+        events.iter().for_each(|e| screen.event(e));
+        screen.finish();
+        assert!(!written.text().is_empty(), "{rows}x{columns}");
+    }
+}
+
+#[test]
+fn a_finished_screen_leaves_only_what_is_worth_keeping() {
+    let terminal = Emulated::new(40, 80);
+    let mut screen = Screen::new(terminal.clone(), || (80, 40));
+    fixture::experiment(1.0).events.iter().for_each(|e| screen.event(e));
+    assert!(terminal.cursor_hidden());
+    screen.finish();
+    assert!(!terminal.cursor_hidden());
+    insta::assert_snapshot!("screen_finished", terminal.shown());
+}
+
+#[test]
+fn a_dropped_or_panicking_screen_restores_the_terminal() {
+    let terminal = Emulated::new(24, 80);
+    let other = terminal.clone();
+    let panicked = std::panic::catch_unwind(move || {
+        let mut screen = Screen::new(other, || (80, 24));
+        events(20).iter().for_each(|e| screen.event(e));
+        panic!("as if something were wrong");
+    });
+    assert!(panicked.is_err());
+    assert!(!terminal.cursor_hidden());
+    assert!(!terminal.shown().contains("ok/s"), "{}", terminal.shown());
+}
+
+#[test]
+fn a_resized_terminal_is_drawn_anew() {
+    let columns = Arc::new(AtomicU16::new(80));
+    let terminal = Emulated::new(24, 80);
+    let width = columns.clone();
+    let mut screen = Screen::new(terminal.clone(), move || (width.load(Ordering::SeqCst), 24));
+    let events = events(34);
+    let (before, after) = events.split_at(40);
+    before.iter().for_each(|e| screen.event(e));
+    columns.store(60, Ordering::SeqCst);
+    terminal.0.lock().unwrap().set_size(24, 60);
+    after.iter().for_each(|e| screen.event(e));
+    let shown = terminal.shown();
+    assert_eq!(shown.matches("p99 ").count(), 1, "{shown}");
+    assert_eq!(shown.matches("genkai  nginx").count(), 1, "{shown}");
+}
+
+#[test]
+fn a_terminal_that_goes_away_is_borne() {
+    struct Gone;
+    impl Write for Gone {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+    let mut screen = Screen::new(Gone, || (80, 24));
+    events(10).iter().for_each(|e| screen.event(e));
+    screen.finish();
+}
+
+#[test]
+fn plain_lines_for_a_pipe() {
+    let mut lines = Lines::new(Vec::new());
+    fixture::experiment(1.0).events.iter().for_each(|e| lines.event(e));
+    let text = String::from_utf8(lines.finish()).unwrap();
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "no colours, no cursor moves");
+    insta::assert_snapshot!("lines", text);
+}
+
+#[test]
+fn server_text_cannot_steer_the_terminal() {
+    let hostile = "\x1b[2J\x1b]0;owned\x07 oops";
+    let mut all = events(30);
+    for e in &mut all {
+        match &mut e.what {
+            What::Log(line) => (line.text, line.level) = (hostile.into(), hostile.into()),
+            What::RunStarted(head) => head.plan.title = hostile.into(),
+            _ => {}
+        }
+    }
+    let written = Kept::default();
+    let mut screen = Screen::new(written.clone(), || (80, 24));
+    all.iter().for_each(|e| screen.event(e));
+    screen.say(hostile);
+    screen.finish();
+    let text = written.text();
+    assert!(text.contains("oops"));
+    assert!(!text.contains("\x1b[2J") && !text.contains("\x1b]0;") && !text.contains('\x07'));
+}
