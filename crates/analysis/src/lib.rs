@@ -1,1 +1,22 @@
-//! records to statements: statistics, capacity, diagnosis, tuning; all pure.
+//! Records to statements: what broke, why, what to change, and how sure that is.
+//!
+//! Everything here is a pure function of a [`Record`](genkai_model::record::Record): no file, socket, clock or random
+//! number, and no product known by name - a product's limits arrive as data ([`genkai_model::limit`]). The same
+//! functions serve a live run (what to try next) and a record read back years later (the verdict), so that the two can
+//! never disagree.
+//!
+//! Reading order: [`window`] (ticks added up), [`capacity`] (a limit's law against a load), [`diagnosis`] (when it broke
+//! and which limit it was), [`client`] (was it the generator itself), [`tuning`] (what to try next, from the record
+//! alone), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
+
+pub mod capacity;
+pub mod client;
+pub mod diagnosis;
+pub mod proof;
+pub mod series;
+pub mod statistics;
+pub mod tuning;
+pub mod verdict;
+pub mod window;
+
+pub use verdict::findings;

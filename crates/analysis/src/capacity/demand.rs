@@ -1,0 +1,161 @@
+//! A load in the terms of laws: who is present, who is busy, how long a request may take.
+
+use genkai_model::finding::Quantiles;
+use genkai_model::limit::{Law, Limit};
+use genkai_model::load::{Arrivals, Body, Load, Reuse};
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::units::{Range, Spread};
+
+/// Longest that an event loop leaves its listener alone while it works on other connections, in seconds: connections
+/// that arrive within it meet in the accept queue. (One turn of a loop serves at most its ready events; 512 of them at
+/// 20 us each, the cost of a proxied request, are 10 ms.)
+const TURN: f64 = 0.010;
+
+/// A load as laws see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demand {
+    /// Users (closed) or requests a second (open) asked for.
+    pub asked: f64,
+    /// New users a second; none for the open model.
+    pub spawn_rate: Option<f64>,
+    /// Mean pause of a user between response and next request, seconds.
+    pub think: f64,
+    /// Whether a client keeps its connection while it thinks.
+    pub keeps: bool,
+    /// How long a response takes, seconds, where known.
+    pub service: Option<f64>,
+    /// How long a response may take before it counts as a failure, seconds: the tightest latency condition, or the
+    /// request's deadline.
+    pub patience: f64,
+    /// Request body, bytes.
+    pub body: f64,
+}
+
+/// The mean of a time distribution, seconds. Log-normal: `median * exp(sigma^2 / 2)`.
+pub fn mean(spread: &Spread) -> f64 {
+    match spread {
+        Spread::Constant(s) | Spread::Exponential(s) => s.as_secs_f64(),
+        Spread::Uniform(low, high) => (low.as_secs_f64() + high.as_secs_f64()) / 2.0,
+        Spread::LogNormal(median, sigma) => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
+    }
+}
+
+/// The level of a load when its ramp is over: users, or requests a second.
+pub fn asked(load: &Load) -> f64 {
+    match load.arrivals {
+        Arrivals::Users { count, .. } => f64::from(count),
+        Arrivals::Rate { per_second, .. } => per_second,
+    }
+}
+
+/// Seconds the ramp of a load takes.
+pub fn ramp(load: &Load) -> f64 {
+    match load.arrivals {
+        Arrivals::Users { count, spawn_rate, .. } if spawn_rate > 0.0 => f64::from(count) / spawn_rate,
+        Arrivals::Users { .. } => 0.0,
+        Arrivals::Rate { ramp, .. } => ramp.as_secs_f64(),
+    }
+}
+
+/// The tightest latency condition of an objective, seconds; none where it has none.
+pub fn tightest(objective: &Objective) -> Option<f64> {
+    let bounds = objective.0.iter().filter_map(|c| match c {
+        Condition::LatencyBelow(_, bound) => Some(bound.as_secs_f64()),
+        _ => None,
+    });
+    bounds.min_by(f64::total_cmp)
+}
+
+impl Demand {
+    /// The demand of `load`. Response times are those seen, or else the longest that one of `limits` knows of.
+    pub fn of(load: &Load, objective: &Objective, seen: Option<Quantiles>, limits: &[Limit]) -> Demand {
+        let known = limits.iter().filter_map(|l| match l.law {
+            Law::Workers { service, .. } => service,
+            _ => None,
+        });
+        let seen = seen.filter(|q| q.count > 0).map(|q| q.mean);
+        let (spawn_rate, think) = match load.arrivals {
+            Arrivals::Users { spawn_rate, think, .. } => (Some(spawn_rate), mean(&think)),
+            Arrivals::Rate { .. } => (None, 0.0),
+        };
+        let deadline = load.timeout.as_secs_f64();
+        Demand {
+            asked: asked(load),
+            spawn_rate,
+            think,
+            keeps: load.reuse == Reuse::KeepAlive,
+            service: seen.or_else(|| known.max_by(f64::total_cmp)),
+            patience: tightest(objective).map_or(deadline, |bound| bound.min(deadline)),
+            body: match &load.request.body {
+                Body::Empty => 0.0,
+                Body::Text(text) => text.len() as f64,
+                Body::Size(n) => *n as f64,
+            },
+        }
+    }
+
+    /// Whether requests come at a rate, whatever the responses do.
+    pub fn is_open(&self) -> bool {
+        self.spawn_rate.is_none()
+    }
+
+    /// Which fraction of its time a client has a request in flight: `S / (S + T)` for service time S and think time T.
+    /// A range from 0 to 1 where it depends on a service time that is not known.
+    pub fn busy(&self) -> Range {
+        match self.service {
+            _ if self.think == 0.0 => Range { low: 1.0, high: 1.0 },
+            Some(s) => {
+                let share = s / (s + self.think);
+                Range { low: share, high: share }
+            }
+            None => Range { low: 0.0, high: 1.0 },
+        }
+    }
+
+    /// Whether every client that is present occupies its connection: it keeps it, or is never without a request.
+    fn always_there(&self) -> bool {
+        self.keeps || self.think == 0.0
+    }
+
+    /// The level (users, or requests a second) at which `clients` are present at once: users are clients unless they
+    /// leave between requests; for a rate, `clients / S` (Little, Operations Research 9, 1961). None without a service
+    /// time where one is needed.
+    pub fn level_of(&self, clients: f64) -> Option<f64> {
+        match self.service {
+            Some(s) if self.is_open() => (s > 0.0).then(|| clients / s),
+            None if self.is_open() => None,
+            _ if self.always_there() => Some(clients),
+            Some(s) if s > 0.0 => Some((clients * (s + self.think) / s).floor()),
+            _ => None,
+        }
+    }
+
+    /// Clients present at once at a level; the inverse of [`Demand::level_of`].
+    pub fn clients_at(&self, level: f64) -> Option<f64> {
+        match self.service {
+            Some(s) if self.is_open() => Some(level * s),
+            None if self.is_open() => None,
+            _ if self.always_there() => Some(level),
+            Some(s) => Some(level * s / (s + self.think)),
+            None => None,
+        }
+    }
+
+    /// Requests a second at a level, if nothing but service and think time held users up. None where that is unknown.
+    pub fn throughput(&self, level: f64) -> Option<f64> {
+        if self.is_open() {
+            return Some(level);
+        }
+        self.service.map(|s| s + self.think).filter(|cycle| *cycle > 0.0).map(|cycle| level / cycle)
+    }
+
+    /// The level that demands so many requests a second; the inverse of [`Demand::throughput`].
+    pub fn level_at_throughput(&self, rate: f64) -> Option<f64> {
+        if self.is_open() { Some(rate) } else { self.service.map(|s| rate * (s + self.think)) }
+    }
+
+    /// How many new connections can arrive before a server has had a chance to accept one.
+    pub fn arrives_at_once(&self) -> f64 {
+        self.spawn_rate.map_or(0.0, |rate| (rate * TURN).min(self.asked))
+    }
+}

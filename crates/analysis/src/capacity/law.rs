@@ -1,0 +1,128 @@
+//! Laws evaluated and inverted.
+
+use genkai_model::limit::Law;
+use genkai_model::units::Range;
+
+use super::demand::Demand;
+
+/// Slack that keeps a whole number whole when it was computed in binary fractions.
+pub(crate) const EPSILON: f64 = 1e-9;
+
+/// How many clients fit, at `cost` slots each: `pools * floor((share * value - reserved) / cost)`.
+fn fit(value: f64, reserved: f64, cost: f64, pools: f64, share: f64) -> f64 {
+    pools * ((share * value - reserved) / cost + EPSILON).floor().max(0.0)
+}
+
+/// Slots that one present client takes on average: dearest and cheapest, a range where it is not known how often it is
+/// busy. A client that does not keep its connection is only there while it is busy.
+fn cost(idle_cost: f64, busy_cost: f64, demand: &Demand) -> Range {
+    if !demand.keeps {
+        return Range { low: busy_cost, high: busy_cost };
+    }
+    let at = |busy: f64| busy * busy_cost + (1.0 - busy) * idle_cost;
+    let busy = demand.busy();
+    let (a, b) = (at(busy.low), at(busy.high));
+    let low = if a.min(b) > 0.0 { a.min(b) } else { busy_cost };
+    Range { low, high: a.max(b) }
+}
+
+/// Clients that `law` lets be present at once: from where the first of them suffers to where no more fit. None for laws
+/// that do not count clients in slots.
+pub fn clients(law: &Law, demand: &Demand) -> Option<Range> {
+    let Law::Slots { value, reserved, idle_cost, busy_cost, pools, soft } = *law else { return None };
+    let cost = cost(idle_cost, busy_cost, demand);
+    if cost.low <= 0.0 {
+        return None;
+    }
+    let low = fit(value, reserved, cost.high, pools, soft);
+    Some(Range { low, high: fit(value, reserved, cost.low, pools, 1.0).max(low) })
+}
+
+/// The number that the law's setting stands for now; 0 for a law without one. (A backlog's queue holds one more than the setting says: Linux
+/// compares with `>`, `sk_acceptq_is_full`, include/net/sock.h.)
+pub fn setting(law: &Law) -> f64 {
+    match *law {
+        Law::Slots { value, .. } | Law::BodySize { value } | Law::Rate { value, .. } => value,
+        Law::Workers { workers, .. } => workers,
+        Law::Backlog { value } => value - 1.0,
+        Law::Cpu { cores } => cores,
+        Law::Unknown => 0.0,
+    }
+}
+
+/// The law with its setting at another number.
+pub fn with_setting(law: &Law, to: f64) -> Law {
+    let mut law = law.clone();
+    match &mut law {
+        Law::Slots { value, .. } | Law::BodySize { value } | Law::Rate { value, .. } => *value = to,
+        Law::Workers { workers, .. } => *workers = to,
+        Law::Backlog { value } => *value = to + 1.0,
+        Law::Cpu { cores } => *cores = to,
+        Law::Unknown => {}
+    }
+    law
+}
+
+/// The smallest setting with which `law` lets a load of `level` users (or requests a second) through. `stretch` scales
+/// the clients that must fit, for a system in which fewer fitted than the law says. None where the law cannot tell.
+pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f64> {
+    match *law {
+        Law::Slots { .. } => needed_slots(law, demand, demand.clients_at(level)? * stretch),
+        Law::Workers { queue, service, .. } => {
+            let clients = demand.clients_at(level)? * stretch;
+            let slots = clients - queue.unwrap_or(0.0);
+            let pace = service.or(demand.service).map(|s| match demand.is_open() {
+                true => level * stretch * s,
+                false => level * stretch * s / (demand.patience + demand.think).max(s),
+            });
+            let least = match (queue, pace) {
+                (Some(_), Some(pace)) => slots.max(pace),
+                (None, Some(pace)) => pace,
+                (_, None) => slots,
+            };
+            Some((least - EPSILON).ceil().max(1.0))
+        }
+        Law::Backlog { .. } => Some((demand.clients_at(level)? * stretch).ceil() - 1.0),
+        Law::BodySize { .. } => Some(demand.body),
+        Law::Rate { .. } => Some((demand.throughput(level)? * stretch - EPSILON).ceil()),
+        Law::Cpu { .. } | Law::Unknown => None,
+    }
+}
+
+/// The smallest whole `value` for which `pools * floor((soft * value - reserved) / cost) >= wanted`: each pool must hold
+/// its share, so `soft * value - reserved >= ceil(wanted / pools) * cost`.
+fn needed_slots(law: &Law, demand: &Demand, wanted: f64) -> Option<f64> {
+    let Law::Slots { reserved, idle_cost, busy_cost, pools, soft, .. } = *law else { return None };
+    let cost = cost(idle_cost, busy_cost, demand).high;
+    if cost <= 0.0 || pools < 1.0 || soft <= 0.0 {
+        return None;
+    }
+    let each = ((wanted - EPSILON) / pools).ceil().max(0.0);
+    let holds = |value: f64| fit(value, reserved, cost, pools, soft) >= each * pools;
+    let mut value = ((each * cost + reserved) / soft).ceil();
+    while value >= 1.0 && holds(value - 1.0) {
+        value -= 1.0;
+    }
+    while !holds(value) {
+        value += 1.0;
+    }
+    Some(value.max(0.0))
+}
+
+/// The law with its numbers, for limits that bring no wording of their own.
+pub fn formula(law: &Law, demand: &Demand) -> String {
+    match *law {
+        Law::Slots { value, reserved, idle_cost, busy_cost, pools, soft } => {
+            let cost = cost(idle_cost, busy_cost, demand).high;
+            let soft = if soft < 1.0 { format!(" (suffering from {soft} x {value} on)") } else { String::new() };
+            format!("{pools} x floor(({value} - {reserved}) / {cost}){soft}")
+        }
+        Law::Workers { workers, service: Some(s), .. } => format!("{workers} / {s} s = {} requests/s", workers / s),
+        Law::Workers { workers, .. } => format!("{workers} at once"),
+        Law::Backlog { value } => format!("{value} waiting at once"),
+        Law::BodySize { value } => format!("{value} bytes"),
+        Law::Rate { value, burst } => format!("{value} requests/s, {burst} early"),
+        Law::Cpu { cores } => format!("{cores} cores"),
+        Law::Unknown => "no number says when".to_owned(),
+    }
+}

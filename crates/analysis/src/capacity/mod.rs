@@ -1,0 +1,155 @@
+//! What a limit's law means for a load: how many clients, users, requests a second or bytes it lets through, and which
+//! value of its setting would let enough through.
+//!
+//! [`demand`] turns a load into the terms of laws, [`law`] evaluates and inverts a law, [`remedy`] makes a value that
+//! can be written into a configuration. This file puts them together into predictions.
+
+pub mod demand;
+pub mod law;
+pub mod remedy;
+
+use genkai_model::finding::{Predicted, Quantiles};
+use genkai_model::limit::{Law, Limit};
+use genkai_model::load::Load;
+use genkai_model::objective::Objective;
+use genkai_model::units::Range;
+
+pub use demand::Demand;
+
+/// A prediction with what it was made from.
+#[derive(Clone, Debug)]
+pub struct Forecast<'l> {
+    /// The limit.
+    pub limit: &'l Limit,
+    /// What is predicted, in the user's units.
+    pub predicted: Predicted,
+    /// The level of the load (users, or requests a second) above which the objective should fail because of it; none:
+    /// never, or not known.
+    pub bites: Option<f64>,
+}
+
+/// What is predicted for each limit under `load`, what bites first first. `service_seen` is how long responses took
+/// before anything broke; without it, rates are given only where a limit itself knows its service time.
+///
+/// Waiting counts as failure only from the request's deadline on; [`predict_under`] knows the objective.
+pub fn predict(limits: &[Limit], load: &Load, service_seen: Option<Quantiles>) -> Vec<Predicted> {
+    predict_under(limits, load, &Objective(Vec::new()), service_seen)
+}
+
+/// [`predict`] for an objective: a limit that makes requests wait bites where the wait exceeds the latency allowed.
+pub fn predict_under(
+    limits: &[Limit],
+    load: &Load,
+    objective: &Objective,
+    service_seen: Option<Quantiles>,
+) -> Vec<Predicted> {
+    let demand = Demand::of(load, objective, service_seen, limits);
+    forecast(limits, &demand).into_iter().map(|f| f.predicted).collect()
+}
+
+/// The predictions for `limits` under `demand`, what bites first first.
+pub fn forecast<'l>(limits: &'l [Limit], demand: &Demand) -> Vec<Forecast<'l>> {
+    let mut all: Vec<Forecast<'l>> = limits.iter().map(|limit| of(limit, demand)).collect();
+    let key = |f: &Forecast<'_>| f.bites.unwrap_or(f64::INFINITY);
+    all.sort_by(|a, b| key(a).total_cmp(&key(b)));
+    all
+}
+
+/// The prediction for one limit.
+pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
+    let reach = Reach::of(&limit.law, demand);
+    let level = if demand.is_open() { reach.rate } else { reach.users };
+    let bites = level.map(|l| if matches!(limit.law, Law::Workers { .. }) { l.high } else { l.low });
+    let predicted = Predicted {
+        limit: limit.id.clone(),
+        subject: limit.subject.clone(),
+        setting: limit.setting.clone(),
+        value: limit.value.clone(),
+        clients: reach.clients,
+        users: reach.users,
+        rate: reach.rate,
+        bytes: reach.bytes,
+        formula: if limit.formula.is_empty() { law::formula(&limit.law, demand) } else { limit.formula.clone() },
+        observed: None,
+        within_load: bites.is_some_and(|at| demand.asked > at),
+    };
+    Forecast { limit, predicted, bites }
+}
+
+/// How far a law lets a load go, in each unit it has an answer in: from where clients begin to suffer to where nothing
+/// more goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Reach {
+    clients: Option<Range>,
+    users: Option<Range>,
+    rate: Option<Range>,
+    bytes: Option<f64>,
+}
+
+fn map(range: Range, f: impl Fn(f64) -> Option<f64>) -> Option<Range> {
+    Some(Range { low: f(range.low)?, high: f(range.high)? })
+}
+
+fn point(at: f64) -> Range {
+    Range { low: at, high: at }
+}
+
+impl Reach {
+    fn of(law: &Law, demand: &Demand) -> Reach {
+        match law {
+            Law::Slots { .. } => Reach::slots(law, demand),
+            Law::Workers { workers, queue, service } => Reach::workers(*workers, *queue, *service, demand),
+            Law::Backlog { value } => {
+                let users = (demand.arrives_at_once() >= *value).then(|| point(*value));
+                Reach { clients: Some(point(*value)), users, ..Reach::default() }
+            }
+            Law::BodySize { value } => {
+                let refuses = *value > 0.0 && demand.body > *value;
+                let users = (refuses && !demand.is_open()).then(|| point(0.0));
+                let rate = (refuses && demand.is_open()).then(|| point(0.0));
+                Reach { bytes: (*value > 0.0).then_some(*value), users, rate, clients: None }
+            }
+            Law::Rate { value, .. } => {
+                let users = demand.level_at_throughput(*value).filter(|_| !demand.is_open()).map(point);
+                Reach { rate: Some(point(*value)), users, ..Reach::default() }
+            }
+            Law::Cpu { .. } | Law::Unknown => Reach::default(),
+        }
+    }
+
+    fn slots(law: &Law, demand: &Demand) -> Reach {
+        let Some(clients) = law::clients(law, demand) else { return Reach::default() };
+        let level = map(clients, |c| demand.level_of(c));
+        let (users, rate) = if demand.is_open() {
+            (None, level)
+        } else {
+            (level, level.and_then(|users| map(users, |u| demand.throughput(u))))
+        };
+        Reach { clients: Some(clients), users, rate, bytes: None }
+    }
+
+    /// Waiting begins when all workers are busy; it fails the objective when `users * service / workers - think` exceeds
+    /// the latency allowed (the asymptote of a closed system: Lazowska et al., Quantitative System Performance, 1984,
+    /// section 5.2), and requests are refused when the queue is full.
+    fn workers(workers: f64, queue: Option<f64>, service: Option<f64>, demand: &Demand) -> Reach {
+        let full = workers + queue.unwrap_or(0.0);
+        let clients = Some(Range { low: workers, high: full });
+        let Some(service) = service.or(demand.service).filter(|s| *s > 0.0) else {
+            let users = queue.filter(|_| !demand.is_open() && demand.think == 0.0).map(|_| point(full));
+            return Reach { clients, users, ..Reach::default() };
+        };
+        let rate = Some(point(workers / service));
+        if demand.is_open() {
+            return Reach { clients, rate, ..Reach::default() };
+        }
+        let begins = workers * (service + demand.think) / service;
+        let too_long = workers * (demand.patience + demand.think) / service;
+        let refused = queue.map_or(f64::INFINITY, |q| begins + q);
+        let high = (too_long.min(refused) + law::EPSILON).floor();
+        let users = Some(Range { low: (begins + law::EPSILON).floor().min(high), high });
+        Reach { clients, users, rate, bytes: None }
+    }
+}
+
+#[cfg(test)]
+mod tests;

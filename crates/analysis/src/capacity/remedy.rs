@@ -1,0 +1,87 @@
+//! From the number that a law needs to a value that can be written into a configuration.
+
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
+use genkai_model::units::{Bytes, Range};
+
+use super::{demand::Demand, law};
+
+/// A value that should lift a limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lift {
+    /// The setting to change.
+    pub setting: String,
+    /// The value, as written.
+    pub value: String,
+    /// The smallest value that holds for the load asked for without headroom, as written.
+    pub minimum: String,
+    /// The law with the value in place; none where the limit is gone.
+    pub law: Option<Law>,
+    /// Clients the value holds for, by the formula; none where clients are not what it counts.
+    pub holds_for: Option<Range>,
+    /// The ceiling, when it kept the value below what is needed.
+    pub capped: Option<Ceiling>,
+}
+
+/// The value that lifts `limit` for `headroom` times the load asked for, rounded up to the remedy's step. Where the
+/// formula cannot tell, or says that the present value should do (it evidently does not), the present value is doubled.
+/// `stretch`: see [`law::needed`].
+///
+/// None when the limit has no remedy, or the present value is the largest that works here.
+pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Option<Lift> {
+    let remedy = limit.remedy.as_ref()?;
+    if remedy.unit == RemedyUnit::Off {
+        return Some(off(remedy));
+    }
+    let present = law::setting(&limit.law);
+    if at_ceiling(limit) {
+        return None;
+    }
+    let asked = |level: f64| law::needed(&limit.law, demand, level, stretch).filter(|n| *n > present);
+    let minimum = asked(demand.asked).unwrap_or(present + 1.0);
+    let body = if matches!(limit.law, Law::BodySize { .. }) { headroom } else { 1.0 };
+    let wanted = asked(demand.asked * headroom).map_or(present * 2.0, |n| n * body).max(present + 1.0);
+    let (number, capped) = fit(remedy, wanted, present);
+    let lifted = law::with_setting(&limit.law, number);
+    Some(Lift {
+        setting: remedy.setting.clone(),
+        value: written(remedy.unit, number),
+        minimum: written(remedy.unit, minimum.min(number)),
+        holds_for: law::clients(&lifted, demand),
+        law: Some(lifted),
+        capped: capped.then(|| remedy.ceiling.clone()).flatten(),
+    })
+}
+
+/// Whether the remedy's ceiling is reached already, so that nothing can be gained.
+pub fn at_ceiling(limit: &Limit) -> bool {
+    let ceiling = limit.remedy.as_ref().and_then(|r| r.ceiling.as_ref());
+    ceiling.is_some_and(|c| c.value <= law::setting(&limit.law))
+}
+
+fn off(remedy: &Remedy) -> Lift {
+    let value = written(RemedyUnit::Off, 0.0);
+    Lift { setting: remedy.setting.clone(), minimum: value.clone(), value, law: None, holds_for: None, capped: None }
+}
+
+/// The next multiple of the remedy's step, or the largest multiple (or, failing that, number) under its ceiling; and
+/// whether the ceiling cut it.
+fn fit(remedy: &Remedy, wanted: f64, present: f64) -> (f64, bool) {
+    let step = if remedy.step > 0.0 { remedy.step } else { 1.0 };
+    let rounded = (wanted / step - 1e-9).ceil() * step;
+    match &remedy.ceiling {
+        Some(c) if rounded > c.value => {
+            let below = (c.value / step).floor() * step;
+            let number = if below > present { below.max(wanted.ceil().min(c.value)) } else { c.value };
+            (number, number < wanted)
+        }
+        _ => (rounded, false),
+    }
+}
+
+fn written(unit: RemedyUnit, number: f64) -> String {
+    match unit {
+        RemedyUnit::Count => format!("{}", number.ceil()),
+        RemedyUnit::Bytes => Bytes(number.ceil().max(0.0) as u64).to_string(),
+        RemedyUnit::Off => "off".to_owned(),
+    }
+}

@@ -1,0 +1,250 @@
+use genkai_model::limit::{Ceiling, Origin, Remedy, RemedyUnit, Symptom};
+use genkai_model::load::{Arrivals, Body, Request, Reuse, Spacing, Stop};
+use genkai_model::units::{Span, Spread};
+use proptest::prelude::*;
+
+use super::*;
+
+fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
+    Load {
+        addresses: Vec::new(),
+        request: Request {
+            method: "GET".into(),
+            path: "/".into(),
+            host: "localhost".into(),
+            headers: Vec::new(),
+            body,
+        },
+        arrivals,
+        reuse,
+        stop: Stop { after: Span::from_secs(10), requests: None },
+        timeout: Span::from_secs(60),
+        threads: 1,
+        tick: Span::from_millis(200),
+        seed: 1,
+    }
+}
+
+fn users(count: u32, think_ms: u64) -> Load {
+    let think = Spread::Constant(Span::from_millis(think_ms));
+    load(Arrivals::Users { count, spawn_rate: 10.0, think }, Reuse::KeepAlive, Body::Empty)
+}
+
+fn open(per_second: f64) -> Load {
+    let arrivals =
+        Arrivals::Rate { per_second, ramp: Span::from_secs(5), spacing: Spacing::Uniform, connections: 10_000 };
+    load(arrivals, Reuse::KeepAlive, Body::Empty)
+}
+
+fn limit(id: &str, law: Law) -> Limit {
+    Limit {
+        id: id.into(),
+        subject: "product".into(),
+        setting: id.into(),
+        value: format!("{}", law::setting(&law)),
+        origin: Origin::Given,
+        caps: String::new(),
+        law,
+        formula: String::new(),
+        source: String::new(),
+        signatures: Vec::new(),
+        symptom: Symptom::default(),
+        remedy: Some(Remedy { setting: id.into(), unit: RemedyUnit::Count, step: 1.0, ceiling: None, note: None }),
+    }
+}
+
+/// The slots of a proxy worker with one listener: limits.md section 2.
+fn slots(value: f64, pools: f64) -> Law {
+    Law::Slots { value, reserved: 2.0, idle_cost: 1.0, busy_cost: 2.0, pools, soft: 15.0 / 16.0 }
+}
+
+fn took(seconds: f64) -> Option<Quantiles> {
+    Some(Quantiles { count: 100, mean: seconds, p50: seconds, ..Quantiles::default() })
+}
+
+fn one(limit: &Limit, load: &Load, seen: Option<Quantiles>) -> Predicted {
+    predict(std::slice::from_ref(limit), load, seen).remove(0)
+}
+
+#[test]
+fn measured_anchors() {
+    let at = |value: f64| one(&limit("slots", slots(value, 1.0)), &users(300, 0), None);
+    assert_eq!(at(512.0).clients, Some(Range { low: 239.0, high: 255.0 }));
+    assert_eq!(at(64.0).clients.unwrap().high, 31.0);
+    assert_eq!(at(65.0).clients.unwrap().high, 31.0);
+    let p = at(512.0);
+    assert_eq!(p.users, p.clients);
+    assert_eq!(p.rate, None, "without a response time there is no rate");
+    assert!(p.within_load);
+    assert!(!one(&limit("slots", slots(512.0, 1.0)), &users(239, 0), None).within_load, "239 clients still fit");
+    assert!(!at(4096.0).within_load);
+}
+
+#[test]
+fn users_become_requests_a_second_by_little() {
+    let p = one(&limit("slots", slots(512.0, 1.0)), &users(300, 0), took(6.265));
+    assert!((p.rate.unwrap().high - 40.7).abs() < 0.01, "255 clients over 6.265 s are 40.7 requests/s: {p:?}");
+}
+
+#[test]
+fn thinking_users_cost_less() {
+    let law = limit("slots", slots(512.0, 1.0));
+    let p = one(&law, &users(300, 900), took(0.1));
+    // 10 % busy: 1.1 slots a user
+    assert_eq!(p.clients, Some(Range { low: 434.0, high: 463.0 }));
+    let unknown = one(&law, &users(300, 900), None).clients.unwrap();
+    assert_eq!(unknown, Range { low: 239.0, high: 510.0 }, "between all busy and all idle");
+    let leaving = Load { reuse: Reuse::PerRequest, ..users(300, 900) };
+    let p = one(&law, &leaving, took(0.1));
+    assert_eq!(p.clients, Some(Range { low: 239.0, high: 255.0 }), "only those with a request are there");
+    assert_eq!(p.users, Some(Range { low: 2390.0, high: 2550.0 }));
+    assert_eq!(one(&law, &leaving, None).users, None);
+}
+
+#[test]
+fn a_rate_becomes_clients_by_little() {
+    let p = one(&limit("slots", slots(512.0, 1.0)), &open(1000.0), took(0.25));
+    assert_eq!(p.users, None);
+    assert_eq!(p.rate, Some(Range { low: 956.0, high: 1020.0 }));
+    assert!(p.within_load);
+}
+
+#[test]
+fn workers_make_wait_and_then_refuse() {
+    let law = |queue| limit("workers", Law::Workers { workers: 5.0, queue, service: Some(0.05) });
+    let objective: Objective = "p99 < 500ms".parse().unwrap();
+    let p = &predict_under(&[law(None)], &users(300, 0), &objective, None)[0];
+    assert_eq!(p.users, Some(Range { low: 5.0, high: 50.0 }), "50 users x 50 ms / 5 workers = 500 ms");
+    assert_eq!(p.rate, Some(Range { low: 100.0, high: 100.0 }));
+    assert!(p.within_load);
+    let errors: Objective = "errors < 0.1%".parse().unwrap();
+    let p = &predict_under(&[law(None)], &users(300, 0), &errors, None)[0];
+    assert_eq!(p.users.unwrap().high, 6000.0, "the deadline of 60 s");
+    assert!(!p.within_load);
+    let p = &predict_under(&[law(Some(20.0))], &users(300, 0), &errors, None)[0];
+    assert_eq!(p.users, Some(Range { low: 5.0, high: 25.0 }));
+    let p = &predict_under(&[law(None)], &open(101.0), &errors, None)[0];
+    assert!(p.within_load, "more than 100/s never gets done");
+}
+
+#[test]
+fn bodies_rates_backlogs_and_cores() {
+    let body = limit("body", Law::BodySize { value: 1e6 });
+    let post = |n| Load { request: Request { body: Body::Size(n), ..users(1, 0).request }, ..users(1, 0) };
+    assert!(one(&body, &post(2_000_000), None).within_load);
+    assert!(!one(&body, &post(1_000_000), None).within_load);
+    assert!(!one(&limit("body", Law::BodySize { value: 0.0 }), &post(2_000_000), None).within_load, "0: no cap");
+    let rate = limit("rate", Law::Rate { value: 50.0, burst: 0.0 });
+    assert_eq!(one(&rate, &users(300, 0), took(0.1)).users, Some(Range { low: 5.0, high: 5.0 }));
+    assert!(!one(&rate, &open(50.0), None).within_load);
+    assert!(one(&rate, &open(51.0), None).within_load);
+    let backlog = limit("backlog", Law::Backlog { value: 9.0 });
+    assert!(!one(&backlog, &users(300, 0), None).within_load, "10 new users a second are accepted as they come");
+    let at_once = Arrivals::Users { count: 300, spawn_rate: 1e6, think: Spread::default() };
+    assert!(one(&backlog, &load(at_once, Reuse::KeepAlive, Body::Empty), None).within_load);
+    let cpu = one(&limit("cpu", Law::Cpu { cores: 1.0 }), &users(300, 0), took(0.1));
+    assert_eq!((cpu.users, cpu.rate, cpu.within_load), (None, None, false));
+}
+
+#[test]
+fn what_bites_first_comes_first() {
+    let all = [
+        limit("cpu", Law::Cpu { cores: 1.0 }),
+        limit("high", slots(4096.0, 1.0)),
+        limit("low", slots(64.0, 1.0)),
+        limit("middle", slots(512.0, 1.0)),
+    ];
+    let order: Vec<String> = predict(&all, &users(300, 0), None).into_iter().map(|p| p.limit).collect();
+    assert_eq!(order, ["low", "middle", "high", "cpu"]);
+}
+
+#[test]
+fn a_value_with_headroom_and_a_ceiling() {
+    let mut l = limit("slots", slots(512.0, 1.0));
+    let demand = Demand::of(&users(300, 0), &Objective::default(), None, &[]);
+    let lift = |l: &Limit| remedy::lift(l, &demand, 1.2, 1.0);
+    let free = lift(&l).unwrap();
+    assert_eq!((free.value.as_str(), free.minimum.as_str()), ("771", "643"));
+    assert_eq!(free.holds_for, Some(Range { low: 360.0, high: 384.0 }));
+    let remedy = l.remedy.as_mut().unwrap();
+    remedy.step = 128.0;
+    assert_eq!(lift(&l).unwrap().value, "896");
+    let ceiling = |value: f64| Some(Ceiling { value, by: "descriptors".into() });
+    l.remedy.as_mut().unwrap().ceiling = ceiling(800.0);
+    let cut = lift(&l).unwrap();
+    assert_eq!((cut.value.as_str(), cut.capped), ("771", None), "enough, only not a multiple of the step");
+    l.remedy.as_mut().unwrap().ceiling = ceiling(700.0);
+    let cut = lift(&l).unwrap();
+    assert_eq!((cut.value.as_str(), cut.capped.is_some()), ("700", true));
+    l.remedy.as_mut().unwrap().ceiling = ceiling(512.0);
+    assert_eq!(lift(&l), None);
+    l.remedy = None;
+    assert_eq!(lift(&l), None);
+}
+
+#[test]
+fn values_of_other_laws() {
+    let demand = Demand::of(&users(100, 0), &Objective::default(), took(0.1), &[]);
+    let value = |law: Law| remedy::lift(&limit("x", law), &demand, 1.2, 1.0).unwrap().value;
+    assert_eq!(value(Law::Rate { value: 10.0, burst: 0.0 }), "1200");
+    assert_eq!(value(Law::Backlog { value: 9.0 }), "119", "a queue of 120");
+    assert_eq!(value(Law::Cpu { cores: 1.0 }), "2");
+    assert_eq!(value(Law::Workers { workers: 5.0, queue: Some(5.0), service: Some(0.1) }), "115");
+    assert_eq!(value(slots(4096.0, 1.0)), "8192", "the formula says that it should do, yet it bites");
+    let mut body = limit("body", Law::BodySize { value: 1024.0 });
+    body.remedy.as_mut().unwrap().unit = RemedyUnit::Bytes;
+    let post = Demand { body: 10_000.0, ..demand };
+    assert_eq!(remedy::lift(&body, &post, 1.2, 1.0).unwrap().value, "12000");
+    body.remedy.as_mut().unwrap().step = 1024.0;
+    assert_eq!(remedy::lift(&body, &post, 1.2, 1.0).unwrap().value, "12k");
+    body.remedy.as_mut().unwrap().unit = RemedyUnit::Off;
+    assert_eq!(remedy::lift(&body, &post, 1.2, 1.0).unwrap().value, "off");
+}
+
+proptest! {
+    #[test]
+    fn the_needed_value_holds_and_one_less_does_not(
+        wanted in 1u32..20_000, reserved in 0u32..50, busy in 1u32..4, pools in 1u32..17, soft in 50u32..=100,
+    ) {
+        let law = Law::Slots {
+            value: 1.0, reserved: f64::from(reserved), idle_cost: 1.0, busy_cost: f64::from(busy),
+            pools: f64::from(pools), soft: f64::from(soft) / 100.0,
+        };
+        let demand = Demand::of(&users(wanted, 0), &Objective::default(), None, &[]);
+        let value = law::needed(&law, &demand, f64::from(wanted), 1.0).unwrap();
+        let fits = |v: f64| law::clients(&law::with_setting(&law, v), &demand).unwrap().low >= f64::from(wanted);
+        prop_assert!(fits(value));
+        prop_assert!(!fits(value - 1.0));
+    }
+
+    #[test]
+    fn workers_needed_hold_the_latency(wanted in 1u32..5000, service_ms in 1u32..2000, bound_ms in 1u32..5000) {
+        let law = Law::Workers { workers: 1.0, queue: None, service: Some(f64::from(service_ms) / 1000.0) };
+        let objective = format!("p99 < {bound_ms}ms").parse().unwrap();
+        let load = users(wanted, 0);
+        let demand = Demand::of(&load, &objective, None, &[]);
+        let needed = law::needed(&law, &demand, f64::from(wanted), 1.0).unwrap();
+        let wait = f64::from(wanted) * f64::from(service_ms) / 1000.0 / needed;
+        prop_assert!(wait <= demand.patience.max(f64::from(service_ms) / 1000.0) + 1e-6);
+        let with = limit("w", law::with_setting(&law, needed));
+        let p = &predict_under(&[with], &load, &objective, None)[0];
+        prop_assert!(bound_ms < service_ms || !p.within_load, "{:?}", p);
+    }
+
+    #[test]
+    fn predictions_are_finite(value in 0f64..1e9, level in 0u32..100_000, think in 0u64..10_000, s in 0f64..100.0) {
+        for law in [
+            slots(value, 2.0), Law::Workers { workers: value, queue: Some(value), service: Some(s) },
+            Law::Backlog { value }, Law::BodySize { value }, Law::Rate { value, burst: 1.0 }, Law::Cpu { cores: value },
+        ] {
+            for load in [users(level, think), open(f64::from(level))] {
+                for seen in [None, took(s)] {
+                    let p = one(&limit("x", law.clone()), &load, seen);
+                    for r in [p.clients, p.users, p.rate].into_iter().flatten() {
+                        prop_assert!(r.low.is_finite() && r.high.is_finite() && r.low <= r.high + 1e-9, "{:?}", p);
+                    }
+                }
+            }
+        }
+    }
+}

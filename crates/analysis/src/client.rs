@@ -1,0 +1,196 @@
+//! Was it the generator? A measurement that its own client limited says nothing about the server.
+//!
+//! Only what happened up to the break counts: a client that is overrun by a storm of failures *after* the server broke
+//! did its part, one that was out of breath before did not.
+//!
+//! The bounds, and why:
+//! * Processor: a thread that is busy for 97 % of a second has no time left; from 90 % on (a queue of a single server is
+//!   then ten service times long) it is at its end if it also sends late. Shorter bursts are normal at a ramp's start.
+//! * Lateness: what is late is added to every latency, so it must stay small beside what is judged: a tenth of the
+//!   median latency or of the latency allowed, whichever is more, and never less than 10 ms, because on a machine whose
+//!   cores are shared the scheduler alone makes a few of a hundred requests that late (CFS gives a rival up to a few
+//!   periods of 4 ms). It counts when 1 % of all requests were later, or half of those of any one second.
+//! * Rate: 99 % of the planned requests must have been sent, unless the server was the reason: all connections busy
+//!   because responses are slow, or new ones not accepted.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::event::Tick;
+use genkai_model::finding::{ClientCheck, ClientLimit, Quantiles};
+use genkai_model::load::{Arrivals, Spacing};
+use genkai_model::objective::Objective;
+use genkai_model::record::Trial;
+
+use crate::capacity::demand;
+use crate::diagnosis::attribute::STEEP;
+use crate::window::{self, Tally};
+
+/// Fraction of a core from which a thread has nothing left.
+const SPENT: f64 = 0.97;
+/// Fraction of a core from which a thread that also sends late is at its end.
+const BUSY: f64 = 0.90;
+/// Least bound on lateness, seconds.
+const LATE: f64 = 0.010;
+/// Lateness allowed as a part of what is judged.
+const PART: f64 = 0.10;
+/// Least fraction of planned requests that must be sent.
+const SENT: f64 = 0.99;
+/// Fewest planned or late requests to judge by.
+const ENOUGH: u64 = 100;
+/// A second, microseconds: the shortest time that is judged.
+const SECOND_US: u64 = 1_000_000;
+/// Connections that take this long (nanoseconds) were not accepted at once: the first SYN is repeated after 1 s.
+const SLOW_CONNECT_NS: u64 = 500_000_000;
+
+/// The check with the moment from which the client was the limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// The finding.
+    pub finding: ClientCheck,
+    /// Since when, microseconds since the load began; none while it was good enough.
+    pub since_us: Option<u64>,
+}
+
+/// Checks the client of `trial` up to `until` microseconds (the break; all of it for none).
+pub fn check(trial: &Trial, objective: &Objective, until: Option<u64>) -> Check {
+    let ticks = window::before(&trial.ticks, until);
+    let bound = bound(ticks, objective);
+    let seconds: Vec<&[Tick]> = seconds(ticks).collect();
+    let most = seconds.iter().map(|s| used(s)).fold(0.0, f64::max);
+    let found: Vec<(ClientLimit, u64)> = [
+        spent(&seconds, bound),
+        late(settled(trial, ticks), bound),
+        short(trial, ticks),
+        exhausted(ticks, ErrorKind::PortsExhausted, |count| ClientLimit::Ports { count }),
+        exhausted(ticks, ErrorKind::DescriptorsExhausted, |count| ClientLimit::Descriptors { count }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    Check {
+        finding: ClientCheck {
+            valid: found.is_empty(),
+            reasons: found.iter().map(|(reason, _)| *reason).collect(),
+            lateness: window::quantiles(&window::merge(ticks, |t| &t.lateness)),
+            cpu_max: if seconds.is_empty() { used(ticks) } else { most },
+        },
+        since_us: found.iter().map(|(_, since)| *since).min(),
+    }
+}
+
+/// The checks of all trials as one. Lateness is that of all requests of all trials.
+pub fn overall<'t>(checks: impl IntoIterator<Item = (&'t ClientCheck, &'t Trial)>) -> ClientCheck {
+    let mut all = ClientCheck { valid: true, reasons: Vec::new(), lateness: Quantiles::default(), cpu_max: 0.0 };
+    let mut lateness = genkai_model::histogram::empty();
+    for (check, trial) in checks {
+        all.valid &= check.valid;
+        all.cpu_max = all.cpu_max.max(check.cpu_max);
+        for reason in &check.reasons {
+            let same = |r: &ClientLimit| std::mem::discriminant(r) == std::mem::discriminant(reason);
+            if !all.reasons.iter().any(same) {
+                all.reasons.push(*reason);
+            }
+        }
+        lateness.add(window::merge(&trial.ticks, |t| &t.lateness)).expect("histograms have common bounds");
+    }
+    all.lateness = window::quantiles(&lateness);
+    all
+}
+
+/// Ticks without the first second of a load that begins all at once: that many connections to open in one moment make
+/// everyone late once.
+fn settled<'t>(trial: &Trial, ticks: &'t [Tick]) -> &'t [Tick] {
+    let steep = demand::ramp(&trial.started.load) < STEEP;
+    if steep { &ticks[ticks.partition_point(|t| t.from_us < SECOND_US)..] } else { ticks }
+}
+
+/// Every run of ticks that lasts about a second, ending at each tick in turn.
+fn seconds(ticks: &[Tick]) -> impl Iterator<Item = &[Tick]> {
+    (0..ticks.len()).filter_map(|last| {
+        let from = ticks[last].to_us.checked_sub(SECOND_US)?;
+        let first = ticks[..=last].partition_point(|t| t.from_us <= from).saturating_sub(1);
+        (ticks[first].from_us <= from).then(|| &ticks[first..=last])
+    })
+}
+
+/// Fraction of a core that the busiest thread used.
+fn used(ticks: &[Tick]) -> f64 {
+    let wall: u64 = ticks.iter().map(|t| t.to_us.saturating_sub(t.from_us)).sum();
+    if wall == 0 { 0.0 } else { ticks.iter().map(|t| t.cpu_max_us).sum::<u64>() as f64 / wall as f64 }
+}
+
+/// How late is too late, seconds.
+fn bound(ticks: &[Tick], objective: &Objective) -> f64 {
+    let median = window::quantile(&window::merge(ticks, |t| &t.latency), 0.5).unwrap_or(0.0);
+    let allowed = demand::tightest(objective).unwrap_or(0.0);
+    (median.max(allowed) * PART).max(LATE)
+}
+
+fn lateness_at(ticks: &[Tick], q: f64) -> f64 {
+    window::quantile(&window::merge(ticks, |t| &t.lateness), q).unwrap_or(0.0)
+}
+
+fn spent(seconds: &[&[Tick]], bound: f64) -> Option<(ClientLimit, u64)> {
+    let at_end = |s: &&&[Tick]| {
+        let used = used(s);
+        used >= SPENT || (used >= BUSY && lateness_at(s, 0.99) > bound)
+    };
+    let first = seconds.iter().find(at_end)?;
+    let most = seconds.iter().filter(at_end).map(|s| used(s)).fold(0.0, f64::max);
+    Some((ClientLimit::Cpu { used: most }, first.first()?.from_us))
+}
+
+fn late(ticks: &[Tick], bound: f64) -> Option<(ClientLimit, u64)> {
+    let all = window::merge(ticks, |t| &t.lateness);
+    let p99 = window::quantile(&all, 0.99).filter(|p99| *p99 > bound && all.len() >= ENOUGH);
+    let second = seconds(ticks).find(|s| lateness_at(s, 0.5) > bound);
+    let since = match (second, p99) {
+        (Some(second), _) => second.first()?.from_us,
+        (None, Some(_)) => ticks.iter().find(|t| lateness_at(std::slice::from_ref(t), 0.99) > bound)?.from_us,
+        (None, None) => return None,
+    };
+    let p99 = p99.or_else(|| second.map(|s| lateness_at(s, 0.99)))?;
+    Some((ClientLimit::Late { p99, bound }, since))
+}
+
+/// Kinds of errors that stand for a planned request which never got as far as being written.
+const UNSENT: &[ErrorKind] = &[
+    ErrorKind::ConnectRefused,
+    ErrorKind::ConnectTimeout,
+    ErrorKind::ConnectOther,
+    ErrorKind::PortsExhausted,
+    ErrorKind::DescriptorsExhausted,
+];
+
+fn short(trial: &Trial, ticks: &[Tick]) -> Option<(ClientLimit, u64)> {
+    let Arrivals::Rate { connections, spacing, .. } = trial.started.load.arrivals else { return None };
+    let tally = Tally::of(ticks);
+    let full = |t: &Tick| t.connections.max(t.in_flight) >= u64::from(connections);
+    let refused = tally.count(&[ErrorKind::ConnectTimeout, ErrorKind::ConnectRefused, ErrorKind::ConnectOther]) > 0;
+    let hung = window::merge(ticks, |t| &t.connect).max() >= SLOW_CONNECT_NS;
+    if refused || hung || ticks.iter().any(full) {
+        return None;
+    }
+    let at_first = if demand::ramp(&trial.started.load) > 0.0 { 0.0 } else { ticks.first()?.level };
+    let planned = planned(ticks, at_first);
+    let total: f64 = planned.iter().sum();
+    // The count of a Poisson process strays by its root: three of them hold 99.7 % of all cases.
+    let stray = if spacing == Spacing::Poisson { 3.0 * total.sqrt() } else { 0.0 };
+    let begun = (tally.sent + tally.count(UNSENT)) as f64;
+    if total < ENOUGH as f64 || begun >= total * SENT - stray - 2.0 {
+        return None;
+    }
+    let since = ticks.iter().zip(&planned).find(|(t, planned)| (t.sent as f64) < **planned * 0.9 - 1.0);
+    Some((ClientLimit::Short { fraction: begun / total }, since.map_or(0, |(t, _)| t.from_us)))
+}
+
+/// Requests planned in each of `ticks`: the integral of the level, which is that of the end of a tick.
+fn planned(ticks: &[Tick], at_first: f64) -> Vec<f64> {
+    let before = std::iter::once(at_first).chain(ticks.iter().map(|t| t.level));
+    ticks.iter().zip(before).map(|(t, before)| (before + t.level) / 2.0 * window::length(t)).collect()
+}
+
+fn exhausted(ticks: &[Tick], kind: ErrorKind, limit: impl Fn(u64) -> ClientLimit) -> Option<(ClientLimit, u64)> {
+    let count = Tally::of(ticks).count(&[kind]);
+    let first = ticks.iter().find(|t| t.errors.iter().any(|e| e.kind == kind && e.count > 0))?;
+    Some((limit(count), first.first_error_us.unwrap_or(first.from_us)))
+}

@@ -1,0 +1,228 @@
+//! Which limit it was: every limit of the system is a candidate, and the signs it left decide.
+//!
+//! The rules, in the order they weigh:
+//! 1. A limit that cannot cause what clients saw is not the cause (one that refuses does not make responses slow).
+//! 2. A limit that left no sign is not the cause, however well its formula fits.
+//! 3. Signs that nothing else leaves (decisive) beat signs that hardly anything else leaves (supporting), and these beat
+//!    signs that merely fit (consistent). So a backend that is seen to be full wins over a proxy in front of it whose
+//!    signs others would leave too, whatever their places.
+//! 4. Among equals: how many of the errors it explains, whether the break came where its formula puts it, and how many
+//!    signs it left.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::finding::{Against, Break, Candidate, Evidence};
+use genkai_model::limit::{Law, Limit, Strength};
+use genkai_model::objective::Condition;
+use genkai_model::record::Trial;
+use genkai_model::units::Range;
+
+use super::onset;
+use super::signs::{self, Seconds};
+use crate::capacity::{self, Demand, Forecast};
+
+/// How far from the predicted range a break may come and still be where the formula puts it: a tenth.
+pub const TOLERANCE: f64 = 0.10;
+/// The least share of the errors that a limit must explain.
+const SHARE: f64 = 0.05;
+/// Ramps shorter than this (seconds) put the whole load on at once: the level at the break says nothing of the place.
+pub const STEEP: f64 = 1.0;
+
+/// A limit weighed against a break.
+#[derive(Clone, Debug)]
+pub struct Weighed<'l> {
+    /// The limit with its prediction.
+    pub forecast: Forecast<'l>,
+    /// The verdict on it.
+    pub candidate: Candidate,
+    /// Its strongest sign.
+    pub strongest: Option<Strength>,
+}
+
+impl Weighed<'_> {
+    /// Whether it can be the cause.
+    pub fn is_possible(&self) -> bool {
+        self.candidate.against.iter().all(|a| *a == Against::WrongPlace)
+    }
+}
+
+/// The break of one trial and what is needed to judge it.
+#[derive(Clone, Debug)]
+pub struct Case<'t> {
+    /// The trial.
+    pub trial: &'t Trial,
+    /// Its break.
+    pub broke: Break,
+    /// When the break was certain, seconds.
+    pub certain: f64,
+    /// The load.
+    pub demand: Demand,
+}
+
+/// Every limit of the trial as a candidate, the best first; `refuted` are those whose lifting made no difference.
+pub fn attribute<'t>(case: &Case<'t>, refuted: &[String]) -> Vec<Weighed<'t>> {
+    let seconds = Seconds::around(case.trial, case.broke.at, case.certain);
+    let mut all: Vec<Weighed<'t>> =
+        case.trial.limits.limits.iter().map(|limit| weigh(limit, case, &seconds, refuted)).collect();
+    all.sort_by(|a, b| b.candidate.score.total_cmp(&a.candidate.score));
+    explain(&mut all);
+    all
+}
+
+fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[String]) -> Weighed<'t> {
+    let forecast = capacity::of(limit, &case.demand);
+    let signs: Vec<(Strength, Evidence)> = limit
+        .signatures
+        .iter()
+        .filter_map(|s| signs::find(s, case.trial, seconds).map(|evidence| (s.strength, evidence)))
+        .collect();
+    let strongest = signs.iter().map(|(s, _)| *s).max();
+    let (share, symptoms) = symptom(limit, &case.broke);
+    let place = place(&forecast, case);
+    let mut against = Vec::new();
+    if strongest.is_none() {
+        against.push(Against::NoSign);
+    }
+    if share.is_none() {
+        against.push(Against::WrongSymptom);
+    }
+    if place == Place::Elsewhere {
+        against.push(Against::WrongPlace);
+    }
+    if refuted.contains(&limit.id) {
+        against.push(Against::Refuted);
+    }
+    let score = score(strongest.filter(|_| share.is_some()), share, &place, signs.len());
+    let mut evidence: Vec<Evidence> = signs.into_iter().map(|(_, e)| e).collect();
+    evidence.extend(symptoms);
+    if let Place::There { predicted, observed } = place {
+        evidence.push(Evidence::Place { predicted, observed });
+    }
+    let candidate = Candidate {
+        limit: limit.id.clone(),
+        subject: limit.subject.clone(),
+        setting: limit.setting.clone(),
+        score,
+        evidence,
+        against,
+    };
+    Weighed { forecast, candidate, strongest }
+}
+
+/// 0 to 1: the strongest sign gives the quarter, the rest the place in it.
+fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: usize) -> f64 {
+    let quarter = match strongest {
+        None => 0.0,
+        Some(Strength::Consistent) => 1.0,
+        Some(Strength::Supports) => 2.0,
+        Some(Strength::Decisive) => 3.0,
+    };
+    let place = match place {
+        Place::There { .. } => 0.4,
+        Place::Unknown => 0.2,
+        Place::Elsewhere => 0.0,
+    };
+    let more = (signs.saturating_sub(1) as f64 * 0.05).min(0.15);
+    let within = 0.4 * share.unwrap_or(0.0) + place + more;
+    ((quarter + within) / 4.0 * 1000.0).round() / 1000.0
+}
+
+/// How much of what clients saw the limit can cause (none: nothing of it), and the evidence for that. Slowness beyond a
+/// client's patience is a timeout, so a limit that slows explains those too.
+fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
+    let causes =
+        |kind: ErrorKind| limit.symptom.errors.contains(&kind) || (limit.symptom.slow && kind == ErrorKind::Timeout);
+    let explained: Vec<_> = broke.errors.iter().filter(|e| causes(e.kind)).copied().collect();
+    let all: u64 = broke.errors.iter().map(|e| e.count).sum();
+    let share = if all == 0 { 0.0 } else { explained.iter().map(|e| e.count).sum::<u64>() as f64 / all as f64 };
+    let mut evidence = Vec::new();
+    if share >= SHARE {
+        evidence.push(Evidence::Errors { errors: explained });
+    }
+    let errors = (share >= SHARE).then_some(share);
+    let share = match onset::condition(broke) {
+        Some(Condition::LatencyBelow(..)) => {
+            if limit.symptom.slow {
+                evidence.push(Evidence::Slow { seen: broke.seen });
+            }
+            limit.symptom.slow.then_some(1.0)
+        }
+        Some(Condition::RateAbove(_)) => errors.or(limit.symptom.slow.then_some(0.5)),
+        _ => errors,
+    };
+    (share, evidence)
+}
+
+/// Where a break came, against the formula.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// Within tolerance of the prediction.
+    There { predicted: Range, observed: f64 },
+    /// Not there.
+    Elsewhere,
+    /// The law does not say where.
+    Unknown,
+}
+
+/// Whether `at` lies in `range`, give or take [`TOLERANCE`].
+pub fn is_near(range: Range, at: f64) -> bool {
+    at >= range.low * (1.0 - TOLERANCE) - 1.0 && at <= range.high * (1.0 + TOLERANCE) + 1.0
+}
+
+/// What the law of `limit` counts, as observed at the break: clients (all that are connected, or those with a request in
+/// flight), users, or requests a second; with the prediction in the same unit.
+pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Option<(Range, f64)> {
+    let predicted = &forecast.predicted;
+    match forecast.limit.law {
+        Law::Slots { idle_cost, .. } => {
+            let at = match demand.think == 0.0 && !demand.is_open() {
+                true => broke.level,
+                false if demand.keeps && idle_cost > 0.0 => broke.connections,
+                false => broke.in_flight,
+            };
+            Some((predicted.clients?, at))
+        }
+        Law::Workers { .. } | Law::Rate { .. } => {
+            Some((if demand.is_open() { predicted.rate? } else { predicted.users? }, broke.level))
+        }
+        Law::Backlog { .. } | Law::BodySize { .. } | Law::Cpu { .. } | Law::Unknown => None,
+    }
+}
+
+fn place(forecast: &Forecast<'_>, case: &Case<'_>) -> Place {
+    if let Law::BodySize { value } = forecast.limit.law {
+        return if case.demand.body > value { Place::Unknown } else { Place::Elsewhere };
+    }
+    let Some((predicted, observed)) = observed(forecast, &case.broke, &case.demand) else { return Place::Unknown };
+    let steep = capacity::demand::ramp(&case.trial.started.load) < STEEP;
+    if is_near(predicted, observed) {
+        Place::There { predicted, observed }
+    } else if steep && observed > predicted.high {
+        Place::Unknown
+    } else {
+        Place::Elsewhere
+    }
+}
+
+/// Marks what the best candidate explains: weaker ones, and those as strong whose signs are all among its own.
+fn explain(all: &mut [Weighed<'_>]) {
+    let Some(best) = all.iter().position(Weighed::is_possible) else { return };
+    let (strongest, signs) = (all[best].strongest, names(&all[best]));
+    for (i, weighed) in all.iter_mut().enumerate() {
+        if i == best || !weighed.is_possible() {
+            continue;
+        }
+        let same = names(weighed).iter().all(|name| signs.contains(name));
+        if weighed.strongest < strongest || same {
+            weighed.candidate.against.push(Against::Explained);
+        }
+    }
+}
+
+fn names(weighed: &Weighed<'_>) -> Vec<String> {
+    let name = |e: &Evidence| match e {
+        Evidence::Log { signature, .. } => Some(signature.clone()),
+        Evidence::Grew { metric, .. } | Evidence::Reached { metric, .. } => Some(metric.clone()),
+        _ => None,
+    };
+    weighed.candidate.evidence.iter().filter_map(name).collect()
+}

@@ -1,0 +1,90 @@
+//! The beginning of a violation, in figures.
+
+use genkai_model::error::{ErrorCount, Side};
+use genkai_model::event::Tick;
+use genkai_model::finding::Break;
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::record::Trial;
+
+use crate::window::{self, Tally, US};
+
+/// Over how many microseconds before the break the rate is taken.
+const RATE_US: u64 = 1_000_000;
+
+/// Where a violation began, and when it was certain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Onset {
+    /// The condition violated; none when a server died and the objective is empty.
+    pub condition: Option<Condition>,
+    /// The moment it began, microseconds since the load began.
+    pub at_us: u64,
+    /// The level at that moment, where the client noted it.
+    pub level: Option<f64>,
+    /// When it had lasted long enough to be certain.
+    pub certain_us: u64,
+    /// Whether it was the death of a server.
+    pub died: bool,
+}
+
+impl Onset {
+    /// Up to when the client must have been good enough for the break to say something of the server. Failures may
+    /// overrun a client once they have begun; slowness does not, but is what an overrun client would see all the time.
+    pub(crate) fn depends_on_client_until(&self) -> u64 {
+        match self.condition {
+            Some(Condition::LatencyBelow(..) | Condition::RateAbove(_)) => self.certain_us,
+            _ => self.at_us,
+        }
+    }
+
+    /// The break in figures. Errors are those up to the end of the trial; what was seen instead of the objective is
+    /// taken up to the moment of certainty, so that it does not depend on how long the load went on.
+    pub(crate) fn describe(&self, trial: &Trial) -> Break {
+        let ticks = &trial.ticks;
+        let gauge = |pick: fn(&Tick) -> f64| window::gauge(ticks, self.at_us, pick);
+        let after = window::between(ticks, self.at_us, u64::MAX);
+        let before = window::between(ticks, self.at_us.saturating_sub(RATE_US), self.at_us.saturating_sub(1));
+        let errors = Tally::of(after).errors;
+        Break {
+            at: self.at_us as f64 / US,
+            level: self.level.unwrap_or_else(|| gauge(|t| t.level)),
+            in_flight: gauge(|t| t.in_flight as f64),
+            connections: gauge(|t| t.connections as f64),
+            rate: Tally::of(before).rate(),
+            condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),
+            seen: self.seen(window::between(ticks, self.at_us, self.certain_us)),
+            sides: sides(&errors),
+            errors,
+        }
+    }
+
+    fn seen(&self, ticks: &[Tick]) -> f64 {
+        match self.condition {
+            Some(Condition::LatencyBelow(q, bound)) => {
+                let seen = window::quantile(&window::merge(ticks, |t| &t.latency), q);
+                // Nothing finished: all that is known is that it took longer than allowed.
+                seen.unwrap_or(0.0).max(bound.as_secs_f64())
+            }
+            Some(Condition::RateAbove(_)) => Tally::of(ticks).rate(),
+            _ => Tally::of(ticks).failed_fraction(),
+        }
+    }
+}
+
+/// The sides that errors are on, most frequent first.
+fn sides(errors: &[ErrorCount]) -> Vec<Side> {
+    let mut count = [(Side::Client, 0), (Side::Server, 0), (Side::Unknown, 0)];
+    for error in errors {
+        for side in &mut count {
+            if side.0 == error.kind.side() {
+                side.1 += error.count;
+            }
+        }
+    }
+    count.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    count.iter().filter(|(_, n)| *n > 0).map(|(side, _)| *side).collect()
+}
+
+/// The condition that a break names.
+pub(crate) fn condition(broke: &Break) -> Option<Condition> {
+    broke.condition.parse::<Objective>().ok()?.0.first().copied()
+}

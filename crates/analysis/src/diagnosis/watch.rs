@@ -1,0 +1,280 @@
+//! Finds the first sustained violation, a tick at a time.
+//!
+//! Every condition is judged over a sliding window of about a second, because an objective speaks of fractions and
+//! percentiles, which single intervals are too short for. A window is smeared by its own length, so that one stray error
+//! would violate `errors < 0.1%` for a whole second; how long a violation lasts is therefore taken from the first to
+//! the last interval with bad requests *in* them, while the windows in between never recover.
+
+use std::collections::VecDeque;
+
+use genkai_model::event::Tick;
+use genkai_model::load::Load;
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::plan::Procedure;
+use genkai_model::record::Trial;
+
+use super::onset::Onset;
+use crate::capacity::demand;
+use crate::window::{self, Tally, US};
+
+/// Length of the sliding window, microseconds.
+const WINDOW_US: u64 = 1_000_000;
+/// Fewest ticks in a window, and (where they are short enough) with bad requests in a violation.
+const TICKS: usize = 3;
+/// Fewest bad requests in a violation: fewer are strays, whatever fraction they make of few requests.
+const STRAYS: f64 = 3.0;
+/// Fewest bad requests in a whole trial that was never violated for long, to call it violated as a whole.
+const SCATTERED: u64 = 5;
+/// Bad ticks so far apart (microseconds) belong to one violation when its beginning is looked for.
+const GAP_US: u64 = 500_000;
+
+/// Watches one trial. Feed it every tick in order.
+#[derive(Debug)]
+pub struct Watch {
+    trackers: Vec<Tracker>,
+}
+
+impl Watch {
+    /// For a trial with `load`.
+    pub fn new(load: &Load, objective: &Objective, procedure: &Procedure) -> Watch {
+        let ramp_us = (demand::ramp(load) * US) as u64;
+        let sustained_us = procedure.sustained.0 / 1000;
+        let tracker = |c: &Condition| Tracker {
+            condition: *c,
+            ramp_us,
+            sustained_us,
+            window: VecDeque::new(),
+            recent: VecDeque::new(),
+            stretch: None,
+        };
+        Watch { trackers: objective.0.iter().map(tracker).collect() }
+    }
+
+    /// Takes the next tick. Once a violation is certain, gives where it began: the earliest of those that became certain
+    /// with this tick.
+    pub fn tick(&mut self, tick: &Tick) -> Option<Onset> {
+        let found: Vec<Onset> = self.trackers.iter_mut().filter_map(|t| t.tick(tick)).collect();
+        found.into_iter().min_by_key(|o| o.at_us)
+    }
+}
+
+/// What a tick says about one condition.
+#[derive(Clone, Copy, Debug, Default)]
+struct Look {
+    from_us: u64,
+    to_us: u64,
+    /// Requests that count.
+    all: f64,
+    /// Of these, bad ones.
+    bad: f64,
+    /// Requests that have been waiting for longer than allowed at the end of the tick.
+    stuck: f64,
+    /// Where the first bad one began.
+    at_us: u64,
+    /// The level then, where it is known exactly.
+    level: Option<f64>,
+}
+
+impl Look {
+    fn is_bad(&self) -> bool {
+        self.bad + self.stuck > 0.0
+    }
+}
+
+/// A violation that lasts so far.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    first: Look,
+    last_us: u64,
+    ticks: usize,
+    bad: f64,
+    stuck: f64,
+}
+
+impl Stretch {
+    fn new(first: Look) -> Stretch {
+        Stretch { first, last_us: first.to_us, ticks: 0, bad: 0.0, stuck: 0.0 }
+    }
+
+    fn add(&mut self, look: &Look) {
+        if look.is_bad() {
+            self.last_us = look.to_us;
+            self.ticks += 1;
+            self.bad += look.bad;
+            self.stuck = self.stuck.max(look.stuck);
+        }
+    }
+}
+
+/// Follows one condition.
+#[derive(Debug)]
+struct Tracker {
+    condition: Condition,
+    ramp_us: u64,
+    sustained_us: u64,
+    window: VecDeque<Look>,
+    /// Ends and sent requests of the ticks within the latency allowed.
+    recent: VecDeque<(u64, u64)>,
+    stretch: Option<Stretch>,
+}
+
+impl Tracker {
+    fn tick(&mut self, tick: &Tick) -> Option<Onset> {
+        let look = self.look(tick)?;
+        self.window.push_back(look);
+        let span = WINDOW_US.min(self.sustained_us.max(1));
+        while self.window.len() > TICKS && look.to_us.saturating_sub(self.window[1].from_us) >= span {
+            self.window.pop_front();
+        }
+        match self.violated() {
+            None => return None,
+            Some(false) => self.stretch = None,
+            Some(true) => self.extend(look),
+        }
+        self.certain(look.to_us)
+    }
+
+    /// What the tick says; none where it says nothing (a rate before the ramp is over).
+    fn look(&mut self, tick: &Tick) -> Option<Look> {
+        let look = Look { from_us: tick.from_us, to_us: tick.to_us, at_us: tick.from_us, ..Look::default() };
+        match self.condition {
+            Condition::ErrorsBelow(_) => {
+                let bad = window::failed(tick) as f64;
+                let at_us = tick.first_error_us.unwrap_or(tick.from_us);
+                Some(Look { all: tick.ok as f64 + bad, bad, at_us, level: tick.first_error_level, ..look })
+            }
+            Condition::LatencyBelow(_, bound) => {
+                let latency = window::decode(&tick.latency);
+                let bound_us = bound.0 / 1000;
+                let stuck = self.stuck(tick, bound_us);
+                let bad = window::reaching(&latency, bound.0) as f64;
+                // A request that was too slow was planned at least the bound earlier.
+                let at_us = tick.from_us.saturating_sub(bound_us);
+                Some(Look { all: latency.len() as f64, bad, stuck, at_us, ..look })
+            }
+            Condition::RateAbove(_) if tick.from_us < self.ramp_us => None,
+            Condition::RateAbove(_) => Some(Look { all: tick.ok as f64, ..look }),
+        }
+    }
+
+    /// How many requests have certainly been waiting for longer than the bound: those in flight that are more than all
+    /// that were sent since. (Nothing finishes when everything hangs, so finished requests alone would look fine.)
+    fn stuck(&mut self, tick: &Tick, bound_us: u64) -> f64 {
+        self.recent.push_back((tick.to_us, tick.sent));
+        while self.recent.front().is_some_and(|(to_us, _)| to_us + bound_us < tick.to_us) {
+            self.recent.pop_front();
+        }
+        let since: u64 = self.recent.iter().map(|(_, sent)| sent).sum();
+        let whole = tick.to_us >= bound_us;
+        if whole { tick.in_flight.saturating_sub(since) as f64 } else { 0.0 }
+    }
+
+    /// Whether the window violates the condition; none where it has nothing to judge.
+    fn violated(&self) -> Option<bool> {
+        let stuck = self.window.back().map_or(0.0, |l| l.stuck);
+        let all = self.window.iter().map(|l| l.all).sum::<f64>() + stuck;
+        let bad = self.window.iter().map(|l| l.bad).sum::<f64>() + stuck;
+        match self.condition {
+            Condition::RateAbove(bound) => {
+                let seconds = self.seconds();
+                (seconds >= WINDOW_US.min(self.sustained_us) as f64 / US).then_some(all <= bound * seconds)
+            }
+            _ if all == 0.0 => None,
+            Condition::ErrorsBelow(bound) => Some(bad > 0.0 && bad >= bound * all),
+            Condition::LatencyBelow(q, _) => Some(bad > (1.0 - q) * all + 1e-9),
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        let ends = self.window.front().zip(self.window.back());
+        ends.map_or(0.0, |(first, last)| last.to_us.saturating_sub(first.from_us) as f64 / US)
+    }
+
+    fn extend(&mut self, newest: Look) {
+        let rate = matches!(self.condition, Condition::RateAbove(_));
+        let newest = if rate { Look { bad: STRAYS, ..newest } } else { newest };
+        if let Some(stretch) = &mut self.stretch {
+            return stretch.add(&newest);
+        }
+        if rate {
+            let begin = self.window.front().map_or(newest.from_us, |l| l.from_us);
+            let mut stretch = Stretch::new(Look { at_us: begin, ..newest });
+            stretch.add(&newest);
+            self.stretch = Some(stretch);
+            return;
+        }
+        let begin = self.beginning();
+        let mut looks = self.window.range(begin..);
+        if let Some(first) = looks.next() {
+            let mut stretch = Stretch::new(*first);
+            stretch.add(first);
+            looks.for_each(|look| stretch.add(look));
+            self.stretch = Some(stretch);
+        }
+    }
+
+    /// Where in the window the bad requests begin that lead up to now without a long pause.
+    fn beginning(&self) -> usize {
+        let mut begin = self.window.len().saturating_sub(1);
+        for (i, look) in self.window.iter().enumerate().rev() {
+            if self.window[begin].from_us.saturating_sub(look.to_us) > GAP_US {
+                break;
+            }
+            if look.is_bad() {
+                begin = i;
+            }
+        }
+        begin
+    }
+
+    fn certain(&self, now_us: u64) -> Option<Onset> {
+        let s = self.stretch.as_ref()?;
+        let tick_us = s.first.to_us.saturating_sub(s.first.from_us).max(1);
+        let ticks = (self.sustained_us.div_ceil(tick_us) as usize).clamp(2, TICKS);
+        let lasted = s.last_us.saturating_sub(s.first.from_us) >= self.sustained_us;
+        (lasted && s.ticks >= ticks && s.bad + s.stuck >= STRAYS).then_some(Onset {
+            condition: Some(self.condition),
+            at_us: s.first.at_us,
+            level: s.first.level,
+            certain_us: now_us,
+            died: false,
+        })
+    }
+}
+
+/// A condition that the whole trial violates although no violation lasted: from the first bad tick on.
+pub(super) fn overall(trial: &Trial, objective: &Objective) -> Option<Onset> {
+    let ticks = &trial.ticks;
+    let end = ticks.last()?.to_us;
+    let found = objective.0.iter().filter_map(|c| {
+        let (first, level) = scattered(trial, c)?;
+        Some(Onset { condition: Some(*c), at_us: first, level, certain_us: end, died: false })
+    });
+    found.min_by_key(|o| o.at_us)
+}
+
+fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)> {
+    let ticks = &trial.ticks;
+    match *condition {
+        Condition::ErrorsBelow(bound) => {
+            let tally = Tally::of(ticks);
+            let bad: Vec<&Tick> = ticks.iter().filter(|t| window::failed(t) > 0).collect();
+            let many = tally.failed >= SCATTERED && bad.len() >= TICKS;
+            let first = bad.first().map(|t| (t.first_error_us.unwrap_or(t.from_us), t.first_error_level));
+            first.filter(|_| many && tally.failed_fraction() >= bound)
+        }
+        Condition::LatencyBelow(q, bound) => {
+            let all = window::merge(ticks, |t| &t.latency);
+            let over = window::reaching(&all, bound.0);
+            let reaches = |t: &&Tick| window::reaching(&window::decode(&t.latency), bound.0) > 0;
+            (over >= SCATTERED && over as f64 > (1.0 - q) * all.len() as f64 + 1e-9)
+                .then(|| ticks.iter().find(reaches).map(|t| (t.from_us.saturating_sub(bound.0 / 1000), None)))?
+        }
+        Condition::RateAbove(bound) => {
+            let ramp_us = (demand::ramp(&trial.started.load) * US) as u64;
+            let held = &ticks[ticks.partition_point(|t| t.from_us < ramp_us)..];
+            let first = held.first()?;
+            (Tally::of(held).rate() <= bound).then_some((first.from_us, None))
+        }
+    }
+}

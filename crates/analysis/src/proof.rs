@@ -1,0 +1,107 @@
+//! Before against after: baseline and proposal in turn, so that whatever drifts on the machine meets both.
+
+use genkai_model::event::{EndReason, Purpose};
+use genkai_model::finding::{Estimate, Proof};
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::plan::Procedure;
+use genkai_model::record::{Record, Trial};
+
+use crate::diagnosis;
+use crate::statistics::{self, Counts};
+use crate::window::{self, Tally};
+
+/// The proof trials of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Trials<'r> {
+    /// In the order they ran.
+    pub all: Vec<&'r Trial>,
+    /// Each baseline with the proposal that followed it.
+    pub pairs: Vec<(&'r Trial, &'r Trial)>,
+}
+
+/// Whether a trial ran as it should (a server that dies is a result, an interrupt is none).
+pub fn is_whole(trial: &Trial) -> bool {
+    let reason = trial.ended.as_ref().map(|e| e.reason);
+    matches!(reason, Some(EndReason::Completed | EndReason::BreakSeen | EndReason::ServerDied))
+}
+
+impl<'r> Trials<'r> {
+    /// The whole proof trials of `record`.
+    pub fn of(record: &'r Record) -> Trials<'r> {
+        let proof = |t: &&Trial| matches!(t.started.purpose, Purpose::Baseline | Purpose::Proposal) && is_whole(t);
+        let all: Vec<&Trial> = record.trials.iter().filter(proof).collect();
+        let side = |purpose| all.iter().copied().filter(move |t| t.started.purpose == purpose);
+        let pairs = side(Purpose::Baseline).zip(side(Purpose::Proposal)).collect();
+        Trials { pairs, all }
+    }
+
+    /// What the next proof trial is for: baseline and proposal in turn.
+    pub fn next(&self) -> Purpose {
+        let baselines = self.all.iter().filter(|t| t.started.purpose == Purpose::Baseline).count();
+        if baselines * 2 > self.all.len() { Purpose::Proposal } else { Purpose::Baseline }
+    }
+
+    /// `A` for a baseline, `B` for a proposal, in order.
+    pub fn order(&self) -> String {
+        self.all.iter().map(|t| if t.started.purpose == Purpose::Baseline { 'A' } else { 'B' }).collect()
+    }
+}
+
+/// The proof that `trials` give; none for fewer than two pairs, which have no spread. `condition` is the condition of the
+/// objective that was violated: its figure decides whether the difference is certain.
+pub fn of(
+    trials: &Trials<'_>,
+    objective: &Objective,
+    procedure: &Procedure,
+    condition: Option<Condition>,
+) -> Option<Proof> {
+    let pairs = &trials.pairs;
+    let both = |f: &dyn Fn(&Trial) -> f64| -> Vec<(f64, f64)> { pairs.iter().map(|(a, b)| (f(a), f(b))).collect() };
+    let counts: Vec<(Counts, Counts)> = pairs.iter().map(|(a, b)| (count(a), count(b))).collect();
+    let (before, after): (Vec<Counts>, Vec<Counts>) = counts.iter().copied().unzip();
+    let failed_difference = statistics::failures_difference(&counts)?;
+    let rates = both(&|t| Tally::of(&t.ticks).rate());
+    let difference = match condition {
+        Some(Condition::LatencyBelow(q, _)) => statistics::paired(&both(&|t| latency(t, q)))?,
+        Some(Condition::RateAbove(_)) => negative(statistics::paired(&rates)?),
+        _ => failed_difference,
+    };
+    let fails = |t: &Trial| diagnosis::broke(t, objective, procedure).is_some();
+    let sum = |side: &[Counts]| side.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    let (sum_before, sum_after) = (sum(&before), sum(&after));
+    Some(Proof {
+        order: trials.order(),
+        pairs: pairs.len() as u32,
+        failed_before: statistics::failures(&before)?,
+        failed_after: statistics::failures(&after)?,
+        failed_difference,
+        rate: three(&rates)?,
+        p99: three(&both(&|t| latency(t, 0.99)))?,
+        failures: [sum_before.0, sum_after.0],
+        finished: [sum_before.1, sum_after.1],
+        proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
+        baseline_fails: pairs.iter().all(|(a, _)| fails(a)),
+        certain: difference.interval.high < 0.0,
+    })
+}
+
+fn count(trial: &Trial) -> Counts {
+    let tally = Tally::of(&trial.ticks);
+    (tally.failed, tally.finished())
+}
+
+/// Latency at a quantile over the whole trial, seconds; 0 when nothing came back.
+fn latency(trial: &Trial, q: f64) -> f64 {
+    window::quantile(&window::merge(&trial.ticks, |t| &t.latency), q).unwrap_or(0.0)
+}
+
+/// Before, after, and the paired difference.
+fn three(pairs: &[(f64, f64)]) -> Option<[Estimate; 3]> {
+    let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    Some([statistics::mean(&before)?, statistics::mean(&after)?, statistics::paired(pairs)?])
+}
+
+fn negative(e: Estimate) -> Estimate {
+    let interval = genkai_model::units::Range { low: -e.interval.high, high: -e.interval.low };
+    Estimate { value: -e.value, interval, n: e.n }
+}

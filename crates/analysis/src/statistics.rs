@@ -1,0 +1,234 @@
+//! Estimates with 95 % intervals: means of few repeats (Student), fractions (Clopper and Pearson), and differences of
+//! fractions (Newcombe).
+//!
+//! The repeats of a run are few (3 to 6 pairs), so the spread *between* trials decides: requests within one trial share
+//! one server, one warm-up, one moment of the machine, and are no independent observations. Where the trials show no
+//! spread at all (no failure in any of them), the spread is unknown and not zero: then the pooled count of requests
+//! gives the width that even independent requests would have.
+
+use genkai_model::finding::Estimate;
+use genkai_model::units::Range;
+use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
+
+/// Probability left outside of an interval, both sides together.
+pub const ALPHA: f64 = 0.05;
+
+/// Half-width of the Student interval of a mean, in standard errors: the quantile `1 - ALPHA / 2` of Student's t with
+/// `n - 1` degrees of freedom. None for fewer than two observations, which have no spread.
+pub fn student(n: usize) -> Option<f64> {
+    let t = StudentsT::new(0.0, 1.0, n.checked_sub(1).filter(|df| *df > 0)? as f64).ok()?;
+    Some(t.inverse_cdf(1.0 - ALPHA / 2.0))
+}
+
+/// Mean and standard deviation (n - 1 in the denominator). None for no values; no deviation for one.
+pub fn moments(values: &[f64]) -> Option<(f64, Option<f64>)> {
+    if values.is_empty() {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    Some((mean, (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())))
+}
+
+/// The mean of `values` with its Student interval. None for fewer than two values.
+pub fn mean(values: &[f64]) -> Option<Estimate> {
+    let (mean, deviation) = moments(values)?;
+    let half = student(values.len())? * deviation? / (values.len() as f64).sqrt();
+    Some(Estimate { value: mean, interval: Range { low: mean - half, high: mean + half }, n: values.len() as u32 })
+}
+
+/// Mean of `after - before` over pairs, with its Student interval. None for fewer than two pairs.
+pub fn paired(pairs: &[(f64, f64)]) -> Option<Estimate> {
+    mean(&pairs.iter().map(|(before, after)| after - before).collect::<Vec<_>>())
+}
+
+/// The interval of a fraction by Clopper and Pearson (Biometrika 26, 1934), "exact": `hits` of `n` trials. Never of
+/// zero width; for no hits the upper end is `1 - (ALPHA / 2)^(1/n)`, about 3.7 / n. All of `0..=1` for no trials.
+pub fn clopper_pearson(hits: u64, n: u64) -> Range {
+    if n == 0 {
+        return Range { low: 0.0, high: 1.0 };
+    }
+    let hits = hits.min(n);
+    let (x, rest) = (hits as f64, (n - hits) as f64);
+    let beta = |a: f64, b: f64, p: f64| Beta::new(a, b).map_or(f64::NAN, |d| d.inverse_cdf(p));
+    let low = match hits {
+        0 => 0.0,
+        _ if hits == n => (ALPHA / 2.0).powf(1.0 / n as f64),
+        _ => beta(x, rest + 1.0, ALPHA / 2.0),
+    };
+    let high = match hits {
+        0 => 1.0 - (ALPHA / 2.0).powf(1.0 / n as f64),
+        _ if hits == n => 1.0,
+        _ => beta(x + 1.0, rest, 1.0 - ALPHA / 2.0),
+    };
+    Range { low, high }
+}
+
+/// The interval of `after - before` of two fractions from the intervals of each: Newcombe's "square and add" (Statistics
+/// in Medicine 17, 1998, method 10), here on Clopper-Pearson ends.
+pub fn newcombe(before: (f64, Range), after: (f64, Range)) -> Range {
+    let difference = after.0 - before.0;
+    let down = ((after.0 - after.1.low).powi(2) + (before.1.high - before.0).powi(2)).sqrt();
+    let up = ((after.1.high - after.0).powi(2) + (before.0 - before.1.low).powi(2)).sqrt();
+    Range { low: difference - down, high: difference + up }
+}
+
+/// Counts of one trial: failed and finished requests.
+pub type Counts = (u64, u64);
+
+fn fraction((hits, n): Counts) -> f64 {
+    if n == 0 { 0.0 } else { hits as f64 / n as f64 }
+}
+
+fn pooled(trials: &[Counts]) -> (f64, Range) {
+    let sum = trials.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    (fraction(sum), clopper_pearson(sum.0, sum.1))
+}
+
+fn hull(a: Range, b: Range) -> Range {
+    Range { low: a.low.min(b.low), high: a.high.max(b.high) }
+}
+
+fn clamp(range: Range, low: f64, high: f64) -> Range {
+    Range { low: range.low.clamp(low, high), high: range.high.clamp(low, high) }
+}
+
+/// The fraction of failures over repeats: the mean of the trials' fractions; its interval is the wider of Student's over
+/// the trials and Clopper-Pearson's over the pooled counts. None for fewer than two trials.
+pub fn failures(trials: &[Counts]) -> Option<Estimate> {
+    let fractions: Vec<f64> = trials.iter().map(|t| fraction(*t)).collect();
+    let estimate = mean(&fractions)?;
+    let interval = clamp(hull(estimate.interval, pooled(trials).1), 0.0, 1.0);
+    Some(Estimate { interval, ..estimate })
+}
+
+/// The difference of failure fractions over pairs of (before, after): the wider of Student's interval over the pairs and
+/// Newcombe's over the pooled counts. None for fewer than two pairs.
+pub fn failures_difference(pairs: &[(Counts, Counts)]) -> Option<Estimate> {
+    let fractions: Vec<(f64, f64)> = pairs.iter().map(|(b, a)| (fraction(*b), fraction(*a))).collect();
+    let estimate = paired(&fractions)?;
+    let (before, after): (Vec<Counts>, Vec<Counts>) = pairs.iter().copied().unzip();
+    let interval = clamp(hull(estimate.interval, newcombe(pooled(&before), pooled(&after))), -1.0, 1.0);
+    Some(Estimate { interval, ..estimate })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: f64, b: f64, by: f64) {
+        assert!((a - b).abs() <= by, "{a} is not {b} within {by}");
+    }
+
+    #[test]
+    fn student_quantiles_as_in_the_tables() {
+        for (n, t) in [(2, 12.706), (3, 4.303), (4, 3.182), (5, 2.776), (6, 2.571), (11, 2.228), (31, 2.042)] {
+            near(student(n).unwrap(), t, 6e-4);
+        }
+        assert_eq!(student(1), None);
+        assert_eq!(student(0), None);
+    }
+
+    #[test]
+    fn sleep_data_of_student() {
+        // Student, Biometrika 6 (1908): extra hours of sleep with two drugs; R: t.test(extra ~ group, paired = TRUE)
+        // gives a mean difference of 1.58 with the 95 % interval 0.7001142..2.4598858.
+        let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
+        let two = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+        let pairs: Vec<(f64, f64)> = one.into_iter().zip(two).collect();
+        let e = paired(&pairs).unwrap();
+        near(e.value, 1.58, 1e-9);
+        near(e.interval.low, 0.7001142, 1e-6);
+        near(e.interval.high, 2.4598858, 1e-6);
+    }
+
+    #[test]
+    fn clopper_pearson_as_published() {
+        // R: binom.test(x, n)$conf.int
+        for (x, n, low, high) in [
+            (0, 10, 0.0, 0.3084971),
+            (10, 10, 0.6915029, 1.0),
+            (1, 10, 0.002528579, 0.4450161),
+            (5, 10, 0.1870860, 0.8129140),
+            (81, 263, 0.2527, 0.3676),
+        ] {
+            let r = clopper_pearson(x, n);
+            near(r.low, low, 1e-4);
+            near(r.high, high, 1e-4);
+        }
+        near(clopper_pearson(0, 1000).high, 3.69 / 1000.0, 1e-5);
+        assert_eq!(clopper_pearson(0, 0), Range { low: 0.0, high: 1.0 });
+    }
+
+    #[test]
+    fn newcombe_agrees_with_a_worked_example() {
+        // With exact ends the interval must hold Newcombe's score interval (56/70 against 48/80: 0.0524..0.3339).
+        let (a, b) = ((56.0 / 70.0, clopper_pearson(56, 70)), (48.0 / 80.0, clopper_pearson(48, 80)));
+        let r = newcombe(b, a);
+        assert!(r.low <= 0.0524 && r.low > 0.03, "{r:?}");
+        assert!(r.high >= 0.3339 && r.high < 0.36, "{r:?}");
+    }
+
+    #[test]
+    fn no_failures_are_no_certainty() {
+        let after = failures(&[(0, 1000); 3]).unwrap();
+        assert_eq!((after.value, after.interval.low), (0.0, 0.0));
+        near(after.interval.high, 3.69 / 3000.0, 1e-5);
+        let nothing = failures_difference(&[((0, 1000), (0, 1000)); 3]).unwrap();
+        assert!(nothing.interval.low < 0.0 && nothing.interval.high > 0.0, "{nothing:?}");
+        let clear = failures_difference(&[((300, 1000), (0, 1000)); 3]).unwrap();
+        assert!(clear.interval.high < -0.2 && clear.interval.low > -0.4 && clear.interval.low < -0.3, "{clear:?}");
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014), for draws that are the same on every machine.
+    struct Draws(u64);
+    impl Draws {
+        fn uniform(&mut self) -> f64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = self.0;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        }
+        fn normal(&mut self) -> f64 {
+            let (a, b) = (1.0 - self.uniform(), self.uniform());
+            (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+        }
+    }
+
+    #[test]
+    fn paired_interval_covers_the_truth_in_95_of_100() {
+        let mut draws = Draws(7);
+        for pairs in [3, 6] {
+            let covered = (0..4000)
+                .filter(|_| {
+                    let sample: Vec<(f64, f64)> = (0..pairs)
+                        .map(|_| {
+                            let shared = 10.0 * draws.normal();
+                            (shared + draws.normal(), shared + 2.0 + draws.normal())
+                        })
+                        .collect();
+                    let i = paired(&sample).unwrap().interval;
+                    i.low <= 2.0 && 2.0 <= i.high
+                })
+                .count();
+            near(covered as f64 / 4000.0, 0.95, 0.012);
+        }
+    }
+
+    #[test]
+    fn failure_interval_covers_rare_failures() {
+        let mut draws = Draws(11);
+        let p = 0.002;
+        let covered = (0..1500)
+            .filter(|_| {
+                let counts: Vec<Counts> =
+                    (0..3).map(|_| ((0..300).filter(|_| draws.uniform() < p).count() as u64, 300)).collect();
+                let i = failures(&counts).unwrap().interval;
+                i.low <= p && p <= i.high
+            })
+            .count();
+        assert!(covered as f64 / 1500.0 >= 0.95, "covered {covered} of 1500");
+    }
+}

@@ -1,0 +1,58 @@
+//! One trial, judged: whether it broke, and whether its client was good enough.
+
+use genkai_model::finding::Break;
+use genkai_model::plan::Plan;
+use genkai_model::record::Trial;
+
+use crate::capacity::Demand;
+use crate::client::{self, Check};
+use crate::diagnosis::attribute::Case;
+use crate::diagnosis::{self, onset::Onset};
+use crate::{series, window};
+
+/// A trial with what is to be thought of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged<'r> {
+    pub(crate) trial: &'r Trial,
+    /// The violation, if any.
+    pub(crate) onset: Option<Onset>,
+    /// The violation in figures.
+    pub(crate) broke: Option<Break>,
+    /// The client up to the break.
+    pub(crate) client: Check,
+    /// The load as sent, with the response times seen before the break.
+    pub(crate) demand: Demand,
+}
+
+impl<'r> Judged<'r> {
+    pub(crate) fn of(trial: &'r Trial, plan: &Plan) -> Judged<'r> {
+        let onset = diagnosis::onset(trial, &plan.objective, &plan.procedure);
+        let until = onset.map(|o| o.depends_on_client_until());
+        let seen = series::service_before(trial, onset.map(|o| o.at_us));
+        Judged {
+            trial,
+            broke: onset.map(|o| o.describe(trial)),
+            client: client::check(trial, &plan.objective, until),
+            demand: Demand::of(&trial.started.load, &plan.objective, Some(seen), &trial.limits.limits),
+            onset,
+        }
+    }
+
+    /// Whether it broke because a server died.
+    pub(crate) fn died(&self) -> bool {
+        self.onset.is_some_and(|o| o.died)
+    }
+
+    /// The break as a case for attribution.
+    pub(crate) fn case(&self) -> Option<Case<'r>> {
+        let (onset, broke) = (self.onset?, self.broke.clone()?);
+        Some(Case { trial: self.trial, broke, certain: onset.certain_us as f64 / window::US, demand: self.demand })
+    }
+
+    /// The largest level reached without a violation, as far as the client can be trusted.
+    pub(crate) fn held_to(&self) -> f64 {
+        let broke = self.broke.as_ref().map(|b| b.level);
+        let trusted = self.client.since_us.map(|us| window::gauge(&self.trial.ticks, us, |t| t.level));
+        broke.into_iter().chain(trusted).fold(series::reached(self.trial), f64::min)
+    }
+}

@@ -1,0 +1,129 @@
+//! A break, the limits that may be behind it, and what came of lifting each.
+
+use genkai_model::event::Change;
+use genkai_model::finding::{Candidate, Moved};
+use genkai_model::plan::Plan;
+use genkai_model::record::Trial;
+
+use super::attempt::Attempt;
+use super::judged::Judged;
+use super::moved::{self, Outcome};
+use crate::diagnosis::attribute::{self, Weighed};
+use crate::proof;
+
+/// At most so many candidates of one break are put to the test.
+const TESTS: usize = 3;
+
+/// A break with its candidates and tests.
+#[derive(Clone, Debug)]
+pub(crate) struct Met<'r> {
+    /// The trial that broke.
+    pub(crate) at: Judged<'r>,
+    /// Every limit, best first, as they stand after the tests.
+    pub(crate) weighed: Vec<Weighed<'r>>,
+    /// Tests in order.
+    pub(crate) tests: Vec<Test<'r>>,
+}
+
+/// A limit that was lifted.
+#[derive(Clone, Debug)]
+pub(crate) struct Test<'r> {
+    pub(crate) attempt: Attempt<'r>,
+    /// The limit as a candidate before the test.
+    pub(crate) candidate: Weighed<'r>,
+    pub(crate) after: Judged<'r>,
+    pub(crate) outcome: Outcome,
+}
+
+/// Where the search stands with one break.
+#[derive(Clone, Debug)]
+pub(crate) enum Progress<'r> {
+    /// The last test found the cause.
+    Proved,
+    /// This is to be tried.
+    Try(Box<Attempt<'r>>),
+    /// The likeliest cause cannot be lifted.
+    CannotLift,
+    /// No candidate is left, and some were tried.
+    Refuted,
+    /// No candidate at all.
+    NoCause,
+    /// The test was cut off.
+    Cut,
+    /// The client gave out in the test.
+    Invalid,
+}
+
+impl<'r> Met<'r> {
+    /// The break of `at`; its tests are taken from `trials` for as long as they belong to it.
+    pub(crate) fn play(
+        at: Judged<'r>,
+        trials: &mut dyn Iterator<Item = &'r Trial>,
+        changes: &[Change],
+        plan: &Plan,
+        goal: f64,
+    ) -> (Met<'r>, Progress<'r>) {
+        let mut met = Met { weighed: Vec::new(), tests: Vec::new(), at };
+        loop {
+            let refuted: Vec<String> = met.tests.iter().map(|t| t.attempt.limit.id.clone()).collect();
+            met.weighed = met.at.case().map(|case| attribute::attribute(&case, &refuted)).unwrap_or_default();
+            let (candidate, attempt) = match met.pick(changes, plan) {
+                Ok(found) => found,
+                Err(why) => return (met, why),
+            };
+            let Some(trial) = trials.next() else { return (met, Progress::Try(Box::new(attempt))) };
+            if !proof::is_whole(trial) {
+                return (met, Progress::Cut);
+            }
+            let after = trusted(Judged::of(trial, plan), goal);
+            if !after.client.finding.valid {
+                return (met, Progress::Invalid);
+            }
+            let outcome = moved::judge(&met.at, &attempt, &after);
+            let proved = outcome.moved != Moved::Not;
+            met.tests.push(Test { attempt, candidate, after, outcome });
+            if proved {
+                return (met, Progress::Proved);
+            }
+        }
+    }
+
+    /// The next candidate to try, and how.
+    fn pick(&self, changes: &[Change], plan: &Plan) -> Result<(Weighed<'r>, Attempt<'r>), Progress<'r>> {
+        let possible: Vec<&Weighed<'r>> = self.weighed.iter().filter(|w| w.is_possible()).collect();
+        let Some(best) = possible.first() else {
+            return Err(if self.tests.is_empty() { Progress::NoCause } else { Progress::Refuted });
+        };
+        if self.tests.len() >= TESTS {
+            return Err(Progress::Refuted);
+        }
+        let equals = possible.iter().filter(|w| w.strongest == best.strongest);
+        let attempt = |w: &&&Weighed<'r>| Some(((**w).clone(), Attempt::new(&w.forecast, &self.at, changes, plan)?));
+        equals.map(|w| attempt(&w)).find_map(|found| found).ok_or(Progress::CannotLift)
+    }
+
+    /// The test that proved the cause, if one did.
+    pub(crate) fn proved(&self) -> Option<&Test<'r>> {
+        self.tests.last().filter(|t| t.outcome.moved != Moved::Not)
+    }
+
+    /// The likeliest cause that was not put to the test.
+    pub(crate) fn untested(&self) -> Option<&Weighed<'r>> {
+        self.weighed.iter().find(|w| w.is_possible())
+    }
+
+    /// All candidates but one.
+    pub(crate) fn others(&self, but: &str) -> Vec<Candidate> {
+        self.weighed.iter().map(|w| &w.candidate).filter(|c| c.limit != but).cloned().collect()
+    }
+}
+
+/// A counterfactual goes beyond the load asked for. If its client gave out only there, what was seen up to then stands.
+fn trusted(mut judged: Judged<'_>, goal: f64) -> Judged<'_> {
+    if judged.client.since_us.is_some() && judged.held_to() >= goal {
+        judged.broke = None;
+        judged.onset = None;
+        judged.client.finding.valid = true;
+    }
+    judged
+}

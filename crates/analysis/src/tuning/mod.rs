@@ -1,0 +1,106 @@
+//! What to try next: the theory of constraints, one limit at a time.
+//!
+//! Break the system as it is; name the limit; lift that setting alone and see whether the break moves to where the
+//! formula says; go on with the next limit until the objective holds at the load asked for with headroom, or nothing
+//! more can be lifted; then prove the proposal against the baseline, in turn.
+//!
+//! No state is kept: [`next`] retells the [`story`] from the record each time, so that a live run and a record read back
+//! agree on what happened and why.
+
+pub(crate) mod attempt;
+pub(crate) mod judged;
+pub(crate) mod met;
+pub(crate) mod moved;
+pub(crate) mod story;
+
+use genkai_model::event::{Change, EndReason, Purpose};
+use genkai_model::plan::Plan;
+use genkai_model::record::Record;
+use genkai_model::units::Span;
+
+use crate::capacity::demand;
+use crate::proof::{self, Trials};
+use story::{Stand, Story};
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Run this trial, then ask again.
+    Trial(TrialPlan),
+    /// Nothing more to find out.
+    Done,
+}
+
+/// A trial to be run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialPlan {
+    /// What for.
+    pub purpose: Purpose,
+    /// Settings that differ from the baseline.
+    pub changes: Vec<Change>,
+    /// The limit under test, in a counterfactual.
+    pub limit: Option<String>,
+    /// Users, or requests a second, at the end of the ramp.
+    pub level: f64,
+    /// Time to get there.
+    pub ramp: Span,
+    /// How long the level is held.
+    pub hold: Span,
+}
+
+/// What to try next, from what is on record. [`Next::Done`] also for a record without a head and for one that was
+/// interrupted.
+pub fn next(record: &Record) -> Next {
+    let stopped = |reason| matches!(reason, EndReason::Interrupted | EndReason::EngineFailed);
+    let cut = record.trials.iter().any(|t| t.ended.as_ref().is_some_and(|e| stopped(e.reason)));
+    if cut || record.end.is_some() {
+        return Next::Done;
+    }
+    let Some(story) = Story::tell(record) else { return Next::Done };
+    let plan = story.plan;
+    match &story.stand {
+        Stand::NeedBreak => Next::Trial(first(plan)),
+        Stand::Test(attempt) => Next::Trial(attempt.trial(plan)),
+        Stand::Prove => prove(record, &story).map_or(Next::Done, Next::Trial),
+        _ => Next::Done,
+    }
+}
+
+fn first(plan: &Plan) -> TrialPlan {
+    TrialPlan {
+        purpose: Purpose::Break,
+        changes: Vec::new(),
+        limit: None,
+        level: demand::asked(&plan.load),
+        ramp: Span::from_secs_f64(demand::ramp(&plan.load)),
+        hold: plan.procedure.hold,
+    }
+}
+
+/// The next proof trial; none when there are enough pairs.
+fn prove(record: &Record, story: &Story<'_>) -> Option<TrialPlan> {
+    let (plan, trials) = (story.plan, Trials::of(record));
+    let pairs = trials.pairs.len();
+    let whole = trials.all.len() == pairs * 2;
+    let procedure = &plan.procedure;
+    let certain = || {
+        let proof = proof::of(&trials, &plan.objective, procedure, story.condition());
+        proof.is_some_and(|p| p.certain)
+    };
+    let enough = pairs >= procedure.min_pairs as usize
+        && (pairs >= procedure.max_pairs as usize || certain() || procedure.min_pairs == 0);
+    if whole && enough {
+        return None;
+    }
+    let purpose = trials.next();
+    // A proof must not be gentler than the load that broke the system.
+    let ramp = procedure.proof_ramp.min(Span::from_secs_f64(demand::ramp(&plan.load)));
+    Some(TrialPlan {
+        purpose,
+        changes: if purpose == Purpose::Proposal { story.changes() } else { Vec::new() },
+        limit: None,
+        level: demand::asked(&plan.load),
+        ramp,
+        hold: procedure.proof_hold,
+    })
+}

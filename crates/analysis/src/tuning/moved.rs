@@ -1,0 +1,70 @@
+//! What became of the break when one setting was changed: the test of cause.
+
+use genkai_model::finding::{Break, Moved};
+use genkai_model::units::Range;
+
+use super::attempt::{self, Attempt};
+use super::judged::Judged;
+use crate::capacity::{Forecast, demand};
+use crate::diagnosis::attribute::{self, STEEP, TOLERANCE, Weighed};
+
+/// The outcome of a counterfactual.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// What became of the break.
+    pub(crate) moved: Moved,
+    /// Clients at which the next limit was predicted; none: beyond the load sent.
+    pub(crate) predicted: Option<Range>,
+}
+
+/// Judges the counterfactual `after` of `attempt`, whose limit was met in `before`.
+pub(crate) fn judge(before: &Judged<'_>, attempt: &Attempt<'_>, after: &Judged<'_>) -> Outcome {
+    let Some(broke_before) = &before.broke else {
+        return Outcome { moved: Moved::Elsewhere, predicted: None };
+    };
+    let sent = after.demand.asked;
+    let limits = &after.trial.limits.limits;
+    let expected = attempt::expected(limits, &attempt.limit.id, broke_before.level, &after.demand)
+        .filter(|f| f.bites.is_some_and(|at| at < sent));
+    let predicted = expected.as_ref().and_then(|f| f.predicted.clients);
+    let moved = match &after.broke {
+        None => Moved::AsPredicted,
+        Some(broke) => place(before, broke_before, attempt, after, broke, expected.as_ref()),
+    };
+    Outcome { moved, predicted }
+}
+
+fn place(
+    before: &Judged<'_>,
+    broke_before: &Break,
+    attempt: &Attempt<'_>,
+    after: &Judged<'_>,
+    broke: &Break,
+    expected: Option<&Forecast<'_>>,
+) -> Moved {
+    let now = causes(after);
+    let best = now.iter().find(|w| w.is_possible()).map(|w| w.candidate.limit.as_str());
+    let as_expected = expected.is_some_and(|f| best == Some(f.limit.id.as_str()));
+    let another = best.is_some_and(|id| id != attempt.limit.id && is_new(id, before));
+    let steep = demand::ramp(&after.trial.started.load) < STEEP;
+    let levels = expected.and_then(|f| attempt::levels(&f.predicted, &after.demand));
+    let there = levels.is_some_and(|range| attribute::is_near(range, broke.level));
+    // All at once, or at about the same level: only another limit's signs can tell that it is another break.
+    if steep || broke.level <= broke_before.level * (1.0 + TOLERANCE) + 1.0 {
+        return match (another, as_expected && (there || steep)) {
+            (true, true) => Moved::AsPredicted,
+            (true, false) => Moved::Elsewhere,
+            (false, _) => Moved::Not,
+        };
+    }
+    if there { Moved::AsPredicted } else { Moved::Elsewhere }
+}
+
+fn causes<'r>(judged: &Judged<'r>) -> Vec<Weighed<'r>> {
+    judged.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default()
+}
+
+/// Whether the limit `id` showed no sign in the break before, so that its signs now are those of another break.
+fn is_new(id: &str, before: &Judged<'_>) -> bool {
+    causes(before).iter().any(|w| w.candidate.limit == id && w.strongest.is_none())
+}

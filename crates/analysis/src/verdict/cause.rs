@@ -1,0 +1,73 @@
+//! The limits that were met, each with its evidence and what came of lifting it.
+
+use genkai_model::finding::{Cause, Confidence, Counterfactual, Evidence, Moved};
+use genkai_model::limit::Strength;
+
+use super::outlook;
+use crate::diagnosis::attribute::Weighed;
+use crate::tuning::judged::Judged;
+use crate::tuning::met::{Met, Test};
+use crate::tuning::story::Story;
+
+/// Every limit that was met, in order: those lifted in vain first, then the one behind each break.
+pub(crate) fn all(story: &Story<'_>) -> Vec<Cause> {
+    story.met.iter().flat_map(of).collect()
+}
+
+fn of(met: &Met<'_>) -> Vec<Cause> {
+    let mut all: Vec<Cause> = met.tests.iter().filter_map(|test| tested(met, test)).collect();
+    if met.proved().is_none() {
+        all.extend(met.untested().and_then(|weighed| untested(met, weighed)));
+    }
+    all
+}
+
+fn tested(met: &Met<'_>, test: &Test<'_>) -> Option<Cause> {
+    let refuted = test.outcome.moved == Moved::Not;
+    let confidence = if refuted { Confidence::Refuted } else { Confidence::Proved };
+    let cause = cause(met, &test.candidate, confidence)?;
+    let ran = test.after.trial.started.changes.iter().find(|c| c.setting == test.attempt.change.setting);
+    let counterfactual = Counterfactual {
+        change: ran.unwrap_or(&test.attempt.change).clone(),
+        trial: test.after.trial.number,
+        predicted: test.outcome.predicted,
+        observed: test.after.broke.clone(),
+        held_to: test.after.held_to(),
+        moved: test.outcome.moved,
+    };
+    Some(Cause { counterfactual: Some(counterfactual), ..cause })
+}
+
+fn untested(met: &Met<'_>, weighed: &Weighed<'_>) -> Option<Cause> {
+    cause(met, weighed, confidence(weighed))
+}
+
+/// Likely: a decisive sign, or a supporting one where the formula puts the break too.
+fn confidence(weighed: &Weighed<'_>) -> Confidence {
+    let there = weighed.candidate.evidence.iter().any(|e| matches!(e, Evidence::Place { .. }));
+    match weighed.strongest {
+        Some(Strength::Decisive) => Confidence::Likely,
+        Some(Strength::Supports) if there => Confidence::Likely,
+        _ => Confidence::Possible,
+    }
+}
+
+fn cause(met: &Met<'_>, weighed: &Weighed<'_>, confidence: Confidence) -> Option<Cause> {
+    Some(Cause {
+        limit: weighed.forecast.limit.clone(),
+        predicted: observed(weighed, &met.at),
+        broke: met.at.broke.clone()?,
+        trial: met.at.trial.number,
+        evidence: weighed.candidate.evidence.clone(),
+        confidence,
+        counterfactual: None,
+        others: met.others(&weighed.candidate.limit),
+    })
+}
+
+/// The prediction with where it really broke.
+fn observed(weighed: &Weighed<'_>, at: &Judged<'_>) -> genkai_model::finding::Predicted {
+    let mut predicted = weighed.forecast.predicted.clone();
+    predicted.observed = outlook::seen(&weighed.forecast, at);
+    predicted
+}

@@ -1,0 +1,103 @@
+//! Facts that contradict the verdict or limit what it says.
+
+use genkai_model::event::ServerState;
+use genkai_model::finding::{Caveat, Proof};
+use genkai_model::limit::Limit;
+use genkai_model::record::Record;
+
+use super::is_proposal;
+use crate::capacity::{self, remedy};
+use crate::diagnosis;
+use crate::diagnosis::attribute::TOLERANCE;
+use crate::proof::Trials;
+use crate::tuning::attempt;
+use crate::tuning::judged::Judged;
+use crate::tuning::story::{Stand, Story};
+
+/// Every caveat.
+pub(crate) fn all(
+    record: &Record,
+    story: Option<&Story<'_>>,
+    trials: &Trials<'_>,
+    proof: Option<&Proof>,
+) -> Vec<Caveat> {
+    let mut all = Vec::new();
+    if let Some(story) = story {
+        all.extend(story.first.iter().flat_map(held));
+        all.extend(story.lifted().flat_map(|t| held(&t.after)));
+        all.extend(ceilings(story));
+        if matches!(story.stand, Stand::Prove) {
+            all.extend(of_proof(story, trials, proof));
+        }
+    }
+    all.extend(deaths(record));
+    if record.end.is_none() {
+        all.push(Caveat::RecordCutOff);
+    }
+    let mut unique: Vec<Caveat> = Vec::new();
+    for caveat in all {
+        if !unique.contains(&caveat) {
+            unique.push(caveat);
+        }
+    }
+    unique
+}
+
+/// Limits that should have bitten before the level that was held.
+fn held(judged: &Judged<'_>) -> Vec<Caveat> {
+    let reached = judged.held_to();
+    let forecasts = capacity::forecast(&judged.trial.limits.limits, &judged.demand);
+    let passed = forecasts.into_iter().filter_map(|f| {
+        let levels = attempt::levels(&f.predicted, &judged.demand)?;
+        (levels.high * (1.0 + TOLERANCE) + 1.0 < reached).then_some((f.predicted.limit, levels))
+    });
+    passed.map(|(limit, predicted)| Caveat::PredictedButHeld { limit, predicted, reached }).collect()
+}
+
+/// Settings that cannot be raised as far as needed.
+fn ceilings(story: &Story<'_>) -> Vec<Caveat> {
+    let capped = |setting: &str, c: &genkai_model::limit::Ceiling| Caveat::CeilingReached {
+        setting: setting.to_owned(),
+        value: c.value,
+        by: c.by.clone(),
+    };
+    let mut all: Vec<Caveat> =
+        story.lifted().filter_map(|t| Some(capped(&t.attempt.lift.setting, t.attempt.lift.capped.as_ref()?))).collect();
+    if matches!(story.stand, Stand::CannotLift) {
+        let limit = story.met.last().and_then(|m| m.untested()).map(|w| w.forecast.limit);
+        all.extend(limit.filter(|l| remedy::at_ceiling(l)).and_then(|l: &Limit| {
+            let remedy = l.remedy.as_ref()?;
+            Some(capped(&remedy.setting, remedy.ceiling.as_ref()?))
+        }));
+    }
+    all
+}
+
+fn of_proof(story: &Story<'_>, trials: &Trials<'_>, proof: Option<&Proof>) -> Vec<Caveat> {
+    let (objective, procedure) = (&story.plan.objective, &story.plan.procedure);
+    let mut all = Vec::new();
+    let pairs = trials.pairs.len() as u32;
+    if pairs < procedure.min_pairs || !proof.is_some_and(|p| p.certain) {
+        all.push(Caveat::FewPairs { pairs });
+    }
+    let broke = |t| diagnosis::broke(t, objective, procedure).is_some();
+    if trials.all.iter().any(|t| !is_proposal(t.started.purpose) && !broke(t)) {
+        all.push(Caveat::BaselineHeldInProof);
+    }
+    if trials.all.iter().any(|t| is_proposal(t.started.purpose) && broke(t)) {
+        all.push(Caveat::ProposalFailedInProof);
+    }
+    all
+}
+
+fn deaths(record: &Record) -> Vec<Caveat> {
+    let died = |(_, s): &&(i64, genkai_model::event::State)| s.state == ServerState::Died;
+    let of = |t: &genkai_model::record::Trial| -> Vec<Caveat> {
+        let one = |(_, s): &(i64, genkai_model::event::State)| Caveat::ServerDied {
+            subject: s.subject.clone(),
+            trial: t.number,
+        };
+        t.states.iter().filter(died).map(one).collect()
+    };
+    record.trials.iter().flat_map(of).collect()
+}

@@ -1,0 +1,85 @@
+//! The answer of a run, from its record alone.
+//!
+//! [`answer`] says yes, no or cannot tell; [`cause`] puts the limits that were met with their evidence and tests;
+//! [`outlook`] what was and is predicted; [`caveat`] what limits all that. A record may end anywhere: what is known by
+//! then is said, and nothing else.
+
+mod answer;
+mod cause;
+mod caveat;
+mod outlook;
+
+use genkai_model::event::Purpose;
+use genkai_model::finding::{Findings, ProposedChange, SCHEMA, TrialFinding, Verdict};
+use genkai_model::plan::Plan;
+use genkai_model::record::Record;
+
+use crate::client;
+use crate::proof::{self, Trials};
+use crate::series;
+use crate::tuning::judged::Judged;
+use crate::tuning::story::Story;
+
+/// Everything that a record says. Never fails: an empty record gives an unfinished verdict.
+pub fn findings(record: &Record) -> Findings {
+    Findings { verdict: verdict(record), series: record.trials.iter().map(series::of).collect() }
+}
+
+fn verdict(record: &Record) -> Verdict {
+    let story = Story::tell(record);
+    let trials = Trials::of(record);
+    let proof = story.as_ref().and_then(|s| {
+        let all = proof::of(&trials, &s.plan.objective, &s.plan.procedure, s.condition());
+        all.filter(|_| s.lifted().next().is_some())
+    });
+    let summaries = story.as_ref().map(|s| summaries(record, s.plan)).unwrap_or_default();
+    let answer = answer::of(story.as_ref(), &trials);
+    Verdict {
+        schema: SCHEMA.to_owned(),
+        outcome: answer.outcome,
+        must_change: answer.must_change,
+        because: answer.because,
+        proposal: story.as_ref().map(proposal).unwrap_or_default(),
+        causes: story.as_ref().map(cause::all).unwrap_or_default(),
+        next: story.as_ref().and_then(|s| outlook::next(record, s)),
+        predictions: story.as_ref().map(|s| outlook::predictions(record, s)).unwrap_or_default(),
+        client: client::overall(summaries.iter().map(|t| &t.client).zip(&record.trials)),
+        caveats: caveat::all(record, story.as_ref(), &trials, proof.as_ref()),
+        trials: summaries,
+        proof,
+    }
+}
+
+/// One summary a trial. Proof trials are judged like the others, so their breaks show too.
+fn summaries(record: &Record, plan: &Plan) -> Vec<TrialFinding> {
+    let one = |t| {
+        let judged = Judged::of(t, plan);
+        series::finding(t, judged.broke, judged.client.finding)
+    };
+    record.trials.iter().map(one).collect()
+}
+
+/// The changes that were proved, each setting once with its last value.
+fn proposal(story: &Story<'_>) -> Vec<ProposedChange> {
+    let mut all: Vec<ProposedChange> = Vec::new();
+    for test in story.lifted() {
+        let attempt = &test.attempt;
+        let ran = test.after.trial.started.changes.iter().find(|c| c.setting == attempt.change.setting);
+        let proposed = ProposedChange {
+            change: ran.unwrap_or(&attempt.change).clone(),
+            limit: attempt.limit.id.clone(),
+            minimum: attempt.lift.minimum.clone(),
+            holds_for: attempt.lift.holds_for,
+        };
+        match all.iter_mut().find(|p| p.change.setting == proposed.change.setting) {
+            Some(earlier) => *earlier = proposed,
+            None => all.push(proposed),
+        }
+    }
+    all
+}
+
+/// Whether a proof trial is the proposal.
+fn is_proposal(purpose: Purpose) -> bool {
+    purpose == Purpose::Proposal
+}

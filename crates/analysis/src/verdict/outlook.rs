@@ -1,0 +1,79 @@
+//! What was predicted for the system as it is, and what breaks next.
+
+use genkai_model::finding::Predicted;
+use genkai_model::limit::Limit;
+use genkai_model::record::Record;
+
+use crate::capacity::{self, Demand, Forecast, demand};
+use crate::diagnosis::attribute;
+use crate::tuning::judged::Judged;
+use crate::tuning::story::Story;
+
+/// What a limit counts, as seen where it broke: in the unit of its law, or else clients in flight.
+pub(crate) fn seen(forecast: &Forecast<'_>, at: &Judged<'_>) -> Option<f64> {
+    let broke = at.broke.as_ref()?;
+    Some(attribute::observed(forecast, broke, &at.demand).map_or(broke.in_flight, |(_, observed)| observed))
+}
+
+/// The limits of the system as it is: those of the first trial, or those announced before it.
+fn baseline<'r>(record: &'r Record, story: &Story<'r>) -> &'r [Limit] {
+    let announced = record.pending_limits.as_ref().map(|l| l.limits.as_slice());
+    match &story.first {
+        Some(first) => &first.trial.limits.limits,
+        None => announced.unwrap_or_default(),
+    }
+}
+
+/// The plan's load, with the response times that the first trial showed.
+fn asked(record: &Record, story: &Story<'_>) -> Demand {
+    let limits = baseline(record, story);
+    let cold = Demand::of(&story.plan.load, &story.plan.objective, None, limits);
+    let service = story.first.as_ref().and_then(|f| f.demand.service);
+    Demand { service: service.or(cold.service), ..cold }
+}
+
+/// Every limit of the system as it is, what bites first first, with where those that were met really broke.
+pub(crate) fn predictions(record: &Record, story: &Story<'_>) -> Vec<Predicted> {
+    let limits = baseline(record, story);
+    let mut all: Vec<Predicted> =
+        capacity::forecast(limits, &asked(record, story)).into_iter().map(|f| f.predicted).collect();
+    for met in &story.met {
+        let cause = met.proved().map(|t| &t.candidate).or(met.untested());
+        let Some(cause) = cause else { continue };
+        // A limit that was lifted before and met again had another value then.
+        let same = |p: &&mut Predicted| p.limit == cause.candidate.limit && p.value == cause.forecast.predicted.value;
+        if let Some(predicted) = all.iter_mut().find(same) {
+            predicted.observed = predicted.observed.or(seen(&cause.forecast, &met.at));
+        }
+    }
+    all
+}
+
+/// What breaks next: with the changes proved so far in place, the limit that was seen beyond them, or else the first one
+/// predicted beyond what held. When nothing broke at all, the first one predicted beyond the load sent. None where a
+/// break stands unlifted, or nothing can be predicted.
+pub(crate) fn next(record: &Record, story: &Story<'_>) -> Option<Predicted> {
+    let asked = asked(record, story);
+    let Some(test) = story.lifted().last() else {
+        if story.first.as_ref().is_some_and(|f| f.broke.is_some()) {
+            return None;
+        }
+        let reached = story.first.as_ref().map_or(0.0, Judged::held_to);
+        return beyond(baseline(record, story), &asked, reached);
+    };
+    let limits = &test.after.trial.limits.limits;
+    let Some(case) = test.after.case() else {
+        let reached = test.after.held_to().max(demand::asked(&story.plan.load));
+        return beyond(limits, &asked, reached);
+    };
+    let found = attribute::attribute(&case, &[]);
+    let cause = found.iter().find(|w| w.is_possible())?;
+    let mut predicted = capacity::of(cause.forecast.limit, &asked).predicted;
+    predicted.observed = seen(&cause.forecast, &test.after);
+    Some(predicted)
+}
+
+fn beyond(limits: &[Limit], asked: &Demand, reached: f64) -> Option<Predicted> {
+    let all = capacity::forecast(limits, asked);
+    all.into_iter().find(|f| f.bites.is_some_and(|at| at >= reached)).map(|f| f.predicted)
+}
