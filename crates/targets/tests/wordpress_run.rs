@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use genkai_model::event::ServerState;
 use genkai_model::evidence::metric;
 use genkai_model::limit::Law;
+use genkai_targets::local::machine;
 use genkai_targets::observation::Observation;
 use genkai_targets::wordpress::{Programs, TITLE, WORDPRESS, WordPress, WordPressError};
 
@@ -214,8 +215,14 @@ fn more_than_children_saturate(site: &mut WordPress, children: u32) {
 fn a_server_that_dies_is_told_once_and_the_rest_still_goes() {
     let dir = tempfile::tempdir().unwrap();
     open_to_all(dir.path());
-    let mut site = WordPress::start(dir.path(), 1, None).unwrap_or_else(|e| panic!("{e}"));
+    let core = machine::cores()[0];
+    let mut site = WordPress::start(dir.path(), 1, Some(&[core])).unwrap_or_else(|e| panic!("{e}"));
     let pids = site.pids();
+    assert_eq!(site.limits()[3].law, Law::Cpu { cores: 1.0 });
+    for pid in members(&pids) {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        assert!(status.contains(&format!("Cpus_allowed_list:\t{core}\n")), "process {pid} may run elsewhere: {status}");
+    }
     let status = std::process::Command::new("kill").args(["-KILL", &pids[2].to_string()]).status().unwrap();
     assert!(status.success());
     let seen = observe_until(&mut site, |seen| seen.iter().any(|o| !o.states.is_empty()));
