@@ -6,6 +6,9 @@ SHELL := /bin/bash
 .PHONY: help demo test bench build page packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
+WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
+  wordpress:/usr/share/wordpress/index.php \
+  wordpress-theme-twentytwentythree:/usr/share/wordpress/wp-content/themes/twentytwentythree
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -37,16 +40,14 @@ page/node_modules/.done: page/package-lock.json page/package.json
 	@touch $@
 
 packages-demo:
-	@scripts/packages.sh nginx-light:nginx
+	@scripts/packages.sh nginx:nginx
 
 packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
-	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl \
-	  mariadb-server:mariadbd php-fpm:php-fpm php-mysql:/usr/lib/php/ php-cli:php wordpress:/usr/share/wordpress/index.php
+	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl $(WORDPRESS)
 
 packages-wordpress: ## What --backend wordpress needs
-	@scripts/packages.sh nginx:nginx mariadb-server:mariadbd php-fpm:php-fpm php-mysql:/usr/lib/php/ php-cli:php \
-	  wordpress:/usr/share/wordpress/index.php
+	@scripts/packages.sh nginx:nginx $(WORDPRESS)
 
 packages-bench:
 	@scripts/packages.sh nginx:nginx wrk:wrk apache2-utils:ab time:/usr/bin/time python3:python3

@@ -1,5 +1,8 @@
 //! Ctrl-C and SIGTERM: the first stops the run in good order, the second at once (children die with us).
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use genkai_engine::StopFlag;
 use genkai_model::exit::Exit;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -18,5 +21,15 @@ pub(crate) fn flag() -> StopFlag {
             set.stop();
         }
     });
+    flag
+}
+
+/// The same for a server of ours, which knows only a plain flag.
+pub(crate) fn plain_flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Cannot fail for these signals; a server that ignored one would still end with its parent.
+        let _ = signal_hook::flag::register(signal, Arc::clone(&flag));
+    }
     flag
 }

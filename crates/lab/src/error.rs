@@ -27,6 +27,9 @@ pub enum LabError {
     /// A process of ours.
     #[error(transparent)]
     Local(#[from] genkai_targets::local::LocalError),
+    /// WordPress or what it stands on.
+    #[error(transparent)]
+    WordPress(#[from] genkai_targets::wordpress::WordPressError),
     /// The generator.
     #[error(transparent)]
     Engine(#[from] genkai_engine::EngineError),

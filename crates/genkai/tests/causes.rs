@@ -1,0 +1,160 @@
+//! Each cause on a real nginx: the right one is named, and none of the others.
+
+mod harness;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::finding::{Answer, Because, Confidence, Outcome, Verdict};
+use harness::{Run, genkai, machine, run};
+
+/// Asserts that `limit` and no other is named as the cause.
+fn only_cause(run: &Run, limit: &str) -> Verdict {
+    let verdict = run.verdict();
+    let named: Vec<&str> = verdict.causes.iter().map(|c| c.limit.id.as_str()).collect();
+    assert_eq!(named, [limit], "{}", run.story());
+    verdict
+}
+
+/// Asserts a cause that a setting lifts: proved by changing it alone, and the proposal holds.
+fn proved(run: &Run, limit: &str, setting: &str) -> Verdict {
+    let verdict = only_cause(run, limit);
+    assert_eq!(run.code, Some(1), "{}", run.story());
+    assert_eq!(verdict.must_change, Answer::Yes, "{}", run.story());
+    assert_eq!(verdict.because, Because::ProvedAndHolds, "{}", run.story());
+    assert_eq!(verdict.causes[0].confidence, Confidence::Proved, "{}", run.story());
+    assert_eq!(verdict.proposal.len(), 1, "{}", run.story());
+    assert_eq!(verdict.proposal[0].change.setting, setting, "{}", run.story());
+    let proof = verdict.proof.as_ref().unwrap_or_else(|| panic!("no proof\n{}", run.story()));
+    assert!(proof.baseline_fails && proof.proposal_holds && proof.certain, "{}", run.story());
+    assert!(proof.failures[0] > 0 || proof.p99[0].value > proof.p99[1].value, "{}", run.story());
+    assert!(proof.order.starts_with("AB"), "{}", proof.order);
+    verdict
+}
+
+#[test]
+fn worker_connections() {
+    let _machine = machine();
+    let run = run(&mut genkai(
+        "tune nginx --set worker_connections=64 --users 60 --spawn-rate 20 --backend-time 200ms --quick --quiet",
+    ));
+    let verdict = proved(&run, "nginx.worker_connections", "worker_connections");
+    let cause = &verdict.causes[0];
+    assert_eq!(cause.limit.value, "64");
+    let predicted = cause.predicted.clients.unwrap();
+    assert!(predicted.low >= 27.0 && predicted.high <= 31.0, "29..31 by the formula: {predicted:?}");
+    assert!((26.0..=34.0).contains(&cause.broke.in_flight), "{}", run.story());
+    assert_eq!(verdict.proof.unwrap().failures[1], 0, "the proposal loses nothing");
+}
+
+#[test]
+fn healthy_needs_no_change() {
+    let _machine = machine();
+    let run = run(&mut genkai(
+        "tune nginx --set worker_connections=4096 --users 60 --spawn-rate 20 --backend-time 100ms --quick --quiet",
+    ));
+    assert_eq!(run.code, Some(0), "{}", run.story());
+    let verdict = run.verdict();
+    assert_eq!((verdict.outcome, verdict.must_change), (Outcome::Holds, Answer::No), "{}", run.story());
+    assert_eq!(verdict.because, Because::ObjectiveHolds);
+    assert!(verdict.causes.is_empty() && verdict.proposal.is_empty(), "{}", run.story());
+    assert_eq!(verdict.trials.iter().map(|t| t.failed).sum::<u64>(), 0);
+}
+
+#[test]
+fn worker_rlimit_nofile() {
+    let _machine = machine();
+    let run = run(&mut genkai(
+        "tune nginx --set worker_rlimit_nofile=60 --users 60 --spawn-rate 20 --backend-time 200ms --timeout 2s --quick --quiet",
+    ));
+    let verdict = proved(&run, "nginx.worker_rlimit_nofile", "worker_rlimit_nofile");
+    let cause = &verdict.causes[0];
+    let predicted = cause.predicted.clients.unwrap();
+    let seen = cause.broke.in_flight;
+    assert!(seen >= predicted.low * 0.85 && seen <= predicted.high * 1.25, "{seen} against {predicted:?}\n{}", run.story());
+}
+
+#[test]
+fn client_max_body_size() {
+    let _machine = machine();
+    let run = run(&mut genkai(
+        "tune nginx --set client_max_body_size=8k --body-size 20k --users 10 --spawn-rate 10 --backend-time 50ms --quick --quiet",
+    ));
+    let verdict = proved(&run, "nginx.client_max_body_size", "client_max_body_size");
+    let errors = &verdict.causes[0].broke.errors;
+    assert!(errors.iter().any(|e| e.kind == ErrorKind::Status413), "{}", run.story());
+}
+
+#[test]
+fn limit_conn() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let config = "worker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  limit_conn_zone $binary_remote_addr zone=perip:1m;\n  \
+        server {\n    listen 8080;\n    location / {\n      limit_conn perip 20;  # careful\n      proxy_pass http://127.0.0.1:9;\n    }\n  }\n}\n";
+    std::fs::write(&file, config).unwrap();
+    let run = run(genkai("tune nginx --backend embedded --users 50 --spawn-rate 20 --backend-time 100ms --quick --quiet")
+        .arg("--config")
+        .arg(&file));
+    let verdict = proved(&run, "nginx.limit_conn", "limit_conn");
+    assert!(verdict.causes[0].broke.errors.iter().any(|e| e.kind == ErrorKind::Status503), "{}", run.story());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), config, "the user's file is as it was");
+    let diff = run.record().end.unwrap().diff;
+    assert!(diff.contains("-      limit_conn perip 20;  # careful"), "{diff}");
+}
+
+#[test]
+fn a_full_backend_pool_is_not_nginx() {
+    let _machine = machine();
+    let run = run(genkai(
+        "tune nginx --set worker_connections=1024 --users 60 --spawn-rate 20 --backend-time 100ms --backend-workers 5 --quick --quiet",
+    )
+    .args(["--objective", "errors < 0.1%, p99 < 500ms"]));
+    assert_eq!(run.code, Some(1), "{}", run.story());
+    let verdict = only_cause(&run, "backend.workers");
+    assert_eq!(verdict.because, Because::BackendIsLimit, "{}", run.story());
+    assert_eq!(verdict.must_change, Answer::No, "no setting of nginx helps\n{}", run.story());
+    assert!(verdict.proposal.is_empty(), "{}", run.story());
+}
+
+#[test]
+fn an_upstream_that_refuses_is_not_nginx() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let config = format!(
+        "events {{ }}\nhttp {{\n  server {{\n    listen 80;\n    location / {{ proxy_pass http://{closed}; }}\n  }}\n}}\n"
+    );
+    std::fs::write(&file, config).unwrap();
+    let run = run(genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet").arg("--config").arg(&file));
+    assert_eq!(run.code, Some(1), "{}", run.story());
+    let verdict = run.verdict();
+    assert_eq!(verdict.because, Because::BackendIsLimit, "{}", run.story());
+    assert_eq!(verdict.causes.len(), 1, "{}", run.story());
+    assert_eq!(verdict.causes[0].limit.subject, "backend", "{}", run.story());
+    assert!(verdict.causes[0].broke.errors.iter().any(|e| e.kind == ErrorKind::Status502), "{}", run.story());
+    assert!(verdict.proposal.is_empty(), "{}", run.story());
+}
+
+#[test]
+fn a_worker_without_processor_time() {
+    let _machine = machine();
+    let run = run(genkai(
+        "tune nginx --set worker_connections=1024 --set gzip=on --set gzip_comp_level=9 --users 100 --spawn-rate 50 \
+         --backend-time 1ms --backend-body 1m --quick --quiet",
+    )
+    .args(["--header", "Accept-Encoding: gzip", "--objective", "errors < 0.1%, p99 < 200ms"]));
+    assert_eq!(run.code, Some(1), "{}", run.story());
+    let verdict = only_cause(&run, "nginx.cpu");
+    assert_eq!(verdict.because, Because::CpuIsLimit, "{}", run.story());
+}
+
+#[test]
+fn a_short_listen_backlog() {
+    let _machine = machine();
+    let run = run(genkai(
+        "tune nginx --set listen.backlog=4 --set worker_connections=4096 --users 600 --spawn-rate 100000 \
+         --backend-time 20ms --new-connections --quick --quiet",
+    )
+    .args(["--objective", "errors < 0.1%, p99 < 700ms"]));
+    proved(&run, "nginx.listen.backlog", "listen.backlog");
+}

@@ -1,0 +1,120 @@
+//! Bad input: one clear message, the right exit code, nothing started, nothing lost.
+
+mod harness;
+
+use std::time::Duration;
+
+use harness::{finish, genkai, run};
+
+/// Runs and gives exit code and stderr; nothing may be printed as data.
+fn refused(arguments: &str) -> (i32, String) {
+    let output = finish(&mut genkai(arguments), Duration::from_secs(30));
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn refused_with(arguments: &str, code: i32, words: &[&str]) {
+    let (seen, stderr) = refused(arguments);
+    assert_eq!(seen, code, "{arguments}\n{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "{arguments}: no `{word}` in\n{stderr}");
+    }
+    assert_eq!(stderr.matches("error:").count(), 1, "one message: {stderr}");
+}
+
+#[test]
+fn flags_that_make_no_sense() {
+    refused_with("tune nginx --sett worker_connections=1", 2, &["--set"]);
+    refused_with("tune nginx --users 0", 2, &["--users"]);
+    refused_with("tune nginx --users 5 --rate 5", 2, &["--rate"]);
+    refused_with("tune nginx --spawn-rate -1", 2, &["spawn-rate"]);
+    refused_with("tune nginx --set worker_connections", 2, &["worker_connections=512"]);
+    refused_with("tune nginx --objective latency<3", 2, &["errors < 0.1%"]);
+    refused_with("tune nginx --path nowhere", 2, &["--path", "`/`"]);
+    refused_with("tune nginx --header Nothing", 2, &["--header", "Accept: text/html"]);
+    refused_with("tune nginx --backend apache", 2, &["embedded", "wordpress"]);
+    refused_with("tune nginx --backend keep", 2, &["--config"]);
+    refused_with("tune nginx --write", 2, &["--config"]);
+    refused_with("tune nginx --pin servers=0", 2, &["client="]);
+    refused_with("experiment run nginx-worker-conections", 2, &["did you mean `nginx-worker-connections`"]);
+    refused_with("load 127.0.0.1:80", 2, &["http://"]);
+    refused_with("report /nonexistent", 2, &["/nonexistent"]);
+}
+
+#[test]
+fn settings_that_do_not_exist_or_do_not_fit() {
+    refused_with("tune nginx --set worker_conections=512", 2, &["worker_conections", "worker_connections"]);
+    refused_with("tune nginx --set worker_connections=many", 2, &["worker_connections", "many"]);
+    refused_with("tune nginx --set worker_connections=0", 2, &["worker_connections", "0"]);
+    refused_with("tune nginx --set client_max_body_size=1parsec", 2, &["client_max_body_size"]);
+}
+
+#[test]
+fn hosts_that_are_not_this_machine() {
+    refused_with("load http://192.0.2.1/", 2, &["192.0.2.1", "--allow-remote"]);
+    refused_with("tune nginx --backend http://192.0.2.1:80", 2, &["192.0.2.1", "--allow-remote"]);
+}
+
+#[test]
+fn a_configuration_that_nginx_rejects() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    std::fs::write(&file, "events {}\nhttp {\n  server {\n    listen 80;\n    proxy_buffring off;\n  }\n}\n").unwrap();
+    refused_with(&format!("tune nginx --config {}", file.display()), 2, &["proxy_buffring", &format!("{}:5", file.display())]);
+    std::fs::write(&file, "events {}\nhttp {\n  server {\n").unwrap();
+    refused_with(&format!("tune nginx --config {}", file.display()), 2, &[&file.display().to_string()]);
+    refused_with("tune nginx --config /nonexistent/nginx.conf", 2, &["/nonexistent/nginx.conf"]);
+}
+
+#[test]
+fn a_load_that_does_not_fit_this_machine() {
+    refused_with("tune nginx --users 9000000", 3, &["9", "largest"]);
+}
+
+#[test]
+fn a_backend_that_is_not_there() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let arguments = format!("tune nginx --backend http://{closed} --out {}", out.display());
+    refused_with(&arguments, 3, &[&closed.to_string(), "backend"]);
+    assert!(!out.join("run.jsonl").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written() {
+    refused_with("tune nginx --out /proc/nowhere", 3, &["/proc/nowhere", "--out"]);
+}
+
+#[test]
+fn a_missing_nginx() {
+    let output = finish(
+        genkai("tune nginx --users 5").env("PATH", "/nonexistent").env("GENKAI_NGINX", "/nonexistent/nginx"),
+        Duration::from_secs(30),
+    );
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("nginx"), "{stderr}");
+}
+
+#[test]
+fn a_taken_port() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    refused_with(&format!("serve origin --listen {address}"), 3, &[&address.to_string(), "port 0"]);
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_and_starts_nothing() {
+    let run = run(&mut genkai("tune nginx --set worker_connections=512 --users 300 --dry-run"));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("worker_connections") && run.stdout.contains("239"), "{}", run.stdout);
+    assert!(!run.out.exists(), "no folder for a run that is not made");
+}
+
+#[test]
+fn a_dry_run_as_json_is_json() {
+    let run = run(&mut genkai("tune nginx --set worker_connections=512 --users 300 --dry-run --json"));
+    let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(value.to_string().contains("nginx.worker_connections"), "{value}");
+}
