@@ -23,8 +23,8 @@ pub(crate) fn peak_rss() -> u64 {
 /// Keeps the calling thread on one core.
 pub(crate) fn pin(cpu: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
-    set.set(cpu)?;
-    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+    let pinned = set.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
+    pinned.map_err(|e| io::Error::other(format!("it cannot be pinned to core {cpu}: {e}")))
 }
 
 #[cfg(test)]

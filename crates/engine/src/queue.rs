@@ -5,7 +5,7 @@
 //! queue is bounded twice, in length and in time: beyond either a request is [`Dropped`](ErrorKind::Dropped), which is the client's
 //! doing and said so.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -23,9 +23,11 @@ const LONGEST: usize = 65_536;
 #[derive(Debug)]
 pub(crate) struct Queue {
     waiting: RefCell<VecDeque<Moment>>,
+    /// Connections that became idle; some may have been closed since. No more than `most` in all, because a new connection
+    /// is opened only when none is left here.
     idle: RefCell<Vec<Rc<Slot>>>,
     /// Connections that exist (open, opening).
-    open: std::cell::Cell<u32>,
+    open: Cell<u32>,
     /// Connections that may exist.
     most: u32,
 }
@@ -43,15 +45,17 @@ pub(crate) enum Due {
 
 impl Queue {
     pub(crate) fn new(most: u32) -> Queue {
-        Queue { waiting: RefCell::default(), idle: RefCell::default(), open: std::cell::Cell::new(0), most }
+        Queue { waiting: RefCell::default(), idle: RefCell::default(), open: Cell::new(0), most }
     }
 
     /// Places a request that is due.
     pub(crate) fn place(&self, planned: Moment) -> Due {
-        if let Some(slot) = self.idle.borrow_mut().pop() {
-            slot.handed.set(Some(planned));
-            slot.wake();
-            return Due::Placed;
+        while let Some(slot) = self.idle.borrow_mut().pop() {
+            if slot.idle.take() {
+                slot.handed.set(Some(planned));
+                slot.wake();
+                return Due::Placed;
+            }
         }
         if self.open.get() < self.most {
             self.open.set(self.open.get() + 1);
@@ -75,16 +79,14 @@ impl Queue {
             self.open.set(self.open.get() - 1);
             return None;
         }
-        let slot = Rc::clone(connection.slot());
-        self.idle.borrow_mut().push(Rc::clone(&slot));
-        match connection.await_hand_over().await {
-            Some(planned) => Some(Turn { planned, prompt: true }),
-            None => {
-                self.idle.borrow_mut().retain(|other| !Rc::ptr_eq(other, &slot));
-                self.open.set(self.open.get() - 1);
-                None
-            }
+        connection.slot().idle.set(true);
+        self.idle.borrow_mut().push(Rc::clone(connection.slot()));
+        let handed = connection.await_hand_over().await;
+        if handed.is_none() {
+            connection.slot().idle.set(false);
+            self.open.set(self.open.get() - 1);
         }
+        handed.map(|planned| Turn { planned, prompt: true })
     }
 
     /// The request that waits longest, dropping those that have waited too long to be worth sending.
@@ -109,12 +111,16 @@ mod tests {
         let queue = Queue::new(2);
         assert_eq!([queue.place(0), queue.place(1), queue.place(2)], [Due::Open, Due::Open, Due::Placed]);
         assert_eq!(queue.waiting.borrow().front(), Some(&2));
-        let (long_idle, just_idle) = (Rc::new(Slot::default()), Rc::new(Slot::default()));
-        queue.idle.borrow_mut().extend([Rc::clone(&long_idle), Rc::clone(&just_idle)]);
+        let [long_idle, just_idle, closed] = [true, true, false].map(|idle| {
+            let slot = Slot::default();
+            slot.idle.set(idle);
+            Rc::new(slot)
+        });
+        queue.idle.borrow_mut().extend([&long_idle, &just_idle, &closed].map(Rc::clone));
         assert_eq!(queue.place(3), Due::Placed);
         assert_eq!((just_idle.handed.take(), long_idle.handed.take()), (Some(3), None));
         assert_eq!(queue.place(4), Due::Placed);
-        assert_eq!(long_idle.handed.take(), Some(4));
+        assert_eq!((long_idle.handed.take(), closed.handed.take()), (Some(4), None));
         for n in 1..LONGEST as u64 {
             assert_eq!(queue.place(n), Due::Placed);
         }

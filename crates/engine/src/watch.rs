@@ -16,7 +16,9 @@ pub(crate) struct Slot {
     deadline: Cell<Option<Moment>>,
     expired: Cell<bool>,
     waker: RefCell<Option<Waker>>,
-    /// A planned request handed over while the connection was idle (open model).
+    /// Whether the connection is idle and waits for a request (open model).
+    pub(crate) idle: Cell<bool>,
+    /// A planned request handed over while it was.
     pub(crate) handed: Cell<Option<Moment>>,
 }
 
