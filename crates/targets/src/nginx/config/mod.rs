@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 pub use edit::Edit;
 pub use error::{ConfigError, EditError};
 pub use include::{MAX_INCLUSIONS, MAX_SIZE};
+pub(in crate::nginx) use listen::is_socket_option;
 pub use listen::{Address, Family, Host, Listen, sockets};
 pub use pass::{Pass, Protocol, Target, Upstream, UpstreamServer};
 pub use route::Route;

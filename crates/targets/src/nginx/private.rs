@@ -1,0 +1,141 @@
+//! A private copy of a configuration, which runs beside the original without touching anything of it.
+//!
+//! Everything that nginx would open to the outside or write to is moved into one folder and onto free loopback ports;
+//! everything it only reads stays where it is, named by its absolute path (keys and passwords are never copied). Each file
+//! keeps its line numbers, so that nginx's messages can be told in terms of the user's files. Every change is listed.
+
+mod backend;
+mod changes;
+mod error;
+mod listen;
+mod output;
+mod path;
+mod write;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+pub use changes::Rewrite;
+pub use error::PrivateError;
+pub use listen::{At, Moved};
+
+use changes::Changes;
+use write::Written;
+
+use super::config::{Config, Found};
+
+/// Path of the status page on its own port.
+pub const STATUS_PATH: &str = "/genkai-status";
+
+/// What a private copy should be like.
+pub struct Options<'a> {
+    /// An existing folder for it; absolute, without characters that nginx reads as patterns or variables.
+    pub dir: &'a Path,
+    /// Gives a free TCP port of 127.0.0.1 at each call.
+    pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
+    /// What to pass requests to instead of the user's upstreams; none: those.
+    pub backend: Option<SocketAddr>,
+    /// Whether nginx will run as root (then it keeps the user's `user`).
+    pub root: bool,
+    /// What `nginx -V` says after `configure arguments:`.
+    pub configure: &'a str,
+    /// Whether to add a server with a status page on a port of its own.
+    pub status: bool,
+}
+
+/// A private copy on disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Private {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Its main file, for `nginx -c`.
+    pub main: PathBuf,
+    /// Where it logs errors, of level `warn` at least.
+    pub error_log: PathBuf,
+    /// Its pid file.
+    pub pid: PathBuf,
+    /// Each `listen`, in order, and where it went.
+    pub moved: Vec<Moved>,
+    /// Where the status page is, at [`STATUS_PATH`].
+    pub status: Option<SocketAddr>,
+    /// Everything that differs from the user's files.
+    pub rewrites: Vec<Rewrite>,
+    /// Each copy and its original.
+    files: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Private {
+    /// Where a request to the user's `listen` at `place` (`path:line`) goes now; none for Unix sockets.
+    pub fn address_of(&self, place: &str) -> Option<SocketAddr> {
+        self.moved.iter().find(|m| m.place == place).and_then(|m| match m.to {
+            At::Inet(address) => Some(address),
+            At::Unix(_) => None,
+        })
+    }
+
+    /// A message of nginx's with the copies' names replaced by the originals'. Line numbers are the same.
+    pub fn translate(&self, message: &str) -> String {
+        self.files.iter().fold(message.to_owned(), |text, (copy, original)| {
+            text.replace(&*copy.to_string_lossy(), &original.to_string_lossy())
+        })
+    }
+}
+
+/// Writes a private copy of `config` into `options.dir`. The user's files are not touched.
+///
+/// # Errors
+/// When there is no port, the folder cannot be written, or a file that is included twice needs two different changes.
+pub fn build(config: &Config, options: Options<'_>) -> Result<Private, PrivateError> {
+    let dir = options.dir.to_owned();
+    write::check(&dir)?;
+    let mut changes = Changes::new(config, &dir);
+    let moved = listen::move_all(config, &mut changes, options.ports, options.root)?;
+    backend::redirect(config, &mut changes, &moved, options.backend)?;
+    path::make_absolute(config, &mut changes)?;
+    output::redirect(config, &mut changes, &options)?;
+    let status = if options.status { Some(status_page(config, &mut changes, options.ports)?) } else { None };
+    let Written { rewrites, files } = write::write(config, changes, &dir)?;
+    Ok(Private {
+        main: files[0].0.clone(),
+        error_log: dir.join(output::ERROR_LOG),
+        pid: dir.join(output::PID),
+        moved,
+        status,
+        rewrites,
+        files,
+        dir,
+    })
+}
+
+/// The `http` block.
+fn http(config: &Config) -> Option<Found<'_>> {
+    config.find(&[], "http").into_iter().find(|f| f.directive.is_block())
+}
+
+/// Adds a server with a status page. What `http` demands of every visitor is lifted for it.
+fn status_page(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    ports: &mut dyn FnMut() -> io::Result<u16>,
+) -> Result<SocketAddr, PrivateError> {
+    let http = http(config).ok_or(PrivateError::NoHttp)?;
+    let address = SocketAddr::from(([127, 0, 0, 1], ports().map_err(PrivateError::Port)?));
+    let inherited = http.inside();
+    let has = |names: &[&str]| inherited.iter().any(|f| names.iter().any(|n| f.directive.is(n)));
+    let mut open = String::new();
+    for (names, lifted) in [
+        (&["auth_basic"][..], " auth_basic off;"),
+        (&["allow", "deny"], " allow 127.0.0.1; deny all;"),
+        (&["auth_request"], " auth_request off;"),
+    ] {
+        open.push_str(if has(names) { lifted } else { "" });
+    }
+    let text = format!(
+        "server {{ listen {address}; server_name genkai; access_log off; \
+         location = {STATUS_PATH} {{ stub_status;{open} }} }}"
+    );
+    let edit = config.insert_at_end(&http, &text)?;
+    changes.add("status page added", &http, String::new(), text, edit);
+    Ok(address)
+}

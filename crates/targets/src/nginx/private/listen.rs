@@ -1,0 +1,215 @@
+//! Listeners go to free loopback ports (Unix sockets into the folder); what belongs together stays together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::changes::Changes;
+use super::error::PrivateError;
+use crate::nginx::config::{Address, Config, Family, FileId, Found, Host, Listen};
+
+/// Where a listener is now.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum At {
+    /// A loopback port.
+    Inet(SocketAddr),
+    /// A socket in the folder.
+    Unix(PathBuf),
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            At::Inet(address) => address.fmt(f),
+            At::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A `listen` of the user's and where it went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// `path:line` in the user's files; of the `server` where nginx makes the listener up.
+    pub place: String,
+    /// Address as the user wrote it.
+    pub from: String,
+    /// The same, read.
+    pub address: Address,
+    /// Where it is now.
+    pub to: At,
+    /// Which part of nginx it is for.
+    pub family: Family,
+    /// TLS.
+    pub ssl: bool,
+    /// HTTP/2.
+    pub http2: bool,
+    /// UDP.
+    pub udp: bool,
+    /// Left out, because another of the same server is at the same place now (an IPv6 twin).
+    pub merged: bool,
+}
+
+/// Addresses that become one: a wildcard is the same in IPv4 and IPv6, loopback too.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Any(u16),
+    Local(u16),
+    Other(Host, u16),
+    Unix(String),
+}
+
+fn key(address: &Address) -> Key {
+    match address {
+        Address::Unix(path) => Key::Unix(path.clone()),
+        Address::Inet { port, .. } if address.is_wildcard() => Key::Any(*port),
+        Address::Inet { host, port } => match host {
+            Host::V4(Ipv4Addr::LOCALHOST) | Host::V6(Ipv6Addr::LOCALHOST) => Key::Local(*port),
+            Host::Name(name) if name == "localhost" => Key::Local(*port),
+            host => Key::Other(host.clone(), *port),
+        },
+    }
+}
+
+/// Longest path of a Unix socket (`sun_path` less its final zero, unix(7)).
+const SUN_PATH: usize = 107;
+
+/// A `server` block in its context.
+type Server = (FileId, Range<usize>);
+
+struct Mover<'m, 'c> {
+    changes: &'m mut Changes<'c>,
+    ports: &'m mut dyn FnMut() -> io::Result<u16>,
+    places: BTreeMap<(bool, Key), At>,
+    /// Which servers listen where already.
+    taken: BTreeSet<(FileId, usize, At, bool)>,
+    /// New places that have their default server, and those that have their socket options.
+    defaults: BTreeMap<(At, bool), Server>,
+    options: BTreeSet<(At, bool)>,
+}
+
+/// Moves every `listen`, and gives one to each server of `http` that has none (nginx makes up `*:80`, or `*:8000` when
+/// not root).
+pub(super) fn move_all(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    ports: &mut dyn FnMut() -> io::Result<u16>,
+    root: bool,
+) -> Result<Vec<Moved>, PrivateError> {
+    let mut mover = Mover {
+        changes,
+        ports,
+        places: BTreeMap::new(),
+        taken: BTreeSet::new(),
+        defaults: BTreeMap::new(),
+        options: BTreeSet::new(),
+    };
+    let mut moved = Vec::new();
+    for listen in config.listens() {
+        moved.push(mover.one(&listen)?);
+    }
+    for server in config.servers() {
+        if !server.inside().iter().any(|f| f.directive.is("listen")) {
+            moved.push(mover.made_up(config, &server, if root { 80 } else { 8000 })?);
+        }
+    }
+    Ok(moved)
+}
+
+impl Mover<'_, '_> {
+    fn place(&mut self, address: &Address, udp: bool) -> Result<At, PrivateError> {
+        let key = (udp, key(address));
+        if let Some(at) = self.places.get(&key) {
+            return Ok(at.clone());
+        }
+        let at = match address {
+            Address::Inet { .. } => {
+                let port = (self.ports)().map_err(PrivateError::Port)?;
+                At::Inet(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+            }
+            Address::Unix(_) => {
+                let path = self.changes.dir.join(format!("sockets/{}.sock", self.places.len()));
+                if path.as_os_str().len() > SUN_PATH {
+                    return Err(PrivateError::LongPath { path, max: SUN_PATH });
+                }
+                At::Unix(path)
+            }
+        };
+        self.places.insert(key, at.clone());
+        Ok(at)
+    }
+
+    fn one(&mut self, listen: &Listen<'_>) -> Result<Moved, PrivateError> {
+        let found = &listen.found;
+        let to = self.place(&listen.address, listen.udp)?;
+        let args = found.args();
+        let server = found.blocks.last().map_or((found.file, 0..0), |b| (b.file, b.directive.span.clone()));
+        let merged = !self.taken.insert((server.0, server.1.start, to.clone(), listen.udp));
+        if merged {
+            self.changes.drop("listener left out: its twin is at the same place now", found);
+        } else {
+            let kept = self.params(&args[1..], &(to.clone(), listen.udp), server);
+            let mut new = vec![to.to_string()];
+            new.extend(kept);
+            self.changes.set("listener moved to a free place", found, &new);
+        }
+        Ok(Moved {
+            place: found.place(),
+            from: args[0].clone(),
+            address: listen.address.clone(),
+            to,
+            family: listen.family,
+            ssl: listen.ssl,
+            http2: listen.http2,
+            udp: listen.udp,
+            merged,
+        })
+    }
+
+    /// The parameters that stay. Where two addresses became one, what nginx takes once for an address is kept from the
+    /// first; `ipv6only` has no meaning on IPv4; the load does not begin with a PROXY protocol header.
+    fn params(&mut self, args: &[String], at: &(At, bool), server: Server) -> Vec<String> {
+        let is_default = |arg: &str| matches!(arg, "default_server" | "default");
+        let claims = args.iter().any(|a| is_default(a));
+        let mine = !claims || *self.defaults.entry(at.clone()).or_insert_with(|| server.clone()) == server;
+        let is_option = |arg: &str| crate::nginx::config::is_socket_option(arg);
+        let first = !args.iter().any(|a| is_option(a)) || self.options.insert(at.clone());
+        args.iter()
+            .filter(|a| !a.starts_with("ipv6only=") && *a != "proxy_protocol")
+            .filter(|a| mine || !is_default(a))
+            .filter(|a| first || !is_option(a))
+            .cloned()
+            .collect()
+    }
+
+    fn made_up(&mut self, config: &Config, server: &Found<'_>, port: u16) -> Result<Moved, PrivateError> {
+        let address = Address::Inet { host: Host::V4(Ipv4Addr::UNSPECIFIED), port };
+        let to = self.place(&address, false)?;
+        let text = format!("listen {to};");
+        let edit = config.insert_at_start(server, &text)?;
+        self.changes.add("listener that nginx makes up for a server without any", server, String::new(), text, edit);
+        Ok(Moved {
+            place: server.place(),
+            from: format!("*:{port}"),
+            address,
+            to,
+            family: Family::Http,
+            ssl: false,
+            http2: false,
+            udp: false,
+            merged: false,
+        })
+    }
+}
+
+/// Where the configuration itself now listens for what used to reach it at `address`.
+pub(super) fn own<'m>(moved: &'m [Moved], address: &Address) -> Option<&'m Moved> {
+    let wanted = key(address);
+    let reaches = |m: &&Moved| {
+        let here = key(&m.address);
+        !m.udp && (here == wanted || matches!((&here, &wanted), (Key::Any(a), Key::Local(b)) if a == b))
+    };
+    // The exact address wins over the wildcard, as it does in the kernel.
+    moved.iter().filter(reaches).min_by_key(|m| key(&m.address) != wanted)
+}

@@ -1,0 +1,91 @@
+//! The copies on disk: flat names, includes pointing to them, readable by their owner only.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::changes::{Changes, Rewrite, flat};
+use super::error::PrivateError;
+use crate::nginx::config::{Config, Directive, Edit, File, FileId, lexer};
+
+/// Subfolders: copies, access logs, temporary files, caches, Unix sockets.
+const FOLDERS: [&str; 5] = ["conf", "logs", "temp", "cache", "sockets"];
+
+/// Refuses a folder whose name nginx would read as something else.
+pub(super) fn check(dir: &Path) -> Result<(), PrivateError> {
+    let odd = |b: &u8| b"$*?[".contains(b) || b.is_ascii_control();
+    if dir.is_absolute() && !dir.as_os_str().as_bytes().iter().any(odd) {
+        return Ok(());
+    }
+    Err(PrivateError::Folder(dir.to_owned()))
+}
+
+/// Where the copy of each file is: the main one by its usual name, the others numbered, as names may be alike.
+fn copies(config: &Config, dir: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let copy = |(id, file): (FileId, &File)| {
+        let name = match id {
+            FileId::MAIN => "nginx.conf".to_owned(),
+            _ => format!("conf/{:03}-{}", id.0, flat(&file.path.to_string_lossy())),
+        };
+        (dir.join(name), file.path.clone())
+    };
+    config.files().map(copy).collect()
+}
+
+/// What was written.
+pub(super) struct Written {
+    /// Everything that differs, each once.
+    pub(super) rewrites: Vec<Rewrite>,
+    /// Each copy with its original, the main one first.
+    pub(super) files: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Writes every file with its changes.
+pub(super) fn write(config: &Config, mut changes: Changes<'_>, dir: &Path) -> Result<Written, PrivateError> {
+    let copies = copies(config, dir);
+    for (id, file) in config.files() {
+        if file.text.starts_with(b"\xEF\xBB\xBF") {
+            let what = "byte order mark left out: nginx takes it for a part of the first word";
+            changes.rewrites.push(Rewrite { what, from: "U+FEFF".into(), to: String::new(), place: file.place(0) });
+            changes.edit(Edit { file: id, span: 0..3, with: Vec::new() });
+        }
+        includes(config, &file.tree, &mut |directive, targets| {
+            let paths = targets.iter().map(|t| copies[t.0].0.as_os_str().as_bytes());
+            let texts: Vec<_> = paths.map(|p| [b"include ", &*lexer::quote(p), b";"].concat()).collect();
+            changes.edit(Edit { file: id, span: directive.span.clone(), with: texts.join(&b' ') });
+        });
+    }
+    for folder in FOLDERS {
+        let path = dir.join(folder);
+        let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(&path);
+        made.map_err(|source| PrivateError::Write { path, source })?;
+    }
+    for ((id, _), (copy, _)) in config.files().zip(&copies) {
+        let text = config.edited_text(id, &changes.edits)?;
+        save(copy, &text).map_err(|source| PrivateError::Write { path: copy.clone(), source })?;
+    }
+    let mut rewrites = Vec::new();
+    for rewrite in changes.rewrites {
+        // A file that is included twice is changed once.
+        if !rewrites.contains(&rewrite) {
+            rewrites.push(rewrite);
+        }
+    }
+    Ok(Written { rewrites, files: copies })
+}
+
+fn includes(config: &Config, directives: &[Directive], found: &mut dyn FnMut(&Directive, &[FileId])) {
+    for directive in directives {
+        if directive.is("include") && directive.args().len() == 1 && !directive.is_block() {
+            found(directive, config.included(directive));
+        }
+        includes(config, directive.directives(), found);
+    }
+}
+
+/// Only the owner may read it: a configuration may hold passwords. (nginx reads it before it gives up root.)
+fn save(path: &Path, text: &[u8]) -> io::Result<()> {
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text)
+}

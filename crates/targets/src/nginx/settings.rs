@@ -1,0 +1,57 @@
+//! The nginx settings genkai may change: what each accepts, where it goes, its default and where that is written down.
+//!
+//! A name is the directive's, with the block in front where that is needed to tell it apart (`listen.backlog`,
+//! `upstream.keepalive`). Those that come several times are told apart by their zone: `limit_conn.perip`.
+
+mod apply;
+mod error;
+mod lookup;
+mod place;
+mod registry;
+mod render;
+pub mod value;
+
+pub use apply::{Effective, Scope, apply, effective};
+pub use error::SettingError;
+pub use lookup::{Named, check, lookup};
+pub use registry::all;
+pub use render::{Rendering, render};
+pub use value::Kind;
+
+/// Where a setting is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// The main context.
+    Main,
+    /// `events`.
+    Events,
+    /// `http`, and each `server` and `location` may have its own.
+    Http,
+    /// `http` only: the declaration of a shared zone.
+    HttpZone,
+    /// `http`, `server` and `location`; several at once, one for each zone.
+    Zone,
+    /// A parameter of `listen`.
+    Listen,
+    /// `upstream`.
+    Upstream,
+    /// A parameter of each `server` in `upstream`.
+    UpstreamServer,
+}
+
+/// A setting that genkai knows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// As `--set` names it.
+    pub name: &'static str,
+    /// The directive, or the parameter's name (`backlog`).
+    pub directive: &'static str,
+    /// Where it is written.
+    pub context: Context,
+    /// What it accepts.
+    pub kind: Kind,
+    /// Value in force where it is not written.
+    pub default: &'static str,
+    /// Where the default is written down.
+    pub source: &'static str,
+}

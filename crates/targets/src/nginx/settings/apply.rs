@@ -1,0 +1,179 @@
+//! Reading and changing a setting where it takes effect: in the innermost block that has it, else in the outermost that
+//! may have it. All other requests keep theirs.
+
+use genkai_model::limit::Origin;
+
+use super::place::{no_place, places, route, upstream, zone};
+use super::{Context, Named, SettingError, check, lookup, value};
+use crate::nginx::config::lexer::quote;
+use crate::nginx::config::{Config, Edit, Found, sockets};
+
+/// The requests for which a setting is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Their Host header; none: the default server answers.
+    pub host: Option<String>,
+    /// Their path, with or without query.
+    pub path: String,
+}
+
+/// A value in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effective {
+    /// As written, or the default.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// The value of a setting in force for `scope`.
+///
+/// # Errors
+/// When the setting is unknown, or has no place (an `upstream.` setting without an upstream block).
+pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Effective, SettingError> {
+    let named = lookup(name)?;
+    let setting = named.setting;
+    let default =
+        || Effective { value: setting.default.to_owned(), origin: Origin::Default(setting.source.to_owned()) };
+    let found = places(config, &named, scope)?;
+    let Some(found) = found.first() else { return Ok(default()) };
+    let held = match setting.context {
+        Context::Listen | Context::UpstreamServer => param(found, setting.directive).map(|(_, v)| (v, found.clone())),
+        Context::Zone if setting.name == "limit_conn" => found.arg(1).map(|n| (n, found.clone())),
+        Context::Zone => declaration(config, found).and_then(|f| param(&f, "rate").map(|(_, v)| (v, f))),
+        _ => Some((found.args().join(" "), found.clone())),
+    };
+    Ok(held.map_or_else(default, |(value, found)| {
+        let path = config.file(found.file).path.clone();
+        Effective { value, origin: Origin::File { path, line: found.line() } }
+    }))
+}
+
+/// The configuration with a setting changed for `scope`. Nothing else changes, byte for byte.
+///
+/// # Errors
+/// When the setting is unknown, the value not allowed, or there is nothing to set it on.
+pub fn apply(config: &Config, name: &str, text: &str, scope: &Scope) -> Result<Config, SettingError> {
+    let named = lookup(name)?;
+    let words = check(name, text)?;
+    if named.setting.name == "worker_connections" {
+        enough(config, text)?;
+    }
+    let edits = match named.setting.context {
+        Context::Main | Context::Events | Context::Http | Context::HttpZone => {
+            directive(config, &named, &words, scope)?
+        }
+        Context::Zone => zoned(config, &named, &words, scope)?,
+        Context::Listen | Context::UpstreamServer => {
+            let found = places(config, &named, scope)?;
+            found.iter().map(|f| set_param(f, named.setting.directive, &words[0])).collect::<Result<_, _>>()?
+        }
+        Context::Upstream => match places(config, &named, scope)?.first() {
+            Some(found) => set(found, &words),
+            None => vec![config.insert(&upstream(config, name, scope)?.found, &line(&named, &words))?],
+        },
+    };
+    Ok(config.apply(&edits)?)
+}
+
+/// nginx starts only with more connections than listening sockets (`ngx_event_init_conf`).
+fn enough(config: &Config, text: &str) -> Result<(), SettingError> {
+    let listeners = sockets(&config.listens()) as u64;
+    let value = value::count(text).unwrap_or(0);
+    if value > listeners {
+        return Ok(());
+    }
+    Err(SettingError::TooFewConnections { value, least: listeners + 1, listeners })
+}
+
+/// `name=value` among the arguments: its index and value.
+fn param(found: &Found<'_>, name: &str) -> Option<(usize, String)> {
+    let value = |arg: &String| arg.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
+    found.args().iter().enumerate().find_map(|(i, arg)| Some((i, value(arg)?)))
+}
+
+fn set_param(found: &Found<'_>, name: &str, value: &str) -> Result<Edit, SettingError> {
+    let text = format!("{name}={value}");
+    Ok(match param(found, name) {
+        Some((index, _)) => found.set_arg(index, text.as_bytes())?,
+        None => found.add_arg(text.as_bytes()),
+    })
+}
+
+fn set(found: &Found<'_>, words: &[String]) -> Vec<Edit> {
+    found.set_args(&words.iter().map(String::as_bytes).collect::<Vec<_>>())
+}
+
+/// The setting as a directive.
+fn line(named: &Named<'_>, words: &[String]) -> String {
+    let quoted = words.iter().map(|w| String::from_utf8_lossy(&quote(w.as_bytes())).into_owned());
+    format!("{} {};", named.setting.directive, quoted.collect::<Vec<_>>().join(" "))
+}
+
+fn directive(config: &Config, named: &Named<'_>, words: &[String], scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+    let wanted = words.iter().find_map(|w| w.strip_prefix("zone=")?.split(':').next()).map(str::to_owned);
+    let mut found = places(config, named, scope)?;
+    if named.setting.context == Context::HttpZone {
+        found.retain(|f| zone(f) == wanted);
+    }
+    let Some((first, others)) = found.split_first() else { return insert(config, named, words) };
+    let mut edits = set(first, words);
+    if matches!(named.setting.name, "access_log" | "error_log") {
+        // Several add up, so the others must go.
+        let block = first.blocks.last().map(|b| (b.file, &b.directive.span));
+        let beside = |f: &&Found<'_>| f.blocks.last().map(|b| (b.file, &b.directive.span)) == block;
+        edits.extend(others.iter().filter(beside).map(Found::remove));
+    }
+    Ok(edits)
+}
+
+/// Writes a setting that is not there yet.
+fn insert(config: &Config, named: &Named<'_>, words: &[String]) -> Result<Vec<Edit>, SettingError> {
+    let text = line(named, words);
+    let block = match named.setting.context {
+        Context::Main => return Ok(vec![config.insert_top(&text)]),
+        Context::Events => "events",
+        _ => "http",
+    };
+    let found = config.find(&[], block).into_iter().find(|f| f.directive.is_block());
+    match found {
+        Some(found) => Ok(vec![config.insert(&found, &text)?]),
+        None if block == "events" => Ok(vec![config.insert_top(&format!("events {{\n\t{text}\n}}"))]),
+        None => Err(no_place(named.setting.name, "there is no http block".to_owned())),
+    }
+}
+
+fn zoned(config: &Config, named: &Named<'_>, words: &[String], scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+    let number = words.len() == 1 && !words[0].starts_with("zone=");
+    let wanted = words.iter().find_map(|w| w.strip_prefix("zone=")).or(words.first().map(String::as_str));
+    let named = match named.zone {
+        None if !number => Named { zone: wanted, ..*named },
+        _ => *named,
+    };
+    let found = places(config, &named, scope)?;
+    let none = || no_place(named.setting.name, "none is in force for this path; give its zone too".to_owned());
+    match (found.first(), named.setting.name, number) {
+        (Some(found), "limit_conn", _) => Ok(vec![found.set_arg(1, words[words.len() - 1].as_bytes())?]),
+        (Some(found), _, false) => Ok(set(found, words)),
+        (Some(found), _, true) => {
+            let zone = declaration(config, found).ok_or_else(none)?;
+            let rate = if value::count(&words[0]).is_some() { format!("{}r/s", words[0]) } else { words[0].clone() };
+            Ok(vec![set_param(&zone, "rate", &rate)?])
+        }
+        (None, _, true) => Err(none()),
+        (None, _, false) => {
+            // Directives of an inner block replace those of the outer ones, so it goes beside those in force.
+            let beside = route(config, scope).and_then(|r| r.inherited(named.setting.directive).first()?.parent());
+            match beside {
+                Some(block) => Ok(vec![config.insert(&block, &line(&named, words))?]),
+                None => insert(config, &named, words),
+            }
+        }
+    }
+}
+
+/// The `limit_req_zone` of a `limit_req`.
+fn declaration<'a>(config: &'a Config, user: &Found<'a>) -> Option<Found<'a>> {
+    let wanted = zone(user)?;
+    config.find(&["http"], "limit_req_zone").into_iter().find(|f| zone(f).as_ref() == Some(&wanted))
+}

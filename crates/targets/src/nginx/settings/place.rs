@@ -1,0 +1,103 @@
+//! Where a setting is written, for the requests under test.
+
+use super::{Context, Named, Scope, SettingError};
+use crate::nginx::config::{Config, Found, Listen, Route, Target, Upstream};
+
+/// The directives that hold a setting: the first is the one in force. Empty where it is not written.
+pub(super) fn places<'a>(config: &'a Config, named: &Named<'_>, scope: &Scope) -> Result<Vec<Found<'a>>, SettingError> {
+    let setting = named.setting;
+    let name = setting.directive;
+    Ok(match setting.context {
+        Context::Main => config.find(&[], name),
+        Context::Events => config.find(&["events"], name),
+        Context::Http => inherited(config, name, scope),
+        Context::HttpZone => {
+            let all = config.find(&["http"], name);
+            all.into_iter().filter(|f| named.zone.is_none_or(|z| zone(f).as_deref() == Some(z))).collect()
+        }
+        Context::Zone => in_zone(config, named, scope)?,
+        Context::Listen => listens(config, scope)?.into_iter().map(|l| l.found).collect(),
+        Context::Upstream => {
+            let inside = upstream(config, setting.name, scope)?.found.inside();
+            inside.into_iter().filter(|f| f.directive.is(name)).collect()
+        }
+        Context::UpstreamServer => {
+            upstream(config, setting.name, scope)?.servers.into_iter().map(|s| s.found).collect()
+        }
+    })
+}
+
+/// The route of the requests under test.
+pub(super) fn route<'a>(config: &'a Config, scope: &Scope) -> Option<Route<'a>> {
+    config.route(scope.host.as_deref(), scope.path.split('?').next().unwrap_or_default())
+}
+
+fn inherited<'a>(config: &'a Config, name: &str, scope: &Scope) -> Vec<Found<'a>> {
+    match route(config, scope) {
+        Some(route) => route.inherited(name),
+        None => config.find(&["http"], name),
+    }
+}
+
+/// Zone a directive declares or uses: `zone=one:10m`, `zone=one`, or the first argument of `limit_conn`.
+pub(super) fn zone(found: &Found<'_>) -> Option<String> {
+    let args = found.args();
+    if found.directive.is("limit_conn") {
+        return args.into_iter().next();
+    }
+    let named = args.iter().find_map(|a| a.strip_prefix("zone="))?;
+    Some(named.split(':').next().unwrap_or(named).to_owned())
+}
+
+/// The `limit_conn` or `limit_req` in force of the zone asked for; without a zone there must be at most one.
+fn in_zone<'a>(config: &'a Config, named: &Named<'_>, scope: &Scope) -> Result<Vec<Found<'a>>, SettingError> {
+    let all = inherited(config, named.setting.directive, scope);
+    match named.zone {
+        Some(wanted) => Ok(all.into_iter().filter(|f| zone(f).as_deref() == Some(wanted)).collect()),
+        None if all.len() > 1 => {
+            let name = named.setting.name;
+            let zones: Vec<_> = all.iter().filter_map(zone).map(|z| format!("{name}.{z}")).collect();
+            Err(no_place(name, format!("several are in force; name one of {}", zones.join(", "))))
+        }
+        None => Ok(all),
+    }
+}
+
+/// The listeners of the server under test, each as the directive that may carry socket options: nginx takes them once
+/// for an address, in whichever server.
+fn listens<'a>(config: &'a Config, scope: &Scope) -> Result<Vec<Listen<'a>>, SettingError> {
+    let missing = || no_place("listen.backlog", "the server has no listen directive; add one to it".to_owned());
+    let route = route(config, scope).ok_or_else(missing)?;
+    let all = config.listens();
+    let mut own: Vec<_> = config.listens_of(&route.server).into_iter().filter(|l| !l.udp).collect();
+    // The one under test first.
+    own.sort_by_key(|l| Some(&l.address) != route.listen.as_ref().map(|r| &r.address));
+    let carrier = |listen: Listen<'a>| {
+        let same = |l: &&Listen<'_>| (l.family, l.udp, &l.address) == (listen.family, listen.udp, &listen.address);
+        all.iter().filter(same).find(|l| l.bind).cloned().unwrap_or(listen)
+    };
+    let carriers: Vec<_> = own.into_iter().map(carrier).collect();
+    if carriers.is_empty() { Err(missing()) } else { Ok(carriers) }
+}
+
+/// The upstream group that answers the requests under test.
+pub(super) fn upstream<'a>(config: &'a Config, name: &str, scope: &Scope) -> Result<Upstream<'a>, SettingError> {
+    let pass = route(config, scope).and_then(|r| r.pass());
+    let missing = |what: &str| no_place(name, what.to_owned());
+    let target = match pass.map(|p| p.target) {
+        None => return Err(missing("no upstream answers this path; choose a path that is passed to one")),
+        Some(Target::Upstream(target)) => target,
+        Some(Target::Address(_)) => {
+            return Err(missing(
+                "the path is passed to an address, not to an upstream block; put the address into one",
+            ));
+        }
+        Some(Target::Variable) => return Err(missing("the upstream is chosen by variables; set it in the file")),
+    };
+    let named = |u: &Upstream<'_>| u.name.eq_ignore_ascii_case(&target) && u.found.is_under("http");
+    config.upstreams().into_iter().find(named).ok_or_else(|| missing("its upstream block was not found"))
+}
+
+pub(super) fn no_place(name: &str, missing: String) -> SettingError {
+    SettingError::NoPlace { name: name.to_owned(), missing }
+}
