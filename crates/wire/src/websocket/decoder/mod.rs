@@ -93,9 +93,14 @@ impl Decoder {
         self
     }
 
-    /// Whether the peer is in the middle of a message or a frame: when the connection ends here, something is lost.
+    /// Whether the peer is in the middle of a message or a frame: when the connection ends here, something is lost. Not so
+    /// after a close frame or an error.
     pub fn is_inside(&self) -> bool {
-        self.message.is_some() || !matches!(self.state, State::Header { len: 0, .. } | State::Closed | State::Failed(_))
+        match self.state {
+            State::Header { len: 0, .. } => self.message.is_some(),
+            State::Closed | State::Failed(_) => false,
+            _ => true,
+        }
     }
 
     /// Decodes from the start of `bytes`: how many of them it used, and what they said. `None`: all are used, more must

@@ -5,10 +5,11 @@ use flate2::{Decompress, FlushDecompress, Status};
 use super::Direction;
 use crate::websocket::Scratch;
 
-/// Decompressor of one connection.
+/// Decompressor of one connection. Its window has 32 KiB whatever was agreed on, because zlib-rs allocates no smaller one;
+/// it understands all, and a peer that refers further back than agreed is understood too.
 #[derive(Debug)]
 pub(in crate::websocket) struct Inflater {
-    of: Direction,
+    takeover: bool,
     /// With takeover: from the first compressed message on. Without: during a compressed message.
     stream: Option<Decompress>,
 }
@@ -26,25 +27,20 @@ pub(in crate::websocket) struct Ran {
 
 impl Inflater {
     pub(in crate::websocket) fn new(of: Direction) -> Inflater {
-        Inflater { of, stream: None }
+        Inflater { takeover: of.takeover, stream: None }
     }
 
     /// Gets ready and says where to decompress to.
     pub(in crate::websocket) fn begin<'a>(&mut self, scratch: &'a mut Scratch) -> &'a mut [u8] {
         if self.stream.is_none() {
-            self.stream = Some(if self.of.takeover {
-                // A window of 9 bits understands one of 8.
-                Decompress::new_with_window_bits(false, self.of.window_bits.clamp(9, 15))
-            } else {
-                scratch.take_inflater()
-            });
+            self.stream = Some(scratch.take_inflater());
         }
         scratch.output_mut()
     }
 
     /// The message is over.
     pub(in crate::websocket) fn end(&mut self, scratch: &mut Scratch) {
-        if !self.of.takeover
+        if !self.takeover
             && let Some(stream) = self.stream.take()
         {
             scratch.give_inflater(stream);
@@ -54,7 +50,7 @@ impl Inflater {
     /// Decompresses until `input` is used up or `output` is full.
     ///
     /// A block with BFINAL ends a stream of zlib's but not the message (RFC 7692 section 7.2.3.4): a new stream begins after
-    /// it, with an empty window. A sender that goes on to refer to what was before such a block (none is known) fails here.
+    /// it, with an empty window. A sender that goes on to refer to what was before such a block fails here.
     pub(in crate::websocket) fn run(&mut self, input: &[u8], output: &mut [u8]) -> Ran {
         let mut ran = Ran::default();
         let Some(stream) = self.stream.as_mut() else { return ran };

@@ -4,8 +4,9 @@
 //! handshake says otherwise. With takeover a compressor costs about 270 KB and a decompressor about 40 KB for each connection;
 //! without, the thread's [`Scratch`](super::Scratch) has a few for all.
 //!
-//! Windows of 9 to 15 bits are real. 8 bits, which RFC 7692 allows but zlib's raw format does not, is agreed to and kept by
-//! sending uncompressed messages, as an endpoint may do at any time (section 6).
+//! Senders keep to windows of 9 to 15 bits, and need less memory for smaller ones. 8 bits, which RFC 7692 allows but zlib's
+//! raw format does not, is agreed to and kept by sending uncompressed messages, as an endpoint may do at any time (section
+//! 6).
 
 mod deflater;
 mod inflater;
