@@ -47,6 +47,8 @@ pub(crate) struct Ledger {
     boundary: Moment,
     /// End of the load: what happens later is not counted.
     end: Moment,
+    /// Whether something was seen after the end.
+    past: bool,
     /// Requests that may still be taken up.
     left: u64,
     in_flight: u64,
@@ -63,6 +65,7 @@ impl Ledger {
             tick,
             boundary: tick,
             end: if quota == Some(0) { 0 } else { end },
+            past: false,
             left: quota.unwrap_or(u64::MAX),
             in_flight: 0,
             connections: 0,
@@ -116,13 +119,17 @@ impl Ledger {
     /// Bytes were written.
     #[inline]
     pub(crate) fn wrote(&mut self, bytes: usize) {
-        self.tally.bytes_out += bytes as u64;
+        if !self.past {
+            self.tally.bytes_out += bytes as u64;
+        }
     }
 
     /// Bytes were read.
     #[inline]
     pub(crate) fn read(&mut self, bytes: usize) {
-        self.tally.bytes_in += bytes as u64;
+        if !self.past {
+            self.tally.bytes_in += bytes as u64;
+        }
     }
 
     /// A request taken up ended well.
@@ -176,7 +183,8 @@ impl Ledger {
         if now >= self.boundary {
             self.turn(now.min(self.end));
         }
-        now < self.end
+        self.past |= now >= self.end;
+        !self.past
     }
 
     #[cold]
