@@ -27,5 +27,7 @@ fn unknown(name: &str) -> Failure {
         .iter()
         .max_by(|a, b| strsim::jaro_winkler(a.name, name).total_cmp(&strsim::jaro_winkler(b.name, name)))
         .map_or("", |e| e.name);
-    Failure::usage(format!("there is no experiment `{name}`\n  hint: did you mean `{nearest}`? `genkai experiment list` shows all"))
+    Failure::usage(format!(
+        "there is no experiment `{name}`\n  hint: did you mean `{nearest}`? `genkai experiment list` shows all"
+    ))
 }

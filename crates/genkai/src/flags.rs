@@ -79,7 +79,11 @@ impl LoadFlags {
         load.request.path = path(self.path.as_deref().unwrap_or("/"))?;
         for text in &self.header {
             let (name, value) = header(text)?;
-            if name.eq_ignore_ascii_case("host") { load.request.host = value } else { load.request.headers.push((name, value)) }
+            if name.eq_ignore_ascii_case("host") {
+                load.request.host = value
+            } else {
+                load.request.headers.push((name, value))
+            }
         }
         load.reuse = if self.new_connections { Reuse::PerRequest } else { Reuse::KeepAlive };
         load.timeout = self.timeout.unwrap_or(load.timeout);
@@ -94,7 +98,11 @@ impl LoadFlags {
     fn arrivals(&self, users: Arrivals) -> Result<Arrivals, Failure> {
         let positive = |flag: &str, value: f64| {
             let good = value.is_finite() && value > 0.0 && value <= MOST;
-            if good { Ok(value) } else { Err(Failure::usage(format!("{flag} {value}: must be above 0 and at most {MOST}"))) }
+            if good {
+                Ok(value)
+            } else {
+                Err(Failure::usage(format!("{flag} {value}: must be above 0 and at most {MOST}")))
+            }
         };
         match (self.rate, users) {
             (Some(rate), _) => Ok(Arrivals::Rate {
@@ -126,9 +134,15 @@ impl LoadFlags {
     }
 
     fn method(&self, body: &Body) -> Result<String, Failure> {
-        let method = self.method.clone().unwrap_or_else(|| if *body == Body::Empty { "GET" } else { "POST" }.to_owned());
-        let token = !method.is_empty() && method.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
-        if token { Ok(method) } else { Err(Failure::usage(format!("--method `{method}` is not an HTTP method (RFC 9110, 9.1)"))) }
+        let method =
+            self.method.clone().unwrap_or_else(|| if *body == Body::Empty { "GET" } else { "POST" }.to_owned());
+        let token =
+            !method.is_empty() && method.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+        if token {
+            Ok(method)
+        } else {
+            Err(Failure::usage(format!("--method `{method}` is not an HTTP method (RFC 9110, 9.1)")))
+        }
     }
 }
 

@@ -88,12 +88,15 @@ struct Target {
 impl Target {
     fn read(url: &str) -> Result<Target, Failure> {
         let rest = url.strip_prefix("http://").ok_or_else(|| {
-            Failure::usage(format!("`{url}`: write the whole address, like http://127.0.0.1:8080/ (only http:// so far)"))
+            Failure::usage(format!(
+                "`{url}`: write the whole address, like http://127.0.0.1:8080/ (only http:// so far)"
+            ))
         })?;
         let split = rest.find(['/', '?']).unwrap_or(rest.len());
         let (host, tail) = rest.split_at(split);
         let path = if tail.starts_with('/') { tail.to_owned() } else { format!("/{tail}") };
-        let with_port = if host.rsplit(']').next().unwrap_or(host).contains(':') { host.to_owned() } else { format!("{host}:80") };
+        let with_port =
+            if host.rsplit(']').next().unwrap_or(host).contains(':') { host.to_owned() } else { format!("{host}:80") };
         let address = with_port
             .to_socket_addrs()
             .ok()

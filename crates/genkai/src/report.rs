@@ -16,8 +16,9 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     } else {
         (flags.dir.clone(), flags.dir.join("run.jsonl"))
     };
-    let raw = std::fs::read_to_string(&file)
-        .map_err(|e| Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display())))?;
+    let raw = std::fs::read_to_string(&file).map_err(|e| {
+        Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display()))
+    })?;
     let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
     let findings = findings(&record);
     let outputs = Outputs { record: &record, findings: &findings };

@@ -10,11 +10,17 @@ use crate::{Failure, interrupt};
 
 /// `genkai serve origin`. The first line on stdout tells the address.
 pub(crate) fn origin(flags: &Origin) -> Result<Exit, Failure> {
-    let taken = |e| Failure::environment(format!("cannot listen on {}: {e}\n  hint: port 0 takes a free one", flags.listen));
+    let taken =
+        |e| Failure::environment(format!("cannot listen on {}: {e}\n  hint: port 0 takes a free one", flags.listen));
     let listener = genkai_origin::listen(flags.listen).map_err(taken)?;
     announce(&listener)?;
-    genkai_origin::http::serve(listener, flags.origin.spec(), flags.stats.map(|s| s.duration()), interrupt::plain_flag())
-        .map_err(|e| Failure::environment(format!("the origin stopped: {e}")))?;
+    genkai_origin::http::serve(
+        listener,
+        flags.origin.spec(),
+        flags.stats.map(|s| s.duration()),
+        interrupt::plain_flag(),
+    )
+    .map_err(|e| Failure::environment(format!("the origin stopped: {e}")))?;
     Ok(Exit::Holds)
 }
 

@@ -35,7 +35,9 @@ pub(crate) fn nginx(flags: &Nginx) -> Result<Exit, Failure> {
 fn plan(flags: &Nginx, pin: &Pin) -> Result<Plan, Failure> {
     let cores = pin.resolve().map_or_else(|| genkai_lab::pinning::cores().len(), |p| p.client.len());
     let mut load = flags.load.load(SPAWN_RATE, cores)?;
-    if let Arrivals::Rate { ramp, .. } = &mut load.arrivals && flags.load.ramp.is_none() {
+    if let Arrivals::Rate { ramp, .. } = &mut load.arrivals
+        && flags.load.ramp.is_none()
+    {
         *ramp = RATE_RAMP;
     }
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
@@ -128,7 +130,8 @@ fn procedure(flags: &SearchFlags, arrivals: &Arrivals) -> Result<Procedure, Fail
         Arrivals::Users { count, spawn_rate, .. } => f64::from(count) / spawn_rate,
         Arrivals::Rate { ramp, .. } => ramp.as_secs_f64(),
     };
-    let (hold, proof_hold) = if flags.quick { (quick.hold, quick.proof_hold) } else { (Span::from_secs(10), Span::from_secs(5)) };
+    let (hold, proof_hold) =
+        if flags.quick { (quick.hold, quick.proof_hold) } else { (Span::from_secs(10), Span::from_secs(5)) };
     let min_pairs = flags.pairs.unwrap_or(quick.min_pairs);
     Ok(Procedure {
         max_limits: flags.max_limits,
@@ -159,7 +162,8 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
     let interrupt = interrupt::flag();
     let job = Job {
         plan,
-        program: std::env::current_exe().map_err(|e| Failure::environment(format!("cannot find my own program: {e}")))?,
+        program: std::env::current_exe()
+            .map_err(|e| Failure::environment(format!("cannot find my own program: {e}")))?,
         command: std::env::args().collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use anstyle::{AnsiColor, Style as Ansi};
 use genkai_model::event::Event;
-use genkai_report::live::{Lines, Screen};
+use genkai_report::live::{Lines, Screen, guard_panics, terminal_size};
 use genkai_report::text::Style;
 
 use crate::cli::Colour;
@@ -36,13 +36,13 @@ fn dumb() -> bool {
 }
 
 fn width() -> usize {
-    crossterm::terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns).clamp(20, 120))
+    usize::from(terminal_size().0).clamp(20, 120)
 }
 
 /// The live view of a run.
 pub(crate) enum View {
     /// A screen that is drawn again and again.
-    Screen(Box<Screen>),
+    Screen(Box<Screen<io::Stderr>>),
     /// Plain lines.
     Lines(Lines<io::Stderr>),
     /// Nothing.
@@ -55,9 +55,9 @@ impl View {
         if quiet {
             return View::Quiet;
         }
-        let terminal = io::stderr().is_terminal();
-        if terminal && !dumb() && let Ok(screen) = Screen::new(coloured(colour, true)) {
-            return View::Screen(Box::new(screen));
+        if io::stderr().is_terminal() && coloured(colour, true) {
+            guard_panics();
+            return View::Screen(Box::new(Screen::new(io::stderr(), terminal_size)));
         }
         View::Lines(Lines::new(io::stderr()))
     }
@@ -72,10 +72,10 @@ impl View {
     }
 
     /// Gives the terminal back.
-    pub(crate) fn finish(&mut self) {
+    pub(crate) fn finish(self) {
         match self {
             View::Screen(screen) => screen.finish(),
-            View::Lines(lines) => lines.finish(),
+            View::Lines(lines) => drop(lines.finish()),
             View::Quiet => {}
         }
     }
@@ -91,6 +91,7 @@ pub(crate) fn error(message: &str) -> String {
 pub(crate) fn print(text: &str) {
     use std::io::Write;
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
+    let _ =
+        out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
     let _ = out.flush();
 }

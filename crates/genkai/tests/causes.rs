@@ -69,7 +69,11 @@ fn worker_rlimit_nofile() {
     let cause = &verdict.causes[0];
     let predicted = cause.predicted.clients.unwrap();
     let seen = cause.broke.in_flight;
-    assert!(seen >= predicted.low * 0.85 && seen <= predicted.high * 1.25, "{seen} against {predicted:?}\n{}", run.story());
+    assert!(
+        seen >= predicted.low * 0.85 && seen <= predicted.high * 1.25,
+        "{seen} against {predicted:?}\n{}",
+        run.story()
+    );
 }
 
 #[test]
@@ -91,9 +95,10 @@ fn limit_conn() {
     let config = "worker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  limit_conn_zone $binary_remote_addr zone=perip:1m;\n  \
         server {\n    listen 8080;\n    location / {\n      limit_conn perip 20;  # careful\n      proxy_pass http://127.0.0.1:9;\n    }\n  }\n}\n";
     std::fs::write(&file, config).unwrap();
-    let run = run(genkai("tune nginx --backend embedded --users 50 --spawn-rate 20 --backend-time 100ms --quick --quiet")
-        .arg("--config")
-        .arg(&file));
+    let run =
+        run(genkai("tune nginx --backend embedded --users 50 --spawn-rate 20 --backend-time 100ms --quick --quiet")
+            .arg("--config")
+            .arg(&file));
     let verdict = proved(&run, "nginx.limit_conn", "limit_conn");
     assert!(verdict.causes[0].broke.errors.iter().any(|e| e.kind == ErrorKind::Status503), "{}", run.story());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), config, "the user's file is as it was");

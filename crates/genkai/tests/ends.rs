@@ -20,10 +20,15 @@ fn record(out: &Path) -> Option<Record> {
 }
 
 /// Starts a run, waits until `ready` says so of its record, then does `then` to it and waits for its end.
-fn disturbed(arguments: &str, ready: impl Fn(&Record) -> bool, then: impl Fn(u32, &[u32])) -> (Option<i32>, Record, tempfile::TempDir) {
+fn disturbed(
+    arguments: &str,
+    ready: impl Fn(&Record) -> bool,
+    then: impl Fn(u32, &[u32]),
+) -> (Option<i32>, Record, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    let mut child = genkai(arguments).arg("--out").arg(&out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        genkai(arguments).arg("--out").arg(&out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until("the run to get there", LONGEST, || record(&out).filter(|r| ready(r)));
     let children = descendants(child.id());
     assert!(!children.is_empty(), "servers run");
@@ -37,7 +42,8 @@ fn disturbed(arguments: &str, ready: impl Fn(&Record) -> bool, then: impl Fn(u32
     (status.code(), record, dir)
 }
 
-const LOAD: &str = "tune nginx --set worker_connections=64 --users 60 --spawn-rate 20 --backend-time 200ms --quick --quiet";
+const LOAD: &str =
+    "tune nginx --set worker_connections=64 --users 60 --spawn-rate 20 --backend-time 200ms --quick --quiet";
 
 fn ticks(record: &Record, trial: usize) -> usize {
     record.trials.get(trial).map_or(0, |t| t.ticks.len())
@@ -138,7 +144,8 @@ fn a_full_disk_keeps_what_fits() {
     // A file-size limit stands for a full disk: writes beyond it fail with EFBIG once SIGXFSZ is ignored.
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    let script = format!("trap '' XFSZ; ulimit -f 24; exec {} {LOAD} --out {}", env!("CARGO_BIN_EXE_genkai"), out.display());
+    let script =
+        format!("trap '' XFSZ; ulimit -f 24; exec {} {LOAD} --out {}", env!("CARGO_BIN_EXE_genkai"), out.display());
     let output = finish(Command::new("sh").args(["-c", &script]), LONGEST);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{stderr}");

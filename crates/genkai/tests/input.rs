@@ -60,7 +60,11 @@ fn a_configuration_that_nginx_rejects() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("nginx.conf");
     std::fs::write(&file, "events {}\nhttp {\n  server {\n    listen 80;\n    proxy_buffring off;\n  }\n}\n").unwrap();
-    refused_with(&format!("tune nginx --config {}", file.display()), 2, &["proxy_buffring", &format!("{}:5", file.display())]);
+    refused_with(
+        &format!("tune nginx --config {}", file.display()),
+        2,
+        &["proxy_buffring", &format!("{}:5", file.display())],
+    );
     std::fs::write(&file, "events {}\nhttp {\n  server {\n").unwrap();
     refused_with(&format!("tune nginx --config {}", file.display()), 2, &[&file.display().to_string()]);
     refused_with("tune nginx --config /nonexistent/nginx.conf", 2, &["/nonexistent/nginx.conf"]);

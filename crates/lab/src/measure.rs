@@ -42,6 +42,7 @@ enum Message {
 pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError> {
     let environment = system::environment(&Pin::Free, None);
     crate::tune::fits(&job.plan.load, &environment)?;
+    crate::tune::raise_descriptors();
     let mut recorder = Recorder::in_memory(watcher);
     head(job, environment, &mut recorder)?;
     let stop = StopFlag::new();

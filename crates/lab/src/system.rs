@@ -58,6 +58,7 @@ pub fn check(plan: &Plan, dir: &Path) -> Result<Nginx, LabError> {
         backend,
         dir: dir.to_owned(),
         path: &plan.load.request.path,
+        host: &plan.load.request.host,
     })?)
 }
 
@@ -103,6 +104,7 @@ impl System {
             backend: backend.address(),
             dir: folder.private("baseline")?,
             path: &plan.load.request.path,
+            host: &plan.load.request.host,
         })?;
         let mut environment = environment(pin, Some(&baseline));
         environment.versions.extend(backend.versions());

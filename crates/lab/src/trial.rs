@@ -190,8 +190,7 @@ impl Scribe<'_, '_, '_> {
 
     fn close(&mut self, end: &End) -> Result<EndReason, LabError> {
         let reason = self.reason.unwrap_or(EndReason::Completed);
-        let ended =
-            TrialEnded { reason, lasted: end.lasted, abandoned: end.abandoned, client_rss: end.client_rss };
+        let ended = TrialEnded { reason, lasted: end.lasted, abandoned: end.abandoned, client_rss: end.client_rss };
         self.recorder.now(Some(self.trial.number), What::TrialEnded(ended))?;
         Ok(reason)
     }

@@ -1,5 +1,6 @@
 //! Finds, names and proves the limit: asks the analysis what to try next, tries it, until there is an answer.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::nginx::Nginx;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::LabError;
 use crate::folder::Folder;
@@ -75,10 +77,8 @@ pub struct Preview {
 /// # Errors
 /// Whatever would keep the run from being made.
 pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
-    let dir = tempfile::Builder::new()
-        .prefix("genkai-check-")
-        .tempdir()
-        .map_err(LabError::folder(std::env::temp_dir()))?;
+    let dir =
+        tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let nginx = system::check(plan, dir.path())?;
     let environment = system::environment(pin, Some(&nginx));
     fits(&plan.load, &environment)?;
@@ -87,11 +87,26 @@ pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     Ok(Preview { environment, predictions, rewrites: nginx.rewrites().to_vec() })
 }
 
-/// Whether this process can make `load` at all.
+/// Whether this process can make `load` at all, once its own limit on descriptors is raised as far as it may be.
 pub(crate) fn fits(load: &Load, environment: &Environment) -> Result<(), LabError> {
-    let soft = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
-        .map_or(environment.descriptors, |(soft, _)| soft);
-    genkai_engine::preflight(load, soft, environment.ports).map_err(|e| LabError::Environment(e.to_string()))
+    let hard = getrlimit(Resource::RLIMIT_NOFILE).map_or(environment.descriptors, |(_, hard)| hard);
+    let mut load = load.clone();
+    if load.addresses.is_empty() {
+        // Not known before the server is up; it will be one address.
+        load.addresses = vec![SocketAddr::from(([127, 0, 0, 1], 80))];
+    }
+    genkai_engine::preflight(&load, hard, environment.ports).map_err(|e| LabError::Environment(e.to_string()))
+}
+
+/// Raises the soft limit on descriptors to the hard one: the generator's connections count against it. Servers under
+/// test keep the limit that a server started by hand would have; they were prepared before.
+pub(crate) fn raise_descriptors() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Where it is refused, the engine reports descriptors as what ran out.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
 }
 
 /// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
@@ -102,6 +117,7 @@ pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outco
     preview(&job.plan, &job.pin)?;
     let folder = Folder::open(out, job.keep)?;
     let mut system = System::start(&job.plan, &job.program, &folder, &job.pin)?;
+    raise_descriptors();
     let mut recorder = match Recorder::create(&folder.record(), watcher) {
         Ok(recorder) => recorder,
         Err(e) => {
