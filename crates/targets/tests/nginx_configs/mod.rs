@@ -1,6 +1,9 @@
 //! The corpus: configurations as people write them, one folder each. `@ETC@` in a file stands for the folder itself, as
 //! `/etc/nginx` does in a real one.
 
+// Each test file uses a part of this.
+#![allow(dead_code)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

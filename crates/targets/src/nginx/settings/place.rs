@@ -1,7 +1,7 @@
 //! Where a setting is written, for the requests under test.
 
 use super::{Context, Named, Scope, SettingError};
-use crate::nginx::config::{Config, Found, Listen, Route, Target, Upstream};
+use crate::nginx::config::{Address, Config, Found, Listen, Route, Target, Upstream};
 
 /// The directives that hold a setting: the first is the one in force. Empty where it is not written.
 pub(super) fn places<'a>(config: &'a Config, named: &Named<'_>, scope: &Scope) -> Result<Vec<Found<'a>>, SettingError> {
@@ -63,21 +63,23 @@ fn in_zone<'a>(config: &'a Config, named: &Named<'_>, scope: &Scope) -> Result<V
     }
 }
 
-/// The listeners of the server under test, each as the directive that may carry socket options: nginx takes them once
+/// The listeners under test, each as the directive that may carry socket options: nginx takes them once
 /// for an address, in whichever server.
 fn listens<'a>(config: &'a Config, scope: &Scope) -> Result<Vec<Listen<'a>>, SettingError> {
     let missing = || no_place("listen.backlog", "the server has no listen directive; add one to it".to_owned());
     let route = route(config, scope).ok_or_else(missing)?;
     let all = config.listens();
-    let mut own: Vec<_> = config.listens_of(&route.server).into_iter().filter(|l| !l.udp).collect();
-    // The one under test first.
-    own.sort_by_key(|l| Some(&l.address) != route.listen.as_ref().map(|r| &r.address));
+    let tested = route.listen.as_ref().ok_or_else(missing)?;
+    // Its twins (IPv6) have the same port.
+    let port = |l: &Listen<'_>| if let Address::Inet { port, .. } = l.address { Some(port) } else { None };
+    let mut own = config.listens_of(&route.server);
+    own.retain(|l| !l.udp && (l.address == tested.address || (port(l).is_some() && port(l) == port(tested))));
+    own.sort_by_key(|l| l.address != tested.address);
     let carrier = |listen: Listen<'a>| {
         let same = |l: &&Listen<'_>| (l.family, l.udp, &l.address) == (listen.family, listen.udp, &listen.address);
         all.iter().filter(same).find(|l| l.bind).cloned().unwrap_or(listen)
     };
-    let carriers: Vec<_> = own.into_iter().map(carrier).collect();
-    if carriers.is_empty() { Err(missing()) } else { Ok(carriers) }
+    Ok(own.into_iter().map(carrier).collect())
 }
 
 /// The upstream group that answers the requests under test.

@@ -1,0 +1,315 @@
+//! What is asked of a configuration: includes, listeners, upstreams, and which blocks serve a request.
+
+mod nginx_configs;
+
+use std::fs;
+use std::path::Path;
+
+use genkai_targets::nginx::config::{Address, Config, Family, Host, Protocol, Target, sockets};
+
+use nginx_configs::lay_out;
+
+fn text(text: &str) -> Config {
+    Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))
+        .unwrap()
+}
+
+fn corpus(name: &str) -> (tempfile::TempDir, Config) {
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config::read(&lay_out(name, dir.path()), Path::new("/usr/share/nginx")).unwrap();
+    (dir, config)
+}
+
+/// A folder with these files; the first is the main one.
+fn files(all: &[(&str, &str)]) -> (tempfile::TempDir, Result<Config, String>) {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in all {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let config = Config::read(&dir.path().join(all[0].0), dir.path()).map_err(|e| e.to_string());
+    (dir, config)
+}
+
+#[test]
+fn includes_are_followed_in_the_order_of_glob() {
+    let (dir, config) = files(&[
+        ("n.conf", "a;\ninclude d/*.conf;\nb { include d/20.conf; }\ninclude none/*.conf;\nc;\n"),
+        ("d/20.conf", "twenty;\n"),
+        ("d/10.conf", "ten { inner; }\n"),
+        ("d/.hidden.conf", "hidden;\n"),
+        ("d/B.conf", "upper;\n"),
+        ("d/x.txt", "other;\n"),
+    ]);
+    let config = config.unwrap();
+    let seen: Vec<_> = config
+        .walk()
+        .iter()
+        .map(|f| {
+            let blocks: Vec<_> = f.blocks.iter().map(|b| String::from_utf8_lossy(b.directive.name())).collect();
+            let path = f.place().strip_prefix(dir.path().to_str().unwrap()).unwrap().to_owned();
+            format!("{path} {}/{}", blocks.join("/"), String::from_utf8_lossy(f.directive.name()))
+        })
+        .collect();
+    let expected = [
+        "/n.conf:1 /a",
+        "/n.conf:2 /include",
+        "/d/10.conf:1 /ten",
+        "/d/10.conf:1 ten/inner",
+        "/d/20.conf:1 /twenty",
+        "/d/B.conf:1 /upper",
+        "/n.conf:3 /b",
+        "/n.conf:3 b/include",
+        "/d/20.conf:1 b/twenty",
+        "/n.conf:4 /include",
+        "/n.conf:5 /c",
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(config.files().count(), 4, "a file included twice is one file");
+}
+
+#[test]
+fn a_file_reached_by_two_names_is_one_file() {
+    let (_dir, config) = corpus("debian");
+    let names: Vec<_> = config.files().map(|(_, f)| f.path.file_name().unwrap().to_owned()).collect();
+    assert_eq!(names, ["nginx.conf", "mime.types", "timeouts.conf", "app", "default", "proxy_params"]);
+    let site = config.files().find(|(_, f)| f.path.ends_with("sites-enabled/app")).unwrap().1;
+    assert!(site.real.ends_with("sites-available/app"));
+
+    let (dir, first) = files(&[("n.conf", "include real;\ninclude link;\n"), ("real", "a;\n"), ("link", "b;\n")]);
+    assert_eq!(first.unwrap().files().count(), 3);
+    fs::remove_file(dir.path().join("link")).unwrap();
+    std::os::unix::fs::symlink("real", dir.path().join("link")).unwrap();
+    let linked = Config::read(&dir.path().join("n.conf"), dir.path()).unwrap();
+    assert_eq!((linked.files().count(), linked.find(&[], "a").len()), (2, 2));
+}
+
+#[test]
+fn wrong_includes_are_told_with_their_place() {
+    let cases = [
+        (&[("n.conf", "a;\ninclude missing.conf;\n")][..], "n.conf:2: cannot read ", "missing.conf"),
+        (&[("n.conf", "include a;"), ("a", "x;\ninclude b;"), ("b", "include a;")], "b:1: ", "a includes itself"),
+        (&[("n.conf", "include n.conf;")], "n.conf:1: ", "n.conf includes itself"),
+        (&[("n.conf", "include d/*;"), ("d/e/f", "")], "n.conf:1: cannot read ", "directory"),
+        (&[("n.conf", "include a;"), ("a", "x;\ny {\n")], "a:2: ", "no closing"),
+    ];
+    for (all, place, part) in cases {
+        let (_dir, config) = files(all);
+        let error = config.unwrap_err();
+        assert!(error.contains(place) && error.contains(part), "{error}");
+    }
+    let missing = Config::read(Path::new("/nonexistent/nginx.conf"), Path::new("/")).unwrap_err().to_string();
+    assert!(missing.starts_with("cannot read /nonexistent/nginx.conf: No such file"), "{missing}");
+}
+
+#[test]
+fn inclusions_are_bounded() {
+    // Each file includes the next ten times: 10^6 inclusions of seven files.
+    let names: Vec<_> = (0..7).map(|i| format!("f{i}")).collect();
+    let texts: Vec<_> =
+        (0..7).map(|i| if i < 6 { format!("include f{};", i + 1).repeat(10) } else { "a;".into() }).collect();
+    let all: Vec<_> = names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
+    let (_dir, config) = files(&all);
+    assert!(config.unwrap_err().contains("more than 10000 files are included"));
+}
+
+#[test]
+fn listeners_are_read_as_nginx_does() {
+    let (_dir, config) = corpus("tls");
+    let listens: Vec<_> = config
+        .listens()
+        .iter()
+        .map(|l| (l.found.arg(0).unwrap(), l.ssl, l.http2, l.default_server, l.backlog))
+        .collect();
+    let expected = [
+        ("80", false, false, true, None),
+        ("[::]:80", false, false, true, None),
+        ("443", true, true, true, Some(2048)),
+        ("[::]:443", true, true, true, None),
+        ("443", true, true, false, None),
+        ("[2001:db8::1]:443", true, false, false, None),
+    ];
+    assert_eq!(listens, expected.map(|(a, s, h, d, b)| (a.to_owned(), s, h, d, b)));
+    // [2001:db8::1]:443 is taken in by [::]:443.
+    assert_eq!(sockets(&config.listens()), 4);
+}
+
+#[test]
+fn addresses_in_all_their_forms() {
+    let inet = |host: Host, port| Some((Address::Inet { host, port }, None));
+    let any = || Host::V4([0, 0, 0, 0].into());
+    let listen = |text| Address::parse(text, true, 80);
+    assert_eq!(listen("8080"), inet(any(), 8080));
+    assert_eq!(listen("*:8080"), inet(any(), 8080));
+    assert_eq!(listen("0.0.0.0"), inet(any(), 80));
+    assert_eq!(listen("[::1]:443"), inet(Host::V6("::1".parse().unwrap()), 443));
+    assert_eq!(listen("[::1]"), inet(Host::V6("::1".parse().unwrap()), 80));
+    assert_eq!(listen("Example.COM:81"), inet(Host::Name("example.com".into()), 81));
+    assert_eq!(listen("unix:/run/a b.sock"), Some((Address::Unix("/run/a b.sock".into()), None)));
+    assert_eq!(listen("7000-7003").unwrap().1, Some(7003));
+    for wrong in ["", "unix:", "0", "70000", ":80", "$port", "9-8", "[::1", "a:b"] {
+        assert_eq!(listen(wrong), None, "{wrong:?}");
+    }
+    // Outside of listen, a number alone is a host name.
+    assert_eq!(Address::parse("8080", false, 80), inet(Host::Name("8080".into()), 80));
+}
+
+#[test]
+fn sockets_are_counted_as_nginx_opens_them() {
+    let count = |listens: &str| {
+        let config = text(&format!("events {{}} http {{ server {{ {listens} }} }}"));
+        sockets(&config.listens())
+    };
+    assert_eq!(count(""), 0);
+    assert_eq!(count("listen 80; listen [::]:80;"), 2);
+    assert_eq!(count("listen 80; listen 10.0.0.1:80;"), 1);
+    assert_eq!(count("listen 80; listen 10.0.0.1:80 bind;"), 2);
+    assert_eq!(count("listen 10.0.0.1:80; listen 10.0.0.2:80;"), 2);
+    assert_eq!(count("listen 80; listen *:80 ssl;"), 1);
+    assert_eq!(count("listen unix:/a; listen unix:/b; listen 8000;"), 3);
+    let (_dir, stream) = corpus("stream");
+    // 5432, 5300 (IPv4 and IPv6), 443, 7000 to 7003, and 127.0.0.1:8443 of http.
+    assert_eq!(sockets(&stream.listens()), 9);
+    assert_eq!(stream.listens().iter().filter(|l| l.family == Family::Stream && l.udp).count(), 2);
+}
+
+#[test]
+fn entries_of_data_blocks_are_not_directives() {
+    let (_dir, config) = corpus("geo");
+    assert_eq!(config.listens().len(), 1);
+    let entries = ["listen", "user", "access_log"]
+        .map(|n| config.walk().iter().filter(|f| f.directive.is(n) && f.is_entry()).count());
+    assert_eq!(entries, [1, 1, 1]);
+    assert_eq!(config.find(&["http", "geo"], "192.0.2.0/24").len(), 1, "a geo block includes files too");
+}
+
+#[test]
+fn passes_and_upstreams() {
+    let (_dir, config) = corpus("balance");
+    let passes: Vec<_> = config.passes().into_iter().map(|p| (p.scheme, p.authority, p.rest, p.target)).collect();
+    let up = |name: &str| Target::Upstream(name.into());
+    let strings = |a: &str, b: &str, c: &str, t: Target| (a.to_owned(), b.to_owned(), c.to_owned(), t);
+    let legacy = Address::Inet { host: Host::Name("legacy.example.invalid.".into()), port: 8443 };
+    let expected = [
+        strings("http://", "$pool", "", Target::Variable),
+        strings("http://", "stable", "/v2/", up("stable")),
+        strings("http://", "ad min", "", up("ad min")),
+        strings("http://", "canary", "/users/$id", up("canary")),
+        strings("https://", "legacy.example.invalid.:8443", "", Target::Address(legacy)),
+    ];
+    assert_eq!(passes, expected);
+    let stable = &config.upstreams()[0];
+    assert_eq!((stable.name.as_str(), stable.zone, stable.keepalive.as_ref().map(|k| k.0)), ("stable", true, Some(64)));
+    let servers: Vec<_> = stable.servers.iter().map(|s| (s.max_conns, s.max_fails, s.backup)).collect();
+    assert_eq!(servers, [(200, 1, false), (0, 3, false), (0, 1, true)]);
+
+    let (_dir, cache) = corpus("cache");
+    let unix = cache.passes().into_iter().find(|p| p.authority.starts_with("unix:")).unwrap();
+    assert_eq!((unix.target, unix.rest.as_str()), (Target::Address(Address::Unix("/run/api.sock".into())), ":/v1/"));
+    let (_dir, wordpress) = corpus("wordpress");
+    assert_eq!(wordpress.passes()[0].protocol, Protocol::FastCgi);
+}
+
+fn served(config: &Config, host: Option<&str>, path: &str) -> (String, String) {
+    let route = config.route(host, path).unwrap();
+    let written = |chain: &[genkai_targets::nginx::config::Found<'_>]| {
+        chain.iter().map(|l| l.args().join(" ")).collect::<Vec<_>>().join(" > ")
+    };
+    (written(&route.entry), written(&route.handler))
+}
+
+#[test]
+fn locations_are_chosen_as_nginx_does() {
+    let config = text(
+        "http { server {
+            location / { } location /a { } location ^~ /a/b/ { } location = /a { }
+            location ~ \\.php$ { } location ~* \\.(JPG|png)$ { } location ~ ^/never(?=x) { }
+            location /n { location /n/m { } location ~ \\.php$ { fastcgi_pass x; } location = /n/x { } }
+            location ~^/glued { } location =/exact { } location @named { }
+        } }",
+    );
+    let cases = [
+        ("/", "/"),
+        ("/x", "/"),
+        ("/a", "= /a"),
+        ("/ab", "/a"),
+        ("/a/b/x.php", "^~ /a/b/"),
+        ("/x.php", "~ \\.php$"),
+        ("/x.jpg", "~* \\.(JPG|png)$"),
+        ("/n/m/1", "/n > /n/m"),
+        ("/n/1.php", "/n > ~ \\.php$"),
+        ("/n/x", "/n > = /n/x"),
+        ("/glued/1", "~^/glued"),
+        ("/exact", "=/exact"),
+    ];
+    for (path, expected) in cases {
+        assert_eq!(served(&config, None, path).0, expected, "{path}");
+    }
+    let route = config.route(None, "/x").unwrap();
+    assert_eq!(route.unknown, ["/etc/nginx/nginx.conf:3"], "a look-ahead cannot be evaluated here, and that is said");
+}
+
+#[test]
+fn the_handler_is_found_behind_try_files_and_index() {
+    let (_dir, config) = corpus("wordpress");
+    assert_eq!(served(&config, None, "/"), ("/".into(), "~ \\.php$".into()));
+    assert_eq!(served(&config, None, "/2024/hello/"), ("/".into(), "~ \\.php$".into()));
+    assert_eq!(served(&config, None, "/logo.png").1, "~* \\.(js|css|png|jpg|jpeg|gif|ico)$");
+    assert_eq!(config.route(None, "/").unwrap().pass().unwrap().target, Target::Upstream("php".into()));
+    let named =
+        text("http { server { root /x; location / { try_files $uri @app; } location @app { proxy_pass http://a; } } }");
+    assert_eq!(served(&named, None, "/x"), ("/".into(), "@app".into()));
+    let circle = text("http { server { location / { try_files $uri /x; } } }");
+    assert_eq!(served(&circle, None, "/"), ("/".into(), "/".into()));
+    let index = text("http { index i.php; server { location / { } location ~ \\.php$ { proxy_pass http://a; } } }");
+    assert_eq!(served(&index, None, "/d/").1, "~ \\.php$");
+    assert_eq!(served(&index, None, "/d").1, "/");
+}
+
+#[test]
+fn servers_are_chosen_by_name_then_default() {
+    let config = text(
+        "http {
+            server { listen 80; server_name a.example.com; set $n first; }
+            server { listen 80 default_server; server_name _; set $n default; }
+            server { listen 80; server_name *.example.com; set $n star; }
+            server { listen 80; server_name www.*; set $n www; }
+            server { listen 80; server_name ~^r\\d+\\.net$; set $n regex; }
+            server { listen 80; server_name .dot.org; set $n dot; }
+            server { listen 443 ssl; server_name a.example.com; set $n tls; }
+        }",
+    );
+    let cases = [
+        (None, "default"),
+        (Some("a.example.com"), "first"),
+        (Some("A.EXAMPLE.com:80"), "first"),
+        (Some("b.example.com"), "star"),
+        (Some("www.else.net"), "www"),
+        (Some("r12.net"), "regex"),
+        (Some("dot.org"), "dot"),
+        (Some("x.dot.org"), "dot"),
+        (Some("unknown"), "default"),
+    ];
+    for (host, expected) in cases {
+        let route = config.route(host, "/").unwrap();
+        assert_eq!(route.inherited("set")[0].arg(1).unwrap(), expected, "{host:?}");
+    }
+    assert!(text("http { }").route(None, "/").is_none());
+    let (_dir, tiny) = corpus("tiny");
+    assert!(tiny.route(None, "/").unwrap().listen.is_none());
+}
+
+#[test]
+fn the_innermost_value_is_in_force() {
+    let (_dir, config) = corpus("limits");
+    let zones = |path: &str| -> Vec<_> {
+        config.route(None, path).unwrap().inherited("limit_conn").iter().map(|f| f.args().join(" ")).collect()
+    };
+    assert_eq!(zones("/"), ["perserver 1000", "perip 10"]);
+    assert_eq!(zones("/download/x"), ["perip 1"]);
+    let route = config.route(None, "/login").unwrap();
+    assert_eq!(route.inherited("client_max_body_size")[0].arg(0).unwrap(), "16k");
+    assert_eq!(route.inherited("limit_conn_status")[0].line(), 8);
+    assert!(route.inherited("sendfile").is_empty());
+}
