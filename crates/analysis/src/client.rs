@@ -19,6 +19,7 @@ use genkai_model::finding::{ClientCheck, ClientLimit, Quantiles};
 use genkai_model::load::{Arrivals, Spacing};
 use genkai_model::objective::Objective;
 use genkai_model::record::Trial;
+use genkai_model::units::Span;
 
 use crate::capacity::demand;
 use crate::diagnosis::attribute::STEEP;
@@ -52,16 +53,21 @@ pub struct Check {
 
 /// Checks the client of `trial` up to `until` microseconds (the break; all of it for none).
 pub fn check(trial: &Trial, objective: &Objective, until: Option<u64>) -> Check {
-    let ticks = window::before(&trial.ticks, until);
+    let up_to = window::before(&trial.ticks, until);
+    // The break's own interval is already full of its consequences.
+    let ticks = match until {
+        Some(us) => &up_to[..up_to.partition_point(|t| t.to_us < us)],
+        None => up_to,
+    };
     let bound = bound(ticks, objective);
-    let seconds: Vec<&[Tick]> = seconds(ticks).collect();
-    let most = seconds.iter().map(|s| used(s)).fold(0.0, f64::max);
+    let looked: Vec<Late<'_>> = ticks.iter().map(|t| Late::of(t, bound)).collect();
+    let most = seconds(&looked).map(used).reduce(f64::max);
     let found: Vec<(ClientLimit, u64)> = [
-        spent(&seconds, bound),
-        late(settled(trial, ticks), bound),
+        spent(&looked),
+        late(settled(trial, &looked), bound),
         short(trial, ticks),
-        exhausted(ticks, ErrorKind::PortsExhausted, |count| ClientLimit::Ports { count }),
-        exhausted(ticks, ErrorKind::DescriptorsExhausted, |count| ClientLimit::Descriptors { count }),
+        exhausted(up_to, ErrorKind::PortsExhausted, |count| ClientLimit::Ports { count }),
+        exhausted(up_to, ErrorKind::DescriptorsExhausted, |count| ClientLimit::Descriptors { count }),
     ]
     .into_iter()
     .flatten()
@@ -71,7 +77,7 @@ pub fn check(trial: &Trial, objective: &Objective, until: Option<u64>) -> Check 
             valid: found.is_empty(),
             reasons: found.iter().map(|(reason, _)| *reason).collect(),
             lateness: window::quantiles(&window::merge(ticks, |t| &t.lateness)),
-            cpu_max: if seconds.is_empty() { used(ticks) } else { most },
+            cpu_max: most.unwrap_or_else(|| used(&looked)),
         },
         since_us: found.iter().map(|(_, since)| *since).min(),
     }
@@ -98,24 +104,25 @@ pub fn overall<'t>(checks: impl IntoIterator<Item = (&'t ClientCheck, &'t Trial)
 
 /// Ticks without the first second of a load that begins all at once: that many connections to open in one moment make
 /// everyone late once.
-fn settled<'t>(trial: &Trial, ticks: &'t [Tick]) -> &'t [Tick] {
+fn settled<'s, 't>(trial: &Trial, ticks: &'s [Late<'t>]) -> &'s [Late<'t>] {
     let steep = demand::ramp(&trial.started.load) < STEEP;
-    if steep { &ticks[ticks.partition_point(|t| t.from_us < SECOND_US)..] } else { ticks }
+    if steep { &ticks[ticks.partition_point(|t| t.tick.from_us < SECOND_US)..] } else { ticks }
 }
 
 /// Every run of ticks that lasts about a second, ending at each tick in turn.
-fn seconds(ticks: &[Tick]) -> impl Iterator<Item = &[Tick]> {
+fn seconds<'s, 't>(ticks: &'s [Late<'t>]) -> impl Iterator<Item = &'s [Late<'t>]> {
     (0..ticks.len()).filter_map(|last| {
-        let from = ticks[last].to_us.checked_sub(SECOND_US)?;
-        let first = ticks[..=last].partition_point(|t| t.from_us <= from).saturating_sub(1);
-        (ticks[first].from_us <= from).then(|| &ticks[first..=last])
+        let from = ticks[last].tick.to_us.checked_sub(SECOND_US)?;
+        let first = ticks[..=last].partition_point(|t| t.tick.from_us <= from).saturating_sub(1);
+        (ticks[first].tick.from_us <= from).then(|| &ticks[first..=last])
     })
 }
 
 /// Fraction of a core that the busiest thread used.
-fn used(ticks: &[Tick]) -> f64 {
-    let wall: u64 = ticks.iter().map(|t| t.to_us.saturating_sub(t.from_us)).sum();
-    if wall == 0 { 0.0 } else { ticks.iter().map(|t| t.cpu_max_us).sum::<u64>() as f64 / wall as f64 }
+fn used(ticks: &[Late<'_>]) -> f64 {
+    let wall: f64 = ticks.iter().map(|t| window::length(t.tick)).sum();
+    let busy: u64 = ticks.iter().map(|t| t.tick.cpu_max_us).sum();
+    if wall > 0.0 { busy as f64 / window::US / wall } else { 0.0 }
 }
 
 /// How late is too late, seconds.
@@ -125,31 +132,50 @@ fn bound(ticks: &[Tick], objective: &Objective) -> f64 {
     (median.max(allowed) * PART).max(LATE)
 }
 
-fn lateness_at(ticks: &[Tick], q: f64) -> f64 {
-    window::quantile(&window::merge(ticks, |t| &t.lateness), q).unwrap_or(0.0)
+/// A tick's lateness against the bound.
+#[derive(Clone, Copy, Debug)]
+struct Late<'t> {
+    tick: &'t Tick,
+    /// Requests whose lateness is known.
+    all: u64,
+    /// Of these, later than the bound.
+    over: u64,
 }
 
-fn spent(seconds: &[&[Tick]], bound: f64) -> Option<(ClientLimit, u64)> {
-    let at_end = |s: &&&[Tick]| {
-        let used = used(s);
-        used >= SPENT || (used >= BUSY && lateness_at(s, 0.99) > bound)
-    };
-    let first = seconds.iter().find(at_end)?;
-    let most = seconds.iter().filter(at_end).map(|s| used(s)).fold(0.0, f64::max);
-    Some((ClientLimit::Cpu { used: most }, first.first()?.from_us))
+impl Late<'_> {
+    fn of(tick: &Tick, bound: f64) -> Late<'_> {
+        let lateness = window::decode(&tick.lateness);
+        let over = window::reaching(&lateness, Span::from_secs_f64(bound).0);
+        Late { tick, all: lateness.len(), over }
+    }
 }
 
-fn late(ticks: &[Tick], bound: f64) -> Option<(ClientLimit, u64)> {
-    let all = window::merge(ticks, |t| &t.lateness);
-    let p99 = window::quantile(&all, 0.99).filter(|p99| *p99 > bound && all.len() >= ENOUGH);
-    let second = seconds(ticks).find(|s| lateness_at(s, 0.5) > bound);
-    let since = match (second, p99) {
-        (Some(second), _) => second.first()?.from_us,
-        (None, Some(_)) => ticks.iter().find(|t| lateness_at(std::slice::from_ref(t), 0.99) > bound)?.from_us,
-        (None, None) => return None,
-    };
-    let p99 = p99.or_else(|| second.map(|s| lateness_at(s, 0.99)))?;
-    Some((ClientLimit::Late { p99, bound }, since))
+/// Whether more than `share` of the requests in `ticks` were too late.
+fn more_than(ticks: &[Late<'_>], share: f64) -> bool {
+    let (all, over) = ticks.iter().fold((0, 0), |sum, t| (sum.0 + t.all, sum.1 + t.over));
+    over as f64 > share * all as f64
+}
+
+/// Where in `ticks` it began to be so: the first tick that is; or else the beginning.
+fn begin(ticks: &[Late<'_>], is: impl Fn(&Late<'_>) -> bool) -> u64 {
+    ticks.iter().find(|t| is(t)).or(ticks.first()).map_or(0, |t| t.tick.from_us)
+}
+
+fn spent(ticks: &[Late<'_>]) -> Option<(ClientLimit, u64)> {
+    let at_end = |s: &&[Late<'_>]| used(s) >= SPENT || (used(s) >= BUSY && more_than(s, 0.01));
+    let first = seconds(ticks).find(at_end)?;
+    let most = seconds(ticks).filter(at_end).map(used).fold(0.0, f64::max);
+    Some((ClientLimit::Cpu { used: most }, begin(first, |t| used(std::slice::from_ref(t)) >= BUSY)))
+}
+
+fn late(ticks: &[Late<'_>], bound: f64) -> Option<(ClientLimit, u64)> {
+    let all: u64 = ticks.iter().map(|t| t.all).sum();
+    let many = (all >= ENOUGH && more_than(ticks, 0.01)).then_some(ticks);
+    let second = seconds(ticks).find(|s| more_than(s, 0.5));
+    let found = second.or(many)?;
+    let judged = many.unwrap_or(found).iter().map(|t| t.tick);
+    let p99 = window::quantile(&window::merge(judged, |t| &t.lateness), 0.99)?;
+    Some((ClientLimit::Late { p99, bound }, begin(found, |t| t.over * 100 > t.all)))
 }
 
 /// Kinds of errors that stand for a planned request which never got as far as being written.

@@ -55,15 +55,23 @@ impl Payload {
     /// When the text is not base64 of an HdrHistogram V2 encoding.
     pub fn decode(&self) -> Result<Histogram<u64>, PayloadError> {
         let mut all = empty();
+        self.add_to(&mut all)?;
+        Ok(all)
+    }
+
+    /// Decodes and adds to `all`, which has the common bounds: how many payloads become one distribution.
+    ///
+    /// # Errors
+    /// When the text is not base64 of an HdrHistogram V2 encoding; `all` is as it was.
+    pub fn add_to(&self, all: &mut Histogram<u64>) -> Result<(), PayloadError> {
         if self.0.is_empty() {
-            return Ok(all);
+            return Ok(());
         }
         let bytes = STANDARD.decode(&self.0)?;
         let one: Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|e| PayloadError::Format(format!("{e:?}")))?;
-        all.add(&one).map_err(|e| PayloadError::Format(format!("{e:?}")))?;
-        Ok(all)
+        all.add(&one).map_err(|e| PayloadError::Format(format!("{e:?}")))
     }
 }
 

@@ -12,6 +12,7 @@ use genkai_model::load::Load;
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::Trial;
+use hdrhistogram::Histogram;
 
 use super::onset::Onset;
 use crate::capacity::demand;
@@ -106,6 +107,33 @@ impl Stretch {
     }
 }
 
+/// The requests that ended in a tick.
+#[derive(Clone, Debug)]
+struct Ended {
+    from_us: u64,
+    to_us: u64,
+    /// In flight at the tick's end.
+    in_flight: u64,
+    /// Ages in microseconds with counts. Failures whose age was not noted count as of any age.
+    ages: Vec<(u64, u64)>,
+}
+
+impl Ended {
+    fn of(tick: &Tick, latency: &Histogram<u64>) -> Ended {
+        let failed = window::decode(&tick.failed_after);
+        let unknown = window::failed(tick).saturating_sub(failed.len());
+        let ages = |h: &Histogram<u64>| -> Vec<(u64, u64)> {
+            h.iter_recorded().map(|v| (v.value_iterated_to() / 1000, v.count_at_value())).collect()
+        };
+        let ages = [ages(latency), ages(&failed), vec![(u64::MAX, unknown)]].concat();
+        Ended { from_us: tick.from_us, to_us: tick.to_us, in_flight: tick.in_flight, ages }
+    }
+
+    fn older_than(&self, us: u64) -> u64 {
+        self.ages.iter().filter(|(age, _)| *age >= us).map(|(_, count)| count).sum()
+    }
+}
+
 /// Follows one condition.
 #[derive(Debug)]
 struct Tracker {
@@ -113,8 +141,8 @@ struct Tracker {
     ramp_us: u64,
     sustained_us: u64,
     window: VecDeque<Look>,
-    /// Ends and sent requests of the ticks within the latency allowed.
-    recent: VecDeque<(u64, u64)>,
+    /// What ended in the ticks within the latency allowed, and in the one before.
+    recent: VecDeque<Ended>,
     stretch: Option<Stretch>,
 }
 
@@ -146,7 +174,7 @@ impl Tracker {
             Condition::LatencyBelow(_, bound) => {
                 let latency = window::decode(&tick.latency);
                 let bound_us = bound.0 / 1000;
-                let stuck = self.stuck(tick, bound_us);
+                let stuck = self.stuck(tick, &latency, bound_us);
                 let bad = window::reaching(&latency, bound.0) as f64;
                 // A request that was too slow was planned at least the bound earlier.
                 let at_us = tick.from_us.saturating_sub(bound_us);
@@ -157,16 +185,19 @@ impl Tracker {
         }
     }
 
-    /// How many requests have certainly been waiting for longer than the bound: those in flight that are more than all
-    /// that were sent since. (Nothing finishes when everything hangs, so finished requests alone would look fine.)
-    fn stuck(&mut self, tick: &Tick, bound_us: u64) -> f64 {
-        self.recent.push_back((tick.to_us, tick.sent));
-        while self.recent.front().is_some_and(|(to_us, _)| to_us + bound_us < tick.to_us) {
+    /// How many requests have certainly been waiting for longer than the bound: those in flight at a moment that long
+    /// ago, less all that can have ended since. (Nothing finishes while everything hangs, so finished requests alone
+    /// would look fine.) One that ends in a tick was in flight at the moment only if it is older than the tick's
+    /// beginning.
+    fn stuck(&mut self, tick: &Tick, latency: &Histogram<u64>, bound_us: u64) -> f64 {
+        self.recent.push_back(Ended::of(tick, latency));
+        let old = |e: &Ended| e.to_us + bound_us <= tick.to_us;
+        while self.recent.get(1).is_some_and(old) {
             self.recent.pop_front();
         }
-        let since: u64 = self.recent.iter().map(|(_, sent)| sent).sum();
-        let whole = tick.to_us >= bound_us;
-        if whole { tick.in_flight.saturating_sub(since) as f64 } else { 0.0 }
+        let Some(moment) = self.recent.front().filter(|e| old(e)) else { return 0.0 };
+        let ended: u64 = self.recent.range(1..).map(|e| e.older_than(e.from_us.saturating_sub(moment.to_us))).sum();
+        moment.in_flight.saturating_sub(ended) as f64
     }
 
     /// Whether the window violates the condition; none where it has nothing to judge.
