@@ -1,0 +1,47 @@
+//! Bytes of a server: a response and what follows it.
+#![no_main]
+
+use genkai_wire::http1::{BodyDecoder, Ending, Error, Framing, Progress, ResponseHead, ResponseReader, fields};
+use libfuzzer_sys::fuzz_target;
+
+fn outcome<'a>(slices: impl IntoIterator<Item = &'a [u8]>, to_head: bool) -> Result<Ending, Error> {
+    let (mut reader, mut done) = (ResponseReader::new(to_head), None);
+    for slice in slices {
+        if let Progress::Done(received) = reader.receive(slice)? {
+            done = Some(received);
+        }
+    }
+    Ok(done.map_or_else(|| reader.close(), Ending::Done))
+}
+
+fn content<'a>(framing: Framing, slices: impl IntoIterator<Item = &'a [u8]>) -> Result<(Vec<u8>, bool), Error> {
+    let (mut decoder, mut all) = (BodyDecoder::new(framing), Vec::new());
+    for slice in slices {
+        let mut at = 0;
+        while at < slice.len() && !decoder.done() {
+            let part = decoder.decode(&slice[at..])?;
+            assert!(part.framing + part.data > 0, "no progress");
+            all.extend_from_slice(&slice[at + part.framing..][..part.data]);
+            at += part.framing + part.data;
+        }
+    }
+    Ok((all, decoder.done()))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((flags, bytes)) = data.split_first() else { return };
+    let to_head = flags & 1 != 0;
+    let whole = outcome([bytes], to_head);
+    let (a, b) = bytes.split_at(bytes.len() / 3);
+    assert_eq!(outcome([a, b], to_head), whole);
+    if bytes.len() < 1000 {
+        assert_eq!(outcome(bytes.chunks(1), to_head), whole);
+    }
+    if let Ok(Some(head)) = ResponseHead::parse(bytes, to_head) {
+        assert!(head.length <= bytes.len() && (100..=999).contains(&head.status));
+        let _ = fields(&bytes[..head.length]).count();
+        let body = &bytes[head.length..];
+        assert_eq!(content(head.framing, [body]), content(head.framing, body.chunks(1)));
+    }
+    assert_eq!(content(Framing::Chunked, [bytes]), content(Framing::Chunked, bytes.chunks(1)));
+});
