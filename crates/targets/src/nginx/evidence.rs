@@ -1,8 +1,9 @@
 //! What a running nginx shows: its error log, its status page, its workers, its accept queue.
 //!
-//! One look ([`Watch::look`]) costs a few milliseconds and, of nginx, one short connection for the status page. genkai's
-//! own share - that connection, and the alert that it causes when it finds a worker full - is taken off, so that every
-//! figure is about the load.
+//! One look ([`Watch::look`]) costs a few milliseconds and, of nginx, one short connection for the status page. That is
+//! left out where a worker is nearly full: it would make nginx close an idle client's connection, or refuse a new one.
+//! genkai's own share - its connections, and an alert that one causes all the same - is taken off, so that every figure
+//! is about the load.
 
 mod log;
 mod stub;
@@ -10,15 +11,15 @@ mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::Path;
 
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample};
 
 pub use log::{Entry, classify, gather, signature};
 pub use stub::{Answer, Poll, StubPage, StubStatus};
-pub use workers::{Follower, Workers};
+pub use workers::{Follower, Workers, workers};
 
+use super::lifecycle::Site;
 use crate::local::listener;
 use crate::local::tail::Tail;
 use crate::observation::Observation;
@@ -42,7 +43,7 @@ pub mod metrics {
     pub const STUB_WRITING: &str = "nginx.stub_writing";
     /// Idle keep-alive connections.
     pub const STUB_WAITING: &str = "nginx.stub_waiting";
-    /// Times that the status page did not answer.
+    /// Times that the status page did not answer, or was not asked as a worker was nearly full.
     pub const STUB_UNREACHABLE: &str = "nginx.stub_unreachable_total";
     /// CPU of master, workers and helpers, cores.
     pub const CPU: &str = "nginx.cpu";
@@ -72,6 +73,7 @@ const OWN_ALERT_LOOKS: u8 = 3;
 pub struct Watch {
     address: SocketAddr,
     page: Option<StubPage>,
+    crowded: u64,
     poll: Poll,
     workers: Follower,
     tail: Tail,
@@ -82,15 +84,15 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches the nginx of this master, its listener under load, its status page, and its error log (from the end that
-    /// the log has now).
-    pub fn new(master: u32, address: SocketAddr, page: Option<StubPage>, error_log: &Path) -> Watch {
+    /// Watches the nginx of this master, which runs at this site, and its error log.
+    pub fn new(master: u32, site: &Site, error_log: Tail) -> Watch {
         Watch {
-            address,
-            page,
+            address: site.address,
+            page: site.page.clone(),
+            crowded: site.crowded,
             poll: Poll::default(),
             workers: Follower::new(master),
-            tail: Tail::open(error_log),
+            tail: error_log,
             told: BTreeSet::new(),
             own_alert: 0,
         }
@@ -100,11 +102,15 @@ impl Watch {
     pub fn look(&mut self) -> Observation {
         let workers = self.workers.look();
         let mut metrics = consumption(&workers);
-        self.ask(&mut metrics);
-        if let Some(queue) = listener::queue(self.address) {
+        let queue = listener::queue(self.address);
+        if let Some(queue) = queue {
             metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
             metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
         }
+        // A question takes a place in the queue and in a worker. Where few are left it would cost a client its own.
+        let full = queue.is_some_and(|queue| queue.waiting >= queue.backlog);
+        let crowded = workers.fds.is_some_and(|(fds, _)| fds >= self.crowded);
+        self.ask(full || crowded, &mut metrics);
         let lines = self.tail.lines();
         let states = self.deaths(&workers.gone, &lines);
         let logs = self.without_own(gather(lines.iter().map(String::as_str)));
@@ -117,9 +123,10 @@ impl Watch {
         Observation { logs: gather(lines.iter().map(String::as_str)), ..Observation::default() }
     }
 
-    fn ask(&mut self, metrics: &mut BTreeMap<String, f64>) {
+    /// The status page's figures; not asked for while there is no room for the question.
+    fn ask(&mut self, full: bool, metrics: &mut BTreeMap<String, f64>) {
         let Some(page) = &self.page else { return };
-        let answer = page.ask();
+        let answer = if full { Answer::Silent } else { page.ask() };
         if answer == Answer::Closed {
             self.own_alert = OWN_ALERT_LOOKS;
         }
@@ -192,4 +199,52 @@ fn consumption(workers: &Workers) -> BTreeMap<String, f64> {
         metrics.extend(limit.map(|limit| (metrics::WORKER_FD_LIMIT.to_owned(), limit as f64)));
     }
     metrics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: &str = "2026/11/21 11:00:00 [alert] 7#7: 64 worker_connections are not enough";
+    const DIED: &str = "2026/11/21 11:00:00 [alert] 1#1: worker process 77 exited on signal 9";
+
+    fn watch() -> Watch {
+        let nowhere = tempfile::tempdir().unwrap().path().join("error.log");
+        let site = Site {
+            prefix: "/".into(),
+            conf: "/".into(),
+            error_log: nowhere.clone(),
+            address: "127.0.0.1:1".parse().unwrap(),
+            page: None,
+            nofile: 1,
+            workers: 1,
+            crowded: 1,
+        };
+        Watch::new(std::process::id(), &site, Tail::open(nowhere))
+    }
+
+    #[test]
+    fn an_alert_of_our_own_making_is_taken_off_once() {
+        let mut watch = watch();
+        let counts = |logs: &[LogLine]| logs.iter().map(|l| l.count).collect::<Vec<_>>();
+        assert_eq!(counts(&watch.without_own(gather([FULL, FULL]))), [2], "nothing was asked");
+        watch.own_alert = OWN_ALERT_LOOKS;
+        assert!(watch.without_own(gather([DIED])).iter().all(|l| l.count == 1));
+        assert_eq!(counts(&watch.without_own(gather([FULL, FULL]))), [1]);
+        assert_eq!(counts(&watch.without_own(gather([FULL]))), [1], "it is taken off once");
+        watch.own_alert = OWN_ALERT_LOOKS;
+        assert!(watch.without_own(gather([FULL])).is_empty());
+        watch.own_alert = 1;
+        watch.without_own(Vec::new());
+        assert_eq!(counts(&watch.without_own(gather([FULL]))), [1], "it was forgotten");
+    }
+
+    #[test]
+    fn a_death_is_told_once_with_the_log_s_words() {
+        let mut watch = watch();
+        let dead = watch.deaths(&[77, 78], &[DIED.to_owned()]);
+        let details: Vec<_> = dead.iter().filter_map(|s| s.detail.as_deref()).collect();
+        assert_eq!(details, ["worker process 77 exited on signal 9", "worker process 78 ended"]);
+        assert!(watch.deaths(&[78], &[DIED.to_owned()]).is_empty());
+    }
 }

@@ -1,10 +1,12 @@
 //! The limits of an nginx configuration, as data: the setting, the law with its numbers, what proves it, how to lift it.
 //!
-//! [`Facts`] are the values in force; [`of`] turns them into limits. Formulas come from nginx's source (file named with
+//! [`Reading::facts`] finds the values in force in a configuration; [`of`] turns [`Facts`] into limits. Formulas come from nginx's source (file named with
 //! each) and were checked by measurement; `analysis` evaluates them without knowing nginx.
 
 mod clients;
 mod facts;
+mod machine;
+mod read;
 mod requests;
 mod system;
 mod upstream;
@@ -13,6 +15,8 @@ mod upstream;
 mod tests;
 
 pub use facts::{ConnZone, Facts, Held, ReqZone, Serving, Upstream};
+pub use machine::{Machine, online};
+pub use read::Reading;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Limit, Sign, Signature, Strength, Symptom};

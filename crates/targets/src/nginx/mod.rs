@@ -1,4 +1,18 @@
 //! nginx: read, edit and render its configuration, run it in a private copy, watch it, know its limits.
 
+pub mod config;
+mod error;
 pub mod evidence;
+pub mod lifecycle;
 pub mod limits;
+mod origin;
+mod prepared;
+pub mod private;
+mod room;
+mod runnable;
+pub mod settings;
+
+pub use config::Backup;
+pub use error::NginxError;
+pub use lifecycle::Running;
+pub use prepared::{Nginx, Prepare};

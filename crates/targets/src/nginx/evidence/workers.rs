@@ -76,6 +76,11 @@ impl Follower {
     }
 }
 
+/// Process ids of the live workers of a master.
+pub fn workers(master: u32) -> Vec<u32> {
+    Follower::new(master).known.into_iter().collect()
+}
+
 /// The title that the process gave itself; empty when it is gone.
 fn title(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

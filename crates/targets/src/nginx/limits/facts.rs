@@ -63,8 +63,10 @@ pub struct ReqZone {
 pub struct Upstream {
     /// TCP addresses; Unix sockets and names that were not resolved are not among them.
     pub addresses: Vec<SocketAddr>,
-    /// Sum of the servers' `max_conns`; none: at least one has no cap.
-    pub max_conns: Option<Held<u64>>,
+    /// Servers in regular use (neither `backup` nor `down`).
+    pub servers: u32,
+    /// `max_conns` of a server, their mean where they differ; none: at least one has no cap.
+    pub max_conns: Option<Held<f64>>,
     /// Whether the group has a `zone`: without it every worker counts `max_conns` for itself.
     pub shared: bool,
     /// `keepalive` connections cached in each worker; none: a new connection for each request.
@@ -123,6 +125,14 @@ impl Facts {
     /// Slots of a worker that are never a client's: its listeners and its channel.
     pub fn base_slots(&self) -> u64 {
         u64::from(self.listeners) + 1
+    }
+
+    /// Descriptors of a worker from which on one more connection could cost a client its own: the slots' soft onset, or
+    /// the last descriptors, whichever comes first.
+    pub fn crowded(&self) -> u64 {
+        let no_slot = self.base_descriptors().saturating_sub(self.base_slots());
+        let soft = self.worker_connections.value * 15 / 16 + no_slot;
+        soft.min(self.nofile.value).saturating_sub(2)
     }
 
     /// Slots of a client whose request is in flight.

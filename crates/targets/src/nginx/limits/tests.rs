@@ -173,10 +173,10 @@ fn ports_count_for_each_upstream_address() {
 #[test]
 fn max_conns_counts_for_each_worker_without_a_zone() {
     let max = |shared| {
-        let upstream = Upstream { max_conns: Some(held(8)), shared, ..Upstream::default() };
+        let upstream = Upstream { servers: 2, max_conns: Some(held(8.0)), shared, ..Upstream::default() };
         limit(&Facts { workers: held(3), upstream: Some(upstream), ..proxy(512) }, "nginx.upstream.max_conns")
     };
-    assert_eq!((clients(&max(false)).0, clients(&max(true)).0), (24.0, 8.0));
+    assert_eq!((clients(&max(false)).0, clients(&max(true)).0), (48.0, 16.0));
 }
 
 #[test]
@@ -194,7 +194,8 @@ fn every_limit_is_whole() {
     let facts = Facts {
         limit_conn: vec![zone("per")],
         upstream: Some(Upstream {
-            max_conns: Some(held(8)),
+            max_conns: Some(held(8.0)),
+            servers: 1,
             addresses: vec!["127.0.0.1:9".parse().unwrap()],
             ..Upstream::default()
         }),

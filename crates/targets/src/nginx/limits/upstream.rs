@@ -101,38 +101,36 @@ fn ports(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
 }
 
 /// `max_conns` of the upstream's servers.
-fn max_conns(facts: &Facts, upstream: &Upstream, held: &Held<u64>) -> Limit {
-    let pools = if upstream.shared { 1 } else { u64::from(facts.workers.value) };
+fn max_conns(facts: &Facts, upstream: &Upstream, held: &Held<f64>) -> Limit {
+    let counts = if upstream.shared { 1 } else { u64::from(facts.workers.value) };
+    let servers = u64::from(upstream.servers);
     Limit {
         id: "nginx.upstream.max_conns".to_owned(),
         subject: "nginx".to_owned(),
-        setting: "max_conns".to_owned(),
+        setting: "upstream.max_conns".to_owned(),
         value: held.written.clone(),
         origin: held.origin.clone(),
         caps: "connections to the upstream's servers at once".to_owned(),
         law: Law::Slots {
-            value: held.value as f64,
+            value: held.value,
             reserved: 0.0,
             idle_cost: 0.0,
             busy_cost: 1.0,
-            pools: pools as f64,
+            pools: (counts * servers) as f64,
             soft: 1.0,
         },
         formula: if upstream.shared {
-            format!("{} over all servers (the group has a zone)", held.value)
+            format!("{} x {} (the group has a zone)", counted(servers, "server"), held.value)
         } else {
-            format!(
-                "{} x {} over all servers (no zone: each worker counts alone)",
-                counted(pools, "worker"),
-                held.value
-            )
+            let (servers, workers) = (counted(servers, "server"), counted(counts, "worker"));
+            format!("{servers} x {} x {workers} (no zone: each worker counts alone)", held.value)
         },
         source: "nginx src/http/ngx_http_upstream_round_robin.c: ngx_http_upstream_get_round_robin_peer (busy: 502)"
             .to_owned(),
         signatures: vec![log(signature::UPSTREAM_NONE_LIVE, Strength::Supports)],
         symptom: errors(&[ErrorKind::Status502]),
         remedy: Some(Remedy {
-            setting: "max_conns".to_owned(),
+            setting: "upstream.max_conns".to_owned(),
             unit: RemedyUnit::Count,
             step: 1.0,
             ceiling: None,

@@ -1,0 +1,94 @@
+//! Why nginx could not be prepared or started.
+
+use std::path::PathBuf;
+
+use super::config::{ConfigError, EditError, SaveError};
+use super::private::PrivateError;
+use super::settings::SettingError;
+use crate::local::LocalError;
+
+/// One clear message each: what was seen and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum NginxError {
+    /// There is no nginx.
+    #[error("nginx is not installed: there is none in PATH or in /usr/sbin\n  hint: apt-get install nginx")]
+    NotInstalled,
+    /// A program called nginx that is none.
+    #[error("{} does not say that it is nginx (`nginx -V` printed `{}`)", path.display(), first_line(said))]
+    NotNginx {
+        /// The program.
+        path: PathBuf,
+        /// What it printed.
+        said: String,
+    },
+    /// The configuration cannot be read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A setting cannot be made.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The text cannot be changed.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// There is no private copy.
+    #[error(transparent)]
+    Private(#[from] PrivateError),
+    /// A generated proxy with nothing behind it.
+    #[error("a reverse proxy needs a backend\n  hint: --backend embedded, or --config FILE to use your own")]
+    NoBackend,
+    /// Nothing to send requests to.
+    #[error("the configuration has no server that listens on a TCP port")]
+    NoServer,
+    /// Every listener wants TLS.
+    #[error(
+        "{place}: only TLS listeners, and genkai speaks plain HTTP/1.1 so far\n  hint: add a plain `listen` to a copy of \
+         the file and give that"
+    )]
+    OnlyTls {
+        /// `path:line` of the first.
+        place: String,
+    },
+    /// The user's file cannot be written.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+    /// `nginx -t` says no. The message is nginx's own, with the places in the user's files.
+    #[error("nginx does not accept the configuration:\n{0}")]
+    Rejected(String),
+    /// All ports tried were taken by somebody else before nginx could bind them.
+    #[error(
+        "nginx could not bind its ports {attempts} times in a row: {said}\n  hint: something else takes ports as fast as they are freed; stop it, or try again"
+    )]
+    Ports {
+        /// How often it was tried.
+        attempts: u32,
+        /// nginx's last words.
+        said: String,
+    },
+    /// The private folder cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Folder {
+        /// What was to be written.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// The process.
+    #[error(transparent)]
+    Local(#[from] LocalError),
+}
+
+impl NginxError {
+    /// Whether what the user gave is at fault (files, settings), not the machine.
+    pub fn is_usage(&self) -> bool {
+        use NginxError::{Config, Edit, NoBackend, NoServer, OnlyTls, Private, Rejected, Setting};
+        match self {
+            Config(_) | Setting(_) | Edit(_) | Rejected(_) | NoBackend | NoServer | OnlyTls { .. } => true,
+            Private(error) => matches!(error, PrivateError::NoHttp | PrivateError::Folder(_) | PrivateError::Edit(_)),
+            _ => false,
+        }
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

@@ -1,0 +1,146 @@
+//! The nginx that is installed: where it is, which version, what it was built with.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::local::process::Spawn;
+use crate::nginx::error::NginxError;
+
+use super::finish;
+
+/// Folders that are searched after those of `PATH`, which for ordinary users often lacks the `sbin` ones.
+const USUAL: [&str; 5] =
+    ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/opt/nginx/sbin", "/usr/local/openresty/nginx/sbin"];
+
+/// `nginx -V` answers at once.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// An installed nginx.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binary {
+    path: PathBuf,
+    version: String,
+    arguments: Vec<String>,
+}
+
+impl Binary {
+    /// Finds nginx in `PATH` or where distributions put it, and asks for its version. `dir` takes what it prints.
+    ///
+    /// # Errors
+    /// When there is none, or it does not say its version.
+    pub fn find(dir: &Path) -> Result<Binary, NginxError> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = search(&path).ok_or(NginxError::NotInstalled)?;
+        let mut command = Command::new(&path);
+        command.arg("-V");
+        let spawn = Spawn { name: "nginx -V".to_owned(), log: Some(dir.join("version.txt")), ..Spawn::default() };
+        let said = finish(command, spawn, ANSWER)?.text;
+        Binary::read(path.clone(), &said).ok_or(NginxError::NotNginx { path, said })
+    }
+
+    /// Reads what `nginx -V` prints.
+    fn read(path: PathBuf, said: &str) -> Option<Binary> {
+        let version = said.lines().find_map(|l| l.strip_prefix("nginx version: "))?;
+        let version = version.split_ascii_whitespace().next()?;
+        let version = version.strip_prefix("nginx/").unwrap_or(version).to_owned();
+        let arguments = said.lines().find_map(|l| l.strip_prefix("configure arguments:")).unwrap_or_default();
+        Some(Binary { path, version, arguments: words(arguments) })
+    }
+
+    /// The executable.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `1.22.1`; for a relative of nginx with its name, `openresty/1.21.4.1`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Major, minor, patch; zeros where it does not say.
+    pub fn numbers(&self) -> (u32, u32, u32) {
+        let digits = self.version.rsplit('/').next().unwrap_or_default();
+        let mut numbers = digits.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+    }
+
+    /// What it was built with, as `nginx -V` lists it.
+    pub fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+
+    /// Whether it was built with this option, e.g. `--with-http_stub_status_module`.
+    pub fn has(&self, option: &str) -> bool {
+        self.arguments.iter().any(|a| a == option)
+    }
+
+    /// Value of a build option, e.g. `--prefix`.
+    pub fn value(&self, option: &str) -> Option<&str> {
+        self.arguments.iter().find_map(|a| a.strip_prefix(option)?.strip_prefix('='))
+    }
+}
+
+fn search(path: &OsStr) -> Option<PathBuf> {
+    let folders = std::env::split_paths(path).filter(|p| p.is_absolute()).chain(USUAL.iter().map(PathBuf::from));
+    folders.map(|folder| folder.join("nginx")).find(|file| executable(file))
+}
+
+fn executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+/// Splits build options at spaces outside of single quotes (`--with-cc-opt='-g -O2'`).
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quoted = false;
+    for c in text.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty())),
+            c => word.push(c),
+        }
+    }
+    words.extend(Some(word).filter(|w| !w.is_empty()));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEBIAN: &str = "nginx version: nginx/1.22.1\nbuilt with OpenSSL 3.0.11\nTLS SNI support enabled\n\
+        configure arguments: --with-cc-opt='-g -O2 -fPIC' --prefix=/usr/share/nginx --with-http_stub_status_module\n";
+
+    #[test]
+    fn version_and_options_are_read() {
+        let nginx = Binary::read("/usr/sbin/nginx".into(), DEBIAN).unwrap();
+        assert_eq!((nginx.version(), nginx.numbers()), ("1.22.1", (1, 22, 1)));
+        assert!(nginx.has("--with-http_stub_status_module") && !nginx.has("--with-stream"));
+        assert_eq!(nginx.value("--prefix"), Some("/usr/share/nginx"));
+        assert_eq!(nginx.value("--with-cc-opt"), Some("-g -O2 -fPIC"));
+    }
+
+    #[test]
+    fn relatives_keep_their_name() {
+        let said = "nginx version: openresty/1.21.4.1 (beta)\n";
+        let relative = Binary::read("/x".into(), said).unwrap();
+        assert_eq!((relative.version(), relative.numbers()), ("openresty/1.21.4.1", (1, 21, 4)));
+        assert_eq!(Binary::read("/bin/true".into(), "hello\n"), None);
+    }
+
+    #[test]
+    fn only_executables_of_absolute_folders_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("nginx");
+        std::fs::write(&file, "#!/bin/sh\n").unwrap();
+        let found = |path: &str| search(OsStr::new(path));
+        let path = dir.path().to_str().unwrap();
+        assert_ne!(found(path), Some(file.clone()), "not executable yet");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(found(&format!("relative:{path}")), Some(file));
+    }
+}

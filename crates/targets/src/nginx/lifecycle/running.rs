@@ -1,0 +1,170 @@
+//! A started nginx: until it answers, while it serves, until nothing of it is left.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use genkai_model::event::{ServerState, State};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+
+use super::Binary;
+use super::check::command;
+use crate::local::process::{Child, Signal, Spawn};
+use crate::local::{LocalError, ready};
+use crate::nginx::error::NginxError;
+use crate::nginx::evidence::{StubPage, Watch};
+use crate::observation::Observation;
+
+/// Start-up resolves names of upstreams; a server that has not started by then will not.
+const READY: Duration = Duration::from_secs(30);
+/// Once one worker is there, the others have this long.
+const STRAGGLERS: Duration = Duration::from_secs(2);
+/// A graceful end (SIGQUIT) waits for requests in flight, but not longer than this.
+const GRACE: Duration = Duration::from_millis(1500);
+/// A fast end (SIGTERM) after that.
+const TERM: Duration = Duration::from_secs(2);
+/// Between two looks at something awaited.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Where a private copy's parts are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Folder of the copy; relative paths start here.
+    pub prefix: PathBuf,
+    /// Main configuration file of the copy.
+    pub conf: PathBuf,
+    /// Error log of the main context.
+    pub error_log: PathBuf,
+    /// Listener that the load goes to.
+    pub address: SocketAddr,
+    /// The status page, where nginx was built with it.
+    pub page: Option<StubPage>,
+    /// Soft limit on descriptors that it inherits.
+    pub nofile: u64,
+    /// Workers that its configuration asks for.
+    pub workers: u32,
+    /// Descriptors of a worker from which on another connection could hurt clients.
+    pub crowded: u64,
+}
+
+/// A running nginx. Dropping it ends it.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    address: SocketAddr,
+    watch: Watch,
+    /// Its death was told.
+    dead: bool,
+}
+
+/// Starts nginx on the cores given and waits until its workers run and its listener accepts.
+///
+/// # Errors
+/// [`LocalError::Exited`] with its last words (a port that is taken among them), [`LocalError::Silent`] when it does not
+/// answer in 30 s.
+pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, NginxError> {
+    let spawn = Spawn {
+        name: "nginx".to_owned(),
+        cpus: cpus.map(<[usize]>::to_vec),
+        log: Some(site.prefix.join("output.txt")),
+        nofile: Some(site.nofile),
+        user: None,
+    };
+    // Output of an earlier start must not be mistaken for this one's last words.
+    let _ = std::fs::remove_file(site.prefix.join("output.txt"));
+    let tail = crate::local::tail::Tail::open(&site.error_log);
+    let mut command = command(binary, &site.prefix, &site.conf);
+    command.args(["-g", "daemon off; master_process on;"]);
+    let mut child = Child::spawn(command, spawn)?;
+    let deadline = Instant::now() + READY;
+    // Workers are forked only once every listener is bound, so an answer cannot come from somebody else's listener.
+    let workers = workers_of(&mut child, site, deadline)?;
+    ready::connectable(site.address, deadline.saturating_duration_since(Instant::now()), &mut child)?;
+    if let Some(cpus) = cpus {
+        pin(&workers, cpus);
+    }
+    let watch = Watch::new(child.pid(), site, tail);
+    Ok(Running { child, address: site.address, watch, dead: false })
+}
+
+/// Waits for the workers. When some do not come (they die as soon as they are born), those that live are enough.
+fn workers_of(child: &mut Child, site: &Site, deadline: Instant) -> Result<Vec<u32>, LocalError> {
+    let mut enough = None;
+    loop {
+        let workers = crate::nginx::evidence::workers(child.pid());
+        let all = workers.len() >= site.workers as usize;
+        if all || (!workers.is_empty() && *enough.get_or_insert(Instant::now() + STRAGGLERS) <= Instant::now()) {
+            return Ok(workers);
+        }
+        if child.try_exited().is_some() {
+            return Err(child.exited());
+        }
+        if Instant::now() >= deadline {
+            let tail = child.last_words();
+            return Err(LocalError::Silent { name: "nginx".to_owned(), address: site.address, within: READY, tail });
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Puts workers back on the cores that the servers have: `worker_cpu_affinity` may have moved them off.
+fn pin(workers: &[u32], cpus: &[usize]) {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        let _ = set.set(cpu);
+    }
+    for &worker in workers {
+        let _ = sched_setaffinity(Pid::from_raw(worker as i32), &set);
+    }
+}
+
+impl Running {
+    /// The listener that the load goes to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The master's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Process ids of the workers that live.
+    pub fn workers(&self) -> Vec<u32> {
+        crate::nginx::evidence::workers(self.child.pid())
+    }
+
+    /// Looks at it: metrics under `nginx.`, new log lines, deaths. At most a few milliseconds, 100 more when the status
+    /// page does not answer.
+    pub fn observe(&mut self) -> Observation {
+        if self.dead {
+            return self.watch.last_words();
+        }
+        let mut seen = self.watch.look();
+        if let Some(status) = self.child.try_exited() {
+            self.dead = true;
+            // Workers that lost their master look as if they had died.
+            let detail = Some(format!("the master process ended: {status}"));
+            seen.states = vec![State { subject: "nginx".to_owned(), state: ServerState::Died, detail }];
+        }
+        seen
+    }
+
+    /// Ends it: gracefully, then fast, then by force. Afterwards no process of it is left.
+    pub fn stop(mut self) -> ExitStatus {
+        self.child.signal(Signal::SIGQUIT);
+        let deadline = Instant::now() + GRACE;
+        while self.child.try_exited().is_none() && Instant::now() < deadline {
+            std::thread::sleep(PAUSE);
+        }
+        self.child.stop(Signal::SIGTERM, TERM)
+    }
+}
+
+/// Whether a start failed because somebody else has a port.
+pub(in crate::nginx) fn port_taken(error: &NginxError) -> Option<&str> {
+    let NginxError::Local(LocalError::Exited { tail, .. }) = error else { return None };
+    tail.lines().find(|line| line.contains("bind() to ") && line.contains("failed (98: "))
+}

@@ -1,0 +1,109 @@
+//! Values in force, on configurations as people write them.
+
+use std::path::Path;
+
+use genkai_model::limit::Ceiling;
+
+use super::*;
+
+const MACHINE: fn() -> Machine = || Machine {
+    descriptors: 1024,
+    descriptors_ceiling: Ceiling { value: 4096.0, by: "hard RLIMIT_NOFILE 4096".into() },
+    online: 8,
+    cores: 4,
+    somaxconn: 128,
+    ports: (32768, 60999),
+};
+
+fn facts_of(text: &str, path: &str) -> Facts {
+    let config = Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.into(), Path::new("/usr")).unwrap();
+    let route = config.route(Some("localhost"), path).unwrap();
+    let origin = |f: &Found<'_>| Origin::File { path: f.config.file(f.file).path.clone(), line: f.line() };
+    let machine = MACHINE();
+    Reading { config: &config, route, origin: &origin, version: (1, 22, 1), machine: &machine }.facts()
+}
+
+fn line(origin: &Origin) -> usize {
+    let Origin::File { line, .. } = origin else { panic!("{origin:?}") };
+    *line
+}
+
+#[test]
+fn a_short_file_has_defaults_with_their_sources() {
+    let facts =
+        facts_of("events {}\nhttp { server { listen 80; location / { proxy_pass http://127.0.0.1:9; } } }\n", "/");
+    assert_eq!((facts.workers.value, facts.worker_connections.value, facts.backlog.value), (1, 512, 511));
+    assert_eq!((facts.body.value, facts.body.written.as_str()), (1 << 20, "1m"));
+    assert!(matches!(&facts.worker_connections.origin, Origin::Default(by) if !by.is_empty()));
+    assert_eq!((facts.nofile.value, facts.listeners, facts.sockets, facts.logs), (1024, 1, 1, 1));
+    assert!(matches!(facts.nofile.origin, Origin::Machine(_)));
+    assert_eq!(facts.upstream.unwrap().addresses, ["127.0.0.1:9".parse().unwrap()]);
+}
+
+#[test]
+fn values_come_from_the_innermost_block_with_their_line() {
+    let text = "worker_processes auto;\nworker_rlimit_nofile 2048;\nevents { worker_connections 768; }\nhttp {\n\
+        client_max_body_size 8m;\nlimit_conn_zone $binary_remote_addr zone=per:10m;\nlimit_conn per 100;\n\
+        limit_req_zone $binary_remote_addr zone=slow:1m rate=30r/m;\nserver {\nlisten 80 backlog=64;\n\
+        location / { proxy_pass http://127.0.0.1:9; }\n\
+        location /up {\nclient_max_body_size 0;\nlimit_conn per 3;\nlimit_conn_status 429;\n\
+        limit_req zone=slow burst=5 nodelay;\nproxy_read_timeout 1m30s;\nproxy_pass http://127.0.0.1:9;\n}\n}\n}\n";
+    let root = facts_of(text, "/");
+    assert_eq!((root.workers.value, root.workers.written.as_str()), (8, "auto"));
+    assert_eq!((root.nofile.value, line(&root.nofile.origin)), (2048, 2));
+    assert_eq!((root.body.value, line(&root.body.origin)), (8 << 20, 5));
+    assert_eq!((root.backlog.value, line(&root.backlog.origin)), (64, 10));
+    assert_eq!((root.limit_conn[0].number.value, root.limit_conn[0].status), (100, 503));
+    assert!(root.limit_req.is_empty());
+    let up = facts_of(text, "/up/x");
+    assert_eq!((up.body.value, line(&up.body.origin)), (0, 13));
+    assert_eq!((up.limit_conn.len(), up.limit_conn[0].number.value, up.limit_conn[0].status), (1, 3, 429));
+    let req = &up.limit_req[0];
+    assert_eq!((req.rate.value, req.burst, req.nodelay, line(&req.rate.origin)), (0.5, 5, true, 8));
+    assert_eq!(up.read_timeout.value, Span::from_secs(90));
+}
+
+#[test]
+fn more_descriptors_than_may_be_had_are_not_had() {
+    let facts = facts_of("worker_rlimit_nofile 100000;\nevents {}\nhttp { server { listen 80; return 200; } }\n", "/");
+    assert_eq!((facts.nofile.value, facts.nofile.written.as_str()), (1024, "100000"));
+}
+
+#[test]
+fn what_answers_decides_what_a_client_costs() {
+    let text = "events {}\nhttp { server { listen 80; root /srv; location /app { fastcgi_pass unix:/run/php.sock; }\n\
+        location = /ok { return 200 ok; } location / { try_files $uri @app; } location @app { proxy_pass http://127.0.0.1:9; } } }\n";
+    let serving = |path| facts_of(text, path).serving;
+    assert_eq!(
+        (serving("/app/"), serving("/ok"), serving("/x")),
+        (Serving::Upstream, Serving::Nothing, Serving::Upstream)
+    );
+    assert!(facts_of(text, "/app/").upstream.unwrap().addresses.is_empty(), "a Unix socket has no ports");
+    let files = "events {}\nhttp { server { listen 80; root /srv; } }\n";
+    assert_eq!(facts_of(files, "/").serving, Serving::File);
+}
+
+#[test]
+fn sockets_and_logs_are_counted_once() {
+    let text = "worker_processes 3;\nerror_log /l/error.log;\nevents {}\nhttp { access_log /l/a.log;\n\
+        server { listen 80 reuseport; access_log /l/a.log; error_log /l/error.log; return 200; }\n\
+        server { listen 80; listen 81; access_log off; return 200; }\n\
+        server { listen 82; access_log /l/$host.log; error_log syslog:server=x; return 200; } }\n";
+    let facts = facts_of(text, "/");
+    assert_eq!((facts.listeners, facts.sockets, facts.logs), (3, 5, 2));
+}
+
+#[test]
+fn max_conns_is_a_cap_only_when_every_server_has_one() {
+    let group = |servers: &str| {
+        let text = format!(
+            "events {{}}\nhttp {{ upstream app {{ {servers} }} server {{ listen 80; location / {{ proxy_pass http://app; }} }} }}\n"
+        );
+        facts_of(&text, "/").upstream.unwrap()
+    };
+    let capped =
+        group("zone z 64k; server 127.0.0.1:1 max_conns=5; server 127.0.0.1:2 max_conns=6; server 127.0.0.1:3 backup;");
+    assert_eq!((capped.max_conns.unwrap().value, capped.shared, capped.servers), (5.5, true, 2));
+    let open = group("server 127.0.0.1:1 max_conns=5; server 127.0.0.1:2; keepalive 16;");
+    assert_eq!((open.max_conns, open.keepalive), (None, Some(16)));
+}

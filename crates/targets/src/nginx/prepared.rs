@@ -1,0 +1,263 @@
+//! An nginx that is ready to be started: its configuration read, settings applied, a private copy made, and tested by
+//! nginx itself. Variants differ from it by changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::limit::{Limit, Origin};
+use genkai_model::plan::ConfigSource;
+use nix::sys::resource::{Resource, getrlimit};
+
+use super::config::{Backup, Config};
+use super::error::NginxError;
+use super::lifecycle::{Binary, Running, check, port_taken, start};
+use super::limits::{self, Facts, Machine};
+use super::origin::Origins;
+use super::room::Room;
+use super::runnable::Runnable;
+use super::settings::{self, Rendering, Scope, lookup, render};
+
+/// A start whose ports were taken meanwhile is tried again with others, so many times.
+const STARTS: u32 = 5;
+
+/// What to prepare.
+pub struct Prepare<'a> {
+    /// Where the configuration comes from.
+    pub source: ConfigSource,
+    /// Settings applied on top of it, in the user's words.
+    pub settings: &'a BTreeMap<String, String>,
+    /// What to pass requests to; none: where the configuration says.
+    pub backend: Option<SocketAddr>,
+    /// Folder for the private copy.
+    pub dir: PathBuf,
+    /// Path of the requests that will be made.
+    pub path: &'a str,
+    /// Their Host header; it decides which `server` answers.
+    pub host: &'a str,
+}
+
+/// An nginx that can be started, any number of times, one at a time.
+#[derive(Clone, Debug)]
+pub struct Nginx {
+    base: Arc<Base>,
+    /// With settings and changes applied.
+    config: Config,
+    /// Names of the settings that were given or changed.
+    given: BTreeSet<String>,
+    origins: Origins,
+    copy: Runnable,
+    rewrites: Vec<Rewrite>,
+    warnings: Vec<String>,
+}
+
+/// What all variants share.
+#[derive(Debug)]
+struct Base {
+    binary: Binary,
+    source: ConfigSource,
+    /// As the user wrote it; as rendered, where there is no user's file.
+    original: Config,
+    scope: Scope,
+    backend: Option<SocketAddr>,
+    /// Soft limit on descriptors that it inherits.
+    nofile: u64,
+}
+
+impl Nginx {
+    /// Finds nginx, reads or renders its configuration, applies the settings, makes a private copy and has nginx test
+    /// it. Nothing is started, nothing of the user's is touched.
+    ///
+    /// # Errors
+    /// nginx missing, a file or setting that is wrong (with its place), a configuration that nginx refuses, a folder that
+    /// cannot be written.
+    pub fn prepare(what: Prepare<'_>) -> Result<Nginx, NginxError> {
+        let room = room(&what.dir)?;
+        let binary = Binary::find(room.path())?;
+        let original = read(&what, &binary)?;
+        let scope = Scope { host: Some(what.host.to_owned()), path: what.path.to_owned() };
+        let mut config = original.clone();
+        if let ConfigSource::File(_) = what.source {
+            for (name, value) in what.settings {
+                config = settings::apply(&config, name, value, &scope)?;
+            }
+        }
+        let (nofile, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
+        let base = Base { binary, source: what.source, original, scope, backend: what.backend, nofile };
+        Nginx::made(Arc::new(base), config, what.settings.keys().cloned().collect(), room)
+    }
+
+    fn made(base: Arc<Base>, config: Config, given: BTreeSet<String>, room: Room) -> Result<Nginx, NginxError> {
+        let origins = Origins::new(&base.original, &config);
+        let copy = Runnable::make(&config, &base.binary, &base.scope, base.backend, room)?;
+        let translate = |message: &str| origins.translate(&copy.private.translate(message));
+        let checked = check(&base.binary, copy.room.path(), &copy.private.main, translate)?;
+        let rewrites = match base.source {
+            ConfigSource::Generated => Vec::new(),
+            ConfigSource::File(_) => copy.private.rewrites.iter().map(|r| origins.rewrite(r.into())).collect(),
+        };
+        Ok(Nginx { base, config, given, origins, copy, rewrites, warnings: checked.warnings })
+    }
+
+    /// The same with settings changed, in a folder of its own, tested.
+    ///
+    /// # Errors
+    /// As [`Nginx::prepare`].
+    pub fn with(&self, changes: &[Change], dir: impl AsRef<Path>) -> Result<Nginx, NginxError> {
+        let config = self.changed(&self.config, changes)?;
+        let names = changes.iter().map(|change| change.setting.clone());
+        let given = self.given.iter().cloned().chain(names).collect();
+        Nginx::made(Arc::clone(&self.base), config, given, room(dir.as_ref())?)
+    }
+
+    fn changed(&self, config: &Config, changes: &[Change]) -> Result<Config, NginxError> {
+        let mut config = config.clone();
+        for change in changes {
+            config = settings::apply(&config, &change.setting, &change.to, &self.base.scope)?;
+        }
+        Ok(config)
+    }
+
+    /// The value of a setting in force for the requests that will be made, and where it is written.
+    ///
+    /// # Errors
+    /// When there is no such setting, or nothing here that it could be set on.
+    pub fn value_of(&self, setting: &str) -> Result<(String, Origin), NginxError> {
+        let effective = settings::effective(&self.config, setting, &self.base.scope)?;
+        let origin = match effective.origin {
+            _ if self.is_given(setting) => Origin::Given,
+            Origin::File { path, line } => self.origin(&path, line),
+            other => other,
+        };
+        Ok((effective.value, origin))
+    }
+
+    /// Where a line of the configuration with settings comes from.
+    fn origin(&self, path: &Path, line: usize) -> Origin {
+        match self.base.source {
+            ConfigSource::Generated => Origin::Default("genkai's plain reverse proxy".to_owned()),
+            ConfigSource::File(_) => self.origins.of(path, line),
+        }
+    }
+
+    /// Whether it was given or changed, under whatever name it has.
+    fn is_given(&self, setting: &str) -> bool {
+        let same = |name: &String| match (lookup(name), lookup(setting)) {
+            (Ok(a), Ok(b)) => {
+                a.setting.name == b.setting.name && (a.zone.is_none() || b.zone.is_none() || a.zone == b.zone)
+            }
+            _ => false,
+        };
+        self.given.iter().any(same)
+    }
+
+    /// The listener that the load goes to. (A start may choose another port when this one was taken meanwhile:
+    /// [`Running::address`].)
+    pub fn address(&self) -> SocketAddr {
+        self.copy.address
+    }
+
+    /// nginx's version, e.g. `1.22.1`.
+    pub fn version(&self) -> &str {
+        self.base.binary.version()
+    }
+
+    /// Where the private copy differs from the user's files; nothing for a generated configuration.
+    pub fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
+    }
+
+    /// What `nginx -t` warns of, in terms of the user's files.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Every limit of this configuration on this machine.
+    pub fn limits(&self, environment: &Environment) -> Vec<Limit> {
+        let mut all = limits::of(&self.facts(&self.machine(environment)));
+        for limit in all.iter_mut().filter(|limit| self.is_given(&limit.setting)) {
+            limit.origin = Origin::Given;
+        }
+        all
+    }
+
+    fn machine(&self, environment: &Environment) -> Machine {
+        Machine { descriptors: self.base.nofile, ..Machine::of(environment) }
+    }
+
+    /// What the limits are computed from.
+    pub fn facts(&self, machine: &Machine) -> Facts {
+        let origin = |path: &Path, line: usize| {
+            let original = self.copy.private.translate(&path.to_string_lossy());
+            self.origin(Path::new(&original), line)
+        };
+        self.copy.facts(&self.base.scope, self.base.binary.numbers(), machine, &origin)
+    }
+
+    /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
+    /// there are none.
+    pub fn diff(&self, changes: &[Change]) -> String {
+        let before = match self.base.source {
+            ConfigSource::Generated => &self.config,
+            ConfigSource::File(_) => &self.base.original,
+        };
+        // The changes ran; what cannot be applied was never proposed.
+        self.changed(&self.config, changes).map(|after| before.diff(&after)).unwrap_or_default()
+    }
+
+    /// Writes `changes` (and the settings given) into the user's files, all or none, each with a backup beside it. Nothing
+    /// for a generated configuration.
+    ///
+    /// # Errors
+    /// When a change cannot be applied, or a file was changed by somebody else or cannot be written.
+    pub fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, NginxError> {
+        let after = self.changed(&self.config, changes)?;
+        match self.base.source {
+            ConfigSource::Generated => Ok(Vec::new()),
+            ConfigSource::File(_) => Ok(self.base.original.write_back(&after)?),
+        }
+    }
+
+    /// Starts it on the cores given and waits until it answers. Where a port was taken since it was chosen, others are
+    /// chosen.
+    ///
+    /// # Errors
+    /// When it does not start; the message carries nginx's last words.
+    pub fn start(&self, cpus: Option<&[usize]>) -> Result<Running, NginxError> {
+        let facts = self.facts(&self.machine(&Environment::default()));
+        let mut copy = self.copy.clone();
+        let mut said = String::new();
+        for _ in 0..STARTS {
+            match start(&self.base.binary, &copy.site(self.base.nofile, &facts), cpus) {
+                Err(error) => match port_taken(&error) {
+                    Some(line) => said = line.to_owned(),
+                    None => return Err(error),
+                },
+                running => return running,
+            }
+            let room = copy.room.clone();
+            copy = Runnable::make(&self.config, &self.base.binary, &self.base.scope, self.base.backend, room)?;
+        }
+        Err(NginxError::Ports { attempts: STARTS, said })
+    }
+}
+
+fn room(dir: &Path) -> Result<Room, NginxError> {
+    let failed = |source| NginxError::Folder { path: dir.to_owned(), source };
+    Room::make(dir, nix::unistd::geteuid().is_root()).map_err(failed)
+}
+
+/// The configuration: the user's as it is on disk, or one that is rendered (with its settings).
+fn read(what: &Prepare<'_>, binary: &Binary) -> Result<Config, NginxError> {
+    match &what.source {
+        ConfigSource::File(path) => {
+            Ok(Config::read(path, Path::new(binary.value("--prefix").unwrap_or("/usr/local/nginx")))?)
+        }
+        ConfigSource::Generated => {
+            let backend = what.backend.ok_or(NginxError::NoBackend)?.to_string();
+            Ok(render(&Rendering { backend: &backend, port: 80, settings: what.settings })?)
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A folder in which the workers can work.
+//!
+//! When nginx runs as root, its workers run as another user (`nobody`, `www-data`), who must be able to pass through every
+//! folder on the way to the temporary files; a home folder usually lets nobody through.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+/// The folder of one private copy. One of our own making is removed with its last clone.
+#[derive(Clone, Debug)]
+pub(super) struct Room {
+    path: PathBuf,
+    _own: Option<Arc<TempDir>>,
+}
+
+impl Room {
+    /// `wanted`, made if it is not there; or, when nginx is to run as root and its workers could not get to it, a folder
+    /// of our own among the temporary ones.
+    pub(super) fn make(wanted: &Path, root: bool) -> io::Result<Room> {
+        fs::create_dir_all(wanted)?;
+        let path = wanted.canonicalize()?;
+        if !root {
+            return Ok(Room { path, _own: None });
+        }
+        open(&path)?;
+        if passable(&path) {
+            return Ok(Room { path, _own: None });
+        }
+        let own = tempfile::Builder::new().prefix("genkai-nginx-").tempdir()?;
+        open(own.path())?;
+        let path = own.path().canonicalize()?;
+        Ok(Room { path, _own: Some(Arc::new(own)) })
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Lets everybody pass through (not list) the folder, which is ours.
+fn open(path: &Path) -> io::Result<()> {
+    let mode = fs::metadata(path)?.mode();
+    fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7777 | 0o011))
+}
+
+/// Whether every folder on the way lets everybody pass through.
+fn passable(path: &Path) -> bool {
+    path.ancestors().all(|folder| folder.metadata().is_ok_and(|m| m.mode() & 0o001 != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(mode: u32) -> TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_passable_folder_is_used_and_opened() {
+        let dir = folder(0o700);
+        let room = Room::make(dir.path(), true).unwrap();
+        assert_eq!(room.path(), dir.path().canonicalize().unwrap());
+        assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o711);
+    }
+
+    #[test]
+    fn behind_a_closed_folder_another_is_made_and_removed() {
+        let closed = folder(0o700);
+        let wanted = closed.path().join("work/nginx");
+        let room = Room::make(&wanted, true).unwrap();
+        let path = room.path().to_owned();
+        assert!(!path.starts_with(closed.path()) && passable(&path));
+        let clone = room.clone();
+        drop(room);
+        assert!(path.exists());
+        drop(clone);
+        assert!(!path.exists());
+        assert_eq!(
+            Room::make(&wanted, false).unwrap().path(),
+            wanted.canonicalize().unwrap(),
+            "its own user gets there"
+        );
+    }
+}
