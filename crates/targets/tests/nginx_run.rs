@@ -189,6 +189,32 @@ fn limits_set_on_purpose_refuse_and_are_recognised() {
 }
 
 #[test]
+fn bodies_beyond_the_buffers_go_through_files_that_the_workers_can_write() {
+    let (stage, backend) = (Stage::new(), Backend::start());
+    let nginx = stage.generated(backend.address(), &[("client_max_body_size", "1m")]).unwrap();
+    let server = Watched::start(&nginx);
+    // client_body_buffer_size is 16k on 64-bit systems.
+    assert_eq!(Client::post(server.running.address(), "/", 200_000).unwrap().status(), Some(200));
+}
+
+#[test]
+fn processor_time_is_the_workers_own() {
+    let (stage, backend) = (Stage::new(), Backend::start());
+    let text = "worker_processes 1;\nevents {}\nhttp { access_log off; server { listen 80; location / { return 200 ok; } } }\n";
+    let nginx = stage.own(text, Some(backend.address())).unwrap();
+    let mut server = Watched::start(&nginx);
+    let address = server.running.address();
+    assert!(server.metric(metrics::WORKER_CPU_MAX).unwrap() < 0.1, "idle");
+    eventually("it works", || {
+        assert!((0..200).all(|_| get(address, "/") == Some(200)));
+        server.metric(metrics::WORKER_CPU_MAX).unwrap() > 0.01
+    });
+    let seen = &server.seen.samples.last().unwrap().metrics;
+    assert!(seen[metrics::WORKER_CPU_MAX] < 1.1 && seen[metrics::CPU] >= seen[metrics::WORKER_CPU_MAX], "{seen:?}");
+    assert!(seen[metrics::WORKER_DEMAND_MAX] >= seen[metrics::WORKER_CPU_MAX], "{seen:?}");
+}
+
+#[test]
 fn a_refusing_upstream_is_told_from_a_closing_one() {
     let stage = Stage::new();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
