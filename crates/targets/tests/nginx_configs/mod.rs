@@ -4,6 +4,8 @@
 // Each test file uses a part of this.
 #![allow(dead_code)]
 
+pub(crate) mod place;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,30 +17,30 @@ pub(crate) struct Case {
     pub(crate) modules: &'static [&'static str],
 }
 
-const fn case(name: &'static str) -> Case {
+const fn plain(name: &'static str) -> Case {
     Case { name, modules: &[] }
 }
 
 /// All of them.
 pub(crate) const CASES: [Case; 18] = [
-    case("balance"),
-    case("cache"),
-    case("chain"),
-    case("debian"),
-    case("geo"),
-    case("latin1"),
-    case("limits"),
+    plain("balance"),
+    plain("cache"),
+    plain("chain"),
+    plain("debian"),
+    plain("geo"),
+    plain("latin1"),
+    plain("limits"),
     Case { name: "lua", modules: &["ndk_http_module.so", "ngx_http_lua_module.so"] },
-    case("mark"),
-    case("messy"),
-    case("quotes"),
+    plain("mark"),
+    plain("messy"),
+    plain("quotes"),
     Case { name: "stream", modules: &["ngx_stream_module.so"] },
-    case("tiny"),
-    case("tls"),
-    case("unended"),
-    case("websocket"),
-    case("windows"),
-    case("wordpress"),
+    plain("tiny"),
+    plain("tls"),
+    plain("unended"),
+    plain("websocket"),
+    plain("windows"),
+    plain("wordpress"),
 ];
 
 /// Copies a configuration to `to` (which need not exist), with `@ETC@` replaced. Gives its main file.

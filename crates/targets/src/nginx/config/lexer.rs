@@ -209,7 +209,9 @@ pub fn value(word: &[u8]) -> Vec<u8> {
 /// A word that stands for `value`: as it is where that is safe, else in double quotes.
 pub fn quote(value: &[u8]) -> Vec<u8> {
     let special = |b: &u8| is_space(*b) || matches!(b, b';' | b'{' | b'}' | b'"' | b'\'' | b'\\');
-    let bare = !value.is_empty() && !value.starts_with(b"#") && !value.starts_with(MARK) && !value.iter().any(special);
+    // A `$` at the end would take a `{` that follows into the word.
+    let edges = !value.starts_with(b"#") && !value.starts_with(MARK) && !value.ends_with(b"$");
+    let bare = !value.is_empty() && edges && !value.iter().any(special);
     if bare {
         return value.to_vec();
     }
