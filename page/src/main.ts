@@ -1,0 +1,61 @@
+// The report page: reads the data that stand inside the page and draws them.
+import "./style.css";
+import { h } from "./element";
+import { date } from "./format";
+import type { PageData } from "./model";
+import { Run } from "./run";
+import { causes } from "./sections/causes";
+import { change } from "./sections/change";
+import { environment } from "./sections/environment";
+import { limits } from "./sections/limits";
+import { proof } from "./sections/proof";
+import { time } from "./sections/time";
+import { trials } from "./sections/trials";
+import { verdict } from "./sections/verdict";
+import { toggle } from "./theme";
+
+const SCHEMA = "genkai.page/1";
+
+/** Draws the whole page into `root`; what was there before goes. */
+export function render(root: Element, data: PageData): void {
+  const run = Run.of(data);
+  const sections = [
+    time(data, run),
+    proof(data),
+    limits(data, run),
+    causes(data),
+    change(run),
+    trials(data, run),
+    environment(run),
+  ].filter((s) => s !== null);
+  const links = sections.map((s) => h("li", {}, h("a", { href: `#${s.id}` }, s.querySelector("h2")?.textContent ?? s.id)));
+  const title = run.head?.plan.title ?? "genkai report";
+  document.title = `${data.said[0]?.text ?? "Report"} · ${title}`;
+  root.replaceChildren(
+    h(
+      "header",
+      { class: "top" },
+      h("p", { class: "mark" }, "genkai"),
+      h("p", { class: "what" }, title, run.head && h("time", { datetime: run.head.started }, date(run.head.started))),
+      toggle(),
+    ),
+    h("main", {}, verdict(data, run), h("nav", { "aria-label": "Sections" }, h("ul", {}, ...links)), ...sections),
+    h("footer", {}, `Made by genkai ${run.head?.version ?? ""}. Everything on this page is inside this file; `, h("code", {}, "run.jsonl"), " beside it is the whole record."),
+  );
+}
+
+function start(): void {
+  const root = document.getElementById("page");
+  const text = document.getElementById("genkai-data")?.textContent ?? "";
+  if (!root) return;
+  try {
+    const data = JSON.parse(text) as PageData;
+    if (data.schema !== SCHEMA) throw new Error(`the data inside are not ${SCHEMA}`);
+    render(root, data);
+  } catch (error) {
+    root.replaceChildren(h("p", { class: "noscript" }, `This report cannot be shown: ${String(error)}`));
+    throw error;
+  }
+}
+
+start();

@@ -1,0 +1,45 @@
+// Where and how it ran: machine, versions, command line, and how the private copy differs from the user's files.
+import { h, prose, table } from "../element";
+import { bytes, date, whole } from "../format";
+import type { Head } from "../model";
+import type { Run } from "../run";
+import { section } from "./section";
+
+function facts(head: Head): [string, string][] {
+  const e = head.environment;
+  const cores = (list: number[]) => `${list.length === 1 ? "core" : "cores"} ${list.join(", ")}`;
+  const pinning = e.pinning ? `servers on ${cores(e.pinning.servers)}, generator on ${cores(e.pinning.client)}` : "servers and generator share all cores";
+  const load = head.plan.load;
+  return [
+    ["Started", date(head.started)],
+    ["Must hold", head.plan.objective],
+    ["Request", `${load.request.method} ${load.request.path} (Host: ${load.request.host}), timeout ${load.timeout}`],
+    ["Connections", load.reuse === "keep_alive" ? "kept alive" : "a new one for each request"],
+    ["Versions", Object.entries(e.versions).map(([name, version]) => `${name} ${version}`).join(", ") || "none recorded"],
+    ["System", `${e.os}, ${e.kernel}`],
+    ["Processor", `${e.cpu}, ${e.cores} ${e.cores === 1 ? "core" : "cores"}; ${pinning}`],
+    ["Memory", bytes(e.memory)],
+    ["Limits", `${whole(e.descriptors)} descriptors, local ports ${e.ports[0]}–${e.ports[1]}, somaxconn ${whole(e.somaxconn)}`],
+  ];
+}
+
+/** The command line as one would type it. */
+export function shell(command: string[]): string {
+  return command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+}
+
+export function environment(run: Run): HTMLElement | null {
+  const head = run.head;
+  if (!head) return null;
+  const rows = head.rewrites.map((r) => [h("code", {}, r.place), h("code", {}, r.from), h("code", {}, r.to)]);
+  return section(
+    "environment",
+    "Environment",
+    "What is needed to judge the figures, and to run it again.",
+    h("pre", { class: "code", tabindex: 0, "aria-label": "Command line" }, shell(head.command)),
+    h("dl", { class: "facts-list" }, ...facts(head).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    run.notes.length > 0 ? h("ul", { class: "notes" }, ...run.notes.map((n) => h("li", {}, ...prose(n)))) : null,
+    rows.length > 0 ? h("h3", {}, "Changed in the private copy, so that it runs beside the real one") : null,
+    rows.length > 0 ? table("Changed in the private copy", ["place", "yours", "as it ran"], rows) : null,
+  );
+}

@@ -1,0 +1,78 @@
+// Before and after: baseline and proposal, interleaved, with 95 % intervals.
+import { intervals, type Row } from "../charts/intervals";
+import { h, table } from "../element";
+import { number, percent, range, seconds, signed, whole } from "../format";
+import type { Estimate, PageData } from "../model";
+import { section } from "./section";
+
+interface Measure {
+  name: string;
+  all: [Estimate, Estimate, Estimate];
+  show: (x: number) => string;
+}
+
+/** The three measures of a proof, in the order of their weight. */
+export function measures(data: PageData): Measure[] {
+  const p = data.findings.verdict.proof;
+  if (!p) return [];
+  return [
+    { name: "Failed requests", all: [p.failed_before, p.failed_after, p.failed_difference], show: percent },
+    { name: "Successful requests/s", all: p.rate, show: number },
+    { name: "p99 latency", all: p.p99, show: seconds },
+  ];
+}
+
+/** What baseline and proposal are called beside a figure, where there is little room. */
+export function shortNames(data: PageData): [string, string] {
+  const [first, ...others] = data.findings.verdict.proposal;
+  return first && others.length === 0 ? [first.change.from, first.change.to] : ["before", "after"];
+}
+
+/** What baseline and proposal are called. */
+export function names(data: PageData): [string, string] {
+  const [first, ...others] = data.findings.verdict.proposal;
+  if (!first || others.length > 0) return ["baseline", "proposal"];
+  return [`${first.change.setting} ${first.change.from}`, `${first.change.setting} ${first.change.to}`];
+}
+
+export function proof(data: PageData): HTMLElement | null {
+  const p = data.findings.verdict.proof;
+  if (!p) return null;
+  const [before, after] = names(data);
+  const lead = `${p.pairs} pairs, run in the order ${p.order.split("").join(" ")} (A ${before}, B ${after}). Whiskers are 95 % intervals.`;
+  const cards = measures(data).map((m) => card(m, ...shortNames(data)));
+  const rows = measures(data).map(({ name, all, show }) => [
+    name,
+    ...all.slice(0, 2).map((e) => `${show(e.value)} (${range(e.interval, show)}, n=${e.n})`),
+    `${signed(all[2].value, show)} (${signed(all[2].interval.low, show)} to ${signed(all[2].interval.high, show)})`,
+  ]);
+  const totals = ["Failures / finished", ...[0, 1].map((i) => `${whole(p.failures[i] ?? 0)} / ${whole(p.finished[i] ?? 0)}`), ""];
+  return section(
+    "proof",
+    "Before and after",
+    lead,
+    h("div", { class: "cards" }, ...cards),
+    table("Before and after", ["", before, after, "difference (95 % interval)"], [...rows, totals], [1, 2, 3]),
+  );
+}
+
+function card({ name, all, show }: Measure, before: string, after: string): HTMLElement {
+  const [a, b, difference] = all;
+  const rows: Row[] = [
+    { name: before, estimate: a, filled: false },
+    { name: after, estimate: b, filled: true },
+  ];
+  const label = rows.map((r) => `${r.name}: ${show(r.estimate.value)}, 95 % interval ${range(r.estimate.interval, show)}`).join("; ");
+  return h(
+    "div",
+    { class: "card" },
+    h("h3", {}, name),
+    h(
+      "div",
+      { class: "pair" },
+      h("ul", {}, ...rows.map((r) => h("li", {}, h("span", { class: "key" }, r.filled ? "● " : "○ ", r.name), h("strong", {}, show(r.estimate.value))))),
+      intervals(rows, `${name}. ${label}`),
+    ),
+    h("p", { class: "aside" }, `${signed(difference.value, show)} (${signed(difference.interval.low, show)} to ${signed(difference.interval.high, show)})`),
+  );
+}

@@ -1,0 +1,96 @@
+// The verdict: the answer as large as it is important, why, the figures that carry it, how sure.
+import { h, prose } from "../element";
+import { number, percent, range, seconds, whole } from "../format";
+import type { PageData, Sentence } from "../model";
+import type { Run } from "../run";
+
+export interface Tile {
+  name: string;
+  value: string;
+  /** Spoken and shown small under it. */
+  note: string;
+}
+
+const symbols = { holds: "✓", fails: "✕", invalid: "!", unfinished: "…" };
+
+/** The figures that carry the verdict, at most four. */
+export function tiles(data: PageData, run: Run): Tile[] {
+  const v = data.findings.verdict;
+  const all: Tile[] = [];
+  const cause = v.causes.find((c) => c.confidence !== "refuted");
+  const broke = cause?.broke ?? v.trials.find((t) => t.broke)?.broke;
+  if (v.outcome === "invalid") return all;
+  if (broke) {
+    const predicted = cause?.predicted.clients;
+    const note = predicted ? `predicted at ${range(predicted)} clients` : `asked for: ${broke.condition}`;
+    all.push({ name: "It broke at", value: `${whole(broke.level)} ${run.unit}`, note });
+  } else {
+    const held = v.trials.find((t) => !t.broke);
+    if (held) {
+      const failed = `${whole(held.failed)} of ${whole(held.finished)} requests failed`;
+      all.push({ name: "It held at", value: `${whole(held.asked)} ${run.unit}`, note: failed });
+      all.push({ name: "p99 latency", value: seconds(held.latency.p99), note: `of ${whole(held.latency.count)} responses` });
+    }
+  }
+  const after = cause?.counterfactual;
+  if (after) {
+    const value = after.observed ? `${whole(after.observed.in_flight)} clients` : `held to ${whole(after.held_to)}`;
+    const predicted = after.predicted ? `, predicted ${range(after.predicted)}` : "";
+    all.push({ name: "With one change", value, note: `${after.change.setting} ${after.change.to} alone${predicted}` });
+  }
+  if (v.proof) {
+    const p = v.proof;
+    const pairs = `${whole(p.failures[0])} → ${whole(p.failures[1])} failures in ${p.pairs} pairs`;
+    all.push({ name: "Failed requests", value: `${percent(p.failed_before.value)} → ${percent(p.failed_after.value)}`, note: pairs });
+  }
+  if (v.next?.clients) {
+    const note = `${v.next.setting} = ${v.next.value}`;
+    all.push({ name: broke ? "Next limit" : "First limit", value: `${range(v.next.clients)} clients`, note });
+  } else if (v.next?.rate) {
+    all.push({ name: "Next limit", value: `${range(v.next.rate, number)} requests/s`, note: `${v.next.setting} = ${v.next.value}` });
+  }
+  return all.slice(0, 4);
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function headline(text: string): HTMLElement {
+  const colon = text.indexOf(":");
+  if (colon < 0 || colon > 24) return h("h1", {}, ...prose(text));
+  return h("h1", {}, h("em", {}, text.slice(0, colon + 1)), ...prose(text.slice(colon + 1)));
+}
+
+export function verdict(data: PageData, run: Run): HTMLElement {
+  const v = data.findings.verdict;
+  const about = (...names: Sentence["about"][]) => data.said.filter((s) => names.includes(s.about));
+  const answer = about("answer")[0]?.text ?? "No answer.";
+  const paragraphs = (found: Sentence[]) => found.map((s) => h("p", {}, ...prose(s.text)));
+  const shown = tiles(data, run);
+  return h(
+    "section",
+    { id: "verdict", class: `hero ${v.outcome}`, tabindex: -1, "aria-label": "Verdict" },
+    h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[v.outcome]), capital(data.words.outcomes[v.outcome] ?? v.outcome)),
+    headline(answer),
+    h("div", { class: "lead" }, ...paragraphs(about("broke", "test"))),
+    shown.length > 0 &&
+      h(
+        "dl",
+        { class: "tiles" },
+        ...shown.map((t) => h("div", {}, h("dt", {}, t.name), h("dd", {}, h("strong", {}, t.value), h("span", {}, t.note)))),
+      ),
+    h(
+      "div",
+      { class: "columns" },
+      block("What the proof says", paragraphs(about("proof"))),
+      block("What breaks next", paragraphs(about("next"))),
+      block("How sure", paragraphs(about("sure"))),
+      block("Keep in mind", paragraphs(about("caveat"))),
+    ),
+  );
+}
+
+function block(title: string, content: HTMLElement[]): HTMLElement | null {
+  return content.length > 0 ? h("div", {}, h("h2", {}, title), ...content) : null;
+}
