@@ -3,6 +3,8 @@
 //! The data are the record's events (without histograms, whose figures `findings` carries) and the findings, plus their
 //! words, so that the page words nothing itself and could be fed the same events live.
 
+use std::collections::BTreeMap;
+
 use genkai_model::event::{Event, Tick, What};
 use genkai_model::finding::Findings;
 use genkai_model::histogram::Payload;
@@ -24,7 +26,7 @@ pub fn page(record: &Record, findings: &Findings) -> String {
     PAGE.replacen(PLACE, &embedded(&data(record, findings)), 1)
 }
 
-/// The data of the page: `{"schema", "events", "findings", "said", "causes", "words"}`.
+/// The data of the page: `{"schema", "events", "findings", "said", "causes", "words", "metrics"}`.
 pub fn data(record: &Record, findings: &Findings) -> Value {
     json!({
         "schema": SCHEMA,
@@ -33,7 +35,14 @@ pub fn data(record: &Record, findings: &Findings) -> Value {
         "said": says::said(findings, record),
         "causes": says::causes(findings, record),
         "words": words::table(),
+        "metrics": metrics(record),
     })
+}
+
+/// Words for every metric that was sampled.
+fn metrics(record: &Record) -> BTreeMap<&str, String> {
+    let samples = record.trials.iter().flat_map(|t| &t.samples);
+    samples.flat_map(|(_, s)| s.metrics.keys()).map(|name| (name.as_str(), words::metric(name))).collect()
 }
 
 /// JSON that is inert inside a `<script>` element: no `<` (so no `</script` or `<!--`), no U+2028 or U+2029.

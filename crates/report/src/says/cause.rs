@@ -44,7 +44,7 @@ fn condition(broke: &Break) -> Option<Condition> {
     broke.condition.parse::<Objective>().ok().and_then(|o| o.0.first().copied())
 }
 
-/// What was seen against what was asked: `4.2 % of requests failed there (asked for: errors < 0.1%)`.
+/// What was seen against what was asked: `4.2 % of requests failed there (asked for: ...)`.
 fn violated(broke: &Break) -> String {
     let asked = clean::line(&broke.condition);
     let seen = match condition(broke) {
@@ -56,7 +56,7 @@ fn violated(broke: &Break) -> String {
         Some(Condition::RateAbove(_)) => format!("{} requests/s were completed there", figure::number(broke.seen)),
         None => format!("{} was seen there", figure::number(broke.seen)),
     };
-    format!("{seen} (asked for: {asked})")
+    format!("{seen} (asked for: `{asked}`)")
 }
 
 /// The piece of evidence that says most; log lines before counters before gauges.
