@@ -59,8 +59,10 @@ pub struct ReqZone {
 }
 
 /// The upstream that answers the path under load.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Upstream {
+    /// As the `*_pass` directive names it, and where that is written.
+    pub name: Held<()>,
     /// TCP addresses; Unix sockets and names that were not resolved are not among them.
     pub addresses: Vec<SocketAddr>,
     /// Servers in regular use (neither `backup` nor `down`).

@@ -216,38 +216,41 @@ impl Reading<'_> {
     }
 
     fn upstream(&self, pass: &Pass<'_>) -> Upstream {
-        let name = match &pass.target {
-            Target::Upstream(name) => name,
-            Target::Address(address) => {
-                return Upstream {
-                    addresses: socket(address).into_iter().collect(),
-                    servers: 1,
-                    ..Upstream::default()
-                };
-            }
-            Target::Variable => return Upstream::default(),
+        let mut upstream = Upstream {
+            name: self.held(&pass.found, (), pass.authority.clone()),
+            addresses: Vec::new(),
+            servers: 1,
+            max_conns: None,
+            shared: false,
+            keepalive: None,
         };
-        let all = self.config.upstreams();
-        let group = all.iter().find(|u| u.family == config::Family::Http && u.name.eq_ignore_ascii_case(name));
-        group.map(|group| self.group(group)).unwrap_or_default()
+        match &pass.target {
+            Target::Address(address) => upstream.addresses.extend(socket(address)),
+            Target::Upstream(name) => {
+                let named =
+                    |u: &config::Upstream<'_>| u.family == config::Family::Http && u.name.eq_ignore_ascii_case(name);
+                if let Some(group) = self.config.upstreams().iter().find(|u| named(u)) {
+                    self.group(group, &mut upstream);
+                }
+            }
+            Target::Variable => {}
+        }
+        upstream
     }
 
-    fn group(&self, group: &config::Upstream<'_>) -> Upstream {
+    fn group(&self, group: &config::Upstream<'_>, upstream: &mut Upstream) {
         let used: Vec<_> = group.servers.iter().filter(|s| !s.down && !s.backup).collect();
-        let capped = !used.is_empty() && used.iter().all(|s| s.max_conns > 0);
-        let max_conns = capped.then(|| {
-            let sum: u64 = used.iter().map(|s| s.max_conns).sum();
-            self.held(&used[0].found, sum as f64 / used.len() as f64, used[0].max_conns.to_string())
-        });
+        let Some(first) = used.first() else { return };
+        let sum: u64 = used.iter().map(|s| s.max_conns).sum();
+        let mean = sum as f64 / used.len() as f64;
+        let capped = used.iter().all(|s| s.max_conns > 0);
+        upstream.max_conns = capped.then(|| self.held(&first.found, mean, first.max_conns.to_string()));
+        upstream.addresses = used.iter().filter_map(|s| socket(s.address.as_ref()?)).collect();
+        upstream.servers = used.len() as u32;
+        upstream.shared = group.zone;
         // CHANGES of 1.29.7: 32 connections by default in an explicit group.
         let by_default = (self.version >= (1, 29, 7)).then_some(32);
-        Upstream {
-            addresses: used.iter().filter_map(|s| socket(s.address.as_ref()?)).collect(),
-            servers: used.len() as u32,
-            max_conns,
-            shared: group.zone,
-            keepalive: group.keepalive.as_ref().map(|(n, _)| *n).or(by_default).filter(|&n| n > 0),
-        }
+        upstream.keepalive = group.keepalive.as_ref().map(|(n, _)| *n).or(by_default).filter(|&n| n > 0);
     }
 }
 

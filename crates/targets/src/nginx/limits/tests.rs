@@ -10,6 +10,18 @@ fn held<T: ToString>(value: T) -> Held<T> {
     Held { written: value.to_string(), value, origin: Origin::Given }
 }
 
+/// One server behind it.
+fn behind() -> Upstream {
+    Upstream {
+        name: Held { value: (), written: "backend".into(), origin: Origin::Given },
+        addresses: vec!["127.0.0.1:9".parse().unwrap()],
+        servers: 1,
+        max_conns: None,
+        shared: false,
+        keepalive: None,
+    }
+}
+
 /// A reverse proxy with one worker, one listener and two logs, as measured.
 fn proxy(worker_connections: u64) -> Facts {
     Facts {
@@ -26,7 +38,7 @@ fn proxy(worker_connections: u64) -> Facts {
         body: held(1 << 20),
         limit_conn: Vec::new(),
         limit_req: Vec::new(),
-        upstream: Some(Upstream { addresses: vec!["127.0.0.1:9".parse().unwrap()], ..Upstream::default() }),
+        upstream: Some(behind()),
         connect_timeout: held(Span::from_secs(60)),
         read_timeout: held(Span::from_secs(60)),
         cores: 2,
@@ -163,7 +175,7 @@ fn ports_count_for_each_upstream_address() {
     let two = Upstream {
         addresses: vec!["127.0.0.1:9".parse().unwrap(), "127.0.0.1:8".parse().unwrap()],
         keepalive: Some(16),
-        ..Upstream::default()
+        ..behind()
     };
     let ports = limit(&Facts { upstream: Some(two), ..proxy(512) }, "nginx.upstream.ports");
     assert_eq!(clients(&ports).0, 56_464.0);
@@ -173,7 +185,7 @@ fn ports_count_for_each_upstream_address() {
 #[test]
 fn max_conns_counts_for_each_worker_without_a_zone() {
     let max = |shared| {
-        let upstream = Upstream { servers: 2, max_conns: Some(held(8.0)), shared, ..Upstream::default() };
+        let upstream = Upstream { servers: 2, max_conns: Some(held(8.0)), shared, ..behind() };
         limit(&Facts { workers: held(3), upstream: Some(upstream), ..proxy(512) }, "nginx.upstream.max_conns")
     };
     assert_eq!((clients(&max(false)).0, clients(&max(true)).0), (48.0, 16.0));
@@ -197,7 +209,7 @@ fn every_limit_is_whole() {
             max_conns: Some(held(8.0)),
             servers: 1,
             addresses: vec!["127.0.0.1:9".parse().unwrap()],
-            ..Upstream::default()
+            ..behind()
         }),
         ..proxy(512)
     };

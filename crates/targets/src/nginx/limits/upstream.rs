@@ -8,20 +8,20 @@ use crate::nginx::evidence::signature;
 
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
-    let mut all = vec![refusing(), silent(facts)];
+    let mut all = vec![refusing(upstream), silent(facts)];
     all.extend(ports(facts, upstream));
     all.extend(upstream.max_conns.as_ref().map(|held| max_conns(facts, upstream, held)));
     all
 }
 
 /// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that.
-fn refusing() -> Limit {
+fn refusing(upstream: &Upstream) -> Limit {
     Limit {
         id: "nginx.upstream".to_owned(),
         subject: "backend".to_owned(),
         setting: "(upstream)".to_owned(),
-        value: String::new(),
-        origin: Origin::Machine("seen from nginx".to_owned()),
+        value: upstream.name.written.clone(),
+        origin: upstream.name.origin.clone(),
         caps: "whether the upstream takes connections".to_owned(),
         law: Law::Unknown,
         formula: "the upstream refuses, closes, or has a full accept queue: nginx answers 502".to_owned(),
