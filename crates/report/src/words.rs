@@ -84,6 +84,7 @@ pub fn subject(name: &str) -> String {
     match name {
         "backend" => "the backend".to_owned(),
         "kernel" => "the kernel".to_owned(),
+        "machine" => "the machine".to_owned(),
         "client" => "the generator".to_owned(),
         name => name.to_owned(),
     }
