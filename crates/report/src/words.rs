@@ -6,7 +6,7 @@ use genkai_model::finding::{Against, Confidence, Moved, Outcome};
 use genkai_model::limit::Strength;
 use serde_json::{Map, Value, json};
 
-use crate::figure;
+use crate::{clean, figure};
 
 /// What a kind of failure is called.
 pub fn error(kind: ErrorKind) -> &'static str {
@@ -90,9 +90,15 @@ pub fn subject(name: &str) -> String {
     }
 }
 
+/// A setting with its value: `worker_connections = 512`; just its name where it has none.
+pub fn setting(name: &str, value: &str) -> String {
+    let (name, value) = (clean::cut(name, 60), clean::cut(value, 40));
+    if value.is_empty() { name } else { format!("{name} = {value}") }
+}
+
 /// Whose a limit is, before its name: `nginx's`, `the backend's`.
 pub fn whose(name: &str) -> String {
-    let subject = subject(&crate::clean::line(name));
+    let subject = subject(&clean::line(name));
     if subject.ends_with('s') { format!("{subject}'") } else { format!("{subject}'s") }
 }
 
@@ -185,13 +191,23 @@ pub fn metric(name: &str) -> String {
         "worker_cpu_max" => "processor use of the busiest worker",
         "cpu" => "processor use in cores",
         "worker_fds_max" => "open descriptors of the busiest worker",
-        "worker_fd_limit" => "its descriptor limit",
+        "worker_fd_limit" => "descriptors a worker may have",
+        "worker_demand_max" => "processor time wanted by the busiest worker",
+        "stub_active" => "client connections",
+        "stub_accepts_total" => "connections accepted",
+        "stub_handled_total" => "connections handled",
+        "stub_dropped_total" => "connections accepted and dropped",
+        "stub_requests_total" => "requests read",
+        "stub_reading" => "connections reading a request",
+        "stub_writing" => "connections writing a response",
+        "stub_waiting" => "idle connections",
+        "stub_unreachable_total" => "status page not answered",
         "rss" => "resident memory",
         "accept_queue" => "connections waiting to be accepted",
         "listen_overflows_total" => "connections dropped at a full accept queue",
         "listen_drops_total" => "connection attempts dropped at listeners",
         "busy" => "requests in service",
-        "workers" => "its workers",
+        "workers" => "workers",
         "queued" => "requests waiting for a worker",
         "refused_total" => "requests refused at a full queue",
         "done_total" => "requests answered",
@@ -258,7 +274,7 @@ mod tests {
 
     #[test]
     fn unknown_metrics_are_still_readable() {
-        assert_eq!(metric("nginx.stub_status_dropped_total"), "nginx stub status dropped");
+        assert_eq!(metric("nginx.frobs_lost_total"), "nginx frobs lost");
         assert_eq!(metric("nginx.worker_fds_max"), "open descriptors of the busiest worker");
     }
 }
