@@ -39,6 +39,13 @@ pub fn message(text: &str) -> &str {
     }
 }
 
+/// What a log line says in short: its [`message`] without the request that nginx appends to it (", client: ..., server:
+/// ..., request: ...": ngx_http_log_error in nginx's src/http/ngx_http_request.c).
+pub fn gist(text: &str) -> &str {
+    let message = message(text);
+    message.split_once(", client: ").map_or(message, |(said, _)| said)
+}
+
 /// Whether a word is a date, a time, a process or a connection number: `2025/11/21`, `12:22:54`, `17#17:`, `*5`.
 fn stamp(word: &str) -> bool {
     let date = word.len() >= 10 && word.as_bytes()[4] == b'-' && word.as_bytes()[7] == b'-';
@@ -99,6 +106,16 @@ mod tests {
         for (line, want) in cases {
             assert_eq!(message(line), want);
         }
+    }
+
+    #[test]
+    fn the_gist_leaves_the_request_out() {
+        let line = "2026/11/21 12:22:54 [error] 1#1: *5 upstream timed out (110: Connection timed out), client: 127.0.0.1, server: ";
+        assert_eq!(gist(line), "upstream timed out (110: Connection timed out)");
+        assert_eq!(
+            gist("512 worker_connections are not enough, reusing"),
+            "512 worker_connections are not enough, reusing"
+        );
     }
 
     proptest! {

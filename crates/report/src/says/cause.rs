@@ -80,11 +80,7 @@ fn sign(scene: Scene<'_>, cause: &Cause, evidence: &Evidence) -> String {
             } else {
                 format!("the log of {} says", words::subject(&cause.limit.subject))
             };
-            format!(
-                "{whose} `{}` ({})",
-                clean::cut(clean::message(text), QUOTE),
-                figure::plural(*count, "line", "lines")
-            )
+            format!("{whose} `{}` ({})", clean::cut(clean::gist(text), QUOTE), figure::plural(*count, "line", "lines"))
         }
         Evidence::Grew { metric, from, to, .. } => {
             format!("{} rose from {} to {}", words::metric(metric), figure::whole(*from), figure::whole(*to))
