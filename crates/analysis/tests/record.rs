@@ -36,6 +36,7 @@ fn world() -> World {
     plan.procedure.hold = Span::from_millis(1200);
     plan.procedure.proof_ramp = Span::from_secs(1);
     plan.procedure.proof_hold = Span::from_millis(1400);
+    (plan.procedure.min_pairs, plan.procedure.max_pairs) = (2, 2);
     World {
         plan,
         settings: settings(&[("slots", 512.0)]),
@@ -185,7 +186,7 @@ fn any_tick() -> impl Strategy<Value = Tick> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_prefix_panics(share in 0f64..1.0) {
