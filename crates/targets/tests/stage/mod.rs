@@ -1,5 +1,8 @@
 //! What a running nginx is tested with: a backend, clients, a folder, configurations. Plain sockets and threads.
 
+// Each test file uses a part of this.
+#![allow(dead_code)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
