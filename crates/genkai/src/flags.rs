@@ -17,13 +17,13 @@ pub(crate) struct LoadFlags {
     #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) users: Option<u32>,
     /// New users a second [default: 10 in tune, all at once in load]
-    #[arg(long, value_name = "N", conflicts_with = "rate")]
+    #[arg(long, value_name = "N", conflicts_with = "rate", allow_negative_numbers = true)]
     pub(crate) spawn_rate: Option<f64>,
     /// Pause of a user between a response and its next request
     #[arg(long, value_name = "TIME", conflicts_with = "rate")]
     pub(crate) think: Option<Spread>,
     /// Open model: so many requests a second, whatever the responses do
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) rate: Option<f64>,
     /// Open model: time over which the rate rises from zero
     #[arg(long, value_name = "TIME", requires = "rate")]
