@@ -70,6 +70,9 @@ pub(crate) struct Nginx {
     /// Your nginx.conf; includes are followed, a private copy runs [default: a plain reverse proxy]
     #[arg(long, value_name = "FILE", help_heading = "System")]
     pub(crate) config: Option<PathBuf>,
+    /// The nginx program to run [default: the one installed]
+    #[arg(long, value_name = "PROGRAM", help_heading = "System")]
+    pub(crate) nginx: Option<PathBuf>,
     /// What stands behind nginx: embedded, wordpress, keep (what the file names), or http://127.0.0.1:PORT
     /// [default: embedded; keep with --config]
     #[arg(long, value_name = "WHAT", help_heading = "System")]

@@ -68,6 +68,7 @@ fn plan(flags: &Load) -> Result<Plan, Failure> {
         title: format!("load {}", flags.url),
         system: System {
             product: "server".to_owned(),
+            program: None,
             config: ConfigSource::Generated,
             settings: std::collections::BTreeMap::new(),
             backend: Backend::Url(flags.url.clone()),

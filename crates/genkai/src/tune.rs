@@ -44,7 +44,13 @@ fn plan(flags: &Nginx, pin: &Pin) -> Result<Plan, Failure> {
     let backend = backend(flags.backend.as_deref(), &flags.origin, &config)?;
     Ok(Plan {
         title: "tune nginx".to_owned(),
-        system: System { product: "nginx".to_owned(), config, settings: settings(&flags.set)?, backend },
+        system: System {
+            product: "nginx".to_owned(),
+            program: flags.nginx.clone(),
+            config,
+            settings: settings(&flags.set)?,
+            backend,
+        },
         procedure: procedure(&flags.search, &load.arrivals)?,
         load,
         objective: flags.search.objective.clone(),

@@ -92,13 +92,12 @@ fn a_folder_that_cannot_be_written() {
 
 #[test]
 fn a_missing_nginx() {
-    let output = finish(
-        genkai("tune nginx --users 5").env("PATH", "/nonexistent").env("GENKAI_NGINX", "/nonexistent/nginx"),
-        Duration::from_secs(30),
+    refused_with(
+        "tune nginx --users 5 --nginx /nonexistent/nginx",
+        3,
+        &["/nonexistent/nginx", "apt-get install nginx"],
     );
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{stderr}");
-    assert!(stderr.contains("nginx"), "{stderr}");
+    refused_with("tune nginx --users 5 --nginx /bin/true", 3, &["/bin/true", "does not say that it is nginx"]);
 }
 
 #[test]

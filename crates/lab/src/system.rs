@@ -53,6 +53,7 @@ pub fn check(plan: &Plan, dir: &Path) -> Result<Nginx, LabError> {
         _ => Some(([127, 0, 0, 1], free_port()?).into()),
     };
     Ok(Nginx::prepare(Prepare {
+        program: plan.system.program.as_deref(),
         source: plan.system.config.clone(),
         settings: &plan.system.settings,
         backend,
@@ -100,6 +101,7 @@ impl System {
         let cpus = pin.resolve().map(|p| p.servers);
         let backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
         let baseline = Nginx::prepare(Prepare {
+            program: plan.system.program.as_deref(),
             source: plan.system.config.clone(),
             settings: &plan.system.settings,
             backend: backend.address(),

@@ -25,6 +25,7 @@ fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, Nginx
     }
     let settings = BTreeMap::new();
     Nginx::prepare(Prepare {
+        program: None,
         source: ConfigSource::File(main),
         settings: &settings,
         backend: Some(backend.address()),

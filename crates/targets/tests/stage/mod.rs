@@ -198,7 +198,15 @@ impl Stage {
     ) -> Result<Nginx, NginxError> {
         let settings: BTreeMap<_, _> = settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let dir = self.folder();
-        Nginx::prepare(Prepare { source, settings: &settings, backend, dir, path: "/", host: "localhost" })
+        Nginx::prepare(Prepare {
+            program: None,
+            source,
+            settings: &settings,
+            backend,
+            dir,
+            path: "/",
+            host: "localhost",
+        })
     }
 }
 
