@@ -386,6 +386,31 @@ fn a_burst_that_the_accept_queue_does_not_hold() {
 }
 
 #[test]
+fn a_stray_drop_is_not_a_full_queue() {
+    // One connection was dropped somewhere, and counted; 512 may wait, and there are never more than 400 clients.
+    let world = World {
+        plan: plan(users(400, 50.0), "p99 < 200ms"),
+        settings: settings(&[("backlog", 511.0)]),
+        limits: Box::new(|s| {
+            let law = Law::Backlog { value: s["backlog"] + 1.0 };
+            let signs = vec![grew("kernel.drops_total", Strength::Decisive)];
+            let backlog = limit("backlog", s["backlog"], law, signs, &[ErrorKind::ConnectTimeout], true);
+            vec![backlog, cpu(1.0, Strength::Supports, None)]
+        }),
+        behaviour: Box::new(|m| {
+            let mut seen = busy(1.0)(m);
+            seen.growth.push(("kernel.drops_total", if (m.t - 4.4).abs() < 0.05 { 1.0 } else { 0.0 }));
+            seen
+        }),
+    };
+    let v = verdict(&world.run());
+    assert_eq!(said(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit));
+    assert_eq!(v.causes[0].limit.id, "proxy.cores");
+    let backlog = &v.causes[0].others[0];
+    assert_eq!((backlog.against.as_slice(), backlog.evidence.len()), (&[Against::WrongPlace][..], 2), "{backlog:?}");
+}
+
+#[test]
 fn a_saturated_client_invalidates_the_break() {
     let world = World {
         plan: plan(users(300, 60.0), "p99 < 500ms"),

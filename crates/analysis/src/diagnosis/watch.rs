@@ -150,8 +150,8 @@ impl Tracker {
                 let latency = window::decode(&tick.latency);
                 let stuck = self.hang.tick(tick, &latency);
                 let bad = window::reaching(&latency, bound.0) as f64;
-                // A request that was too slow was planned at least the bound earlier.
-                let planned_us = tick.from_us.saturating_sub(bound.0 / 1000);
+                // A request that was too slow was planned at least the bound before it ended.
+                let planned_us = tick.to_us.saturating_sub(bound.0 / 1000);
                 let hung_us = self.hang.since().filter(|_| stuck > 0.0 && bad == 0.0);
                 let at_us = hung_us.unwrap_or(planned_us);
                 Some(Look { all: latency.len() as f64, bad, stuck, at_us, ..look })
@@ -253,7 +253,7 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
             let over = window::reaching(&all, bound.0);
             let reaches = |t: &&Tick| window::reaching(&window::decode(&t.latency), bound.0) > 0;
             (over >= SCATTERED && over as f64 > (1.0 - q) * all.len() as f64 + 1e-9)
-                .then(|| ticks.iter().find(reaches).map(|t| (t.from_us.saturating_sub(bound.0 / 1000), None)))?
+                .then(|| ticks.iter().find(reaches).map(|t| (t.to_us.saturating_sub(bound.0 / 1000), None)))?
         }
         Condition::RateAbove(bound) => {
             let ramp_us = (demand::ramp(&trial.started.load) * US) as u64;
