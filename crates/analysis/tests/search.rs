@@ -383,6 +383,7 @@ fn a_burst_that_the_accept_queue_does_not_hold() {
     assert_eq!((v.causes[0].limit.id.as_str(), v.proposal[0].change.to.as_str()), ("proxy.backlog", "119"));
     assert!(v.causes[0].broke.condition.starts_with("p99"), "those who wait count although nothing came back");
     assert!(run.asked[2].ramp.as_secs_f64() < 0.001, "the proof is a burst too");
+    assert!(v.caveats.is_empty(), "it was predicted and it bit: {:?}", v.caveats);
 }
 
 #[test]

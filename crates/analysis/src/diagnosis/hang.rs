@@ -54,6 +54,12 @@ fn seconds(from_us: u64, to_us: u64) -> f64 {
     to_us.saturating_sub(from_us) as f64 / US
 }
 
+/// How many requests were certainly waiting for longer than `bound` seconds when a load with `ticks` ended.
+pub(crate) fn at_end(ticks: &[Tick], bound: f64) -> u64 {
+    let mut hang = Hang::new(bound);
+    ticks.iter().fold(0.0, |_, tick| hang.tick(tick, &window::decode(&tick.latency))) as u64
+}
+
 /// Follows the waiting in a trial.
 #[derive(Debug)]
 pub(super) struct Hang {

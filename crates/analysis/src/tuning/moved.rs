@@ -7,7 +7,7 @@ use genkai_model::units::Range;
 use super::attempt::{self, Attempt};
 use super::judged::Judged;
 use crate::capacity::{Forecast, demand};
-use crate::diagnosis::attribute::{self, STEEP, TOLERANCE, Weighed};
+use crate::diagnosis::attribute::{self, TOLERANCE, Weighed};
 use crate::diagnosis::onset;
 
 /// The outcome of a counterfactual.
@@ -49,7 +49,7 @@ fn place(
     let best = now.iter().find(|w| w.is_possible()).map(|w| w.candidate.limit.as_str());
     let as_expected = expected.is_some_and(|f| best == Some(f.limit.id.as_str()));
     let another = best.is_some_and(|id| id != attempt.limit.id && is_new(id, before));
-    let steep = demand::ramp(&after.trial.started.load) < STEEP;
+    let steep = after.is_steep();
     let levels = expected.and_then(|f| attempt::levels(&f.predicted, &after.demand));
     let there = levels.is_some_and(|range| attribute::is_near(range, broke.level));
     // All at once, or at about the same level: only another limit's signs can tell that it is another break.
