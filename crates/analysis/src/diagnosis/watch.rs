@@ -26,8 +26,6 @@ const TICKS: usize = 3;
 const STRAYS: f64 = 3.0;
 /// Fewest bad requests in a whole trial that was never violated for long, to call it violated as a whole.
 const SCATTERED: u64 = 5;
-/// Bad ticks so far apart (microseconds) belong to one violation when its beginning is looked for.
-const GAP_US: u64 = 500_000;
 
 /// Watches one trial. Feed it every tick in order.
 #[derive(Debug)]
@@ -125,7 +123,7 @@ impl Tracker {
     fn tick(&mut self, tick: &Tick) -> Option<Onset> {
         let look = self.look(tick)?;
         self.window.push_back(look);
-        let span = WINDOW_US.min(self.sustained_us.max(1));
+        let span = self.window_us();
         while self.window.len() > TICKS && look.to_us.saturating_sub(self.window[1].from_us) >= span {
             self.window.pop_front();
         }
@@ -172,12 +170,17 @@ impl Tracker {
         match self.condition {
             Condition::RateAbove(bound) => {
                 let seconds = self.seconds();
-                (seconds >= WINDOW_US.min(self.sustained_us) as f64 / US).then_some(all <= bound * seconds)
+                (seconds >= self.window_us() as f64 / US).then_some(all <= bound * seconds)
             }
             _ if all == 0.0 => None,
             Condition::ErrorsBelow(bound) => Some(bad > 0.0 && bad >= bound * all),
             Condition::LatencyBelow(q, _) => Some(bad > (1.0 - q) * all + 1e-9),
         }
+    }
+
+    /// About a second; longer where a violation must last long, so that slow systems have enough requests in it.
+    fn window_us(&self) -> u64 {
+        WINDOW_US.min(self.sustained_us.max(1)).max(self.sustained_us / 4)
     }
 
     fn seconds(&self) -> f64 {
@@ -198,11 +201,11 @@ impl Tracker {
         }
     }
 
-    /// Where in the window the bad requests begin that lead up to now without a long pause.
+    /// Where in the window the bad requests begin that lead up to now without a pause of half a window.
     fn beginning(&self) -> usize {
         let mut begin = self.window.len().saturating_sub(1);
         for (i, look) in self.window.iter().enumerate().rev() {
-            if self.window[begin].from_us.saturating_sub(look.to_us) > GAP_US {
+            if self.window[begin].from_us.saturating_sub(look.to_us) > self.window_us() / 2 {
                 break;
             }
             if look.is_bad() {
