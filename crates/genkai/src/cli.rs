@@ -157,7 +157,7 @@ pub(crate) struct OutputFlags {
     /// Also write the main figure as figure.svg
     #[arg(long)]
     pub(crate) svg: bool,
-    /// Keep the servers' private files in DIR/work
+    /// Keep the servers' private files in DIR/work-...
     #[arg(long)]
     pub(crate) keep: bool,
     /// Colours
