@@ -108,9 +108,9 @@ pub(crate) struct BackendFlags {
     /// WordPress: php-fpm's pm.max_children [default: 5, as Debian's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) fpm_children: Option<u32>,
-    /// Send load to, or through, this host although it is not this machine
+    /// Send load to, or through, this host although it is not this machine (repeatable)
     #[arg(long, value_name = "HOST")]
-    pub(crate) allow_remote: Option<String>,
+    pub(crate) allow_remote: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -221,7 +221,7 @@ pub(crate) struct Load {
     pub(crate) requests: Option<u64>,
     /// Send load to this host although it is not this machine
     #[arg(long, value_name = "HOST", help_heading = "Load")]
-    pub(crate) allow_remote: Option<String>,
+    pub(crate) allow_remote: Vec<String>,
     /// What must hold; the exit code tells
     #[arg(long, value_name = "TEXT", help_heading = "Load")]
     pub(crate) objective: Option<genkai_model::objective::Objective>,

@@ -49,7 +49,7 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
 
 fn plan(flags: &Load) -> Result<Plan, Failure> {
     let target = Target::read(&flags.url)?;
-    tune::local_only(&flags.url, flags.allow_remote.as_deref())?;
+    tune::local_only(&flags.url, &flags.allow_remote)?;
     let mut load = flags.load.load(AT_ONCE, 1)?;
     load.addresses = vec![target.address];
     if flags.load.path.is_none() {
@@ -72,6 +72,7 @@ fn plan(flags: &Load) -> Result<Plan, Failure> {
             config: ConfigSource::Generated,
             settings: std::collections::BTreeMap::new(),
             backend: Backend::Url(flags.url.clone()),
+            allow_remote: flags.allow_remote.clone(),
         },
         load,
         objective: flags.objective.clone().unwrap_or_default(),

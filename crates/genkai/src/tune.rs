@@ -50,6 +50,7 @@ fn plan(flags: &Nginx, pin: &Pin) -> Result<Plan, Failure> {
             config,
             settings: settings(&flags.set)?,
             backend,
+            allow_remote: flags.origin.allow_remote.clone(),
         },
         procedure: procedure(&flags.search, &load.arrivals)?,
         load,
@@ -90,7 +91,7 @@ fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> R
         }
         "keep" => Ok(Backend::Kept),
         url if url.starts_with("http://") => {
-            local_only(url, flags.allow_remote.as_deref())?;
+            local_only(url, &flags.allow_remote)?;
             Ok(Backend::Url(url.to_owned()))
         }
         other => Err(Failure::usage(format!(
@@ -100,14 +101,14 @@ fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> R
 }
 
 /// Refuses a URL whose host is not this machine, unless the user names that host.
-pub(crate) fn local_only(url: &str, allowed: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
     let rest = url.strip_prefix("http://").unwrap_or(url);
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
     let host = match authority.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or(v6),
         None => authority.split(':').next().unwrap_or(authority),
     };
-    if allowed == Some(host) {
+    if allowed.iter().any(|name| name.eq_ignore_ascii_case(host)) {
         return Ok(());
     }
     let addresses: Vec<IpAddr> = match host.parse() {

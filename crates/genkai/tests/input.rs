@@ -56,6 +56,24 @@ fn hosts_that_are_not_this_machine() {
 }
 
 #[test]
+fn a_configuration_that_leads_to_another_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let text =
+        "events {}\nhttp {\n  server {\n    listen 80;\n    location / { proxy_pass http://192.0.2.10:80; }\n  }\n}\n";
+    std::fs::write(&file, text).unwrap();
+    let arguments = format!("tune nginx --users 5 --config {}", file.display());
+    let place = format!("{}:5", file.display());
+    refused_with(&arguments, 2, &[&place, "192.0.2.10", "--backend embedded", "--allow-remote"]);
+    refused_with(&format!("{arguments} --dry-run"), 2, &[&place, "192.0.2.10"]);
+    refused_with(&format!("{arguments} --dry-run --allow-remote 192.0.2.11"), 2, &["192.0.2.10"]);
+    for allowed in ["--allow-remote 192.0.2.10", "--backend embedded"] {
+        let run = run(&mut genkai(&format!("{arguments} --dry-run {allowed}")));
+        assert_eq!(run.code, Some(0), "{allowed}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn a_configuration_that_nginx_rejects() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("nginx.conf");
