@@ -91,7 +91,7 @@ pub fn of(
 /// Failures and finished requests; those that still hung at the end count as failed.
 fn count(trial: &Trial) -> Counts {
     let tally = Tally::of(&trial.ticks);
-    let hung = hang::unanswered(&trial.ticks);
+    let (hung, _) = hang::unanswered(&trial.ticks);
     (tally.failed + hung, tally.finished() + hung)
 }
 

@@ -60,16 +60,18 @@ fn seconds(from_us: u64, to_us: u64) -> f64 {
 
 /// How many requests were certainly waiting for longer than `bound` seconds when a load with `ticks` ended.
 pub(crate) fn at_end(ticks: &[Tick], bound: f64) -> u64 {
-    left(ticks, Hang::new(bound))
+    left(ticks, Hang::new(bound)).0
 }
 
-/// How many requests certainly hung when a load with `ticks` ended: waiting for far longer than what finished took.
-pub(crate) fn unanswered(ticks: &[Tick]) -> u64 {
+/// How many requests hung when a load with `ticks` ended, waiting for far longer than what finished took; and since when
+/// (microseconds), where any did.
+pub(crate) fn unanswered(ticks: &[Tick]) -> (u64, Option<u64>) {
     left(ticks, Hang::by_pace())
 }
 
-fn left(ticks: &[Tick], mut hang: Hang) -> u64 {
-    ticks.iter().fold(0.0, |_, tick| hang.tick(tick, &window::decode(&tick.latency))) as u64
+fn left(ticks: &[Tick], mut hang: Hang) -> (u64, Option<u64>) {
+    let count = ticks.iter().fold(0.0, |_, tick| hang.tick(tick, &window::decode(&tick.latency))) as u64;
+    (count, if count > 0 { hang.since() } else { None })
 }
 
 /// Follows the waiting in a trial.
@@ -77,6 +79,8 @@ fn left(ticks: &[Tick], mut hang: Hang) -> u64 {
 pub(super) struct Hang {
     /// Latency allowed, seconds.
     bound: f64,
+    /// The longest that those in flight which do not hang may have waited, seconds.
+    others: f64,
     /// What tells the bound, where the objective does not.
     pace: Option<Pace>,
     recent: VecDeque<Waited>,
@@ -87,7 +91,7 @@ pub(super) struct Hang {
 impl Hang {
     /// With the latency allowed, seconds.
     pub(super) fn new(bound: f64) -> Hang {
-        Hang { bound, pace: None, recent: VecDeque::new(), in_flight: 0 }
+        Hang { bound, others: bound, pace: None, recent: VecDeque::new(), in_flight: 0 }
     }
 
     /// With the bound that the requests which finish tell.
@@ -101,12 +105,13 @@ impl Hang {
     /// Over the last W seconds clients waited some client-seconds in all; what the requests that ended do not account
     /// for is the time that those still in flight have waited, at most W for each. Of the n in flight, those that wait
     /// for no longer than L account for at most L each, so `(unaccounted - n L) / (W - L)` wait for longer. A short W
-    /// shows at once when everything hangs, a long one also when a tenth does; the largest answer counts.
+    /// shows at once when everything hangs, a long one also when a tenth does; the largest answer counts. (Where the pace
+    /// of what finishes tells the bound, the others are taken to wait for no longer than that takes.)
     pub(super) fn tick(&mut self, tick: &Tick, latency: &Histogram<u64>) -> f64 {
         self.recent.push_back(Waited::of(tick, latency, self.in_flight));
         self.in_flight = tick.in_flight;
         if let Some(pace) = &mut self.pace {
-            self.bound = pace.tick(tick, latency).unwrap_or(f64::INFINITY);
+            (self.others, self.bound) = pace.tick(tick, latency).unwrap_or((f64::INFINITY, f64::INFINITY));
         }
         let longest = (TIMES[TIMES.len() - 1] * self.bound).max(SHORTEST);
         while self.recent.get(1).is_some_and(|w| seconds(w.from_us, tick.to_us) > longest) {
@@ -130,7 +135,7 @@ impl Hang {
             return 0.0;
         }
         let n = now.in_flight as f64;
-        ((open - n * self.bound) / (span - self.bound)).clamp(0.0, n).floor()
+        ((open - n * self.others) / (span - self.others)).clamp(0.0, n).floor()
     }
 
     /// When the requests that hang now began to: the excess of waiting is followed back to where it rose. A step rises

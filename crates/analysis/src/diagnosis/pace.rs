@@ -10,9 +10,10 @@ use crate::window::US;
 
 /// What finished in so many microseconds counts as lately.
 const LATELY_US: u64 = 10_000_000;
-/// A request hangs when it waits for more than so many times the 95th percentile of what finishes (a few that hung and came through after all do not count). In a queue that is
-/// served in order nobody waits for longer than about once what the last ones took, however long that has become; of
-/// service times that are spread exponentially, one in 10^6 reaches it.
+/// A request hangs when it waits for more than so many times the 95th percentile of what finishes (the last twentieth may
+/// have hung and come through after all). In a queue that is served in order nobody waits for longer than about once
+/// what the last ones took, however long that has become; of service times that are spread exponentially, one in 10^6
+/// reaches it.
 const TIMES: f64 = 5.0;
 /// Least time to call it hanging, seconds.
 const LEAST: f64 = 1.0;
@@ -32,21 +33,21 @@ struct Finished {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
     recent: VecDeque<Finished>,
-    /// The last bound known, seconds: it stands while nothing finishes.
-    bound: Option<f64>,
+    /// The last percentile known, seconds: it stands while nothing finishes.
+    usual: Option<f64>,
 }
 
 impl Pace {
-    /// Takes the next tick and its latencies. Gives the time, in seconds, beyond which a request hangs; none before
-    /// enough requests have finished.
-    pub(super) fn tick(&mut self, tick: &Tick, latency: &Histogram<u64>) -> Option<f64> {
+    /// Takes the next tick and its latencies. Gives how long most requests take (the percentile), and the time beyond
+    /// which one hangs, seconds; none before enough requests have finished.
+    pub(super) fn tick(&mut self, tick: &Tick, latency: &Histogram<u64>) -> Option<(f64, f64)> {
         let counts = latency.iter_recorded().map(|v| (class(v.value_iterated_to()), v.count_at_value())).collect();
         self.recent.push_back(Finished { to_us: tick.to_us, counts });
         while self.recent.front().is_some_and(|f| f.to_us + LATELY_US < tick.to_us) {
             self.recent.pop_front();
         }
-        self.bound = self.p95().map(|p95| (p95 * TIMES).max(LEAST)).or(self.bound);
-        self.bound
+        self.usual = self.p95().or(self.usual);
+        self.usual.map(|p95| (p95, (p95 * TIMES).max(LEAST)))
     }
 
     /// The 95th percentile of what finished lately, seconds (the end of its class); none where too few did.

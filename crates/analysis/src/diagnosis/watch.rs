@@ -13,7 +13,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::Trial;
 
-use super::hang::Hang;
+use super::hang::{self, Hang};
 use super::onset::Onset;
 use crate::capacity::demand;
 use crate::window::{self, Tally, US};
@@ -234,13 +234,19 @@ impl Tracker {
     }
 }
 
-/// A condition that the whole trial violates although no violation lasted: from the first bad tick on.
+/// A condition that the whole trial violates although no violation lasted: from the first bad tick on. Requests that were
+/// left unanswered at its end are failures.
 pub(super) fn overall(trial: &Trial, objective: &Objective) -> Option<Onset> {
     let ticks = &trial.ticks;
     let end = ticks.last()?.to_us;
     let found = objective.0.iter().filter_map(|c| {
-        let (first, level) = scattered(trial, c)?;
-        Some(Onset { condition: Some(*c), at_us: first, level, certain_us: end, hung: 0.0, died: false })
+        let (hung, since) = match c {
+            Condition::ErrorsBelow(_) => hang::unanswered(ticks),
+            _ => (0, None),
+        };
+        let left = since.filter(|_| hung >= SCATTERED).map(|us| (us, None));
+        let (first, level) = scattered(trial, c).or(left)?;
+        Some(Onset { condition: Some(*c), at_us: first, level, certain_us: end, hung: hung as f64, died: false })
     });
     found.min_by_key(|o| o.at_us)
 }
