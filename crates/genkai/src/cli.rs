@@ -129,7 +129,7 @@ pub(crate) struct SearchFlags {
     #[arg(long, value_name = "FACTOR", default_value_t = 1.2)]
     pub(crate) headroom: f64,
     /// Lift at most so many limits one after another
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) max_limits: u32,
     /// Shorter trials, for a first look
     #[arg(long)]

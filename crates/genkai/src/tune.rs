@@ -74,7 +74,9 @@ fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
 
 fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> Result<Backend, Failure> {
     let default = if *config == ConfigSource::Generated { "embedded" } else { "keep" };
-    match what.unwrap_or(default) {
+    let what = what.unwrap_or(default);
+    has_effect(what, flags)?;
+    match what {
         "embedded" => {
             let mut spec = experiment::slow_application();
             spec.body = flags.backend_body.unwrap_or(spec.body);
@@ -92,11 +94,42 @@ fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> R
         "keep" => Ok(Backend::Kept),
         url if url.starts_with("http://") => {
             local_only(url, &flags.allow_remote)?;
+            no_path(url)?;
             Ok(Backend::Url(url.to_owned()))
         }
         other => Err(Failure::usage(format!(
             "--backend `{other}`: must be embedded, wordpress, keep, or a URL like http://127.0.0.1:8080"
         ))),
+    }
+}
+
+/// Refuses flags that say something about another backend than `what`.
+fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
+    let all = [
+        ("--backend-body", "embedded", flags.backend_body.is_some()),
+        ("--backend-time", "embedded", flags.backend_time.is_some()),
+        ("--backend-workers", "embedded", flags.backend_workers.is_some()),
+        ("--backend-queue", "embedded", flags.backend_queue.is_some()),
+        ("--fpm-children", "wordpress", flags.fpm_children.is_some()),
+    ];
+    match all.iter().find(|(_, of, given)| *given && *of != what) {
+        Some((flag, of, _)) => Err(Failure::usage(format!(
+            "{flag} has no effect with --backend {what}\n  hint: leave it out, or use --backend {of}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a path or query in a backend's URL: nginx gets an address, and passes on the path of the request.
+fn no_path(url: &str) -> Result<(), Failure> {
+    let rest = url.strip_prefix("http://").unwrap_or(url);
+    match rest.find(['/', '?', '#']) {
+        Some(at) if &rest[at..] != "/" => Err(Failure::usage(format!(
+            "--backend {url}: `{}` would have no effect; a backend is a host and a port\n  hint: give the path to ask for \
+             with --path",
+            &rest[at..]
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -132,6 +165,9 @@ fn procedure(flags: &SearchFlags, arrivals: &Arrivals) -> Result<Procedure, Fail
     if !(1.0..=10.0).contains(&flags.headroom) {
         return Err(Failure::usage(format!("--headroom {}: must be between 1 and 10", flags.headroom)));
     }
+    if flags.hold.is_some_and(|hold| hold.0 == 0) {
+        return Err(Failure::usage("--hold 0s: the full load must last some time to be judged; give at least 1s"));
+    }
     let quick = experiment::procedure(Size::Quick);
     let ramp = match *arrivals {
         Arrivals::Users { count, spawn_rate, .. } => f64::from(count) / spawn_rate,
@@ -157,6 +193,9 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
     let style = view::stdout_style(output.color);
     if output.dry_run {
         let preview = tune::preview(&plan, &pin)?;
+        if output.quiet {
+            return Ok(Exit::Holds);
+        }
         let shown = if output.json {
             json::plan(&plan, &preview.predictions, &preview.environment)
         } else {

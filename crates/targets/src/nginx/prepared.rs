@@ -92,6 +92,7 @@ impl Nginx {
         let (nofile, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
         let base = Base { binary, source: what.source, original, scope, backend: what.backend, nofile };
         let nginx = Nginx::made(Arc::new(base), config, what.settings.keys().cloned().collect(), room)?;
+        nginx.serves_someone()?;
         // The backend given is the caller's to judge.
         let given = what.backend.map(|backend| backend.ip().to_string());
         let allowed: Vec<String> = what.allow_remote.iter().cloned().chain(given).collect();
@@ -102,6 +103,13 @@ impl Nginx {
                 Err(NginxError::Remote(Box::new(Remote { place, ..remote })))
             }
         }
+    }
+
+    /// Refuses slots so few that not one request finds room.
+    fn serves_someone(&self) -> Result<(), NginxError> {
+        let facts = self.facts(&self.machine(&Environment::default()));
+        let (value, taken, one) = (facts.worker_connections.value, facts.base_slots(), facts.busy_slots());
+        if value >= taken + one { Ok(()) } else { Err(NginxError::TooFewSlots { value, taken, one }) }
     }
 
     fn made(base: Arc<Base>, config: Config, given: BTreeSet<String>, room: Room) -> Result<Nginx, NginxError> {
