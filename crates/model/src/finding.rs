@@ -136,7 +136,7 @@ pub enum Confidence {
     Possible,
     /// Decisive evidence, not (yet) put to the test.
     Likely,
-    /// Changing it alone moved the break to where the formula says.
+    /// Changing it alone moved the break; the test says whether to where the formula puts it.
     Proved,
     /// Changing it alone did not move the break.
     Refuted,

@@ -162,10 +162,13 @@ pub(super) fn counterfactual(scene: Scene<'_>, cause: &Cause) -> Option<String> 
 }
 
 fn held(scene: Scene<'_>, cause: &Cause, c: &Counterfactual, change: &str) -> String {
-    let where_next = c.predicted.map_or_else(
-        || " No further limit was predicted within the load sent.".to_owned(),
-        |range| format!(" The next limit is predicted at {}.", scene::clients(range)),
-    );
+    let where_next = match (c.predicted, c.moved) {
+        (None, _) => " No further limit was predicted within the load sent.".to_owned(),
+        (Some(range), Moved::Elsewhere) => {
+            format!(" That is beyond where the formula puts the next limit ({}).", scene::clients(range))
+        }
+        (Some(range), _) => format!(" The next limit is predicted at {}.", scene::clients(range)),
+    };
     format!(
         "Changing only {change} took the break at {} away: the load held up to {}.{where_next}",
         scene.place(&cause.broke),
