@@ -467,6 +467,13 @@ pub enum Caveat {
         /// What was reached.
         reached: f64,
     },
+    /// A limit left signs of being at work although the objective held.
+    AtWorkButHeld {
+        /// The limit.
+        limit: String,
+        /// Its strongest sign.
+        sign: Evidence,
+    },
     /// A server died during a trial.
     ServerDied {
         /// Which.
