@@ -93,7 +93,8 @@ fn sign(scene: Scene<'_>, cause: &Cause, evidence: &Evidence) -> String {
 /// `processor use of the busiest worker reached 0.993 of 1 (one core)`.
 fn reached(metric: &str, value: f64, mark: f64, of: &str) -> String {
     let of = if of.contains('.') { words::metric(of) } else { clean::line(of) };
-    format!("{} reached {} of {} ({of})", words::metric(metric), figure::number(value), figure::number(mark))
+    let of = if of.is_empty() { String::new() } else { format!(" ({of})") };
+    format!("{} reached {} of {}{of}", words::metric(metric), figure::number(value), figure::number(mark))
 }
 
 /// One piece of evidence as a clause, with its figures.
