@@ -1,5 +1,6 @@
 //! The verdict for a terminal.
 
+use genkai_model::event::What;
 use genkai_model::finding::{Caveat, Findings, Outcome, Predicted, Proof, Verdict};
 use genkai_model::record::Record;
 
@@ -35,6 +36,9 @@ pub fn verdict(record: &Record, findings: &Findings, style: Style) -> String {
         page.labelled(label, &sentence.text);
         last = Some(sentence.about);
     }
+    for note in notes(record) {
+        page.labelled("Note", &note);
+    }
     if let Some(proof) = &v.proof {
         before_after(&mut page, v, proof);
     }
@@ -44,6 +48,19 @@ pub fn verdict(record: &Record, findings: &Findings, style: Style) -> String {
         page.diff(&end.diff);
     }
     page.finish()
+}
+
+/// What the run noted for the reader, each once.
+fn notes(record: &Record) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for event in &record.remarks {
+        if let What::Note(note) = &event.what
+            && !all.contains(&note.text)
+        {
+            all.push(note.text.clone());
+        }
+    }
+    all
 }
 
 fn tone(outcome: Outcome) -> Tone {
