@@ -76,6 +76,8 @@ mod tests {
     fn load(count: u32, addresses: &[&str]) -> Load {
         Load {
             addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
+            transport: Default::default(),
+            protocol: Default::default(),
             request: Request {
                 method: "GET".into(),
                 path: "/".into(),

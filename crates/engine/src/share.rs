@@ -110,6 +110,8 @@ mod tests {
     fn load(threads: u16, arrivals: Arrivals, requests: Option<u64>) -> Load {
         Load {
             addresses: vec!["127.0.0.1:1".parse().unwrap()],
+            transport: Default::default(),
+            protocol: Default::default(),
             request: Request {
                 method: "GET".into(),
                 path: "/".into(),

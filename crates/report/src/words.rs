@@ -33,6 +33,18 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::Status5xx => "status 5xx (server error)",
         ErrorKind::WriteOther => "sending failed",
         ErrorKind::Dropped => "no connection was free to send on",
+        ErrorKind::TlsExpired => "certificate expired or not yet valid",
+        ErrorKind::TlsUntrusted => "certificate of an unknown issuer (trust one with --cacert FILE)",
+        ErrorKind::TlsWrongName => "certificate for another name",
+        ErrorKind::TlsCertificate => "certificate not acceptable",
+        ErrorKind::TlsRefused => "TLS refused by the server (an alert: no common version, or a client certificate is wanted)",
+        ErrorKind::TlsFailed => "TLS handshake failed: closed, or not TLS",
+        ErrorKind::TlsTimeout => "TLS handshake timed out",
+        ErrorKind::UpgradeRefused => "WebSocket not opened: another answer than 101",
+        ErrorKind::UpgradeInvalid => "WebSocket not opened: 101 with wrong fields",
+        ErrorKind::Closed => "WebSocket closed before the echo",
+        ErrorKind::Frame => "not valid WebSocket frames",
+        ErrorKind::ClosedAbnormally => "WebSocket connection lost without a close frame",
     }
 }
 
@@ -59,6 +71,15 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::Status504 => "answered 504 (Gateway Timeout)",
         ErrorKind::Status5xx => "answered with 5xx server errors",
         ErrorKind::WriteOther => "stopped taking requests",
+        ErrorKind::TlsExpired | ErrorKind::TlsUntrusted | ErrorKind::TlsWrongName | ErrorKind::TlsCertificate => {
+            "showed a certificate that is not acceptable"
+        }
+        ErrorKind::TlsRefused | ErrorKind::TlsFailed => "refused TLS handshakes",
+        ErrorKind::TlsTimeout => "left TLS handshakes waiting until they timed out",
+        ErrorKind::UpgradeRefused | ErrorKind::UpgradeInvalid => "did not open WebSockets",
+        ErrorKind::Closed => "closed WebSockets with messages unanswered",
+        ErrorKind::Frame => "sent what is not WebSocket",
+        ErrorKind::ClosedAbnormally => "dropped WebSockets without a close frame",
     }
 }
 

@@ -91,6 +91,8 @@ pub(crate) fn reset(stream: &TcpStream) {
 pub(crate) fn load(address: SocketAddr, requests: u64) -> Load {
     Load {
         addresses: vec![address],
+        transport: Default::default(),
+        protocol: Default::default(),
         request: Request {
             method: "GET".into(),
             path: "/".into(),
