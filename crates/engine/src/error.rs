@@ -12,6 +12,9 @@ pub enum EngineError {
     /// The request cannot be written.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] genkai_wire::http1::WriteError),
+    /// TLS cannot be made as asked: a file, a name.
+    #[error("TLS cannot be made: {0}")]
+    Tls(String),
     /// A thread, its event loop or its timer could not be set up.
     #[error("a load thread could not start: {0}")]
     Start(#[source] io::Error),

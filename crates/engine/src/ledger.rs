@@ -93,6 +93,14 @@ impl Ledger {
         self.connections += 1;
     }
 
+    /// TLS was made on a connection.
+    pub(crate) fn secured(&mut self, now: Moment, resumed: bool, took: Moment) {
+        if self.open(now) {
+            self.tally.secured[usize::from(resumed)] += 1;
+            self.tally.ready.saturating_record(took);
+        }
+    }
+
     /// A connection is gone.
     pub(crate) fn closed(&mut self) {
         self.connections -= 1;

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::ledger::{Outbox, Report};
 use crate::merge::Merge;
 use crate::message::Message;
+use crate::road::Road;
 use crate::share::{Share, level, split};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
@@ -55,7 +56,8 @@ pub fn run(
 ) -> Result<End, EngineError> {
     let shares = split(load)?;
     let message = Message::render(&load.request, load.reuse)?;
-    let mut crew = Crew::hire(load, shares, &message, cpus, stop)?;
+    let road = Road::plan(load)?;
+    let mut crew = Crew::hire(load, shares, (&message, &road), cpus, stop)?;
     crew.wait_ready()?;
     let (clock, zero) = (Clock::start(), Instant::now());
     for member in &crew.members {
@@ -106,7 +108,7 @@ impl Crew {
     fn hire(
         load: &Load,
         shares: Vec<Share>,
-        message: &Message,
+        (message, road): (&Message, &Road),
         cpus: Option<&[usize]>,
         stop: &StopFlag,
     ) -> Result<Crew, EngineError> {
@@ -117,7 +119,7 @@ impl Crew {
             let (spare, spares) = channel();
             let outbox = Outbox { thread: number, reports: reports.clone(), spare: spares };
             let (stop, abort) = (stop.clone(), crew.abort.clone());
-            let job = Job { share, message: message.clone(), outbox, stop, abort };
+            let job = Job { share, message: message.clone(), road: road.clone(), outbox, stop, abort };
             let cpu = cpus.get(number % cpus.len().max(1)).copied();
             crew.members.push(Member::hire(number, load.clone(), job, cpu, spare)?);
         }

@@ -1,6 +1,7 @@
 //! Which part of a load each thread makes.
 
 use genkai_model::load::{Arrivals, Load, Spacing};
+use genkai_model::transport::Transport;
 use genkai_model::units::Spread;
 
 use crate::EngineError;
@@ -80,7 +81,9 @@ const FASTEST: f64 = 1e7;
 fn check(load: &Load) -> Result<(), EngineError> {
     let in_range = |rate: f64| rate.is_finite() && rate > 0.0 && rate <= FASTEST;
     let fault = match load.arrivals {
-        _ if load.addresses.is_empty() => "the load has no address to connect to",
+        _ if load.addresses.is_empty() && !matches!(load.transport, Transport::Unix { .. }) => {
+            "the load has no address to connect to"
+        }
         _ if load.threads == 0 => "the load has no threads",
         _ if load.tick.0 < 1_000_000 => "the report interval must be at least 1ms",
         _ if load.timeout.0 == 0 => "the timeout must be longer than zero",

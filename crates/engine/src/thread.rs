@@ -2,11 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Reuse};
+use socket2::SockAddr;
 use tokio::task::{spawn_local, yield_now};
 
 use crate::alarm::Alarm;
@@ -15,8 +15,10 @@ use crate::connection::Turn;
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
 use crate::queue::{Due, Queue};
+use crate::road::Road;
 use crate::share::{Model, Share};
 use crate::stop::StopFlag;
+use crate::tls;
 use crate::turns::{Thinker, Turns, live};
 use crate::watch::Watch;
 
@@ -40,7 +42,9 @@ pub(crate) struct Core {
     pub(crate) reuse: Reuse,
     /// Deadline of connecting, and of a response from its request's first byte.
     pub(crate) timeout: Moment,
-    addresses: Vec<SocketAddr>,
+    addresses: Vec<SockAddr>,
+    /// TLS, where the load has it.
+    pub(crate) tls: Option<Rc<tls::Shared>>,
     turn: Cell<usize>,
     seed: u64,
     /// Whether a task panicked.
@@ -51,6 +55,7 @@ pub(crate) struct Core {
 pub(crate) struct Job {
     pub(crate) share: Share,
     pub(crate) message: Message,
+    pub(crate) road: Road,
     pub(crate) outbox: Outbox,
     /// The user's wish to stop.
     pub(crate) stop: StopFlag,
@@ -78,7 +83,8 @@ impl Core {
             message: job.message,
             reuse: load.reuse,
             timeout: load.timeout.0,
-            addresses: load.addresses.clone(),
+            addresses: job.road.addresses,
+            tls: job.road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan))),
             turn: Cell::new(job.share.thread as usize),
             seed: load.seed,
             broken: Cell::new(false),
@@ -86,10 +92,10 @@ impl Core {
     }
 
     /// The address the next connection goes to: in turn.
-    pub(crate) fn next_address(&self) -> SocketAddr {
+    pub(crate) fn next_address(&self) -> &SockAddr {
         let turn = self.turn.get();
         self.turn.set(turn.wrapping_add(1));
-        self.addresses[turn % self.addresses.len()]
+        &self.addresses[turn % self.addresses.len()]
     }
 }
 

@@ -37,7 +37,9 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::TlsUntrusted => "certificate of an unknown issuer (trust one with --cacert FILE)",
         ErrorKind::TlsWrongName => "certificate for another name",
         ErrorKind::TlsCertificate => "certificate not acceptable",
-        ErrorKind::TlsRefused => "TLS refused by the server (an alert: no common version, or a client certificate is wanted)",
+        ErrorKind::TlsRefused => {
+            "TLS refused by the server (an alert: no common version, or a client certificate is wanted)"
+        }
         ErrorKind::TlsFailed => "TLS handshake failed: closed, or not TLS",
         ErrorKind::TlsTimeout => "TLS handshake timed out",
         ErrorKind::UpgradeRefused => "WebSocket not opened: another answer than 101",

@@ -179,6 +179,12 @@ impl Seen {
             ErrorKind::PortsExhausted,
             ErrorKind::DescriptorsExhausted,
             ErrorKind::Dropped,
+            ErrorKind::TlsExpired,
+            ErrorKind::TlsUntrusted,
+            ErrorKind::TlsWrongName,
+            ErrorKind::TlsCertificate,
+            ErrorKind::TlsFailed,
+            ErrorKind::TlsTimeout,
         ];
         let unsent: u64 = unsent_kinds.iter().map(|kind| self.error(*kind)).sum();
         let ended = self.ok() + self.errors() - unsent;
