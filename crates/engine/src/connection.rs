@@ -223,7 +223,7 @@ impl Connection {
     }
 
     /// Lets the server close first, for a while.
-    async fn await_close(&mut self) {
+    pub(crate) async fn await_close(&mut self) {
         let core = Rc::clone(&self.core);
         let mut alarm = pin!(core.alarm.until(core.clock.now().saturating_add(CLOSE_WAIT)));
         poll_fn(|cx| match self.poll_gone(cx) {

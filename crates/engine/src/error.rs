@@ -12,6 +12,9 @@ pub enum EngineError {
     /// The request cannot be written.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] genkai_wire::http1::WriteError),
+    /// The opening handshake of WebSockets cannot be written.
+    #[error("the WebSocket handshake cannot be sent: {0}")]
+    Handshake(#[source] genkai_wire::websocket::handshake::WriteError),
     /// TLS cannot be made as asked: a file, a name.
     #[error("TLS cannot be made: {0}")]
     Tls(String),

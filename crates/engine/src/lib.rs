@@ -47,6 +47,7 @@ mod thread;
 mod tls;
 mod turns;
 mod watch;
+mod websocket;
 
 pub use error::EngineError;
 pub use preflight::{Limiter, TooLarge, preflight};

@@ -17,8 +17,8 @@ use crate::road::Road;
 use crate::share::{Share, level, split};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
-use crate::thread::{Job, Left, runtime, work};
-use crate::{EngineError, host};
+use crate::thread::{Job, Left, What, runtime, work};
+use crate::{EngineError, host, websocket};
 
 /// Intervals a thread may be ahead of the collector.
 const AHEAD: usize = 8;
@@ -57,7 +57,9 @@ pub fn run(
     let shares = split(load)?;
     let message = Message::render(&load.request, load.reuse)?;
     let road = Road::plan(load)?;
-    let mut crew = Crew::hire(load, shares, (&message, &road), cpus, stop)?;
+    let websocket = websocket::Plan::read(load)?;
+    let what = What { message, road, websocket };
+    let mut crew = Crew::hire(load, shares, &what, cpus, stop)?;
     crew.wait_ready()?;
     let (clock, zero) = (Clock::start(), Instant::now());
     for member in &crew.members {
@@ -108,7 +110,7 @@ impl Crew {
     fn hire(
         load: &Load,
         shares: Vec<Share>,
-        (message, road): (&Message, &Road),
+        what: &What,
         cpus: Option<&[usize]>,
         stop: &StopFlag,
     ) -> Result<Crew, EngineError> {
@@ -119,7 +121,7 @@ impl Crew {
             let (spare, spares) = channel();
             let outbox = Outbox { thread: number, reports: reports.clone(), spare: spares };
             let (stop, abort) = (stop.clone(), crew.abort.clone());
-            let job = Job { share, message: message.clone(), road: road.clone(), outbox, stop, abort };
+            let job = Job { share, what: what.clone(), outbox, stop, abort };
             let cpu = cpus.get(number % cpus.len().max(1)).copied();
             crew.members.push(Member::hire(number, load.clone(), job, cpu, spare)?);
         }
