@@ -65,7 +65,7 @@ export function range(r: Range, show: (x: number) => string = whole): string {
   if (low === high) return low;
   const unit = / [^ ]+$/.exec(low)?.[0];
   const negative = r.low < 0 || r.high < 0;
-  if (negative) return `${low} to ${high}`;
+  if (negative) return `${low} to ${high}`.replace(/(^| )-/g, "$1−");
   return unit && high.endsWith(unit) ? `${low.slice(0, -unit.length)}–${high}` : `${low}–${high}`;
 }
 

@@ -198,7 +198,7 @@ export interface Point {
 }
 
 export interface Sentence {
-  about: "answer" | "broke" | "test" | "proof" | "next" | "sure" | "caveat";
+  about: "answer" | "broke" | "test" | "proof" | "held" | "next" | "sure" | "caveat";
   text: string;
 }
 

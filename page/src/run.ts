@@ -108,6 +108,12 @@ export interface Lane {
   marks: { at: number; count: number; text: string }[];
 }
 
+/** What a log line says, without the time, severity, process and connection written before it. */
+export function message(text: string): string {
+  const stamps = /^(?:\s*(?:\[[^\]]*\]|\d{4}-\d\d-\d\d[\d:.,TZ+-]*|(?=\S*\d)[\d/:.,#*TZ+-]*[/:#*][\d/:.,#*TZ+-]*)(?=\s|$))+\s*/;
+  return text.replace(stamps, "") || text;
+}
+
 const loudest = ["emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"];
 
 /** Log lines by what they say, the most severe first; at most `most` kinds, the others together in the last. */
@@ -116,10 +122,10 @@ export function lanes(logs: At<LogLine>[], most = 6): Lane[] {
   for (const line of logs) {
     const key = line.signature ?? `${line.subject} ${line.level} ${line.text.replace(/\d+/g, "#")}`;
     const name = `${line.subject} ${line.level}`;
-    const lane = all.get(key) ?? { key, name, text: line.text, level: line.level, count: 0, first: line.at, last: line.at, marks: [] };
+    const lane = all.get(key) ?? { key, name, text: message(line.text), level: line.level, count: 0, first: line.at, last: line.at, marks: [] };
     lane.count += line.count;
     lane.last = line.at;
-    lane.marks.push({ at: line.at, count: line.count, text: line.text });
+    lane.marks.push({ at: line.at, count: line.count, text: message(line.text) });
     all.set(key, lane);
   }
   const rank = (l: Lane) => (loudest.indexOf(l.level) + loudest.length + 1) % (loudest.length + 1);

@@ -26,7 +26,7 @@ describe("numbers", () => {
     [range({ low: 359, high: 383 }), "359–383"],
     [range({ low: 5, high: 5 }), "5"],
     [range({ low: 0.181, high: 0.209 }, percent), "18.1–20.9 %"],
-    [range({ low: -0.2, high: 0.1 }, percent), "-20 % to 10 %"],
+    [range({ low: -0.2, high: 0.1 }, percent), "−20 % to 10 %"],
     [signed(290, number), "+290"],
     [signed(-0.115, percent), "−11.5 %"],
     [signed(0, seconds), "0 s"],

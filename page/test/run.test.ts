@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LogLine } from "../src/model";
-import { type At, gauges, inOrder, lanes, Run } from "../src/run";
+import { type At, gauges, inOrder, lanes, message, Run } from "../src/run";
 import { sample } from "./data";
 
 function line(at: number, level: string, text: string, signature: string | null = null, count = 1): At<LogLine> {
@@ -75,6 +75,14 @@ describe("lanes of log lines", () => {
     expect(lanes([line(1, "chatter", "x"), line(2, "debug", "y")]).map((l) => l.level)).toEqual(["debug", "chatter"]);
   });
 });
+
+it.each([
+  ["2026/11/21 12:22:54 [alert] 11665#11665: *546 512 worker_connections are not enough", "512 worker_connections are not enough"],
+  ["512 worker_connections are not enough", "512 worker_connections are not enough"],
+  ["[Fri Nov 21 2025] [mpm_event:error] [pid 1:tid 2] AH00484: server reached", "AH00484: server reached"],
+  ["2025-11-21T12:00:00Z no room", "no room"],
+  ["2025/11/21 12:00:00", "2025/11/21 12:00:00"],
+])("the message of %s", (line, want) => expect(message(line)).toBe(want));
 
 it("gauges are the metrics over time, without those that stayed at nothing", () => {
   const [, , baseline, proposal] = Run.of(sample()).trials;

@@ -5,8 +5,10 @@ use genkai_model::finding::{Estimate, Proof};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::{Record, Trial};
+use genkai_model::units::Span;
 
-use crate::diagnosis;
+use crate::capacity::demand;
+use crate::diagnosis::{self, hang};
 use crate::statistics::{self, Counts};
 use crate::window::{self, Tally};
 
@@ -60,9 +62,10 @@ pub fn of(
     let counts: Vec<(Counts, Counts)> = pairs.iter().map(|(a, b)| (count(a), count(b))).collect();
     let (before, after): (Vec<Counts>, Vec<Counts>) = counts.iter().copied().unzip();
     let failed_difference = statistics::failures_difference(&counts)?;
+    let allowed = demand::tightest(objective);
     let rates = both(&|t| Tally::of(&t.ticks).rate());
     let difference = match condition {
-        Some(Condition::LatencyBelow(q, _)) => statistics::paired(&both(&|t| latency(t, q)))?,
+        Some(Condition::LatencyBelow(q, _)) => statistics::paired(&both(&|t| latency(t, q, allowed)))?,
         Some(Condition::RateAbove(_)) => negative(statistics::paired(&rates)?),
         _ => failed_difference,
     };
@@ -76,7 +79,7 @@ pub fn of(
         failed_after: statistics::failures(&after)?,
         failed_difference,
         rate: three(&rates)?,
-        p99: three(&both(&|t| latency(t, 0.99)))?,
+        p99: three(&both(&|t| latency(t, 0.99, allowed)))?,
         failures: [sum_before.0, sum_after.0],
         finished: [sum_before.1, sum_after.1],
         proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
@@ -90,9 +93,14 @@ fn count(trial: &Trial) -> Counts {
     (tally.failed, tally.finished())
 }
 
-/// Latency at a quantile over the whole trial, seconds; 0 when nothing came back.
-fn latency(trial: &Trial, q: f64) -> f64 {
-    window::quantile(&window::merge(&trial.ticks, |t| &t.latency), q).unwrap_or(0.0)
+/// Latency at a quantile over the whole trial, seconds; 0 when nothing came back. Requests that still hung at the end
+/// count as having taken `allowed` (all that is known is that it was longer).
+fn latency(trial: &Trial, q: f64, allowed: Option<f64>) -> f64 {
+    let mut all = window::merge(&trial.ticks, |t| &t.latency);
+    if let Some(bound) = allowed {
+        all.saturating_record_n(Span::from_secs_f64(bound).0, hang::at_end(&trial.ticks, bound));
+    }
+    window::quantile(&all, q).unwrap_or(0.0)
 }
 
 /// Before, after, and the paired difference.

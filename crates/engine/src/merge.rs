@@ -203,7 +203,7 @@ mod tests {
         let mut merge = merge(2);
         for (thread, at) in [(0, 2_450_000_000), (1, 2_050_000_000)] {
             let mut one = report(thread, 3000, 0, false);
-            one.tally.failed(ErrorKind::Reset, at, 1);
+            one.tally.failed(ErrorKind::Reset, at + 1, 1);
             merge.push(one);
         }
         let tick = merge.next(|_, _| ()).unwrap();

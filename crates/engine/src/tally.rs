@@ -24,6 +24,8 @@ pub(crate) struct Tally {
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     errors: [u64; ErrorKind::COUNT],
+    /// Planned instant of the request that was planned first of those that failed. A request that times out does so
+    /// long after the load that it met.
     pub(crate) first_error: Option<Moment>,
     pub(crate) latency: Histogram<u32>,
     pub(crate) service: Histogram<u32>,
@@ -74,7 +76,8 @@ impl Tally {
     /// Counts a failure that took `after` from the planned instant.
     pub(crate) fn failed(&mut self, kind: ErrorKind, now: Moment, after: Moment) {
         self.errors[kind.index()] += 1;
-        self.first_error.get_or_insert(now);
+        let planned = now.saturating_sub(after);
+        self.first_error = Some(self.first_error.map_or(planned, |first| first.min(planned)));
         self.failed_after.saturating_record(after);
     }
 
@@ -154,12 +157,12 @@ mod tests {
     fn adding_adds_everything_and_clearing_leaves_nothing() {
         let mut one = Tally::new();
         one.succeeded(2_000_000, 1_000_000);
-        one.failed(ErrorKind::Reset, 50, 3_000_000);
+        one.failed(ErrorKind::Reset, 3_000_050, 3_000_000);
         one.lateness.saturating_record(9_000);
         one.connect.saturating_record(u64::MAX);
         (one.opened, one.sent, one.closed_idle, one.bytes_in, one.bytes_out) = (1, 2, 3, 4, 5);
         let mut sum = Tally::new();
-        sum.failed(ErrorKind::Reset, 40, 1);
+        sum.failed(ErrorKind::Reset, 41, 1);
         one.secured = [1, 2];
         one.ready.saturating_record(7_000);
         one.messages.sent = 4;

@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::flags::{LoadFlags, OriginFlags};
+use crate::target::TlsFlags;
+use crate::websocket::WebSocketFlags;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -70,6 +72,9 @@ pub(crate) struct Nginx {
     /// Your nginx.conf; includes are followed, a private copy runs [default: a plain reverse proxy]
     #[arg(long, value_name = "FILE", help_heading = "System")]
     pub(crate) config: Option<PathBuf>,
+    /// The nginx program to run [default: the one installed]
+    #[arg(long, value_name = "PROGRAM", help_heading = "System")]
+    pub(crate) nginx: Option<PathBuf>,
     /// What stands behind nginx: embedded, wordpress, keep (what the file names), or http://127.0.0.1:PORT
     /// [default: embedded; keep with --config]
     #[arg(long, value_name = "WHAT", help_heading = "System")]
@@ -206,10 +211,14 @@ pub(crate) struct ExperimentRun {
 
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// http://HOST:PORT/PATH
+    /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
+    #[command(flatten)]
+    pub(crate) tls: TlsFlags,
+    #[command(flatten)]
+    pub(crate) websocket: WebSocketFlags,
     /// How long, ramp included [default: 10s]
     #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load")]
     pub(crate) duration: Option<Span>,
@@ -261,6 +270,21 @@ pub(crate) struct Serve {
 pub(crate) enum Server {
     /// An HTTP origin with a known service time and a cap on concurrent work
     Origin(Origin),
+    /// A WebSocket server that sends every message back
+    Echo(Echo),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Echo {
+    /// Address and port; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Do not agree to compression
+    #[arg(long)]
+    pub(crate) no_deflate: bool,
+    /// Largest message
+    #[arg(long, value_name = "SIZE", default_value = "64m")]
+    pub(crate) max_message: Bytes,
 }
 
 #[derive(Debug, Args)]

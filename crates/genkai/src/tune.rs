@@ -44,7 +44,13 @@ fn plan(flags: &Nginx, pin: &Pin) -> Result<Plan, Failure> {
     let backend = backend(flags.backend.as_deref(), &flags.origin, &config)?;
     Ok(Plan {
         title: "tune nginx".to_owned(),
-        system: System { product: "nginx".to_owned(), config, settings: settings(&flags.set)?, backend },
+        system: System {
+            product: "nginx".to_owned(),
+            program: flags.nginx.clone(),
+            config,
+            settings: settings(&flags.set)?,
+            backend,
+        },
         procedure: procedure(&flags.search, &load.arrivals)?,
         load,
         objective: flags.search.objective.clone(),
@@ -95,7 +101,7 @@ fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> R
 
 /// Refuses a URL whose host is not this machine, unless the user names that host.
 pub(crate) fn local_only(url: &str, allowed: Option<&str>) -> Result<(), Failure> {
-    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
     let host = match authority.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or(v6),

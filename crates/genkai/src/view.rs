@@ -44,7 +44,7 @@ pub(crate) enum View {
     /// A screen that is drawn again and again.
     Screen(Box<Screen<io::Stderr>>),
     /// Plain lines.
-    Lines(Lines<io::Stderr>),
+    Lines(Box<Lines<io::Stderr>>),
     /// Nothing.
     Quiet,
 }
@@ -59,7 +59,7 @@ impl View {
             guard_panics();
             return View::Screen(Box::new(Screen::new(io::stderr(), terminal_size)));
         }
-        View::Lines(Lines::new(io::stderr()))
+        View::Lines(Box::new(Lines::new(io::stderr())))
     }
 
     /// Shows what happened. A view that cannot be written to (a closed pipe) is no reason to stop.

@@ -143,11 +143,16 @@ fn an_upstream_that_refuses_is_not_nginx() {
 #[test]
 fn a_worker_without_processor_time() {
     let _machine = machine();
-    let run = run(genkai(
-        "tune nginx --set worker_connections=1024 --set gzip=on --set gzip_comp_level=9 --users 100 --spawn-rate 50 \
-         --backend-time 1ms --backend-body 1m --quick --quiet",
-    )
-    .args(["--header", "Accept-Encoding: gzip", "--objective", "errors < 0.1%, p99 < 200ms"]));
+    // A regular expression that backtracks: some 2^12 steps of the worker's time for each request, in nginx alone.
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let config = "worker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  server {\n    listen 8080;\n    \
+                  location ~ \"^/(a|aa)+$\" { return 204; }\n    location / { proxy_pass http://127.0.0.1:9; }\n  }\n}\n";
+    std::fs::write(&file, config).unwrap();
+    let run = run(genkai("tune nginx --backend embedded --backend-time 1ms --backend-body 1k --users 100 --spawn-rate 50 --quick --quiet")
+        .args(["--path", &format!("/{}!", "a".repeat(24)), "--objective", "errors < 0.1%, p99 < 200ms"])
+        .arg("--config")
+        .arg(&file));
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = only_cause(&run, "nginx.cpu");
     assert_eq!(verdict.because, Because::CpuIsLimit, "{}", run.story());

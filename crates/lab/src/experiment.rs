@@ -52,6 +52,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
         title: format!("nginx-worker-connections ({word})"),
         system: System {
             product: "nginx".to_owned(),
+            program: None,
             config: ConfigSource::Generated,
             settings: BTreeMap::from([("worker_connections".to_owned(), worker_connections.to_owned())]),
             backend,

@@ -5,6 +5,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use genkai_engine::StopFlag;
+use genkai_targets::local::cores;
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::nginx::Running;
 use genkai_targets::observation::Observation;
@@ -43,6 +44,7 @@ impl Observer<'_> {
         seen.samples.extend(behind.samples);
         seen.logs.extend(behind.logs);
         seen.states.extend(behind.states);
+        seen.samples.extend(cores::sample(&seen.samples));
         seen.samples.push(self.kernel.sample(&self.listeners));
         Look { at, seen }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::plan::{self, Plan};
-use genkai_targets::local::machine;
+use genkai_targets::local::{cores, machine};
 use genkai_targets::nginx::{Nginx, Prepare};
 use genkai_targets::{embedded, local::port};
 
@@ -53,6 +53,7 @@ pub fn check(plan: &Plan, dir: &Path) -> Result<Nginx, LabError> {
         _ => Some(([127, 0, 0, 1], free_port()?).into()),
     };
     Ok(Nginx::prepare(Prepare {
+        program: plan.system.program.as_deref(),
         source: plan.system.config.clone(),
         settings: &plan.system.settings,
         backend,
@@ -69,6 +70,7 @@ fn free_port() -> Result<u16, LabError> {
 /// Limits that can be told before anything runs: the product's, and the backend's where the plan says how it is built.
 pub fn limits_of(nginx: &Nginx, plan: &Plan, environment: &Environment) -> Vec<Limit> {
     let mut all = nginx.limits(environment);
+    all.push(cores::limit(server_cores(environment)));
     if let plan::Backend::Embedded(spec) = &plan.system.backend {
         all.extend(embedded::limits(spec, server_cores(environment)));
     }
@@ -99,6 +101,7 @@ impl System {
         let cpus = pin.resolve().map(|p| p.servers);
         let backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
         let baseline = Nginx::prepare(Prepare {
+            program: plan.system.program.as_deref(),
             source: plan.system.config.clone(),
             settings: &plan.system.settings,
             backend: backend.address(),
@@ -139,6 +142,7 @@ impl System {
     /// Every limit of `nginx` and of what stands behind it.
     pub fn limits(&self, nginx: &Nginx) -> Vec<Limit> {
         let mut all = nginx.limits(&self.environment);
+        all.push(cores::limit(server_cores(&self.environment)));
         all.extend(self.backend.limits());
         all
     }

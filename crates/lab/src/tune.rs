@@ -27,7 +27,7 @@ use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
 
 /// How long a backend may take to finish what an earlier trial left in it.
-const DRAIN: Duration = Duration::from_secs(20);
+const DRAIN: Duration = Duration::from_secs(60);
 
 /// A run to be made.
 pub struct Job<'a> {

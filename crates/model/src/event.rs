@@ -223,7 +223,8 @@ pub struct Tick {
     pub cpu_us: u64,
     /// CPU time of the busiest generator thread in the interval, microseconds.
     pub cpu_max_us: u64,
-    /// The first error of the interval, microseconds since the load began, if any.
+    /// Of the requests that failed in the interval, the planned instant of the one planned first, microseconds since the
+    /// load began: the load it met, even if it took its whole timeout to fail.
     pub first_error_us: Option<u64>,
     /// `level` at that instant.
     pub first_error_level: Option<f64>,

@@ -54,8 +54,12 @@ impl Payload {
     /// # Errors
     /// When the text is not base64 of an HdrHistogram V2 encoding.
     pub fn decode(&self) -> Result<Histogram<u64>, PayloadError> {
+        let Some(one) = self.read()? else { return Ok(empty()) };
+        if (one.low(), one.high(), one.sigfig()) == (LOWEST_NS, HIGHEST_NS, DIGITS) {
+            return Ok(one);
+        }
         let mut all = empty();
-        self.add_to(&mut all)?;
+        all.add(&one).map_err(|e| PayloadError::Format(format!("{e:?}")))?;
         Ok(all)
     }
 
@@ -64,14 +68,18 @@ impl Payload {
     /// # Errors
     /// When the text is not base64 of an HdrHistogram V2 encoding; `all` is as it was.
     pub fn add_to(&self, all: &mut Histogram<u64>) -> Result<(), PayloadError> {
+        let Some(one) = self.read()? else { return Ok(()) };
+        all.add(&one).map_err(|e| PayloadError::Format(format!("{e:?}")))
+    }
+
+    /// The histogram as it was encoded, with its own bounds; none for an empty payload.
+    fn read(&self) -> Result<Option<Histogram<u64>>, PayloadError> {
         if self.0.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let bytes = STANDARD.decode(&self.0)?;
-        let one: Histogram<u64> = Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
-            .map_err(|e| PayloadError::Format(format!("{e:?}")))?;
-        all.add(&one).map_err(|e| PayloadError::Format(format!("{e:?}")))
+        let one = Deserializer::new().deserialize(&mut bytes.as_slice());
+        one.map(Some).map_err(|e| PayloadError::Format(format!("{e:?}")))
     }
 }
 

@@ -30,6 +30,9 @@ pub struct Plan {
 pub struct System {
     /// Product under test, e.g. `nginx`.
     pub product: String,
+    /// Its executable; none: found in PATH or where distributions put it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
     /// Where its configuration comes from.
     pub config: ConfigSource,
     /// Settings changed on top of it, by directive name (`worker_connections`), in the user's words.

@@ -22,6 +22,38 @@ pub fn cut(text: &str, longest: usize) -> String {
     out
 }
 
+/// What a log line says, without the time, severity, process and connection that servers write before it: of
+/// `2025/11/21 12:22:54 [alert] 17#17: *5 no room` that is `no room`. A line of nothing else stays as it is.
+pub fn message(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let end = match rest.strip_prefix('[') {
+            Some(inner) => inner.find(']').map(|i| i + 2),
+            None => Some(rest.find(char::is_whitespace).unwrap_or(rest.len())).filter(|end| stamp(&rest[..*end])),
+        };
+        match end.map(|end| rest[end..].trim_start()) {
+            Some("") => return text,
+            Some(next) => rest = next,
+            None => return rest,
+        }
+    }
+}
+
+/// What a log line says in short: its [`message`] without the request that nginx appends to it (", client: ..., server:
+/// ..., request: ...": ngx_http_log_error in nginx's src/http/ngx_http_request.c).
+pub fn gist(text: &str) -> &str {
+    let message = message(text);
+    message.split_once(", client: ").map_or(message, |(said, _)| said)
+}
+
+/// Whether a word is a date, a time, a process or a connection number: `2025/11/21`, `12:22:54`, `17#17:`, `*5`.
+fn stamp(word: &str) -> bool {
+    let date = word.len() >= 10 && word.as_bytes()[4] == b'-' && word.as_bytes()[7] == b'-';
+    word.contains(|c: char| c.is_ascii_digit())
+        && word.chars().all(|c| c.is_ascii_digit() || "/:.,#*TZ+-".contains(c))
+        && (date || word.contains(['/', ':', '#', '*']))
+}
+
 fn visible(c: char) -> char {
     match c {
         '\t' => ' ',
@@ -53,7 +85,45 @@ mod tests {
         assert_eq!(cut("abcdef", 3), "abc…");
     }
 
+    #[test]
+    fn a_message_is_what_follows_the_stamps() {
+        let cases = [
+            (
+                "2026/11/21 12:22:54 [alert] 11665#11665: *546 512 worker_connections are not enough",
+                "512 worker_connections are not enough",
+            ),
+            ("512 worker_connections are not enough", "512 worker_connections are not enough"),
+            (
+                "[Fri Nov 21 12:00:00 2025] [mpm_event:error] [pid 1:tid 2] AH00484: server reached",
+                "AH00484: server reached",
+            ),
+            ("2025-11-21T12:00:00Z no room", "no room"),
+            ("[21-Nov-2025 12:00:00] WARNING: pool", "WARNING: pool"),
+            ("2025/11/21 12:00:00", "2025/11/21 12:00:00"),
+            ("[unclosed", "[unclosed"),
+            ("", ""),
+        ];
+        for (line, want) in cases {
+            assert_eq!(message(line), want);
+        }
+    }
+
+    #[test]
+    fn the_gist_leaves_the_request_out() {
+        let line = "2026/11/21 12:22:54 [error] 1#1: *5 upstream timed out (110: Connection timed out), client: 127.0.0.1, server: ";
+        assert_eq!(gist(line), "upstream timed out (110: Connection timed out)");
+        assert_eq!(
+            gist("512 worker_connections are not enough, reusing"),
+            "512 worker_connections are not enough, reusing"
+        );
+    }
+
     proptest! {
+        #[test]
+        fn a_message_is_the_end_of_its_line(text in "\\PC{0,60}|[\\[\\]0-9/:#* -]{0,40}") {
+            prop_assert!(text.ends_with(message(&text)));
+        }
+
         #[test]
         fn no_text_leaves_a_control_character(text in "\\PC*|[\\x00-\\xff]*") {
             let shown = line(&text);

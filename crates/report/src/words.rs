@@ -4,9 +4,10 @@ use genkai_model::error::{ErrorCount, ErrorKind, Side};
 use genkai_model::event::{EndReason, Purpose, ServerState};
 use genkai_model::finding::{Against, Confidence, Moved, Outcome};
 use genkai_model::limit::Strength;
+use genkai_model::websocket::{Fate, Incident};
 use serde_json::{Map, Value, json};
 
-use crate::figure;
+use crate::{clean, figure};
 
 /// What a kind of failure is called.
 pub fn error(kind: ErrorKind) -> &'static str {
@@ -107,14 +108,21 @@ pub fn subject(name: &str) -> String {
     match name {
         "backend" => "the backend".to_owned(),
         "kernel" => "the kernel".to_owned(),
+        "machine" => "the machine".to_owned(),
         "client" => "the generator".to_owned(),
         name => name.to_owned(),
     }
 }
 
+/// A setting with its value: `worker_connections = 512`; just its name where it has none.
+pub fn setting(name: &str, value: &str) -> String {
+    let (name, value) = (clean::cut(name, 60), clean::cut(value, 40));
+    if value.is_empty() { name } else { format!("{name} = {value}") }
+}
+
 /// Whose a limit is, before its name: `nginx's`, `the backend's`.
 pub fn whose(name: &str) -> String {
-    let subject = subject(&crate::clean::line(name));
+    let subject = subject(&clean::line(name));
     if subject.ends_with('s') { format!("{subject}'") } else { format!("{subject}'s") }
 }
 
@@ -207,13 +215,23 @@ pub fn metric(name: &str) -> String {
         "worker_cpu_max" => "processor use of the busiest worker",
         "cpu" => "processor use in cores",
         "worker_fds_max" => "open descriptors of the busiest worker",
-        "worker_fd_limit" => "its descriptor limit",
+        "worker_fd_limit" => "descriptors a worker may have",
+        "worker_demand_max" => "processor time wanted by the busiest worker",
+        "stub_active" => "client connections",
+        "stub_accepts_total" => "connections accepted",
+        "stub_handled_total" => "connections handled",
+        "stub_dropped_total" => "connections accepted and dropped",
+        "stub_requests_total" => "requests read",
+        "stub_reading" => "connections reading a request",
+        "stub_writing" => "connections writing a response",
+        "stub_waiting" => "idle connections",
+        "stub_unreachable_total" => "status page not answered",
         "rss" => "resident memory",
         "accept_queue" => "connections waiting to be accepted",
         "listen_overflows_total" => "connections dropped at a full accept queue",
         "listen_drops_total" => "connection attempts dropped at listeners",
         "busy" => "requests in service",
-        "workers" => "its workers",
+        "workers" => "workers",
         "queued" => "requests waiting for a worker",
         "refused_total" => "requests refused at a full queue",
         "done_total" => "requests answered",
@@ -222,6 +240,40 @@ pub fn metric(name: &str) -> String {
         }
     };
     plain.to_owned()
+}
+
+/// A WebSocket close code with its name (RFC 6455 section 7.4.1).
+pub fn close(code: u16) -> String {
+    let name = match code {
+        1000 => "normal",
+        1001 => "going away",
+        1002 => "protocol error",
+        1003 => "unsupported data",
+        1005 => "no code",
+        1006 => "no close frame",
+        1007 => "invalid data",
+        1008 => "against policy",
+        1009 => "message too big",
+        1011 => "server error",
+        1012 => "service restart",
+        1013 => "try again later",
+        1014 => "bad gateway",
+        _ => return code.to_string(),
+    };
+    format!("{code} ({name})")
+}
+
+/// What happened to one message.
+pub fn incident(incident: &Incident) -> String {
+    let what = match incident.what {
+        Fate::Lost => "was lost",
+        Fate::Duplicated => "came twice",
+        Fate::Reordered => "came after a later one",
+        Fate::Late => "came after the timeout",
+        Fate::Foreign => "is not an echo of this connection",
+    };
+    let when = incident.planned_us.map(|us| format!(", planned at {}", figure::seconds(us as f64 / 1e6)));
+    format!("message {} of connection {}{} {what}", incident.sequence, incident.connection, when.unwrap_or_default())
 }
 
 /// Words by enumeration and wire name, for the page: `table()["against"]["no_sign"]`.
@@ -280,7 +332,7 @@ mod tests {
 
     #[test]
     fn unknown_metrics_are_still_readable() {
-        assert_eq!(metric("nginx.stub_status_dropped_total"), "nginx stub status dropped");
+        assert_eq!(metric("nginx.frobs_lost_total"), "nginx frobs lost");
         assert_eq!(metric("nginx.worker_fds_max"), "open descriptors of the busiest worker");
     }
 }

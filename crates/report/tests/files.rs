@@ -9,7 +9,7 @@ use genkai_report::{html, json, schema, svg};
 use serde_json::Value;
 
 /// Set this variable to write the committed schemas and the page's sample data anew.
-const RENEW: &str = "GENKAI_RENEW";
+const RENEW: &str = "GENKAI_UPDATE_SCHEMAS";
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -22,7 +22,7 @@ fn same_as_committed(path: &str, made: &str) {
         fs::write(&file, made).unwrap();
     }
     let committed = fs::read_to_string(&file).unwrap_or_default();
-    assert!(committed == made, "{path} is out of date: run `{RENEW}=1 cargo test -p genkai-report`");
+    assert!(committed == made, "{path} is out of date: run `make schemas`");
 }
 
 fn validator(schema: &str) -> jsonschema::Validator {
@@ -138,7 +138,7 @@ fn the_pages_events_are_a_record_again() {
 }
 
 #[test]
-fn the_pages_sample_is_up_to_date() {
+fn the_pages_sample_follows_the_schema() {
     let s = fixture::experiment(2.0);
     same_as_committed("page/test/sample.json", &format!("{}\n", html::data(&s.record, &s.findings)));
 }

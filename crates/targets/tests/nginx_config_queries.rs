@@ -210,3 +210,19 @@ fn passes_and_upstreams() {
     let (_dir, wordpress) = corpus("wordpress");
     assert_eq!(wordpress.passes()[0].protocol, Protocol::FastCgi);
 }
+
+#[test]
+fn a_large_configuration_is_read_in_one_pass() {
+    let server = |i: usize| {
+        format!(
+            "server {{ listen 80; server_name s{i}.example.com; location / {{ proxy_pass http://u{i}; }} \
+             location /a {{ root /srv; }} }} upstream u{i} {{ server 10.0.0.1:80; }}\n"
+        )
+    };
+    let text: String = (0..3000).map(server).collect();
+    let config = self::text(&format!("events {{}} http {{ {text} }}"));
+    assert_eq!(config.listens().len(), 3000);
+    let route = config.route(Some("s2999.example.com"), "/").unwrap();
+    assert_eq!(route.pass().unwrap().target, Target::Upstream("u2999".into()));
+    assert_eq!(sockets(&config.listens()), 1);
+}

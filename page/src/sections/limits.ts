@@ -18,7 +18,8 @@ export function predictedAt(p: Predicted, unit: string): string {
 /** What became of it, in words. */
 export function seenAt(p: Predicted): string {
   if (p.observed !== null) return `seen at ${whole(p.observed)}`;
-  return p.within_load ? "within the load, not seen" : "not reached";
+  if (p.within_load) return "within the load, not seen";
+  return p.clients || p.rate || p.users || p.bytes !== null ? "not reached" : "not seen";
 }
 
 /** A prediction and the configuration it is for. */
@@ -53,7 +54,7 @@ export function limits(data: PageData, run: Run): HTMLElement | null {
     h(
       "li",
       { class: changed ? "limit lifted" : p.observed !== null ? "limit met" : "limit" },
-      h("div", { class: "limit-name" }, h("span", { class: "subject" }, changed ? "↳ with" : p.subject), " ", h("code", {}, `${p.setting} = ${p.value}`)),
+      h("div", { class: "limit-name" }, h("span", { class: "subject" }, changed ? "↳ with" : p.subject), " ", h("code", {}, p.value === "" ? p.setting : `${p.setting} = ${p.value}`)),
       h("div", { class: "limit-figures" }, h("span", {}, predictedAt(p, run.unit)), h("span", { class: "seen" }, p.observed !== null ? "◆ " : "", seenAt(p))),
       axis && p.clients && track(p, axis, asked, `${p.setting}: predicted at ${predictedAt(p, run.unit)}, ${seenAt(p)}`),
       h("div", { class: "formula" }, p.formula),

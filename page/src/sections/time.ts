@@ -82,7 +82,7 @@ function gaugeList(data: PageData, trial: Trial, broke: Break | null): HTMLEleme
       : g.low === g.high
         ? `${number(g.high)} throughout`
         : `${number(g.low)} to ${number(g.high)}, last ${number(g.last)}`;
-    return h("li", {}, h("span", { class: "gauge-name", title: g.name }, name), spark(g.points, last, broke?.at ?? null, `${name}: ${words}`), h("span", { class: "gauge-words" }, words));
+    return h("li", {}, h("span", { class: "gauge-name", title: g.name }, h("span", { class: "subject" }, `${g.name.split(".")[0]} `), name), spark(g.points, last, broke?.at ?? null, `${name}: ${words}`), h("span", { class: "gauge-words" }, words));
   };
   return h("details", { class: "gauges" }, h("summary", {}, `What the servers showed (${found.length} gauges and counters)`), h("ul", {}, ...found.map(item)));
 }

@@ -58,8 +58,10 @@ function capital(text: string): string {
 
 function headline(text: string): HTMLElement {
   const colon = text.indexOf(":");
-  if (colon < 0 || colon > 24) return h("h1", {}, ...prose(text));
-  return h("h1", {}, h("em", {}, text.slice(0, colon + 1)), ...prose(text.slice(colon + 1)));
+  // A long answer is set smaller, so that what follows stays in sight.
+  const size = text.length > 90 ? { class: "long" } : {};
+  if (colon < 0 || colon > 24) return h("h1", size, ...prose(text));
+  return h("h1", size, h("em", {}, text.slice(0, colon + 1)), ...prose(text.slice(colon + 1)));
 }
 
 export function verdict(data: PageData, run: Run): HTMLElement {
@@ -84,7 +86,8 @@ export function verdict(data: PageData, run: Run): HTMLElement {
       "div",
       { class: "columns" },
       block("What the proof says", paragraphs(about("proof"))),
-      block("What breaks next", paragraphs(about("next"))),
+      block("What was measured", paragraphs(about("held"))),
+      block(v.trials.some((t) => t.broke) ? "What breaks next" : "What would break first", paragraphs(about("next"))),
       block("How sure", paragraphs(about("sure"))),
       block("Keep in mind", paragraphs(about("caveat"))),
     ),

@@ -2,10 +2,12 @@
 //! value of its setting would let enough through.
 //!
 //! [`demand`] turns a load into the terms of laws, [`law`] evaluates and inverts a law, [`remedy`] makes a value that
-//! can be written into a configuration. This file puts them together into predictions.
+//! can be written into a configuration, [`processor`] tells from a run what no configuration says. This file puts them
+//! together into predictions.
 
 pub mod demand;
 pub mod law;
+pub mod processor;
 pub mod remedy;
 
 use genkai_model::finding::{Predicted, Quantiles};

@@ -10,6 +10,7 @@
 //!    signs it left.
 
 use genkai_model::error::ErrorKind;
+use genkai_model::event::Tick;
 use genkai_model::finding::{Against, Break, Candidate, Evidence};
 use genkai_model::limit::{Law, Limit, Strength};
 use genkai_model::objective::Condition;
@@ -36,12 +37,14 @@ pub struct Weighed<'l> {
     pub candidate: Candidate,
     /// Its strongest sign.
     pub strongest: Option<Strength>,
+    /// Whether it cannot have bitten at all: a queue that is longer than all clients there were.
+    pub out_of_reach: bool,
 }
 
 impl Weighed<'_> {
     /// Whether it can be the cause.
     pub fn is_possible(&self) -> bool {
-        self.candidate.against.iter().all(|a| *a == Against::WrongPlace)
+        !self.out_of_reach && self.candidate.against.iter().all(|a| *a == Against::WrongPlace)
     }
 }
 
@@ -77,7 +80,8 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
         .collect();
     let strongest = signs.iter().map(|(s, _)| *s).max();
     let (share, symptoms) = symptom(limit, &case.broke);
-    let place = place(&forecast, case);
+    let out_of_reach = out_of_reach(limit, case);
+    let place = if out_of_reach { Place::Elsewhere } else { place(&forecast, case) };
     let mut against = Vec::new();
     if strongest.is_none() {
         against.push(Against::NoSign);
@@ -91,7 +95,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
     if refuted.contains(&limit.id) {
         against.push(Against::Refuted);
     }
-    let score = score(strongest.filter(|_| share.is_some()), share, &place, signs.len());
+    let score = score(strongest.filter(|_| share.is_some() && !out_of_reach), share, &place, signs.len());
     let mut evidence: Vec<Evidence> = signs.into_iter().map(|(_, e)| e).collect();
     evidence.extend(symptoms);
     if let Place::There { predicted, observed } = place {
@@ -105,7 +109,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
         evidence,
         against,
     };
-    Weighed { forecast, candidate, strongest }
+    Weighed { forecast, candidate, strongest, out_of_reach }
 }
 
 /// 0 to 1: the strongest sign gives the quarter, the rest the place in it.
@@ -161,6 +165,17 @@ enum Place {
     Elsewhere,
     /// The law does not say where.
     Unknown,
+}
+
+/// Whether a limit on how many may wait is longer than all clients that were there, so that a sign of it (a stray drop
+/// that the kernel counted) is not about this break.
+fn out_of_reach(limit: &Limit, case: &Case<'_>) -> bool {
+    let Law::Backlog { value } = limit.law else { return false };
+    let until = (case.certain * crate::window::US) as u64;
+    let ticks = crate::window::before(&case.trial.ticks, Some(until));
+    let users = |t: &Tick| if case.demand.is_open() { 0.0 } else { t.level };
+    let present = ticks.iter().map(|t| users(t).max(t.in_flight.max(t.connections) as f64)).fold(0.0, f64::max);
+    present < value * (1.0 - TOLERANCE)
 }
 
 /// Whether `at` lies in `range`, give or take [`TOLERANCE`].

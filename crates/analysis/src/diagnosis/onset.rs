@@ -51,7 +51,7 @@ impl Onset {
             connections: gauge(|t| t.connections as f64),
             rate: Tally::of(before).rate(),
             condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),
-            seen: self.seen(window::between(ticks, self.at_us, self.certain_us)),
+            seen: self.seen(window::between(ticks, self.at_us, self.certain_us.saturating_sub(1))),
             sides: sides(&errors),
             errors,
         }

@@ -12,8 +12,8 @@ use genkai_model::load::Load;
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::Trial;
-use hdrhistogram::Histogram;
 
+use super::hang::Hang;
 use super::onset::Onset;
 use crate::capacity::demand;
 use crate::window::{self, Tally, US};
@@ -26,8 +26,6 @@ const TICKS: usize = 3;
 const STRAYS: f64 = 3.0;
 /// Fewest bad requests in a whole trial that was never violated for long, to call it violated as a whole.
 const SCATTERED: u64 = 5;
-/// Bad ticks so far apart (microseconds) belong to one violation when its beginning is looked for.
-const GAP_US: u64 = 500_000;
 
 /// Watches one trial. Feed it every tick in order.
 #[derive(Debug)]
@@ -45,7 +43,10 @@ impl Watch {
             ramp_us,
             sustained_us,
             window: VecDeque::new(),
-            recent: VecDeque::new(),
+            hang: Hang::new(match c {
+                Condition::LatencyBelow(_, bound) => bound.as_secs_f64(),
+                _ => 0.0,
+            }),
             stretch: None,
         };
         Watch { trackers: objective.0.iter().map(tracker).collect() }
@@ -107,33 +108,6 @@ impl Stretch {
     }
 }
 
-/// The requests that ended in a tick.
-#[derive(Clone, Debug)]
-struct Ended {
-    from_us: u64,
-    to_us: u64,
-    /// In flight at the tick's end.
-    in_flight: u64,
-    /// Ages in microseconds with counts. Failures whose age was not noted count as of any age.
-    ages: Vec<(u64, u64)>,
-}
-
-impl Ended {
-    fn of(tick: &Tick, latency: &Histogram<u64>) -> Ended {
-        let failed = window::decode(&tick.failed_after);
-        let unknown = window::failed(tick).saturating_sub(failed.len());
-        let ages = |h: &Histogram<u64>| -> Vec<(u64, u64)> {
-            h.iter_recorded().map(|v| (v.value_iterated_to() / 1000, v.count_at_value())).collect()
-        };
-        let ages = [ages(latency), ages(&failed), vec![(u64::MAX, unknown)]].concat();
-        Ended { from_us: tick.from_us, to_us: tick.to_us, in_flight: tick.in_flight, ages }
-    }
-
-    fn older_than(&self, us: u64) -> u64 {
-        self.ages.iter().filter(|(age, _)| *age >= us).map(|(_, count)| count).sum()
-    }
-}
-
 /// Follows one condition.
 #[derive(Debug)]
 struct Tracker {
@@ -141,8 +115,7 @@ struct Tracker {
     ramp_us: u64,
     sustained_us: u64,
     window: VecDeque<Look>,
-    /// What ended in the ticks within the latency allowed, and in the one before.
-    recent: VecDeque<Ended>,
+    hang: Hang,
     stretch: Option<Stretch>,
 }
 
@@ -150,7 +123,7 @@ impl Tracker {
     fn tick(&mut self, tick: &Tick) -> Option<Onset> {
         let look = self.look(tick)?;
         self.window.push_back(look);
-        let span = WINDOW_US.min(self.sustained_us.max(1));
+        let span = self.window_us();
         while self.window.len() > TICKS && look.to_us.saturating_sub(self.window[1].from_us) >= span {
             self.window.pop_front();
         }
@@ -173,31 +146,20 @@ impl Tracker {
             }
             Condition::LatencyBelow(_, bound) => {
                 let latency = window::decode(&tick.latency);
-                let bound_us = bound.0 / 1000;
-                let stuck = self.stuck(tick, &latency, bound_us);
+                let stuck = self.hang.tick(tick, &latency);
                 let bad = window::reaching(&latency, bound.0) as f64;
-                // A request that was too slow was planned at least the bound earlier.
-                let at_us = tick.from_us.saturating_sub(bound_us);
+                // A request that was too slow was planned at least the bound before it ended.
+                let planned_us = tick.to_us.saturating_sub(bound.0 / 1000);
+                let hung_us = self.hang.since().filter(|_| stuck > 0.0 && bad == 0.0);
+                let at_us = hung_us.unwrap_or(planned_us);
                 Some(Look { all: latency.len() as f64, bad, stuck, at_us, ..look })
             }
             Condition::RateAbove(_) if tick.from_us < self.ramp_us => None,
-            Condition::RateAbove(_) => Some(Look { all: tick.ok as f64, ..look }),
+            Condition::RateAbove(bound) => {
+                let slow = tick.ok as f64 <= bound * window::length(tick);
+                Some(Look { all: tick.ok as f64, bad: if slow { STRAYS } else { 0.0 }, ..look })
+            }
         }
-    }
-
-    /// How many requests have certainly been waiting for longer than the bound: those in flight at a moment that long
-    /// ago, less all that can have ended since. (Nothing finishes while everything hangs, so finished requests alone
-    /// would look fine.) One that ends in a tick was in flight at the moment only if it is older than the tick's
-    /// beginning.
-    fn stuck(&mut self, tick: &Tick, latency: &Histogram<u64>, bound_us: u64) -> f64 {
-        self.recent.push_back(Ended::of(tick, latency));
-        let old = |e: &Ended| e.to_us + bound_us <= tick.to_us;
-        while self.recent.get(1).is_some_and(old) {
-            self.recent.pop_front();
-        }
-        let Some(moment) = self.recent.front().filter(|e| old(e)) else { return 0.0 };
-        let ended: u64 = self.recent.range(1..).map(|e| e.older_than(e.from_us.saturating_sub(moment.to_us))).sum();
-        moment.in_flight.saturating_sub(ended) as f64
     }
 
     /// Whether the window violates the condition; none where it has nothing to judge.
@@ -208,12 +170,17 @@ impl Tracker {
         match self.condition {
             Condition::RateAbove(bound) => {
                 let seconds = self.seconds();
-                (seconds >= WINDOW_US.min(self.sustained_us) as f64 / US).then_some(all <= bound * seconds)
+                (seconds >= self.window_us() as f64 / US).then_some(all <= bound * seconds)
             }
             _ if all == 0.0 => None,
             Condition::ErrorsBelow(bound) => Some(bad > 0.0 && bad >= bound * all),
             Condition::LatencyBelow(q, _) => Some(bad > (1.0 - q) * all + 1e-9),
         }
+    }
+
+    /// About a second; longer where a violation must last long, so that slow systems have enough requests in it.
+    fn window_us(&self) -> u64 {
+        WINDOW_US.min(self.sustained_us.max(1)).max(self.sustained_us / 4)
     }
 
     fn seconds(&self) -> f64 {
@@ -222,20 +189,10 @@ impl Tracker {
     }
 
     fn extend(&mut self, newest: Look) {
-        let rate = matches!(self.condition, Condition::RateAbove(_));
-        let newest = if rate { Look { bad: STRAYS, ..newest } } else { newest };
         if let Some(stretch) = &mut self.stretch {
             return stretch.add(&newest);
         }
-        if rate {
-            let begin = self.window.front().map_or(newest.from_us, |l| l.from_us);
-            let mut stretch = Stretch::new(Look { at_us: begin, ..newest });
-            stretch.add(&newest);
-            self.stretch = Some(stretch);
-            return;
-        }
-        let begin = self.beginning();
-        let mut looks = self.window.range(begin..);
+        let mut looks = self.window.range(self.beginning()..);
         if let Some(first) = looks.next() {
             let mut stretch = Stretch::new(*first);
             stretch.add(first);
@@ -244,11 +201,11 @@ impl Tracker {
         }
     }
 
-    /// Where in the window the bad requests begin that lead up to now without a long pause.
+    /// Where in the window the bad requests begin that lead up to now without a pause of half a window.
     fn beginning(&self) -> usize {
         let mut begin = self.window.len().saturating_sub(1);
         for (i, look) in self.window.iter().enumerate().rev() {
-            if self.window[begin].from_us.saturating_sub(look.to_us) > GAP_US {
+            if self.window[begin].from_us.saturating_sub(look.to_us) > self.window_us() / 2 {
                 break;
             }
             if look.is_bad() {
@@ -299,7 +256,7 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
             let over = window::reaching(&all, bound.0);
             let reaches = |t: &&Tick| window::reaching(&window::decode(&t.latency), bound.0) > 0;
             (over >= SCATTERED && over as f64 > (1.0 - q) * all.len() as f64 + 1e-9)
-                .then(|| ticks.iter().find(reaches).map(|t| (t.from_us.saturating_sub(bound.0 / 1000), None)))?
+                .then(|| ticks.iter().find(reaches).map(|t| (t.to_us.saturating_sub(bound.0 / 1000), None)))?
         }
         Condition::RateAbove(bound) => {
             let ramp_us = (demand::ramp(&trial.started.load) * US) as u64;

@@ -80,8 +80,7 @@ impl<'r> Attempt<'r> {
 /// How many times more clients must fit by the formula than are wanted, because fewer fitted than it says (workers that
 /// share unevenly). A ramp that is steep cannot tell.
 fn stretch(forecast: &Forecast<'_>, at: &Judged<'_>) -> f64 {
-    let steep = demand::ramp(&at.trial.started.load) < STEEP;
-    let Some(broke) = at.broke.as_ref().filter(|_| !steep) else { return 1.0 };
+    let Some(broke) = at.broke.as_ref().filter(|_| !at.is_steep()) else { return 1.0 };
     match attribute::observed(forecast, broke, &at.demand) {
         Some((predicted, seen)) if seen > 0.0 && seen < predicted.low * (1.0 - TOLERANCE) => {
             (predicted.low / seen).min(STRETCH)

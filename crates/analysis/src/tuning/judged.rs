@@ -4,9 +4,9 @@ use genkai_model::finding::Break;
 use genkai_model::plan::Plan;
 use genkai_model::record::Trial;
 
-use crate::capacity::Demand;
+use crate::capacity::{Demand, demand};
 use crate::client::{self, Check};
-use crate::diagnosis::attribute::Case;
+use crate::diagnosis::attribute::{Case, STEEP};
 use crate::diagnosis::{self, onset::Onset};
 use crate::{series, window};
 
@@ -49,8 +49,17 @@ impl<'r> Judged<'r> {
         Some(Case { trial: self.trial, broke, certain: onset.certain_us as f64 / window::US, demand: self.demand })
     }
 
-    /// The largest level reached without a violation, as far as the client can be trusted.
+    /// Whether the whole load came at once, so that the level at the break says nothing of what held.
+    pub(crate) fn is_steep(&self) -> bool {
+        demand::ramp(&self.trial.started.load) < STEEP
+    }
+
+    /// The largest level reached without a violation, as far as the client can be trusted. None of a load that came all
+    /// at once and broke.
     pub(crate) fn held_to(&self) -> f64 {
+        if self.is_steep() && self.broke.is_some() {
+            return 0.0;
+        }
         let broke = self.broke.as_ref().map(|b| b.level);
         let trusted = self.client.since_us.map(|us| window::gauge(&self.trial.ticks, us, |t| t.level));
         broke.into_iter().chain(trusted).fold(series::reached(self.trial), f64::min)

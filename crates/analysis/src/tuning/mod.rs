@@ -4,7 +4,7 @@
 //! formula says; go on with the next limit until the objective holds at the load asked for with headroom, or nothing
 //! more can be lifted; then prove the proposal against the baseline, in turn.
 //!
-//! No state is kept: [`next`] retells the [`story`] from the record each time, so that a live run and a record read back
+//! No state is kept: [`next`] retells the `story` from the record each time, so that a live run and a record read back
 //! agree on what happened and why.
 
 pub(crate) mod attempt;

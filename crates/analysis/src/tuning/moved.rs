@@ -1,12 +1,14 @@
 //! What became of the break when one setting was changed: the test of cause.
 
 use genkai_model::finding::{Break, Moved};
+use genkai_model::objective::Condition;
 use genkai_model::units::Range;
 
 use super::attempt::{self, Attempt};
 use super::judged::Judged;
 use crate::capacity::{Forecast, demand};
-use crate::diagnosis::attribute::{self, STEEP, TOLERANCE, Weighed};
+use crate::diagnosis::attribute::{self, TOLERANCE, Weighed};
+use crate::diagnosis::onset;
 
 /// The outcome of a counterfactual.
 #[derive(Clone, Debug)]
@@ -26,7 +28,8 @@ pub(crate) fn judge(before: &Judged<'_>, attempt: &Attempt<'_>, after: &Judged<'
     let limits = &after.trial.limits.limits;
     let expected = attempt::expected(limits, &attempt.limit.id, broke_before.level, &after.demand)
         .filter(|f| f.bites.is_some_and(|at| at < sent));
-    let predicted = expected.as_ref().and_then(|f| f.predicted.clients);
+    let levels = |f: &Forecast<'_>| attempt::levels(&f.predicted, &after.demand);
+    let predicted = expected.as_ref().and_then(|f| f.predicted.clients.or_else(|| levels(f)));
     let moved = match &after.broke {
         None => Moved::AsPredicted,
         Some(broke) => place(before, broke_before, attempt, after, broke, expected.as_ref()),
@@ -46,11 +49,11 @@ fn place(
     let best = now.iter().find(|w| w.is_possible()).map(|w| w.candidate.limit.as_str());
     let as_expected = expected.is_some_and(|f| best == Some(f.limit.id.as_str()));
     let another = best.is_some_and(|id| id != attempt.limit.id && is_new(id, before));
-    let steep = demand::ramp(&after.trial.started.load) < STEEP;
+    let steep = after.is_steep();
     let levels = expected.and_then(|f| attempt::levels(&f.predicted, &after.demand));
     let there = levels.is_some_and(|range| attribute::is_near(range, broke.level));
     // All at once, or at about the same level: only another limit's signs can tell that it is another break.
-    if steep || broke.level <= broke_before.level * (1.0 + TOLERANCE) + 1.0 {
+    if steep || broke.level <= broke_before.level * (1.0 + TOLERANCE) + blur(before, broke_before) {
         return match (another, as_expected && (there || steep)) {
             (true, true) => Moved::AsPredicted,
             (true, false) => Moved::Elsewhere,
@@ -58,6 +61,16 @@ fn place(
         };
     }
     if there { Moved::AsPredicted } else { Moved::Elsewhere }
+}
+
+/// How far two breaks at the same place may be found apart only because of when they are noticed: the ramp goes on by
+/// an interval for errors, and by a few until enough responses are slow.
+fn blur(before: &Judged<'_>, broke: &Break) -> f64 {
+    let load = &before.trial.started.load;
+    let (ramp, asked) = (demand::ramp(load), demand::asked(load));
+    let seconds = if matches!(onset::condition(broke), Some(Condition::ErrorsBelow(_))) { 1.0 } else { 3.0 }
+        * load.tick.as_secs_f64();
+    if ramp > 0.0 { (asked / ramp * seconds).max(1.0) } else { 1.0 }
 }
 
 fn causes<'r>(judged: &Judged<'r>) -> Vec<Weighed<'r>> {

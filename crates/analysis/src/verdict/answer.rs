@@ -60,7 +60,7 @@ fn untested(story: &Story<'_>) -> Because {
 
 /// Whether a limit is the backend's: neither of the product under test nor of the machine between.
 pub(crate) fn is_backend(limit: &Limit, product: &str) -> bool {
-    limit.subject != product && limit.subject != "kernel"
+    limit.subject != product && !["kernel", "machine"].contains(&limit.subject.as_str())
 }
 
 fn not_lifted(story: &Story<'_>) -> Said {

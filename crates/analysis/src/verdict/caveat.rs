@@ -8,7 +8,7 @@ use genkai_model::record::Record;
 use super::is_proposal;
 use crate::capacity::{self, remedy};
 use crate::diagnosis;
-use crate::diagnosis::attribute::TOLERANCE;
+use crate::diagnosis::attribute::{self, TOLERANCE};
 use crate::proof::Trials;
 use crate::tuning::attempt;
 use crate::tuning::judged::Judged;
@@ -43,11 +43,14 @@ pub(crate) fn all(
     unique
 }
 
-/// Limits that should have bitten before the level that was held.
+/// Limits that should have bitten before the level that was held. (One that is named as the cause of a later break did
+/// bite; where, is said with the cause.)
 fn held(judged: &Judged<'_>) -> Vec<Caveat> {
     let reached = judged.held_to();
+    let weighed = judged.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default();
+    let bit: Vec<&str> = weighed.iter().filter(|w| w.is_possible()).map(|w| w.candidate.limit.as_str()).collect();
     let forecasts = capacity::forecast(&judged.trial.limits.limits, &judged.demand);
-    let passed = forecasts.into_iter().filter_map(|f| {
+    let passed = forecasts.into_iter().filter(|f| !bit.contains(&f.limit.id.as_str())).filter_map(|f| {
         let levels = attempt::levels(&f.predicted, &judged.demand)?;
         (levels.high * (1.0 + TOLERANCE) + 1.0 < reached).then_some((f.predicted.limit, levels))
     });

@@ -1,7 +1,7 @@
 //! The answer of a run, from its record alone.
 //!
-//! [`answer`] says yes, no or cannot tell; [`cause`] puts the limits that were met with their evidence and tests;
-//! [`outlook`] what was and is predicted; [`caveat`] what limits all that. A record may end anywhere: what is known by
+//! `answer` says yes, no or cannot tell; `cause` puts the limits that were met with their evidence and tests;
+//! `outlook` what was and is predicted; `caveat` what limits all that. A record may end anywhere: what is known by
 //! then is said, and nothing else.
 
 mod answer;

@@ -37,6 +37,9 @@ pub(crate) fn predictions(record: &Record, story: &Story<'_>) -> Vec<Predicted> 
     let limits = baseline(record, story);
     let mut all: Vec<Predicted> =
         capacity::forecast(limits, &asked(record, story)).into_iter().map(|f| f.predicted).collect();
+    if let Some(first) = &story.first {
+        limits.iter().for_each(|limit| processor_time(limit, first, &mut all));
+    }
     for met in &story.met {
         let cause = met.proved().map(|t| &t.candidate).or(met.untested());
         let Some(cause) = cause else { continue };
@@ -47,6 +50,17 @@ pub(crate) fn predictions(record: &Record, story: &Story<'_>) -> Vec<Predicted> 
         }
     }
     all
+}
+
+/// Fills in the rate at which processor time should run out, which only the run could tell.
+fn processor_time(limit: &Limit, first: &Judged<'_>, all: &mut [Predicted]) {
+    let until = first.onset.map(|o| o.at_us);
+    let Some((rate, used, at)) = capacity::processor::fills(limit, first.trial, until) else { return };
+    for predicted in all.iter_mut().filter(|p| p.limit == limit.id) {
+        predicted.rate = Some(rate);
+        predicted.formula = format!("{}; {used:.2} in use at {at:.0} requests/s", predicted.formula);
+        predicted.within_load = first.demand.is_open() && first.demand.asked > rate.high;
+    }
 }
 
 /// What breaks next: with the changes proved so far in place, the limit that was seen beyond them, or else the first one

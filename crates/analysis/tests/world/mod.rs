@@ -97,13 +97,16 @@ impl Seen {
 /// How a system answers a load.
 pub type Behaviour = Box<dyn Fn(&Moment<'_>) -> Seen>;
 
+/// The limits of a system with given settings.
+pub type Configured = Box<dyn Fn(&BTreeMap<String, f64>) -> Vec<Limit>>;
+
 /// A system with a plan for it.
 pub struct World {
     pub plan: Plan,
     /// Numbers of the settings as the plan has them.
     pub settings: BTreeMap<String, f64>,
     /// The limits for given settings.
-    pub limits: Box<dyn Fn(&BTreeMap<String, f64>) -> Vec<Limit>>,
+    pub limits: Configured,
     pub behaviour: Behaviour,
 }
 
@@ -285,7 +288,7 @@ fn tick(seen: &Seen, from_us: u64, to_us: u64, at: &dyn Fn(u64) -> f64) -> Tick 
     errors.retain(|e| e.count > 0);
     let failed: u64 = errors.iter().map(|e| e.count).sum();
     let first = (!errors.is_empty()).then(|| (from_us..to_us).step_by(2000).find(|us| at(*us) > seen.from_level));
-    let first = first.map(|f| f.unwrap_or(to_us));
+    let first = first.map(|f| f.unwrap_or(to_us - 1));
     let ok = count(seen.ok);
     Tick {
         from_us,
@@ -303,7 +306,7 @@ fn tick(seen: &Seen, from_us: u64, to_us: u64, at: &dyn Fn(u64) -> f64) -> Tick 
         cpu_us: (seen.cpu * seconds * 1e6) as u64,
         cpu_max_us: (seen.cpu * seconds * 1e6) as u64,
         first_error_us: first,
-        first_error_level: first.map(at),
+        first_error_level: first.map(|us| if at(from_us) > seen.from_level { at(us) } else { seen.from_level + 1.0 }),
         ..Tick::default()
     }
 }

@@ -116,6 +116,7 @@ pub fn plan(load: Load, objective: &str) -> Plan {
         title: "a test".into(),
         system: System {
             product: "proxy".into(),
+            program: None,
             config: ConfigSource::Generated,
             settings: BTreeMap::new(),
             backend: Backend::Kept,

@@ -144,7 +144,7 @@ impl View {
     fn log(&mut self, line: &LogLine) -> Option<News> {
         let times = if line.count > 1 { format!(" ({} lines)", figure::count(line.count)) } else { String::new() };
         let who = words::subject(&clean::line(&line.subject));
-        self.log = format!("{who} {}: {}{times}", clean::line(&line.level), clean::line(&line.text));
+        self.log = format!("{who} {}: {}{times}", clean::line(&line.level), clean::line(clean::gist(&line.text)));
         let key = line.signature.clone().unwrap_or_else(|| line.text.clone());
         if self.heard.len() >= SIGNATURES || self.heard.contains(&key) {
             return None;

@@ -103,12 +103,12 @@ fn reason(scene: Scene<'_>, v: &Verdict) -> String {
 
 /// `nginx's worker_connections = 768`.
 fn named(p: &Predicted) -> String {
-    format!("{} {} = {}", words::whose(&p.subject), clean::line(&p.setting), clean::line(&p.value))
+    format!("{} {}", words::whose(&p.subject), words::setting(&p.setting, &p.value))
 }
 
 fn likely(v: &Verdict) -> Option<String> {
     let cause = v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted)?;
-    Some(format!("{} = {}", clean::line(&cause.limit.setting), clean::line(&cause.limit.value)))
+    Some(words::setting(&cause.limit.setting, &cause.limit.value))
 }
 
 fn tried(v: &Verdict) -> String {
@@ -126,9 +126,8 @@ fn backend(v: &Verdict) -> String {
         || "the backend".to_owned(),
         |c| {
             format!(
-                "the backend ({} = {}: {})",
-                clean::line(&c.limit.setting),
-                clean::line(&c.limit.value),
+                "the backend ({}: {})",
+                words::setting(&c.limit.setting, &c.limit.value),
                 clean::line(&c.limit.caps)
             )
         },

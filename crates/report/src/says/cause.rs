@@ -59,13 +59,13 @@ fn violated(broke: &Break) -> String {
     format!("{seen} (asked for: `{asked}`)")
 }
 
-/// The piece of evidence that says most; log lines before counters before gauges.
+/// The piece of evidence that says most; log lines before counters before gauges, frequent lines before rare ones.
 fn strongest(all: &[Evidence]) -> Option<&Evidence> {
-    fn rank(e: &Evidence) -> Option<(Strength, u8)> {
+    fn rank(e: &Evidence) -> Option<(Strength, u8, u64)> {
         match e {
-            Evidence::Log { strength, .. } => Some((*strength, 3)),
-            Evidence::Grew { strength, .. } => Some((*strength, 2)),
-            Evidence::Reached { strength, .. } => Some((*strength, 1)),
+            Evidence::Log { strength, count, .. } => Some((*strength, 3, *count)),
+            Evidence::Grew { strength, .. } => Some((*strength, 2, 0)),
+            Evidence::Reached { strength, .. } => Some((*strength, 1, 0)),
             Evidence::Errors { .. } | Evidence::Slow { .. } | Evidence::Place { .. } => None,
         }
     }
@@ -80,7 +80,7 @@ fn sign(scene: Scene<'_>, cause: &Cause, evidence: &Evidence) -> String {
             } else {
                 format!("the log of {} says", words::subject(&cause.limit.subject))
             };
-            format!("{whose} `{}` ({})", clean::cut(text, QUOTE), figure::plural(*count, "line", "lines"))
+            format!("{whose} `{}` ({})", clean::cut(clean::gist(text), QUOTE), figure::plural(*count, "line", "lines"))
         }
         Evidence::Grew { metric, from, to, .. } => {
             format!("{} rose from {} to {}", words::metric(metric), figure::whole(*from), figure::whole(*to))
@@ -186,7 +186,7 @@ fn between(scene: Scene<'_>, cause: &Cause, after: &Break) -> String {
 pub(super) fn said(scene: Scene<'_>, cause: &Cause) -> CauseSaid {
     let l = &cause.limit;
     CauseSaid {
-        title: format!("{}: {} = {}", words::subject(&l.subject), clean::line(&l.setting), clean::line(&l.value)),
+        title: format!("{}: {}", words::subject(&l.subject), words::setting(&l.setting, &l.value)),
         formula: format!("{}: {} ({})", clean::line(&l.caps), clean::line(&l.formula), clean::line(&l.source)),
         broke: broke(scene, cause, false),
         confidence: words::confidence(cause.confidence).to_owned(),

@@ -3,17 +3,16 @@
 use genkai_model::finding::{Predicted, Verdict};
 
 use crate::scene::{self, Scene};
-use crate::{clean, figure, words};
+use crate::{figure, words};
 
 /// What breaks next (or first, where nothing broke), and where.
 pub(super) fn next(scene: Scene<'_>, v: &Verdict) -> Option<String> {
     let p = v.next.as_ref()?;
     let reach = if p.within_load { "That is within the load asked for." } else { "That is beyond the load asked for." };
     Some(format!(
-        "{} {} = {}, predicted {}. {reach}",
+        "{} {}, predicted {}. {reach}",
         words::whose(&p.subject),
-        clean::line(&p.setting),
-        clean::line(&p.value),
+        words::setting(&p.setting, &p.value),
         where_(p, scene.unit())
     ))
 }
@@ -21,13 +20,7 @@ pub(super) fn next(scene: Scene<'_>, v: &Verdict) -> Option<String> {
 /// A prediction in one line: `nginx worker_connections = 512: 239-255 clients at once (239-255 users)`.
 pub fn prediction(p: &Predicted, closed: bool) -> String {
     let unit = if closed { "users" } else { "planned requests/s" };
-    format!(
-        "{} {} = {}: {}",
-        words::subject(&p.subject),
-        clean::line(&p.setting),
-        clean::line(&p.value),
-        where_(p, unit)
-    )
+    format!("{} {}: {}", words::subject(&p.subject), words::setting(&p.setting, &p.value), where_(p, unit))
 }
 
 fn where_(p: &Predicted, unit: &str) -> String {

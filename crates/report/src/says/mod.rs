@@ -27,8 +27,10 @@ pub enum About {
     Broke,
     /// What happened when one setting was changed alone.
     Test,
-    /// Before against after, or the figures of a load that held.
+    /// Before against after.
     Proof,
+    /// The figures of a load that held.
+    Held,
     /// What breaks next, and where.
     Next,
     /// How sure the answer is.
@@ -45,6 +47,7 @@ impl About {
             About::Broke => "What broke",
             About::Test => "Tested by",
             About::Proof => "Proof",
+            About::Held => "Measured",
             About::Next => "Next limit",
             About::Sure => "How sure",
             About::Caveat => "Note",
@@ -118,9 +121,10 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     for c in v.causes.iter().filter(|c| c.confidence == Confidence::Refuted) {
         say(About::Test, cause::counterfactual(scene, c));
     }
-    for text in proof::proof(scene, v) {
+    for text in proof::proof(v) {
         say(About::Proof, Some(text));
     }
+    say(About::Held, proof::held(scene, v));
     say(About::Next, limits::next(scene, v));
     say(About::Sure, proof::sure(v));
     say(About::Sure, client::check(v));

@@ -1,19 +1,13 @@
 //! Before against after, and how sure it all is.
 
-use genkai_model::finding::{Answer, Confidence, Estimate, Outcome, Proof, TrialFinding, Verdict};
+use genkai_model::finding::{Answer, Confidence, Estimate, Outcome, Proof, Verdict};
 
 use crate::scene::{self, Scene};
 use crate::{clean, figure};
 
-/// The proof's figures; for a load that held without a proof, that load's figures.
-pub(super) fn proof(scene: Scene<'_>, v: &Verdict) -> Vec<String> {
-    match (&v.proof, v.outcome) {
-        (Some(p), _) => vec![failures(v, p), speed(p)],
-        (None, Outcome::Holds) => {
-            v.trials.iter().find(|t| t.broke.is_none()).map(|t| held(scene, t)).into_iter().collect()
-        }
-        (None, _) => Vec::new(),
-    }
+/// The proof's figures, if there was one.
+pub(super) fn proof(v: &Verdict) -> Vec<String> {
+    v.proof.as_ref().map_or_else(Vec::new, |p| vec![failures(v, p), speed(p)])
 }
 
 fn failures(v: &Verdict, p: &Proof) -> String {
@@ -78,8 +72,11 @@ pub(crate) enum Side {
     After,
 }
 
-fn held(scene: Scene<'_>, trial: &TrialFinding) -> String {
-    format!(
+/// The figures of a load that held, where nothing had to be proved.
+pub(super) fn held(scene: Scene<'_>, v: &Verdict) -> Option<String> {
+    let unproved = v.proof.is_none() && v.outcome == Outcome::Holds;
+    let trial = v.trials.iter().find(|t| t.broke.is_none()).filter(|_| unproved)?;
+    Some(format!(
         "At {}, {} in {}; {} successful requests/s; latency p50 {}, p99 {}, largest {} ({} responses).",
         scene.level(trial.asked),
         scene::failed_of(trial),
@@ -89,7 +86,7 @@ fn held(scene: Scene<'_>, trial: &TrialFinding) -> String {
         figure::seconds(trial.latency.p99),
         figure::seconds(trial.latency.max),
         figure::count(trial.latency.count)
-    )
+    ))
 }
 
 /// How sure the answer is.

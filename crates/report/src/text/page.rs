@@ -178,14 +178,15 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines.into_iter().map(|l| l.trim_end().replace('\u{a0}', " ")).collect()
 }
 
-/// Units that must not be parted from their number.
+/// Units that must not be parted from their number; nor are the two sides of a comparison.
 const UNITS: &[&str] = &["%", "s", "ms", "µs", "min", "B", "KiB", "MiB", "GiB"];
 
 fn bound(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (i, word) in text.split(' ').enumerate() {
         let unit = word.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '%');
-        let glue = UNITS.contains(&unit) && out.ends_with(|c: char| c.is_ascii_digit());
+        let after_number = UNITS.contains(&unit) && out.ends_with(|c: char| c.is_ascii_digit());
+        let glue = after_number || matches!(word, "<" | ">" | "=") || out.ends_with(['<', '>', '=']);
         if i > 0 {
             out.push(if glue { '\u{a0}' } else { ' ' });
         }

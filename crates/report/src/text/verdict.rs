@@ -94,7 +94,7 @@ pub(super) fn limits(page: &mut Page, closed: bool, predictions: &[Predicted], t
         .take(LIMITS)
         .map(|p| {
             vec![
-                format!("{} {} = {}", words::subject(&p.subject), clean::cut(&p.setting, 40), clean::cut(&p.value, 20)),
+                format!("{} {}", words::subject(&p.subject), words::setting(&p.setting, &p.value)),
                 says::short_place(p, closed),
                 outcome(p, tense),
             ]
@@ -106,11 +106,18 @@ pub(super) fn limits(page: &mut Page, closed: bool, predictions: &[Predicted], t
     }
 }
 
+/// Whether nothing could be said beforehand about where a limit bites.
+fn unplaced(p: &Predicted) -> bool {
+    p.clients.is_none() && p.users.is_none() && p.rate.is_none() && p.bytes.is_none()
+}
+
 fn outcome(p: &Predicted, tense: Tense) -> String {
     match (p.observed, p.within_load, tense) {
         (Some(seen), _, Tense::After) => format!("at {}", figure::whole(seen)),
         (_, true, Tense::Before) => "within this load".to_owned(),
+        (None, _, Tense::Before) if unplaced(p) => "depends".to_owned(),
         (None, true, Tense::After) => "not seen".to_owned(),
+        (None, false, Tense::After) if unplaced(p) => "not seen".to_owned(),
         (_, false, Tense::Before) => "beyond this load".to_owned(),
         (None, false, Tense::After) => "not reached".to_owned(),
     }

@@ -4,6 +4,7 @@
 //! it answers), [`usage`] (what it consumes), [`tail`] (what it logs), [`kernel`] (what the machine shows),
 //! [`machine`] (what the machine is).
 
+pub mod cores;
 pub mod kernel;
 pub mod listener;
 pub mod machine;

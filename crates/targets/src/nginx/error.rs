@@ -13,6 +13,9 @@ pub enum NginxError {
     /// There is no nginx.
     #[error("nginx is not installed: there is none in PATH or in /usr/sbin\n  hint: apt-get install nginx")]
     NotInstalled,
+    /// The program given is not there.
+    #[error("there is no nginx at {}\n  hint: apt-get install nginx, or leave --nginx out to use the installed one", .0.display())]
+    NotThere(PathBuf),
     /// A program called nginx that is none.
     #[error("{} does not say that it is nginx (`nginx -V` printed `{}`)", path.display(), first_line(said))]
     NotNginx {

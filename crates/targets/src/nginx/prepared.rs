@@ -25,6 +25,8 @@ const STARTS: u32 = 5;
 
 /// What to prepare.
 pub struct Prepare<'a> {
+    /// The nginx to run; none: the one installed.
+    pub program: Option<&'a Path>,
     /// Where the configuration comes from.
     pub source: ConfigSource,
     /// Settings applied on top of it, in the user's words.
@@ -75,7 +77,7 @@ impl Nginx {
     /// cannot be written.
     pub fn prepare(what: Prepare<'_>) -> Result<Nginx, NginxError> {
         let room = room(&what.dir)?;
-        let binary = Binary::find(room.path())?;
+        let binary = Binary::find(what.program, room.path())?;
         let original = read(&what, &binary)?;
         let scope = Scope { host: Some(what.host.to_owned()), path: what.path.to_owned() };
         let mut config = original.clone();

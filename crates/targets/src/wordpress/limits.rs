@@ -104,8 +104,14 @@ fn connections(settings: &Settings, cost: Cost) -> Limit {
         origin,
         caps: "connections to the database, one a busy PHP child; to lift it, raise MariaDB's max_connections"
             .to_owned(),
-        // One is the observer's. A connection too many is refused, not queued.
-        law: Law::Workers { workers: f64::from(all - 1), queue: Some(0.0), service: Some(cost.service.as_secs_f64()) },
+        // One is the observer's. A connection too many is refused, not queued. Children that are fewer than the
+        // connections never ask for more of them, whatever the load.
+        law: if settings.children < all {
+            Law::Unknown
+        } else {
+            let workers = f64::from(all - 1);
+            Law::Workers { workers, queue: Some(0.0), service: Some(cost.service.as_secs_f64()) }
+        },
         formula: format!(
             "{all} connections - 1 of genkai's; never reached while children ({}) are fewer",
             settings.children

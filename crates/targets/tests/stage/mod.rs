@@ -1,5 +1,8 @@
 //! What a running nginx is tested with: a backend, clients, a folder, configurations. Plain sockets and threads.
 
+// Each test file uses a part of this.
+#![allow(dead_code)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
@@ -195,7 +198,15 @@ impl Stage {
     ) -> Result<Nginx, NginxError> {
         let settings: BTreeMap<_, _> = settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let dir = self.folder();
-        Nginx::prepare(Prepare { source, settings: &settings, backend, dir, path: "/", host: "localhost" })
+        Nginx::prepare(Prepare {
+            program: None,
+            source,
+            settings: &settings,
+            backend,
+            dir,
+            path: "/",
+            host: "localhost",
+        })
     }
 }
 

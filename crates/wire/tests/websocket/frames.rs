@@ -140,7 +140,7 @@ fn payloads_stay_where_they_are() {
 
 #[test]
 fn idle_connections_are_small() {
-    assert!(size_of::<Decoder>() <= 72, "{}", size_of::<Decoder>());
+    assert!(size_of::<Decoder>() <= 56, "{}", size_of::<Decoder>());
     assert!(size_of::<Encoder>() <= 16, "{}", size_of::<Encoder>());
 }
 

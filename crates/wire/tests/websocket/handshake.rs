@@ -184,6 +184,21 @@ fn the_first_frame_with_the_response() {
 }
 
 #[test]
+fn interim_responses_are_skipped_once() {
+    // Byte by byte, more often than interim responses are allowed.
+    let head = format!("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {ACCEPT}\r\n\r\n");
+    let all = format!("{}HTTP/1.1 101 x\r\n{head}", "HTTP/1.1 100 Continue\r\n\r\n".repeat(3));
+    let mut handshake = start(&PLAIN).1;
+    for (i, byte) in all.bytes().enumerate() {
+        match handshake.receive(&PLAIN, &[byte]).unwrap() {
+            Progress::More => assert!(i + 1 < all.len()),
+            Progress::Open { used, .. } => assert_eq!((used, i + 1), (1, all.len())),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn another_answer_is_shown_whole() {
     let answer = "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\nRetry-After: 3\r\n\r\nbusy";
     for cut in 0..answer.len() - 4 {

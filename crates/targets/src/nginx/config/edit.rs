@@ -100,13 +100,15 @@ impl Found<'_> {
 /// # Errors
 /// When two edits overlap.
 fn ordered<'e>(file: &File, edits: impl Iterator<Item = &'e Edit>) -> Result<Vec<&'e Edit>, EditError> {
+    let mut sorted: Vec<&Edit> = edits.collect();
+    sorted.sort_by_key(|e| (e.span.start, e.span.end));
     let mut mine: Vec<&Edit> = Vec::new();
-    for edit in edits {
-        if !mine.contains(&edit) {
+    for edit in sorted {
+        let here = |other: &&&Edit| other.span == edit.span;
+        if !mine.iter().rev().take_while(here).any(|other| other.with == edit.with) {
             mine.push(edit);
         }
     }
-    mine.sort_by_key(|e| (e.span.start, e.span.end));
     for pair in mine.windows(2) {
         if pair[1].span.start < pair[0].span.end {
             return Err(EditError::Conflict { place: file.place(pair[1].span.start) });

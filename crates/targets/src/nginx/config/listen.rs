@@ -178,13 +178,8 @@ impl Config {
     }
 
     /// The `listen`s of one `server` block.
-    pub fn listens_of(&self, server: &Found<'_>) -> Vec<Listen<'_>> {
-        let same = |l: &Listen<'_>| {
-            l.found.blocks.last().is_some_and(|b| {
-                b.file == server.file && b.directive.span == server.directive.span && l.found.blocks.len() == 2
-            })
-        };
-        self.listens().into_iter().filter(same).collect()
+    pub fn listens_of<'a>(&self, server: &Found<'a>) -> Vec<Listen<'a>> {
+        server.inside().into_iter().filter(|f| f.directive.is("listen")).filter_map(Listen::read).collect()
     }
 }
 

@@ -179,11 +179,9 @@ impl Config {
     }
 
     /// The `*_pass` right inside a block.
-    pub fn pass_in(&self, block: &Found<'_>) -> Option<Pass<'_>> {
+    pub fn pass_in<'a>(&self, block: &Found<'a>) -> Option<Pass<'a>> {
         let names = self.upstream_names();
-        let (file, span) = (block.file, &block.directive.span);
-        let inside = |f: &Found<'_>| f.blocks.last().is_some_and(|b| b.file == file && b.directive.span == *span);
-        self.walk().into_iter().filter(inside).find_map(|found| Pass::read(found, &names))
+        block.inside().into_iter().find_map(|found| Pass::read(found, &names))
     }
 
     fn upstream_names(&self) -> Vec<(Family, String)> {

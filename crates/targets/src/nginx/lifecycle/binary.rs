@@ -27,13 +27,17 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Finds nginx in `PATH` or where distributions put it, and asks for its version. `dir` takes what it prints.
+    /// Takes the nginx given, or finds one in `PATH` or where distributions put it, and asks for its version. `dir` takes
+    /// what it prints.
     ///
     /// # Errors
     /// When there is none, or it does not say its version.
-    pub fn find(dir: &Path) -> Result<Binary, NginxError> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let path = search(&path).ok_or(NginxError::NotInstalled)?;
+    pub fn find(given: Option<&Path>, dir: &Path) -> Result<Binary, NginxError> {
+        let path = match given {
+            Some(path) if path.is_file() => path.to_owned(),
+            Some(path) => return Err(NginxError::NotThere(path.to_owned())),
+            None => search(&std::env::var_os("PATH").unwrap_or_default()).ok_or(NginxError::NotInstalled)?,
+        };
         let mut command = Command::new(&path);
         command.arg("-V");
         let spawn = Spawn { name: "nginx -V".to_owned(), log: Some(dir.join("version.txt")), ..Spawn::default() };

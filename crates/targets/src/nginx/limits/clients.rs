@@ -96,7 +96,7 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
             "{} x floor(({} - {base} of its own) / {busy}); its own: 5 + {} + {} + {}",
             counted(facts.workers.value.into(), "worker"),
             facts.nofile.value,
-            counted(facts.workers.value.into(), "channel"),
+            counted((facts.workers.value + facts.helpers).into(), "channel"),
             counted(facts.sockets.into(), "listening socket"),
             counted(facts.logs.into(), "log"),
         ),

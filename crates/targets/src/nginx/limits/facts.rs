@@ -92,6 +92,8 @@ pub struct Facts {
     pub sockets: u32,
     /// Log files open in each worker.
     pub logs: u32,
+    /// Helper processes: a cache's manager, and its loader in the first minute.
+    pub helpers: u32,
     /// What answers the path under load.
     pub serving: Serving,
     /// `backlog` of the listener under load.
@@ -118,10 +120,11 @@ pub struct Facts {
 
 impl Facts {
     /// Descriptors of a worker that are never a client's: standard streams, event queue and its wake-up, its end of the
-    /// channel to the master and the other workers' ends, listening sockets, logs. Measured on nginx 1.22.1 (Linux) with
-    /// 1..3 workers and 1..3 listeners, with and without `reuseport`.
+    /// channel to the master and the ends of the other workers and helpers, listening sockets, logs. Measured on nginx
+    /// 1.22.1 (Linux) with 1..4 workers, 1..6 sockets, `reuseport`, caches.
     pub fn base_descriptors(&self) -> u64 {
-        3 + 2 + u64::from(self.workers.value) + u64::from(self.sockets) + u64::from(self.logs)
+        let processes = self.workers.value + self.helpers;
+        3 + 2 + u64::from(processes) + u64::from(self.sockets) + u64::from(self.logs)
     }
 
     /// Slots of a worker that are never a client's: its listeners and its channel.

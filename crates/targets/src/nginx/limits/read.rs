@@ -57,6 +57,7 @@ impl Reading<'_> {
             listeners,
             sockets: listeners + own * workers.value.saturating_sub(1),
             logs: self.logs(),
+            helpers: self.helpers(),
             serving: self.serving(pass.as_ref()),
             backlog: self.backlog(&listens),
             somaxconn: machine.somaxconn,
@@ -135,13 +136,19 @@ impl Reading<'_> {
     /// Log files: each is open once in a worker, however often it is named. Paths with variables are opened when needed.
     fn logs(&self) -> u32 {
         let file = |f: &Found<'_>| {
-            let log = f.directive.is("error_log") || f.directive.is("access_log");
+            let log = !f.is_entry() && (f.directive.is("error_log") || f.directive.is("access_log"));
             let path = log.then(|| f.arg(0)).flatten()?;
             let elsewhere = ["syslog:", "memory:"].iter().any(|p| path.starts_with(p));
             (path != "off" && path != "stderr" && !path.contains('$') && !elsewhere).then_some(path)
         };
         let paths: BTreeSet<String> = self.config.walk().iter().filter_map(file).collect();
         paths.len().max(1) as u32
+    }
+
+    /// A cache has a manager, and a loader that ends once it has read what is there (`ngx_start_cache_manager_processes`).
+    fn helpers(&self) -> u32 {
+        let cached = |f: &Found<'_>| !f.is_entry() && f.directive.name().ends_with(b"_cache_path");
+        if self.config.walk().iter().any(cached) { 2 } else { 0 }
     }
 
     fn serving(&self, pass: Option<&Pass<'_>>) -> Serving {

@@ -32,6 +32,7 @@ fn proxy(worker_connections: u64) -> Facts {
         listeners: 1,
         sockets: 1,
         logs: 2,
+        helpers: 0,
         serving: Serving::Upstream,
         backlog: held(511),
         somaxconn: 4096,

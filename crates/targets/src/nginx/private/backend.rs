@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::changes::{Changes, Rewrite};
 use super::error::PrivateError;
-use super::listen::{Moved, own};
+use super::listen::{Moved, Own};
 use crate::nginx::config::{Config, Family, Pass, Protocol, Target, UpstreamServer, lexer};
 
 const FOLLOWED: &str = "leads back into this nginx: follows its listener";
@@ -18,23 +18,24 @@ pub(super) fn redirect(
     moved: &[Moved],
     backend: Option<SocketAddr>,
 ) -> Result<(), PrivateError> {
+    let own = Own::new(moved);
     // Names of the groups of which every server is this nginx itself: they keep their protocol.
     let mut inner = Vec::new();
     for upstream in config.upstreams() {
         let backend = backend.filter(|_| upstream.family == Family::Http);
-        let all_own = upstream.servers.iter().all(|s| s.address.as_ref().is_some_and(|a| own(moved, a).is_some()));
+        let all_own = upstream.servers.iter().all(|s| s.address.as_ref().is_some_and(|a| own.at(a).is_some()));
         if all_own {
             inner.push(upstream.name.to_ascii_lowercase());
         }
         for server in &upstream.servers {
-            one_server(changes, moved, backend, server);
+            one_server(changes, &own, backend, server);
         }
     }
     let resolver = config.walk().iter().any(|f| f.directive.is("resolver") && !f.is_entry());
     for pass in config.passes() {
         let backend = backend.filter(|_| !matches!(pass.protocol, Protocol::Stream | Protocol::Memcached));
         match &pass.target {
-            Target::Address(address) => match (own(moved, address), backend) {
+            Target::Address(address) => match (own.at(address), backend) {
                 (Some(new), _) => to(changes, FOLLOWED, &pass, &pass.scheme, &new.to.to_string()),
                 (None, Some(backend)) => http(changes, &pass, &backend.to_string()),
                 (None, None) => {}
@@ -54,9 +55,9 @@ pub(super) fn redirect(
     Ok(())
 }
 
-fn one_server(changes: &mut Changes<'_>, moved: &[Moved], backend: Option<SocketAddr>, server: &UpstreamServer<'_>) {
+fn one_server(changes: &mut Changes<'_>, own: &Own<'_>, backend: Option<SocketAddr>, server: &UpstreamServer<'_>) {
     let mut args = server.found.args();
-    let new = server.address.as_ref().and_then(|a| own(moved, a));
+    let new = server.address.as_ref().and_then(|a| own.at(a));
     let (what, address) = match (new, backend) {
         (Some(new), _) => (FOLLOWED, new.to.to_string()),
         (None, Some(backend)) => (REPLACED, backend.to_string()),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::nginx::config::{Config, Edit, FileId, Found};
 
 /// One difference between the user's files and the private copy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rewrite {
     /// What was done and why, in a few words.
     pub what: &'static str,

@@ -203,13 +203,18 @@ impl Mover<'_, '_> {
     }
 }
 
-/// Where the configuration itself now listens for what used to reach it at `address`.
-pub(super) fn own<'m>(moved: &'m [Moved], address: &Address) -> Option<&'m Moved> {
-    let wanted = key(address);
-    let reaches = |m: &&Moved| {
-        let here = key(&m.address);
-        !m.udp && (here == wanted || matches!((&here, &wanted), (Key::Any(a), Key::Local(b)) if a == b))
-    };
-    // The exact address wins over the wildcard, as it does in the kernel.
-    moved.iter().filter(reaches).min_by_key(|m| key(&m.address) != wanted)
+/// Where the configuration itself now listens, by what used to lead there.
+pub(super) struct Own<'m>(BTreeMap<Key, &'m Moved>);
+
+impl<'m> Own<'m> {
+    pub(super) fn new(moved: &'m [Moved]) -> Self {
+        Own(moved.iter().filter(|m| !m.udp).map(|m| (key(&m.address), m)).collect())
+    }
+
+    /// The listener that is reached at `address`: the exact one before the wildcard, as in the kernel.
+    pub(super) fn at(&self, address: &Address) -> Option<&'m Moved> {
+        let key = key(address);
+        let wildcard = if let Key::Local(port) = key { Some(Key::Any(port)) } else { None };
+        self.0.get(&key).or_else(|| self.0.get(&wildcard?)).copied()
+    }
 }

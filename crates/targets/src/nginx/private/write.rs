@@ -1,5 +1,6 @@
 //! The copies on disk: flat names, includes pointing to them, readable by their owner only.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -66,13 +67,10 @@ pub(super) fn write(config: &Config, mut changes: Changes<'_>, dir: &Path) -> Re
         let text = config.edited_text(id, &changes.edits)?;
         save(copy, &text).map_err(|source| PrivateError::Write { path: copy.clone(), source })?;
     }
-    let mut rewrites = Vec::new();
-    for rewrite in changes.rewrites {
-        // A file that is included twice is changed once.
-        if !rewrites.contains(&rewrite) {
-            rewrites.push(rewrite);
-        }
-    }
+    // A file that is included twice is changed once.
+    let mut seen = BTreeSet::new();
+    let mut rewrites = changes.rewrites;
+    rewrites.retain(|r| seen.insert(r.clone()));
     Ok(Written { rewrites, files: copies })
 }
 

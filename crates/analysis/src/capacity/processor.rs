@@ -1,0 +1,44 @@
+//! The rate at which processor time runs out, told from how much of it a known rate used.
+
+use genkai_model::limit::{Law, Limit, Sign};
+use genkai_model::record::Trial;
+use genkai_model::units::Range;
+
+use crate::diagnosis::attribute::TOLERANCE;
+use crate::window::{self, Tally, US};
+
+/// Over how long before `until` the use is taken, microseconds: the highest load that was still well served.
+const SPAN_US: u64 = 3_000_000;
+/// Fewest looks at the gauge.
+const LOOKS: usize = 5;
+/// Least use, as a part of the mark, from which a rate can be told: below it, idle work and rounding are most of it.
+const LEAST: f64 = 0.1;
+
+/// Requests a second that fill the processor time of `limit`, as `trial` used it up to `until` microseconds (its end for
+/// none): by the utilisation law (Denning and Buzen, Computing Surveys 10, 1978), use grows in proportion to the rate.
+/// Give or take a tenth. With the use and the rate that it was told from. None for other laws, without a gauge, or when
+/// hardly anything was used.
+pub fn fills(limit: &Limit, trial: &Trial, until: Option<u64>) -> Option<(Range, f64, f64)> {
+    let Law::Cpu { .. } = limit.law else { return None };
+    let (metric, mark) = limit.signatures.iter().find_map(|s| match &s.sign {
+        Sign::Reached { metric, value } => Some((metric, *value)),
+        _ => None,
+    })?;
+    let end = until.or(trial.ticks.last().map(|t| t.to_us))?;
+    let from = end.saturating_sub(SPAN_US);
+    let within = |at: i64| at > from as i64 && at <= end as i64;
+    let values: Vec<f64> = trial
+        .samples
+        .iter()
+        .filter(|(at, _)| within(*at))
+        .filter_map(|(_, s)| s.metrics.get(metric))
+        .copied()
+        .collect();
+    let used = values.iter().sum::<f64>() / values.len() as f64;
+    let rate = Tally::of(window::between(&trial.ticks, from, end.saturating_sub(1))).rate();
+    if values.len() < LOOKS || used < mark * LEAST || rate <= 0.0 || end as f64 / US < 1.0 {
+        return None;
+    }
+    let full = rate * mark / used;
+    Some((Range { low: full * (1.0 - TOLERANCE), high: full * (1.0 + TOLERANCE) }, used, rate))
+}

@@ -1,0 +1,126 @@
+//! Requests that hang: nothing that finished tells of them.
+//!
+//! When a server lets clients wait for ever, the requests that do finish may be as fast as always, and the percentiles
+//! fine. What shows is that clients wait for longer than the finished requests account for.
+
+use std::collections::VecDeque;
+
+use genkai_model::event::Tick;
+use hdrhistogram::Histogram;
+
+use crate::window::{self, US};
+
+/// Lengths of time over which requests that hang are looked for, in times the latency allowed.
+const TIMES: [f64; 3] = [2.0, 4.0, 10.0];
+/// Shortest of these, seconds: a few ticks.
+const SHORTEST: f64 = 1.0;
+/// Parts of the present excess of waiting at which its rise is timed.
+const RISE: [f64; 2] = [0.25, 0.75];
+
+/// The time that clients waited in a tick, and how much of it the requests that ended in it account for.
+#[derive(Clone, Copy, Debug)]
+struct Waited {
+    from_us: u64,
+    to_us: u64,
+    /// Client-seconds: requests in flight, over time.
+    waited: f64,
+    /// Ages of the requests that ended, summed, seconds.
+    ended: f64,
+    /// Requests that ended and whose age was not noted.
+    unknown: f64,
+}
+
+impl Waited {
+    fn of(tick: &Tick, latency: &Histogram<u64>, in_flight_before: u64) -> Waited {
+        let failed = window::decode(&tick.failed_after);
+        let sum = |h: &Histogram<u64>| if h.is_empty() { 0.0 } else { h.mean() * h.len() as f64 / 1e9 };
+        Waited {
+            from_us: tick.from_us,
+            to_us: tick.to_us,
+            waited: (in_flight_before as f64 + tick.in_flight as f64) / 2.0 * window::length(tick),
+            ended: sum(latency) + sum(&failed),
+            unknown: window::failed(tick).saturating_sub(failed.len()) as f64,
+        }
+    }
+
+    /// Clients in flight on average, beyond those that the ended requests account for.
+    fn excess(&self) -> f64 {
+        let seconds = seconds(self.from_us, self.to_us);
+        if seconds > 0.0 { (self.waited - self.ended) / seconds } else { 0.0 }
+    }
+}
+
+fn seconds(from_us: u64, to_us: u64) -> f64 {
+    to_us.saturating_sub(from_us) as f64 / US
+}
+
+/// How many requests were certainly waiting for longer than `bound` seconds when a load with `ticks` ended.
+pub(crate) fn at_end(ticks: &[Tick], bound: f64) -> u64 {
+    let mut hang = Hang::new(bound);
+    ticks.iter().fold(0.0, |_, tick| hang.tick(tick, &window::decode(&tick.latency))) as u64
+}
+
+/// Follows the waiting in a trial.
+#[derive(Debug)]
+pub(super) struct Hang {
+    /// Latency allowed, seconds.
+    bound: f64,
+    recent: VecDeque<Waited>,
+    /// Requests in flight at the end of the last tick.
+    in_flight: u64,
+}
+
+impl Hang {
+    /// With the latency allowed, seconds.
+    pub(super) fn new(bound: f64) -> Hang {
+        Hang { bound, recent: VecDeque::new(), in_flight: 0 }
+    }
+
+    /// Takes the next tick and its latencies. Gives how many requests have certainly been waiting for longer than the
+    /// latency allowed, L, at its end.
+    ///
+    /// Over the last W seconds clients waited some client-seconds in all; what the requests that ended do not account
+    /// for is the time that those still in flight have waited, at most W for each. Of the n in flight, those that wait
+    /// for no longer than L account for at most L each, so `(unaccounted - n L) / (W - L)` wait for longer. A short W
+    /// shows at once when everything hangs, a long one also when a tenth does; the largest answer counts.
+    pub(super) fn tick(&mut self, tick: &Tick, latency: &Histogram<u64>) -> f64 {
+        self.recent.push_back(Waited::of(tick, latency, self.in_flight));
+        self.in_flight = tick.in_flight;
+        let longest = (TIMES[TIMES.len() - 1] * self.bound).max(SHORTEST);
+        while self.recent.get(1).is_some_and(|w| seconds(w.from_us, tick.to_us) > longest) {
+            self.recent.pop_front();
+        }
+        let over = |times: &f64| self.overdue(tick, (times * self.bound).max(SHORTEST));
+        TIMES.iter().map(over).fold(0.0, f64::max)
+    }
+
+    fn overdue(&self, now: &Tick, longest: f64) -> f64 {
+        let within = self.recent.iter().rev().take_while(|w| seconds(w.from_us, now.to_us) <= longest + 1e-9);
+        let (mut open, mut span) = (0.0, 0.0);
+        for w in within {
+            span = seconds(w.from_us, now.to_us);
+            open += w.waited - w.ended - w.unknown * longest;
+        }
+        // A load that is too young to tell.
+        if span < TIMES[0] * self.bound || span <= self.bound {
+            return 0.0;
+        }
+        let n = now.in_flight as f64;
+        ((open - n * self.bound) / (span - self.bound)).clamp(0.0, n).floor()
+    }
+
+    /// When the requests that hang now began to: the excess of waiting is followed back to where it rose. A step rises
+    /// at once; clients that join a full server one by one make it rise in a line, which is drawn back to its foot.
+    pub(super) fn since(&self) -> Option<u64> {
+        let last = self.recent.back()?;
+        let low = self.recent.iter().map(Waited::excess).fold(f64::INFINITY, f64::min).max(0.0);
+        let reached = |part: f64| {
+            let mark = low + part * (last.excess() - low);
+            let below = self.recent.iter().rev().find(|w| w.excess() <= mark);
+            below.map_or(self.recent.front().map_or(0, |w| w.from_us), |w| w.to_us)
+        };
+        let (quarter, most) = (reached(RISE[0]), reached(RISE[1]));
+        let foot = quarter.saturating_sub(most.saturating_sub(quarter) / 2);
+        Some(foot.min(last.from_us))
+    }
+}

@@ -1,0 +1,188 @@
+//! When a load counts as broken, and when not.
+
+mod world;
+
+use genkai_analysis::diagnosis::broke;
+use genkai_analysis::tuning::TrialPlan;
+use genkai_model::error::ErrorKind;
+use genkai_model::event::Purpose;
+use genkai_model::finding::Break;
+use genkai_model::load::Load;
+use genkai_model::units::Span;
+
+use world::parts::*;
+use world::{Moment, Seen, World};
+
+/// Runs one plain trial of ten seconds and gives its break.
+fn trial(load: Load, objective: &str, behaviour: impl Fn(&Moment<'_>) -> Seen + 'static) -> Option<Break> {
+    let ramp = Span::from_secs_f64(genkai_analysis::capacity::demand::ramp(&load));
+    let level = genkai_analysis::capacity::demand::asked(&load);
+    let world = World {
+        plan: plan(load, objective),
+        settings: settings(&[]),
+        limits: Box::new(|_| Vec::new()),
+        behaviour: Box::new(behaviour),
+    };
+    let mut run = world.begin();
+    let hold = Span(Span::from_secs(10).0 - ramp.0);
+    world.trial(&mut run, &TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp, hold });
+    broke(&run.record.trials[0], &world.plan.objective, &world.plan.procedure)
+}
+
+fn errors_at(times: &'static [f64], each: f64) -> impl Fn(&Moment<'_>) -> Seen {
+    move |m| {
+        let mut seen = Seen::closed(m.level, 0.1);
+        if times.iter().any(|t| (m.t - t).abs() < 0.05) {
+            seen.errors.push((ErrorKind::Reset, each));
+        }
+        seen
+    }
+}
+
+#[test]
+fn single_strays_are_no_break() {
+    assert_eq!(trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0], 5.0)), None);
+    assert_eq!(trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0, 8.0], 5.0)), None, "far apart");
+    assert_eq!(trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0], 500.0)), None, "many, but at one moment");
+    assert_eq!(trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0, 3.8], 5.0)), None, "not for a second");
+}
+
+#[test]
+fn what_lasts_is_a_break_from_its_first_error_on() {
+    let b = trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0, 3.4, 3.8, 4.0], 5.0)).unwrap();
+    assert!((2.8..=3.0).contains(&b.at), "{}", b.at);
+    assert_eq!(b.errors[0].count, 4);
+    assert_eq!(b.sides, [genkai_model::error::Side::Unknown]);
+    assert!((b.rate - 100.0).abs() < 2.0);
+}
+
+#[test]
+fn a_stray_long_before_is_not_its_beginning() {
+    let b = trial(users(10, 10.0), "errors < 0.1%", errors_at(&[1.4, 3.0, 3.4, 3.8, 4.0], 5.0)).unwrap();
+    assert!((2.8..=3.0).contains(&b.at), "{}", b.at);
+}
+
+#[test]
+fn errors_scattered_over_the_whole_trial_still_violate_it() {
+    let times = &[1.0, 2.8, 4.6, 6.4, 8.2];
+    let b = trial(users(10, 10.0), "errors < 0.1%", errors_at(times, 5.0)).unwrap();
+    assert!((0.8..=1.0).contains(&b.at), "{}", b.at);
+    assert_eq!(trial(users(10, 10.0), "errors < 1%", errors_at(times, 5.0)), None, "5 of 1000");
+}
+
+#[test]
+fn few_errors_are_allowed_up_to_the_bound() {
+    let failing = |share: f64| {
+        move |m: &Moment<'_>| {
+            let mut seen = Seen::closed(m.level, 0.01);
+            seen.errors.push((ErrorKind::Status503, seen.ok * share));
+            seen
+        }
+    };
+    assert!(trial(users(10, 10.0), "errors < 5%", failing(0.03)).is_none());
+    assert!(trial(users(10, 10.0), "errors < 5%", failing(0.07)).is_some());
+}
+
+fn slow(from: f64, to: f64, seconds: f64) -> impl Fn(&Moment<'_>) -> Seen {
+    move |m| Seen::closed(m.level, if m.t > from && m.t <= to { seconds } else { 0.05 })
+}
+
+#[test]
+fn latency_must_stay_too_long() {
+    assert_eq!(trial(users(40, 40.0), "p99 < 300ms", slow(4.0, 4.6, 0.5)), None);
+    let b = trial(users(40, 40.0), "p99 < 300ms", slow(4.0, 9.0, 0.5)).unwrap();
+    // Seen in the interval up to 4.2; the requests were planned 0.3 s before, at least.
+    assert!((b.at - 3.9).abs() < 0.01, "{}", b.at);
+    assert!((b.seen - 0.525).abs() < 0.01, "{}", b.seen);
+    assert_eq!(b.condition, "p99 < 300ms");
+    assert_eq!(trial(users(40, 40.0), "p99 < 600ms", slow(4.0, 9.0, 0.5)), None);
+}
+
+#[test]
+fn quantiles_are_of_all_requests_of_the_window_not_of_the_worst_tick() {
+    // Of five ticks one is slow, again and again: a fifth of all requests. p50 is fine, p90 is not.
+    let pulse = |m: &Moment<'_>| {
+        Seen::closed(m.level, if ((m.t * 5.0).round() as u64).is_multiple_of(5) { 0.5 } else { 0.5001 })
+    };
+    assert!(trial(users(40, 40.0), "p50 < 600ms", pulse).is_none());
+    let pulse = |m: &Moment<'_>| {
+        let slow = ((m.t * 5.0).round() as u64).is_multiple_of(5);
+        Seen { ok: 100.0, latency: if slow { 0.5 } else { 0.05 }, ..Seen::closed(m.level, 0.05) }
+    };
+    assert!(trial(users(40, 40.0), "p50 < 300ms", pulse).is_none());
+    assert!(trial(users(40, 40.0), "p90 < 300ms", pulse).is_some());
+}
+
+#[test]
+fn requests_that_hang_are_slow_although_none_comes_back() {
+    let hang = |from: f64, share: f64| {
+        move |m: &Moment<'_>| {
+            let mut seen = Seen::closed(m.level, 0.05);
+            if m.t > from {
+                seen.ok *= 1.0 - share;
+            }
+            seen
+        }
+    };
+    let b = trial(users(40, 40.0), "p99 < 500ms", hang(4.0, 1.0)).unwrap();
+    assert!((3.5..=4.2).contains(&b.at), "all hang: {}", b.at);
+    assert_eq!(b.seen, 0.5, "it took longer than allowed; more is not known");
+    let b = trial(users(40, 40.0), "p99 < 500ms", hang(4.0, 0.5)).unwrap();
+    assert!((3.5..=4.2).contains(&b.at), "half of them, the others are as fast as ever: {}", b.at);
+    let b = trial(users(40, 40.0), "p99.5 < 500ms", hang(2.0, 0.2)).unwrap();
+    assert!((1.6..=2.4).contains(&b.at), "a fifth of them: {}", b.at);
+    assert_eq!(trial(users(40, 40.0), "p99 < 500ms", hang(4.0, 0.0)), None);
+    let in_step = |m: &Moment<'_>| Seen::closed(m.level, 0.45);
+    assert_eq!(trial(users(40, 1e6), "p99 < 500ms", in_step), None, "long, and all at once, but not too long");
+    assert_eq!(trial(users(40, 40.0), "errors < 0.1%", hang(4.0, 1.0)), None, "nothing has failed yet");
+}
+
+#[test]
+fn clients_beyond_what_a_server_accepts_hang_one_by_one() {
+    let full = |m: &Moment<'_>| Seen { in_flight: m.level, ..Seen::closed(m.level.min(120.0), 0.3) };
+    let b = trial(users(300, 60.0), "p99 < 1s", full).unwrap();
+    assert!((105.0..=135.0).contains(&b.level), "120 fit, it broke at {}", b.level);
+    let full = |m: &Moment<'_>| Seen { in_flight: m.level, ..Seen::closed(m.level.min(120.0), 0.02) };
+    let b = trial(users(300, 30.0), "p99 < 500ms", full).unwrap();
+    assert!((105.0..=135.0).contains(&b.level), "120 fit, it broke at {}", b.level);
+}
+
+#[test]
+fn a_rate_counts_only_after_the_ramp() {
+    let b = trial(users(100, 20.0), "rate > 900", |m: &Moment<'_>| Seen::closed(m.level, 0.1));
+    assert_eq!(b, None, "during the ramp it is lower, of course");
+    let b = trial(users(100, 20.0), "rate > 900", |m: &Moment<'_>| Seen::closed(m.level, 0.2)).unwrap();
+    assert!((b.at - 5.0).abs() < 0.01, "{}", b.at);
+    assert!((b.seen - 500.0).abs() < 10.0, "{}", b.seen);
+    let dip = |m: &Moment<'_>| Seen::closed(m.level, if m.t > 6.0 && m.t <= 6.4 { 0.5 } else { 0.1 });
+    assert_eq!(trial(users(100, 20.0), "rate > 900", dip), None);
+}
+
+#[test]
+fn the_first_condition_to_break_counts() {
+    let both = |m: &Moment<'_>| {
+        let mut seen = Seen::closed(m.level, if m.t > 3.0 { 0.9 } else { 0.05 });
+        if m.t > 5.0 {
+            seen.errors.push((ErrorKind::Status502, 10.0));
+        }
+        seen
+    };
+    assert_eq!(trial(users(40, 40.0), "errors < 0.1%, p99 < 300ms", both).unwrap().condition, "p99 < 300ms");
+    assert_eq!(trial(users(40, 40.0), "errors < 0.1%, p99 < 2s", both).unwrap().condition, "errors < 0.1%");
+}
+
+#[test]
+fn a_death_is_a_break_at_once() {
+    let dies = |m: &Moment<'_>| {
+        let mut seen = Seen::closed(m.level, 0.05);
+        if m.t > 3.9 {
+            seen.errors.push((ErrorKind::ConnectRefused, 100.0));
+            seen.died = Some("backend");
+        }
+        seen
+    };
+    let b = trial(users(40, 40.0), "errors < 0.1%", dies).unwrap();
+    assert!((3.8..=4.0).contains(&b.at), "{}", b.at);
+    let silent = |m: &Moment<'_>| Seen { died: (m.t > 3.9).then_some("proxy"), ..Seen::closed(m.level, 0.05) };
+    assert!((trial(users(40, 40.0), "p99 < 1s", silent).unwrap().at - 4.0).abs() < 0.01);
+}

@@ -1,0 +1,247 @@
+//! Each kind of limit: the right one is named, and none of the others.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::finding::*;
+use genkai_model::limit::{Law, RemedyUnit, Strength};
+use genkai_model::load::{Body, Load, Request};
+
+use crate::world::parts::*;
+use crate::world::{Seen, World};
+use crate::*;
+
+#[test]
+fn a_full_backend_is_not_blamed_on_the_proxy() {
+    let world = World {
+        plan: plan(users(100, 20.0), "errors < 0.1%, p99 < 500ms"),
+        settings: settings(&[("slots", 4096.0)]),
+        limits: Box::new(|s| vec![slots(s["slots"]), cpu(1.0, Strength::Consistent, Some(2.0)), pool(5.0, 0.05)]),
+        behaviour: Box::new(|m| {
+            let mut seen = full_pool(m, 5.0, 0.05, 20.0);
+            seen.gauges.push(("proxy.worker_cpu_max", 0.97));
+            seen
+        }),
+    };
+    let run = world.run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "X", "nothing to lift");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::BackendIsLimit));
+    assert_eq!(v.causes[0].limit.id, "backend.pool");
+    assert_eq!(v.causes[0].confidence, Confidence::Likely);
+    let near = v.causes[0].broke.level;
+    assert!((45.0..=52.0).contains(&near), "50 users make 500 ms, it broke at {near}");
+    let proxy = v.causes[0].others.iter().find(|c| c.limit == "proxy.cores").unwrap();
+    assert_eq!(proxy.against, [Against::Explained]);
+    let idle = v.causes[0].others.iter().find(|c| c.limit == "proxy.slots").unwrap();
+    assert!(idle.against.contains(&Against::NoSign) && idle.against.contains(&Against::WrongSymptom));
+}
+
+#[test]
+fn slots_full_because_the_backend_is_slow_are_what_refuses() {
+    let world = World {
+        plan: plan(users(300, 60.0), "errors < 0.1%"),
+        settings: settings(&[("slots", 512.0)]),
+        limits: Box::new(|s| vec![slots(s["slots"]), pool(20.0, 0.3)]),
+        behaviour: Box::new(|m| full_slots(m, full_pool(m, 20.0, 0.3, 60.0))),
+    };
+    let v = verdict(&world.run());
+    assert_eq!(v.because, Because::ProvedAndHolds);
+    assert_eq!(v.causes[0].limit.id, "proxy.slots");
+    let pool = v.causes[0].others.iter().find(|c| c.limit == "backend.pool").unwrap();
+    assert!(pool.against.contains(&Against::WrongSymptom), "a full pool makes wait, it closes no connection");
+}
+
+#[test]
+fn processor_time_that_nothing_lifts() {
+    let world = World {
+        plan: plan(users(400, 50.0), "p99 < 200ms"),
+        settings: settings(&[]),
+        limits: Box::new(|_| vec![cpu(1.0, Strength::Supports, None), slots(4096.0), pool(500.0, 0.02)]),
+        behaviour: Box::new(busy(1.0)),
+    };
+    let v = verdict(&world.run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit));
+    assert_eq!(v.causes[0].limit.id, "proxy.cores");
+}
+
+#[test]
+fn processor_time_that_was_not_the_limit_is_foretold() {
+    // 40 users at 20 ms are 2000 requests/s and use 0.4 of a core: 0.95 of it are 4750/s.
+    let world = World {
+        plan: plan(users(40, 20.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(|_| vec![cpu(1.0, Strength::Supports, None)]),
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.02);
+            seen.gauges = vec![("proxy.worker_cpu_max", m.level / 100.0)];
+            seen
+        }),
+    };
+    let v = verdict(&world.run());
+    let rate = v.predictions[0].rate.unwrap();
+    assert!((rate.low - 4275.0).abs() < 1.0 && (rate.high - 5225.0).abs() < 1.0, "{rate:?}");
+    assert!(v.predictions[0].formula.contains("0.40 in use at 2000 requests/s"), "{}", v.predictions[0].formula);
+}
+
+#[test]
+fn processor_time_that_more_workers_lift_but_not_enough() {
+    let world = World {
+        plan: plan(users(600, 50.0), "p99 < 200ms"),
+        settings: settings(&[("cores", 1.0)]),
+        limits: Box::new(|s| vec![cpu(s["cores"], Strength::Supports, Some(2.0))]),
+        behaviour: Box::new(|m| busy(m.value("cores"))(m)),
+    };
+    let run = world.run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XC", "two cores are all there are");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedButNextLimit));
+    assert_eq!(v.proposal[0].change.to, "2");
+    assert!(v.caveats.iter().any(|c| matches!(c, Caveat::CeilingReached { value, .. } if *value == 2.0)), "{v:?}");
+    assert_eq!(v.next.unwrap().limit, "proxy.cores");
+}
+
+#[test]
+fn a_body_too_large() {
+    let load = users(20, 10.0);
+    let load = Load { request: Request { body: Body::Size(2_000_000), ..load.request }, ..load };
+    let world = World {
+        plan: plan(load, "errors < 0.1%"),
+        settings: settings(&[("body", 1_048_576.0), ("slots", 4096.0)]),
+        limits: Box::new(|s| {
+            let law = Law::BodySize { value: s["body"] };
+            let mut body = limit("body", s["body"], law, vec![parts_said("body")], &[ErrorKind::Status413], false);
+            let remedy = body.remedy.as_mut().unwrap();
+            (remedy.unit, remedy.step) = (RemedyUnit::Bytes, 1_048_576.0);
+            vec![slots(s["slots"]), body]
+        }),
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.1);
+            if m.value("body") < 2_000_000.0 {
+                seen.ok = 0.0;
+                seen.errors.push((ErrorKind::Status413, m.level * 10.0));
+                seen.logs.push(("body", 5));
+            }
+            seen
+        }),
+    };
+    let run = world.run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XCABABAB");
+    assert_eq!(v.because, Because::ProvedAndHolds);
+    assert_eq!((v.causes[0].limit.id.as_str(), v.proposal[0].change.to.as_str()), ("proxy.body", "3m"));
+    assert!(v.causes[0].broke.at < 0.3, "from the first request on");
+    assert_eq!(v.predictions[0].limit, "proxy.body", "it bites first");
+}
+
+#[test]
+fn a_cap_on_concurrent_requests() {
+    let law = |value| Law::Slots { value, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+    let world = World {
+        plan: plan(users(60, 20.0), "errors < 0.1%"),
+        settings: settings(&[("conn", 10.0), ("slots", 4096.0)]),
+        limits: Box::new(move |s| {
+            let signs = vec![parts_said("conn")];
+            let conn = limit("conn", s["conn"], law(s["conn"]), signs, &[ErrorKind::Status503], false);
+            let backend =
+                behind(limit("queue", 9.0, law(9.0), vec![parts_said("queue")], &[ErrorKind::Status503], false));
+            vec![slots(s["slots"]), conn, backend]
+        }),
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level.min(m.value("conn")), 0.1);
+            if m.level > m.value("conn") {
+                seen.errors.push((ErrorKind::Status503, (m.level - m.value("conn")) * 20.0));
+                seen.from_level = m.value("conn");
+                seen.logs.push(("conn", 40));
+            }
+            seen
+        }),
+    };
+    let v = verdict(&world.run());
+    assert_eq!(v.because, Because::ProvedAndHolds);
+    assert_eq!((v.causes[0].limit.id.as_str(), v.proposal[0].change.to.as_str()), ("proxy.conn", "72"));
+    assert_eq!(v.causes[0].broke.level, 11.0);
+}
+
+#[test]
+fn a_burst_that_the_accept_queue_does_not_hold() {
+    let world = World {
+        plan: plan(users(100, 1e6), "errors < 0.1%, p99 < 500ms"),
+        settings: settings(&[("backlog", 8.0), ("slots", 4096.0)]),
+        limits: Box::new(|s| {
+            let law = Law::Backlog { value: s["backlog"] + 1.0 };
+            let signs = vec![grew("kernel.drops_total", Strength::Decisive)];
+            vec![slots(s["slots"]), limit("backlog", s["backlog"], law, signs, &[ErrorKind::ConnectTimeout], true)]
+        }),
+        behaviour: Box::new(|m| {
+            // Those who did not get in try again after 1, 3, 7 s: until then they wait.
+            let mut seen = Seen::closed(m.level, 0.05);
+            let out = (m.level - m.value("backlog") - 1.0).max(0.0);
+            seen.ok = (m.level - out) / 0.05;
+            seen.growth.push(("kernel.drops_total", if m.t < 3.5 { out } else { 0.0 }));
+            seen
+        }),
+    };
+    let run = world.run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XCABABAB");
+    assert_eq!(v.because, Because::ProvedAndHolds);
+    assert_eq!((v.causes[0].limit.id.as_str(), v.proposal[0].change.to.as_str()), ("proxy.backlog", "119"));
+    assert!(v.causes[0].broke.condition.starts_with("p99"), "those who wait count although nothing came back");
+    assert!(run.asked[2].ramp.as_secs_f64() < 0.001, "the proof is a burst too");
+    assert!(v.caveats.is_empty(), "it was predicted and it bit: {:?}", v.caveats);
+}
+
+#[test]
+fn a_stray_drop_is_not_a_full_queue() {
+    // One connection was dropped somewhere, and counted; 512 may wait, and there are never more than 400 clients.
+    let world = World {
+        plan: plan(users(400, 50.0), "p99 < 200ms"),
+        settings: settings(&[("backlog", 511.0)]),
+        limits: Box::new(|s| {
+            let law = Law::Backlog { value: s["backlog"] + 1.0 };
+            let signs = vec![grew("kernel.drops_total", Strength::Decisive)];
+            let backlog = limit("backlog", s["backlog"], law, signs, &[ErrorKind::ConnectTimeout], true);
+            vec![backlog, cpu(1.0, Strength::Supports, None)]
+        }),
+        behaviour: Box::new(|m| {
+            let mut seen = busy(1.0)(m);
+            seen.growth.push(("kernel.drops_total", if (m.t - 4.4).abs() < 0.05 { 1.0 } else { 0.0 }));
+            seen
+        }),
+    };
+    let v = verdict(&world.run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit));
+    assert_eq!(v.causes[0].limit.id, "proxy.cores");
+    let backlog = &v.causes[0].others[0];
+    assert_eq!((backlog.against.as_slice(), backlog.evidence.len()), (&[Against::WrongPlace][..], 2), "{backlog:?}");
+}
+
+#[test]
+fn an_open_load() {
+    // 0.25 s a request: 1000/s are 250 clients; 239 fit.
+    let world = World {
+        plan: plan(rate(1000.0, 5, 5000), "errors < 0.1%"),
+        settings: settings(&[("slots", 512.0)]),
+        limits: Box::new(|s| vec![slots(s["slots"])]),
+        behaviour: Box::new(|m| {
+            let clients = m.level * 0.25;
+            let mut seen = Seen { ok: m.level, ..Seen::closed(clients, 0.25) };
+            let fits = ((m.value("slots") * 15.0 / 16.0 - 2.0) / 2.0).floor();
+            if clients > fits {
+                seen.errors.push((ErrorKind::EofNew, (clients - fits) * 4.0 + 5.0));
+                seen.ok = m.level - seen.errors[0].1;
+                seen.from_level = fits / 0.25;
+                seen.logs.push(("slots", 1));
+            }
+            seen
+        }),
+    };
+    let run = world.run();
+    let v = verdict(&run);
+    assert_eq!(v.because, Because::ProvedAndHolds);
+    let cause = &v.causes[0];
+    assert!((cause.broke.level - 956.0).abs() < 5.0, "{}", cause.broke.level);
+    let rate = cause.predicted.rate.unwrap();
+    assert!((rate.low - 956.0).abs() < 10.0 && cause.predicted.users.is_none());
+    assert!((cause.broke.in_flight - 239.0).abs() < 3.0);
+    assert_eq!(cause.counterfactual.as_ref().unwrap().moved, Moved::AsPredicted);
+}

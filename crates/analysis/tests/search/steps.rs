@@ -1,0 +1,239 @@
+//! The steps of the search and of the proof.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::event::Purpose;
+use genkai_model::finding::*;
+use genkai_model::limit::{Law, Strength};
+
+use crate::world::parts::*;
+use crate::world::{Seen, World};
+use crate::*;
+
+#[test]
+fn healthy() {
+    let run = slots_world(4096.0).run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "X");
+    assert_eq!(answer(&v), (Outcome::Holds, Answer::No, Because::ObjectiveHolds));
+    assert!(v.causes.is_empty() && v.proposal.is_empty() && v.caveats.is_empty(), "{v:?}");
+    assert_eq!(v.next.unwrap().users.unwrap().low, 1919.0, "what breaks first, one day");
+}
+
+#[test]
+fn slots_are_found_lifted_and_proved() {
+    let run = slots_world(512.0).run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XCABABAB");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+    let cause = &v.causes[0];
+    assert_eq!((v.causes.len(), cause.limit.id.as_str(), cause.confidence), (1, "proxy.slots", Confidence::Proved));
+    assert_eq!(cause.broke.level, 240.0, "exactly the first user too many");
+    assert!((cause.broke.at - 4.0).abs() < 0.01);
+    assert_eq!(cause.predicted.clients.unwrap().low, 239.0);
+    assert_eq!(cause.predicted.observed, Some(240.0));
+    assert_eq!(cause.broke.sides, [genkai_model::error::Side::Server]);
+    let place = cause.evidence.iter().any(|e| matches!(e, Evidence::Place { .. }));
+    assert!(place && cause.evidence.len() == 4, "two signs, errors, place: {:?}", cause.evidence);
+    let proposal = &v.proposal[0];
+    assert_eq!((proposal.change.from.as_str(), proposal.change.to.as_str()), ("512", "771"));
+    assert_eq!((proposal.minimum.as_str(), proposal.holds_for.unwrap().low), ("643", 360.0));
+    let test = cause.counterfactual.as_ref().unwrap();
+    assert_eq!((test.moved, test.predicted.unwrap().low), (Moved::AsPredicted, 360.0));
+    assert_eq!(test.observed.as_ref().unwrap().level, 361.0, "the load went on to where the new value ends");
+    let next = v.next.unwrap();
+    assert_eq!((next.limit.as_str(), next.observed), ("proxy.slots", Some(361.0)));
+    let proof = v.proof.unwrap();
+    assert_eq!((proof.order.as_str(), proof.pairs), ("ABABAB", 3));
+    assert!(proof.certain && proof.proposal_holds && proof.baseline_fails);
+    assert_eq!(proof.failures[1], 0);
+    assert!(proof.failed_after.interval.high > 0.0, "no failure in three trials is not never");
+    assert!(v.caveats.is_empty() && v.client.valid, "{:?}", v.caveats);
+}
+
+#[test]
+fn the_proposal_holds_for_the_load_in_the_proof_and_is_not_gentler() {
+    let run = slots_world(512.0).run();
+    let baseline = run.asked.iter().find(|t| t.purpose == Purpose::Baseline).unwrap();
+    assert_eq!((baseline.level, baseline.ramp.as_secs_f64()), (300.0, 2.0));
+    let test = &run.asked[1];
+    assert_eq!(test.limit.as_deref(), Some("proxy.slots"));
+    assert!((test.level / test.ramp.as_secs_f64() - 60.0).abs() < 0.5, "as steep as the load that broke it");
+}
+
+#[test]
+fn a_proposal_that_fails_in_the_proof_is_said_to() {
+    let world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+            if m.purpose == Purpose::Proposal && m.level > 250.0 {
+                seen.errors.push((ErrorKind::EofReused, 50.0));
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    let v = verdict(&world.run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::ProvedButNextLimit));
+    assert!(v.caveats.contains(&Caveat::ProposalFailedInProof));
+}
+
+#[test]
+fn a_baseline_that_holds_in_the_proof_is_said_to() {
+    let world = World {
+        behaviour: Box::new(|m| {
+            let seen = Seen::closed(m.level, 0.3);
+            if m.purpose == Purpose::Baseline { seen } else { full_slots(m, seen) }
+        }),
+        ..slots_world(512.0)
+    };
+    let v = verdict(&world.run());
+    assert_eq!(v.must_change, Answer::CannotTell);
+    assert!(v.caveats.contains(&Caveat::BaselineHeldInProof) && v.caveats.contains(&Caveat::FewPairs { pairs: 3 }));
+}
+
+#[test]
+fn a_prediction_that_did_not_come_true_is_a_caveat() {
+    let world = World { behaviour: Box::new(|m| Seen::closed(m.level, 0.3)), ..slots_world(512.0) };
+    let v = verdict(&world.run());
+    assert_eq!(v.outcome, Outcome::Holds);
+    assert!(
+        matches!(&v.caveats[..], [Caveat::PredictedButHeld { limit, reached, .. }]
+        if limit == "proxy.slots" && *reached == 300.0),
+        "{:?}",
+        v.caveats
+    );
+}
+
+#[test]
+fn no_more_limits_than_allowed() {
+    let mut world = slots_world(512.0);
+    world.plan.procedure.max_limits = 0;
+    let run = world.run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "X");
+    assert_eq!((v.because, v.causes[0].confidence), (Because::NotTested, Confidence::Likely));
+}
+
+#[test]
+fn more_pairs_until_it_is_certain() {
+    let mut world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+            // The first baseline fails little, the others much.
+            if m.purpose == Purpose::Baseline && m.trial == 3 {
+                seen.errors.iter_mut().for_each(|e| e.1 *= 0.1);
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    world.plan.procedure.max_pairs = 6;
+    let run = world.run();
+    let v = verdict(&run);
+    let proof = v.proof.unwrap();
+    assert!(proof.pairs > 3 && proof.certain, "{proof:?}");
+    assert_eq!(run.order(), format!("XC{}", "AB".repeat(proof.pairs as usize)));
+}
+
+#[test]
+fn every_candidate_refuted() {
+    let world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.3);
+            if m.level > 240.0 {
+                seen.errors.push((ErrorKind::EofReused, 50.0));
+                seen.logs.push(("slots", 1));
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    let run = world.run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XC");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::ChangeMadeNoDifference));
+    assert_eq!(v.causes[0].confidence, Confidence::Refuted);
+    assert!(v.proposal.is_empty());
+}
+
+#[test]
+fn no_sign_no_cause() {
+    let world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.3);
+            if m.level > 240.0 {
+                seen.errors.push((ErrorKind::EofReused, 50.0));
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    let v = verdict(&world.run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::NoCauseFound));
+    assert!(v.causes.is_empty(), "the right place alone proves nothing");
+}
+
+#[test]
+fn a_refuted_candidate_then_the_right_one() {
+    // Both leave decisive signs, but only the slots refuse clients.
+    let world = World {
+        plan: plan(users(300, 60.0), "errors < 0.1%"),
+        settings: settings(&[("slots", 512.0), ("wrong", 478.0)]),
+        limits: Box::new(|s| {
+            let law =
+                Law::Slots { value: s["wrong"], reserved: 0.0, idle_cost: 1.0, busy_cost: 2.0, pools: 1.0, soft: 1.0 };
+            let signs =
+                vec![parts_said("wrong"), parts_said("wrong too"), grew("proxy.dropped_total", Strength::Supports)];
+            let wrong = limit("wrong", s["wrong"], law, signs, &[ErrorKind::EofReused], false);
+            vec![wrong, slots(s["slots"])]
+        }),
+        behaviour: Box::new(|m| {
+            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+            if !seen.errors.is_empty() {
+                seen.logs.extend([("wrong", 1), ("wrong too", 1)]);
+            }
+            seen
+        }),
+    };
+    let run = world.run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XCCABABAB");
+    let causes: Vec<_> = v.causes.iter().map(|c| (c.limit.id.as_str(), c.confidence)).collect();
+    assert_eq!(causes, [("proxy.wrong", Confidence::Refuted), ("proxy.slots", Confidence::Proved)]);
+    assert_eq!(v.causes[0].counterfactual.as_ref().unwrap().moved, Moved::Not);
+    let changed: Vec<_> = run.asked[2].changes.iter().map(|c| c.setting.as_str()).collect();
+    assert_eq!(changed, ["slots"], "the refuted change is taken back");
+    assert_eq!(v.proposal.len(), 1);
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+}
+
+#[test]
+fn two_limits_in_a_row() {
+    let world = World {
+        plan: plan(users(300, 60.0), "errors < 0.1%"),
+        settings: settings(&[("slots", 256.0), ("descriptors", 400.0)]),
+        limits: Box::new(|s| vec![slots(s["slots"]), descriptors(s["descriptors"])]),
+        behaviour: Box::new(|m| {
+            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+            let fits = ((m.value("descriptors") - 11.0) / 2.0).floor();
+            let open = (11.0 + 2.0 * m.level).min(m.value("descriptors"));
+            seen.gauges = vec![("proxy.fds", open), ("proxy.fd_limit", m.value("descriptors"))];
+            if m.level > fits {
+                seen.errors.push((ErrorKind::Status500, (m.level - fits) * 3.0));
+                seen.from_level = if seen.errors.len() == 1 { fits } else { seen.from_level };
+                seen.logs.push(("descriptors", 1));
+            }
+            seen
+        }),
+    };
+    let run = world.run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XCCABABAB");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+    let causes: Vec<_> = v.causes.iter().map(|c| (c.limit.id.as_str(), c.confidence)).collect();
+    assert_eq!(causes, [("proxy.slots", Confidence::Proved), ("proxy.descriptors", Confidence::Proved)]);
+    assert_eq!(v.causes[0].counterfactual.as_ref().unwrap().moved, Moved::AsPredicted);
+    assert_eq!(run.asked[2].changes.len(), 2, "what was proved stays");
+    let settings: Vec<_> = v.proposal.iter().map(|p| p.change.setting.as_str()).collect();
+    assert_eq!(settings, ["slots", "descriptors"]);
+}

@@ -1,0 +1,60 @@
+//! The servers' cores, shared by everything under test: when they are full, no single server need be.
+
+use genkai_model::evidence::Sample;
+use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
+
+/// Cores that all servers of a run use together, since the sample before.
+pub const SERVERS_CPU: &str = "machine.servers_cpu";
+/// From this share of their cores on, processes wait for one another all the time.
+const FULL: f64 = 0.95;
+
+/// The limit that `cores` cores put on all servers of a run together. Nothing that can be set lifts it.
+pub fn limit(cores: u32) -> Limit {
+    let cores = f64::from(cores);
+    Limit {
+        id: "machine.servers_cpu".to_owned(),
+        subject: "machine".to_owned(),
+        setting: "cores of the servers".to_owned(),
+        value: cores.to_string(),
+        origin: Origin::Machine("sched_getaffinity(2), less the generator's cores".to_owned()),
+        caps: "processor time of all servers together".to_owned(),
+        law: Law::Cpu { cores },
+        formula: format!("{cores} core(s) shared by the product under test and what stands behind it"),
+        source: "proc(5): utime and stime of each process; clock_getcpuclockid(3)".to_owned(),
+        signatures: vec![Signature {
+            sign: Sign::Reached { metric: SERVERS_CPU.to_owned(), value: FULL * cores },
+            strength: Strength::Supports,
+        }],
+        symptom: Symptom { errors: Vec::new(), slow: true },
+        remedy: None,
+    }
+}
+
+/// What the servers seen in `samples` used together: the sum of their `SUBJECT.cpu`. None where no server tells.
+pub fn sample(samples: &[Sample]) -> Option<Sample> {
+    let used: Vec<f64> = samples
+        .iter()
+        .filter(|s| s.subject != "kernel")
+        .filter_map(|s| s.metrics.get(&format!("{}.cpu", s.subject)))
+        .copied()
+        .collect();
+    let metrics = [(SERVERS_CPU.to_owned(), used.iter().sum())].into();
+    (!used.is_empty()).then(|| Sample { subject: "machine".to_owned(), metrics })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_add_up_and_the_kernel_does_not_count() {
+        let one = |subject: &str, cpu: f64| Sample {
+            subject: subject.to_owned(),
+            metrics: [(format!("{subject}.cpu"), cpu), ("other".to_owned(), 9.0)].into(),
+        };
+        let all = [one("nginx", 0.5), one("backend", 0.25), one("kernel", 2.0)];
+        assert_eq!(sample(&all).unwrap().metrics[SERVERS_CPU], 0.75);
+        assert_eq!(sample(&all[2..]), None);
+        assert_eq!(limit(2).law, Law::Cpu { cores: 2.0 });
+    }
+}
