@@ -25,3 +25,10 @@ pub enum EngineError {
     #[error("a load thread ended unexpectedly; this is a bug in genkai")]
     ThreadDied,
 }
+
+impl EngineError {
+    /// Whether what was asked for is at fault, not the machine.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, EngineError::Load(_) | EngineError::Request(_) | EngineError::Handshake(_) | EngineError::Tls(_))
+    }
+}

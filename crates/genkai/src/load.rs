@@ -44,7 +44,10 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
         };
         view::print(&shown);
     }
-    Ok(Outputs { record: &record, findings: &findings }.exit())
+    let exit = Outputs { record: &record, findings: &findings }.exit();
+    // A load too short for a break to be sustained: when nothing succeeded, it has failed all the same.
+    let nothing = findings.verdict.trials.iter().any(|t| t.finished > 0 && t.failed == t.finished);
+    Ok(if exit == Exit::Holds && nothing { Exit::Fails } else { exit })
 }
 
 fn plan(flags: &Load) -> Result<Plan, Failure> {
