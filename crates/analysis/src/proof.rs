@@ -88,9 +88,11 @@ pub fn of(
     })
 }
 
+/// Failures and finished requests; those that still hung at the end count as failed.
 fn count(trial: &Trial) -> Counts {
     let tally = Tally::of(&trial.ticks);
-    (tally.failed, tally.finished())
+    let (hung, _) = hang::unanswered(&trial.ticks);
+    (tally.failed + hung, tally.finished() + hung)
 }
 
 /// Latency at a quantile over the whole trial, seconds; 0 when nothing came back. Requests that still hung at the end

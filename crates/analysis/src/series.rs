@@ -12,22 +12,43 @@ use crate::window::{self, Tally, US};
 /// Fewest responses in an interval for its 99 % quantile to be more than its largest value; a fifth of it for the 90 %.
 const ENOUGH: u64 = 20;
 
-/// One point an interval.
+/// About so many points make a trial's line; more would only be noise and weight.
+const POINTS: usize = 100;
+
+/// The trial over time: a point for each tick, or for several together in a long trial.
 pub fn of(trial: &Trial) -> Series {
-    Series { trial: trial.number, points: trial.ticks.iter().map(point).collect() }
+    Series { trial: trial.number, points: groups(&trial.ticks).into_iter().map(point).collect() }
 }
 
-fn point(tick: &Tick) -> Point {
-    let latency = window::decode(&tick.latency);
-    let seconds = window::length(tick);
+/// Ticks in groups of equal number. What is left over, and shorter than half a group, belongs to the group before: a
+/// rate over a few milliseconds says nothing.
+fn groups(ticks: &[Tick]) -> Vec<&[Tick]> {
+    let size = ticks.len().div_ceil(POINTS).max(1);
+    let mut ends: Vec<usize> = (size..ticks.len()).step_by(size).collect();
+    let length = |ticks: &[Tick]| ticks.iter().map(window::length).sum::<f64>();
+    if let Some(last) = ends.last().copied()
+        && length(&ticks[last..]) < length(&ticks[last - size..last]) / 2.0
+    {
+        ends.pop();
+    }
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let ends = ends.iter().copied().chain(std::iter::once(ticks.len()));
+    starts.zip(ends).map(|(from, to)| &ticks[from..to]).filter(|group| !group.is_empty()).collect()
+}
+
+fn point(ticks: &[Tick]) -> Point {
+    let tally = Tally::of(ticks);
+    let latency = window::merge(ticks, |t| &t.latency);
+    let seconds: f64 = ticks.iter().map(window::length).sum();
     let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
     let quantile = |q: f64, least: u64| window::quantile(&latency, q).filter(|_| latency.len() >= least);
+    let (first, last) = (&ticks[0], &ticks[ticks.len() - 1]);
     Point {
-        at: (tick.from_us as f64 + tick.to_us as f64) / 2.0 / US,
-        level: tick.level,
-        in_flight: tick.in_flight as f64,
-        ok: per_second(tick.ok),
-        failed: per_second(window::failed(tick)),
+        at: (first.from_us as f64 + last.to_us as f64) / 2.0 / US,
+        level: last.level,
+        in_flight: last.in_flight as f64,
+        ok: per_second(ticks.iter().map(|t| t.ok).sum()),
+        failed: per_second(tally.failed),
         p50: quantile(0.5, 1),
         p90: quantile(0.9, ENOUGH / 5),
         p99: quantile(0.99, ENOUGH),
@@ -98,4 +119,31 @@ pub fn service_before(trial: &Trial, until: Option<u64>) -> Quantiles {
 /// The largest level reached.
 pub fn reached(trial: &Trial) -> f64 {
     trial.ticks.iter().map(|t| t.level).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tick(from_us: u64, to_us: u64) -> Tick {
+        Tick { from_us, to_us, ok: (to_us - from_us) / 1000, ..Tick::default() }
+    }
+
+    #[test]
+    fn a_stump_at_the_end_belongs_to_the_point_before() {
+        let ticks = [tick(0, 200_000), tick(200_000, 400_000), tick(400_000, 401_000)];
+        let groups: Vec<usize> = groups(&ticks).iter().map(|g| g.len()).collect();
+        assert_eq!(groups, [1, 2]);
+        assert_eq!(super::groups(&ticks[..1]).len(), 1);
+        assert!(super::groups(&[]).is_empty());
+    }
+
+    #[test]
+    fn long_trials_keep_every_request_in_few_points() {
+        let ticks: Vec<Tick> = (0..1234).map(|i| tick(i * 200_000, (i + 1) * 200_000)).collect();
+        let groups = groups(&ticks);
+        assert!(groups.len() <= POINTS && groups.len() > POINTS / 2, "{}", groups.len());
+        assert_eq!(groups.iter().map(|g| g.len()).sum::<usize>(), ticks.len());
+        assert!(groups.iter().all(|g| (point(g).ok - 1000.0).abs() < 1e-6));
+    }
 }

@@ -15,6 +15,16 @@ use world::{Moment, Seen, World};
 
 /// Runs one plain trial of ten seconds and gives its break.
 fn trial(load: Load, objective: &str, behaviour: impl Fn(&Moment<'_>) -> Seen + 'static) -> Option<Break> {
+    lasting(10, load, objective, behaviour)
+}
+
+/// [`trial`], with its length in seconds.
+fn lasting(
+    seconds: u64,
+    load: Load,
+    objective: &str,
+    behaviour: impl Fn(&Moment<'_>) -> Seen + 'static,
+) -> Option<Break> {
     let ramp = Span::from_secs_f64(genkai_analysis::capacity::demand::ramp(&load));
     let level = genkai_analysis::capacity::demand::asked(&load);
     let world = World {
@@ -24,7 +34,7 @@ fn trial(load: Load, objective: &str, behaviour: impl Fn(&Moment<'_>) -> Seen + 
         behaviour: Box::new(behaviour),
     };
     let mut run = world.begin();
-    let hold = Span(Span::from_secs(10).0 - ramp.0);
+    let hold = Span(Span::from_secs(seconds).0 - ramp.0);
     world.trial(&mut run, &TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp, hold });
     broke(&run.record.trials[0], &world.plan.objective, &world.plan.procedure)
 }
@@ -134,7 +144,56 @@ fn requests_that_hang_are_slow_although_none_comes_back() {
     assert_eq!(trial(users(40, 40.0), "p99 < 500ms", hang(4.0, 0.0)), None);
     let in_step = |m: &Moment<'_>| Seen::closed(m.level, 0.45);
     assert_eq!(trial(users(40, 1e6), "p99 < 500ms", in_step), None, "long, and all at once, but not too long");
-    assert_eq!(trial(users(40, 40.0), "errors < 0.1%", hang(4.0, 1.0)), None, "nothing has failed yet");
+}
+
+#[test]
+fn requests_that_hang_count_as_failed_long_before_their_deadline() {
+    // 45 of 150 users are served, the others are never accepted; the deadline is a minute.
+    let full = |m: &Moment<'_>| Seen { in_flight: m.level, ..Seen::closed(m.level.min(45.0), 0.3) };
+    let b = trial(users(150, 30.0), "errors < 0.1%", full).unwrap();
+    assert!((38.0..=60.0).contains(&b.level), "45 fit, it broke at {}", b.level);
+    assert_eq!(b.errors[0].kind, ErrorKind::Timeout);
+    assert!(b.errors[0].count >= 15 && b.seen > 0.02, "{b:?}");
+    let stops =
+        |m: &Moment<'_>| Seen { ok: if m.t > 4.0 { 0.0 } else { m.level / 0.05 }, ..Seen::closed(m.level, 0.05) };
+    let b = trial(users(40, 40.0), "errors < 0.1%", stops).unwrap();
+    assert!((3.5..=4.2).contains(&b.at), "nothing comes back any more: {}", b.at);
+    let few = |m: &Moment<'_>| Seen { in_flight: m.level, ..Seen::closed(m.level - 2.0, 0.3) };
+    assert_eq!(trial(users(150, 30.0), "errors < 0.1%", few), None, "two stragglers");
+}
+
+/// What users in a closed loop see of `workers` that serve them in order, `service` seconds each: the latency of those
+/// who were served, by tick.
+fn served_in_order(users: u32, spawn: f64, workers: usize, service: f64, seconds: f64) -> Vec<Vec<f64>> {
+    let mut ticks = vec![Vec::new(); (seconds / 0.2) as usize];
+    // Arrivals in order: those who are new, and those who were answered and ask again.
+    let mut waiting: Vec<f64> = (0..users).map(|i| f64::from(i) / spawn).collect();
+    let mut free = vec![0.0f64; workers];
+    loop {
+        let next = (0..waiting.len()).min_by(|a, b| waiting[*a].total_cmp(&waiting[*b])).unwrap();
+        let worker = (0..workers).min_by(|a, b| free[*a].total_cmp(&free[*b])).unwrap();
+        let arrived = waiting[next];
+        let done = arrived.max(free[worker]) + service;
+        let Some(tick) = ticks.get_mut((done / 0.2) as usize) else { return ticks };
+        tick.push(done - arrived);
+        (free[worker], waiting[next]) = (done, done);
+    }
+}
+
+#[test]
+fn a_queue_served_in_order_is_slow_and_nothing_hangs() {
+    // 300 users over 5 workers of 0.3 s: the wait grows to 18 s, nothing fails.
+    for spawn in [10.0, 30.0, 60.0, 300.0, 1e6] {
+        let ticks = served_in_order(300, spawn, 5, 0.3, 40.0);
+        let longest = ticks.iter().flatten().copied().fold(0.0, f64::max);
+        assert!((14.0..19.0).contains(&longest), "{longest}");
+        let queue = move |m: &Moment<'_>| {
+            let done = &ticks[(m.t / 0.2).round() as usize - 1];
+            let latency = done.iter().sum::<f64>() / done.len().max(1) as f64;
+            Seen { ok: done.len() as f64 / 0.2, latency, in_flight: m.level, ..Seen::closed(m.level, 0.3) }
+        };
+        assert_eq!(lasting(40, users(300, spawn), "errors < 0.1%", queue), None, "{spawn}");
+    }
 }
 
 #[test]

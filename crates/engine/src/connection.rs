@@ -34,7 +34,8 @@ pub(crate) struct Connection {
 pub(crate) struct Turn {
     /// When it was planned.
     pub(crate) planned: Moment,
-    /// Whether it could have been sent then, as far as the connection goes.
+    /// Whether nothing but the generator could delay its beginning: the write, or where no connection is open the attempt
+    /// to connect.
     pub(crate) prompt: bool,
 }
 
@@ -68,6 +69,11 @@ impl Connection {
     pub(crate) async fn make(&mut self, turn: Turn) -> Done {
         self.notice_close().await;
         let prompt = turn.prompt && self.is_open();
+        if turn.prompt && !prompt {
+            // What follows, connecting, takes as long as the server lets it: only the way to here is the generator's.
+            let now = self.core.clock.now();
+            self.core.ledger.borrow_mut().began(now, now.saturating_sub(turn.planned));
+        }
         let (written, outcome) = match self.open().await {
             Ok(()) => {
                 let written = self.core.clock.now();

@@ -150,6 +150,13 @@ impl Ledger {
         }
     }
 
+    /// A connection was asked for, for a request planned `late` before, which only the generator can have delayed.
+    pub(crate) fn began(&mut self, now: Moment, late: Moment) {
+        if self.open(now) {
+            self.tally.lateness.saturating_record(late);
+        }
+    }
+
     /// Bytes were written.
     #[inline]
     pub(crate) fn wrote(&mut self, bytes: usize) {

@@ -16,7 +16,8 @@
 //!   lateness, a wait for a free connection, or connecting.
 //! * *Service time* counts from the first write of the request.
 //! * *Lateness* is planned instant to write, recorded when a connection stood ready at the planned instant: then only
-//!   the generator can be to blame.
+//!   the generator can be to blame. Where a request needs a new connection, it is planned instant to the attempt to connect;
+//!   a wait for a busy connection, and the first request of a connection that is kept, are not recorded.
 //! * A request is *in flight* from its planned instant (or from when its user took it up) until it ended; so
 //!   `planned = ok + errors + in flight` at any time, and *abandoned* is what was in flight when the load ended. `sent` counts
 //!   those that were written: `sent = ok + errors + abandoned`, less those that failed or were cut off before (connect

@@ -124,7 +124,8 @@ impl Merge {
             handshakes: sum.handshakes(),
             messages: sum.messages(),
             first_error_us: sum.first_error.map(|at| at / 1_000),
-            first_error_level: sum.first_error.map(|at| self.level.at(at)),
+            // The user who was planned at that very instant is one of those that it met.
+            first_error_level: sum.first_error.map(|at| self.level.at(at + 1)),
         }
     }
 }

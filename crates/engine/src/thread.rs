@@ -242,7 +242,9 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
         if !core.ledger.borrow_mut().claim(core.clock.now()) {
             return;
         }
-        let first = Turn { planned, prompt: false };
+        // A load of new connections is judged by how promptly it asks for them; one that keeps them opens each but once,
+        // often many in one moment, which says little about the rest.
+        let first = Turn { planned, prompt: core.reuse == Reuse::PerRequest };
         let think = match model {
             Model::Closed { think } => Thinker::new(think, core.seed, thread << 32 | n as u64),
             Model::Open { .. } => {

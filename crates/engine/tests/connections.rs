@@ -35,6 +35,36 @@ fn an_accept_queue_that_is_full_is_a_connect_timeout() {
 }
 
 #[test]
+fn a_server_slow_to_accept_does_not_make_the_generator_late() {
+    // As above; the wait of those who get in at last is long, the generator's own part of it is not.
+    let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    listener.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap().as_socket().unwrap();
+    let timeout = Span::from_millis(700);
+    let load = Load { arrivals: users(3), reuse: Reuse::PerRequest, timeout, ..load(address, 3) };
+    let seen = make(&load);
+    assert_eq!(seen.errors(), 3);
+    let lateness = seen.merged(|t| &t.lateness);
+    assert_eq!(lateness.len(), 3);
+    assert!(lateness.max() < timeout.0, "{} ns", lateness.max());
+}
+
+#[test]
+fn an_open_load_of_new_connections_is_checked_too() {
+    let server = Server::always(HELLO);
+    let arrivals = Arrivals::Rate {
+        per_second: 200.0,
+        ramp: Span(0),
+        spacing: genkai_model::load::Spacing::Uniform,
+        connections: 50,
+    };
+    let seen = make(&Load { reuse: Reuse::PerRequest, arrivals, ..load(server.address, 20) });
+    assert_eq!(seen.ok(), 20);
+    assert_eq!(seen.merged(|t| &t.lateness).len(), 20);
+}
+
+#[test]
 fn a_connection_closed_while_its_user_thinks_is_replaced_in_silence() {
     let server = Server::start(|stream, _| {
         read_request(stream);
@@ -45,7 +75,7 @@ fn a_connection_closed_while_its_user_thinks_is_replaced_in_silence() {
     let seen = make(&load);
     assert_eq!((seen.ok(), seen.errors(), server.connections()), (3, 0, 3));
     assert_eq!(seen.sum(|t| t.closed_idle), 2);
-    assert_eq!(seen.merged(|t| &t.lateness).len(), 0, "no connection was ready");
+    assert_eq!(seen.merged(|t| &t.lateness).len(), 2, "counted to the attempt to connect, but for a user's first");
 }
 
 #[test]
@@ -111,6 +141,7 @@ fn one_request_a_connection() {
     let seen = make(&Load { reuse: Reuse::PerRequest, arrivals: users(2), ..load(server.address, 10) });
     assert_eq!((seen.ok(), server.connections(), asked_to_close.load(Ordering::SeqCst)), (10, 10, 10));
     assert_eq!(seen.sum(|t| t.opened), 10);
+    assert_eq!(seen.merged(|t| &t.lateness).len(), 10, "the generator checks itself without keep-alive too");
     assert_eq!(seen.sum(|t| t.closed_idle), 0);
 }
 

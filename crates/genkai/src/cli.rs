@@ -110,9 +110,9 @@ pub(crate) struct BackendFlags {
     /// WordPress: php-fpm's pm.max_children [default: 5, as Debian's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) fpm_children: Option<u32>,
-    /// Send load to, or through, this host although it is not this machine
+    /// Send load to, or through, this host although it is not this machine (repeatable)
     #[arg(long, value_name = "HOST")]
-    pub(crate) allow_remote: Option<String>,
+    pub(crate) allow_remote: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -131,7 +131,7 @@ pub(crate) struct SearchFlags {
     #[arg(long, value_name = "FACTOR", default_value_t = 1.2)]
     pub(crate) headroom: f64,
     /// Lift at most so many limits one after another
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) max_limits: u32,
     /// Shorter trials, for a first look
     #[arg(long)]
@@ -159,7 +159,7 @@ pub(crate) struct OutputFlags {
     /// Also write the main figure as figure.svg
     #[arg(long)]
     pub(crate) svg: bool,
-    /// Keep the servers' private files in DIR/work
+    /// Keep the servers' private files in DIR/work-...
     #[arg(long)]
     pub(crate) keep: bool,
     /// Colours
@@ -227,7 +227,7 @@ pub(crate) struct Load {
     pub(crate) requests: Option<u64>,
     /// Send load to this host although it is not this machine
     #[arg(long, value_name = "HOST", help_heading = "Load")]
-    pub(crate) allow_remote: Option<String>,
+    pub(crate) allow_remote: Vec<String>,
     /// What must hold; the exit code tells
     #[arg(long, value_name = "TEXT", help_heading = "Load")]
     pub(crate) objective: Option<genkai_model::objective::Objective>,

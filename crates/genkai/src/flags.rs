@@ -226,6 +226,9 @@ pub(crate) fn pin(text: &str) -> Result<Pin, Failure> {
         .ok_or_else(|| bad("not understood"))?;
     let list = |part: &str| cores(part).ok_or_else(|| bad("not a list of cores"));
     let pinning = Pinning { servers: list(servers)?, client: list(client)? };
+    if let Some(both) = pinning.servers.iter().find(|c| pinning.client.contains(c)) {
+        return Err(bad(&format!("core {both} cannot serve and make load at once (`none` lets them share all)")));
+    }
     let have = genkai_lab::pinning::cores();
     match pinning.servers.iter().chain(&pinning.client).find(|c| !have.contains(c)) {
         Some(missing) => Err(bad(&format!("core {missing} is not among this process's cores {have:?}"))),
@@ -269,6 +272,7 @@ mod tests {
         assert_eq!(cores("3-1"), None);
         assert_eq!(cores("x"), None);
         assert!(pin("servers=0").is_err());
+        assert!(pin("servers=0,client=0").is_err() && pin("servers=0-1,client=1").is_err());
         assert!(matches!(pin("none"), Ok(Pin::Free)));
     }
 }

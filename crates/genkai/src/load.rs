@@ -51,7 +51,7 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
 }
 
 fn plan(flags: &Load) -> Result<Plan, Failure> {
-    let target = Target::read(&flags.url, flags.allow_remote.as_deref())?;
+    let target = Target::read(&flags.url, &flags.allow_remote)?;
     let mut load = if target.websocket {
         websocket::load(&flags.load, &flags.websocket, AT_ONCE)?
     } else {
@@ -80,6 +80,7 @@ fn plan(flags: &Load) -> Result<Plan, Failure> {
             config: ConfigSource::Generated,
             settings: std::collections::BTreeMap::new(),
             backend: Backend::Url(flags.url.clone()),
+            allow_remote: flags.allow_remote.clone(),
         },
         load,
         objective: flags.objective.clone().unwrap_or_default(),

@@ -50,6 +50,7 @@ fn plan(flags: &Nginx, pin: &Pin) -> Result<Plan, Failure> {
             config,
             settings: settings(&flags.set)?,
             backend,
+            allow_remote: flags.origin.allow_remote.clone(),
         },
         procedure: procedure(&flags.search, &load.arrivals)?,
         load,
@@ -73,7 +74,9 @@ fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
 
 fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> Result<Backend, Failure> {
     let default = if *config == ConfigSource::Generated { "embedded" } else { "keep" };
-    match what.unwrap_or(default) {
+    let what = what.unwrap_or(default);
+    has_effect(what, flags)?;
+    match what {
         "embedded" => {
             let mut spec = experiment::slow_application();
             spec.body = flags.backend_body.unwrap_or(spec.body);
@@ -90,7 +93,8 @@ fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> R
         }
         "keep" => Ok(Backend::Kept),
         url if url.starts_with("http://") => {
-            local_only(url, flags.allow_remote.as_deref())?;
+            local_only(url, &flags.allow_remote)?;
+            no_path(url)?;
             Ok(Backend::Url(url.to_owned()))
         }
         other => Err(Failure::usage(format!(
@@ -99,15 +103,45 @@ fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> R
     }
 }
 
+/// Refuses flags that say something about another backend than `what`.
+fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
+    let all = [
+        ("--backend-body", "embedded", flags.backend_body.is_some()),
+        ("--backend-time", "embedded", flags.backend_time.is_some()),
+        ("--backend-workers", "embedded", flags.backend_workers.is_some()),
+        ("--backend-queue", "embedded", flags.backend_queue.is_some()),
+        ("--fpm-children", "wordpress", flags.fpm_children.is_some()),
+    ];
+    match all.iter().find(|(_, of, given)| *given && *of != what) {
+        Some((flag, of, _)) => Err(Failure::usage(format!(
+            "{flag} has no effect with --backend {what}\n  hint: leave it out, or use --backend {of}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a path or query in a backend's URL: nginx gets an address, and passes on the path of the request.
+fn no_path(url: &str) -> Result<(), Failure> {
+    let rest = url.strip_prefix("http://").unwrap_or(url);
+    match rest.find(['/', '?', '#']) {
+        Some(at) if &rest[at..] != "/" => Err(Failure::usage(format!(
+            "--backend {url}: `{}` would have no effect; a backend is a host and a port\n  hint: give the path to ask for \
+             with --path",
+            &rest[at..]
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses a URL whose host is not this machine, unless the user names that host.
-pub(crate) fn local_only(url: &str, allowed: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
     let host = match authority.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or(v6),
         None => authority.split(':').next().unwrap_or(authority),
     };
-    if allowed == Some(host) {
+    if allowed.iter().any(|name| name.eq_ignore_ascii_case(host)) {
         return Ok(());
     }
     let addresses: Vec<IpAddr> = match host.parse() {
@@ -130,6 +164,9 @@ pub(crate) fn local_only(url: &str, allowed: Option<&str>) -> Result<(), Failure
 fn procedure(flags: &SearchFlags, arrivals: &Arrivals) -> Result<Procedure, Failure> {
     if !(1.0..=10.0).contains(&flags.headroom) {
         return Err(Failure::usage(format!("--headroom {}: must be between 1 and 10", flags.headroom)));
+    }
+    if flags.hold.is_some_and(|hold| hold.0 == 0) {
+        return Err(Failure::usage("--hold 0s: the full load must last some time to be judged; give at least 1s"));
     }
     let quick = experiment::procedure(Size::Quick);
     let ramp = match *arrivals {
@@ -156,6 +193,9 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
     let style = view::stdout_style(output.color);
     if output.dry_run {
         let preview = tune::preview(&plan, &pin)?;
+        if output.quiet {
+            return Ok(Exit::Holds);
+        }
         let shown = if output.json {
             json::plan(&plan, &preview.predictions, &preview.environment)
         } else {

@@ -63,7 +63,7 @@ fn healthy_needs_no_change() {
 fn worker_rlimit_nofile() {
     let _machine = machine();
     let run = run(&mut genkai(
-        "tune nginx --set worker_rlimit_nofile=60 --users 60 --spawn-rate 20 --backend-time 200ms --timeout 2s --quick --quiet",
+        "tune nginx --set worker_rlimit_nofile=60 --users 60 --spawn-rate 20 --backend-time 200ms --quick --quiet",
     ));
     let verdict = proved(&run, "nginx.worker_rlimit_nofile", "worker_rlimit_nofile");
     let cause = &verdict.causes[0];

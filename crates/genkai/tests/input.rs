@@ -36,9 +36,32 @@ fn flags_that_make_no_sense() {
     refused_with("tune nginx --backend keep", 2, &["--config"]);
     refused_with("tune nginx --write", 2, &["--config"]);
     refused_with("tune nginx --pin servers=0", 2, &["client="]);
+    refused_with("tune nginx --pin servers=0,client=0", 2, &["core 0", "none"]);
+    refused_with("tune nginx --hold 0s", 2, &["--hold"]);
+    refused_with("tune nginx --max-limits 0", 2, &["--max-limits"]);
     refused_with("experiment run nginx-worker-conections", 2, &["did you mean `nginx-worker-connections`"]);
     refused_with("load 127.0.0.1:80", 2, &["http://"]);
     refused_with("report /nonexistent", 2, &["/nonexistent"]);
+}
+
+#[test]
+fn flags_that_would_have_no_effect() {
+    refused_with("tune nginx --fpm-children 9", 2, &["--fpm-children", "--backend embedded", "wordpress"]);
+    for flag in ["--backend-workers 3", "--backend-time 1s", "--backend-queue 9", "--backend-body 1k"] {
+        let name = flag.split(' ').next().unwrap();
+        refused_with(&format!("tune nginx --backend wordpress {flag}"), 2, &[name, "--backend wordpress"]);
+        refused_with(&format!("tune nginx --backend http://127.0.0.1:9 {flag}"), 2, &[name]);
+    }
+    refused_with("tune nginx --backend http://127.0.0.1:9/app?x=1", 2, &["/app?x=1", "--path"]);
+}
+
+#[test]
+fn settings_with_which_nothing_is_served() {
+    refused_with(
+        "tune nginx --users 5 --set worker_connections=3 --dry-run",
+        2,
+        &["worker_connections", "3", "at least 5"],
+    );
 }
 
 #[test]
@@ -53,6 +76,24 @@ fn settings_that_do_not_exist_or_do_not_fit() {
 fn hosts_that_are_not_this_machine() {
     refused_with("load http://192.0.2.1/", 2, &["192.0.2.1", "--allow-remote"]);
     refused_with("tune nginx --backend http://192.0.2.1:80", 2, &["192.0.2.1", "--allow-remote"]);
+}
+
+#[test]
+fn a_configuration_that_leads_to_another_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let text =
+        "events {}\nhttp {\n  server {\n    listen 80;\n    location / { proxy_pass http://192.0.2.10:80; }\n  }\n}\n";
+    std::fs::write(&file, text).unwrap();
+    let arguments = format!("tune nginx --users 5 --config {}", file.display());
+    let place = format!("{}:5", file.display());
+    refused_with(&arguments, 2, &[&place, "192.0.2.10", "--backend embedded", "--allow-remote"]);
+    refused_with(&format!("{arguments} --dry-run"), 2, &[&place, "192.0.2.10"]);
+    refused_with(&format!("{arguments} --dry-run --allow-remote 192.0.2.11"), 2, &["192.0.2.10"]);
+    for allowed in ["--allow-remote 192.0.2.10", "--backend embedded"] {
+        let run = run(&mut genkai(&format!("{arguments} --dry-run {allowed}")));
+        assert_eq!(run.code, Some(0), "{allowed}: {}", run.stderr);
+    }
 }
 
 #[test]
@@ -113,6 +154,14 @@ fn a_dry_run_shows_the_plan_and_starts_nothing() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("worker_connections") && run.stdout.contains("238-254 clients"), "{}", run.stdout);
     assert!(!run.out.exists(), "no folder for a run that is not made");
+}
+
+#[test]
+fn a_quiet_dry_run_says_nothing() {
+    for json in ["", " --json"] {
+        let run = run(&mut genkai(&format!("tune nginx --users 5 --dry-run --quiet{json}")));
+        assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "", ""));
+    }
 }
 
 #[test]

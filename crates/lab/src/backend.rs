@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use genkai_engine::StopFlag;
 use genkai_model::evidence::metric;
 use genkai_model::limit::Limit;
 use genkai_model::plan;
@@ -92,8 +93,9 @@ impl Backend {
         }
     }
 
-    /// Waits until requests of an earlier trial have left it, at most `longest`. True when it is idle (or cannot say).
-    pub fn drain(&mut self, longest: Duration) -> bool {
+    /// Waits until requests of an earlier trial have left it, at most `longest`, or until the user wants to stop. True
+    /// when it is idle (or cannot say).
+    pub fn drain(&mut self, longest: Duration, interrupt: &StopFlag) -> bool {
         let deadline = Instant::now() + longest;
         loop {
             let seen = self.observe();
@@ -106,7 +108,7 @@ impl Backend {
             if load == 0.0 {
                 return true;
             }
-            if Instant::now() >= deadline {
+            if Instant::now() >= deadline || interrupt.is_stopped() {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(50));

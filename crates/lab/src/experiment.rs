@@ -56,6 +56,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
             config: ConfigSource::Generated,
             settings: BTreeMap::from([("worker_connections".to_owned(), worker_connections.to_owned())]),
             backend,
+            allow_remote: Vec::new(),
         },
         load: users(USERS, spawn_rate),
         objective: Objective::default(),

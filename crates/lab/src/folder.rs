@@ -1,37 +1,56 @@
-//! The run folder: the record and its outputs at the top, private files of servers in `work/`, which is removed.
+//! The run folder: the record and its outputs at the top, private files of servers in a `work-...` folder
+//! that is removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, TempDir};
 
 use crate::error::LabError;
 
 /// Outputs that genkai writes into a run folder.
 pub const OUTPUTS: &[&str] = &["run.jsonl", "verdict.json", "report.html", "figure.svg"];
 
+/// How the private folder's name begins; the rest is unlike any other, so that it cannot be a folder of the user's.
+const PRIVATE: &str = "work-";
+
 /// A run folder that is ours for the time of a run.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    work: PathBuf,
-    keep: bool,
+    work: TempDir,
 }
 
 impl Folder {
-    /// Makes `path` (and its parents) a run folder. Outputs of an earlier run there are moved to `previous-N/`, so that
-    /// nothing is lost. With `keep`, the servers' private files stay for inspection.
+    /// Makes `path` (and its parents) a run folder. With `keep`, the servers' private files stay for inspection.
     ///
     /// # Errors
     /// When the folder cannot be made or written.
     pub fn open(path: &Path, keep: bool) -> Result<Folder, LabError> {
         fs::create_dir_all(path).map_err(LabError::folder(path))?;
         let path = path.canonicalize().map_err(LabError::folder(path))?;
-        set_aside(&path)?;
-        let work = path.join("work");
-        if work.exists() {
-            fs::remove_dir_all(&work).map_err(LabError::folder(&work))?;
+        let mut work = Builder::new().prefix(PRIVATE).tempdir_in(&path).map_err(LabError::folder(&path))?;
+        work.disable_cleanup(keep);
+        Ok(Folder { path, work })
+    }
+
+    /// Moves the outputs of an earlier run to `previous-N/`, so that nothing is lost. Called when the new run has
+    /// something to put in their place.
+    ///
+    /// # Errors
+    /// When they cannot be moved.
+    pub fn set_aside(&self) -> Result<(), LabError> {
+        let old: Vec<&&str> = OUTPUTS.iter().filter(|name| self.path.join(name).exists()).collect();
+        if old.is_empty() {
+            return Ok(());
         }
-        fs::create_dir(&work).map_err(LabError::folder(&work))?;
-        Ok(Folder { path, work, keep })
+        let names = (1..).map(|n| self.path.join(format!("previous-{n}")));
+        let aside = names.into_iter().find(|p| !p.exists()).expect("numbers do not end");
+        fs::create_dir(&aside).map_err(LabError::folder(&aside))?;
+        for name in old {
+            fs::rename(self.path.join(name), aside.join(name)).map_err(LabError::folder(&aside))?;
+        }
+        Ok(())
     }
 
     /// The folder.
@@ -44,7 +63,7 @@ impl Folder {
     /// # Errors
     /// When it cannot be made.
     pub fn private(&self, name: &str) -> Result<PathBuf, LabError> {
-        let dir = self.work.join(name);
+        let dir = self.work.path().join(name);
         fs::create_dir_all(&dir).map_err(LabError::folder(&dir))?;
         Ok(dir)
     }
@@ -55,31 +74,16 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if !self.keep {
-            let _ = fs::remove_dir_all(&self.work);
-        }
-    }
-}
-
-/// Moves the outputs of an earlier run into `previous-N/`.
-fn set_aside(path: &Path) -> Result<(), LabError> {
-    let old: Vec<&&str> = OUTPUTS.iter().filter(|name| path.join(name).exists()).collect();
-    if old.is_empty() {
-        return Ok(());
-    }
-    let aside = (1..).map(|n| path.join(format!("previous-{n}"))).find(|p| !p.exists()).expect("numbers do not end");
-    fs::create_dir(&aside).map_err(LabError::folder(&aside))?;
-    for name in old {
-        fs::rename(path.join(name), aside.join(name)).map_err(LabError::folder(&aside))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn entries(path: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(path).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
 
     #[test]
     fn an_earlier_run_is_set_aside_and_private_files_go() {
@@ -90,12 +94,24 @@ mod tests {
             fs::write(folder.record(), "one").unwrap();
             assert!(folder.private("nginx").unwrap().exists());
         }
-        assert!(!out.join("work").exists());
+        assert_eq!(entries(&out), ["run.jsonl"]);
         let folder = Folder::open(&out, true).unwrap();
+        assert!(folder.record().exists(), "not before the new run has a record");
+        folder.set_aside().unwrap();
         assert!(!folder.record().exists());
         assert_eq!(fs::read_to_string(out.join("previous-1/run.jsonl")).unwrap(), "one");
         drop(folder);
-        assert!(out.join("work").exists(), "kept on request");
+        assert_eq!(entries(&out).len(), 2, "kept on request");
+    }
+
+    #[test]
+    fn the_users_own_files_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        fs::write(dir.path().join("work/thesis.txt"), "precious").unwrap();
+        drop(Folder::open(dir.path(), false).unwrap());
+        assert_eq!(fs::read_to_string(dir.path().join("work/thesis.txt")).unwrap(), "precious");
+        assert_eq!(entries(dir.path()), ["work"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Load on something that already runs: one trial, no server of ours, nothing decided on the way.
 
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use genkai_engine::{End, EngineError, StopFlag};
@@ -14,6 +14,7 @@ use crate::error::LabError;
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
 use crate::system::{self, Pin};
+use crate::trial::lost_generator;
 
 /// A measurement to be made. The plan's load has its addresses.
 pub struct Job<'a> {
@@ -64,7 +65,8 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError>
                 Ok(Message::Started(at)) => recorder.at(at, Some(1), started(job))?,
                 Ok(Message::Tick(tick)) => recorder.now(Some(1), What::Tick(tick))?,
                 Ok(Message::Ended(end)) => return close(job, &end?, &mut recorder),
-                Err(_) => {}
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
             }
         }
     })?;

@@ -1,19 +1,22 @@
-//! Keeps secrets out of records: values of headers that carry credentials, on the command line and in the load.
+//! Keeps secrets out of records: headers and query parameters that carry credentials, and passwords in URLs, wherever they
+//! are written: the command line, the load, the plan.
 
 use genkai_model::load::Load;
-use genkai_model::plan::Plan;
+use genkai_model::plan::{Backend, Plan, System};
 
 /// What a secret is replaced with.
 pub const HIDDEN: &str = "(hidden)";
 
-/// Header names whose values are never recorded. A name that contains one of [`TELLING`] counts too.
-const SECRET: &[&str] = &["authorization", "proxy-authorization", "cookie", "set-cookie"];
-/// Parts of a name that say it carries a credential.
-const TELLING: &[&str] = &["token", "secret", "password", "api-key", "apikey", "auth", "session", "credential"];
+/// Names whose values are never recorded, without `-` and `_`. A name that contains one of [`TELLING`] counts too.
+const SECRET: &[&str] = &["cookie", "setcookie", "key", "sig", "signature", "sid", "jwt", "pwd", "pass", "passwd"];
+/// Parts of a name that say it carries a credential, without `-` and `_`.
+const TELLING: &[&str] = &["token", "secret", "password", "apikey", "accesskey", "auth", "session", "credential"];
+/// What separates parameters in a target: RFC 3986 (3.3 for `;`, 3.4, 3.5) and the HTML forms' `&`.
+const SEPARATORS: &[char] = &['?', '&', ';', '#'];
 
-/// Whether the header `name` carries a credential.
+/// Whether the header or parameter `name` carries a credential.
 pub fn is_secret(name: &str) -> bool {
-    let name = name.trim().to_ascii_lowercase();
+    let name = decoded(name.trim()).to_ascii_lowercase().replace(['-', '_'], "");
     SECRET.contains(&name.as_str()) || TELLING.iter().any(|part| name.contains(part))
 }
 
@@ -25,60 +28,166 @@ pub fn load(load: &Load) -> Load {
             HIDDEN.clone_into(value);
         }
     }
+    load.request.path = target(&load.request.path);
     load
 }
 
 /// The plan without its secrets.
 pub fn plan(plan: &Plan) -> Plan {
-    Plan { load: load(&plan.load), ..plan.clone() }
+    let backend = match &plan.system.backend {
+        Backend::Url(text) => Backend::Url(url(text)),
+        other => other.clone(),
+    };
+    let title: Vec<String> = plan.title.split(' ').map(url).collect();
+    let system = System { backend, ..plan.system.clone() };
+    Plan { title: title.join(" "), system, load: load(&plan.load), ..plan.clone() }
 }
 
-/// A command line without its secrets: the values of secret headers (`--header "Name: value"`, `--header=Name: value`)
-/// and passwords in URLs.
+/// A command line without its secrets: the values of secret headers (`--header "Name: value"`, `--header=Name: value`,
+/// `-HName: value`), of secret parameters in paths and URLs, and passwords in URLs.
 pub fn command(words: &[String]) -> Vec<String> {
     words.iter().map(|word| word_without_secret(word)).collect()
 }
 
 fn word_without_secret(word: &str) -> String {
-    let (flag, rest) = match word.split_once('=') {
-        Some((flag, rest)) if flag.starts_with("--") => (format!("{flag}="), rest),
-        _ => (String::new(), word),
+    let (flag, rest) = word.split_at(value_at(word));
+    let shown = if rest.starts_with('/') || rest.contains("://") { url(rest) } else { header(rest) };
+    format!("{flag}{shown}")
+}
+
+/// Where in a word the value begins: after `--name=`; after `-H` and an optional `=`, also where flags without a value stand
+/// before the `H` (`-qH`); else at its beginning.
+fn value_at(word: &str) -> usize {
+    if word.starts_with("--") {
+        return word.find('=').map_or(0, |at| at + 1);
+    }
+    let attached = word.strip_prefix('-').and_then(|short| {
+        let rest = short.trim_start_matches('q').strip_prefix('H')?;
+        Some(rest.strip_prefix('=').unwrap_or(rest))
+    });
+    attached.map_or(0, |value| word.len() - value.len())
+}
+
+/// `Name: value`, without the value where the name says that it is secret.
+fn header(text: &str) -> String {
+    match text.split_once(':') {
+        Some((name, _)) if !name.trim().contains(['/', ' ']) && is_secret(name) => format!("{name}: {HIDDEN}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// A URL without user, password and secret parameters. What is no URL is taken for a target.
+fn url(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return target(text) };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    let authority = match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{HIDDEN}@{host}"),
+        None => authority.to_owned(),
     };
-    if let Some((scheme, tail)) = rest.split_once("://")
-        && let Some((_, host)) = tail.split_once('@')
-    {
-        return format!("{flag}{scheme}://{HIDDEN}@{host}");
+    format!("{scheme}://{authority}{}", target(tail))
+}
+
+/// A request target without the values of secret parameters.
+fn target(text: &str) -> String {
+    text.split_inclusive(SEPARATORS).map(parameter).collect()
+}
+
+/// `name=value` with the separator that follows it.
+fn parameter(piece: &str) -> String {
+    let Some((name, value)) = piece.split_once('=').filter(|(name, _)| is_secret(name)) else {
+        return piece.to_owned();
+    };
+    let separator = value.find(SEPARATORS).map_or("", |at| &value[at..]);
+    format!("{name}={HIDDEN}{separator}")
+}
+
+/// Percent-decoded (RFC 3986, 2.1): a name can be written in many ways.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let digit = |at: usize| tail.get(at).and_then(|&b| char::from(b).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
     }
-    match rest.split_once(':') {
-        Some((name, _)) if !name.contains(['/', ' ']) && is_secret(name) => format!("{flag}{name}: {HIDDEN}"),
-        _ => word.to_owned(),
-    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment;
+
+    fn shown(words: &[&str]) -> Vec<String> {
+        command(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
 
     #[test]
-    fn secrets_go_and_the_rest_stays() {
+    fn secrets_go_from_command_lines() {
+        for word in [
+            "Authorization: Bearer SECRET",
+            "Cookie : SECRET",
+            "--header=X-Api-Key: SECRET",
+            "-HCookie: sid=SECRET",
+            "-H=Cookie: sid=SECRET",
+            "-qHCookie: sid=SECRET",
+            "http://u:SECRET@127.0.0.1/",
+            "--backend=http://u:SECRET@127.0.0.1:80",
+            "http://127.0.0.1/?token=SECRET",
+            "http://127.0.0.1?a=1&access_token=SECRET#end",
+            "/?token=SECRET",
+            "--path=/?a=b&API_KEY=SECRET&c=d",
+            "/?%74oken=SECRET",
+            "/shop;jsessionid=SECRET?a=b",
+        ] {
+            let text = shown(&[word]).join(" ");
+            assert!(!text.contains("SECRET") && text.contains(HIDDEN), "{word}: {text}");
+        }
+        assert_eq!(shown(&["-HCookie: a"]), ["-HCookie: (hidden)"]);
+        assert_eq!(shown(&["--path=/?a=b&sid=1&c=d"]), ["--path=/?a=b&sid=(hidden)&c=d"]);
+        assert_eq!(shown(&["http://u:p@127.0.0.1/a@b"]), ["http://(hidden)@127.0.0.1/a@b"]);
+    }
+
+    #[test]
+    fn the_rest_stays() {
         let words = [
             "genkai",
-            "--header",
-            "Authorization: Bearer abc",
-            "--header=X-Api-Key: 123",
+            "-H",
+            "-q",
             "Accept: text/html",
-            "http://u:pw@127.0.0.1/",
+            "-HAccept: */*",
             "--set",
             "worker_connections=512",
-        ]
-        .map(str::to_owned);
-        let hidden = command(&words);
-        let text = hidden.join(" ");
-        for secret in ["abc", "123", "pw"] {
-            assert!(!text.contains(secret), "{text}");
-        }
-        assert_eq!(hidden[4], words[4]);
-        assert_eq!(hidden[7], words[7]);
-        assert_eq!(hidden[5], "http://(hidden)@127.0.0.1/");
+            "--objective=errors < 0.1%, p99 < 500ms",
+            "http://[::1]:8080/a?b=c&d=e#f",
+            "/100%/?q=a%20b",
+            "--pin=servers=0,client=1",
+        ];
+        assert_eq!(shown(&words), words);
+    }
+
+    #[test]
+    fn secrets_go_from_plans() {
+        let mut secret = (experiment::EXPERIMENTS[0].plan)(experiment::Size::Quick, "512");
+        secret.title = "load http://u:SECRET@127.0.0.1/?token=SECRET".to_owned();
+        secret.system.backend = Backend::Url("http://u:SECRET@127.0.0.1/?token=SECRET".to_owned());
+        secret.load.request.path = "/?token=SECRET".to_owned();
+        secret.load.request.headers =
+            vec![("Cookie".to_owned(), "SECRET".to_owned()), ("Accept".to_owned(), "*/*".to_owned())];
+        let clean = plan(&secret);
+        assert!(!format!("{clean:?}").contains("SECRET"), "{clean:?}");
+        assert_eq!(clean.title, "load http://(hidden)@127.0.0.1/?token=(hidden)");
+        assert_eq!(clean.load.request.path, "/?token=(hidden)");
+        assert_eq!(clean.load.request.headers[1].1, "*/*");
+        assert_eq!((clean.objective, clean.procedure), (secret.objective, secret.procedure));
     }
 }

@@ -60,6 +60,7 @@ pub fn check(plan: &Plan, dir: &Path) -> Result<Nginx, LabError> {
         dir: dir.to_owned(),
         path: &plan.load.request.path,
         host: &plan.load.request.host,
+        allow_remote: &plan.system.allow_remote,
     })?)
 }
 
@@ -108,6 +109,7 @@ impl System {
             dir: folder.private("baseline")?,
             path: &plan.load.request.path,
             host: &plan.load.request.host,
+            allow_remote: &plan.system.allow_remote,
         })?;
         let mut environment = environment(pin, Some(&baseline));
         environment.versions.extend(backend.versions());

@@ -4,7 +4,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use genkai_analysis::diagnosis;
+use genkai_analysis::diagnosis::watch::Watch;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_engine::{End, EngineError, StopFlag};
 use genkai_model::event::{EndReason, Purpose, ServerState, Tick, TrialEnded, TrialStarted, What};
@@ -61,6 +61,11 @@ pub fn shape(load: &Load, what: &TrialPlan) -> Load {
 }
 
 impl Trial<'_> {
+    /// Whether the trial ends as soon as the break is certain.
+    fn is_search(&self) -> bool {
+        matches!(self.what.purpose, Purpose::Break | Purpose::Counterfactual)
+    }
+
     /// Makes the load against running servers and writes down what is seen.
     ///
     /// # Errors
@@ -81,7 +86,8 @@ impl Trial<'_> {
             });
             let stop = look_stop.clone();
             scope.spawn(move || observer.watch(&stop, observer::into(&sender, Message::Look), Instant::now()));
-            let mut scribe = Scribe { trial: self, recorder, early: vec![before], started: false, reason: None };
+            let watch = self.is_search().then(|| Watch::new(&self.load, &self.plan.objective, &self.plan.procedure));
+            let mut scribe = Scribe { trial: self, recorder, early: vec![before], started: false, watch, reason: None };
             let result = loop {
                 if self.interrupt.is_stopped() {
                     scribe.reason.get_or_insert(EndReason::Interrupted);
@@ -110,7 +116,8 @@ impl Trial<'_> {
     }
 }
 
-fn lost_generator() -> LabError {
+/// The engine's thread is gone and has not said how it ended.
+pub(crate) fn lost_generator() -> LabError {
     LabError::Environment("the load generator's thread ended without a word; this is a bug in genkai".to_owned())
 }
 
@@ -121,6 +128,8 @@ struct Scribe<'a, 'r, 'w> {
     /// Looks from before the load, kept until the trial has a beginning.
     early: Vec<Look>,
     started: bool,
+    /// Looks for the break, in trials that end with it. Proof trials always run their whole length.
+    watch: Option<Watch>,
     /// Why the load is to end before its time.
     reason: Option<EndReason>,
 }
@@ -131,8 +140,10 @@ impl Scribe<'_, '_, '_> {
         match message {
             Message::Started(at) => self.begin(at)?,
             Message::Tick(tick) => {
+                if self.watch.as_mut().is_some_and(|watch| watch.tick(&tick).is_some()) {
+                    self.reason.get_or_insert(EndReason::BreakSeen);
+                }
                 self.recorder.now(Some(self.trial.number), What::Tick(tick))?;
-                self.decide();
             }
             Message::Look(look) if self.started => self.look(look)?,
             Message::Look(look) => self.early.push(look),
@@ -172,20 +183,6 @@ impl Scribe<'_, '_, '_> {
             self.recorder.at(look.at, number, What::State(state))?;
         }
         Ok(())
-    }
-
-    /// Ends a search for the break once the break is certain. Proof trials always run their whole length.
-    fn decide(&mut self) {
-        let searching = matches!(self.trial.what.purpose, Purpose::Break | Purpose::Counterfactual);
-        if !searching || self.reason.is_some() {
-            return;
-        }
-        let plan = self.trial.plan;
-        let record = self.recorder.record();
-        let Some(trial) = record.trials.iter().rev().find(|t| t.number == self.trial.number) else { return };
-        if diagnosis::broke(trial, &plan.objective, &plan.procedure).is_some() {
-            self.reason = Some(EndReason::BreakSeen);
-        }
     }
 
     fn close(&mut self, end: &End) -> Result<EndReason, LabError> {

@@ -83,7 +83,7 @@ pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     let environment = system::environment(pin, Some(&nginx));
     fits(&plan.load, &environment)?;
     let limits = system::limits_of(&nginx, plan, &environment);
-    let predictions = capacity::predict(&limits, &plan.load, None);
+    let predictions = capacity::predict_under(&limits, &plan.load, &plan.objective, None);
     Ok(Preview { environment, predictions, rewrites: nginx.rewrites().to_vec() })
 }
 
@@ -118,13 +118,8 @@ pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outco
     let folder = Folder::open(out, job.keep)?;
     let mut system = System::start(&job.plan, &job.program, &folder, &job.pin)?;
     raise_descriptors();
-    let mut recorder = match Recorder::create(&folder.record(), watcher) {
-        Ok(recorder) => recorder,
-        Err(e) => {
-            system.backend.stop();
-            return Err(e);
-        }
-    };
+    folder.set_aside()?;
+    let mut recorder = Recorder::create(&folder.record(), watcher)?;
     let mut run = Run { job, folder: &folder, system: &mut system, recorder: &mut recorder, written: Vec::new() };
     let failure = run.whole().err();
     let written = std::mem::take(&mut run.written);
@@ -174,7 +169,11 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, What::Step(step))?;
         let nginx = self.system.variant(&what.changes, self.folder)?;
         self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&nginx) }))?;
-        if !self.system.backend.drain(DRAIN) {
+        let idle = self.system.backend.drain(DRAIN, self.job.interrupt);
+        if self.job.interrupt.is_stopped() {
+            return Ok(EndReason::Interrupted);
+        }
+        if !idle {
             self.note("backend-not-idle", "the backend still works on requests of the trial before")?;
         }
         let cpus = self.system.cpus().map(<[usize]>::to_vec);

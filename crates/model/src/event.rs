@@ -217,7 +217,8 @@ pub struct Tick {
     pub failed_after: Payload,
     /// TCP connect times, ns.
     pub connect: Payload,
-    /// The generator's own lateness: planned instant to the write, ns, for requests whose connection was ready.
+    /// The generator's own lateness, ns: planned instant to the write, or to the attempt to connect where a request needs a
+    /// connection of its own; for requests that nothing but the generator could delay.
     pub lateness: Payload,
     /// CPU time the generator's threads used in the interval, microseconds, the sum over threads.
     pub cpu_us: u64,

@@ -39,6 +39,26 @@ pub struct Limit {
     pub remedy: Option<Remedy>,
 }
 
+impl Limit {
+    /// A limit of which only the name is known yet: to be completed with `..Limit::named(..)`.
+    pub fn named(id: &str, subject: &str, setting: &str) -> Limit {
+        Limit {
+            id: id.to_owned(),
+            subject: subject.to_owned(),
+            setting: setting.to_owned(),
+            value: String::new(),
+            origin: Origin::Given,
+            caps: String::new(),
+            law: Law::Unknown,
+            formula: String::new(),
+            source: String::new(),
+            signatures: Vec::new(),
+            symptom: Symptom::default(),
+            remedy: None,
+        }
+    }
+}
+
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -39,6 +39,9 @@ pub struct System {
     pub settings: BTreeMap<String, String>,
     /// What stands behind it.
     pub backend: Backend,
+    /// Hosts that the load may reach though they are not this machine, as the user named them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_remote: Vec<String>,
 }
 
 /// Where a configuration comes from.

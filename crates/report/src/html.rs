@@ -1,11 +1,13 @@
 //! The report as one HTML file that works offline: the page built from `page/` with this record's data inside.
 //!
-//! The data are the record's events (without histograms, whose figures `findings` carries) and the findings, plus their
-//! words, so that the page words nothing itself and could be fed the same events live.
+//! The data are the record's events and the findings, plus their words, so that the page words nothing itself and could
+//! be fed the same events live. Left out is what would only be weight: the histograms of ticks, whose figures
+//! `findings.series` carries, and most of a long trial's samples ([`thinned`]). The record has them all.
 
 use std::collections::BTreeMap;
 
 use genkai_model::event::{Event, Tick, What};
+use genkai_model::evidence::Sample;
 use genkai_model::finding::Findings;
 use genkai_model::histogram::Payload;
 use genkai_model::record::{Record, Trial};
@@ -51,7 +53,7 @@ fn embedded(value: &Value) -> String {
     text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// A record as events again, ticks without their histograms.
+/// A record as events again, as far as the page shows them.
 fn events(record: &Record) -> Vec<Event> {
     let mut all: Vec<Event> = Vec::new();
     let event = |at_us, trial, what| Event { at_us, trial, what };
@@ -73,7 +75,7 @@ fn trial_events(t: &Trial, all: &mut Vec<Event>) {
     };
     push(0, What::Limits(t.limits.clone()));
     push(0, What::TrialStarted(Box::new(t.started.clone())));
-    for (since, sample) in &t.samples {
+    for (since, sample) in thinned(&t.samples) {
         push(*since, What::Sample(sample.clone()));
     }
     for (since, line) in &t.logs {
@@ -105,6 +107,23 @@ fn without_histograms(tick: &Tick) -> Tick {
     }
 }
 
+/// Most samples of one subject and trial that the page gets; a line has no more points to show.
+const SAMPLES: usize = 100;
+
+/// Every so many samples of each subject, the first and the last always: counters need both.
+fn thinned(samples: &[(i64, Sample)]) -> Vec<&(i64, Sample)> {
+    let mut of: BTreeMap<&str, Vec<&(i64, Sample)>> = BTreeMap::new();
+    for sample in samples {
+        of.entry(&sample.1.subject).or_default().push(sample);
+    }
+    of.into_values().flat_map(thin).collect()
+}
+
+fn thin(all: Vec<&(i64, Sample)>) -> Vec<&(i64, Sample)> {
+    let (step, last) = (all.len().div_ceil(SAMPLES), all.len() - 1);
+    all.into_iter().enumerate().filter(|(i, _)| i % step == 0 || *i == last).map(|(_, s)| s).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +131,20 @@ mod tests {
     #[test]
     fn the_page_has_exactly_one_place_for_data() {
         assert_eq!(PAGE.matches(PLACE).count(), 1);
+    }
+
+    #[test]
+    fn long_trials_are_thinned_to_their_ends() {
+        let sample =
+            |i: i64| (i, Sample { subject: if i % 2 == 0 { "a" } else { "b" }.into(), metrics: BTreeMap::new() });
+        let all: Vec<_> = (0..2001).map(sample).collect();
+        let times: Vec<i64> = thinned(&all).iter().map(|s| s.0).collect();
+        assert!(times.len() <= 2 * (SAMPLES + 1), "{}", times.len());
+        for end in [0, 1, 1999, 2000] {
+            assert!(times.contains(&end), "{end}");
+        }
+        assert_eq!(thinned(&all[..5]).len(), 5);
+        assert!(thinned(&[]).is_empty());
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::Reset | ErrorKind::ResetReused => "reset its clients' connections",
         ErrorKind::EofNew | ErrorKind::EofReused => "dropped clients",
         ErrorKind::Truncated => "cut responses short",
-        ErrorKind::Timeout => "left requests unanswered until they timed out",
+        ErrorKind::Timeout => "left requests unanswered",
         ErrorKind::Protocol => "answered with something that is not HTTP",
         ErrorKind::Status4xx => "answered with 4xx client errors",
         ErrorKind::Status413 => "answered 413 (Content Too Large)",

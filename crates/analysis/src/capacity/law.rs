@@ -84,9 +84,25 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
         }
         Law::Backlog { .. } => Some((demand.clients_at(level)? * stretch).ceil() - 1.0),
         Law::BodySize { .. } => Some(demand.body),
-        Law::Rate { .. } => Some((demand.throughput(level)? * stretch - EPSILON).ceil()),
+        Law::Rate { burst, .. } => Some((demand.throughput(level)? * stretch / fill(burst) - EPSILON).ceil()),
         Law::Cpu { .. } | Law::Unknown => None,
     }
+}
+
+/// Fraction of requests that may find a leaky bucket full, where its rate is chosen here: a tenth of the errors that are
+/// allowed by default.
+const OVERFLOW: f64 = 1e-4;
+
+/// How much of its rate a leaky bucket with room for `burst` early requests can be given before requests that come at random
+/// overflow it. Its content is the work waiting in an M/D/1 queue, which exceeds `b` with a probability of about
+/// `exp(-t b)`, where `r (exp(t) - 1) = t` for a load of `r` (Cramer-Lundberg; Asmussen, Applied Probability and Queues, 2003,
+/// XIII.5). So `t = ln(1 / OVERFLOW) / b` and `r = t / (exp(t) - 1)`. A bucket without room is left at 1: no rate makes it safe.
+fn fill(burst: f64) -> f64 {
+    if burst < 1.0 {
+        return 1.0;
+    }
+    let t = -OVERFLOW.ln() / burst;
+    t / t.exp_m1()
 }
 
 /// The smallest whole `value` for which `pools * floor((soft * value - reserved) / cost) >= wanted`: each pool must hold

@@ -250,3 +250,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_rate_is_chosen_with_room_for_its_bursts() {
+    let demand = Demand::of(&users(150, 0), &Objective::default(), took(0.3), &[]);
+    let asked = demand.throughput(180.0).unwrap();
+    let rate = |burst| law::needed(&Law::Rate { value: 50.0, burst }, &demand, 180.0, 1.0).unwrap();
+    assert_eq!(rate(0.0), asked.ceil(), "no rate is safe without a burst: the plain one");
+    // M/D/1: 9.21 / 10 = 0.921; 0.921 / (e^0.921 - 1) = 0.609.
+    assert!((asked / rate(10.0) - 0.609).abs() < 0.002, "{}", rate(10.0));
+    assert!(rate(10.0) > rate(100.0) && rate(100.0) > rate(1e6));
+    assert!((rate(1e6) - asked).abs() <= 1.0);
+}

@@ -8,12 +8,16 @@ use std::collections::VecDeque;
 use genkai_model::event::Tick;
 use hdrhistogram::Histogram;
 
+use super::pace::Pace;
 use crate::window::{self, US};
 
 /// Lengths of time over which requests that hang are looked for, in times the latency allowed.
 const TIMES: [f64; 3] = [2.0, 4.0, 10.0];
 /// Shortest of these, seconds: a few ticks.
 const SHORTEST: f64 = 1.0;
+/// Least part of the requests in flight that must hang, where only the pace of the others tells: fewer are stragglers
+/// (a connection that was asked for twice, a request that is dearer than others).
+const PART: f64 = 0.1;
 /// Parts of the present excess of waiting at which its rise is timed.
 const RISE: [f64; 2] = [0.25, 0.75];
 
@@ -56,8 +60,18 @@ fn seconds(from_us: u64, to_us: u64) -> f64 {
 
 /// How many requests were certainly waiting for longer than `bound` seconds when a load with `ticks` ended.
 pub(crate) fn at_end(ticks: &[Tick], bound: f64) -> u64 {
-    let mut hang = Hang::new(bound);
-    ticks.iter().fold(0.0, |_, tick| hang.tick(tick, &window::decode(&tick.latency))) as u64
+    left(ticks, Hang::new(bound)).0
+}
+
+/// How many requests hung when a load with `ticks` ended, waiting for far longer than what finished took; and since when
+/// (microseconds), where any did.
+pub(crate) fn unanswered(ticks: &[Tick]) -> (u64, Option<u64>) {
+    left(ticks, Hang::by_pace())
+}
+
+fn left(ticks: &[Tick], mut hang: Hang) -> (u64, Option<u64>) {
+    let count = ticks.iter().fold(0.0, |_, tick| hang.tick(tick, &window::decode(&tick.latency))) as u64;
+    (count, if count > 0 { hang.since() } else { None })
 }
 
 /// Follows the waiting in a trial.
@@ -65,6 +79,10 @@ pub(crate) fn at_end(ticks: &[Tick], bound: f64) -> u64 {
 pub(super) struct Hang {
     /// Latency allowed, seconds.
     bound: f64,
+    /// The longest that those in flight which do not hang may have waited, seconds.
+    others: f64,
+    /// What tells the bound, where the objective does not.
+    pace: Option<Pace>,
     recent: VecDeque<Waited>,
     /// Requests in flight at the end of the last tick.
     in_flight: u64,
@@ -73,7 +91,12 @@ pub(super) struct Hang {
 impl Hang {
     /// With the latency allowed, seconds.
     pub(super) fn new(bound: f64) -> Hang {
-        Hang { bound, recent: VecDeque::new(), in_flight: 0 }
+        Hang { bound, others: bound, pace: None, recent: VecDeque::new(), in_flight: 0 }
+    }
+
+    /// With the bound that the requests which finish tell.
+    pub(super) fn by_pace() -> Hang {
+        Hang { pace: Some(Pace::default()), ..Hang::new(f64::INFINITY) }
     }
 
     /// Takes the next tick and its latencies. Gives how many requests have certainly been waiting for longer than the
@@ -82,16 +105,22 @@ impl Hang {
     /// Over the last W seconds clients waited some client-seconds in all; what the requests that ended do not account
     /// for is the time that those still in flight have waited, at most W for each. Of the n in flight, those that wait
     /// for no longer than L account for at most L each, so `(unaccounted - n L) / (W - L)` wait for longer. A short W
-    /// shows at once when everything hangs, a long one also when a tenth does; the largest answer counts.
+    /// shows at once when everything hangs, a long one also when a tenth does; the largest answer counts. (Where the pace
+    /// of what finishes tells the bound, the others are taken to wait for no longer than that takes.)
     pub(super) fn tick(&mut self, tick: &Tick, latency: &Histogram<u64>) -> f64 {
         self.recent.push_back(Waited::of(tick, latency, self.in_flight));
         self.in_flight = tick.in_flight;
+        if let Some(pace) = &mut self.pace {
+            (self.others, self.bound) = pace.tick(tick, latency).unwrap_or((f64::INFINITY, f64::INFINITY));
+        }
         let longest = (TIMES[TIMES.len() - 1] * self.bound).max(SHORTEST);
         while self.recent.get(1).is_some_and(|w| seconds(w.from_us, tick.to_us) > longest) {
             self.recent.pop_front();
         }
         let over = |times: &f64| self.overdue(tick, (times * self.bound).max(SHORTEST));
-        TIMES.iter().map(over).fold(0.0, f64::max)
+        let most = TIMES.iter().map(over).fold(0.0, f64::max);
+        let stragglers = self.pace.is_some() && most < PART * tick.in_flight as f64;
+        if stragglers { 0.0 } else { most }
     }
 
     fn overdue(&self, now: &Tick, longest: f64) -> f64 {
@@ -102,11 +131,11 @@ impl Hang {
             open += w.waited - w.ended - w.unknown * longest;
         }
         // A load that is too young to tell.
-        if span < TIMES[0] * self.bound || span <= self.bound {
+        if span < TIMES[0] * self.bound || span <= self.bound || !self.bound.is_finite() {
             return 0.0;
         }
         let n = now.in_flight as f64;
-        ((open - n * self.bound) / (span - self.bound)).clamp(0.0, n).floor()
+        ((open - n * self.others) / (span - self.others)).clamp(0.0, n).floor()
     }
 
     /// When the requests that hang now began to: the excess of waiting is followed back to where it rose. A step rises

@@ -6,6 +6,7 @@
 pub mod attribute;
 pub(crate) mod hang;
 pub mod onset;
+mod pace;
 pub mod signs;
 pub mod watch;
 
@@ -56,5 +57,5 @@ fn death(trial: &Trial, objective: &Objective) -> Option<Onset> {
         .filter_map(|t| Some((t.first_error_us?, t.first_error_level)))
         .find(|(at, _)| *at + DYING_US >= died_us && *at <= died_us);
     let (at_us, level) = first.unwrap_or((died_us, None));
-    Some(Onset { condition: condition.copied(), at_us, level, certain_us: died_us, died: true })
+    Some(Onset { condition: condition.copied(), at_us, level, certain_us: died_us, hung: 0.0, died: true })
 }

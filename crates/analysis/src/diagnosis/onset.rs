@@ -1,6 +1,6 @@
 //! The beginning of a violation, in figures.
 
-use genkai_model::error::{ErrorCount, Side};
+use genkai_model::error::{ErrorCount, ErrorKind, Side};
 use genkai_model::event::Tick;
 use genkai_model::finding::Break;
 use genkai_model::objective::{Condition, Objective};
@@ -22,6 +22,8 @@ pub struct Onset {
     pub level: Option<f64>,
     /// When it had lasted long enough to be certain.
     pub certain_us: u64,
+    /// The most requests that were seen to hang by then: unanswered for longer than allowed.
+    pub hung: f64,
     /// Whether it was the death of a server.
     pub died: bool,
 }
@@ -36,14 +38,15 @@ impl Onset {
         }
     }
 
-    /// The break in figures. Errors are those up to the end of the trial; what was seen instead of the objective is
+    /// The break in figures. Errors are those up to the end of the trial (a request that hangs counts as one without a
+    /// complete response in time, where errors are what the objective speaks of); what was seen instead of the objective is
     /// taken up to the moment of certainty, so that it does not depend on how long the load went on.
     pub(crate) fn describe(&self, trial: &Trial) -> Break {
         let ticks = &trial.ticks;
         let gauge = |pick: fn(&Tick) -> f64| window::gauge(ticks, self.at_us, pick);
         let after = window::between(ticks, self.at_us, u64::MAX);
         let before = window::between(ticks, self.at_us.saturating_sub(RATE_US), self.at_us.saturating_sub(1));
-        let errors = Tally::of(after).errors;
+        let errors = self.errors(after);
         Break {
             at: self.at_us as f64 / US,
             level: self.level.unwrap_or_else(|| gauge(|t| t.level)),
@@ -57,6 +60,24 @@ impl Onset {
         }
     }
 
+    /// Requests that hang, where they count as failures.
+    fn failing(&self) -> f64 {
+        if matches!(self.condition, Some(Condition::ErrorsBelow(_))) { self.hung } else { 0.0 }
+    }
+
+    fn errors(&self, after: &[Tick]) -> Vec<ErrorCount> {
+        let mut errors = Tally::of(after).errors;
+        let hung = self.failing() as u64;
+        match errors.iter_mut().find(|e| e.kind == ErrorKind::Timeout) {
+            // Those that timed out in the end hung before.
+            Some(timeouts) => timeouts.count = timeouts.count.max(hung),
+            None if hung > 0 => errors.push(ErrorCount { kind: ErrorKind::Timeout, count: hung }),
+            None => {}
+        }
+        errors.sort_by_key(|e| std::cmp::Reverse(e.count));
+        errors
+    }
+
     fn seen(&self, ticks: &[Tick]) -> f64 {
         match self.condition {
             Some(Condition::LatencyBelow(q, bound)) => {
@@ -65,7 +86,11 @@ impl Onset {
                 seen.unwrap_or(0.0).max(bound.as_secs_f64())
             }
             Some(Condition::RateAbove(_)) => Tally::of(ticks).rate(),
-            _ => Tally::of(ticks).failed_fraction(),
+            _ => {
+                let (tally, hung) = (Tally::of(ticks), self.failing());
+                let all = tally.finished() as f64 + hung;
+                if all > 0.0 { (tally.failed as f64 + hung) / all } else { 0.0 }
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::Trial;
 
-use super::hang::Hang;
+use super::hang::{self, Hang};
 use super::onset::Onset;
 use crate::capacity::demand;
 use crate::window::{self, Tally, US};
@@ -43,10 +43,10 @@ impl Watch {
             ramp_us,
             sustained_us,
             window: VecDeque::new(),
-            hang: Hang::new(match c {
-                Condition::LatencyBelow(_, bound) => bound.as_secs_f64(),
-                _ => 0.0,
-            }),
+            hang: match c {
+                Condition::LatencyBelow(_, bound) => Hang::new(bound.as_secs_f64()),
+                _ => Hang::by_pace(),
+            },
             stretch: None,
         };
         Watch { trackers: objective.0.iter().map(tracker).collect() }
@@ -69,7 +69,8 @@ struct Look {
     all: f64,
     /// Of these, bad ones.
     bad: f64,
-    /// Requests that have been waiting for longer than allowed at the end of the tick.
+    /// Requests that have been waiting for longer than allowed at the end of the tick (where any latency is allowed: far
+    /// longer than what finishes takes).
     stuck: f64,
     /// Where the first bad one began.
     at_us: u64,
@@ -141,8 +142,10 @@ impl Tracker {
         match self.condition {
             Condition::ErrorsBelow(_) => {
                 let bad = window::failed(tick) as f64;
-                let at_us = tick.first_error_us.unwrap_or(tick.from_us);
-                Some(Look { all: tick.ok as f64 + bad, bad, at_us, level: tick.first_error_level, ..look })
+                let stuck = self.hang.tick(tick, &window::decode(&tick.latency));
+                let hung_us = if stuck > 0.0 { self.hang.since() } else { None };
+                let at_us = tick.first_error_us.or(hung_us).unwrap_or(tick.from_us);
+                Some(Look { all: tick.ok as f64 + bad, bad, stuck, at_us, level: tick.first_error_level, ..look })
             }
             Condition::LatencyBelow(_, bound) => {
                 let latency = window::decode(&tick.latency);
@@ -225,18 +228,25 @@ impl Tracker {
             at_us: s.first.at_us,
             level: s.first.level,
             certain_us: now_us,
+            hung: s.stuck,
             died: false,
         })
     }
 }
 
-/// A condition that the whole trial violates although no violation lasted: from the first bad tick on.
+/// A condition that the whole trial violates although no violation lasted: from the first bad tick on. Requests that were
+/// left unanswered at its end are failures.
 pub(super) fn overall(trial: &Trial, objective: &Objective) -> Option<Onset> {
     let ticks = &trial.ticks;
     let end = ticks.last()?.to_us;
     let found = objective.0.iter().filter_map(|c| {
-        let (first, level) = scattered(trial, c)?;
-        Some(Onset { condition: Some(*c), at_us: first, level, certain_us: end, died: false })
+        let (hung, since) = match c {
+            Condition::ErrorsBelow(_) => hang::unanswered(ticks),
+            _ => (0, None),
+        };
+        let left = since.filter(|_| hung >= SCATTERED).map(|us| (us, None));
+        let (first, level) = scattered(trial, c).or(left)?;
+        Some(Onset { condition: Some(*c), at_us: first, level, certain_us: end, hung: hung as f64, died: false })
     });
     found.min_by_key(|o| o.at_us)
 }

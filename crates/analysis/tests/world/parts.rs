@@ -120,6 +120,7 @@ pub fn plan(load: Load, objective: &str) -> Plan {
             config: ConfigSource::Generated,
             settings: BTreeMap::new(),
             backend: Backend::Kept,
+            allow_remote: Vec::new(),
         },
         load,
         objective: objective.parse().unwrap(),

@@ -106,22 +106,9 @@ fn short(number: f64) -> String {
     ((number * scale).round() / scale).to_string()
 }
 
-/// What all of them have in common.
+/// A limit of the backend by name.
 fn limit(id: &str, setting: &str) -> Limit {
-    Limit {
-        id: id.to_owned(),
-        subject: "backend".to_owned(),
-        setting: setting.to_owned(),
-        value: String::new(),
-        origin: Origin::Given,
-        caps: String::new(),
-        law: Law::Unknown,
-        formula: String::new(),
-        source: String::new(),
-        signatures: Vec::new(),
-        symptom: Symptom::default(),
-        remedy: None,
-    }
+    Limit::named(id, "backend", setting)
 }
 
 fn supports(sign: Sign) -> Signature {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::config::{ConfigError, EditError, SaveError};
 use super::private::PrivateError;
+use super::remote::Remote;
 use super::settings::SettingError;
 use crate::local::LocalError;
 
@@ -51,6 +52,26 @@ pub enum NginxError {
         /// `path:line` of the first.
         place: String,
     },
+    /// Not one request finds room.
+    #[error(
+        "worker_connections {value}: not one request could be served: a worker's listeners (genkai's status page is one) and \
+         its channel to the master take {taken}, a request takes {one}\n  hint: give at least {}", taken + one
+    )]
+    TooFewSlots {
+        /// `worker_connections`.
+        value: u64,
+        /// Slots that are never a client's.
+        taken: u64,
+        /// Slots that a request takes.
+        one: u64,
+    },
+    /// Requests would leave this machine.
+    #[error(
+        "{}: `{}`: `{}` {}, and a load test can take a host down\n  hint: --backend embedded puts a server of genkai's own \
+         in its place; if it is yours to load, say so with --allow-remote '{}'",
+        .0.place, .0.written, .0.host, .0.why, .0.host
+    )]
+    Remote(Box<Remote>),
     /// The user's file cannot be written.
     #[error(transparent)]
     Save(#[from] SaveError),
@@ -83,9 +104,17 @@ pub enum NginxError {
 impl NginxError {
     /// Whether what the user gave is at fault (files, settings), not the machine.
     pub fn is_usage(&self) -> bool {
-        use NginxError::{Config, Edit, NoBackend, NoServer, OnlyTls, Private, Rejected, Setting};
+        use NginxError::{Config, Edit, NoBackend, NoServer, OnlyTls, Private, Rejected, Remote, Setting, TooFewSlots};
         match self {
-            Config(_) | Setting(_) | Edit(_) | Rejected(_) | NoBackend | NoServer | OnlyTls { .. } => true,
+            Config(_)
+            | Setting(_)
+            | Edit(_)
+            | Rejected(_)
+            | NoBackend
+            | NoServer
+            | OnlyTls { .. }
+            | Remote(_)
+            | TooFewSlots { .. } => true,
             Private(error) => matches!(error, PrivateError::NoHttp | PrivateError::Folder(_) | PrivateError::Edit(_)),
             _ => false,
         }

@@ -8,6 +8,7 @@ pub mod limits;
 mod origin;
 mod prepared;
 pub mod private;
+pub mod remote;
 mod room;
 mod runnable;
 pub mod settings;

@@ -16,6 +16,7 @@ use super::error::NginxError;
 use super::lifecycle::{Binary, Running, check, port_taken, start};
 use super::limits::{self, Facts, Machine};
 use super::origin::Origins;
+use super::remote::Remote;
 use super::room::Room;
 use super::runnable::Runnable;
 use super::settings::{self, Rendering, Scope, lookup, render};
@@ -39,6 +40,8 @@ pub struct Prepare<'a> {
     pub path: &'a str,
     /// Their Host header; it decides which `server` answers.
     pub host: &'a str,
+    /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
+    pub allow_remote: &'a [String],
 }
 
 /// An nginx that can be started, any number of times, one at a time.
@@ -73,8 +76,8 @@ impl Nginx {
     /// it. Nothing is started, nothing of the user's is touched.
     ///
     /// # Errors
-    /// nginx missing, a file or setting that is wrong (with its place), a configuration that nginx refuses, a folder that
-    /// cannot be written.
+    /// nginx missing, a file or setting that is wrong (with its place), a configuration that nginx refuses, one that leads
+    /// to another machine which was not allowed, a folder that cannot be written.
     pub fn prepare(what: Prepare<'_>) -> Result<Nginx, NginxError> {
         let room = room(&what.dir)?;
         let binary = Binary::find(what.program, room.path())?;
@@ -88,7 +91,25 @@ impl Nginx {
         }
         let (nofile, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
         let base = Base { binary, source: what.source, original, scope, backend: what.backend, nofile };
-        Nginx::made(Arc::new(base), config, what.settings.keys().cloned().collect(), room)
+        let nginx = Nginx::made(Arc::new(base), config, what.settings.keys().cloned().collect(), room)?;
+        nginx.serves_someone()?;
+        // The backend given is the caller's to judge.
+        let given = what.backend.map(|backend| backend.ip().to_string());
+        let allowed: Vec<String> = what.allow_remote.iter().cloned().chain(given).collect();
+        match nginx.copy.remote(&allowed) {
+            None => Ok(nginx),
+            Some(remote) => {
+                let place = nginx.origins.translate(&nginx.copy.private.translate(&remote.place));
+                Err(NginxError::Remote(Box::new(Remote { place, ..remote })))
+            }
+        }
+    }
+
+    /// Refuses slots so few that not one request finds room.
+    fn serves_someone(&self) -> Result<(), NginxError> {
+        let facts = self.facts(&self.machine(&Environment::default()));
+        let (value, taken, one) = (facts.worker_connections.value, facts.base_slots(), facts.busy_slots());
+        if value >= taken + one { Ok(()) } else { Err(NginxError::TooFewSlots { value, taken, one }) }
     }
 
     fn made(base: Arc<Base>, config: Config, given: BTreeSet<String>, room: Room) -> Result<Nginx, NginxError> {

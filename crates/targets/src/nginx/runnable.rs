@@ -11,6 +11,7 @@ use super::evidence::StubPage;
 use super::lifecycle::{Binary, Site};
 use super::limits::{Facts, Machine, Reading};
 use super::private::{self, Options, Private, STATUS_PATH};
+use super::remote::{self, Remote};
 use super::room::Room;
 use super::settings::Scope;
 use crate::local::port;
@@ -60,6 +61,11 @@ impl Runnable {
         let IpAddr::V4(ip) = self.address.ip() else { return None };
         let address = Address::Inet { host: Host::V4(ip), port: self.address.port() };
         self.config.route_by(Some(&address), scope.host.as_deref(), &scope.path)
+    }
+
+    /// A host that requests would reach though it is neither this machine nor among `allowed`.
+    pub(super) fn remote(&self, allowed: &[String]) -> Option<Remote> {
+        remote::first(&self.config, allowed)
     }
 
     /// What the limits are computed from. `origin` says where a line of the copy was written.

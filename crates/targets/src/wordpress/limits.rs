@@ -153,22 +153,9 @@ fn cpu(settings: &Settings, cost: Cost) -> Limit {
     }
 }
 
-/// What all of them have in common.
+/// A limit of the backend by name.
 fn limit(id: &str, setting: &str) -> Limit {
-    Limit {
-        id: id.to_owned(),
-        subject: "backend".to_owned(),
-        setting: setting.to_owned(),
-        value: String::new(),
-        origin: Origin::Given,
-        caps: String::new(),
-        law: Law::Unknown,
-        formula: String::new(),
-        source: String::new(),
-        signatures: Vec::new(),
-        symptom: Symptom::default(),
-        remedy: None,
-    }
+    Limit::named(id, "backend", setting)
 }
 
 fn sign(sign: Sign, strength: Strength) -> Signature {

@@ -206,6 +206,7 @@ impl Stage {
             dir,
             path: "/",
             host: "localhost",
+            allow_remote: &[],
         })
     }
 }

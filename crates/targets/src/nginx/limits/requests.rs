@@ -49,6 +49,15 @@ fn key_note(key: &str) -> String {
     }
 }
 
+/// The same for a rate. Times are whole milliseconds, so of two requests in the same one the second is early at any rate.
+fn rate_note(zone: &super::ReqZone) -> String {
+    let note = key_note(&zone.key);
+    if zone.burst > 0 {
+        return note;
+    }
+    format!("{note}; without `burst` the second of two requests in the same millisecond is refused at any rate")
+}
+
 /// Requests in flight for one key. (`ngx_http_limit_conn_handler` counts a connection only while it has a request that
 /// was read, so an idle client costs nothing.)
 pub(super) fn limit_conn(facts: &Facts) -> Vec<Limit> {
@@ -116,7 +125,7 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
                 unit: RemedyUnit::Count,
                 step: 1.0,
                 ceiling: None,
-                note: Some(key_note(&zone.key)),
+                note: Some(rate_note(zone)),
             }),
         }
     };

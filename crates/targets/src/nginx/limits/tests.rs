@@ -165,6 +165,8 @@ fn limit_req_is_a_rate_that_may_delay() {
         (false, true, false)
     );
     assert_eq!(req(0, false).symptom.errors, [ErrorKind::Status503]);
+    let note = |burst| req(burst, true).remedy.unwrap().note.unwrap();
+    assert!(note(0).contains("millisecond") && !note(20).contains("millisecond"));
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! Hosts that a configuration passes requests to and that are not this machine. A load test can take a host down, so each
+//! must be named by the user before any load goes through.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, ToSocketAddrs};
+
+use super::config::{Address, Config, Family, Found, Host, Pass, Protocol, Target};
+
+/// One way out of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// The host as written; the variables, where they decide.
+    pub host: String,
+    /// `path:line`.
+    pub place: String,
+    /// The directive as written.
+    pub written: String,
+    /// Why it is taken for one, in a few words.
+    pub why: Why,
+}
+
+/// Why a host is taken for another machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It has an address that is not a loopback address.
+    Elsewhere(IpAddr),
+    /// Its name has no address here.
+    Unresolved,
+    /// Variables decide for each request.
+    Variables,
+}
+
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Why::Elsewhere(ip) => write!(f, "is not this machine ({ip})"),
+            Why::Unresolved => f.write_str("does not resolve, so it cannot be known to be this machine"),
+            Why::Variables => f.write_str("is decided by variables for each request, so it cannot be known"),
+        }
+    }
+}
+
+/// The first way out of this machine in `config` that is not among the hosts `allowed` (each as the configuration writes
+/// it). Looks at servers of upstream groups and at every `*_pass`, whichever of them the load would reach: internal
+/// redirects and subrequests can lead to all of them. `stream` counts where something in `http` leads into it.
+pub fn first(config: &Config, allowed: &[String]) -> Option<Remote> {
+    let into_stream = leads_into_stream(config);
+    let counts = |family: Family| family == Family::Http || (family == Family::Stream && into_stream);
+    let groups = config.upstreams();
+    let servers = groups.iter().filter(|u| counts(u.family)).flat_map(|u| &u.servers).filter(|s| !s.down);
+    let servers = servers.filter_map(|s| of_address(&s.found, s.address.as_ref()?));
+    let resolver = config.walk().iter().any(|f| f.directive.is("resolver") && !f.is_entry());
+    let passes = config.passes();
+    let family = |p: &Pass<'_>| if p.protocol == Protocol::Stream { Family::Stream } else { Family::Http };
+    let passes = passes.iter().filter(|p| counts(family(p))).filter_map(|pass| match &pass.target {
+        Target::Upstream(_) => None,
+        Target::Address(address) => of_address(&pass.found, address),
+        Target::Variable => of_variables(config, pass, resolver),
+    });
+    servers.chain(passes).find(|remote| !allowed.iter().any(|host| host.eq_ignore_ascii_case(&remote.host)))
+}
+
+/// Whether a server of `stream` listens where something in `http` passes to.
+fn leads_into_stream(config: &Config) -> bool {
+    let ports: BTreeSet<u16> =
+        config.listens().iter().filter(|l| l.family == Family::Stream).filter_map(|l| port(&l.address)).collect();
+    let groups = config.upstreams();
+    let servers = groups.iter().filter(|u| u.family == Family::Http).flat_map(|u| &u.servers);
+    let mut targets = servers.filter_map(|s| port(s.address.as_ref()?));
+    let passes = config.passes();
+    let mut direct = passes.iter().filter(|p| p.protocol != Protocol::Stream).filter_map(|p| match &p.target {
+        Target::Address(address) => port(address),
+        _ => None,
+    });
+    targets.any(|p| ports.contains(&p)) || direct.any(|p| ports.contains(&p))
+}
+
+fn port(address: &Address) -> Option<u16> {
+    match address {
+        Address::Inet { port, .. } => Some(*port),
+        Address::Unix(_) => None,
+    }
+}
+
+fn of_address(found: &Found<'_>, address: &Address) -> Option<Remote> {
+    let Address::Inet { host, .. } = address else { return None };
+    let (text, why) = judge(host)?;
+    Some(Remote { host: text, place: found.place(), written: found.written(), why })
+}
+
+/// Why `host` is not this machine; none when it is.
+fn judge(host: &Host) -> Option<(String, Why)> {
+    let ip = match host {
+        Host::V4(ip) => IpAddr::V4(*ip),
+        Host::V6(ip) => IpAddr::V6(*ip),
+        Host::Name(name) => return named(name).map(|why| (name.clone(), why)),
+    };
+    elsewhere(ip).then(|| (ip.to_string(), Why::Elsewhere(ip)))
+}
+
+fn named(name: &str) -> Option<Why> {
+    let Ok(all) = (name, 0).to_socket_addrs() else { return Some(Why::Unresolved) };
+    let all: Vec<IpAddr> = all.map(|a| a.ip()).collect();
+    match all.iter().find(|ip| elsewhere(**ip)) {
+        Some(ip) => Some(Why::Elsewhere(*ip)),
+        None if all.is_empty() => Some(Why::Unresolved),
+        None => None,
+    }
+}
+
+/// A connection to the unspecified address goes to this machine (ip(7)).
+fn elsewhere(ip: IpAddr) -> bool {
+    let ip = ip.to_canonical();
+    !ip.is_loopback() && !ip.is_unspecified()
+}
+
+/// A pass whose host has variables. With a resolver it can lead anywhere, unless the host is one variable that is only ever
+/// given values that are known. Without one nginx knows upstream groups, which are looked at, and addresses
+/// (`ngx_http_upstream_init_request`: "no resolver defined to resolve"): those written in values are looked at here.
+fn of_variables(config: &Config, pass: &Pass<'_>, resolver: bool) -> Option<Remote> {
+    let remote = |why| {
+        let host = pass.authority.clone();
+        Remote { host, place: pass.found.place(), written: pass.found.written(), why }
+    };
+    let groups = config.upstreams();
+    let values = pass.authority.strip_prefix('$').map(|name| values(config, name)).unwrap_or_default();
+    let mut known = !values.is_empty();
+    for (found, value) in &values {
+        let host = value.split_once("://").map_or(&**value, |(_, rest)| rest);
+        let host = host.split(['/', '?']).next().unwrap_or(host);
+        if groups.iter().any(|g| g.name.eq_ignore_ascii_case(host)) {
+            continue;
+        }
+        match Address::parse(host, false, 80) {
+            Some((Address::Inet { host: Host::Name(_), .. }, _)) if !resolver => {}
+            Some((address, _)) => match of_address(found, &address) {
+                Some(bad) => return Some(bad),
+                None => continue,
+            },
+            None => known = false,
+        }
+    }
+    (resolver && !known).then(|| remote(Why::Variables))
+}
+
+/// What `set` and `map` give the variable, with the place of each.
+fn values<'a>(config: &'a Config, variable: &str) -> Vec<(Found<'a>, String)> {
+    let is = |text: Option<String>| text.is_some_and(|t| t.strip_prefix('$') == Some(variable));
+    let mut all = Vec::new();
+    for found in config.walk() {
+        if found.directive.is("set") && !found.is_entry() && is(found.arg(0)) {
+            all.extend(found.arg(1).map(|value| (found, value)));
+        } else if found.directive.is("map") && is(found.arg(1)) {
+            let entries = found.inside().into_iter().filter(|e| !e.directive.is("include"));
+            all.extend(entries.filter_map(|e| e.arg(0).map(|value| (e, value))));
+        }
+    }
+    all
+}
