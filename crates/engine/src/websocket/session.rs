@@ -84,7 +84,8 @@ impl Session {
 
     /// Connects and opens the WebSocket. `asked` gets the moment at which the request was written.
     pub(super) async fn open(&mut self, asked: impl FnOnce(Moment)) -> Result<(), ErrorKind> {
-        let opened = self.handshake(asked).await;
+        // Boxed: what opening needs must not be a part of every open connection's task.
+        let opened = Box::pin(self.handshake(asked)).await;
         self.connection.slot().disarm();
         if opened.is_err() && !self.is_open() {
             self.connection.close();
