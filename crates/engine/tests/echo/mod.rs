@@ -131,10 +131,15 @@ fn read(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-fn serve(mut stream: impl Read + Write, raw: &TcpStream, manner: &Manner, last_head: &Mutex<String>) -> io::Result<()> {
+/// The opening handshake.
+fn open(
+    stream: &mut (impl Read + Write),
+    manner: &Manner,
+    last_head: &Mutex<String>,
+) -> io::Result<(Encoder, Decoder)> {
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 65_536]);
     while !bytes.windows(4).any(|w| w == b"\r\n\r\n") {
-        let n = read(&mut stream, &mut buffer)?;
+        let n = read(stream, &mut buffer)?;
         bytes.extend_from_slice(&buffer[..n]);
     }
     let head = RequestHead::parse(&bytes).unwrap().unwrap();
@@ -154,6 +159,13 @@ fn serve(mut stream: impl Read + Write, raw: &TcpStream, manner: &Manner, last_h
     }
     stream.write_all(&out)?;
     stream.flush()?;
+    Ok((encoder, decoder))
+}
+
+fn serve(mut stream: impl Read + Write, raw: &TcpStream, manner: &Manner, last_head: &Mutex<String>) -> io::Result<()> {
+    let mut buffer = vec![0; 65_536];
+    let (mut encoder, mut decoder) = open(&mut stream, manner, last_head)?;
+    let (mut out, mut scratch) = (Vec::new(), Scratch::default());
     let mut assembler = Assembler::default();
     let (began, mut pinged, mut n) = (Instant::now(), Instant::now(), 0);
     let mut swapped: Option<(Kind, Vec<u8>)> = None;
@@ -181,7 +193,7 @@ fn serve(mut stream: impl Read + Write, raw: &TcpStream, manner: &Manner, last_h
             let message = match event {
                 Event::Data(chunk) => assembler.push(chunk).map(|m| (m.kind, m.data.to_vec())),
                 Event::Ping(payload) => {
-                    encoder.pong(&mut out, &payload.to_vec(), 0).unwrap();
+                    encoder.pong(&mut out, payload, 0).unwrap();
                     None
                 }
                 Event::Pong(payload) => {
