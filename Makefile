@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench build page packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo test bench autobahn build page packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -25,6 +25,10 @@ test: packages-test page ## Everything: format, lints, unit, property and integr
 
 bench: packages-bench build ## CPU per request of genkai, wrk, ab and oha, side by side on the same nginx
 	scripts/bench.sh $(GENKAI)
+
+autobahn: build ## WebSocket conformance, both roles, by the Autobahn test suite (skipped with a notice without Python 2.7)
+	cargo build --release --locked --package genkai-wire --example autobahn
+	scripts/autobahn.sh $(GENKAI) target/release/examples/autobahn
 
 build: page ## The release binary
 	cargo build --release --locked

@@ -1,8 +1,10 @@
 //! A trial in figures: over time, and in sum.
 
-use genkai_model::event::Tick;
-use genkai_model::finding::{Break, ClientCheck, Point, Quantiles, Series, TrialFinding};
+use genkai_model::event::{Handshakes, Tick};
+use genkai_model::finding::{Break, ClientCheck, HandshakeFinding, Point, Quantiles, Series, TrialFinding};
+use genkai_model::histogram;
 use genkai_model::record::Trial;
+use genkai_model::websocket::Messages;
 
 use crate::capacity::demand;
 use crate::window::{self, Tally, US};
@@ -70,7 +72,35 @@ pub fn finding(trial: &Trial, broke: Option<Break>, client: ClientCheck) -> Tria
         service: window::quantiles(&window::merge(&trial.ticks, |t| &t.service)),
         broke,
         client,
+        handshakes: handshakes(trial),
+        messages: messages(trial),
     }
+}
+
+/// TLS and WebSocket handshakes, if any interval had them.
+fn handshakes(trial: &Trial) -> Option<HandshakeFinding> {
+    let all = || trial.ticks.iter().filter_map(|tick| tick.handshakes.as_ref());
+    all().next()?;
+    let sum = |what: fn(&Handshakes) -> u64| all().map(what).sum();
+    let mut took = histogram::empty();
+    for one in all() {
+        // A damaged payload counts as empty, as everywhere.
+        let _ = one.took.add_to(&mut took);
+    }
+    Some(HandshakeFinding {
+        full: sum(|h| h.full),
+        resumed: sum(|h| h.resumed),
+        upgraded: sum(|h| h.upgraded),
+        took: window::quantiles(&took),
+    })
+}
+
+/// WebSocket messages in sum, if any interval had them.
+fn messages(trial: &Trial) -> Option<Messages> {
+    let mut all = trial.ticks.iter().filter_map(|tick| tick.messages.as_ref());
+    let mut sum = all.next()?.clone();
+    all.for_each(|more| sum.add(more));
+    Some(sum)
 }
 
 /// Seconds the load lasted; for a trial that was cut off, up to its last interval.

@@ -14,6 +14,8 @@ fn load(address: SocketAddr, connections: u32, seconds: u64, rate: Option<f64>) 
     let host = address.to_string();
     Load {
         addresses: vec![address],
+        transport: Default::default(),
+        protocol: Default::default(),
         request: Request { method: "GET".into(), path: "/".into(), host, headers: vec![], body: Body::Empty },
         arrivals: match rate {
             None => Arrivals::Users { count: connections, spawn_rate: 1e6, think: Spread::default() },

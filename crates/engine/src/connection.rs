@@ -1,21 +1,20 @@
 //! A connection of one user, or of the pool: opening, resting, closing. What goes over it is in `exchange`.
 
 use std::future::{Future, poll_fn};
-use std::io::{self, Read};
-use std::net::TcpStream;
+use std::io;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use crate::clock::Moment;
+use crate::dial;
+use crate::stream::Stream;
+use crate::thread::Core;
+use crate::tls::Tls;
+use crate::watch::Slot;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::Reuse;
 use genkai_wire::http1::Received;
-use tokio::io::unix::AsyncFd;
-
-use crate::clock::Moment;
-use crate::dial;
-use crate::thread::Core;
-use crate::watch::Slot;
 
 /// How long to wait for the server to close a connection that it said it would close. Who closes first keeps the port for
 /// the time of TIME_WAIT (60 s), and a client that always does runs out of ports at 470 connections a second.
@@ -25,7 +24,7 @@ const CLOSE_WAIT: Moment = 20_000_000;
 pub(crate) struct Connection {
     pub(super) core: Rc<Core>,
     pub(super) slot: Rc<Slot>,
-    pub(super) stream: Option<AsyncFd<TcpStream>>,
+    pub(super) stream: Option<Stream>,
     /// Whether it has carried a response: tells a keep-alive race from a refusal.
     pub(super) reused: bool,
 }
@@ -118,34 +117,68 @@ impl Connection {
         }
     }
 
-    /// Connects, unless connected.
-    async fn open(&mut self) -> Result<(), ErrorKind> {
+    /// Connects, unless connected; with TLS, where the load has it.
+    pub(crate) async fn open(&mut self) -> Result<(), ErrorKind> {
         if self.is_open() {
             return Ok(());
         }
         let began = self.core.clock.now();
         self.slot.arm(began.saturating_add(self.core.timeout));
-        let stream = dial::dial(self.core.next_address())?;
+        let socket = dial::dial(self.core.next_address())?;
         poll_fn(|cx| {
             self.slot.attend(cx.waker());
-            match stream.poll_write_ready(cx) {
+            match socket.poll_write_ready(cx) {
                 Poll::Ready(_) => Poll::Ready(Ok(())),
                 Poll::Pending if self.slot.expired() => Poll::Ready(Err(ErrorKind::ConnectTimeout)),
                 Poll::Pending => Poll::Pending,
             }
         })
         .await?;
-        dial::outcome(stream.get_ref())?;
+        dial::outcome(socket.get_ref())?;
         let now = self.core.clock.now();
         self.core.ledger.borrow_mut().opened(now, now.saturating_sub(began));
-        self.stream = Some(stream);
         self.reused = false;
+        match &self.core.tls {
+            None => self.stream = Some(Stream::plain(socket)),
+            Some(shared) => {
+                let Ok(tls) = Tls::new(shared) else {
+                    self.core.ledger.borrow_mut().closed();
+                    return Err(ErrorKind::TlsFailed);
+                };
+                self.stream = Some(Stream::secured(socket, tls));
+                self.secure(now).await?;
+            }
+        }
         Ok(())
+    }
+
+    /// Makes the TLS handshake of a connection established at `connected`.
+    async fn secure(&mut self, connected: Moment) -> Result<(), ErrorKind> {
+        let made = poll_fn(|cx| {
+            self.slot.attend(cx.waker());
+            match self.stream.as_ref().map_or(Poll::Pending, |stream| stream.poll_secure(cx)) {
+                Poll::Pending if self.slot.expired() => Poll::Ready(Err(ErrorKind::TlsTimeout)),
+                other => other,
+            }
+        })
+        .await;
+        match made {
+            Ok(resumed) => {
+                let now = self.core.clock.now();
+                self.core.ledger.borrow_mut().secured(now, resumed, now.saturating_sub(connected));
+                Ok(())
+            }
+            Err(kind) => {
+                self.close();
+                Err(kind)
+            }
+        }
     }
 
     /// Closes, if open.
     pub(crate) fn close(&mut self) {
-        if self.stream.take().is_some() {
+        if let Some(stream) = self.stream.take() {
+            stream.farewell();
             self.core.ledger.borrow_mut().closed();
         }
     }
@@ -196,7 +229,7 @@ impl Connection {
     }
 
     /// Lets the server close first, for a while.
-    async fn await_close(&mut self) {
+    pub(crate) async fn await_close(&mut self) {
         let core = Rc::clone(&self.core);
         let mut alarm = pin!(core.alarm.until(core.clock.now().saturating_add(CLOSE_WAIT)));
         poll_fn(|cx| match self.poll_gone(cx) {
@@ -212,7 +245,7 @@ impl Connection {
         let Some(stream) = &self.stream else { return Poll::Pending };
         loop {
             let Ok(mut guard) = ready!(stream.poll_read_ready(cx)) else { return Poll::Ready(()) };
-            match stream.get_ref().read(&mut self.core.buffer.borrow_mut()) {
+            match stream.read(&mut self.core.buffer.borrow_mut()) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 _ => return Poll::Ready(()),

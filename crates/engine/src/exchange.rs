@@ -5,15 +5,15 @@
 //! section 9.3: "respond early"), and that answer counts, even when the server then resets the connection under the rest of the body.
 
 use std::future::poll_fn;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io;
 use std::task::{Context, Poll};
 
 use genkai_model::error::ErrorKind;
 use genkai_wire::http1::{Ending, Progress, Received, ResponseReader};
-use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 
 use crate::connection::Connection;
+use crate::stream::{Got, Guard, Stream};
+use crate::tls;
 
 /// Most writes in a row before the loop looks whether an answer has come and lets others run.
 const WRITES: usize = 16;
@@ -30,8 +30,8 @@ enum Written {
 
 /// What a connection is ready for.
 enum Event<'a> {
-    Readable(AsyncFdReadyGuard<'a, TcpStream>),
-    Writable(AsyncFdReadyGuard<'a, TcpStream>),
+    Readable(Guard<'a>),
+    Writable(Guard<'a>),
 }
 
 impl Connection {
@@ -64,7 +64,7 @@ impl Connection {
 
     fn poll_event<'a>(
         &self,
-        stream: &'a AsyncFd<TcpStream>,
+        stream: &'a Stream,
         sending: bool,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Event<'a>, ErrorKind>> {
@@ -83,14 +83,14 @@ impl Connection {
 
     /// Writes on from `sent`.
     #[inline]
-    fn write(&self, stream: &AsyncFd<TcpStream>, sent: &mut u64) -> io::Result<Written> {
+    fn write(&self, stream: &Stream, sent: &mut u64) -> io::Result<Written> {
         let message = &self.core.message;
         for _ in 0..WRITES {
-            match stream.get_ref().write(message.from(*sent)) {
+            match stream.write(message.from(*sent)) {
                 Ok(n) => {
                     *sent += n as u64;
                     self.core.ledger.borrow_mut().wrote(n);
-                    if *sent == message.len() {
+                    if *sent == message.len() && stream.is_flushed() {
                         return Ok(Written::All);
                     }
                 }
@@ -106,17 +106,16 @@ impl Connection {
     #[inline]
     fn read(
         &self,
-        stream: &AsyncFd<TcpStream>,
-        guard: &mut AsyncFdReadyGuard<'_, TcpStream>,
+        stream: &Stream,
+        guard: &mut Guard<'_>,
         reader: &mut ResponseReader,
     ) -> Result<Option<Received>, ErrorKind> {
         let mut buffer = self.core.buffer.borrow_mut();
-        match stream.get_ref().read(&mut buffer) {
-            Ok(0) => self.ended(reader).map(Some),
-            Ok(n) => {
-                if n < buffer.len() {
-                    // A short read has emptied the socket: saves the read that would find nothing (epoll(7), question 9).
-                    // Readiness for end of stream, if known, outlasts this.
+        match stream.read(&mut buffer) {
+            Ok(Got { bytes: 0, .. }) => self.ended(reader).map(Some),
+            Ok(Got { bytes: n, emptied }) => {
+                if emptied {
+                    // Saves the read that would find nothing. Readiness for end of stream, if known, outlasts this.
                     guard.clear_ready();
                 }
                 self.received(&buffer[..n], reader)
@@ -154,14 +153,14 @@ impl Connection {
     /// response that was sent before the connection broke is still in the socket.
     fn last_words(
         &self,
-        stream: &AsyncFd<TcpStream>,
+        stream: &Stream,
         reader: &mut ResponseReader,
         broken: ErrorKind,
     ) -> Result<Received, ErrorKind> {
         let mut buffer = self.core.buffer.borrow_mut();
         loop {
-            match stream.get_ref().read(&mut buffer) {
-                Ok(n) if n > 0 => {
+            match stream.read(&mut buffer) {
+                Ok(Got { bytes: n, .. }) if n > 0 => {
                     if let Some(received) = self.received(&buffer[..n], reader)? {
                         return Ok(Received { persistent: false, ..received });
                     }
@@ -179,12 +178,13 @@ impl Connection {
 }
 
 /// A reset, by what the connection had done before.
-fn reset(reused: bool) -> ErrorKind {
+pub(crate) fn reset(reused: bool) -> ErrorKind {
     if reused { ErrorKind::ResetReused } else { ErrorKind::Reset }
 }
 
-fn write_error(error: &io::Error, reused: bool) -> ErrorKind {
+pub(crate) fn write_error(error: &io::Error, reused: bool) -> ErrorKind {
     match error.raw_os_error() {
+        None => tls::fault(error).unwrap_or(ErrorKind::WriteOther),
         Some(libc::ECONNRESET | libc::EPIPE) => reset(reused),
         Some(libc::ETIMEDOUT) => ErrorKind::Timeout,
         _ => ErrorKind::WriteOther,
@@ -193,6 +193,7 @@ fn write_error(error: &io::Error, reused: bool) -> ErrorKind {
 
 fn read_error(error: &io::Error, reader: &ResponseReader, reused: bool) -> ErrorKind {
     match error.raw_os_error() {
+        None => tls::fault(error).unwrap_or(ErrorKind::WriteOther),
         _ if reader.started() => ErrorKind::Truncated,
         Some(libc::ETIMEDOUT) => ErrorKind::Timeout,
         _ => reset(reused),

@@ -4,6 +4,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use genkai_model::error::ErrorKind;
+use genkai_model::websocket::Messages;
 
 use crate::clock::{Moment, NEVER};
 use crate::host;
@@ -53,6 +54,8 @@ pub(crate) struct Ledger {
     left: u64,
     in_flight: u64,
     connections: u64,
+    /// Connections that were open when the load ended.
+    at_end: Option<u64>,
     cpu: u64,
 }
 
@@ -69,6 +72,7 @@ impl Ledger {
             left: quota.unwrap_or(u64::MAX),
             in_flight: 0,
             connections: 0,
+            at_end: None,
             cpu: host::thread_cpu_us(),
         }
     }
@@ -91,6 +95,36 @@ impl Ledger {
             self.tally.connect.saturating_record(took);
         }
         self.connections += 1;
+    }
+
+    /// TLS was made on a connection.
+    pub(crate) fn secured(&mut self, now: Moment, resumed: bool, took: Moment) {
+        if self.open(now) {
+            self.tally.secured[usize::from(resumed)] += 1;
+            self.tally.ready.saturating_record(took);
+        }
+    }
+
+    /// A WebSocket was opened on a connection; how long that took.
+    pub(crate) fn upgraded(&mut self, now: Moment, took: Moment) {
+        if self.open(now) {
+            self.tally.upgraded += 1;
+            self.tally.ready.saturating_record(took);
+        }
+    }
+
+    /// Counts of messages. They go on after the end of the load, while connections are being closed: an echo that is still
+    /// on its way then is not lost.
+    #[inline]
+    pub(crate) fn messages(&mut self) -> &mut Messages {
+        &mut self.tally.messages
+    }
+
+    /// Ends the load now, if it has not ended before: nothing after it counts as a request.
+    pub(crate) fn end(&mut self, now: Moment) {
+        self.end = self.end.min(now);
+        self.open(now);
+        self.at_end = Some(self.connections);
     }
 
     /// A connection is gone.
@@ -215,7 +249,8 @@ impl Ledger {
         let fresh = self.outbox.spare.try_recv().unwrap_or_else(|_| Box::new(Tally::new()));
         let tally = std::mem::replace(&mut self.tally, fresh);
         let thread = self.outbox.thread;
-        Report { thread, to, tally, in_flight: self.in_flight, connections: self.connections, cpu_us, last }
+        let connections = self.at_end.unwrap_or(self.connections);
+        Report { thread, to, tally, in_flight: self.in_flight, connections, cpu_us, last }
     }
 
     /// The collector had no room: the interval goes on.

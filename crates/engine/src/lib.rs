@@ -38,14 +38,18 @@ mod message;
 mod pacer;
 mod preflight;
 mod queue;
+mod road;
 mod run;
 mod share;
 mod stop;
+mod stream;
 mod tally;
 pub mod target;
 mod thread;
+mod tls;
 mod turns;
 mod watch;
+mod websocket;
 
 pub use ask::{Asked, ask};
 pub use error::EngineError;

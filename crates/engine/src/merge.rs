@@ -121,6 +121,8 @@ impl Merge {
             lateness: Payload::encode(&sum.lateness),
             cpu_us: of_threads(|t| t.cpu_us).sum(),
             cpu_max_us: of_threads(|t| t.cpu_us).max().unwrap_or(0),
+            handshakes: sum.handshakes(),
+            messages: sum.messages(),
             first_error_us: sum.first_error.map(|at| at / 1_000),
             // The user who was planned at that very instant is one of those that it met.
             first_error_level: sum.first_error.map(|at| self.level.at(at + 1)),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use genkai_model::load::{Arrivals, Load};
+use genkai_model::transport::Transport;
 
 /// Descriptors the process needs besides its connections: standard streams, the record's files, pipes of the servers it
 /// started; and for each thread an epoll, its wake-up eventfd, their duplicates in tokio, and a timerfd.
@@ -45,7 +46,7 @@ pub fn preflight(load: &Load, descriptors: u64, ports: (u16, u16)) -> Result<(),
     let by_descriptors = descriptors.saturating_sub(own);
     let range = (u64::from(ports.1) + 1).saturating_sub(u64::from(ports.0));
     let destinations = load.addresses.iter().collect::<BTreeSet<_>>().len() as u64;
-    let by_ports = range * destinations;
+    let by_ports = if matches!(load.transport, Transport::Unix { .. }) { u64::MAX } else { range * destinations };
     let largest = by_descriptors.min(by_ports);
     if asked <= largest {
         return Ok(());
@@ -76,6 +77,8 @@ mod tests {
     fn load(count: u32, addresses: &[&str]) -> Load {
         Load {
             addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
+            transport: Default::default(),
+            protocol: Default::default(),
             request: Request {
                 method: "GET".into(),
                 path: "/".into(),

@@ -13,11 +13,12 @@ use crate::clock::Clock;
 use crate::ledger::{Outbox, Report};
 use crate::merge::Merge;
 use crate::message::Message;
+use crate::road::Road;
 use crate::share::{Share, level, split};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
-use crate::thread::{Job, Left, runtime, work};
-use crate::{EngineError, host};
+use crate::thread::{Job, Left, What, runtime, work};
+use crate::{EngineError, host, websocket};
 
 /// Intervals a thread may be ahead of the collector.
 const AHEAD: usize = 8;
@@ -55,7 +56,10 @@ pub fn run(
 ) -> Result<End, EngineError> {
     let shares = split(load)?;
     let message = Message::render(&load.request, load.reuse)?;
-    let mut crew = Crew::hire(load, shares, &message, cpus, stop)?;
+    let road = Road::plan(load)?;
+    let websocket = websocket::Plan::read(load)?;
+    let what = What { message, road, websocket };
+    let mut crew = Crew::hire(load, shares, &what, cpus, stop)?;
     crew.wait_ready()?;
     let (clock, zero) = (Clock::start(), Instant::now());
     for member in &crew.members {
@@ -106,7 +110,7 @@ impl Crew {
     fn hire(
         load: &Load,
         shares: Vec<Share>,
-        message: &Message,
+        what: &What,
         cpus: Option<&[usize]>,
         stop: &StopFlag,
     ) -> Result<Crew, EngineError> {
@@ -117,7 +121,7 @@ impl Crew {
             let (spare, spares) = channel();
             let outbox = Outbox { thread: number, reports: reports.clone(), spare: spares };
             let (stop, abort) = (stop.clone(), crew.abort.clone());
-            let job = Job { share, message: message.clone(), outbox, stop, abort };
+            let job = Job { share, what: what.clone(), outbox, stop, abort };
             let cpu = cpus.get(number % cpus.len().max(1)).copied();
             crew.members.push(Member::hire(number, load.clone(), job, cpu, spare)?);
         }

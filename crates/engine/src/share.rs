@@ -1,10 +1,13 @@
 //! Which part of a load each thread makes.
 
-use genkai_model::load::{Arrivals, Load, Spacing};
+use genkai_model::load::{Arrivals, Load, Protocol, Spacing};
+use genkai_model::transport::Transport;
 use genkai_model::units::Spread;
+use genkai_model::websocket::WebSocket;
 
 use crate::EngineError;
 use crate::pacer::{Curve, Level, Pacer};
+use crate::websocket::CONNECTIONS;
 
 /// The part of one thread.
 #[derive(Clone, Debug)]
@@ -15,6 +18,8 @@ pub(crate) struct Share {
     pub(crate) pacer: Pacer,
     /// What an instant of the pacer means.
     pub(crate) model: Model,
+    /// When it opens connections, where those are not opened by need (WebSocket, open model).
+    pub(crate) openings: Pacer,
     /// Requests this thread may make; none for no bound. Each thread has its own, so that nothing is shared.
     pub(crate) quota: Option<u64>,
 }
@@ -45,6 +50,10 @@ pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
     };
     let requests = load.stop.requests.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
     let threads = u32::from(load.threads).min(total).min(requests);
+    let opening = match &load.protocol {
+        Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) => Curve { rate: *rate, ramp: 0 },
+        _ => Curve { rate: FASTEST, ramp: 0 },
+    };
     let part = |thread: u32| total / threads + u32::from(thread < total % threads);
     let mut before = 0;
     let share = |thread: u32| {
@@ -56,7 +65,8 @@ pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
             Arrivals::Rate { .. } => (Model::Open { connections: size }, u64::MAX),
         };
         let pacer = Pacer::new(curve, spacing, load.seed, thread, threads, most);
-        Share { thread, pacer, model, quota }
+        let openings = Pacer::new(opening, Spacing::Uniform, load.seed, thread, threads, u64::from(size));
+        Share { thread, pacer, openings, model, quota }
     };
     Ok((0..threads).map(share).collect())
 }
@@ -77,16 +87,39 @@ fn portion(all: u64, part: u32, total: u32) -> u64 {
 /// Fastest rate taken: a planned request every 100 ns is beyond what any machine sends.
 const FASTEST: f64 = 1e7;
 
+/// WebSocket connections that can be told apart in one thread.
+pub(crate) const TALK_BITS: u32 = 22;
+const MOST_TALKS: u32 = 1 << TALK_BITS;
+const _: () = assert!(CONNECTIONS >> TALK_BITS >= 256, "every thread has numbers of its own");
+
+/// Whether connections are only held.
+fn holds(load: &Load) -> bool {
+    matches!(&load.protocol, Protocol::WebSocket(WebSocket { message: None, .. }))
+}
+
+fn opens_out_of(load: &Load, range: impl Fn(f64) -> bool) -> bool {
+    matches!(&load.protocol, Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) if !range(*rate))
+}
+
 fn check(load: &Load) -> Result<(), EngineError> {
     let in_range = |rate: f64| rate.is_finite() && rate > 0.0 && rate <= FASTEST;
     let fault = match load.arrivals {
-        _ if load.addresses.is_empty() => "the load has no address to connect to",
+        _ if load.addresses.is_empty() && !matches!(load.transport, Transport::Unix { .. }) => {
+            "the load has no address to connect to"
+        }
         _ if load.threads == 0 => "the load has no threads",
         _ if load.tick.0 < 1_000_000 => "the report interval must be at least 1ms",
         _ if load.timeout.0 == 0 => "the timeout must be longer than zero",
         _ if load.stop.after.0 == 0 => "the load must last longer than zero",
         _ if load.stop.requests == Some(0) => "the load must make at least one request",
         _ if load.request.method == "CONNECT" => "CONNECT makes a tunnel, not a load",
+        Arrivals::Rate { .. } if holds(load) => "a rate is of messages: give their size, or users to be held",
+        _ if opens_out_of(load, in_range) => "connections must open at a rate above 0 and at most 10,000,000 a second",
+        Arrivals::Users { count, .. } | Arrivals::Rate { connections: count, .. }
+            if !load.protocol.is_http1() && count > MOST_TALKS =>
+        {
+            "there can be at most 4,194,304 WebSocket connections in one process"
+        }
         Arrivals::Users { count: 0, .. } => "there must be at least one user",
         Arrivals::Users { spawn_rate, .. } if !in_range(spawn_rate) => {
             "the spawn rate must be above 0 and at most 10,000,000 a second"
@@ -110,6 +143,8 @@ mod tests {
     fn load(threads: u16, arrivals: Arrivals, requests: Option<u64>) -> Load {
         Load {
             addresses: vec!["127.0.0.1:1".parse().unwrap()],
+            transport: Default::default(),
+            protocol: Default::default(),
             request: Request {
                 method: "GET".into(),
                 path: "/".into(),

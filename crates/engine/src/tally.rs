@@ -1,7 +1,9 @@
 //! Counters and distributions of one interval.
 
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS};
+use genkai_model::event::Handshakes;
+use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload};
+use genkai_model::websocket::Messages;
 use hdrhistogram::Histogram;
 
 use crate::clock::Moment;
@@ -30,6 +32,14 @@ pub(crate) struct Tally {
     pub(crate) failed_after: Histogram<u32>,
     pub(crate) connect: Histogram<u32>,
     pub(crate) lateness: Histogram<u32>,
+    /// TLS handshakes: full, resumed.
+    pub(crate) secured: [u64; 2],
+    /// WebSocket handshakes.
+    pub(crate) upgraded: u64,
+    /// From connected to ready.
+    pub(crate) ready: Histogram<u32>,
+    /// WebSocket messages.
+    pub(crate) messages: Messages,
 }
 
 impl Tally {
@@ -48,6 +58,10 @@ impl Tally {
             failed_after: empty(),
             connect: empty(),
             lateness: empty(),
+            secured: [0; 2],
+            upgraded: 0,
+            ready: empty(),
+            messages: Messages::default(),
         }
     }
 
@@ -81,6 +95,11 @@ impl Tally {
         self.ok += other.ok;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
+        for (mine, theirs) in self.secured.iter_mut().zip(other.secured) {
+            *mine += theirs;
+        }
+        self.upgraded += other.upgraded;
+        self.messages.add(&other.messages);
         for (mine, theirs) in self.errors.iter_mut().zip(other.errors) {
             *mine += theirs;
         }
@@ -97,6 +116,8 @@ impl Tally {
         (self.opened, self.closed_idle, self.sent, self.ok) = (0, 0, 0, 0);
         (self.bytes_in, self.bytes_out, self.first_error) = (0, 0, None);
         self.errors = [0; ErrorKind::COUNT];
+        (self.secured, self.upgraded) = ([0; 2], 0);
+        self.messages = Messages::default();
         for histogram in self.histograms() {
             if !histogram.is_empty() {
                 histogram.reset();
@@ -104,12 +125,27 @@ impl Tally {
         }
     }
 
-    fn histograms(&mut self) -> [&mut Histogram<u32>; 5] {
-        [&mut self.latency, &mut self.service, &mut self.failed_after, &mut self.connect, &mut self.lateness]
+    fn histograms(&mut self) -> [&mut Histogram<u32>; 6] {
+        let Tally { latency, service, failed_after, connect, lateness, ready, .. } = self;
+        [latency, service, failed_after, connect, lateness, ready]
     }
 
-    fn distributions(&self) -> [&Histogram<u32>; 5] {
-        [&self.latency, &self.service, &self.failed_after, &self.connect, &self.lateness]
+    /// TLS and WebSocket handshakes, if there were any.
+    pub(crate) fn handshakes(&self) -> Option<Handshakes> {
+        let [full, resumed] = self.secured;
+        let took = Payload::encode(&self.ready);
+        let all = Handshakes { full, resumed, upgraded: self.upgraded, took };
+        (all != Handshakes::default()).then_some(all)
+    }
+
+    /// WebSocket messages, if there were any.
+    pub(crate) fn messages(&self) -> Option<Messages> {
+        (self.messages != Messages::default()).then(|| self.messages.clone())
+    }
+
+    fn distributions(&self) -> [&Histogram<u32>; 6] {
+        let Tally { latency, service, failed_after, connect, lateness, ready, .. } = self;
+        [latency, service, failed_after, connect, lateness, ready]
     }
 }
 
@@ -127,14 +163,20 @@ mod tests {
         (one.opened, one.sent, one.closed_idle, one.bytes_in, one.bytes_out) = (1, 2, 3, 4, 5);
         let mut sum = Tally::new();
         sum.failed(ErrorKind::Reset, 41, 1);
+        one.secured = [1, 2];
+        one.ready.saturating_record(7_000);
+        one.messages.sent = 4;
         sum.add(&one);
         sum.add(&one);
         assert_eq!((sum.opened, sum.sent, sum.closed_idle, sum.bytes_in, sum.bytes_out, sum.ok), (2, 4, 6, 8, 10, 2));
         assert_eq!(sum.errors(), [ErrorCount { kind: ErrorKind::Reset, count: 3 }]);
         assert_eq!(sum.first_error, Some(40));
-        assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2]);
+        assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2]);
+        let handshakes = sum.handshakes().unwrap();
+        assert_eq!((handshakes.full, handshakes.resumed, sum.messages().unwrap().sent), (2, 4, 8));
         sum.clear();
-        assert_eq!(sum.distributions().map(Histogram::len), [0; 5]);
+        assert_eq!(sum.distributions().map(Histogram::len), [0; 6]);
+        assert_eq!((sum.handshakes(), sum.messages()), (None, None));
         assert_eq!((sum.ok, sum.errors().len(), sum.first_error), (0, 0, None));
     }
 }

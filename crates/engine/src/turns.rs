@@ -72,7 +72,7 @@ impl Thinker {
     }
 
     /// When the next request is planned.
-    fn next(&mut self, planned: Moment, done: Done) -> Moment {
+    pub(crate) fn next(&mut self, planned: Moment, done: Done) -> Moment {
         let next = done.at.saturating_add(sample(self.think, &mut self.random));
         if done.failed { next.max(planned.saturating_add(FAILURE_PACE.0)) } else { next }
     }

@@ -74,6 +74,11 @@ impl Watch {
         slot
     }
 
+    /// Wakes everybody.
+    pub(crate) fn wake_all(&self) {
+        self.slots.borrow().iter().for_each(|slot| slot.wake());
+    }
+
     /// How often to look, for a timeout of this length.
     pub(crate) fn period(timeout: Moment) -> Moment {
         (timeout / 16).clamp(1_000_000, 100_000_000)

@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::flags::{LoadFlags, OriginFlags};
+use crate::target::TlsFlags;
+use crate::websocket::WebSocketFlags;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -209,10 +211,14 @@ pub(crate) struct ExperimentRun {
 
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// http://HOST:PORT/PATH
+    /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
+    #[command(flatten)]
+    pub(crate) tls: TlsFlags,
+    #[command(flatten)]
+    pub(crate) websocket: WebSocketFlags,
     /// How long, ramp included [default: 10s]
     #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load")]
     pub(crate) duration: Option<Span>,
@@ -264,6 +270,21 @@ pub(crate) struct Serve {
 pub(crate) enum Server {
     /// An HTTP origin with a known service time and a cap on concurrent work
     Origin(Origin),
+    /// A WebSocket server that sends every message back
+    Echo(Echo),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Echo {
+    /// Address and port; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Do not agree to compression
+    #[arg(long)]
+    pub(crate) no_deflate: bool,
+    /// Largest message
+    #[arg(long, value_name = "SIZE", default_value = "64m")]
+    pub(crate) max_message: Bytes,
 }
 
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::Failure;
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadFlags {
     /// Closed model: so many users, each waiting for its response before it asks again [default: 100]
@@ -26,13 +26,13 @@ pub(crate) struct LoadFlags {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) rate: Option<f64>,
     /// Open model: time over which the rate rises from zero
-    #[arg(long, value_name = "TIME", requires = "rate")]
+    #[arg(long, value_name = "TIME")]
     pub(crate) ramp: Option<Span>,
     /// Open model: random (Poisson) instead of even spacing
-    #[arg(long, requires = "rate")]
+    #[arg(long)]
     pub(crate) poisson: bool,
-    /// Open model: at most so many connections [default: 1000]
-    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Open model: at most so many connections [default: 1000]; WebSocket: so many, held [default with a message rate: 100]
+    #[arg(long, value_name = "N", conflicts_with = "users", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: Option<u32>,
     /// Path to ask for [default: /]
     #[arg(long, value_name = "PATH")]
@@ -95,15 +95,12 @@ impl LoadFlags {
         Ok(load)
     }
 
+    /// The same without what belongs to the open model.
+    pub(crate) fn closed(&self) -> LoadFlags {
+        LoadFlags { connections: None, ramp: None, poisson: false, ..self.clone() }
+    }
+
     fn arrivals(&self, users: Arrivals) -> Result<Arrivals, Failure> {
-        let positive = |flag: &str, value: f64| {
-            let good = value.is_finite() && value > 0.0 && value <= MOST;
-            if good {
-                Ok(value)
-            } else {
-                Err(Failure::usage(format!("{flag} {value}: must be above 0 and at most {MOST}")))
-            }
-        };
         match (self.rate, users) {
             (Some(rate), _) => Ok(Arrivals::Rate {
                 per_second: positive("--rate", rate)?,
@@ -111,6 +108,12 @@ impl LoadFlags {
                 spacing: if self.poisson { Spacing::Poisson } else { Spacing::Uniform },
                 connections: self.connections.unwrap_or(1000),
             }),
+            (None, _) if self.ramp.is_some() || self.poisson => {
+                Err(Failure::usage("--ramp, --poisson: belong to the open model; they need --rate"))
+            }
+            (None, _) if self.connections.is_some() => Err(Failure::usage(
+                "--connections: the closed model has one a user; it needs --rate, or a ws:// address",
+            )),
             (None, Arrivals::Users { count, spawn_rate, .. }) => Ok(Arrivals::Users {
                 count,
                 spawn_rate: positive("--spawn-rate", spawn_rate)?,
@@ -144,6 +147,14 @@ impl LoadFlags {
             Err(Failure::usage(format!("--method `{method}` is not an HTTP method (RFC 9110, 9.1)")))
         }
     }
+}
+
+/// A rate that makes sense.
+pub(crate) fn positive(flag: &str, value: f64) -> Result<f64, Failure> {
+    if value.is_finite() && value > 0.0 && value <= MOST {
+        return Ok(value);
+    }
+    Err(Failure::usage(format!("{flag} {value}: must be above 0 and at most {MOST}")))
 }
 
 /// A request target in origin form (RFC 9112, 3.2.1).

@@ -1,6 +1,5 @@
 //! `genkai load URL`: load on something that already runs.
 
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::SystemTime;
 
 use genkai_analysis::findings;
@@ -14,8 +13,9 @@ use genkai_report::{json, text};
 
 use crate::cli::Load;
 use crate::outputs::Outputs;
+use crate::target::Target;
 use crate::view::{self, View};
-use crate::{Failure, flags, interrupt, tune};
+use crate::{Failure, interrupt, websocket};
 
 /// All users at once: a rate so high that the ramp is over in the first millisecond.
 const AT_ONCE: f64 = 1_000_000.0;
@@ -44,14 +44,22 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
         };
         view::print(&shown);
     }
-    Ok(Outputs { record: &record, findings: &findings }.exit())
+    let exit = Outputs { record: &record, findings: &findings }.exit();
+    // A load too short for a break to be sustained: when nothing succeeded, it has failed all the same.
+    let nothing = findings.verdict.trials.iter().any(|t| t.finished > 0 && t.failed == t.finished);
+    Ok(if exit == Exit::Holds && nothing { Exit::Fails } else { exit })
 }
 
 fn plan(flags: &Load) -> Result<Plan, Failure> {
-    let target = Target::read(&flags.url)?;
-    tune::local_only(&flags.url, &flags.allow_remote)?;
-    let mut load = flags.load.load(AT_ONCE, 1)?;
-    load.addresses = vec![target.address];
+    let target = Target::read(&flags.url, &flags.allow_remote)?;
+    let mut load = if target.websocket {
+        websocket::load(&flags.load, &flags.websocket, AT_ONCE)?
+    } else {
+        flags.websocket.must_be_unused()?;
+        flags.load.load(AT_ONCE, 1)?
+    };
+    load.transport = target.transport(&flags.tls)?;
+    load.addresses = target.addresses;
     if flags.load.path.is_none() {
         load.request.path = target.path;
     }
@@ -78,33 +86,4 @@ fn plan(flags: &Load) -> Result<Plan, Failure> {
         objective: flags.objective.clone().unwrap_or_default(),
         procedure: experiment::procedure(experiment::Size::Quick),
     })
-}
-
-/// The parts of a URL that matter here.
-struct Target {
-    address: SocketAddr,
-    host: String,
-    path: String,
-}
-
-impl Target {
-    fn read(url: &str) -> Result<Target, Failure> {
-        let rest = url.strip_prefix("http://").ok_or_else(|| {
-            Failure::usage(format!(
-                "`{url}`: write the whole address, like http://127.0.0.1:8080/ (only http:// so far)"
-            ))
-        })?;
-        let split = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (host, tail) = rest.split_at(split);
-        let path = if tail.starts_with('/') { tail.to_owned() } else { format!("/{tail}") };
-        let with_port =
-            if host.rsplit(']').next().unwrap_or(host).contains(':') { host.to_owned() } else { format!("{host}:80") };
-        let address = with_port
-            .to_socket_addrs()
-            .ok()
-            .and_then(|mut all| all.next())
-            .ok_or_else(|| Failure::environment(format!("{url}: `{host}` does not resolve")))?;
-        let path = path.split('#').next().unwrap_or("/").to_owned();
-        Ok(Target { address, host: host.to_owned(), path: flags::path(&path)? })
-    }
 }

@@ -9,8 +9,10 @@ mod load;
 mod outputs;
 mod report;
 mod serve;
+mod target;
 mod tune;
 mod view;
+mod websocket;
 
 use std::process::ExitCode;
 
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         cli::Command::Load(flags) => load::run(&flags),
         cli::Command::Report(flags) => report::run(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Origin(flags) }) => serve::origin(&flags),
+        cli::Command::Serve(cli::Serve { server: cli::Server::Echo(flags) }) => serve::echo(&flags),
     };
     let exit = exit.unwrap_or_else(|failure| {
         view::say(&view::error(&failure.message));

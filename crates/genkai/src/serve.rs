@@ -1,19 +1,16 @@
 //! `genkai serve`: the embedded servers, each a process of its own.
 
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 
 use genkai_model::exit::Exit;
 
-use crate::cli::Origin;
+use crate::cli::{Echo, Origin};
 use crate::{Failure, interrupt};
 
 /// `genkai serve origin`. The first line on stdout tells the address.
 pub(crate) fn origin(flags: &Origin) -> Result<Exit, Failure> {
-    let taken =
-        |e| Failure::environment(format!("cannot listen on {}: {e}\n  hint: port 0 takes a free one", flags.listen));
-    let listener = genkai_origin::listen(flags.listen).map_err(taken)?;
-    announce(&listener)?;
+    let listener = listen(flags.listen)?;
     genkai_origin::http::serve(
         listener,
         flags.origin.spec(),
@@ -22,6 +19,22 @@ pub(crate) fn origin(flags: &Origin) -> Result<Exit, Failure> {
     )
     .map_err(|e| Failure::environment(format!("the origin stopped: {e}")))?;
     Ok(Exit::Holds)
+}
+
+/// `genkai serve echo`. The first line on stdout tells the address.
+pub(crate) fn echo(flags: &Echo) -> Result<Exit, Failure> {
+    let listener = listen(flags.listen)?;
+    let spec = genkai_origin::echo::Spec { deflate: !flags.no_deflate, max_message: flags.max_message.0 };
+    genkai_origin::echo::serve(listener, spec, &interrupt::plain_flag())
+        .map_err(|e| Failure::environment(format!("the echo server stopped: {e}")))?;
+    Ok(Exit::Holds)
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    let taken = |e| Failure::environment(format!("cannot listen on {address}: {e}\n  hint: port 0 takes a free one"));
+    let listener = genkai_origin::listen(address).map_err(taken)?;
+    announce(&listener)?;
+    Ok(listener)
 }
 
 fn announce(listener: &TcpListener) -> Result<(), Failure> {

@@ -135,7 +135,7 @@ fn no_path(url: &str) -> Result<(), Failure> {
 
 /// Refuses a URL whose host is not this machine, unless the user names that host.
 pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
-    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
     let host = match authority.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or(v6),

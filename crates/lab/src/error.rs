@@ -40,6 +40,7 @@ impl LabError {
     pub fn exit(&self) -> Exit {
         match self {
             LabError::Plan(_) => Exit::Usage,
+            LabError::Engine(e) if e.is_usage() => Exit::Usage,
             LabError::Nginx(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,
         }

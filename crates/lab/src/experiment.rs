@@ -82,6 +82,8 @@ pub fn slow_application() -> OriginSpec {
 pub fn users(count: u32, spawn_rate: f64) -> Load {
     Load {
         addresses: Vec::new(),
+        transport: Default::default(),
+        protocol: Default::default(),
         request: Request {
             method: "GET".to_owned(),
             path: "/".to_owned(),

@@ -80,6 +80,30 @@ kinds! {
     WriteOther = Unknown,
     /// The planned instant passed and no connection was free to send on (open model only).
     Dropped = Client,
+    /// TLS: the server's certificate has expired, or is not valid yet.
+    TlsExpired = Server,
+    /// TLS: the server's certificate comes from an authority that is not trusted.
+    TlsUntrusted = Server,
+    /// TLS: the server's certificate is for another name.
+    TlsWrongName = Server,
+    /// TLS: the server's certificate is wrong otherwise (revoked, bad signature, not for servers, malformed).
+    TlsCertificate = Server,
+    /// TLS: the server ended the handshake or the connection by an alert (no common version, client certificate wanted...).
+    TlsRefused = Server,
+    /// TLS: the connection ended in the handshake, or what came is not TLS.
+    TlsFailed = Server,
+    /// TLS: no complete handshake within the deadline.
+    TlsTimeout = Server,
+    /// WebSocket: the handshake was answered with a status below 400 other than 101.
+    UpgradeRefused = Server,
+    /// WebSocket: the handshake was answered by 101, but wrongly (RFC 6455 section 4.1).
+    UpgradeInvalid = Server,
+    /// WebSocket: the connection ended with a close frame while a message was unanswered.
+    Closed = Server,
+    /// WebSocket: bytes that are not frames, or violate RFC 6455.
+    Frame = Server,
+    /// WebSocket: the connection ended without a close frame.
+    ClosedAbnormally = Server,
 }
 
 impl ErrorKind {

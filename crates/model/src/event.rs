@@ -12,6 +12,7 @@ use crate::limit::Limit;
 use crate::load::Load;
 use crate::plan::Plan;
 use crate::units::Span;
+use crate::websocket::Messages;
 
 /// Version of the record's format; the first line of every record carries it.
 pub const SCHEMA: &str = "genkai.run/1";
@@ -228,6 +229,25 @@ pub struct Tick {
     pub first_error_us: Option<u64>,
     /// `level` at that instant.
     pub first_error_level: Option<f64>,
+    /// TLS and WebSocket handshakes of the interval, where there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Handshakes>,
+    /// WebSocket messages of the interval, where there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Messages>,
+}
+
+/// What made connections ready after TCP had connected them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Handshakes {
+    /// TLS handshakes with certificates.
+    pub full: u64,
+    /// TLS handshakes that resumed a session.
+    pub resumed: u64,
+    /// WebSocket handshakes.
+    pub upgraded: u64,
+    /// From connected to ready, ns: TLS, then WebSocket.
+    pub took: Payload,
 }
 
 /// A server changed state.

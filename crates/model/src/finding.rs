@@ -7,6 +7,7 @@ use crate::error::{ErrorCount, Side};
 use crate::event::{Change, Purpose};
 use crate::limit::{Limit, Strength};
 use crate::units::Range;
+use crate::websocket::Messages;
 
 /// Version of the verdict's format.
 pub const SCHEMA: &str = "genkai.verdict/1";
@@ -343,6 +344,25 @@ pub struct TrialFinding {
     pub broke: Option<Break>,
     /// The generator in this trial.
     pub client: ClientCheck,
+    /// TLS and WebSocket handshakes, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<HandshakeFinding>,
+    /// WebSocket messages, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Messages>,
+}
+
+/// Handshakes of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HandshakeFinding {
+    /// TLS handshakes with certificates.
+    pub full: u64,
+    /// TLS handshakes that resumed a session.
+    pub resumed: u64,
+    /// WebSocket handshakes.
+    pub upgraded: u64,
+    /// From connected to ready, seconds.
+    pub took: Quantiles,
 }
 
 /// A distribution in a few figures, seconds. All zero when there was nothing.

@@ -17,4 +17,6 @@ pub mod load;
 pub mod objective;
 pub mod plan;
 pub mod record;
+pub mod transport;
 pub mod units;
+pub mod websocket;

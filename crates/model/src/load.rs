@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::transport::Transport;
 use crate::units::{Span, Spread};
+use crate::websocket::WebSocket;
 
 /// One load: the request, its arrivals, its connections, its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +15,12 @@ pub struct Load {
     /// Where connections go: one or more addresses of the same service (taken in turn).
     #[schemars(with = "Vec<String>")]
     pub addresses: Vec<SocketAddr>,
+    /// What carries connections.
+    #[serde(default, skip_serializing_if = "Transport::is_tcp")]
+    pub transport: Transport,
+    /// What is spoken over them.
+    #[serde(default, skip_serializing_if = "Protocol::is_http1")]
+    pub protocol: Protocol,
     /// What each request is.
     pub request: Request,
     /// When requests are planned.
@@ -29,6 +37,25 @@ pub struct Load {
     pub tick: Span,
     /// Seed of everything random.
     pub seed: u64,
+}
+
+/// What is spoken over a load's connections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// HTTP/1.1: the request, over and over.
+    #[default]
+    Http1,
+    /// WebSocket: the request opens a connection, then messages are exchanged. Where a load speaks of requests, messages
+    /// are meant: planned, written, answered by their echo. On connections that are only held, opening is the request.
+    WebSocket(WebSocket),
+}
+
+impl Protocol {
+    /// Whether it is HTTP/1.1: what records without a word about protocols mean.
+    pub fn is_http1(&self) -> bool {
+        *self == Protocol::Http1
+    }
 }
 
 /// An HTTP/1.1 request, sent over and over.

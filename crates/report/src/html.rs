@@ -101,6 +101,8 @@ fn without_histograms(tick: &Tick) -> Tick {
         connect: none(),
         lateness: none(),
         errors: tick.errors.clone(),
+        handshakes: None,
+        messages: tick.messages.clone(),
         ..*tick
     }
 }

@@ -4,6 +4,7 @@ use genkai_model::error::{ErrorCount, ErrorKind, Side};
 use genkai_model::event::{EndReason, Purpose, ServerState};
 use genkai_model::finding::{Against, Confidence, Moved, Outcome};
 use genkai_model::limit::Strength;
+use genkai_model::websocket::{Fate, Incident};
 use serde_json::{Map, Value, json};
 
 use crate::{clean, figure};
@@ -33,6 +34,20 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::Status5xx => "status 5xx (server error)",
         ErrorKind::WriteOther => "sending failed",
         ErrorKind::Dropped => "no connection was free to send on",
+        ErrorKind::TlsExpired => "certificate expired or not yet valid",
+        ErrorKind::TlsUntrusted => "certificate of an unknown issuer (trust one with --cacert FILE)",
+        ErrorKind::TlsWrongName => "certificate for another name",
+        ErrorKind::TlsCertificate => "certificate not acceptable",
+        ErrorKind::TlsRefused => {
+            "TLS refused by the server (an alert: no common version, or a client certificate is wanted)"
+        }
+        ErrorKind::TlsFailed => "TLS handshake failed: closed, or not TLS",
+        ErrorKind::TlsTimeout => "TLS handshake timed out",
+        ErrorKind::UpgradeRefused => "WebSocket not opened: another answer than 101",
+        ErrorKind::UpgradeInvalid => "WebSocket not opened: 101 with wrong fields",
+        ErrorKind::Closed => "WebSocket closed before the echo",
+        ErrorKind::Frame => "not valid WebSocket frames",
+        ErrorKind::ClosedAbnormally => "WebSocket connection lost without a close frame",
     }
 }
 
@@ -59,6 +74,15 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::Status504 => "answered 504 (Gateway Timeout)",
         ErrorKind::Status5xx => "answered with 5xx server errors",
         ErrorKind::WriteOther => "stopped taking requests",
+        ErrorKind::TlsExpired | ErrorKind::TlsUntrusted | ErrorKind::TlsWrongName | ErrorKind::TlsCertificate => {
+            "showed a certificate that is not acceptable"
+        }
+        ErrorKind::TlsRefused | ErrorKind::TlsFailed => "refused TLS handshakes",
+        ErrorKind::TlsTimeout => "left TLS handshakes waiting until they timed out",
+        ErrorKind::UpgradeRefused | ErrorKind::UpgradeInvalid => "did not open WebSockets",
+        ErrorKind::Closed => "closed WebSockets with messages unanswered",
+        ErrorKind::Frame => "sent what is not WebSocket",
+        ErrorKind::ClosedAbnormally => "dropped WebSockets without a close frame",
     }
 }
 
@@ -216,6 +240,40 @@ pub fn metric(name: &str) -> String {
         }
     };
     plain.to_owned()
+}
+
+/// A WebSocket close code with its name (RFC 6455 section 7.4.1).
+pub fn close(code: u16) -> String {
+    let name = match code {
+        1000 => "normal",
+        1001 => "going away",
+        1002 => "protocol error",
+        1003 => "unsupported data",
+        1005 => "no code",
+        1006 => "no close frame",
+        1007 => "invalid data",
+        1008 => "against policy",
+        1009 => "message too big",
+        1011 => "server error",
+        1012 => "service restart",
+        1013 => "try again later",
+        1014 => "bad gateway",
+        _ => return code.to_string(),
+    };
+    format!("{code} ({name})")
+}
+
+/// What happened to one message.
+pub fn incident(incident: &Incident) -> String {
+    let what = match incident.what {
+        Fate::Lost => "was lost",
+        Fate::Duplicated => "came twice",
+        Fate::Reordered => "came after a later one",
+        Fate::Late => "came after the timeout",
+        Fate::Foreign => "is not an echo of this connection",
+    };
+    let when = incident.planned_us.map(|us| format!(", planned at {}", figure::seconds(us as f64 / 1e6)));
+    format!("message {} of connection {}{} {what}", incident.sequence, incident.connection, when.unwrap_or_default())
 }
 
 /// Words by enumeration and wire name, for the page: `table()["against"]["no_sign"]`.

@@ -8,6 +8,8 @@ use super::*;
 fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
     Load {
         addresses: Vec::new(),
+        transport: Default::default(),
+        protocol: Default::default(),
         request: Request {
             method: "GET".into(),
             path: "/".into(),

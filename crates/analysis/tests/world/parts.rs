@@ -86,6 +86,8 @@ pub fn cpu(cores: f64, strength: Strength, ceiling: Option<f64>) -> Limit {
 pub fn users(count: u32, spawn_rate: f64) -> Load {
     Load {
         addresses: Vec::new(),
+        transport: Default::default(),
+        protocol: Default::default(),
         request: Request {
             method: "GET".into(),
             path: "/".into(),

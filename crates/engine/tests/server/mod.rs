@@ -91,6 +91,8 @@ pub(crate) fn reset(stream: &TcpStream) {
 pub(crate) fn load(address: SocketAddr, requests: u64) -> Load {
     Load {
         addresses: vec![address],
+        transport: Default::default(),
+        protocol: Default::default(),
         request: Request {
             method: "GET".into(),
             path: "/".into(),
@@ -177,6 +179,12 @@ impl Seen {
             ErrorKind::PortsExhausted,
             ErrorKind::DescriptorsExhausted,
             ErrorKind::Dropped,
+            ErrorKind::TlsExpired,
+            ErrorKind::TlsUntrusted,
+            ErrorKind::TlsWrongName,
+            ErrorKind::TlsCertificate,
+            ErrorKind::TlsFailed,
+            ErrorKind::TlsTimeout,
         ];
         let unsent: u64 = unsent_kinds.iter().map(|kind| self.error(*kind)).sum();
         let ended = self.ok() + self.errors() - unsent;

@@ -11,7 +11,6 @@
 //!
 //! One thread does everything: what it can serve is bounded by one core, and its CPU is measured as the backend's.
 
-mod accept;
 mod connection;
 mod page;
 mod stats;
@@ -21,20 +20,18 @@ use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use genkai_model::plan::OriginSpec;
 use tokio::task::LocalSet;
 
+use crate::accept;
 use connection::Shared;
 use stats::{Counters, Printer};
 use workers::Workers;
 
 pub use connection::MAX_BODY;
-
-/// How often the stop flag is looked at.
-const STOP_CHECK: Duration = Duration::from_millis(20);
 
 /// Serves until `stop` is set: blocks the calling thread, which does all the work. With `stats`, a line of JSON a
 /// period goes to standard output, and one at the end:
@@ -72,15 +69,9 @@ async fn run(listener: TcpListener, spec: &OriginSpec, counters: Arc<Counters>, 
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let shared = Rc::new(Shared::new(spec.body.0, Workers::new(spec, counters)?));
     tokio::select! {
-        ended = accept::forever(&listener, &shared) => ended,
+        ended = accept::forever(&listener, |stream| connection::serve(stream, Rc::clone(&shared))) => ended,
         ended = shared.workers.run() => ended,
-        () = stopped(stop) => Ok(()),
-    }
-}
-
-async fn stopped(stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) {
-        tokio::time::sleep(STOP_CHECK).await;
+        () = accept::stopped(stop) => Ok(()),
     }
 }
 

@@ -1,25 +1,36 @@
 //! Taking connections.
 
 use std::io;
-use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
-use super::connection::{self, Shared};
+/// How often the stop flag is looked at.
+const STOP_CHECK: Duration = Duration::from_millis(20);
 
 /// How long accepting pauses when there is no descriptor or memory for a connection. The connection waits in the accept
 /// queue meanwhile; without a pause the loop would spin on the same error.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Takes connections until the listener fails for good.
-pub(super) async fn forever(listener: &TcpListener, shared: &Rc<Shared>) -> io::Result<()> {
+/// Waits until `stop` is set.
+pub(crate) async fn stopped(stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        tokio::time::sleep(STOP_CHECK).await;
+    }
+}
+
+/// Takes connections until the listener fails for good; `serve` makes of each what runs as a task of its own.
+pub(crate) async fn forever<F: Future<Output = ()> + 'static>(
+    listener: &TcpListener,
+    serve: impl Fn(TcpStream) -> F,
+) -> io::Result<()> {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 // Answers are written whole: waiting to fill a segment would only delay them. Failing does no harm.
                 let _ = stream.set_nodelay(true);
-                tokio::task::spawn_local(connection::serve(stream, Rc::clone(shared)));
+                tokio::task::spawn_local(serve(stream));
             }
             Err(e) if exhausted(&e) => tokio::time::sleep(PAUSE).await,
             Err(e) if gone(&e) => {}

@@ -1,0 +1,35 @@
+//! The way to the server: addresses, and TLS where the load has it.
+
+use genkai_model::load::{Load, Protocol};
+use genkai_model::transport::Transport;
+use socket2::SockAddr;
+
+use crate::{EngineError, tls};
+
+/// Where connections go, the same for all threads.
+#[derive(Clone)]
+pub(crate) struct Road {
+    pub(crate) addresses: Vec<SockAddr>,
+    pub(crate) tls: Option<tls::Plan>,
+}
+
+impl Road {
+    /// The way of `load`, its files read and checked.
+    pub(crate) fn plan(load: &Load) -> Result<Road, EngineError> {
+        let addresses = match &load.transport {
+            Transport::Unix { path } => {
+                let address = SockAddr::unix(path);
+                vec![address.map_err(|e| EngineError::Load(format!("{}: {e}", path.display())))?]
+            }
+            _ => load.addresses.iter().copied().map(SockAddr::from).collect(),
+        };
+        let tls = match &load.transport {
+            // Both are spoken over HTTP/1.1 (RFC 7301 section 6, RFC 6455 section 4.1).
+            Transport::Tls(tls) => match load.protocol {
+                Protocol::Http1 | Protocol::WebSocket(_) => Some(tls::Plan::read(tls, &["http/1.1"])),
+            },
+            _ => None,
+        };
+        Ok(Road { addresses, tls: tls.transpose().map_err(EngineError::Tls)? })
+    }
+}

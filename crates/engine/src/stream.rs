@@ -1,0 +1,114 @@
+//! Bytes to and from a server: a TCP or Unix socket, with TLS or without.
+//!
+//! Both kinds of socket are read and written by the same calls; TLS is an option beside the socket, so plain connections pay a
+//! predictable branch for it and nothing else. Readiness is the socket's in any case.
+
+use std::cell::RefCell;
+use std::io::{self, Read, Write};
+use std::task::{Context, Poll};
+
+use genkai_model::error::ErrorKind;
+use socket2::Socket;
+use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
+
+use crate::tls::{self, Step, Tls};
+
+/// An open connection.
+pub(crate) struct Stream {
+    socket: AsyncFd<Socket>,
+    tls: Option<Box<RefCell<Tls>>>,
+}
+
+/// What a read gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Got {
+    /// Bytes; none at the end of the stream.
+    pub(crate) bytes: usize,
+    /// Whether nothing is left for now: the next read would find nothing. A short read has emptied the socket (epoll(7),
+    /// question 9).
+    pub(crate) emptied: bool,
+}
+
+/// A socket's readiness; to be cleared when it is used up.
+pub(crate) type Guard<'a> = AsyncFdReadyGuard<'a, Socket>;
+
+impl Stream {
+    /// Without TLS.
+    pub(crate) fn plain(socket: AsyncFd<Socket>) -> Stream {
+        Stream { socket, tls: None }
+    }
+
+    /// With TLS, whose handshake is to be [`secure`](Stream::secure)d.
+    pub(crate) fn secured(socket: AsyncFd<Socket>, tls: Tls) -> Stream {
+        Stream { socket, tls: Some(Box::new(RefCell::new(tls))) }
+    }
+
+    #[inline]
+    pub(crate) fn poll_read_ready<'a>(&'a self, cx: &mut Context<'_>) -> Poll<io::Result<Guard<'a>>> {
+        self.socket.poll_read_ready(cx)
+    }
+
+    #[inline]
+    pub(crate) fn poll_write_ready<'a>(&'a self, cx: &mut Context<'_>) -> Poll<io::Result<Guard<'a>>> {
+        self.socket.poll_write_ready(cx)
+    }
+
+    /// Reads once. [`io::ErrorKind::WouldBlock`] when there is nothing.
+    #[inline]
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Got> {
+        if let Some(tls) = &self.tls {
+            return tls.borrow_mut().read(self.socket.get_ref(), buffer);
+        }
+        let bytes = self.socket.get_ref().read(buffer)?;
+        Ok(Got { bytes, emptied: bytes < buffer.len() })
+    }
+
+    /// Writes some of `bytes`. With TLS, bytes count as written when they are encrypted; they have left when the stream
+    /// [is flushed](Stream::is_flushed), and writing nothing only sends what is left.
+    #[inline]
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match &self.tls {
+            None => self.socket.get_ref().write(bytes),
+            Some(tls) => tls.borrow_mut().write(self.socket.get_ref(), bytes),
+        }
+    }
+
+    /// Whether everything written has been given to the kernel.
+    #[inline]
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.tls.as_ref().is_none_or(|tls| tls.borrow().is_flushed())
+    }
+
+    /// Goes on with the TLS handshake; ready when it is done, with whether a session was resumed.
+    pub(crate) fn poll_secure(&self, cx: &mut Context<'_>) -> Poll<Result<bool, ErrorKind>> {
+        let Some(tls) = &self.tls else { return Poll::Ready(Ok(false)) };
+        let mut tls = tls.borrow_mut();
+        loop {
+            let step = tls.advance(self.socket.get_ref());
+            let ready = match step {
+                Ok(Step::Done { resumed }) => return Poll::Ready(Ok(resumed)),
+                Ok(Step::Read) => self.socket.poll_read_ready(cx),
+                Ok(Step::Write) => self.socket.poll_write_ready(cx),
+                Err(e) => return Poll::Ready(Err(tls::fault(&e).unwrap_or(ErrorKind::TlsFailed))),
+            };
+            // Nothing was there: what readiness was known of is used up.
+            match ready {
+                Poll::Ready(Ok(mut guard)) => {
+                    if tls.take_blocked() {
+                        guard.clear_ready();
+                    }
+                }
+                Poll::Ready(Err(_)) => return Poll::Ready(Err(ErrorKind::TlsFailed)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Says that nothing more will be sent, as far as that is possible without waiting (TLS: close_notify, RFC 8446 section
+    /// 6.1).
+    pub(crate) fn farewell(&self) {
+        if let Some(tls) = &self.tls {
+            tls.borrow_mut().farewell(self.socket.get_ref());
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What went wrong in TLS, as a kind of error.
+
+use std::{fmt, io};
+
+use genkai_model::error::ErrorKind;
+use rustls::{CertificateError, Error};
+
+/// An error of TLS, inside an [`io::Error`].
+#[derive(Debug)]
+struct Fault {
+    kind: ErrorKind,
+    source: Error,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// As an I/O error that knows its kind.
+pub(super) fn to_io(source: Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Fault { kind: kind(&source), source })
+}
+
+/// The kind of an error that came from TLS; none for those of the socket.
+pub(crate) fn fault(error: &io::Error) -> Option<ErrorKind> {
+    Some(error.get_ref()?.downcast_ref::<Fault>()?.kind)
+}
+
+fn kind(error: &Error) -> ErrorKind {
+    match error {
+        Error::InvalidCertificate(problem) => match problem {
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. } => ErrorKind::TlsExpired,
+            CertificateError::UnknownIssuer => ErrorKind::TlsUntrusted,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                ErrorKind::TlsWrongName
+            }
+            _ => ErrorKind::TlsCertificate,
+        },
+        Error::AlertReceived(_) => ErrorKind::TlsRefused,
+        _ => ErrorKind::TlsFailed,
+    }
+}

@@ -1,0 +1,474 @@
+//! One WebSocket connection: opening, what is said and heard, closing. It does what the socket allows and never waits by
+//! itself; who waits, and for what, is in `talk`.
+
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use genkai_model::error::ErrorKind;
+use genkai_model::websocket::{Fate, Incident};
+use genkai_wire::websocket::deflate::{Agreed, Effort};
+use genkai_wire::websocket::handshake::{Handshake, HandshakeError, Progress};
+use genkai_wire::websocket::{Chunk, Close, Decoder, Encoder, Event, MAX_MESSAGE, Role, Scratch, code};
+
+use super::identity::{Identity, Incoming};
+use super::plan::Plan;
+use super::window::{How, Window};
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::exchange::{reset, write_error};
+use crate::ledger::Ledger;
+use crate::stream::Got;
+use crate::thread::Core;
+use crate::tls;
+
+/// A connection of its own number, open or not.
+pub(crate) struct Session {
+    pub(super) connection: Connection,
+    pub(super) plan: Rc<Plan>,
+    number: u32,
+    /// What was encoded and not taken by the socket.
+    unsent: Vec<u8>,
+    /// While it is open. What is said on it, and what is heard.
+    codec: Option<Box<Codec>>,
+    /// When something was last heard.
+    heard: Moment,
+}
+
+struct Codec {
+    encoder: Encoder,
+    decoder: Decoder,
+    incoming: Incoming,
+    window: Window,
+    /// Whether a ping is unanswered.
+    pinged: bool,
+}
+
+/// What came out of a slice of bytes.
+type Heard = Result<(), ErrorKind>;
+
+impl Session {
+    /// A connection that is not open yet.
+    pub(crate) fn new(core: Rc<Core>, plan: Rc<Plan>, number: u32) -> Session {
+        let connection = Connection::new(core);
+        Session { connection, plan, number, unsent: Vec::new(), codec: None, heard: 0 }
+    }
+
+    pub(super) fn core(&self) -> &Rc<Core> {
+        &self.connection.core
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.codec.is_some()
+    }
+
+    /// Whether a message would be given to the kernel at once.
+    pub(super) fn is_prompt(&self) -> bool {
+        self.is_open() && self.unsent.is_empty()
+    }
+
+    /// Whether the connection can take another message.
+    pub(super) fn has_room(&self) -> bool {
+        self.codec.as_ref().is_some_and(|codec| !codec.window.is_full())
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.codec.as_ref().map_or(0, |codec| codec.window.waiting())
+    }
+
+    /// When something was last heard.
+    pub(super) fn heard_at(&self) -> Moment {
+        self.heard
+    }
+
+    /// Connects and opens the WebSocket. `asked` gets the moment at which the request was written.
+    pub(super) async fn open(&mut self, asked: impl FnOnce(Moment)) -> Result<(), ErrorKind> {
+        // Boxed: what opening needs must not be a part of every open connection's task.
+        let opened = Box::pin(self.handshake(asked)).await;
+        self.connection.slot().disarm();
+        if opened.is_err() && !self.is_open() {
+            self.connection.close();
+        }
+        opened
+    }
+
+    async fn handshake(&mut self, asked: impl FnOnce(Moment)) -> Result<(), ErrorKind> {
+        self.connection.open().await?;
+        let core = Rc::clone(self.core());
+        let began = core.clock.now();
+        self.connection.slot().arm(began.saturating_add(core.timeout));
+        let mut request = Vec::with_capacity(512);
+        let nonce = core.random_bytes();
+        let mut handshake = self.plan.open(nonce, &mut request, |handshake| handshake).expect("written before");
+        asked(began);
+        self.say(&request)?;
+        poll_fn(|cx| {
+            self.connection.slot().attend(cx.waker());
+            while !self.is_open() {
+                if self.connection.slot().expired() {
+                    return Poll::Ready(Err(ErrorKind::Timeout));
+                }
+                ready!(self.poll_io(cx, Some(&mut handshake)))?;
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await?;
+        let now = core.clock.now();
+        core.ledger.borrow_mut().upgraded(now, now.saturating_sub(began));
+        Ok(())
+    }
+
+    /// Does one thing that the socket is ready for: writes what is unsent, or reads and hears it. Ready when something was
+    /// done; an error ends the connection.
+    pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Heard> {
+        self.poll_io(cx, None)
+    }
+
+    fn poll_io(&mut self, cx: &mut Context<'_>, handshake: Option<&mut Handshake>) -> Poll<Heard> {
+        let Some(stream) = &self.connection.stream else { return Poll::Pending };
+        while !self.unsent.is_empty() || !stream.is_flushed() {
+            let Poll::Ready(guard) = stream.poll_write_ready(cx) else { break };
+            let Ok(mut guard) = guard else { return Poll::Ready(Err(ErrorKind::Reset)) };
+            match stream.write(&self.unsent) {
+                Ok(n) => {
+                    self.connection.core.ledger.borrow_mut().wrote(n);
+                    self.unsent.drain(..n);
+                    if self.unsent.is_empty() {
+                        self.unsent = Vec::new();
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
+                Err(e) => return Poll::Ready(Err(write_error(&e, self.is_open()))),
+            }
+        }
+        let Ok(mut guard) = ready!(stream.poll_read_ready(cx)) else { return Poll::Ready(Err(ErrorKind::Reset)) };
+        let core = Rc::clone(&self.connection.core);
+        let mut buffer = core.buffer.borrow_mut();
+        let read = stream.read(&mut buffer);
+        match read {
+            Ok(Got { bytes: 0, .. }) => Poll::Ready(Err(self.ended())),
+            Ok(Got { bytes, emptied }) => {
+                if emptied {
+                    guard.clear_ready();
+                }
+                drop(guard);
+                self.heard = core.clock.now();
+                core.ledger.borrow_mut().read(bytes);
+                Poll::Ready(match handshake {
+                    None => self.hear(&mut buffer[..bytes]),
+                    Some(handshake) => self.answered(handshake, &mut buffer[..bytes]),
+                })
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                guard.clear_ready();
+                Poll::Ready(Ok(()))
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Poll::Ready(Ok(())),
+            Err(e) => Poll::Ready(Err(tls::fault(&e).unwrap_or_else(|| self.broken()))),
+        }
+    }
+
+    /// The kind of an end of stream.
+    fn ended(&self) -> ErrorKind {
+        if self.is_open() { ErrorKind::ClosedAbnormally } else { ErrorKind::EofNew }
+    }
+
+    /// The kind of a reset.
+    fn broken(&self) -> ErrorKind {
+        if self.is_open() { ErrorKind::ClosedAbnormally } else { reset(false) }
+    }
+
+    /// Takes bytes of the handshake's answer. What follows it are frames.
+    fn answered(&mut self, handshake: &mut Handshake, bytes: &mut [u8]) -> Heard {
+        let plan = Rc::clone(&self.plan);
+        let answer = plan.opening(|opening| match handshake.receive(opening, bytes) {
+            Ok(Progress::More) => Ok(None),
+            Ok(Progress::Open { used, agreement, .. }) => Ok(Some((used, agreement.deflate))),
+            Ok(Progress::Refused { response, .. }) => {
+                Err(ErrorKind::of_status(response.status.min(599)).unwrap_or(ErrorKind::UpgradeRefused))
+            }
+            Err(HandshakeError::Http(_)) => Err(ErrorKind::Protocol),
+            Err(_) => Err(ErrorKind::UpgradeInvalid),
+        })?;
+        let Some((used, deflate)) = answer else { return Ok(()) };
+        self.codec = Some(Box::new(Codec::new(deflate)));
+        self.core().talking(1);
+        self.hear(&mut bytes[used..])
+    }
+
+    /// Takes frames.
+    #[inline]
+    fn hear(&mut self, bytes: &mut [u8]) -> Heard {
+        let core = Rc::clone(&self.connection.core);
+        let Some(codec) = self.codec.as_deref_mut() else { return Ok(()) };
+        let mut out = core.out.take();
+        out.clear();
+        let heard = {
+            let (mut scratch, mut ledger) = (core.scratch.borrow_mut(), core.ledger.borrow_mut());
+            let mut ear = Ear { now: self.heard, number: self.number, plan: &self.plan, ledger: &mut ledger };
+            codec.hear(bytes, &mut scratch, &mut out, &mut ear, || core.random_key())
+        };
+        // When the connection ends, what it is told last may fail to be sent.
+        let said = if out.is_empty() { Ok(()) } else { self.say(&out) };
+        core.out.replace(out);
+        heard.and(said)
+    }
+
+    /// Sends the next message; whether it could have been sent at its planned instant is told by `prompt`.
+    pub(super) fn send(&mut self, planned: Moment, prompt: bool) -> Heard {
+        let core = Rc::clone(&self.connection.core);
+        let plan = Rc::clone(&self.plan);
+        let (Some(codec), Some(spoken)) = (self.codec.as_deref_mut(), &plan.message) else { return Ok(()) };
+        let now = core.clock.now();
+        let identity = Identity { connection: self.number, sequence: codec.window.next(), planned };
+        let mut out = core.out.take();
+        out.clear();
+        {
+            let mut payload = core.payload.borrow_mut();
+            if payload.len() != spoken.template.len() {
+                payload.clone_from(&spoken.template);
+            }
+            identity.write(payload.first_chunk_mut().expect("messages are long enough"));
+            let mut scratch = core.scratch.borrow_mut();
+            let said = codec.encoder.message(&mut out, spoken.kind, &payload, core.random_key(), &mut scratch);
+            if said.is_err() {
+                return Err(ErrorKind::Closed);
+            }
+        }
+        let mut ledger = core.ledger.borrow_mut();
+        if let Some((sequence, planned)) = codec.window.push(planned, now) {
+            lost(&mut ledger, self.number, sequence, planned);
+        }
+        ledger.sent(now, prompt.then(|| now.saturating_sub(planned)));
+        ledger.messages().sent += 1;
+        drop(ledger);
+        let said = self.say(&out);
+        core.out.replace(out);
+        said
+    }
+
+    /// Gives bytes to the socket, or keeps them until it takes them.
+    fn say(&mut self, bytes: &[u8]) -> Heard {
+        let mut rest = bytes;
+        if let (true, Some(stream)) = (self.unsent.is_empty(), &self.connection.stream) {
+            while !rest.is_empty() {
+                match stream.write(rest) {
+                    Ok(n) => {
+                        self.connection.core.ledger.borrow_mut().wrote(n);
+                        rest = &rest[n..];
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(write_error(&e, self.is_open())),
+                }
+            }
+        }
+        self.unsent.extend_from_slice(rest);
+        Ok(())
+    }
+
+    /// Sends a ping.
+    pub(super) fn ping(&mut self) -> Heard {
+        let mut out = Vec::new();
+        let key = self.core().random_key();
+        if let Some(codec) = self.codec.as_deref_mut() {
+            codec.pinged = true;
+            // It fails only after a close frame: then there is nothing to ask any more.
+            let _ = codec.encoder.ping(&mut out, b"", key);
+        }
+        self.say(&out)
+    }
+
+    /// Whether a ping is unanswered.
+    pub(super) fn awaits_pong(&self) -> bool {
+        self.codec.as_ref().is_some_and(|codec| codec.pinged)
+    }
+
+    /// Sends a close frame.
+    pub(super) fn say_goodbye(&mut self) -> Heard {
+        let mut out = Vec::new();
+        let key = self.core().random_key();
+        if let Some(codec) = self.codec.as_deref_mut() {
+            let _ = codec.encoder.close(&mut out, Some((code::NORMAL, "")), key);
+        }
+        self.say(&out)
+    }
+
+    /// Sets the deadline of the message that waits longest.
+    pub(super) fn arm(&mut self) {
+        let timeout = self.core().timeout;
+        let oldest = self.codec.as_deref_mut().and_then(|codec| codec.window.oldest());
+        match oldest {
+            Some(written) => self.connection.slot().arm(written.saturating_add(timeout)),
+            None => self.connection.slot().disarm(),
+        }
+    }
+
+    /// Whether the message that waits longest is overdue. Those that are have failed.
+    pub(super) fn expire(&mut self) -> bool {
+        if !self.connection.slot().expired() {
+            return false;
+        }
+        let core = Rc::clone(self.core());
+        let now = core.clock.now();
+        if let Some(codec) = self.codec.as_deref_mut() {
+            let mut ledger = core.ledger.borrow_mut();
+            let limit = now.saturating_sub(core.timeout);
+            codec.window.overdue(limit, |planned| ledger.failed(now, planned, ErrorKind::Timeout));
+        }
+        self.arm();
+        true
+    }
+
+    /// The connection has ended, because of `kind`: what is on its way will not come. Closes the socket.
+    pub(super) fn end(&mut self, kind: ErrorKind) {
+        let Some(mut codec) = self.codec.take() else { return self.connection.close() };
+        let core = Rc::clone(self.core());
+        let now = core.clock.now();
+        {
+            let mut ledger = core.ledger.borrow_mut();
+            codec.window.end(|sequence, planned, waiting| {
+                lost(&mut ledger, self.number, sequence, planned);
+                if waiting {
+                    ledger.failed(now, planned, kind);
+                }
+            });
+            if kind != ErrorKind::Closed {
+                ledger.messages().closed(code::ABNORMAL, 1);
+            }
+        }
+        core.talking(-1);
+        self.unsent = Vec::new();
+        self.connection.slot().disarm();
+        self.connection.close();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.codec.take().is_some() {
+            self.core().talking(-1);
+        }
+    }
+}
+
+fn lost(ledger: &mut Ledger, connection: u32, sequence: u64, planned: Moment) {
+    let messages = ledger.messages();
+    messages.lost += 1;
+    messages.incident(Incident { what: Fate::Lost, connection, sequence, planned_us: Some(planned / 1_000) });
+}
+
+/// What hearing needs besides the connection's own state.
+struct Ear<'a> {
+    now: Moment,
+    number: u32,
+    plan: &'a Plan,
+    ledger: &'a mut Ledger,
+}
+
+impl Codec {
+    fn new(deflate: Option<Agreed>) -> Codec {
+        let (mut encoder, mut decoder) = (Encoder::new(Role::Client), Decoder::new(Role::Client, MAX_MESSAGE));
+        if let Some(agreed) = &deflate {
+            encoder = encoder.deflating(agreed, Effort::default());
+            decoder = decoder.inflating(agreed);
+        }
+        Codec { encoder, decoder, incoming: Incoming::default(), window: Window::default(), pinged: false }
+    }
+
+    /// Decodes and counts; answers go to `out`.
+    fn hear(
+        &mut self,
+        bytes: &mut [u8],
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+        ear: &mut Ear<'_>,
+        key: impl Fn() -> u32,
+    ) -> Heard {
+        let Codec { encoder, decoder, incoming, window, pinged } = self;
+        let mut at = 0;
+        loop {
+            // Answers fail only when a close frame has been sent: then none are due.
+            match decoder.decode(&mut bytes[at..], scratch) {
+                Ok((_, None)) => return Ok(()),
+                Ok((used, Some(event))) => {
+                    match event {
+                        Event::Data(chunk) => ear.data(&chunk, incoming, window),
+                        Event::Ping(payload) => {
+                            let _ = encoder.pong(out, payload, key());
+                            ear.ledger.messages().pings += 1;
+                        }
+                        Event::Pong(_) => {
+                            *pinged = false;
+                            ear.ledger.messages().pongs += 1;
+                        }
+                        Event::Close(close) => {
+                            let _ = encoder.close(out, Close::answer(&close), key());
+                            ear.ledger.messages().closed(close.code_or_none(), 1);
+                            return Err(ErrorKind::Closed);
+                        }
+                    }
+                    at += used;
+                }
+                Err(e) => {
+                    let _ = encoder.close(out, Some((e.close_code(), "")), key());
+                    return Err(ErrorKind::Frame);
+                }
+            }
+        }
+    }
+}
+
+impl Ear<'_> {
+    /// A part of a message.
+    #[inline]
+    fn data(&mut self, chunk: &Chunk<'_>, incoming: &mut Incoming, window: &mut Window) {
+        let Some(spoken) = &self.plan.message else {
+            // On a held connection the server may say what it likes.
+            return;
+        };
+        let Some(whole) = incoming.push(chunk, &spoken.template, spoken.kind) else { return };
+        let Some(identity) = whole.filter(|identity| identity.connection == self.number) else {
+            let (connection, sequence) = whole.map_or((self.number, window.next()), |i| (i.connection, i.sequence));
+            return self.foreign(connection, sequence);
+        };
+        let came = window.came(identity.sequence);
+        let connection = self.number;
+        let incident = |what| Incident {
+            what,
+            connection,
+            sequence: identity.sequence,
+            planned_us: Some(identity.planned / 1_000),
+        };
+        match came.how {
+            How::InTime { planned, written } => {
+                self.ledger.succeeded(self.now, planned, written);
+                self.ledger.messages().delivered += 1;
+            }
+            How::Late { .. } => {
+                let messages = self.ledger.messages();
+                (messages.delivered, messages.late) = (messages.delivered + 1, messages.late + 1);
+                messages.incident(incident(Fate::Late));
+            }
+            How::Again => {
+                let messages = self.ledger.messages();
+                messages.duplicated += 1;
+                messages.incident(incident(Fate::Duplicated));
+            }
+            How::Never => self.foreign(identity.connection, identity.sequence),
+        }
+        if came.reordered {
+            let messages = self.ledger.messages();
+            messages.reordered += 1;
+            messages.incident(incident(Fate::Reordered));
+        }
+    }
+
+    fn foreign(&mut self, connection: u32, sequence: u64) {
+        let messages = self.ledger.messages();
+        messages.foreign += 1;
+        messages.incident(Incident { what: Fate::Foreign, connection, sequence, planned_us: None });
+    }
+}

@@ -1,0 +1,293 @@
+//! WebSocket load on a server that does as told: echoes, and all that can happen to them.
+
+mod authority;
+mod echo;
+mod server;
+
+use std::time::Duration;
+
+use echo::{Echo, Next};
+use genkai_engine::{EngineError, StopFlag, run};
+use genkai_model::error::ErrorKind;
+use genkai_model::load::{Arrivals, Load, Protocol, Spacing, Stop};
+use genkai_model::transport::{Tls, Transport};
+use genkai_model::units::{Span, Spread};
+use genkai_model::websocket::{Deflate, Fate, Message, Messages, WebSocket};
+use server::{Seen, load, make, read_request, users};
+
+fn talk(server: &Echo, messages: u64) -> Load {
+    let message = Some(Message { size: 64, binary: false });
+    let protocol = Protocol::WebSocket(WebSocket { message, ..WebSocket::default() });
+    Load { protocol, ..load(server.address, messages) }
+}
+
+fn websocket(load: &mut Load) -> &mut WebSocket {
+    match &mut load.protocol {
+        Protocol::WebSocket(websocket) => websocket,
+        Protocol::Http1 => panic!("it speaks WebSocket"),
+    }
+}
+
+fn messages(seen: &Seen) -> Messages {
+    let mut sum = Messages::default();
+    seen.ticks.iter().filter_map(|t| t.messages.as_ref()).for_each(|more| sum.add(more));
+    sum
+}
+
+fn codes(seen: &Seen) -> Vec<(u16, u64)> {
+    messages(seen).closes.iter().map(|c| (c.code, c.count)).collect()
+}
+
+fn fates(seen: &Seen) -> Vec<Fate> {
+    messages(seen).incidents.iter().map(|i| i.what).collect()
+}
+
+fn rate(per_second: f64, connections: u32) -> Arrivals {
+    Arrivals::Rate { per_second, ramp: Span(0), spacing: Spacing::Uniform, connections }
+}
+
+fn lasting(ms: u64) -> Stop {
+    Stop { after: Span::from_millis(ms), requests: None }
+}
+
+#[test]
+fn messages_come_back_and_connections_close() {
+    let server = Echo::faithful();
+    for (size, binary) in [(24, false), (64, true), (125, false), (126, true), (70_000, false), (300_000, true)] {
+        let mut load = Load { arrivals: users(3), threads: 2, ..talk(&server, 30) };
+        websocket(&mut load).message = Some(Message { size, binary });
+        let seen = make(&load);
+        assert_eq!((seen.ok(), seen.errors(), seen.end.abandoned), (30, 0, 0), "{size}: {:?}", seen.kinds());
+        let messages = messages(&seen);
+        assert_eq!((messages.sent, messages.delivered, messages.lost, messages.foreign), (30, 30, 0, 0));
+        assert_eq!(codes(&seen), [(1000, 3)]);
+        assert!(seen.sum(|t| t.bytes_in) > 30 * size && seen.sum(|t| t.bytes_out) > 30 * size);
+    }
+}
+
+#[test]
+fn compressed_both_ways() {
+    for deflate in [Deflate::Takeover, Deflate::NoTakeover] {
+        let server = Echo::faithful();
+        let mut load = Load { arrivals: users(3), ..talk(&server, 30) };
+        websocket(&mut load).message = Some(Message { size: 5000, binary: false });
+        websocket(&mut load).deflate = Some(deflate);
+        let seen = make(&load);
+        assert_eq!((seen.ok(), messages(&seen).delivered, codes(&seen)), (30, 30, vec![(1000, 3)]));
+        assert!(seen.sum(|t| t.bytes_out) < 30 * 5000 / 2, "{}", seen.sum(|t| t.bytes_out));
+        assert!(seen.sum(|t| t.bytes_in) < 30 * 5000 / 2);
+    }
+}
+
+#[test]
+fn an_open_load_has_many_messages_on_a_connection() {
+    // Every echo takes 50 ms; 400 messages a second on 2 connections: about ten on their way on each.
+    let server = Echo::start(|_| Next::After(Duration::from_millis(50)));
+    let seen = make(&Load { arrivals: rate(400.0, 2), stop: lasting(500), ..talk(&server, 1) });
+    let messages = messages(&seen);
+    assert_eq!((seen.errors(), messages.lost, messages.reordered, messages.duplicated), (0, 0, 0, 0));
+    assert_eq!(messages.sent, messages.delivered, "what was on its way at the end came before the close frame");
+    assert!(seen.end.abandoned > 0 && seen.ok() + seen.end.abandoned == messages.sent);
+    assert!(seen.merged(|t| &t.service).min() >= 49_000_000);
+    assert!(seen.merged(|t| &t.service).value_at_quantile(0.5) < 150_000_000, "messages do not wait for each other");
+    assert_eq!((server.connections(), codes(&seen)), (2, vec![(1000, 2)]));
+}
+
+#[test]
+fn connections_open_at_a_rate() {
+    let server = Echo::faithful();
+    let mut load = Load { arrivals: rate(200.0, 100), stop: lasting(400), ..talk(&server, 1) };
+    websocket(&mut load).open_rate = Some(20.0);
+    let seen = make(&load);
+    let levels: Vec<u64> = seen.ticks.iter().map(|t| t.connections).collect();
+    assert!(server.connections() <= 9 && levels.is_sorted(), "{levels:?}");
+    assert!(seen.ok() > 0 && seen.errors() == 0);
+}
+
+#[test]
+fn the_first_message_may_come_with_the_handshake() {
+    // The server says its first word in the same segment as the 101, and is not an echo at all before it.
+    let server = Echo::start(|_| Next::Echo).greeting(true);
+    let seen = make(&talk(&server, 5));
+    assert_eq!((seen.ok(), messages(&seen).delivered, messages(&seen).foreign), (5, 5, 1));
+    assert_eq!(fates(&seen), [Fate::Foreign]);
+}
+
+#[test]
+fn each_fate_is_counted_and_named() {
+    let fate = |next: fn(u64) -> Next| {
+        let server = Echo::start(next);
+        let arrivals = rate(200.0, 1);
+        let seen = make(&Load { arrivals, timeout: Span::from_millis(100), stop: lasting(500), ..talk(&server, 1) });
+        (messages(&seen), fates(&seen), seen)
+    };
+    let (sums, fates, _) = fate(|n| if n == 3 { Next::Twice } else { Next::Echo });
+    assert_eq!((sums.duplicated, sums.delivered, fates), (1, sums.sent, vec![Fate::Duplicated]));
+    let (sums, fates, seen) = fate(|n| if n == 3 { Next::Nothing } else { Next::Echo });
+    assert_eq!((sums.lost, sums.delivered, fates), (1, sums.sent - 1, vec![Fate::Lost]));
+    assert_eq!((seen.kinds(), sums.incidents[0].sequence), (vec![ErrorKind::Timeout], 3));
+    let (sums, fates, _) = fate(|n| if n == 3 { Next::Swapped } else { Next::Echo });
+    assert_eq!((sums.reordered, sums.delivered, fates), (1, sums.sent, vec![Fate::Reordered]));
+    let (sums, fates, seen) = fate(|n| if n == 3 { Next::After(Duration::from_millis(250)) } else { Next::Echo });
+    // The server answers in order, so those behind are late too.
+    assert!(sums.late >= 1 && fates[0] == Fate::Late && sums.lost == 0, "{sums:?}");
+    assert_eq!((sums.delivered, seen.error(ErrorKind::Timeout)), (sums.sent, sums.late));
+    let (sums, fates, _) = fate(|n| if n == 3 { Next::Altered } else { Next::Echo });
+    assert_eq!((sums.foreign, sums.lost), (1, 1), "what was altered is not what was sent");
+    assert_eq!(fates, [Fate::Foreign, Fate::Lost]);
+}
+
+#[test]
+fn connections_that_end() {
+    for (next, kind, code) in [
+        (Next::Close(1001), ErrorKind::Closed, 1001),
+        (Next::Close(1005), ErrorKind::Closed, 1005),
+        (Next::Reset, ErrorKind::ClosedAbnormally, 1006),
+        (Next::Nonsense, ErrorKind::Frame, 1006),
+    ] {
+        let server = Echo::start(move |n| if n == 2 { next } else { Next::Echo });
+        let seen = make(&talk(&server, 5));
+        // The third message of each connection ends it: 2 good, 1 lost, 2 good on the next connection.
+        assert_eq!((seen.ok(), seen.kinds(), seen.errors()), (4, vec![kind], 1), "{next:?}");
+        assert_eq!((messages(&seen).lost, server.connections()), (1, 2));
+        assert_eq!(
+            codes(&seen),
+            [(1000, 1), (code, 1)]
+                .into_iter()
+                .collect::<std::collections::BTreeMap<_, _>>()
+                .into_iter()
+                .collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn held_connections_answer_pings_send_their_own_and_cost_nothing_else() {
+    let server = Echo::faithful().pinging(Duration::from_millis(40));
+    let arrivals = Arrivals::Users { count: 20, spawn_rate: 200.0, think: Spread::default() };
+    let mut load = Load { arrivals, stop: lasting(600), ..talk(&server, 1) };
+    *websocket(&mut load) = WebSocket { ping: Some(Span::from_millis(50)), ..WebSocket::default() };
+    let seen = make(&load);
+    assert_eq!((seen.ok(), seen.errors(), seen.sent(), server.connections()), (20, 0, 20, 20));
+    let messages = messages(&seen);
+    assert_eq!((messages.sent, codes(&seen)), (0, vec![(1000, 20)]));
+    assert!(messages.pings >= 20 && messages.pongs >= 20, "{messages:?}");
+    assert_eq!(seen.ticks.iter().map(|t| t.connections).max(), Some(20));
+}
+
+#[test]
+fn a_held_connection_that_is_closed_is_opened_again() {
+    let server = Echo::faithful().closing_after(Duration::from_millis(50));
+    let mut load = Load { stop: lasting(600), ..talk(&server, 1) };
+    *websocket(&mut load) = WebSocket::default();
+    let seen = make(&load);
+    assert!(seen.ok() >= 2 && seen.errors() == 0);
+    assert!((2..=7).contains(&server.connections()), "not faster than failures go: {}", server.connections());
+    assert!(codes(&seen).contains(&(1001, seen.sum(|t| t.closed_idle))));
+}
+
+#[test]
+fn handshakes_that_fail_say_how() {
+    let says = |answer: &'static str| {
+        let server = server::Server::start(move |stream, _| {
+            use std::io::Write;
+            if read_request(stream) {
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        let message = Some(Message { size: 64, binary: false });
+        let protocol = Protocol::WebSocket(WebSocket { message, ..WebSocket::default() });
+        let load = Load { protocol, ..load(server.address, 1) };
+        let mut kinds = Vec::new();
+        let tick = |t: genkai_model::event::Tick| kinds.extend(t.errors.iter().map(|e| e.kind));
+        run(&load, None, &StopFlag::new(), |_| (), tick).unwrap();
+        kinds
+    };
+    assert_eq!(says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), [ErrorKind::UpgradeRefused]);
+    assert_eq!(says("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), [ErrorKind::Status503]);
+    assert_eq!(says("HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n"), [ErrorKind::Status4xx]);
+    let wrong = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                 Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n";
+    assert_eq!(says(wrong), [ErrorKind::UpgradeInvalid]);
+    assert_eq!(says("what?\r\n\r\n"), [ErrorKind::Protocol]);
+    assert_eq!(says(""), [ErrorKind::EofNew]);
+}
+
+#[test]
+fn the_handshake_carries_what_was_asked_for() {
+    let server = Echo::faithful();
+    let mut load = talk(&server, 1);
+    load.request.headers = vec![("Cookie".into(), "a=b".into()), ("Origin".into(), "http://x".into())];
+    load.request.path = "/room?id=3".into();
+    websocket(&mut load).subprotocols = vec!["chat".into(), "superchat".into()];
+    assert_eq!(make(&load).ok(), 1);
+    let head = server.last_head();
+    assert!(head.starts_with("GET /room?id=3 HTTP/1.1\r\n"), "{head}");
+    for field in ["Cookie: a=b\r\n", "Origin: http://x\r\n", "Sec-WebSocket-Protocol: chat, superchat\r\n"] {
+        assert!(head.contains(field), "{head}");
+    }
+}
+
+#[test]
+fn over_tls() {
+    let authority = authority::Authority::new();
+    let server = Echo::start(|_| Next::Echo).secured(authority.server(authority::Paper::good()));
+    let tls = Tls {
+        server_name: "localhost".into(),
+        ca: Some(authority.file.clone()),
+        identity: None,
+        insecure: false,
+        resume: true,
+    };
+    for size in [64, 100_000] {
+        let mut load = Load { arrivals: users(4), ..talk(&server, 100) };
+        load.transport = Transport::Tls(tls.clone());
+        websocket(&mut load).message = Some(Message { size, binary: false });
+        let seen = make(&load);
+        assert_eq!((seen.ok(), seen.errors(), codes(&seen)), (100, 0, vec![(1000, 4)]), "{:?}", seen.kinds());
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_before() {
+    let server = Echo::faithful();
+    let refused = |change: &dyn Fn(&mut Load)| {
+        let mut load = talk(&server, 1);
+        change(&mut load);
+        run(&load, None, &StopFlag::new(), |_| panic!("started"), |_| ()).unwrap_err()
+    };
+    let short = |load: &mut Load| websocket(load).message = Some(Message { size: 23, binary: false });
+    assert!(refused(&short).to_string().contains("at least 24"));
+    let silent = |load: &mut Load| {
+        websocket(load).message = None;
+        load.arrivals = rate(1.0, 1);
+    };
+    assert!(matches!(refused(&silent), EngineError::Load(_)));
+    let own = |load: &mut Load| load.request.headers.push(("Upgrade".into(), "h2c".into()));
+    assert!(matches!(refused(&own), EngineError::Handshake(_)));
+    let twice = |load: &mut Load| websocket(load).subprotocols = vec!["a".into(), "a".into()];
+    assert!(matches!(refused(&twice), EngineError::Handshake(_)));
+}
+
+#[test]
+fn a_number_of_messages_is_exact_and_stopping_closes() {
+    let server = Echo::faithful();
+    let seen = make(&Load { arrivals: users(7), threads: 3, ..talk(&server, 100) });
+    assert_eq!((seen.ok(), messages(&seen).sent, seen.end.abandoned), (100, 100, 0));
+    let stop = StopFlag::new();
+    let (wish, mut ticks) = (stop.clone(), Vec::new());
+    let end = run(
+        &Load { arrivals: users(5), ..talk(&server, 1_000_000) },
+        None,
+        &stop,
+        |_| (),
+        |tick| {
+            wish.stop();
+            ticks.push(tick);
+        },
+    )
+    .unwrap();
+    let seen = Seen { end, ticks };
+    assert!(seen.end.stopped && seen.ok() > 0);
+    assert_eq!(codes(&seen), [(1000, 5)]);
+}

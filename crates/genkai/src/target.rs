@@ -1,0 +1,194 @@
+//! Where `genkai load` sends: the address given, and TLS flags.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use clap::Args;
+use genkai_model::transport::{Identity, Tls, Transport};
+
+use crate::{Failure, flags, tune};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS")]
+pub(crate) struct TlsFlags {
+    /// Trust the authorities in this file (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// The client's certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Take any certificate
+    #[arg(long, short = 'k', conflicts_with = "cacert")]
+    pub(crate) insecure: bool,
+    /// A full handshake for each connection: do not resume sessions
+    #[arg(long)]
+    pub(crate) no_resume: bool,
+}
+
+impl TlsFlags {
+    fn used(&self) -> bool {
+        self.cacert.is_some() || self.cert.is_some() || self.insecure || self.no_resume
+    }
+}
+
+/// The parts of an address that matter here.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// Whether WebSocket is spoken.
+    pub(crate) websocket: bool,
+    /// Where connections go; none for a Unix socket.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Host field, as in the address.
+    pub(crate) host: String,
+    /// Request target.
+    pub(crate) path: String,
+    way: Way,
+}
+
+#[derive(Debug)]
+enum Way {
+    Plain,
+    Tls { name: String },
+    Unix(PathBuf),
+}
+
+const FORMS: &str =
+    "write the whole address, like http://127.0.0.1:8080/, https://, ws://, wss://, or unix:/run/app.sock:/path";
+
+impl Target {
+    /// Reads `url`. Hosts that are not this machine must be the one `allowed`.
+    ///
+    /// # Errors
+    /// When it is no address, does not resolve, or must not be loaded.
+    pub(crate) fn read(url: &str, allowed: &[String]) -> Result<Target, Failure> {
+        if let Some(rest) = url.strip_prefix("unix:") {
+            return Target::unix(rest, false);
+        }
+        if let Some(rest) = url.strip_prefix("ws+unix:") {
+            return Target::unix(rest, true);
+        }
+        let parts = url.split_once("://").and_then(|(scheme, rest)| {
+            let (port, tls, websocket) = match scheme.to_ascii_lowercase().as_str() {
+                "http" => (80, false, false),
+                "https" => (443, true, false),
+                "ws" => (80, false, true),
+                "wss" => (443, true, true),
+                _ => return None,
+            };
+            Some((port, tls, websocket, rest))
+        });
+        let (port, tls, websocket, rest) = parts.ok_or_else(|| Failure::usage(format!("`{url}`: {FORMS}")))?;
+        tune::local_only(url, allowed)?;
+        let split = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (host, tail) = rest.split_at(split);
+        let has_port = host.rsplit(']').next().unwrap_or(host).contains(':');
+        let with_port = if has_port { host.to_owned() } else { format!("{host}:{port}") };
+        let address = with_port
+            .to_socket_addrs()
+            .ok()
+            .and_then(|mut all| all.next())
+            .ok_or_else(|| Failure::environment(format!("{url}: `{host}` does not resolve")))?;
+        let name = if has_port { host.rsplit_once(':').map_or(host, |(name, _)| name) } else { host };
+        let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Target {
+            websocket,
+            addresses: vec![address],
+            host: host.to_owned(),
+            path: path(tail)?,
+            way: if tls { Way::Tls { name } } else { Way::Plain },
+        })
+    }
+
+    /// `SOCKET` or `SOCKET:/PATH`.
+    fn unix(rest: &str, websocket: bool) -> Result<Target, Failure> {
+        let (socket, tail) = rest.split_once(':').unwrap_or((rest, "/"));
+        if socket.is_empty() {
+            return Err(Failure::usage(format!("`unix:{rest}`: {FORMS}")));
+        }
+        Ok(Target {
+            websocket,
+            addresses: Vec::new(),
+            host: "localhost".to_owned(),
+            path: path(tail)?,
+            way: Way::Unix(PathBuf::from(socket)),
+        })
+    }
+
+    /// What carries connections.
+    ///
+    /// # Errors
+    /// When TLS flags are given and there is no TLS.
+    pub(crate) fn transport(&self, flags: &TlsFlags) -> Result<Transport, Failure> {
+        match &self.way {
+            Way::Tls { name } => Ok(Transport::Tls(Tls {
+                server_name: name.clone(),
+                ca: flags.cacert.clone(),
+                identity: flags
+                    .cert
+                    .clone()
+                    .zip(flags.key.clone())
+                    .map(|(certificate, key)| Identity { certificate, key }),
+                insecure: flags.insecure,
+                resume: !flags.no_resume,
+            })),
+            _ if flags.used() => Err(Failure::usage(
+                "--cacert, --cert, --key, --insecure, --no-resume: the address must be https:// or wss://",
+            )),
+            Way::Plain => Ok(Transport::Tcp),
+            Way::Unix(path) => Ok(Transport::Unix { path: path.clone() }),
+        }
+    }
+}
+
+/// Path and query of an address, without its fragment.
+fn path(tail: &str) -> Result<String, Failure> {
+    let tail = tail.split('#').next().unwrap_or_default();
+    let path = if tail.starts_with('/') { tail.to_owned() } else { format!("/{tail}") };
+    flags::path(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(url: &str) -> Target {
+        Target::read(url, &[]).unwrap_or_else(|e| panic!("{url}: {}", e.message))
+    }
+
+    #[test]
+    fn addresses_say_what_is_spoken_and_over_what() {
+        let none = TlsFlags { cacert: None, cert: None, key: None, insecure: false, no_resume: false };
+        for (url, websocket, port, host, path) in [
+            ("http://127.0.0.1:81/a?b#c", false, 81, "127.0.0.1:81", "/a?b"),
+            ("https://127.0.0.1", false, 443, "127.0.0.1", "/"),
+            ("ws://localhost?x", true, 80, "localhost", "/?x"),
+            ("WSS://[::1]:9/r", true, 9, "[::1]:9", "/r"),
+        ] {
+            let target = read(url);
+            assert_eq!(
+                (target.websocket, target.host.as_str(), target.path.as_str()),
+                (websocket, host, path),
+                "{url}"
+            );
+            assert_eq!(target.addresses[0].port(), port);
+        }
+        let Ok(Transport::Tls(tls)) = read("wss://[::1]:9/").transport(&none) else { panic!("it is TLS") };
+        assert_eq!((tls.server_name.as_str(), tls.resume, tls.insecure), ("::1", true, false));
+        let target = read("ws+unix:/run/a.sock:/chat");
+        assert!(target.websocket && target.addresses.is_empty() && target.path == "/chat");
+        assert!(matches!(target.transport(&none), Ok(Transport::Unix { path }) if path == *"/run/a.sock"));
+        let careless = TlsFlags { insecure: true, ..none };
+        assert!(read("http://127.0.0.1/").transport(&careless).is_err());
+    }
+
+    #[test]
+    fn what_is_no_address_or_not_ours_is_refused() {
+        for bad in ["127.0.0.1:80", "ftp://127.0.0.1/", "unix:", "http://", "wss://192.0.2.1/", "ws://192.0.2.1:80/"] {
+            assert!(Target::read(bad, &[]).is_err(), "{bad}");
+        }
+        assert!(Target::read("wss://192.0.2.1/", &["192.0.2.1".to_owned()]).is_ok());
+    }
+}

@@ -1,0 +1,121 @@
+//! Flags of WebSocket load.
+
+use clap::{Args, ValueEnum};
+use genkai_model::load::{Arrivals, Body, Load, Protocol, Spacing};
+use genkai_model::units::{Bytes, Span};
+use genkai_model::websocket::{Deflate, Message, SMALLEST_MESSAGE, WebSocket};
+
+use crate::Failure;
+use crate::flags::{LoadFlags, positive};
+
+/// Connections of the open model when nothing else is said.
+const CONNECTIONS: u32 = 100;
+/// Bytes of a message when nothing else is said.
+const SIZE: Bytes = Bytes(64);
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "WebSocket")]
+pub(crate) struct WebSocketFlags {
+    /// Bytes of a message, at least 24; the server is to send each one back [default: 64]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) message_size: Option<Bytes>,
+    /// Open model: so many messages a second over all connections
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "users"], allow_negative_numbers = true)]
+    pub(crate) message_rate: Option<f64>,
+    /// Binary messages instead of text
+    #[arg(long)]
+    pub(crate) binary: bool,
+    /// Ask for a subprotocol (repeatable, best first)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) subprotocol: Vec<String>,
+    /// Offer permessage-deflate: as browsers do, or each message by itself
+    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "takeover", require_equals = true)]
+    pub(crate) deflate: Option<DeflateFlag>,
+    /// On connections that are only held: a ping so often
+    #[arg(long, value_name = "TIME")]
+    pub(crate) ping: Option<Span>,
+}
+
+/// How to compress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeflateFlag {
+    /// The window is kept from message to message
+    Takeover,
+    /// Each message by itself
+    NoTakeover,
+}
+
+impl WebSocketFlags {
+    /// Refuses these flags for other protocols.
+    pub(crate) fn must_be_unused(&self) -> Result<(), Failure> {
+        let used = [
+            ("--message-size", self.message_size.is_some()),
+            ("--message-rate", self.message_rate.is_some()),
+            ("--binary", self.binary),
+            ("--subprotocol", !self.subprotocol.is_empty()),
+            ("--deflate", self.deflate.is_some()),
+            ("--ping", self.ping.is_some()),
+        ];
+        match used.into_iter().find(|(_, used)| *used) {
+            Some((flag, _)) => Err(Failure::usage(format!("{flag}: the address must be ws:// or wss://"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The load that flags describe.
+///
+/// # Errors
+/// When values make no sense, or not together.
+pub(crate) fn load(flags: &LoadFlags, own: &WebSocketFlags, at_once: f64) -> Result<Load, Failure> {
+    if flags.rate.is_some() {
+        return Err(Failure::usage("--rate: is of requests; for messages say --message-rate"));
+    }
+    if flags.method.is_some() || flags.body.is_some() || flags.body_size.is_some() || flags.new_connections {
+        return Err(Failure::usage("--method, --body, --body-size, --new-connections: WebSockets have none of these"));
+    }
+    let mut load = flags.closed().load(at_once, 1)?;
+    load.request.body = Body::Empty;
+    let held = flags.connections.is_some() && own.message_rate.is_none();
+    if own.ping.is_some() && !held {
+        return Err(Failure::usage(
+            "--ping: is for connections that are only held: --connections without --message-rate",
+        ));
+    }
+    if held && (own.message_size.is_some() || own.binary) {
+        return Err(Failure::usage(
+            "--connections: only holds connections; for messages on them add --message-rate, or say --users",
+        ));
+    }
+    if own.message_rate.is_none() && (flags.ramp.is_some() || flags.poisson) {
+        return Err(Failure::usage("--ramp, --poisson: belong to the open model; they need --message-rate"));
+    }
+    let size = own.message_size.unwrap_or(SIZE).0;
+    if size < SMALLEST_MESSAGE {
+        return Err(Failure::usage(format!(
+            "--message-size {size}: a message carries its identity and has at least {SMALLEST_MESSAGE} bytes"
+        )));
+    }
+    let open_rate = flags.spawn_rate.map(|rate| positive("--spawn-rate", rate)).transpose()?;
+    load.arrivals = match (own.message_rate, flags.connections, load.arrivals) {
+        (Some(rate), connections, _) => Arrivals::Rate {
+            per_second: positive("--message-rate", rate)?,
+            ramp: flags.ramp.unwrap_or_default(),
+            spacing: if flags.poisson { Spacing::Poisson } else { Spacing::Uniform },
+            connections: connections.unwrap_or(CONNECTIONS),
+        },
+        (None, Some(count), Arrivals::Users { spawn_rate, think, .. }) => Arrivals::Users { count, spawn_rate, think },
+        (None, _, users) => users,
+    };
+    load.protocol = Protocol::WebSocket(WebSocket {
+        message: (!held).then_some(Message { size, binary: own.binary }),
+        subprotocols: own.subprotocol.clone(),
+        deflate: own.deflate.map(|how| match how {
+            DeflateFlag::Takeover => Deflate::Takeover,
+            DeflateFlag::NoTakeover => Deflate::NoTakeover,
+        }),
+        ping: own.ping,
+        open_rate: open_rate.filter(|_| own.message_rate.is_some()),
+    });
+    Ok(load)
+}

@@ -1,0 +1,263 @@
+//! `genkai load` over every transport and protocol, on real servers: nginx with TLS of our own authority, the echo
+//! server behind it and by itself.
+
+mod harness;
+
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use genkai_model::finding::{TrialFinding, Verdict};
+use genkai_model::websocket::CloseCount;
+use harness::{finish, genkai, machine, signal, until, wait};
+
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A process that ends with the test.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        signal(self.0.id(), "TERM");
+        wait(&mut self.0, LONGEST);
+    }
+}
+
+fn echo() -> (Guard, String) {
+    let mut child = genkai("serve echo").stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+    (Guard(child), said["listening"].as_str().unwrap().to_owned())
+}
+
+fn openssl(dir: &Path, arguments: &str) {
+    let output = Command::new("openssl").args(arguments.split_whitespace()).current_dir(dir).output().unwrap();
+    assert!(output.status.success(), "openssl {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// An authority `ca.pem`, a certificate for localhost, another that expired, a client's.
+fn certificates(dir: &Path) {
+    let curve = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    openssl(dir, &format!("req -x509 {curve} -keyout ca.key -out ca.pem -days 30 -subj /CN=authority"));
+    for (name, days) in [("good", "30"), ("old", "-5"), ("client", "30")] {
+        openssl(dir, &format!("req {curve} -keyout {name}.key -out {name}.csr -subj /CN=localhost"));
+        std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n").unwrap();
+        let sign = format!("x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names");
+        let until = if days == "-5" {
+            "-not_before 20200101000000Z -not_after 20200201000000Z".to_owned()
+        } else {
+            format!("-days {days}")
+        };
+        let output = Command::new("openssl")
+            .args(format!("{sign} -out {name}.pem {until}").split_whitespace())
+            .current_dir(dir)
+            .output()
+            .unwrap();
+        if !output.status.success() {
+            // Before OpenSSL 3.4 there is no -not_after; a negative number of days does the same.
+            openssl(dir, &format!("{sign} -out {name}.pem -days -1"));
+        }
+    }
+}
+
+/// nginx with TLS, a Unix socket, and a way through to `backend` for WebSockets.
+struct Nginx {
+    _guard: Guard,
+    dir: tempfile::TempDir,
+    port: u16,
+    old: u16,
+    strict: u16,
+}
+
+fn free() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+impl Nginx {
+    fn start(backend: &str) -> Nginx {
+        let dir = tempfile::tempdir().unwrap();
+        certificates(dir.path());
+        let (port, old, strict) = (free(), free(), free());
+        let root = dir.path().display();
+        let tls = |port: u16, name: &str, more: &str| {
+            format!(
+                "server {{ listen 127.0.0.1:{port} ssl; server_name localhost; ssl_certificate {root}/{name}.pem; \
+                 ssl_certificate_key {root}/{name}.key; {more} location / {{ return 200 hello; }} \
+                 location /ws {{ proxy_pass http://{backend}; proxy_http_version 1.1; proxy_read_timeout 60s; \
+                 proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }} }}\n"
+            )
+        };
+        let servers = [
+            tls(port, "good", "ssl_session_cache shared:a:1m;"),
+            tls(old, "old", ""),
+            tls(strict, "good", &format!("ssl_verify_client on; ssl_client_certificate {root}/ca.pem;")),
+            format!("server {{ listen unix:{root}/socket; location / {{ return 200 hello; }} }}"),
+        ];
+        let config = format!(
+            "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{ worker_connections 512; }}\n\
+             http {{ access_log off; client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c; \
+             uwsgi_temp_path {root}/d; scgi_temp_path {root}/e;\n{} }}",
+            servers.concat()
+        );
+        let file = dir.path().join("nginx.conf");
+        std::fs::write(&file, config).unwrap();
+        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+        let child = Command::new("nginx").env("PATH", path).arg("-c").arg(&file).spawn().unwrap();
+        let guard = Guard(child);
+        until("nginx to listen", LONGEST, || TcpStream::connect(("127.0.0.1", strict)).ok());
+        Nginx { _guard: guard, dir, port, old, strict }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}
+
+struct Shown {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn load(arguments: &str) -> Shown {
+    let output = finish(&mut genkai(&format!("load {arguments}")), LONGEST);
+    Shown {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The only trial of a load, which must have ended without a failure.
+fn trial(arguments: &str) -> TrialFinding {
+    let shown = load(&format!("{arguments} --json"));
+    let verdict: Verdict =
+        serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e}\n{}\n{}", shown.stdout, shown.stderr));
+    let trial = verdict.trials.into_iter().next().unwrap();
+    assert_eq!(trial.failed, 0, "{:?}\n{}", trial.errors, shown.stderr);
+    trial
+}
+
+#[test]
+fn over_tls_with_an_authority_of_our_own() {
+    let _machine = machine();
+    let nginx = Nginx::start("127.0.0.1:1");
+    let (ca, port) = (nginx.file("ca.pem"), nginx.port);
+    let ca = ca.display();
+    let one = trial(&format!("https://localhost:{port}/ --cacert {ca} --users 4 --requests 400"));
+    let made = one.handshakes.unwrap();
+    assert_eq!((one.finished, made.full + made.resumed), (400, 4));
+    let many = trial(&format!("https://localhost:{port}/ --cacert {ca} --users 2 --requests 60 --new-connections"));
+    let made = many.handshakes.unwrap();
+    assert_eq!((made.full + made.resumed, many.finished), (60, 60));
+    assert!(made.resumed >= 40, "{made:?}");
+    let none = trial(&format!("https://localhost:{port}/ --cacert {ca} -n 20 --users 1 --new-connections --no-resume"));
+    assert_eq!(none.handshakes.unwrap().full, 20);
+    let identity =
+        format!("--cert {} --key {}", nginx.file("client.pem").display(), nginx.file("client.key").display());
+    let strict = nginx.strict;
+    assert_eq!(trial(&format!("https://localhost:{strict}/ --cacert {ca} {identity} -n 20 --users 2")).finished, 20);
+    let without = load(&format!("https://localhost:{strict}/ --cacert {ca} -n 1 --users 1"));
+    assert!(without.code == Some(1) && without.stdout.contains("4xx"), "nginx answers 400: {}", without.stdout);
+}
+
+#[test]
+fn certificate_problems_are_said_by_name() {
+    let _machine = machine();
+    let nginx = Nginx::start("127.0.0.1:1");
+    let (ca, port, old) = (nginx.file("ca.pem"), nginx.port, nginx.old);
+    let ca = ca.display();
+    let once = "-n 1 --users 1";
+    let says = |arguments: &str, what: &str| {
+        let shown = load(&format!("{arguments} {once}"));
+        assert_eq!(shown.code, Some(1), "{}", shown.stdout);
+        assert!(shown.stdout.contains(what), "{what}: {}", shown.stdout);
+    };
+    says(&format!("https://localhost:{port}/"), "unknown issuer");
+    says(&format!("https://localhost:{old}/ --cacert {ca}"), "expired");
+    says(&format!("https://127.0.0.1:{port}/ --cacert {ca}"), "another name");
+    assert_eq!(trial(&format!("https://127.0.0.1:{old}/ --insecure {once}")).finished, 1);
+    let missing = load(&format!("https://localhost:{port}/ --cacert /nowhere.pem"));
+    assert!(
+        missing.code == Some(2) && missing.stderr.contains("/nowhere.pem"),
+        "{:?} {}",
+        missing.code,
+        missing.stderr
+    );
+}
+
+#[test]
+fn over_a_unix_socket() {
+    let _machine = machine();
+    let nginx = Nginx::start("127.0.0.1:1");
+    let socket = nginx.file("socket");
+    assert_eq!(trial(&format!("unix:{}:/some/path --users 3 -n 300", socket.display())).finished, 300);
+}
+
+#[test]
+fn websockets_by_themselves_and_through_nginx_with_tls() {
+    let _machine = machine();
+    let (_echo, address) = echo();
+    let nginx = Nginx::start(&address);
+    let through = format!("wss://localhost:{}/ws --cacert {}", nginx.port, nginx.file("ca.pem").display());
+    for url in [format!("ws://{address}"), through] {
+        for more in
+            ["--message-size 64", "--message-size 100k --binary", "--message-size 5k --deflate --subprotocol chat"]
+        {
+            let closed = trial(&format!("{url} --users 3 -n 60 {more}"));
+            let messages = closed.messages.unwrap();
+            assert_eq!((closed.finished, messages.sent, messages.delivered), (60, 60, 60), "{url} {more}");
+            assert_eq!(messages.closes, [CloseCount { code: 1000, count: 3 }]);
+            assert_eq!(messages.lost + messages.duplicated + messages.reordered + messages.late + messages.foreign, 0);
+        }
+        let open = trial(&format!("{url} --message-rate 500 --connections 5 -d 1s"));
+        let messages = open.messages.unwrap();
+        assert!(messages.sent == messages.delivered && (400..=500).contains(&messages.sent), "{messages:?}");
+        assert_eq!(open.handshakes.unwrap().upgraded, 5);
+        let held = trial(&format!("{url} --connections 30 --spawn-rate 100 --ping 100ms -d 1s"));
+        let messages = held.messages.unwrap();
+        assert_eq!((held.finished, messages.closes), (30, vec![CloseCount { code: 1000, count: 30 }]));
+        assert!(messages.pongs >= 30, "{}", messages.pongs);
+    }
+    let text = load(&format!("ws://{address} --users 2 -n 20")).stdout;
+    for words in ["messages", "20 sent, 20 echoed", "0 lost, 0 duplicated, 0 reordered", "2 x 1000 (normal)"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn a_handshake_that_is_refused_is_a_failure_with_its_status() {
+    let _machine = machine();
+    let nginx = Nginx::start("127.0.0.1:1");
+    let ca = nginx.file("ca.pem");
+    let shown = load(&format!("wss://localhost:{}/ws --cacert {} -n 1 --users 1", nginx.port, ca.display()));
+    assert!(shown.code == Some(1) && shown.stdout.contains("502"), "{}", shown.stdout);
+    let shown = load(&format!("wss://localhost:{}/ --cacert {} -n 1 --users 1", nginx.port, ca.display()));
+    assert!(shown.stdout.contains("another answer than 101"), "{}", shown.stdout);
+}
+
+#[test]
+fn flags_that_do_not_fit_are_refused_by_name() {
+    for (arguments, words) in [
+        ("http://127.0.0.1:1/ --insecure", "--insecure"),
+        ("http://127.0.0.1:1/ --message-rate 5", "--message-rate"),
+        ("http://127.0.0.1:1/ --connections 5", "--connections"),
+        ("http://127.0.0.1:1/ --poisson", "--poisson"),
+        ("ws://127.0.0.1:1/ --rate 5", "--message-rate"),
+        ("ws://127.0.0.1:1/ --method PUT", "--method"),
+        ("ws://127.0.0.1:1/ --message-size 23", "at least 24"),
+        ("ws://127.0.0.1:1/ --ping 1s", "--ping"),
+        ("ws://127.0.0.1:1/ --connections 5 --binary", "--connections"),
+        ("ws://127.0.0.1:1/ --message-rate 0", "--message-rate 0"),
+        ("https://127.0.0.1:1/ --cert a.pem", "--key"),
+        ("ftp://127.0.0.1/", "wss://"),
+        ("wss://192.0.2.1/", "--allow-remote"),
+    ] {
+        let shown = load(arguments);
+        assert_eq!(shown.code, Some(2), "{arguments}: {}", shown.stderr);
+        assert!(shown.stderr.contains(words), "{arguments}: {}", shown.stderr);
+    }
+}
