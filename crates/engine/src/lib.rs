@@ -25,6 +25,7 @@
 //! * A failed user does not hammer: see [`FAILURE_PACE`].
 
 mod alarm;
+mod ask;
 mod clock;
 mod connection;
 mod dial;
@@ -50,6 +51,7 @@ mod turns;
 mod watch;
 mod websocket;
 
+pub use ask::{Asked, ask};
 pub use error::EngineError;
 pub use preflight::{Limiter, TooLarge, preflight};
 pub use run::{End, run};

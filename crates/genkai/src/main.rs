@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         cli::Command::Serve(cli::Serve { server: cli::Server::Echo(flags) }) => serve::echo(&flags),
     };
     let exit = exit.unwrap_or_else(|failure| {
-        anstream::eprintln!("{}", view::error(&failure.message));
+        view::say(&view::error(&failure.message));
         failure.exit
     });
     ExitCode::from(exit.code())

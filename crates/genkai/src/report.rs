@@ -30,7 +30,7 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
             text::verdict(&record, &findings, view::stdout_style(flags.color))
         };
         view::print(&shown);
-        anstream::eprintln!("report: {}", page.display());
+        view::say(&format!("report: {}", page.display()));
     }
     Ok(outputs.exit())
 }

@@ -239,9 +239,9 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
     let page = page?;
     if !output.quiet {
         for (file, backup) in &outcome.written {
-            anstream::eprintln!("written: {} (backup: {})", file.display(), backup.display());
+            view::say(&format!("written: {} (backup: {})", file.display(), backup.display()));
         }
-        anstream::eprintln!("report: {}", page.display());
+        view::say(&format!("report: {}", page.display()));
     }
     Ok(outputs.exit())
 }

@@ -95,3 +95,9 @@ pub(crate) fn print(text: &str) {
         out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
     let _ = out.flush();
 }
+
+/// Says something on stderr; a terminal that went away is no reason to fail.
+pub(crate) fn say(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(anstream::stderr(), "{text}");
+}

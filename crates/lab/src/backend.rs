@@ -9,6 +9,7 @@ use genkai_model::evidence::metric;
 use genkai_model::limit::Limit;
 use genkai_model::plan;
 use genkai_targets::embedded::Origin;
+use genkai_targets::foreign::Foreign;
 use genkai_targets::observation::Observation;
 use genkai_targets::wordpress::WordPress;
 
@@ -25,7 +26,7 @@ pub enum Backend {
     /// WordPress with its database and interpreter, processes of ours.
     WordPress(Box<WordPress>),
     /// Somebody else's process.
-    Foreign(SocketAddr),
+    Foreign(SocketAddr, Foreign),
     /// Whatever the user's configuration names.
     Kept,
 }
@@ -52,7 +53,10 @@ impl Backend {
                 wordpress.warm()?;
                 Ok(Backend::WordPress(Box::new(wordpress)))
             }
-            plan::Backend::Url(url) => Ok(Backend::Foreign(reachable(url)?)),
+            plan::Backend::Url(url) => {
+                let address = reachable(url)?;
+                Ok(Backend::Foreign(address, Foreign::new([address])))
+            }
             plan::Backend::Kept => Ok(Backend::Kept),
         }
     }
@@ -62,7 +66,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => Some(origin.address()),
             Backend::WordPress(wordpress) => Some(wordpress.address()),
-            Backend::Foreign(address) => Some(*address),
+            Backend::Foreign(address, _) => Some(*address),
             Backend::Kept => None,
         }
     }
@@ -72,7 +76,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.limits(),
             Backend::WordPress(wordpress) => wordpress.limits(),
-            Backend::Foreign(_) | Backend::Kept => Vec::new(),
+            Backend::Foreign(..) | Backend::Kept => Vec::new(),
         }
     }
 
@@ -81,7 +85,8 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.observe(),
             Backend::WordPress(wordpress) => wordpress.observe(),
-            Backend::Foreign(_) | Backend::Kept => Observation::default(),
+            Backend::Foreign(_, watch) => watch.observe(),
+            Backend::Kept => Observation::default(),
         }
     }
 
@@ -120,7 +125,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.stop(),
             Backend::WordPress(wordpress) => wordpress.stop(),
-            Backend::Foreign(_) | Backend::Kept => {}
+            Backend::Foreign(..) | Backend::Kept => {}
         }
     }
 }

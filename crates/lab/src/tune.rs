@@ -19,6 +19,7 @@ use genkai_targets::nginx::Nginx;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::LabError;
+use crate::first;
 use crate::folder::Folder;
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
@@ -189,6 +190,11 @@ impl Run<'_, '_, '_> {
         let address = server.address();
         let mut load = trial::shape(&self.job.plan.load, what);
         load.addresses = vec![address];
+        if self.recorder.record().trials.is_empty()
+            && let Some(text) = first::answer(&load, address, &mut self.system.backend)
+        {
+            self.note(first::NOTE, &text)?;
+        }
         let load = self.fitted(load);
         let pinning = self.system.environment().pinning.clone();
         let trial = Trial {

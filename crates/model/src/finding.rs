@@ -137,7 +137,7 @@ pub enum Confidence {
     Possible,
     /// Decisive evidence, not (yet) put to the test.
     Likely,
-    /// Changing it alone moved the break to where the formula says.
+    /// Changing it alone moved the break; the test says whether to where the formula puts it.
     Proved,
     /// Changing it alone did not move the break.
     Refuted,
@@ -486,6 +486,13 @@ pub enum Caveat {
         predicted: Range,
         /// What was reached.
         reached: f64,
+    },
+    /// A limit left signs of being at work although the objective held.
+    AtWorkButHeld {
+        /// The limit.
+        limit: String,
+        /// Its strongest sign.
+        sign: Evidence,
     },
     /// A server died during a trial.
     ServerDied {

@@ -214,6 +214,9 @@ pub enum RemedyUnit {
     Bytes,
     /// `off` (or the product's word for none): no number lifts it, only removing it does.
     Off,
+    /// Requests a second with the burst allowed, as `600r/s burst=120`: the burst grows with the rate, so that it covers
+    /// the same time.
+    Rate,
 }
 
 /// A cap on a remedy.

@@ -141,8 +141,8 @@ pub fn purpose(purpose: Purpose) -> &'static str {
 pub fn confidence(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::Possible => "possible: it fits, and nothing more",
-        Confidence::Likely => "likely: the evidence is decisive, but it was not put to the test",
-        Confidence::Proved => "proved: changing it alone moved the break as the formula says",
+        Confidence::Likely => "likely: the evidence speaks for it, but it was not put to the test",
+        Confidence::Proved => "proved: changing it alone moved the break",
         Confidence::Refuted => "refuted: changing it alone did not move the break",
     }
 }

@@ -129,6 +129,11 @@ fn limits_are_told_apart_by_zone() {
     let rate = set(&config, "/", "limit_req", "50");
     assert!(rate[1].ends_with("zone=one:10m rate=50r/s;"), "{rate:?}");
     assert!(set(&config, "/login", "limit_req.login", "60r/m")[1].ends_with("zone=login:1m rate=60r/m;"));
+    let both = set(&config, "/", "limit_req", "50r/s burst=99").join("\n");
+    assert!(
+        both.contains("zone=one:10m rate=50r/s;") && both.contains("+limit_req zone=one burst=99 nodelay;"),
+        "{both}"
+    );
     let burst = set(&config, "/", "limit_req", "zone=one burst=99");
     assert_eq!(burst, ["-limit_req zone=one burst=20 nodelay;", "+limit_req zone=one burst=99;"]);
     let zone = set(&config, "/", "limit_conn_zone", "$server_name zone=perserver:1m");

@@ -26,7 +26,7 @@ export function tiles(data: PageData, run: Run): Tile[] {
     all.push({ name: "It broke at", value: `${whole(broke.level)} ${run.unit}`, note });
   } else {
     const held = v.trials.find((t) => !t.broke);
-    if (held) {
+    if (held && v.outcome !== "unfinished") {
       const failed = `${whole(held.failed)} of ${whole(held.finished)} requests failed`;
       all.push({ name: "It held at", value: `${whole(held.asked)} ${run.unit}`, note: failed });
       all.push({ name: "p99 latency", value: seconds(held.latency.p99), note: `of ${whole(held.latency.count)} responses` });

@@ -54,7 +54,11 @@ pub fn setting(law: &Law) -> f64 {
 pub fn with_setting(law: &Law, to: f64) -> Law {
     let mut law = law.clone();
     match &mut law {
-        Law::Slots { value, .. } | Law::BodySize { value } | Law::Rate { value, .. } => *value = to,
+        Law::Slots { value, .. } | Law::BodySize { value } => *value = to,
+        Law::Rate { value, burst } => {
+            *burst = grown(*burst, *value, to);
+            *value = to;
+        }
         Law::Workers { workers, .. } => *workers = to,
         Law::Backlog { value } => *value = to + 1.0,
         Law::Cpu { cores } => *cores = to,
@@ -84,9 +88,18 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
         }
         Law::Backlog { .. } => Some((demand.clients_at(level)? * stretch).ceil() - 1.0),
         Law::BodySize { .. } => Some(demand.body),
-        Law::Rate { burst, .. } => Some((demand.throughput(level)? * stretch / fill(burst) - EPSILON).ceil()),
+        Law::Rate { value, burst } => {
+            let wanted = demand.throughput(level)? * stretch;
+            Some((wanted / fill(grown(burst, value, wanted)) - EPSILON).ceil())
+        }
         Law::Cpu { .. } | Law::Unknown => None,
     }
+}
+
+/// A burst that covers the same time at the rate `to` as `burst` does at the rate `from`, but is never smaller. Users who
+/// wait for their responses come back together, so what comes at once grows with what comes in a second.
+fn grown(burst: f64, from: f64, to: f64) -> f64 {
+    if from > 0.0 && to > from { (burst * to / from - EPSILON).ceil() } else { burst }
 }
 
 /// Fraction of requests that may find a leaky bucket full, where its rate is chosen here: a tenth of the errors that are

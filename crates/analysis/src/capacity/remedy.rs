@@ -44,8 +44,8 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
     let lifted = law::with_setting(&limit.law, number);
     Some(Lift {
         setting: remedy.setting.clone(),
-        value: written(remedy.unit, number),
-        minimum: written(remedy.unit, minimum.min(number)),
+        value: written(remedy.unit, &lifted),
+        minimum: written(remedy.unit, &law::with_setting(&limit.law, minimum.min(number))),
         holds_for: law::clients(&lifted, demand),
         law: Some(lifted),
         capped: capped.then(|| remedy.ceiling.clone()).flatten(),
@@ -59,7 +59,7 @@ pub fn at_ceiling(limit: &Limit) -> bool {
 }
 
 fn off(remedy: &Remedy) -> Lift {
-    let value = written(RemedyUnit::Off, 0.0);
+    let value = written(RemedyUnit::Off, &Law::Unknown);
     Lift { setting: remedy.setting.clone(), minimum: value.clone(), value, law: None, holds_for: None, capped: None }
 }
 
@@ -78,10 +78,16 @@ fn fit(remedy: &Remedy, wanted: f64, present: f64) -> (f64, bool) {
     }
 }
 
-fn written(unit: RemedyUnit, number: f64) -> String {
-    match unit {
-        RemedyUnit::Count => format!("{}", number.ceil()),
-        RemedyUnit::Bytes => Bytes(number.ceil().max(0.0) as u64).to_string(),
-        RemedyUnit::Off => "off".to_owned(),
+/// The setting of `law`, as its product wants it written.
+fn written(unit: RemedyUnit, law: &Law) -> String {
+    let number = law::setting(law);
+    match (unit, law) {
+        (RemedyUnit::Rate, Law::Rate { burst, .. }) if *burst > 0.0 => {
+            format!("{}r/s burst={}", number.ceil(), burst.ceil())
+        }
+        (RemedyUnit::Rate, _) => format!("{}r/s", number.ceil()),
+        (RemedyUnit::Count, _) => format!("{}", number.ceil()),
+        (RemedyUnit::Bytes, _) => Bytes(number.ceil().max(0.0) as u64).to_string(),
+        (RemedyUnit::Off, _) => "off".to_owned(),
     }
 }

@@ -254,11 +254,15 @@ proptest! {
 #[test]
 fn a_rate_is_chosen_with_room_for_its_bursts() {
     let demand = Demand::of(&users(150, 0), &Objective::default(), took(0.3), &[]);
-    let asked = demand.throughput(180.0).unwrap();
-    let rate = |burst| law::needed(&Law::Rate { value: 50.0, burst }, &demand, 180.0, 1.0).unwrap();
-    assert_eq!(rate(0.0), asked.ceil(), "no rate is safe without a burst: the plain one");
-    // M/D/1: 9.21 / 10 = 0.921; 0.921 / (e^0.921 - 1) = 0.609.
-    assert!((asked / rate(10.0) - 0.609).abs() < 0.002, "{}", rate(10.0));
-    assert!(rate(10.0) > rate(100.0) && rate(100.0) > rate(1e6));
-    assert!((rate(1e6) - asked).abs() <= 1.0);
+    let rate = |burst| {
+        let mut limit = limit("rate", Law::Rate { value: 50.0, burst });
+        limit.remedy.as_mut().unwrap().unit = RemedyUnit::Rate;
+        remedy::lift(&limit, &demand, 1.2, 1.0).unwrap().value
+    };
+    assert_eq!(rate(0.0), "600r/s", "no rate is safe without a burst: the plain one");
+    // The burst of 0.2 s grows to 120 at 600/s. M/D/1: t = 9.21 / 120; t / (e^t - 1) = 0.962.
+    assert_eq!(rate(10.0), "624r/s burst=125");
+    assert_eq!(rate(100.0), "603r/s burst=1206");
+    let Law::Rate { burst, .. } = law::with_setting(&Law::Rate { value: 50.0, burst: 10.0 }, 20.0) else { panic!() };
+    assert_eq!(burst, 10.0, "a burst does not shrink");
 }

@@ -71,6 +71,22 @@ pub fn attribute<'t>(case: &Case<'t>, refuted: &[String]) -> Vec<Weighed<'t>> {
     all
 }
 
+/// The limits that left signs (more than merely fitting ones) in a trial that held, strongest first, each with its
+/// strongest sign: they were at work, and the objective did not mind.
+pub fn at_work<'t>(trial: &'t Trial, demand: &Demand) -> Vec<(&'t Limit, Strength, Evidence)> {
+    let seconds = Seconds::all(trial);
+    let end = seconds.to as f64 / crate::window::US;
+    let reachable = trial.limits.limits.iter().filter(|l| !out_of_reach(l, trial, demand, end));
+    let strongest = |limit: &'t Limit| {
+        let seen = limit.signatures.iter().filter(|s| s.strength >= Strength::Supports);
+        let signs = seen.filter_map(|s| Some((limit, s.strength, signs::find(s, trial, &seconds)?)));
+        signs.max_by_key(|(_, strength, _)| *strength)
+    };
+    let mut all: Vec<_> = reachable.filter_map(strongest).collect();
+    all.sort_by_key(|(_, strength, _)| std::cmp::Reverse(*strength));
+    all
+}
+
 fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[String]) -> Weighed<'t> {
     let forecast = capacity::of(limit, &case.demand);
     let signs: Vec<(Strength, Evidence)> = limit
@@ -80,7 +96,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
         .collect();
     let strongest = signs.iter().map(|(s, _)| *s).max();
     let (share, symptoms) = symptom(limit, &case.broke);
-    let out_of_reach = out_of_reach(limit, case);
+    let out_of_reach = out_of_reach(limit, case.trial, &case.demand, case.certain);
     let place = if out_of_reach { Place::Elsewhere } else { place(&forecast, case) };
     let mut against = Vec::new();
     if strongest.is_none() {
@@ -169,11 +185,11 @@ enum Place {
 
 /// Whether a limit on how many may wait is longer than all clients that were there, so that a sign of it (a stray drop
 /// that the kernel counted) is not about this break.
-fn out_of_reach(limit: &Limit, case: &Case<'_>) -> bool {
+fn out_of_reach(limit: &Limit, trial: &Trial, demand: &Demand, certain: f64) -> bool {
     let Law::Backlog { value } = limit.law else { return false };
-    let until = (case.certain * crate::window::US) as u64;
-    let ticks = crate::window::before(&case.trial.ticks, Some(until));
-    let users = |t: &Tick| if case.demand.is_open() { 0.0 } else { t.level };
+    let until = (certain * crate::window::US) as u64;
+    let ticks = crate::window::before(&trial.ticks, Some(until));
+    let users = |t: &Tick| if demand.is_open() { 0.0 } else { t.level };
     let present = ticks.iter().map(|t| users(t).max(t.in_flight.max(t.connections) as f64)).fold(0.0, f64::max);
     present < value * (1.0 - TOLERANCE)
 }

@@ -34,6 +34,12 @@ impl Seconds {
         Seconds { from: broke - LEAD_US, broke, to: to.max(broke) }
     }
 
+    /// The whole of a trial.
+    pub fn all(trial: &Trial) -> Seconds {
+        let end = trial.ticks.last().map_or(0, |t| t.to_us as i64);
+        Seconds { from: 0, broke: 0, to: end.saturating_add(AFTER_LOAD_US) }
+    }
+
     fn hold(&self, at: i64) -> bool {
         (self.from..=self.to).contains(&at)
     }

@@ -85,7 +85,7 @@ fn prove(record: &Record, story: &Story<'_>) -> Option<TrialPlan> {
     let procedure = &plan.procedure;
     let certain = || {
         let proof = proof::of(&trials, &plan.objective, procedure, story.condition());
-        proof.is_some_and(|p| p.certain)
+        proof.is_some_and(|p| p.certain && (p.baseline_fails || !p.proposal_holds))
     };
     let enough = pairs >= procedure.min_pairs as usize
         && (pairs >= procedure.max_pairs as usize || certain() || procedure.min_pairs == 0);

@@ -31,10 +31,16 @@ pub(crate) fn judge(before: &Judged<'_>, attempt: &Attempt<'_>, after: &Judged<'
     let levels = |f: &Forecast<'_>| attempt::levels(&f.predicted, &after.demand);
     let predicted = expected.as_ref().and_then(|f| f.predicted.clients.or_else(|| levels(f)));
     let moved = match &after.broke {
+        None if expected.as_ref().and_then(levels).is_some_and(|l| passed(l, after.held_to())) => Moved::Elsewhere,
         None => Moved::AsPredicted,
         Some(broke) => place(before, broke_before, attempt, after, broke, expected.as_ref()),
     };
     Outcome { moved, predicted }
+}
+
+/// Whether a load that held up to `reached` is certainly beyond the levels predicted.
+fn passed(levels: Range, reached: f64) -> bool {
+    levels.high * (1.0 + TOLERANCE) + 1.0 < reached
 }
 
 fn place(

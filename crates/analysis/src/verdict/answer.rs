@@ -4,7 +4,7 @@ use genkai_model::finding::{Answer, Because, Outcome};
 use genkai_model::limit::{Law, Limit};
 
 use crate::diagnosis;
-use crate::proof::Trials;
+use crate::proof::{self, Trials};
 use crate::tuning::judged::Judged;
 use crate::tuning::story::{Stand, Story};
 
@@ -86,7 +86,15 @@ fn proved(story: &Story<'_>, trials: &Trials<'_>) -> Said {
         open(Because::ProvedButNextLimit)
     } else if !pairs.is_empty() && !pairs.iter().any(|(a, _)| broke(a)) {
         open(Because::ChangeMadeNoDifference)
-    } else {
+    } else if pairs.is_empty() || is_certain(story, trials) {
         fails(Answer::Yes, Because::ProvedAndHolds)
+    } else {
+        open(Because::NotTested)
     }
+}
+
+/// Whether chance is excluded: the baseline failed every time, and the difference has an interval without zero.
+fn is_certain(story: &Story<'_>, trials: &Trials<'_>) -> bool {
+    let proof = proof::of(trials, &story.plan.objective, &story.plan.procedure, story.condition());
+    proof.is_some_and(|p| p.certain && p.baseline_fails)
 }

@@ -25,6 +25,8 @@ pub(crate) fn all(
     if let Some(story) = story {
         all.extend(story.first.iter().flat_map(held));
         all.extend(story.lifted().flat_map(|t| held(&t.after)));
+        let last = story.lifted().last().map(|t| &t.after).or(story.first.as_ref());
+        all.extend(last.iter().flat_map(|judged| at_work(judged)));
         all.extend(ceilings(story));
         if matches!(story.stand, Stand::Prove) {
             all.extend(of_proof(story, trials, proof));
@@ -44,17 +46,28 @@ pub(crate) fn all(
 }
 
 /// Limits that should have bitten before the level that was held. (One that is named as the cause of a later break did
-/// bite; where, is said with the cause.)
+/// bite; where, is said with the cause. One that left signs was at work.)
 fn held(judged: &Judged<'_>) -> Vec<Caveat> {
     let reached = judged.held_to();
     let weighed = judged.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default();
-    let bit: Vec<&str> = weighed.iter().filter(|w| w.is_possible()).map(|w| w.candidate.limit.as_str()).collect();
+    let mut bit: Vec<&str> = weighed.iter().filter(|w| w.is_possible()).map(|w| w.candidate.limit.as_str()).collect();
+    let signs = attribute::at_work(judged.trial, &judged.demand);
+    bit.extend(signs.iter().map(|(limit, ..)| limit.id.as_str()));
     let forecasts = capacity::forecast(&judged.trial.limits.limits, &judged.demand);
     let passed = forecasts.into_iter().filter(|f| !bit.contains(&f.limit.id.as_str())).filter_map(|f| {
         let levels = attempt::levels(&f.predicted, &judged.demand)?;
         (levels.high * (1.0 + TOLERANCE) + 1.0 < reached).then_some((f.predicted.limit, levels))
     });
     passed.map(|(limit, predicted)| Caveat::PredictedButHeld { limit, predicted, reached }).collect()
+}
+
+/// Limits that were at work in a trial that held.
+fn at_work(judged: &Judged<'_>) -> Vec<Caveat> {
+    if judged.broke.is_some() {
+        return Vec::new();
+    }
+    let held = attribute::at_work(judged.trial, &judged.demand);
+    held.into_iter().map(|(limit, _, sign)| Caveat::AtWorkButHeld { limit: limit.id.clone(), sign }).collect()
 }
 
 /// Settings that cannot be raised as far as needed.

@@ -5,7 +5,7 @@ use genkai_model::limit::Limit;
 use genkai_model::record::Record;
 
 use crate::capacity::{self, Demand, Forecast, demand};
-use crate::diagnosis::attribute;
+use crate::diagnosis::attribute::{self, TOLERANCE};
 use crate::tuning::judged::Judged;
 use crate::tuning::story::Story;
 
@@ -73,12 +73,13 @@ pub(crate) fn next(record: &Record, story: &Story<'_>) -> Option<Predicted> {
             return None;
         }
         let reached = story.first.as_ref().map_or(0.0, Judged::held_to);
-        return beyond(baseline(record, story), &asked, reached);
+        let at_work = story.first.as_ref().and_then(|f| at_work(f, &asked));
+        return at_work.or_else(|| beyond(baseline(record, story), &asked, reached));
     };
     let limits = &test.after.trial.limits.limits;
     let Some(case) = test.after.case() else {
         let reached = test.after.held_to().max(demand::asked(&story.plan.load));
-        return beyond(limits, &asked, reached);
+        return at_work(&test.after, &asked).or_else(|| beyond(limits, &asked, reached));
     };
     let found = attribute::attribute(&case, &[]);
     let cause = found.iter().find(|w| w.is_possible())?;
@@ -87,7 +88,17 @@ pub(crate) fn next(record: &Record, story: &Story<'_>) -> Option<Predicted> {
     Some(predicted)
 }
 
+/// The limit with the strongest signs in a trial that held: it is what breaks next, wherever its formula puts it.
+fn at_work(held: &Judged<'_>, asked: &Demand) -> Option<Predicted> {
+    let found = attribute::at_work(held.trial, &held.demand);
+    found.first().map(|(limit, ..)| capacity::of(limit, asked).predicted)
+}
+
 fn beyond(limits: &[Limit], asked: &Demand, reached: f64) -> Option<Predicted> {
     let all = capacity::forecast(limits, asked);
-    all.into_iter().find(|f| f.bites.is_some_and(|at| at >= reached)).map(|f| f.predicted)
+    let end = |f: &Forecast<'_>| {
+        let levels = if asked.is_open() { f.predicted.rate } else { f.predicted.users };
+        levels.map(|l| l.high).filter(|_| f.bites.is_some()).or(f.bites)
+    };
+    all.into_iter().find(|f| end(f).is_some_and(|at| at * (1.0 + TOLERANCE) >= reached)).map(|f| f.predicted)
 }

@@ -237,3 +237,76 @@ fn two_limits_in_a_row() {
     let settings: Vec<_> = v.proposal.iter().map(|p| p.change.setting.as_str()).collect();
     assert_eq!(settings, ["slots", "descriptors"]);
 }
+
+#[test]
+fn a_proof_in_which_the_baseline_often_holds_is_none() {
+    // The baseline fails in the first proof trial only: the slots happen to suffice later.
+    let world = World {
+        behaviour: Box::new(|m| {
+            let lucky = m.purpose == Purpose::Baseline && m.trial > 3;
+            let seen = Seen::closed(m.level, 0.3);
+            if lucky { seen } else { full_slots(m, seen) }
+        }),
+        ..slots_world(512.0)
+    };
+    let run = world.run();
+    let v = verdict(&run);
+    let pairs = (run.asked.len() - 2) / 2;
+    assert_eq!(pairs as u32, world.plan.procedure.max_pairs, "as many pairs as allowed: {}", run.order());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::NotTested));
+    assert_eq!(v.proposal.len(), 1, "still shown as what is likely");
+    assert!(v.caveats.contains(&Caveat::BaselineHeldInProof), "{:?}", v.caveats);
+}
+
+#[test]
+fn a_limit_that_is_lifted_and_then_never_met_where_predicted_has_moved_elsewhere() {
+    // Once lifted, the slots hold far more than their formula says.
+    let world = World {
+        behaviour: Box::new(|m| {
+            let seen = Seen::closed(m.level, 0.3);
+            if m.value("slots") > 512.0 { seen } else { full_slots(m, seen) }
+        }),
+        ..slots_world(512.0)
+    };
+    let v = verdict(&world.run());
+    let test = v.causes[0].counterfactual.as_ref().unwrap();
+    assert!(test.observed.is_none() && test.predicted.unwrap().high < test.held_to, "{test:?}");
+    assert_eq!((test.moved, v.causes[0].confidence), (Moved::Elsewhere, Confidence::Proved));
+}
+
+#[test]
+fn a_limit_that_was_at_work_while_the_objective_held_breaks_next() {
+    let world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.3);
+            seen.gauges = vec![("proxy.worker_cpu_max", 0.99)];
+            seen
+        }),
+        ..slots_world(4096.0)
+    };
+    let v = verdict(&world.run());
+    assert_eq!(answer(&v), (Outcome::Holds, Answer::No, Because::ObjectiveHolds));
+    assert_eq!(
+        v.next.unwrap().limit,
+        "proxy.cores",
+        "the slots' formula puts them at 1,919 users, but nothing was seen of them"
+    );
+    assert!(
+        matches!(&v.caveats[..], [Caveat::AtWorkButHeld { limit, .. }] if limit == "proxy.cores"),
+        "{:?}",
+        v.caveats
+    );
+}
+
+#[test]
+fn a_limit_at_the_load_itself_is_next_although_it_held() {
+    // 312 slots hold 145 to 155 users; 150 are asked for.
+    let world = World {
+        plan: plan(users(150, 60.0), "errors < 0.1%"),
+        behaviour: Box::new(|m| Seen::closed(m.level, 0.3)),
+        ..slots_world(312.0)
+    };
+    let v = verdict(&world.run());
+    assert_eq!(v.because, Because::ObjectiveHolds);
+    assert_eq!(v.next.unwrap().limit, "proxy.slots");
+}

@@ -93,6 +93,9 @@ fn reason(scene: Scene<'_>, v: &Verdict) -> String {
         Because::NoCauseFound => {
             format!("{} failed, but nothing in the evidence names a cause", quoted(&scene.objective()))
         }
+        Because::NotTested if v.proof.is_some() => {
+            format!("probably {} helps, but the proof does not exclude chance", changing(v))
+        }
         Because::NotTested => match likely(v) {
             Some(setting) => format!("{setting} is the likely limit, but that could not be put to the test"),
             None => "the likely limit could not be put to the test".to_owned(),
@@ -109,6 +112,11 @@ fn named(p: &Predicted) -> String {
 fn likely(v: &Verdict) -> Option<String> {
     let cause = v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted)?;
     Some(words::setting(&cause.limit.setting, &cause.limit.value))
+}
+
+/// `changing worker_connections from 512 to 768`.
+fn changing(v: &Verdict) -> String {
+    format!("changing {}", changes(&v.proposal))
 }
 
 fn tried(v: &Verdict) -> String {

@@ -93,7 +93,8 @@ fn sign(scene: Scene<'_>, cause: &Cause, evidence: &Evidence) -> String {
 /// `processor use of the busiest worker reached 0.993 of 1 (one core)`.
 fn reached(metric: &str, value: f64, mark: f64, of: &str) -> String {
     let of = if of.contains('.') { words::metric(of) } else { clean::line(of) };
-    format!("{} reached {} of {} ({of})", words::metric(metric), figure::number(value), figure::number(mark))
+    let of = if of.is_empty() { String::new() } else { format!(" ({of})") };
+    format!("{} reached {} of {}{of}", words::metric(metric), figure::number(value), figure::number(mark))
 }
 
 /// One piece of evidence as a clause, with its figures.
@@ -162,10 +163,13 @@ pub(super) fn counterfactual(scene: Scene<'_>, cause: &Cause) -> Option<String> 
 }
 
 fn held(scene: Scene<'_>, cause: &Cause, c: &Counterfactual, change: &str) -> String {
-    let where_next = c.predicted.map_or_else(
-        || " No further limit was predicted within the load sent.".to_owned(),
-        |range| format!(" The next limit is predicted at {}.", scene::clients(range)),
-    );
+    let where_next = match (c.predicted, c.moved) {
+        (None, _) => " No further limit was predicted within the load sent.".to_owned(),
+        (Some(range), Moved::Elsewhere) => {
+            format!(" That is beyond where the formula puts the next limit ({}).", scene::clients(range))
+        }
+        (Some(range), _) => format!(" The next limit is predicted at {}.", scene::clients(range)),
+    };
     format!(
         "Changing only {change} took the break at {} away: the load held up to {}.{where_next}",
         scene.place(&cause.broke),

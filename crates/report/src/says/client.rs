@@ -2,7 +2,7 @@
 
 use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, Verdict};
 
-use crate::scene::{self, Scene};
+use crate::scene::Scene;
 use crate::{clean, figure, words};
 
 /// Whether the generator was good enough, with its figures.
@@ -52,8 +52,13 @@ pub(super) fn caveat(scene: Scene<'_>, caveat: &Caveat) -> String {
         Caveat::PredictedButHeld { limit, predicted, reached } => format!(
             "{} was predicted to bite at {}, but {} were reached without it.",
             clean::line(limit),
-            scene::clients(*predicted),
-            figure::whole(*reached)
+            figure::range(*predicted, figure::whole),
+            scene.level(*reached)
+        ),
+        Caveat::AtWorkButHeld { limit, sign } => format!(
+            "{} was at work already, although the objective held: {}.",
+            clean::line(limit),
+            super::cause::evidence(sign)
         ),
         Caveat::ServerDied { subject, trial } => format!("In trial {trial} {} died.", words::subject(subject)),
         Caveat::FewPairs { pairs } => format!(

@@ -1,6 +1,6 @@
 //! Predicted limits in words.
 
-use genkai_model::finding::{Predicted, Verdict};
+use genkai_model::finding::{Caveat, Predicted, Verdict};
 
 use crate::scene::{self, Scene};
 use crate::{figure, words};
@@ -8,13 +8,25 @@ use crate::{figure, words};
 /// What breaks next (or first, where nothing broke), and where.
 pub(super) fn next(scene: Scene<'_>, v: &Verdict) -> Option<String> {
     let p = v.next.as_ref()?;
-    let reach = if p.within_load { "That is within the load asked for." } else { "That is beyond the load asked for." };
+    let at_work = is_at_work(p, &v.caveats);
+    let reach = if at_work {
+        "It was at work already, although the objective held."
+    } else if p.within_load {
+        "That is within the load asked for."
+    } else {
+        "That is beyond the load asked for."
+    };
     Some(format!(
         "{} {}, predicted {}. {reach}",
         words::whose(&p.subject),
         words::setting(&p.setting, &p.value),
         where_(p, scene.unit())
     ))
+}
+
+/// Whether `caveats` say that the limit was at work although the objective held.
+pub(crate) fn is_at_work(p: &Predicted, caveats: &[Caveat]) -> bool {
+    caveats.iter().any(|c| matches!(c, Caveat::AtWorkButHeld { limit, .. } if *limit == p.limit))
 }
 
 /// A prediction in one line: `nginx worker_connections = 512: 239-255 clients at once (239-255 users)`.

@@ -14,7 +14,7 @@ use crate::scene::Scene;
 
 pub use cause::evidence;
 pub use limits::prediction;
-pub(crate) use limits::short_place;
+pub(crate) use limits::{is_at_work, short_place};
 pub(crate) use proof::{Side, names};
 
 /// What a sentence is about, for reports that label or sort them.

@@ -1,6 +1,6 @@
 //! Before against after, and how sure it all is.
 
-use genkai_model::finding::{Answer, Confidence, Estimate, Outcome, Proof, Verdict};
+use genkai_model::finding::{Answer, Cause, Confidence, Estimate, Moved, Outcome, Proof, Verdict};
 
 use crate::scene::{self, Scene};
 use crate::{clean, figure};
@@ -91,10 +91,13 @@ pub(super) fn held(scene: Scene<'_>, v: &Verdict) -> Option<String> {
 
 /// How sure the answer is.
 pub(super) fn sure(v: &Verdict) -> Option<String> {
-    let cause = v.causes.iter().filter(|c| c.confidence != Confidence::Refuted).map(|c| c.confidence).min();
-    let cause = cause.map(|c| match c {
+    let cause = v.causes.iter().filter(|c| c.confidence != Confidence::Refuted).min_by_key(|c| c.confidence);
+    let cause = cause.map(|c| match c.confidence {
+        Confidence::Proved if v.causes.iter().any(elsewhere) => {
+            "The cause is proved: changing that setting alone moved the break, but not to where the formula puts it."
+        }
         Confidence::Proved => "The cause is proved: changing that setting alone moved the break as its formula says.",
-        Confidence::Likely => "The cause is likely: the evidence is decisive, but it was not put to the test.",
+        Confidence::Likely => "The cause is likely: the evidence speaks for it, but it was not put to the test.",
         Confidence::Possible | Confidence::Refuted => {
             "The cause is only possible: it fits, and nothing more speaks for it."
         }
@@ -114,6 +117,10 @@ pub(super) fn sure(v: &Verdict) -> Option<String> {
         (true, Answer::No) => Some("One load was run; it says what held, not how far beyond it holds.".to_owned()),
         (true, _) => None,
     }
+}
+
+fn elsewhere(cause: &Cause) -> bool {
+    cause.counterfactual.as_ref().is_some_and(|c| c.moved == Moved::Elsewhere)
 }
 
 fn percentage_points(e: Estimate) -> String {

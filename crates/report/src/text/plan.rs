@@ -23,7 +23,7 @@ pub fn plan(plan: &Plan, predicted: &[Predicted], environment: &Environment, sty
     page.labelled("Procedure", &procedure(plan));
     page.labelled("Machine", &machine(environment));
     let closed = matches!(plan.load.arrivals, Arrivals::Users { .. });
-    limits(&mut page, closed, predicted, Tense::Before);
+    limits(&mut page, closed, predicted, Tense::Before, &[]);
     page.finish()
 }
 

@@ -1,6 +1,7 @@
 //! The verdict for a terminal.
 
-use genkai_model::finding::{Findings, Outcome, Predicted, Proof, Verdict};
+use genkai_model::event::What;
+use genkai_model::finding::{Caveat, Findings, Outcome, Predicted, Proof, Verdict};
 use genkai_model::record::Record;
 
 use super::Style;
@@ -35,15 +36,31 @@ pub fn verdict(record: &Record, findings: &Findings, style: Style) -> String {
         page.labelled(label, &sentence.text);
         last = Some(sentence.about);
     }
+    for note in notes(record) {
+        page.labelled("Note", &note);
+    }
     if let Some(proof) = &v.proof {
         before_after(&mut page, v, proof);
     }
-    limits(&mut page, Scene::of(record).closed(), &v.predictions, Tense::After);
+    limits(&mut page, Scene::of(record).closed(), &v.predictions, Tense::After, &v.caveats);
     if let Some(end) = record.end.as_ref().filter(|e| !e.diff.trim().is_empty()) {
         page.heading("The change");
         page.diff(&end.diff);
     }
     page.finish()
+}
+
+/// What the run noted for the reader, each once.
+fn notes(record: &Record) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for event in &record.remarks {
+        if let What::Note(note) = &event.what
+            && !all.contains(&note.text)
+        {
+            all.push(note.text.clone());
+        }
+    }
+    all
 }
 
 fn tone(outcome: Outcome) -> Tone {
@@ -84,7 +101,7 @@ pub(super) enum Tense {
 }
 
 /// Predicted limits, first to bite first; after a run with where each was seen.
-pub(super) fn limits(page: &mut Page, closed: bool, predictions: &[Predicted], tense: Tense) {
+pub(super) fn limits(page: &mut Page, closed: bool, predictions: &[Predicted], tense: Tense, caveats: &[Caveat]) {
     if predictions.is_empty() {
         return;
     }
@@ -96,7 +113,7 @@ pub(super) fn limits(page: &mut Page, closed: bool, predictions: &[Predicted], t
             vec![
                 format!("{} {}", words::subject(&p.subject), words::setting(&p.setting, &p.value)),
                 says::short_place(p, closed),
-                outcome(p, tense),
+                if says::is_at_work(p, caveats) { "at work, but held".to_owned() } else { outcome(p, tense) },
             ]
         })
         .collect();

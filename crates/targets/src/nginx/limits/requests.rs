@@ -122,7 +122,7 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
             symptom: Symptom { slow: delays, ..refusal(zone.status) },
             remedy: Some(Remedy {
                 setting: named("limit_req", &zone.zone, facts.limit_req.len()),
-                unit: RemedyUnit::Count,
+                unit: RemedyUnit::Rate,
                 step: 1.0,
                 ceiling: None,
                 note: Some(rate_note(zone)),

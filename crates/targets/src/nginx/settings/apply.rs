@@ -144,7 +144,7 @@ fn insert(config: &Config, named: &Named<'_>, words: &[String]) -> Result<Vec<Ed
 }
 
 fn zoned(config: &Config, named: &Named<'_>, words: &[String], scope: &Scope) -> Result<Vec<Edit>, SettingError> {
-    let number = words.len() == 1 && !words[0].starts_with("zone=");
+    let number = value::rate(&words[0]).is_some() && !words.iter().any(|w| w.starts_with("zone="));
     let wanted = words.iter().find_map(|w| w.strip_prefix("zone=")).or(words.first().map(String::as_str));
     let named = match named.zone {
         None if !number => Named { zone: wanted, ..*named },
@@ -158,7 +158,11 @@ fn zoned(config: &Config, named: &Named<'_>, words: &[String], scope: &Scope) ->
         (Some(found), _, true) => {
             let zone = declaration(config, found).ok_or_else(none)?;
             let rate = if value::count(&words[0]).is_some() { format!("{}r/s", words[0]) } else { words[0].clone() };
-            Ok(vec![set_param(&zone, "rate", &rate)?])
+            let mut edits = vec![set_param(&zone, "rate", &rate)?];
+            if let Some(burst) = words.iter().find_map(|w| w.strip_prefix("burst=")) {
+                edits.push(set_param(found, "burst", burst)?);
+            }
+            Ok(edits)
         }
         (None, _, true) => Err(none()),
         (None, _, false) => {

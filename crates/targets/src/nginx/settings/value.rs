@@ -23,7 +23,7 @@ pub enum Kind {
     Buffers(u64),
     /// `NUMBER`, or `ZONE NUMBER`.
     ZoneCount(u64, u64),
-    /// A rate (`NUMBER`, `NUMBERr/s`, `NUMBERr/m`), or `zone=NAME` with its parameters.
+    /// A rate (`NUMBER`, `NUMBERr/s`, `NUMBERr/m`), maybe with `burst=NUMBER`, or `zone=NAME` with its parameters.
     Rate,
     /// Words; nginx itself checks them. So many at least and at most.
     Words(usize, usize),
@@ -114,7 +114,9 @@ impl Kind {
             (Kind::Buffers(least), [number, bytes]) => within(count(number), least, MAX) && within(size(bytes), 1, MAX),
             (Kind::ZoneCount(least, most), [n] | [_, n]) => within(count(n), least, most),
             (Kind::Rate, [first, rest @ ..]) => {
-                (rest.is_empty() && rate(first).is_some()) || words.iter().any(|w| w.starts_with("zone="))
+                let burst = |w: &&str| w.strip_prefix("burst=").and_then(count).is_some();
+                let alone = rest.len() <= 1 && rest.iter().all(burst);
+                (alone && rate(first).is_some()) || words.iter().any(|w| w.starts_with("zone="))
             }
             (Kind::Words(least, most), _) => (least..=most).contains(&words.len()),
             _ => false,
@@ -135,7 +137,9 @@ impl Kind {
             Kind::Enum(words) => format!("one of {}", words.join(", ")),
             Kind::Buffers(least) => format!("a number (at least {least}) and a size, such as \"{} 8k\"", least.max(4)),
             Kind::ZoneCount(least, most) => format!("a whole number from {least} to {most}, or a zone's name and one"),
-            Kind::Rate => "a rate such as 10r/s or 30r/m, or \"zone=NAME burst=N nodelay\"".to_owned(),
+            Kind::Rate => {
+                "a rate such as 10r/s or 30r/m, maybe with burst=N, or \"zone=NAME burst=N nodelay\"".to_owned()
+            }
             Kind::Words(least, most) if least == most => format!("{least} word{}", if least == 1 { "" } else { "s" }),
             Kind::Words(least, most) => format!("{least} to {most} words"),
         }
@@ -180,6 +184,7 @@ mod tests {
         assert!(Kind::Buffers(2).accepts(&["8", "4k"]) && !Kind::Buffers(2).accepts(&["1", "4k"]));
         assert!(!Kind::Buffers(2).accepts(&["8", "0"]) && !Kind::Buffers(2).accepts(&["8"]));
         assert!(Kind::Rate.accepts(&["10r/s"]) && Kind::Rate.accepts(&["zone=a", "burst=5"]));
+        assert!(Kind::Rate.accepts(&["10r/s", "burst=5"]) && !Kind::Rate.accepts(&["10r/s", "burst=x"]));
         assert!(!Kind::Rate.accepts(&["10r/h"]) && !Kind::Rate.accepts(&["0"]) && !Kind::Rate.accepts(&["burst=5"]));
         assert!(Kind::ZoneCount(1, 65535).accepts(&["perip", "7"]) && !Kind::ZoneCount(1, 65535).accepts(&["65536"]));
         assert!(!Kind::Words(1, 2).accepts(&[]) && Kind::Words(1, 2).accepts(&["a", "b"]));

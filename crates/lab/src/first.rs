@@ -1,0 +1,50 @@
+//! What the product answers to one request before any load: a load on a redirect, on an error page, or on the wrong
+//! `server` block measures something, but not what was meant.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use genkai_engine::{Asked, ask};
+use genkai_model::evidence::metric;
+use genkai_model::load::Load;
+
+use crate::backend::Backend;
+
+/// How long the answer may take. A backend may be slow; one that is slower than this is not waited for.
+const WITHIN: Duration = Duration::from_secs(5);
+/// Backends tell their counters at intervals not longer than this.
+const TOLD: Duration = Duration::from_millis(400);
+
+/// Identity of the note in the record.
+pub const NOTE: &str = "first-answer";
+
+/// A sentence about the answer, where it is not what a load is usually meant to measure.
+pub fn answer(load: &Load, address: SocketAddr, backend: &mut Backend) -> Option<String> {
+    let before = done(backend);
+    let asked = ask(load, address, WITHIN)?;
+    let what = format!("{} {} (Host: {})", load.request.method, load.request.path, load.request.host);
+    let choose = "--header \"Host: NAME\" or --path chooses another server or location";
+    match asked {
+        Asked::Closed => {
+            Some(format!("before any load, the connection is closed on {what} without an answer; {choose}"))
+        }
+        Asked::Nothing => Some(format!("before any load, there is no answer to {what} within {} s", WITHIN.as_secs())),
+        Asked::Answered { status: status @ 300..400, location } => {
+            let to = location.map(|to| format!(" to {to}")).unwrap_or_default();
+            Some(format!("{what} is answered {status}{to}: the load measures this redirect, not the page behind it"))
+        }
+        Asked::Answered { status: status @ 400.., .. } => {
+            Some(format!("before any load, {what} is answered {status}; {choose}"))
+        }
+        Asked::Answered { .. } => {
+            std::thread::sleep(if before.is_some() { TOLD } else { Duration::ZERO });
+            let unasked = before.is_some() && done(backend) == before;
+            unasked.then(|| format!("{what} is answered without the backend: nginx serves it itself; {choose}"))
+        }
+    }
+}
+
+/// Requests the backend has answered, where it tells.
+fn done(backend: &mut Backend) -> Option<f64> {
+    backend.observe().samples.iter().find_map(|s| s.metrics.get(metric::BACKEND_DONE).copied())
+}
