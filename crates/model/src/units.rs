@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Text that is not the quantity asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{seen}` is not a {what}; write it like {example}")]
+#[error("`{seen}` is not a valid {what}; write it like {example}")]
 pub struct UnitError {
     /// The text given.
     pub seen: String,

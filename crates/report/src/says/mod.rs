@@ -6,7 +6,7 @@ mod client;
 mod limits;
 mod proof;
 
-use genkai_model::finding::{Confidence, Findings, Outcome};
+use genkai_model::finding::{Cause, Confidence, Findings, Outcome};
 use genkai_model::record::Record;
 use serde::Serialize;
 
@@ -128,6 +128,11 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     say(About::Next, limits::next(scene, v));
     say(About::Sure, proof::sure(v));
     say(About::Sure, client::check(v));
+    let proposed = |c: &&&Cause| v.proposal.iter().any(|p| p.limit == c.limit.id);
+    for c in met.iter().filter(proposed) {
+        let note = c.limit.remedy.as_ref().and_then(|r| r.note.as_deref());
+        say(About::Caveat, note.map(|note| format!("{}: {}.", c.limit.setting, crate::clean::line(note))));
+    }
     for c in &v.caveats {
         say(About::Caveat, Some(client::caveat(scene, c)));
     }
