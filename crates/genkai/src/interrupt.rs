@@ -14,8 +14,9 @@ pub(crate) fn flag() -> StopFlag {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return flag };
     let set = flag.clone();
     std::thread::spawn(move || {
-        for _ in signals.forever() {
-            if set.is_stopped() {
+        for signal in signals.forever() {
+            // A terminal that goes away hangs up more than once; only a person who insists ends the run at once.
+            if set.is_stopped() && signal != SIGHUP {
                 std::process::exit(i32::from(Exit::Interrupted.code()));
             }
             set.stop();

@@ -76,6 +76,18 @@ fn ctrl_c_in_the_proof() {
 }
 
 #[test]
+fn a_terminal_that_goes_away_hangs_up_twice() {
+    let _machine = machine();
+    let hang_up = |pid, _: &[u32]| {
+        signal(pid, "HUP");
+        signal(pid, "HUP");
+    };
+    let (code, record, _dir) = disturbed(LOAD, |r| ticks(r, 0) >= 3, hang_up);
+    assert_eq!(code, Some(130));
+    assert!(record.end.unwrap().interrupted);
+}
+
+#[test]
 fn ctrl_c_before_the_load() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();
