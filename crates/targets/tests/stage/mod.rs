@@ -101,6 +101,16 @@ fn answer(mut stream: TcpStream, holding: &AtomicBool, inside: &AtomicUsize) {
             _ => return,
         }
     }
+    // The body is read whole: closing with bytes unread would reset the connection (RFC 9112 section 9.6), which the proxy
+    // may notice before the answer.
+    let end = head.windows(4).position(|w| w == b"\r\n\r\n").map_or(head.len(), |at| at + 4);
+    let mut left = announced(&head[..end]).saturating_sub(head.len() - end);
+    while left > 0 {
+        match stream.read(&mut chunk) {
+            Ok(n) if n > 0 => left = left.saturating_sub(n),
+            _ => return,
+        }
+    }
     inside.fetch_add(1, Ordering::Relaxed);
     let deadline = Instant::now() + LONG;
     while holding.load(Ordering::Relaxed) && Instant::now() < deadline {
@@ -108,6 +118,13 @@ fn answer(mut stream: TcpStream, holding: &AtomicBool, inside: &AtomicUsize) {
     }
     inside.fetch_sub(1, Ordering::Relaxed);
     let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+}
+
+/// Bytes of the body that a request's head announces.
+fn announced(head: &[u8]) -> usize {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let field = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    field.map_or(0, |value| value.trim().parse().expect("a length"))
 }
 
 /// A connection on which a request was sent.
