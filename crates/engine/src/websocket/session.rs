@@ -23,6 +23,10 @@ use crate::stream::Got;
 use crate::thread::Core;
 use crate::tls;
 
+/// Most bytes of pongs that wait for the socket. A server that sends pings and does not read would fill the memory with answers; one of
+/// many may be answered instead of all (RFC 6455 section 5.5.3).
+const MOST_PONGS: usize = 64 * 1024;
+
 /// A connection of its own number, open or not.
 pub(crate) struct Session {
     pub(super) connection: Connection,
@@ -30,6 +34,8 @@ pub(crate) struct Session {
     number: u32,
     /// What was encoded and not taken by the socket.
     unsent: Vec<u8>,
+    /// Bytes of answers among them.
+    pongs: usize,
     /// While it is open. What is said on it, and what is heard.
     codec: Option<Box<Codec>>,
     /// When something was last heard.
@@ -52,7 +58,7 @@ impl Session {
     /// A connection that is not open yet.
     pub(crate) fn new(core: Rc<Core>, plan: Rc<Plan>, number: u32) -> Session {
         let connection = Connection::new(core);
-        Session { connection, plan, number, unsent: Vec::new(), codec: None, heard: 0 }
+        Session { connection, plan, number, unsent: Vec::new(), pongs: 0, codec: None, heard: 0 }
     }
 
     pub(super) fn core(&self) -> &Rc<Core> {
@@ -135,7 +141,7 @@ impl Session {
                     self.connection.core.ledger.borrow_mut().wrote(n);
                     self.unsent.drain(..n);
                     if self.unsent.is_empty() {
-                        self.unsent = Vec::new();
+                        (self.unsent, self.pongs) = (Vec::new(), 0);
                     }
                     return Poll::Ready(Ok(()));
                 }
@@ -207,11 +213,15 @@ impl Session {
         out.clear();
         let heard = {
             let (mut scratch, mut ledger) = (core.scratch.borrow_mut(), core.ledger.borrow_mut());
-            let mut ear = Ear { now: self.heard, number: self.number, plan: &self.plan, ledger: &mut ledger };
+            let room = MOST_PONGS.saturating_sub(self.pongs);
+            let mut ear = Ear { now: self.heard, number: self.number, plan: &self.plan, ledger: &mut ledger, room };
             codec.hear(bytes, &mut scratch, &mut out, &mut ear, || core.random_key())
         };
         // When the connection ends, what it is told last may fail to be sent.
         let said = if out.is_empty() { Ok(()) } else { self.say(&out) };
+        if !self.unsent.is_empty() {
+            self.pongs += out.len();
+        }
         core.out.replace(out);
         heard.and(said)
     }
@@ -366,6 +376,8 @@ struct Ear<'a> {
     number: u32,
     plan: &'a Plan,
     ledger: &'a mut Ledger,
+    /// Bytes of answers that may be added to those that wait.
+    room: usize,
 }
 
 impl Codec {
@@ -396,6 +408,7 @@ impl Codec {
                 Ok((used, Some(event))) => {
                     match event {
                         Event::Data(chunk) => ear.data(&chunk, incoming, window),
+                        Event::Ping(_) if out.len() >= ear.room => {}
                         Event::Ping(payload) => {
                             let _ = encoder.pong(out, payload, key());
                             ear.ledger.messages().pings += 1;
