@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use genkai_model::error::ErrorKind;
+use genkai_model::event::Refusal;
 use genkai_model::websocket::{Fate, Incident};
+use genkai_wire::http1::fields;
 use genkai_wire::websocket::deflate::{Agreed, Effort};
 use genkai_wire::websocket::handshake::{Handshake, HandshakeError, Progress};
 use genkai_wire::websocket::{Chunk, Close, Decoder, Encoder, Event, MAX_MESSAGE, Role, Scratch, code};
@@ -192,7 +194,9 @@ impl Session {
         let answer = plan.opening(|opening| match handshake.receive(opening, bytes) {
             Ok(Progress::More) => Ok(None),
             Ok(Progress::Open { used, agreement, .. }) => Ok(Some((used, agreement.deflate))),
-            Ok(Progress::Refused { response, .. }) => {
+            Ok(Progress::Refused { used, head, response }) => {
+                let refusal = || refusal(response.status, head, &bytes[used..]);
+                self.core().ledger.borrow_mut().refused(self.heard, response.status, refusal);
                 Err(ErrorKind::of_status(response.status.min(599)).unwrap_or(ErrorKind::UpgradeRefused))
             }
             Err(HandshakeError::Http(_)) => Err(ErrorKind::Protocol),
@@ -362,6 +366,13 @@ impl Drop for Session {
             self.core().talking(-1);
         }
     }
+}
+
+/// What is kept of a refusal.
+fn refusal(status: u16, head: &[u8], body: &[u8]) -> Refusal {
+    let location = fields(head).find(|(name, _)| name.eq_ignore_ascii_case(b"location")).map(|(_, value)| value);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(Refusal::LONGEST)]).into_owned();
+    Refusal { status, location: location.map(text), body: text(body) }
 }
 
 fn lost(ledger: &mut Ledger, connection: u32, sequence: u64, planned: Moment) {
