@@ -244,7 +244,7 @@ impl Connection {
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(stream) = &self.stream else { return Poll::Pending };
         loop {
-            let Ok(mut guard) = ready!(stream.poll_read_ready(cx)) else { return Poll::Ready(()) };
+            let mut guard = ready!(stream.poll_read_ready(cx));
             match stream.read(&mut self.core.buffer.borrow_mut()) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

@@ -12,7 +12,8 @@ use genkai_model::error::ErrorKind;
 use genkai_wire::http1::{Ending, Progress, Received, ResponseReader};
 
 use crate::connection::Connection;
-use crate::stream::{Got, Guard, Stream};
+use crate::reactor::Guard;
+use crate::stream::{Got, Stream};
 use crate::tls;
 
 /// Most writes in a row before the loop looks whether an answer has come and lets others run.
@@ -73,10 +74,10 @@ impl Connection {
         }
         self.slot.attend(cx.waker());
         if let Poll::Ready(guard) = stream.poll_read_ready(cx) {
-            return Poll::Ready(guard.map(Event::Readable).map_err(|_| ErrorKind::Reset));
+            return Poll::Ready(Ok(Event::Readable(guard)));
         }
         if sending && let Poll::Ready(guard) = stream.poll_write_ready(cx) {
-            return Poll::Ready(guard.map(Event::Writable).map_err(|_| ErrorKind::Reset));
+            return Poll::Ready(Ok(Event::Writable(guard)));
         }
         Poll::Pending
     }

@@ -6,7 +6,7 @@
 //! on the path of a request.
 //!
 //! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `pacer` (when requests are
-//! planned: pure), `thread` (the event loop), `turns` (the loop of one user or connection), `queue` (planned requests that
+//! planned: pure), `reactor` (the event loop), `thread` (what runs on it), `turns` (the loop of one user or connection), `queue` (planned requests that
 //! wait for a connection), `connection` and `exchange` (one request), `ledger` and `tally` (what is counted), `merge` (threads
 //! to one interval), `alarm` (time finer than a millisecond), `watch` (deadlines, coarse and free of charge).
 //!
@@ -38,6 +38,7 @@ mod message;
 mod pacer;
 mod preflight;
 mod queue;
+mod reactor;
 mod road;
 mod run;
 mod share;

@@ -128,8 +128,7 @@ impl Session {
     fn poll_io(&mut self, cx: &mut Context<'_>, handshake: Option<&mut Handshake>) -> Poll<Heard> {
         let Some(stream) = &self.connection.stream else { return Poll::Pending };
         while !self.unsent.is_empty() || !stream.is_flushed() {
-            let Poll::Ready(guard) = stream.poll_write_ready(cx) else { break };
-            let Ok(mut guard) = guard else { return Poll::Ready(Err(ErrorKind::Reset)) };
+            let Poll::Ready(mut guard) = stream.poll_write_ready(cx) else { break };
             match stream.write(&self.unsent) {
                 Ok(n) => {
                     self.connection.core.ledger.borrow_mut().wrote(n);
@@ -143,7 +142,7 @@ impl Session {
                 Err(e) => return Poll::Ready(Err(write_error(&e, self.is_open()))),
             }
         }
-        let Ok(mut guard) = ready!(stream.poll_read_ready(cx)) else { return Poll::Ready(Err(ErrorKind::Reset)) };
+        let mut guard = ready!(stream.poll_read_ready(cx));
         let core = Rc::clone(&self.connection.core);
         let mut buffer = core.buffer.borrow_mut();
         let read = stream.read(&mut buffer);
