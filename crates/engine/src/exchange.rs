@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use genkai_model::error::ErrorKind;
 use genkai_wire::http1::{Ending, Progress, Received, ResponseReader};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Last};
 use crate::reactor::Guard;
 use crate::stream::{Got, Stream};
 use crate::tls;
@@ -114,7 +114,8 @@ impl Connection {
         let mut buffer = self.core.buffer.borrow_mut();
         match stream.read(&mut buffer) {
             Ok(Got { bytes: 0, .. }) => self.ended(reader).map(Some),
-            Ok(Got { bytes: n, emptied }) => {
+            Ok(Got { bytes: n, emptied, waited }) => {
+                self.last.set(Last { waited, closed: guard.is_read_closed() });
                 if emptied {
                     // Saves the read that would find nothing. Readiness for end of stream, if known, outlasts this.
                     guard.clear_ready();
@@ -133,7 +134,7 @@ impl Connection {
     #[inline]
     fn received(&self, bytes: &[u8], reader: &mut ResponseReader) -> Result<Option<Received>, ErrorKind> {
         self.core.ledger.borrow_mut().read(bytes.len());
-        match reader.receive(bytes) {
+        match reader.receive_with(bytes, &mut self.core.heads.borrow_mut()) {
             Ok(Progress::Done(received)) => Ok(Some(received)),
             Ok(Progress::More) => Ok(None),
             Err(_) => Err(ErrorKind::Protocol),

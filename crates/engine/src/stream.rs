@@ -12,12 +12,16 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::Socket;
 
 use crate::reactor::{Guard, Source};
+use crate::clock::Moment;
+use crate::stamp;
 use crate::tls::{self, Step, Tls};
 
 /// An open connection.
 pub(crate) struct Stream {
     socket: Source<Socket>,
     tls: Option<Box<RefCell<Tls>>>,
+    /// Whether the kernel stamps what arrives.
+    stamped: bool,
 }
 
 /// What a read gave.
@@ -28,17 +32,20 @@ pub(crate) struct Got {
     /// Whether nothing is left for now: the next read would find nothing. A short read has emptied the socket (epoll(7),
     /// question 9).
     pub(crate) emptied: bool,
+    /// How long the last of the bytes had been in the socket, where the kernel says so.
+    pub(crate) waited: Option<Moment>,
 }
 
 impl Stream {
     /// Without TLS.
-    pub(crate) fn plain(socket: Source<Socket>) -> Stream {
-        Stream { socket, tls: None }
+    pub(crate) fn plain(socket: Source<Socket>, stamped: bool) -> Stream {
+        let stamped = stamped && stamp::ask(socket.get_ref()).is_ok();
+        Stream { socket, tls: None, stamped }
     }
 
     /// With TLS, whose handshake is to be [`secure`](Stream::secure)d.
     pub(crate) fn secured(socket: Source<Socket>, tls: Tls) -> Stream {
-        Stream { socket, tls: Some(Box::new(RefCell::new(tls))) }
+        Stream { socket, tls: Some(Box::new(RefCell::new(tls))), stamped: false }
     }
 
     #[inline]
@@ -57,9 +64,13 @@ impl Stream {
         if let Some(tls) = &self.tls {
             return tls.borrow_mut().read(self.socket.get_ref(), buffer);
         }
+        if self.stamped {
+            let (bytes, waited) = stamp::receive(self.socket.get_ref(), buffer)?;
+            return Ok(Got { bytes, emptied: bytes < buffer.len(), waited });
+        }
         // By rustix, which makes the system call itself: libc's is a cancellation point of threads and pays for that each time.
         let (bytes, _) = recv(self.socket.get_ref(), &mut *buffer, RecvFlags::empty())?;
-        Ok(Got { bytes, emptied: bytes < buffer.len() })
+        Ok(Got { bytes, emptied: bytes < buffer.len(), waited: None })
     }
 
     /// Writes some of `bytes`. With TLS, bytes count as written when they are encrypted; they have left when the stream

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Reuse};
+use genkai_wire::http1::Memo;
 use genkai_wire::websocket::Scratch;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -42,6 +43,10 @@ pub(crate) struct Core {
     pub(crate) watch: Watch,
     pub(crate) ledger: RefCell<Ledger>,
     pub(crate) buffer: RefCell<Box<[u8]>>,
+    /// The last response head.
+    pub(crate) heads: RefCell<Memo>,
+    /// Whether the kernel is asked when bytes arrived.
+    pub(crate) stamps: bool,
     pub(crate) message: Message,
     pub(crate) reuse: Reuse,
     /// Deadline of connecting, and of a response from its request's first byte.
@@ -100,6 +105,8 @@ impl Core {
             watch: Watch::default(),
             ledger: RefCell::new(ledger),
             buffer: RefCell::new(vec![0; BUFFER].into_boxed_slice()),
+            heads: RefCell::default(),
+            stamps: load.kernel_timestamps,
             message: job.what.message,
             reuse: load.reuse,
             timeout: load.timeout.0,

@@ -148,13 +148,19 @@ impl Session {
         let read = stream.read(&mut buffer);
         match read {
             Ok(Got { bytes: 0, .. }) => Poll::Ready(Err(self.ended())),
-            Ok(Got { bytes, emptied }) => {
+            Ok(Got { bytes, emptied, waited }) => {
                 if emptied {
                     guard.clear_ready();
                 }
                 drop(guard);
                 self.heard = core.clock.now();
-                core.ledger.borrow_mut().read(bytes);
+                let mut ledger = core.ledger.borrow_mut();
+                ledger.read(bytes);
+                if let Some(waited) = waited {
+                    ledger.received(self.heard, waited);
+                    self.heard = self.heard.saturating_sub(waited);
+                }
+                drop(ledger);
                 Poll::Ready(match handshake {
                     None => self.hear(&mut buffer[..bytes]),
                     Some(handshake) => self.answered(handshake, &mut buffer[..bytes]),
