@@ -37,6 +37,7 @@ pub fn mean(spread: &Spread) -> f64 {
         Spread::Constant(s) | Spread::Exponential(s) => s.as_secs_f64(),
         Spread::Uniform(low, high) => (low.as_secs_f64() + high.as_secs_f64()) / 2.0,
         Spread::LogNormal(median, sigma) => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
+        Spread::Bimodal(usual, other, share) => usual.as_secs_f64() * (1.0 - share) + other.as_secs_f64() * share,
     }
 }
 
