@@ -185,6 +185,15 @@ const UNSENT: &[ErrorKind] = &[
     ErrorKind::ConnectOther,
     ErrorKind::PortsExhausted,
     ErrorKind::DescriptorsExhausted,
+    ErrorKind::TlsExpired,
+    ErrorKind::TlsUntrusted,
+    ErrorKind::TlsWrongName,
+    ErrorKind::TlsCertificate,
+    ErrorKind::TlsRefused,
+    ErrorKind::TlsFailed,
+    ErrorKind::TlsTimeout,
+    ErrorKind::UpgradeRefused,
+    ErrorKind::UpgradeInvalid,
 ];
 
 fn short(trial: &Trial, ticks: &[Tick]) -> Option<(ClientLimit, u64)> {
