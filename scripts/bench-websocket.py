@@ -9,7 +9,8 @@ The server is `genkai serve echo` on the first core; clients run on the last.
   who wait for each echo (closed), and planned messages at the rate at which tcpkali got them back in the same round (open).
   genkai measures latencies and keeps account of every message; tcpkali, as run here, of none; it sends without waiting and so
   reads several echoes at once, one write a message (`--write-combine off`).
-* opening: 10,000 connections at up to 40,000 a second, held; CPU per connection.
+* opening: 10,000 connections at up to 40,000 a second, held; CPU per connection when they are open, before any is closed
+  (genkai ends with closing handshakes, tcpkali with none).
 * idle: peak memory with 15,000 connections less that with 100, per connection.
 
 tcpkali and k6 are looked for on PATH and in target/tools/bin, tcpkali in the environment's TCPKALI too; what is not found is skipped, and
@@ -38,23 +39,33 @@ FRAME = SIZE + 2
 CORES = sorted(os.sched_getaffinity(0))
 
 
-def spend(command, within):
-    """CPU seconds, peak bytes and output of a command; none when it does not end in time."""
+def cpu_of(pid):
+    """CPU seconds of a process so far."""
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def spend(command, within, look=None):
+    """CPU seconds (at its end, or after `look` seconds), peak bytes and output of a command; none when it does not end in time."""
+    began, seen = time.monotonic(), None
     with tempfile.TemporaryFile() as out:
-        child = subprocess.Popen(["taskset", "-c", str(CORES[-1]), *command], stdout=out, stderr=subprocess.DEVNULL)
-        limit = time.monotonic() + within
+        child = subprocess.Popen(["taskset", "-c", str(CORES[-1]), *command], stdout=out, 
+                                 stderr=subprocess.STDOUT if "--ws" in command else subprocess.DEVNULL)
         while True:
             pid, _, used = os.wait4(child.pid, os.WNOHANG)
             if pid:
                 break
-            if time.monotonic() > limit:
+            if look and seen is None and time.monotonic() > began + look:
+                seen = cpu_of(child.pid)
+            if time.monotonic() > began + within:
                 child.kill()
                 child.wait()
                 return None
             time.sleep(0.02)
         child.returncode = 0
         out.seek(0)
-        return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, out.read().decode(errors="replace")
+        return seen or used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, out.read().decode(errors="replace")
 
 
 class Clients:
@@ -69,15 +80,15 @@ class Clients:
             if not getattr(self, name):
                 print(f"notice: {name}: not found: skipped", file=sys.stderr)
 
-    def load(self, *flags, seconds=None):
+    def load(self, *flags, seconds=None, look=None):
         command = [self.genkai, "load", f"ws://{self.address}/", "--threads", "1", "--json", "--duration",
                    f"{seconds or self.seconds}s", *flags]
-        return spend(command, self.seconds + 60)
+        return spend(command, self.seconds + 60, look)
 
-    def tcp(self, *flags, seconds=None):
+    def tcp(self, *flags, seconds=None, look=None):
         message = ["-m", "x" * SIZE] if "-r" in flags else []
         command = [self.tcpkali, "--ws", "-w1", "-T", f"{seconds or self.seconds}s", *flags, *message, self.address]
-        return spend(command, self.seconds + 20) if self.tcpkali else None
+        return spend(command, self.seconds + 20, look) if self.tcpkali else None
 
     def echo_genkai(self, rate=None):
         flags = ["--message-rate", str(rate), "--connections"] if rate else ["--users"]
@@ -112,13 +123,13 @@ class Clients:
         return ran[0] / came * 1e6, came / self.seconds
 
     def opening_genkai(self):
-        cpu, _, out = self.load("--connections", str(OPENED), "--spawn-rate", str(OPEN_RATE), seconds=2)
+        cpu, _, out = self.load("--connections", str(OPENED), "--spawn-rate", str(OPEN_RATE), seconds=4, look=3)
         trial = json.loads(out)["trials"][0]
         return (cpu / OPENED * 1e6,) if trial["finished"] - trial["failed"] == OPENED else None
 
     def opening_tcpkali(self):
-        ran = self.tcp("-c", str(OPENED), "--connect-rate", str(OPEN_RATE), seconds=2)
-        return ran and (ran[0] / OPENED * 1e6,)
+        ran = self.tcp("-c", str(OPENED), "--connect-rate", str(OPEN_RATE), seconds=4, look=3)
+        return (ran[0] / OPENED * 1e6,) if ran and f"Ramped up to {OPENED} " in ran[2] else None
 
     def idle_genkai(self):
         peaks = [self.load("--connections", str(n), "--spawn-rate", "10000", seconds=4)[1] for n in (FEW, IDLE)]

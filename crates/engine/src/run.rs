@@ -13,11 +13,11 @@ use crate::clock::Clock;
 use crate::ledger::{Outbox, Report};
 use crate::merge::Merge;
 use crate::message::Message;
+use crate::reactor::Reactor;
 use crate::road::Road;
 use crate::share::{Share, level, split};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
-use crate::reactor::Reactor;
 use crate::thread::{Job, Left, What, work};
 use crate::{EngineError, host, websocket};
 

@@ -11,8 +11,8 @@ use genkai_model::error::ErrorKind;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::Socket;
 
-use crate::reactor::{Guard, Source};
 use crate::clock::Moment;
+use crate::reactor::{Guard, Source};
 use crate::stamp;
 use crate::tls::{self, Step, Tls};
 

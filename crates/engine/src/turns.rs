@@ -91,7 +91,13 @@ fn sample(spread: Spread, random: &mut impl Rng) -> Moment {
             let unit: f64 = StandardNormal.sample(random);
             (median.0 as f64 * (sigma * unit).exp()) as Moment
         }
-        Spread::Bimodal(usual, other, share) => if random.random_bool(share.clamp(0.0, 1.0)) { other.0 } else { usual.0 },
+        Spread::Bimodal(usual, other, share) => {
+            if random.random_bool(share.clamp(0.0, 1.0)) {
+                other.0
+            } else {
+                usual.0
+            }
+        }
     }
 }
 

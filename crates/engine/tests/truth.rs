@@ -52,8 +52,7 @@ fn seconds(span: Duration) -> f64 {
 #[test]
 fn a_stall_is_felt_by_all_who_were_planned_in_it() {
     let (server, answers, stall) = stalling();
-    let arrivals =
-        Arrivals::Rate { per_second: RATE, ramp: Span(0), spacing: Spacing::Uniform, connections: 16 };
+    let arrivals = Arrivals::Rate { per_second: RATE, ramp: Span(0), spacing: Spacing::Uniform, connections: 16 };
     let load = Load { arrivals, ..load(server.address, REQUESTS) };
     let (mut zero, mut ticks) = (None, Vec::new());
     let end = run(&load, None, &StopFlag::new(), |at| zero = Some(at), |tick| ticks.push(tick)).unwrap();

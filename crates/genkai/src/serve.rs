@@ -18,7 +18,7 @@ pub(crate) fn origin(flags: &Origin) -> Result<Exit, Failure> {
         account: flags.account.clone(),
     };
     genkai_origin::http::serve(listener, flags.origin.spec(), &extras, interrupt::plain_flag())
-    .map_err(|e| Failure::environment(format!("the origin stopped: {e}")))?;
+        .map_err(|e| Failure::environment(format!("the origin stopped: {e}")))?;
     Ok(Exit::Holds)
 }
 

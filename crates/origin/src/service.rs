@@ -42,9 +42,8 @@ impl Times {
                 LogNormal::new((median.0 as f64).ln(), sigma).map_or(Law::Constant(median.0), Law::LogNormal)
             }
             Spread::Exponential(_) | Spread::LogNormal(..) => Law::Constant(0),
-            Spread::Bimodal(usual, other, share) => {
-                Bernoulli::new(share).map_or(Law::Constant(usual.0), |other_one| Law::Bimodal([usual.0, other.0], other_one))
-            }
+            Spread::Bimodal(usual, other, share) => Bernoulli::new(share)
+                .map_or(Law::Constant(usual.0), |other_one| Law::Bimodal([usual.0, other.0], other_one)),
         };
         Times { random: Pcg64Mcg::seed_from_u64(seed), law }
     }

@@ -25,8 +25,8 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-pub(crate) use source::{Guard, Source};
 use source::Readiness;
+pub(crate) use source::{Guard, Source};
 use task::{ROOT, Tasks};
 
 /// Tasks polled before the kernel is asked for news, so that a long row of them does not keep a timer waiting.

@@ -124,7 +124,10 @@ fn readiness_lasts_until_it_is_cleared_and_the_end_lasts_for_ever() {
             assert!(!guard.is_read_closed());
             guard.clear_ready();
             assert!(!ready(&source));
-            assert!(poll_fn(|cx| Poll::Ready(source.poll_write_ready(cx).is_ready())).await, "the other direction stays");
+            assert!(
+                poll_fn(|cx| Poll::Ready(source.poll_write_ready(cx).is_ready())).await,
+                "the other direction stays"
+            );
             drop(theirs);
             let mut guard = poll_fn(|cx| source.poll_read_ready(cx)).await;
             guard.clear_ready();
@@ -153,7 +156,10 @@ fn wakers_of_combinators_are_woken_too() {
             let mut theirs_context = std::task::Context::from_waker(&waker);
             assert!(source.poll_read_ready(&mut theirs_context).is_pending());
             theirs.write_all(b"x").unwrap();
-            poll_fn(|_| if relay.1.load(std::sync::atomic::Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }).await;
+            poll_fn(
+                |_| if relay.1.load(std::sync::atomic::Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending },
+            )
+            .await;
             assert!(source.poll_read_ready(&mut theirs_context).is_ready());
         })
         .unwrap();

@@ -108,7 +108,9 @@ impl Tls {
                 return self.wait(e, Step::Write);
             }
             match self.read_records(socket, &mut []) {
-                Ok(Got { bytes: 0, emptied: false, .. }) if self.ended => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(Got { bytes: 0, emptied: false, .. }) if self.ended => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
                 Ok(_) => {}
                 Err(e) => return self.wait(e, Step::Read),
             }

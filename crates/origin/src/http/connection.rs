@@ -45,14 +45,8 @@ impl Shared {
 
 /// Serves a connection until it ends. Its errors are its client's to see, nobody else's.
 pub(super) async fn serve(stream: TcpStream, shared: Rc<Shared>) {
-    let mut connection = Connection {
-        stream,
-        shared,
-        pending: Vec::new(),
-        used: 0,
-        arrival: Arrival::default(),
-        bell: Bell::default(),
-    };
+    let mut connection =
+        Connection { stream, shared, pending: Vec::new(), used: 0, arrival: Arrival::default(), bell: Bell::default() };
     let _ = connection.run().await;
 }
 
@@ -184,10 +178,12 @@ impl Connection {
             let mut buffer = self.shared.buffer.borrow_mut();
             let read = match &self.shared.account {
                 None => self.stream.try_read(&mut buffer),
-                Some(_) => self.stream.try_io(Interest::READABLE, || receive(&self.stream, &mut buffer)).map(|(n, arrival)| {
-                    self.arrival = arrival;
-                    n
-                }),
+                Some(_) => {
+                    self.stream.try_io(Interest::READABLE, || receive(&self.stream, &mut buffer)).map(|(n, arrival)| {
+                        self.arrival = arrival;
+                        n
+                    })
+                }
             };
             match read {
                 Ok(0) => return Err(Stop::Gone),

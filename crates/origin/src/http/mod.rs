@@ -58,12 +58,7 @@ pub struct Extras {
 ///
 /// # Errors
 /// When the event loop or its timer cannot be made, or the listener fails for good.
-pub fn serve(
-    listener: TcpListener,
-    spec: OriginSpec,
-    extras: &Extras,
-    stop: Arc<AtomicBool>,
-) -> io::Result<()> {
+pub fn serve(listener: TcpListener, spec: OriginSpec, extras: &Extras, stop: Arc<AtomicBool>) -> io::Result<()> {
     serve_to(listener, &spec, extras, &stop, io::stdout())
 }
 
