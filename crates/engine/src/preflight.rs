@@ -6,7 +6,7 @@ use genkai_model::load::{Arrivals, Load};
 use genkai_model::transport::Transport;
 
 /// Descriptors the process needs besides its connections: standard streams, the record's files, pipes of the servers it
-/// started; and for each thread an epoll, its wake-up eventfd, their duplicates in tokio, and a timerfd.
+/// started; and for each thread an epoll and a timerfd, and some to spare.
 const OWN: u64 = 64;
 const PER_THREAD: u64 = 8;
 
