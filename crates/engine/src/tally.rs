@@ -3,6 +3,7 @@
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::Handshakes;
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload};
+use genkai_model::http2::GoAways;
 use genkai_model::websocket::Messages;
 use hdrhistogram::Histogram;
 
@@ -40,6 +41,8 @@ pub(crate) struct Tally {
     pub(crate) ready: Histogram<u32>,
     /// WebSocket messages.
     pub(crate) messages: Messages,
+    /// HTTP/2 connections ended by GOAWAY.
+    pub(crate) goaways: GoAways,
 }
 
 impl Tally {
@@ -62,6 +65,7 @@ impl Tally {
             upgraded: 0,
             ready: empty(),
             messages: Messages::default(),
+            goaways: GoAways::default(),
         }
     }
 
@@ -100,6 +104,7 @@ impl Tally {
         }
         self.upgraded += other.upgraded;
         self.messages.add(&other.messages);
+        self.goaways.add(&other.goaways);
         for (mine, theirs) in self.errors.iter_mut().zip(other.errors) {
             *mine += theirs;
         }
@@ -117,7 +122,7 @@ impl Tally {
         (self.bytes_in, self.bytes_out, self.first_error) = (0, 0, None);
         self.errors = [0; ErrorKind::COUNT];
         (self.secured, self.upgraded) = ([0; 2], 0);
-        self.messages = Messages::default();
+        (self.messages, self.goaways) = (Messages::default(), GoAways::default());
         for histogram in self.histograms() {
             if !histogram.is_empty() {
                 histogram.reset();
@@ -143,6 +148,11 @@ impl Tally {
         (self.messages != Messages::default()).then(|| self.messages.clone())
     }
 
+    /// HTTP/2 connections ended by GOAWAY, if there were any.
+    pub(crate) fn goaways(&self) -> Option<GoAways> {
+        (self.goaways != GoAways::default()).then_some(self.goaways)
+    }
+
     fn distributions(&self) -> [&Histogram<u32>; 6] {
         let Tally { latency, service, failed_after, connect, lateness, ready, .. } = self;
         [latency, service, failed_after, connect, lateness, ready]
@@ -166,6 +176,7 @@ mod tests {
         one.secured = [1, 2];
         one.ready.saturating_record(7_000);
         one.messages.sent = 4;
+        one.goaways = GoAways { connections: 1, retried: 3 };
         sum.add(&one);
         sum.add(&one);
         assert_eq!((sum.opened, sum.sent, sum.closed_idle, sum.bytes_in, sum.bytes_out, sum.ok), (2, 4, 6, 8, 10, 2));
@@ -174,9 +185,10 @@ mod tests {
         assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2]);
         let handshakes = sum.handshakes().unwrap();
         assert_eq!((handshakes.full, handshakes.resumed, sum.messages().unwrap().sent), (2, 4, 8));
+        assert_eq!(sum.goaways(), Some(GoAways { connections: 2, retried: 6 }));
         sum.clear();
         assert_eq!(sum.distributions().map(Histogram::len), [0; 6]);
-        assert_eq!((sum.handshakes(), sum.messages()), (None, None));
+        assert_eq!((sum.handshakes(), sum.messages(), sum.goaways()), (None, None, None));
         assert_eq!((sum.ok, sum.errors().len(), sum.first_error), (0, 0, None));
     }
 }

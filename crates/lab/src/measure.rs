@@ -7,6 +7,7 @@ use genkai_engine::{End, EngineError, StopFlag};
 use genkai_model::event::{
     EndReason, Environment, Limits, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
 };
+use genkai_model::load::{Load, Protocol};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 
@@ -44,6 +45,7 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError>
     let environment = system::environment(&Pin::Free, None);
     crate::tune::fits(&job.plan.load, &environment)?;
     crate::tune::raise_descriptors();
+    offered(&job.plan.load)?;
     let mut recorder = Recorder::in_memory(watcher);
     head(job, environment, &mut recorder)?;
     let stop = StopFlag::new();
@@ -71,6 +73,19 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError>
         }
     })?;
     Ok(recorder.into_record())
+}
+
+/// How long a server may take for each step of saying that it speaks HTTP/2.
+const OFFER: Duration = Duration::from_secs(5);
+
+/// Refuses HTTP/2 load on a server that does not speak it, before the load.
+fn offered(load: &Load) -> Result<(), LabError> {
+    let Protocol::Http2(_) = load.protocol else { return Ok(()) };
+    genkai_engine::http2_offered(load, OFFER).map_err(|no| {
+        LabError::Environment(format!(
+            "{no}\n  hint: switch HTTP/2 on in the server (nginx: `listen ... http2`), or load it over HTTP/1.1, without --http2"
+        ))
+    })
 }
 
 fn head(job: &Job<'_>, environment: Environment, recorder: &mut Recorder<'_>) -> Result<(), LabError> {

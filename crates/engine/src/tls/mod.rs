@@ -91,6 +91,11 @@ impl Tls {
         })
     }
 
+    /// The protocol the server chose of those offered; empty when it chose none.
+    pub(crate) fn agreed(&self) -> Vec<u8> {
+        self.session.alpn_protocol().unwrap_or_default().to_vec()
+    }
+
     /// Whether all that was encrypted is with the kernel.
     pub(crate) fn is_flushed(&self) -> bool {
         self.unsent.is_empty()

@@ -20,6 +20,7 @@ pub fn measure(record: &Record, findings: &Findings, style: Style) -> String {
     latency(&mut page, trial, kind);
     messages(&mut page, trial);
     handshakes(&mut page, trial);
+    goaways(&mut page, trial);
     if trial.failed > 0 {
         page.heading("Failures");
         page.paragraph(Tone::Bad, &words::errors(&trial.errors));
@@ -40,7 +41,7 @@ enum Kind {
 impl Kind {
     fn of(load: &Load) -> Kind {
         match &load.protocol {
-            Protocol::Http1 => Kind::Requests,
+            Protocol::Http1 | Protocol::Http2(_) => Kind::Requests,
             Protocol::WebSocket(websocket) if websocket.message.is_some() => Kind::Messages,
             Protocol::WebSocket(_) => Kind::Openings,
         }
@@ -97,6 +98,13 @@ fn handshakes(page: &mut Page, trial: &TrialFinding) {
     }
     let (p50, p99) = (figure::seconds(handshakes.took.p50), figure::seconds(handshakes.took.p99));
     page.labelled("handshakes", &format!("took {p50} (p50), {p99} (p99)"));
+}
+
+/// What HTTP/2 servers sent away.
+fn goaways(page: &mut Page, trial: &TrialFinding) {
+    let Some(goaways) = &trial.goaways else { return };
+    let (connections, retried) = (figure::count(goaways.connections), figure::count(goaways.retried));
+    page.labelled("GOAWAY", &format!("on {connections} connections; {retried} requests made again on another"));
 }
 
 fn figures(page: &mut Page, trial: &TrialFinding, kind: Kind) {
