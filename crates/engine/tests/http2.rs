@@ -1,7 +1,7 @@
 //! HTTP/2 with a real server, Node's: what it may allow, refuse, break off and send away.
 
 mod authority;
-mod node;
+mod http2_node;
 mod server;
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use genkai_model::http2::{GoAways, Http2};
 use genkai_model::load::{Arrivals, Body, Load, Protocol, Reuse, Spacing};
 use genkai_model::transport::{Tls, Transport};
 use genkai_model::units::Span;
-use node::Node;
+use http2_node::Node;
 use server::{Seen, Server, load, make, users};
 
 const WITHIN: Duration = Duration::from_secs(10);

@@ -6,6 +6,7 @@ mod experiment;
 mod flags;
 mod http2;
 mod interrupt;
+mod keys;
 mod load;
 mod outputs;
 mod report;

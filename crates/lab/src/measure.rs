@@ -1,17 +1,18 @@
 //! Load on something that already runs: one trial, no server of ours, nothing decided on the way.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use genkai_engine::{End, EngineError, StopFlag};
 use genkai_model::event::{
     EndReason, Environment, Limits, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
 };
-use genkai_model::load::{Load, Protocol};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 
 use crate::error::LabError;
+use crate::folder::Folder;
+use crate::reach;
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
 use crate::system::{self, Pin};
@@ -29,6 +30,8 @@ pub struct Job<'a> {
     pub started: String,
     /// Set when the user wants to stop.
     pub interrupt: &'a StopFlag,
+    /// Where the record is kept; none: nobody keeps it.
+    pub folder: Option<&'a Folder>,
 }
 
 enum Message {
@@ -40,13 +43,20 @@ enum Message {
 /// Makes the load and gives the record.
 ///
 /// # Errors
-/// When the load does not fit this machine or the generator fails.
+/// When the load does not fit this machine, nobody listens, the generator fails, or the record cannot be written.
 pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError> {
     let environment = system::environment(&Pin::Free, None);
     crate::tune::fits(&job.plan.load, &environment)?;
     crate::tune::raise_descriptors();
-    offered(&job.plan.load)?;
-    let mut recorder = Recorder::in_memory(watcher);
+    reach::reach(&job.plan.load)?;
+    reach::offered(&job.plan.load)?;
+    let mut recorder = match job.folder {
+        None => Recorder::in_memory(watcher),
+        Some(folder) => {
+            folder.set_aside()?;
+            Recorder::create(&folder.record(), watcher)?
+        }
+    };
     head(job, environment, &mut recorder)?;
     let stop = StopFlag::new();
     let (sender, receiver) = mpsc::channel();
@@ -59,33 +69,33 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError>
             let ended = genkai_engine::run(load, None, &engine_stop, started, tick);
             let _ = sender.send(Message::Ended(ended));
         });
-        loop {
-            if job.interrupt.is_stopped() {
-                stop.stop();
-            }
-            match receiver.recv_timeout(Duration::from_millis(50)) {
-                Ok(Message::Started(at)) => recorder.at(at, Some(1), started(job))?,
-                Ok(Message::Tick(tick)) => recorder.now(Some(1), What::Tick(tick))?,
-                Ok(Message::Ended(end)) => return close(job, &end?, &mut recorder),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
-            }
-        }
+        let result = watch(job, &receiver, &stop, &mut recorder);
+        // Whatever went wrong: the load must not go on.
+        stop.stop();
+        result
     })?;
     Ok(recorder.into_record())
 }
 
-/// How long a server may take for each step of saying that it speaks HTTP/2.
-const OFFER: Duration = Duration::from_secs(5);
-
-/// Refuses HTTP/2 load on a server that does not speak it, before the load.
-fn offered(load: &Load) -> Result<(), LabError> {
-    let Protocol::Http2(_) = load.protocol else { return Ok(()) };
-    genkai_engine::http2_offered(load, OFFER).map_err(|no| {
-        LabError::Environment(format!(
-            "{no}\n  hint: switch HTTP/2 on in the server (nginx: `listen ... http2`), or load it over HTTP/1.1, without --http2"
-        ))
-    })
+/// Writes down what the engine tells, until it has ended.
+fn watch(
+    job: &Job<'_>,
+    receiver: &Receiver<Message>,
+    stop: &StopFlag,
+    recorder: &mut Recorder<'_>,
+) -> Result<(), LabError> {
+    loop {
+        if job.interrupt.is_stopped() {
+            stop.stop();
+        }
+        match receiver.recv_timeout(Duration::from_millis(50)) {
+            Ok(Message::Started(at)) => recorder.at(at, Some(1), started(job))?,
+            Ok(Message::Tick(tick)) => recorder.now(Some(1), What::Tick(redact::tick(tick)))?,
+            Ok(Message::Ended(end)) => return close(job, &end?, recorder),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
+        }
+    }
 }
 
 fn head(job: &Job<'_>, environment: Environment, recorder: &mut Recorder<'_>) -> Result<(), LabError> {

@@ -7,6 +7,7 @@ use crate::error::{ErrorCount, Side};
 use crate::event::{Change, Purpose};
 use crate::http2::GoAways;
 use crate::limit::{Limit, Strength};
+use crate::summary::Summary;
 use crate::units::Range;
 use crate::websocket::Messages;
 
@@ -40,6 +41,9 @@ pub struct Verdict {
     pub client: ClientCheck,
     /// Facts that contradict the verdict or limit what it says.
     pub caveats: Vec<Caveat>,
+    /// A plain load in sum; none for runs that tune.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Summary>,
 }
 
 /// Does the objective hold?

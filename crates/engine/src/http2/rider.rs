@@ -115,6 +115,9 @@ impl Rider {
             Outcome::Over => return None,
         };
         let mut ledger = core.ledger.borrow_mut();
+        if let Outcome::Status(status, _) = outcome {
+            ledger.answered(at, status);
+        }
         match kind {
             None => ledger.succeeded(at, planned, written),
             Some(kind) => ledger.failed(at, planned, kind),
