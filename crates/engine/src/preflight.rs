@@ -97,6 +97,7 @@ mod tests {
             threads: 2,
             tick: Span::from_secs(1),
             seed: 1,
+            kernel_timestamps: false,
         }
     }
 

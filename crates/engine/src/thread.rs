@@ -6,11 +6,11 @@ use std::rc::Rc;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Reuse};
+use genkai_wire::http1::Memo;
 use genkai_wire::websocket::Scratch;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use socket2::SockAddr;
-use tokio::task::{spawn_local, yield_now};
 
 use crate::EngineError;
 use crate::alarm::Alarm;
@@ -20,6 +20,7 @@ use crate::http2::{self, Fleet, Rider};
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
 use crate::queue::{Due, Queue};
+use crate::reactor::{Reactor, spawn, yield_now};
 use crate::road::Road;
 use crate::share::{Model, Share, TALK_BITS};
 use crate::stop::StopFlag;
@@ -44,6 +45,10 @@ pub(crate) struct Core {
     pub(crate) watch: Watch,
     pub(crate) ledger: RefCell<Ledger>,
     pub(crate) buffer: RefCell<Box<[u8]>>,
+    /// The last response head.
+    pub(crate) heads: RefCell<Memo>,
+    /// Whether the kernel is asked when bytes arrived.
+    pub(crate) stamps: bool,
     pub(crate) message: Message,
     pub(crate) reuse: Reuse,
     /// Deadline of connecting, and of a response from its request's first byte.
@@ -53,8 +58,6 @@ pub(crate) struct Core {
     pub(crate) tls: Option<Rc<tls::Shared>>,
     turn: Cell<usize>,
     seed: u64,
-    /// Whether a task panicked.
-    broken: Cell<bool>,
     /// Whether the load is over and connections are being closed.
     ending: Cell<bool>,
     /// Connections that are not to end without a word.
@@ -117,6 +120,8 @@ impl Core {
             watch: Watch::default(),
             ledger: RefCell::new(ledger),
             buffer: RefCell::new(vec![0; BUFFER].into_boxed_slice()),
+            heads: RefCell::default(),
+            stamps: load.kernel_timestamps,
             message: job.what.message,
             reuse: load.reuse,
             timeout: load.timeout.0,
@@ -124,7 +129,6 @@ impl Core {
             tls: job.what.road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan))),
             turn: Cell::new(job.share.thread as usize),
             seed: load.seed,
-            broken: Cell::new(false),
             ending: Cell::new(false),
             talks: Cell::new(0),
             scratch: RefCell::default(),
@@ -164,55 +168,27 @@ impl Core {
     }
 }
 
-/// Notices a panic in a task, which the runtime would keep to itself.
-struct Fuse(Rc<Core>);
-
-impl Drop for Fuse {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.broken.set(true);
-        }
-    }
-}
-
-/// Starts a task of the thread.
-pub(crate) fn spawn(core: &Rc<Core>, task: impl Future<Output = ()> + 'static) {
-    let fuse = Fuse(Rc::clone(core));
-    spawn_local(async move {
-        let _fuse = fuse;
-        task.await;
-    });
-}
-
-/// An event loop.
-///
-/// # Errors
-/// When the system has no descriptor left for it.
-pub(crate) fn runtime() -> io::Result<tokio::runtime::LocalRuntime> {
-    tokio::runtime::Builder::new_current_thread().enable_io().build_local(Default::default())
-}
-
 /// Makes the load of `job`, from moment zero of `clock` to its end.
-pub(crate) fn work(runtime: &tokio::runtime::LocalRuntime, load: &Load, job: Job, clock: Clock) -> io::Result<Left> {
+pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io::Result<Left> {
     let (share, stop, abort) = (job.share.clone(), job.stop.clone(), job.abort.clone());
     let spoken = Spoken { websocket: job.what.websocket.clone().map(Rc::new), http2: job.what.http2.clone() };
-    runtime.block_on(async {
+    let made = reactor.block_on(async {
         let core = Core::new(job, load, clock)?;
-        spawn(&core, Rc::clone(&core.alarm).ring());
-        spawn(&core, arrive(Rc::clone(&core), share, spoken));
+        spawn(Rc::clone(&core.alarm).ring());
+        spawn(arrive(Rc::clone(&core), share, spoken));
         let stopped = supervise(&core, [&stop, &abort]).await;
         take_leave(&core, &abort).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
         Ok(Left { abandoned, stopped })
-    })
-    // Dropping the runtime drops every task, and with it every connection.
+    });
+    // Dropping the loop drops every task, and with it every connection.
+    made.flatten()
 }
 
 /// Looks after the thread until its load is over; whether it was stopped.
 async fn supervise(core: &Core, stops: [&StopFlag; 2]) -> bool {
     let period = Watch::period(core.timeout);
     loop {
-        assert!(!core.broken.get(), "a task of this thread panicked");
         let now = core.clock.now();
         if core.ledger.borrow_mut().over(now) {
             return false;
@@ -271,8 +247,8 @@ async fn arrive(core: Rc<Core>, share: Share, spoken: Spoken) {
             Desk::Talks(plan) => {
                 let session = Session::new(Rc::clone(&core), Rc::clone(plan), number(share.thread, n));
                 match plan.message {
-                    Some(_) => spawn(&core, converse(Rc::clone(&core), session, think, first)),
-                    None => spawn(&core, hold(Rc::clone(&core), session, first)),
+                    Some(_) => spawn(converse(Rc::clone(&core), session, think, first)),
+                    None => spawn(hold(Rc::clone(&core), session, first)),
                 }
             }
             _ => desk.begin(&core, Turns::User(think), first),
@@ -322,12 +298,12 @@ impl Desk {
                     move |n| {
                         let session = Session::new(Rc::clone(&core), Rc::clone(&plan), number(thread, n));
                         let inbox = room.enter(&session);
-                        spawn(&core, carry(Rc::clone(&core), session, inbox));
+                        spawn(carry(Rc::clone(&core), session, inbox));
                     }
                 };
                 openings.next().into_iter().for_each(|(n, _)| admit(n));
                 let waits = Rc::clone(core);
-                spawn(core, async move {
+                spawn(async move {
                     for (n, at) in openings {
                         waits.alarm.until(at).await;
                         if waits.is_ending() {
@@ -344,8 +320,8 @@ impl Desk {
     /// Starts one who makes requests.
     fn begin(&self, core: &Rc<Core>, turns: Turns, first: Turn) {
         match self {
-            Desk::Queue(_, Some(fleet)) => spawn(core, live(Rider::new(fleet), turns, first)),
-            _ => spawn(core, live(Connection::new(Rc::clone(core)), turns, first)),
+            Desk::Queue(_, Some(fleet)) => spawn(live(Rider::new(fleet), turns, first)),
+            _ => spawn(live(Connection::new(Rc::clone(core)), turns, first)),
         }
     }
 

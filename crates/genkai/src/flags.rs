@@ -62,6 +62,9 @@ pub(crate) struct LoadFlags {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Responses end when the kernel had their last byte, however late it was read (Linux; http:// only)
+    #[arg(long)]
+    pub(crate) kernel_timestamps: bool,
 }
 
 /// Most users, requests a second and connections that a load may ask for; above it is a typing error.
@@ -93,6 +96,7 @@ impl LoadFlags {
         }
         load.threads = self.threads.unwrap_or(client_cores.clamp(1, 64) as u16);
         load.seed = self.seed;
+        load.kernel_timestamps = self.kernel_timestamps;
         Ok(load)
     }
 
@@ -127,9 +131,9 @@ impl LoadFlags {
     fn body(&self) -> Result<Body, Failure> {
         match (&self.body, self.body_size) {
             (Some(text), _) => match text.strip_prefix('@') {
-                Some(file) => std::fs::read_to_string(file)
-                    .map(Body::Text)
-                    .map_err(|e| Failure::usage(format!("--body @{file}: {e}"))),
+                Some(file) => {
+                    std::fs::read(file).map(Body::from).map_err(|e| Failure::usage(format!("--body @{file}: {e}")))
+                }
                 None => Ok(Body::Text(text.clone())),
             },
             (None, Some(Bytes(n))) => Ok(Body::Size(n)),

@@ -8,7 +8,8 @@ use genkai_model::load::Reuse;
 
 use super::link::{Link, State, drive};
 use super::plan::Plan;
-use crate::thread::{Core, spawn};
+use crate::reactor::spawn;
+use crate::thread::Core;
 use crate::watch::Slot;
 
 /// All connections of a thread.
@@ -59,7 +60,7 @@ impl Fleet {
         let link = Rc::new(Link::new(self.seats(self.allowed.get())));
         link.riders.set(1);
         links.push(Rc::clone(&link));
-        spawn(&self.core, drive(Rc::clone(self), Rc::clone(&link)));
+        spawn(drive(Rc::clone(self), Rc::clone(&link)));
         Some(link)
     }
 

@@ -16,8 +16,9 @@ use super::rider::{Outcome, Rider};
 use crate::ask::Asked;
 use crate::clock::Clock;
 use crate::ledger::Outbox;
+use crate::reactor::{Reactor, spawn};
 use crate::stop::StopFlag;
-use crate::thread::{Core, Job, What, runtime, spawn};
+use crate::thread::{Core, Job, What};
 
 /// A server that does not speak HTTP/2.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,11 +76,10 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
     let (reports, _inbox) = sync_channel(1);
     let outbox = Outbox { thread: 0, reports, spare: channel().1 };
     let job = Job { share, what, outbox, stop: StopFlag::new(), abort: StopFlag::new() };
-    let runtime = runtime().ok()?;
-    runtime.block_on(async {
+    let made = Reactor::new().ok()?.block_on(async {
         let core = Core::new(job, &load, Clock::start()).ok()?;
-        spawn(&core, Rc::clone(&core.alarm).ring());
-        spawn(&core, sweep(Rc::clone(&core)));
+        spawn(Rc::clone(&core.alarm).ring());
+        spawn(sweep(Rc::clone(&core)));
         let fleet = Fleet::new(&core, plan, 1);
         let mut rider = Rider::new(&fleet);
         let mut visit = Visit::default();
@@ -102,7 +102,8 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
         }
         visit.instead = fleet.instead.borrow().clone();
         Some(visit)
-    })
+    });
+    made.ok()?
 }
 
 /// Looks after deadlines, for ever.

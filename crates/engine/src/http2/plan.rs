@@ -1,7 +1,7 @@
 //! The request, prepared once.
 
 use bytes::Bytes;
-use genkai_model::load::{Body, Load, Protocol};
+use genkai_model::load::{Body, Load, Protocol, Raw};
 use genkai_model::transport::Transport;
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Uri, Version};
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 
 #[derive(Clone, Debug)]
 enum Content {
-    Text(Bytes),
+    Given(Bytes),
     Filler(u64),
 }
 
@@ -51,12 +51,14 @@ impl Plan {
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|_| wrong(&request.method))?;
         let body = match &request.body {
             Body::Empty => Content::Filler(0),
-            Body::Text(text) => Content::Text(Bytes::from(text.clone())),
+            Body::Text(text) => Content::Given(Bytes::from(text.clone())),
+            Body::Bytes(Raw(bytes)) => Content::Given(Bytes::from(bytes.clone())),
             Body::Size(n) => Content::Filler(*n),
         };
         let mut fields = HeaderMap::new();
         for (name, value) in &request.headers {
-            let field = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
+            let field =
+                HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_bytes(value.as_bytes()).ok());
             let (name, value) = field.ok_or_else(|| wrong(&format!("the field `{name}`")))?;
             let te = name == "te" && value != "trailers";
             if te || OF_CONNECTIONS.contains(&name.as_str()) {
@@ -64,8 +66,7 @@ impl Plan {
             }
             fields.append(name, value);
         }
-        let plan = Plan { streams: http2.streams, method, target, fields, body };
-        let mut plan = plan;
+        let mut plan = Plan { streams: http2.streams, method, target, fields, body };
         if request.body != Body::Empty {
             plan.fields.append(CONTENT_LENGTH, HeaderValue::from(plan.length()));
         }
@@ -87,7 +88,7 @@ impl Plan {
     /// Length of the body.
     pub(super) fn length(&self) -> u64 {
         match &self.body {
-            Content::Text(text) => text.len() as u64,
+            Content::Given(text) => text.len() as u64,
             Content::Filler(n) => *n,
         }
     }
@@ -96,7 +97,7 @@ impl Plan {
     pub(super) fn chunk(&self, at: u64, most: usize) -> Bytes {
         let left = usize::try_from(self.length() - at).unwrap_or(usize::MAX);
         match &self.body {
-            Content::Text(text) => text.slice(at as usize..at as usize + left.min(most)),
+            Content::Given(text) => text.slice(at as usize..at as usize + left.min(most)),
             Content::Filler(_) => Bytes::from_static(&FILLER[..left.min(most).min(FILLER.len())]),
         }
     }
@@ -130,6 +131,7 @@ mod tests {
             threads: 1,
             tick: Span::from_secs(1),
             seed: 1,
+            kernel_timestamps: false,
         }
     }
 

@@ -40,14 +40,14 @@ impl View {
     fn poll_fill(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let (stream, core) = (self.stream()?, &self.connection.core);
         loop {
-            let mut guard = ready!(stream.poll_read_ready(cx))?;
+            let mut guard = ready!(stream.poll_read_ready(cx));
             let mut buffer = core.buffer.borrow_mut();
             match stream.read(&mut buffer) {
                 Ok(Got { bytes: 0, .. }) => {
                     self.link.was_cut(Cut::Eof);
                     return Poll::Ready(Ok(()));
                 }
-                Ok(Got { bytes, emptied }) => {
+                Ok(Got { bytes, emptied, waited }) => {
                     if emptied {
                         guard.clear_ready();
                     }
@@ -55,8 +55,13 @@ impl View {
                         self.link.was_cut(Cut::Http1);
                         self.fleet.instead.replace("it answered in HTTP/1".to_owned());
                     }
-                    self.link.fetched(core.clock.now(), bytes);
-                    core.ledger.borrow_mut().read(bytes);
+                    let now = core.clock.now();
+                    let mut ledger = core.ledger.borrow_mut();
+                    ledger.read(bytes);
+                    if let Some(waited) = waited {
+                        ledger.received(now, waited);
+                    }
+                    self.link.fetched(now.saturating_sub(waited.unwrap_or(0)), bytes);
                     return Poll::Ready(Ok(()));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
@@ -77,7 +82,7 @@ impl View {
     ) -> Poll<io::Result<usize>> {
         let stream = self.stream()?;
         loop {
-            let mut guard = ready!(stream.poll_write_ready(cx))?;
+            let mut guard = ready!(stream.poll_write_ready(cx));
             match write(stream) {
                 Ok(n) => {
                     self.connection.core.ledger.borrow_mut().wrote(n);

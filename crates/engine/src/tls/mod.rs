@@ -121,7 +121,9 @@ impl Tls {
             let shared = Rc::clone(&self.shared);
             let mut early = shared.early.borrow_mut();
             match self.read_records(socket, &mut early) {
-                Ok(Got { bytes: 0, emptied: false }) if self.ended => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(Got { bytes: 0, emptied: false, .. }) if self.ended => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
                 Ok(Got { bytes, .. }) => self.early.extend_from_slice(&early[..bytes]),
                 Err(e) => return self.wait(e, Step::Read),
             }
@@ -148,11 +150,11 @@ impl Tls {
             let bytes = self.early.len().min(plain.len());
             plain[..bytes].copy_from_slice(&self.early[..bytes]);
             self.early = self.early.split_off(bytes);
-            return Ok(Got { bytes, emptied: false });
+            return Ok(Got { bytes, emptied: false, waited: None });
         }
         loop {
             if self.ended {
-                return Ok(Got { bytes: 0, emptied: false });
+                return Ok(Got { bytes: 0, emptied: false, waited: None });
             }
             let got = self.read_records(socket, plain)?;
             if got.bytes > 0 {
@@ -177,7 +179,7 @@ impl Tls {
         let n = (&*socket).read(&mut incoming[had..most])?;
         if n == 0 {
             self.ended = true;
-            return Ok(Got { bytes: 0, emptied: false });
+            return Ok(Got { bytes: 0, emptied: false, waited: None });
         }
         let opened = self.open(&mut incoming[..had + n], plain);
         if opened.is_err() {
@@ -185,7 +187,7 @@ impl Tls {
             let _ = self.flush(socket);
         }
         let bytes = opened?;
-        Ok(Got { bytes, emptied: had + n < most })
+        Ok(Got { bytes, emptied: had + n < most, waited: None })
     }
 
     /// Takes records, whole or not: plaintext goes to `plain`, answers of the protocol to `unsent`, the cut end to `carry`.
