@@ -23,7 +23,7 @@ test: packages-test page apps ## Everything: format, lints, unit, property and i
 	cargo test --workspace --locked
 	cd page && npm run --silent check && npm test --silent
 
-bench: packages-bench build ## CPU per request beside wrk, ab and oha on the same nginx; WebSocket beside tcpkali and k6
+bench: packages-bench build ## CPU per request beside wrk, ab, oha and h2load on the same nginx; WebSocket beside tcpkali and k6
 	scripts/bench.sh $(GENKAI)
 	scripts/bench-websocket.py $(GENKAI)
 
@@ -67,7 +67,7 @@ packages-wordpress: ## What --backend wordpress needs
 	@scripts/packages.sh nginx:nginx $(WORDPRESS)
 
 packages-bench:
-	@scripts/packages.sh nginx:nginx wrk:wrk apache2-utils:ab time:/usr/bin/time python3:python3
+	@scripts/packages.sh nginx:nginx wrk:wrk apache2-utils:ab nghttp2-client:h2load openssl:openssl time:/usr/bin/time python3:python3
 	@command -v oha >/dev/null || [ -x target/tools/bin/oha ] || \
 	  { echo "building oha from crates.io into target/tools (some minutes)"; cargo install oha --locked --quiet --root target/tools; }
 

@@ -4,6 +4,7 @@
 mod cli;
 mod experiment;
 mod flags;
+mod http2;
 mod interrupt;
 mod keys;
 mod load;

@@ -8,7 +8,7 @@ use genkai_model::units::Span;
 
 use crate::cli::Load;
 use crate::target::Target;
-use crate::{Failure, websocket};
+use crate::{Failure, http2, websocket};
 
 /// All users at once: a rate so high that the ramp is over in the first millisecond.
 const AT_ONCE: f64 = 1_000_000.0;
@@ -41,12 +41,19 @@ pub(crate) fn plan(flags: &Load) -> Result<Plan, Failure> {
 fn load(flags: &Load) -> Result<Sent, Failure> {
     let target = Target::read(&flags.url, &flags.allow_remote)?;
     let mut load = if target.websocket {
+        flags.http2.must_be_unused()?;
         websocket::load(&flags.load, &flags.websocket, AT_ONCE)?
     } else {
         flags.websocket.must_be_unused()?;
-        flags.load.load(AT_ONCE, 1)?
+        if flags.http2.used() {
+            http2::load(&flags.load, &flags.http2, AT_ONCE)?
+        } else {
+            flags.http2.must_be_unused()?;
+            flags.load.load(AT_ONCE, 1)?
+        }
     };
     load.transport = target.transport(&flags.tls)?;
+    flags.http2.must_fit(&load.transport)?;
     load.addresses = target.addresses;
     if flags.load.path.is_none() {
         load.request.path = target.path;
