@@ -13,6 +13,9 @@ an origin of its own. Then what the generator reports stands beside what the ori
 * truth, of what was sent (marked *): from arrival to answer. All there is for a closed loop (wrk), and for one that
   left out more than 5 % of what was planned.
 
+genkai runs twice: as it is, and as genkai-k with --kernel-timestamps, where a response ends when the kernel had it; how long
+it lay there until genkai read it is told beside.
+
 Servers run on the first core, generators on the last. oha and k6 are looked for on PATH and in target/tools/bin, wrk2 in
 the environment's WRK2; what is not found is skipped, and said so.
 """
@@ -39,6 +42,8 @@ SERVERS = [
     ("1 ms, stands still for 1 s in the middle of every 10 s",
      ["--service-time", "1ms", "--stall", "1s", "--stall-every", "10s"]),
 ]
+# genkai with the kernel's receive stamps.
+STAMPS = "genkai-k"
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
 
 
@@ -88,14 +93,22 @@ def seconds_of(text):
     return float(number) * UNITS[unit]
 
 
-def run_genkai(program, url, seconds, folder):
+def run_genkai(program, url, seconds, folder, *flags):
     out = output([program, "load", url, "--rate", str(RATE), "--connections", str(CONNECTIONS), "--threads", "1",
-                  "--duration", f"{seconds}s", "--json"], fine=(0, 1, 4))
+                  "--duration", f"{seconds}s", "--json", *flags], fine=(0, 1, 4))
     trial = json.loads(out)["trials"][0]
-    if not trial["client"]["valid"]:
-        print(f"notice: genkai calls its own run invalid: {trial['client']['reasons']}", file=sys.stderr)
+    client = trial["client"]
+    if not client["valid"]:
+        print(f"notice: genkai calls its own run invalid: {client['reasons']}", file=sys.stderr)
     said = {name: trial["latency"][name] for name in ("p50", "p99", "max", "mean")}
+    if "receipt" in client:
+        lay = ", ".join(f"{name} {milliseconds(client['receipt'][name])}" for name in ("p50", "p99", "max"))
+        said["remark"] = f"kernel stamp to reading, ms: {lay}"
     return {**said, "rate": trial["finished"] / trial["lasted"]}
+
+
+def run_stamps(program, url, seconds, folder):
+    return run_genkai(program, url, seconds, folder, "--kernel-timestamps")
 
 
 def run_wrk2(program, url, seconds, folder):
@@ -151,7 +164,7 @@ def output(command, fine=(0,)):
 
 def neighbours(genkai):
     tools = os.path.join("target", "tools", "bin")
-    found = {"genkai": genkai, "wrk2": os.environ.get("WRK2") or shutil.which("wrk2")}
+    found = {"genkai": genkai, STAMPS: genkai, "wrk2": os.environ.get("WRK2") or shutil.which("wrk2")}
     for name in ("oha", "k6", "wrk"):
         found[name] = shutil.which(name) or shutil.which(name, path=tools)
     for name, program in found.items():
@@ -160,7 +173,7 @@ def neighbours(genkai):
     return {name: program for name, program in found.items() if program}
 
 
-RUN = {"genkai": run_genkai, "wrk2": run_wrk2, "oha": run_oha, "k6": run_k6, "wrk": run_wrk}
+RUN = {"genkai": run_genkai, STAMPS: run_stamps, "wrk2": run_wrk2, "oha": run_oha, "k6": run_k6, "wrk": run_wrk}
 CORES = sorted(os.sched_getaffinity(0))
 
 
@@ -186,7 +199,7 @@ def row(name, said, was):
     for what in ("p50", "p99", "max", "mean"):
         cells.append(f"{milliseconds(said[what]):>9} {milliseconds(was[what]):>9}{mark}")
     off = (said["p50"] - was["p50"]) * 1e6, (said["p99"] / was["p99"] - 1) * 100
-    return " ".join([*cells, f"{off[0]:>+11,.0f}", f"{off[1]:>+9.1f}"])
+    return " ".join([*cells, f"{off[0]:>+11,.0f}", f"{off[1]:>+9.1f}", said.get("remark", "")]).rstrip()
 
 
 def main():

@@ -211,9 +211,9 @@ mod tests {
         one.secured = [1, 2];
         one.ready.saturating_record(7_000);
         one.messages.sent = 4;
-        one.receipt.get_or_insert_with(|| Box::new(empty())).saturating_record(5_000);
         [200, 404, 404, 999, 7].into_iter().for_each(|status| one.answered(status));
         one.refusal = Some(Refusal { status: 404, location: None, body: "no".into() });
+        one.receipt.get_or_insert_with(|| Box::new(empty())).saturating_record(5_000);
         sum.add(&one);
         sum.add(&one);
         assert_eq!(sum.receipt().decode().unwrap().len(), 2);

@@ -91,7 +91,12 @@ impl<T: AsFd> Source<T> {
     #[inline]
     fn poll_ready(&self, interest: u8, who: &Cell<Who>, cx: &Context<'_>) -> Poll<Guard<'_>> {
         if self.readiness.ready.get() & interest != 0 {
-            return Poll::Ready(Guard { readiness: &self.readiness, interest });
+            if self.shared.tasks.spend() {
+                return Poll::Ready(Guard { readiness: &self.readiness, interest });
+            }
+            // Others first; it is as ready afterwards.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         match self.shared.tasks.running(cx.waker()) {
             Some(task) => who.set(Who::Task(task)),

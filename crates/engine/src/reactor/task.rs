@@ -12,6 +12,10 @@ use super::current;
 /// The number of the future that the loop was started with.
 pub(super) const ROOT: u32 = 0;
 
+/// How often a task may find a source ready before it must let others have their turn. A peer that never stops sending
+/// would keep its task, and with it the timers, for ever; 128 is what tokio allows (its `coop` module).
+const BUDGET: u32 = 128;
+
 type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 /// All tasks of a loop, by number.
@@ -24,6 +28,8 @@ pub(super) struct Tasks {
     running: Cell<u32>,
     /// The data of the waker of the task that is being polled: tells it from others.
     running_waker: Cell<*const ()>,
+    /// What is left of the running task's budget.
+    budget: Cell<u32>,
 }
 
 #[derive(Default)]
@@ -48,6 +54,7 @@ impl Default for Tasks {
             row: RefCell::default(),
             running: Cell::new(ROOT),
             running_waker: Cell::new(std::ptr::null()),
+            budget: Cell::new(BUDGET),
         }
     }
 }
@@ -110,6 +117,7 @@ impl Tasks {
     pub(super) fn poll_as<T>(&self, number: u32, waker: &Waker, poll: impl FnOnce(&mut Context<'_>) -> T) -> T {
         self.running.set(number);
         self.running_waker.set(waker.data());
+        self.budget.set(BUDGET);
         poll(&mut Context::from_waker(waker))
     }
 
@@ -117,6 +125,14 @@ impl Tasks {
     #[inline]
     pub(super) fn running(&self, waker: &Waker) -> Option<u32> {
         (waker.data() == self.running_waker.get()).then(|| self.running.get())
+    }
+
+    /// Takes one of the running task's budget; false when it is used up.
+    #[inline]
+    pub(super) fn spend(&self) -> bool {
+        let left = self.budget.get();
+        self.budget.set(left.saturating_sub(1));
+        left > 0
     }
 
     /// Drops all tasks.

@@ -110,8 +110,8 @@ fn numbers_are_used_again_and_late_wakers_do_no_harm() {
 fn readiness_lasts_until_it_is_cleared_and_the_end_lasts_for_ever() {
     let reactor = Reactor::new().unwrap();
     let ready = |source: &Source<UnixStream>| {
-        let context = std::task::Context::from_waker(std::task::Waker::noop());
-        source.poll_read_ready(&context).is_ready()
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        source.poll_read_ready(&mut context).is_ready()
     };
     reactor
         .block_on(async {
@@ -153,14 +153,14 @@ fn wakers_of_combinators_are_woken_too() {
             let own = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
             let relay = std::sync::Arc::new(Relay(own, false.into()));
             let waker = std::task::Waker::from(std::sync::Arc::clone(&relay));
-            let theirs_context = std::task::Context::from_waker(&waker);
-            assert!(source.poll_read_ready(&theirs_context).is_pending());
+            let mut theirs_context = std::task::Context::from_waker(&waker);
+            assert!(source.poll_read_ready(&mut theirs_context).is_pending());
             theirs.write_all(b"x").unwrap();
             poll_fn(
                 |_| if relay.1.load(std::sync::atomic::Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending },
             )
             .await;
-            assert!(source.poll_read_ready(&theirs_context).is_ready());
+            assert!(source.poll_read_ready(&mut theirs_context).is_ready());
         })
         .unwrap();
 }
@@ -191,4 +191,27 @@ fn tasks_that_are_left_are_dropped_with_the_loop() {
     drop(reactor);
     assert!(told.get());
     assert_eq!((&peer).read(&mut [0]).unwrap(), 0, "its descriptor is closed");
+}
+
+#[test]
+fn a_source_that_is_always_ready_leaves_others_their_turn() {
+    let reactor = Reactor::new().unwrap();
+    reactor
+        .block_on(async {
+            let (source, mut theirs) = pair();
+            theirs.write_all(b"never read").unwrap();
+            spawn(poll_fn(move |cx| {
+                loop {
+                    // Nothing is read and nothing cleared: it is ready for ever.
+                    if source.poll_read_ready(cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                }
+            }));
+            // Without a budget this never comes back.
+            for _ in 0..10 {
+                yield_now().await;
+            }
+        })
+        .unwrap();
 }
