@@ -11,7 +11,9 @@ an origin of its own. Then what the generator reports stands beside what the ori
   was answered. The start is the latest one that lets no request arrive before its plan. This holds for a generator
   that keeps its schedule, late or not: what it sent late is its latency, as it is of the users it stands for.
 * truth, of what was sent (marked *): from arrival to answer. All there is for a closed loop (wrk), and for one that
-  left out more than 5 % of what was planned.
+  leaves out what it cannot send in time (k6).
+
+"omit" is what was planned and never came: left out, or still waiting for a connection when the load ended.
 
 genkai runs twice: as it is, and as genkai-k with --kernel-timestamps, where a response ends when the kernel had it; how long
 it lay there until genkai read it is told beside.
@@ -32,8 +34,8 @@ import sys
 import tempfile
 
 RATE, CONNECTIONS = 10_000, 100
-# What is under way when a load ends is not sent any more, so a little is missing of every one.
-MOST_OMITTED = 0.05
+# These leave out what they cannot send in time: one has no schedule, one drops (docs: "dropped_iterations").
+WITHOUT_PLAN = ("wrk", "k6")
 # Its figures begin when it has calibrated itself (wrk2, src/wrk.h: CALIBRATE_DELAY_MS).
 SKIP = {"wrk2": 10.0}
 SERVERS = [
@@ -75,12 +77,11 @@ class Origin:
         return head, sorted(served)
 
 
-def truth(served, skip, seconds, closed):
+def truth(served, skip, seconds, from_plan):
     """What the origin did with what arrived from `skip` seconds on. The plan is one from the first request on."""
     planned = [int(k * 1e9 / RATE) for k in range(len(served))]
     start = min(arrived - plan for (arrived, _), plan in zip(served, planned))
     omitted = max(0.0, 1 - len(served) / (RATE * seconds))
-    from_plan = not closed and omitted <= MOST_OMITTED
     first = bisect.bisect(served, (served[0][0] + int(skip * 1e9), 0))
     begin = (lambda k: start + planned[k]) if from_plan else (lambda k: served[k][0])
     took = [(served[k][1] - begin(k)) / 1e9 for k in range(first, len(served))]
@@ -186,7 +187,7 @@ def measured(name, program, genkai, arguments, seconds):
             head, served = origin.end()
     if not served or head["left_out"] or head["unstamped"]:
         print(f"notice: {name}: the origin's account is not whole: {head}", file=sys.stderr)
-    return said, truth(served, SKIP.get(name, 0.0), seconds, closed=name == "wrk")
+    return said, truth(served, SKIP.get(name, 0.0), seconds, name not in WITHOUT_PLAN)
 
 
 def milliseconds(seconds):
