@@ -88,7 +88,7 @@ class Clients:
     def tcp(self, *flags, seconds=None, look=None):
         message = ["-m", "x" * SIZE] if "-r" in flags else []
         command = [self.tcpkali, "--ws", "-w1", "-T", f"{seconds or self.seconds}s", *flags, *message, self.address]
-        return spend(command, self.seconds + 20, look) if self.tcpkali else None
+        return spend(command, self.seconds + 60, look) if self.tcpkali else None
 
     def echo_genkai(self, rate=None):
         flags = ["--message-rate", str(rate), "--connections"] if rate else ["--users"]
@@ -150,10 +150,11 @@ def table(title, unit, rounds, against):
     print(f"{'client':<14} {unit:>28} {'ratio to ' + against + ', same round':>34} {'a second':>10}")
     base = rounds.get(against, [])
     for name, measured in rounds.items():
-        there = [m for m in measured if m]
+        there = [m for m in measured if m and m[0] > 0]
         if not there:
+            print(f"{name:<14} {'not measured':>28}")
             continue
-        ratios = [m[0] / b[0] for m, b in zip(measured, base) if m and b]
+        ratios = [m[0] / b[0] for m, b in zip(measured, base) if m and b and b[0] > 0]
         rate = f"{statistics.median(m[1] for m in there):,.0f}" if len(there[0]) > 1 else ""
         print(f"{name:<14} {shown([m[0] for m in there], 2):>28} {shown(ratios, 3) if ratios else '-':>34} {rate:>10}")
 
