@@ -15,6 +15,7 @@ use tokio::task::{spawn_local, yield_now};
 use crate::alarm::Alarm;
 use crate::clock::{Clock, Moment};
 use crate::connection::Turn;
+use crate::dial::Sources;
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
 use crate::queue::{Due, Queue};
@@ -47,6 +48,8 @@ pub(crate) struct Core {
     /// Deadline of connecting, and of a response from its request's first byte.
     pub(crate) timeout: Moment,
     addresses: Vec<SockAddr>,
+    /// Where connections come from.
+    pub(crate) sources: Sources,
     /// TLS, where the load has it.
     pub(crate) tls: Option<Rc<tls::Shared>>,
     turn: Cell<usize>,
@@ -106,6 +109,7 @@ impl Core {
             reuse: load.reuse,
             timeout: load.timeout.0,
             addresses: job.what.road.addresses,
+            sources: Sources::new(job.what.road.sources, job.share.thread as usize),
             tls: job.what.road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan))),
             turn: Cell::new(job.share.thread as usize),
             seed: load.seed,

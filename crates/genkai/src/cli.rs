@@ -39,6 +39,9 @@ pub(crate) enum Command {
     Report(Report),
     /// Run an embedded server
     Serve(Serve),
+    /// Make a part of a load for another genkai, as standard input says
+    #[command(hide = true)]
+    Worker,
 }
 
 #[derive(Debug, Args)]

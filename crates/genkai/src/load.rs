@@ -26,15 +26,16 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let interrupt = interrupt::flag();
     let job = Job {
         plan,
+        program: crate::program()?,
         command: std::env::args().collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         interrupt: &interrupt,
     };
     let mut view = View::choose(flags.quiet, flags.color);
-    let record = measure::run(&job, &mut |event| view.event(event));
+    let outcome = measure::run(&job, &mut |event| view.event(event));
     view.finish();
-    let record = record?;
+    let measure::Outcome { record, failure } = outcome?;
     let findings = findings(&record);
     if !flags.quiet {
         let shown = if flags.json {
@@ -43,6 +44,9 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
             text::measure(&record, &findings, view::stdout_style(flags.color))
         };
         view::print(&shown);
+    }
+    if let Some(failure) = failure {
+        return Err(failure.into());
     }
     let exit = Outputs { record: &record, findings: &findings }.exit();
     // A load too short for a break to be sustained: when nothing succeeded, it has failed all the same.

@@ -5,6 +5,7 @@
 //! [`machine`] (what the machine is).
 
 pub mod cores;
+mod diag;
 pub mod kernel;
 pub mod listener;
 pub mod machine;
@@ -13,6 +14,7 @@ pub mod process;
 pub mod ready;
 mod session;
 pub mod tail;
+pub mod taken;
 pub mod usage;
 mod warden;
 
