@@ -136,6 +136,7 @@ impl Meter {
         ClientUse {
             processes: 1,
             cpu_us: host::process_cpu_us(),
+            rss: host::peak_rss(),
             rss_max: host::peak_rss(),
             descriptors_limit: host::descriptors_limit(),
             ..self.seen

@@ -227,8 +227,10 @@ mod tests {
         if closed { users(count) } else { rate }
     }
 
-    /// What a share will do: planned instants (of the first second), openings, connections, quota.
-    fn deeds(shares: &[Share]) -> Vec<(u32, Vec<u64>, Vec<u64>, u32, Option<u64>)> {
+    /// What a share will do: thread, planned instants (of the first second), openings, connections, quota.
+    type Deeds = (u32, Vec<u64>, Vec<u64>, u32, Option<u64>);
+
+    fn deeds(shares: &[Share]) -> Vec<Deeds> {
         let of = |s: &Share| {
             let planned = s.pacer.clone().take_while(|at| *at < 1_000_000_000).collect();
             let connections = match s.model {

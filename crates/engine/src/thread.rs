@@ -2,11 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Reuse};
 use genkai_wire::websocket::Scratch;
+use pin_project_lite::pin_project;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use socket2::SockAddr;
@@ -164,13 +167,26 @@ impl Drop for Fuse {
     }
 }
 
+pin_project! {
+    /// A task with its fuse. (An async block that awaits a future it was given would have room for it twice.)
+    struct Fused<F> {
+        fuse: Fuse,
+        #[pin]
+        task: F,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Fused<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.project().task.poll(cx)
+    }
+}
+
 /// Starts a task of the thread.
 fn spawn(core: &Rc<Core>, task: impl Future<Output = ()> + 'static) {
-    let fuse = Fuse(Rc::clone(core));
-    spawn_local(async move {
-        let _fuse = fuse;
-        task.await;
-    });
+    spawn_local(Fused { fuse: Fuse(Rc::clone(core)), task });
 }
 
 /// An event loop.
@@ -215,19 +231,23 @@ async fn supervise(core: &Core, stops: [&StopFlag; 2]) -> bool {
     }
 }
 
-/// Most time for closing handshakes, and what each connection adds to it.
+/// Closing handshakes go on for as long as servers answer: until none has for so long.
 const LEAVE: Moment = 1_000_000_000;
-const LEAVE_EACH: Moment = 200_000;
+/// And in all no longer than so.
+const LEAVE_MOST: Moment = 60_000_000_000;
 
 /// Closes WebSockets the way they are to be closed, as far as servers answer in time.
 async fn take_leave(core: &Core, abort: &StopFlag) {
     let now = core.clock.now();
     core.ledger.borrow_mut().end(now);
     core.ending.set(true);
-    let limit = now + LEAVE + LEAVE_EACH * core.talks.get() as Moment;
     core.watch.wake_all();
-    while core.talks.get() > 0 && core.clock.now() < limit && !abort.is_stopped() {
+    let (mut left, mut limit) = (core.talks.get(), now + LEAVE);
+    while left > 0 && core.clock.now() < limit.min(now + LEAVE_MOST) && !abort.is_stopped() {
         core.alarm.until(core.clock.now() + LEAVE / 200).await;
+        if core.talks.get() < left {
+            (left, limit) = (core.talks.get(), core.clock.now() + LEAVE);
+        }
     }
 }
 
@@ -261,7 +281,7 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
                 let session = Session::new(Rc::clone(&core), Rc::clone(plan), number(share.thread, n));
                 match plan.message {
                     Some(_) => spawn(&core, converse(Rc::clone(&core), session, think, first)),
-                    None => spawn(&core, hold(Rc::clone(&core), session, first)),
+                    None => spawn(&core, hold(Box::new(session), first.planned)),
                 }
             }
             _ => spawn(&core, live(Rc::clone(&core), Turns::User(think), first)),

@@ -288,6 +288,12 @@ pub(crate) struct Echo {
     /// Largest message
     #[arg(long, value_name = "SIZE", default_value = "64m")]
     pub(crate) max_message: Bytes,
+    /// So many processes on one port, each with descriptors and a thread of its own; the kernel spreads connections
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) processes: u16,
+    /// One of several that listen on the same port
+    #[arg(long, hide = true)]
+    pub(crate) shared: bool,
 }
 
 #[derive(Debug, Args)]

@@ -24,3 +24,4 @@ pub mod trial;
 pub mod tune;
 
 pub use error::LabError;
+pub use room::raise_descriptors;

@@ -5,19 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
 use genkai_engine::{Room, automatic_sources, preflight};
 use genkai_model::event::Environment;
-use genkai_model::load::{Arrivals, Load};
+use genkai_model::load::Load;
 use genkai_targets::local::taken::taken;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::LabError;
-
-/// Connections that a load needs at once.
-pub(crate) fn connections(load: &Load) -> u64 {
-    match load.arrivals {
-        Arrivals::Users { count, .. } => u64::from(count),
-        Arrivals::Rate { connections, .. } => u64::from(connections),
-    }
-}
 
 /// What this machine has for connections to `destinations`. One that is not known yet (the server is not up) is some port of
 /// 127.0.0.1.
@@ -76,7 +68,7 @@ fn ours(load: &Load) -> Result<(), LabError> {
 
 /// Raises the soft limit on descriptors to the hard one: the generator's connections count against it. Servers under
 /// test keep the limit that a server started by hand would have; they were prepared before.
-pub(crate) fn raise_descriptors() {
+pub fn raise_descriptors() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {

@@ -300,7 +300,9 @@ pub struct ClientUse {
     pub processes: u32,
     /// CPU time of all of them, user and system, microseconds, from their start to the end of the load.
     pub cpu_us: u64,
-    /// Largest resident memory of one of them, bytes.
+    /// Largest resident memory of each, bytes, the sum.
+    pub rss: u64,
+    /// That of the one which had most.
     pub rss_max: u64,
     /// Most descriptors that one of them had open at the end of an interval.
     pub descriptors: u64,

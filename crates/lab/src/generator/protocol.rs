@@ -84,6 +84,7 @@ impl Ended {
         let (sum, one) = (&mut all.client, &self.client);
         sum.processes += one.processes;
         sum.cpu_us += one.cpu_us;
+        sum.rss += one.rss;
         sum.rss_max = sum.rss_max.max(one.rss_max);
         sum.descriptors = sum.descriptors.max(one.descriptors);
         sum.descriptors_limit = one.descriptors_limit;
@@ -116,6 +117,7 @@ mod tests {
         let client = ClientUse {
             processes: 1,
             cpu_us: 10,
+            rss,
             rss_max: rss,
             descriptors: rss + 1,
             descriptors_limit: 99,
@@ -134,6 +136,7 @@ mod tests {
         assert_eq!((all.lasted.0, all.abandoned, all.client_rss, all.stopped), (9, 4, 170, false));
         let client = all.client;
         assert_eq!((client.processes, client.cpu_us, client.rss_max, client.descriptors), (2, 20, 100, 101));
+        assert_eq!(client.rss, 170);
         assert_eq!((client.descriptors_limit, client.sources), (99, 3));
     }
 

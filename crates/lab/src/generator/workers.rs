@@ -23,10 +23,9 @@ const POLL: Duration = Duration::from_millis(20);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 /// From the word to begin to the beginning: long enough for every worker to have heard it, and to sleep until then.
 const AHEAD: Duration = Duration::from_millis(100);
-/// How long after its planned end, or a wish to stop, a worker may say nothing of its end. Closing handshakes take a second
-/// and 200 us a connection at most (engine, `thread`).
-const GRACE: Duration = Duration::from_secs(15);
-const GRACE_EACH: Duration = Duration::from_micros(200);
+/// How long after its planned end, or a wish to stop, a worker may say nothing of its end. Closing handshakes take a minute
+/// at most (engine, `thread`).
+const GRACE: Duration = Duration::from_secs(75);
 /// How long a worker has to end once it has said its last.
 const END_WITHIN: Duration = Duration::from_secs(2);
 
@@ -52,7 +51,6 @@ struct Workers {
     failure: Option<LabError>,
     /// When those that are not over are given up.
     deadline: Instant,
-    grace: Duration,
     stopping: bool,
     _logs: tempfile::TempDir,
 }
@@ -87,15 +85,12 @@ impl Workers {
             .tempdir()
             .map_err(LabError::folder(std::env::temp_dir()))?;
         let (tell, inbox) = mpsc::channel();
-        let connections = super::super::room::connections(load);
-        let grace = GRACE + GRACE_EACH * u32::try_from(connections).unwrap_or(u32::MAX);
         let mut workers = Workers {
             all: Vec::with_capacity(usize::from(many)),
             inbox,
             end: nothing(),
             failure: None,
             deadline: Instant::now() + READY_WITHIN,
-            grace,
             stopping: false,
             _logs: logs,
         };
@@ -146,7 +141,7 @@ impl Workers {
                 return Err(self.died(n, Some(e.to_string())));
             }
         }
-        let planned = Instant::now().checked_add(AHEAD + load.stop.after.duration() + self.grace);
+        let planned = Instant::now().checked_add(AHEAD + load.stop.after.duration() + GRACE);
         self.deadline = planned.unwrap_or_else(|| Instant::now() + Duration::from_secs(u64::from(u32::MAX)));
         Ok(())
     }
@@ -203,7 +198,7 @@ impl Workers {
         for worker in &mut self.all {
             drop(worker.orders.take());
         }
-        self.deadline = self.deadline.min(Instant::now() + self.grace);
+        self.deadline = self.deadline.min(Instant::now() + GRACE);
     }
 
     /// Nobody waits for those that are not over any more.

@@ -25,6 +25,9 @@ pub fn measure(record: &Record, findings: &Findings, style: Style) -> String {
         page.paragraph(Tone::Bad, &words::errors(&trial.errors));
     }
     client(&mut page, findings, record);
+    if let Some(used) = &trial.used {
+        page.labelled("used", &says::used(used));
+    }
     page.finish()
 }
 
