@@ -15,6 +15,7 @@ pub mod diagnosis;
 pub mod proof;
 pub mod series;
 pub mod statistics;
+pub mod summary;
 pub mod tuning;
 pub mod verdict;
 pub mod window;

@@ -18,6 +18,8 @@ pub(crate) struct Message {
     filler: u64,
     /// Whether it is a HEAD request: its response has no body.
     pub(crate) is_head: bool,
+    /// Whether its fields ask for an upgrade: 101 answers it then.
+    pub(crate) upgrades: bool,
 }
 
 impl Message {
@@ -26,6 +28,7 @@ impl Message {
     pub(crate) fn render(request: &Request, reuse: Reuse) -> Result<Message, WriteError> {
         let given = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let own_connection = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection"));
+        let upgrades = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
         let close = (reuse == Reuse::PerRequest && !own_connection).then_some(("Connection", "close"));
         let (length, inline, filler) = match &request.body {
             Body::Empty => (Length::None, &[][..], 0),
@@ -38,7 +41,7 @@ impl Message {
         let mut rendered = Vec::with_capacity(512 + inline.len());
         write_request(&mut rendered, &request.method, &request.path, &request.host, given.chain(close), length)?;
         rendered.extend_from_slice(inline);
-        Ok(Message { rendered, filler, is_head: request.method == "HEAD" })
+        Ok(Message { rendered, filler, is_head: request.method == "HEAD", upgrades })
     }
 
     /// Length of all of it.

@@ -5,6 +5,7 @@ mod cli;
 mod experiment;
 mod flags;
 mod interrupt;
+mod keys;
 mod load;
 mod outputs;
 mod report;

@@ -16,6 +16,7 @@ pub mod generator;
 pub mod measure;
 pub mod observer;
 pub mod pinning;
+pub mod reach;
 pub mod recorder;
 pub mod redact;
 mod room;

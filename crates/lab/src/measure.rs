@@ -1,7 +1,7 @@
 //! Load on something that already runs: one trial, no server of ours, nothing decided on the way.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use genkai_engine::StopFlag;
@@ -13,7 +13,9 @@ use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 
 use crate::error::LabError;
+use crate::folder::Folder;
 use crate::generator::{Generator, Made};
+use crate::reach;
 use crate::recorder::{Recorder, Watcher};
 use crate::system::{self, Pin};
 use crate::trial::lost_generator;
@@ -33,6 +35,8 @@ pub struct Job<'a> {
     pub started: String,
     /// Set when the user wants to stop.
     pub interrupt: &'a StopFlag,
+    /// Where the record is kept; none: nobody keeps it.
+    pub folder: Option<&'a Folder>,
 }
 
 enum Message {
@@ -52,12 +56,20 @@ pub struct Outcome {
 /// Makes the load and gives the record.
 ///
 /// # Errors
-/// When the load does not fit this machine or cannot begin. What goes wrong later is in [`Outcome::failure`].
+/// When the load does not fit this machine, nobody listens, the load cannot begin, or the record cannot be written. What goes
+/// wrong later is in [`Outcome::failure`].
 pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     let environment = system::environment(&Pin::Free, None);
     let load = &room::fit(&job.plan.load, &room::look(&job.plan.load.addresses, &environment))?;
     room::raise_descriptors();
-    let mut recorder = Recorder::in_memory(watcher);
+    reach::reach(load)?;
+    let mut recorder = match job.folder {
+        None => Recorder::in_memory(watcher),
+        Some(folder) => {
+            folder.set_aside()?;
+            Recorder::create(&folder.record(), watcher)?
+        }
+    };
     head(job, environment, &mut recorder)?;
     let generator = Generator { program: &job.program, cpus: None };
     let stop = StopFlag::new();
@@ -70,20 +82,34 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError
             let ended = generator.run(load, &engine_stop, started, tick);
             let _ = sender.send(Message::Ended(ended));
         });
-        loop {
-            if job.interrupt.is_stopped() {
-                stop.stop();
-            }
-            match receiver.recv_timeout(Duration::from_millis(50)) {
-                Ok(Message::Started(at)) => recorder.at(at, Some(1), started(load))?,
-                Ok(Message::Tick(tick)) => recorder.now(Some(1), What::Tick(tick))?,
-                Ok(Message::Ended(made)) => return close(job, made?, &mut recorder),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
-            }
-        }
+        let result = watch(job, load, &receiver, &stop, &mut recorder);
+        // Whatever went wrong: the load must not go on.
+        stop.stop();
+        result
     })?;
     Ok(Outcome { record: recorder.into_record(), failure })
+}
+
+/// Writes down what the generator tells, until it has ended. What cut the load short, if anything did.
+fn watch(
+    job: &Job<'_>,
+    load: &Load,
+    receiver: &Receiver<Message>,
+    stop: &StopFlag,
+    recorder: &mut Recorder<'_>,
+) -> Result<Option<LabError>, LabError> {
+    loop {
+        if job.interrupt.is_stopped() {
+            stop.stop();
+        }
+        match receiver.recv_timeout(Duration::from_millis(50)) {
+            Ok(Message::Started(at)) => recorder.at(at, Some(1), started(load))?,
+            Ok(Message::Tick(tick)) => recorder.now(Some(1), What::Tick(redact::tick(tick)))?,
+            Ok(Message::Ended(made)) => return close(job, made?, recorder),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
+        }
+    }
 }
 
 fn head(job: &Job<'_>, environment: Environment, recorder: &mut Recorder<'_>) -> Result<(), LabError> {

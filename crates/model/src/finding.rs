@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ErrorCount, Side};
 use crate::event::{Change, ClientUse, Purpose};
 use crate::limit::{Limit, Strength};
+use crate::summary::Summary;
 use crate::units::Range;
 use crate::websocket::Messages;
 
@@ -39,6 +40,9 @@ pub struct Verdict {
     pub client: ClientCheck,
     /// Facts that contradict the verdict or limit what it says.
     pub caveats: Vec<Caveat>,
+    /// A plain load in sum; none for runs that tune.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Summary>,
 }
 
 /// Does the objective hold?

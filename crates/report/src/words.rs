@@ -1,7 +1,7 @@
 //! Words for every enumeration of the model, in one place. The page gets them from here too ([`table`]).
 
 use genkai_model::error::{ErrorCount, ErrorKind, Side};
-use genkai_model::event::{EndReason, Purpose, ServerState};
+use genkai_model::event::{EndReason, Purpose, Refusal, ServerState};
 use genkai_model::finding::{Against, Confidence, Moved, Outcome};
 use genkai_model::limit::Strength;
 use genkai_model::websocket::{Fate, Incident};
@@ -261,6 +261,14 @@ pub fn close(code: u16) -> String {
         _ => return code.to_string(),
     };
     format!("{code} ({name})")
+}
+
+/// A WebSocket handshake that was refused: the status, where it leads, how the answer's body begins.
+pub fn refusal(refusal: &Refusal) -> String {
+    let to = refusal.location.as_deref().map(|to| format!(", to {}", clean::line(to))).unwrap_or_default();
+    let body = clean::line(&refusal.body.split_whitespace().collect::<Vec<_>>().join(" "));
+    let body = if body.is_empty() { String::new() } else { format!(": `{body}`") };
+    format!("The first handshake that was refused was answered {}{to}{body}", refusal.status)
 }
 
 /// What happened to one message.

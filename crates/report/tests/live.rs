@@ -66,7 +66,7 @@ fn events(ticks: usize) -> Vec<Event> {
 
 fn drawn(rows: u16, columns: u16, ticks: usize) -> String {
     let terminal = Emulated::new(rows, columns);
-    let mut screen = Screen::new(terminal.clone(), move || (columns, rows));
+    let mut screen = Screen::new(terminal.clone(), true, move || (columns, rows));
     events(ticks).iter().for_each(|e| screen.event(e));
     terminal.shown()
 }
@@ -86,7 +86,7 @@ fn no_size_breaks_the_screen() {
         [(0, 0), (1, 1), (1, 200), (2, 3), (24, 5), (3, 44), (16, 44), (200, 300), (u16::MAX, u16::MAX)]
     {
         let written = Kept::default();
-        let mut screen = Screen::new(written.clone(), move || (columns, rows));
+        let mut screen = Screen::new(written.clone(), true, move || (columns, rows));
         events.iter().for_each(|e| screen.event(e));
         screen.finish();
         assert!(!written.text().is_empty(), "{rows}x{columns}");
@@ -96,7 +96,7 @@ fn no_size_breaks_the_screen() {
 #[test]
 fn a_finished_screen_leaves_only_what_is_worth_keeping() {
     let terminal = Emulated::new(40, 80);
-    let mut screen = Screen::new(terminal.clone(), || (80, 40));
+    let mut screen = Screen::new(terminal.clone(), true, || (80, 40));
     fixture::experiment(1.0).events.iter().for_each(|e| screen.event(e));
     assert!(terminal.cursor_hidden());
     screen.finish();
@@ -109,7 +109,7 @@ fn a_dropped_or_panicking_screen_restores_the_terminal() {
     let terminal = Emulated::new(24, 80);
     let other = terminal.clone();
     let panicked = std::panic::catch_unwind(move || {
-        let mut screen = Screen::new(other, || (80, 24));
+        let mut screen = Screen::new(other, true, || (80, 24));
         events(20).iter().for_each(|e| screen.event(e));
         panic!("as if something were wrong");
     });
@@ -123,7 +123,7 @@ fn a_resized_terminal_is_drawn_anew() {
     let columns = Arc::new(AtomicU16::new(80));
     let terminal = Emulated::new(24, 80);
     let width = columns.clone();
-    let mut screen = Screen::new(terminal.clone(), move || (width.load(Ordering::SeqCst), 24));
+    let mut screen = Screen::new(terminal.clone(), true, move || (width.load(Ordering::SeqCst), 24));
     let events = events(34);
     let (before, after) = events.split_at(40);
     before.iter().for_each(|e| screen.event(e));
@@ -146,7 +146,7 @@ fn a_terminal_that_goes_away_is_borne() {
             Err(io::ErrorKind::BrokenPipe.into())
         }
     }
-    let mut screen = Screen::new(Gone, || (80, 24));
+    let mut screen = Screen::new(Gone, true, || (80, 24));
     events(10).iter().for_each(|e| screen.event(e));
     screen.finish();
 }
@@ -172,7 +172,7 @@ fn server_text_cannot_steer_the_terminal() {
         }
     }
     let written = Kept::default();
-    let mut screen = Screen::new(written.clone(), || (80, 24));
+    let mut screen = Screen::new(written.clone(), true, || (80, 24));
     all.iter().for_each(|e| screen.event(e));
     screen.say(hostile);
     screen.finish();

@@ -2,6 +2,7 @@
 
 use genkai_model::finding::{Answer, Because, Outcome};
 use genkai_model::limit::{Law, Limit};
+use genkai_model::summary::Summary;
 
 use crate::diagnosis;
 use crate::proof::{self, Trials};
@@ -14,6 +15,14 @@ pub(crate) struct Said {
     pub(crate) outcome: Outcome,
     pub(crate) must_change: Answer,
     pub(crate) because: Because,
+}
+
+impl Said {
+    /// The same for a plain load: what does not hold over the whole of it has failed, even if nothing broke for long.
+    pub(crate) fn over(self, load: Option<&Summary>) -> Said {
+        let holds = load.is_none_or(|load| load.thresholds.iter().all(|t| t.holds));
+        if self.outcome == Outcome::Holds && !holds { open(Because::NoCauseFound) } else { self }
+    }
 }
 
 const UNFINISHED: Said =
