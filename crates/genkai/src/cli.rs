@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Run an embedded server
     Serve(Serve),
+    /// Show what this machine can hold, and how to raise it
+    Doctor(Doctor),
     /// Make a part of a load for another genkai, as standard input says
     #[command(hide = true)]
     Worker,
@@ -296,6 +298,20 @@ pub(crate) enum Server {
     Origin(Origin),
     /// A WebSocket server that sends every message back
     Echo(Echo),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 the machine holds it, 3 it does not")]
+pub(crate) struct Doctor {
+    /// Whether so many idle connections fit, both ends on this machine
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) connections: Option<u64>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    pub(crate) color: Colour,
 }
 
 #[derive(Debug, Args)]

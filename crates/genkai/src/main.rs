@@ -2,6 +2,7 @@
 //! codes only.
 
 mod cli;
+mod doctor;
 mod experiment;
 mod flags;
 mod interrupt;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         cli::Command::Tune(cli::Tune { product: cli::Product::Nginx(flags) }) => tune::nginx(&flags),
         cli::Command::Experiment(command) => experiment::run(&command),
         cli::Command::Load(flags) => load::run(&flags),
+        cli::Command::Doctor(flags) => doctor::run(&flags),
         cli::Command::Worker => worker(),
         cli::Command::Report(flags) => report::run(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Origin(flags) }) => serve::origin(&flags),

@@ -14,6 +14,7 @@ pub mod finding;
 pub mod histogram;
 pub mod limit;
 pub mod load;
+pub mod machine;
 pub mod objective;
 pub mod plan;
 pub mod record;

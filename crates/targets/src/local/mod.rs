@@ -13,6 +13,7 @@ pub mod port;
 pub mod process;
 pub mod ready;
 mod session;
+pub mod survey;
 pub mod tail;
 pub mod taken;
 pub mod usage;
