@@ -65,7 +65,8 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
         connections: connections(ticks),
         refusal: ticks.iter().filter_map(|t| t.handshakes.as_ref()).find_map(|h| h.refusal.clone()),
         lateness: distribution(&merged(|t| &t.lateness)),
-        cpu: if lasted > 0.0 { total(|t| t.cpu_us) as f64 / US / lasted } else { 0.0 },
+        cpu: per_second(total(|t| t.cpu_us)) / US,
+        cpu_busiest: per_second(total(|t| t.cpu_max_us)) / US,
         memory: trial.ended.as_ref().map_or(0, |e| e.client_rss),
         thresholds: objective
             .map(|o| o.0.iter().map(|c| judge(c, &tally, &latency, lasted)).collect())

@@ -53,6 +53,8 @@ pub struct Summary {
     pub lateness: Distribution,
     /// Processor time of the generator's threads, in cores, on average.
     pub cpu: f64,
+    /// Of these, those of its busiest thread in each interval.
+    pub cpu_busiest: f64,
     /// Largest resident memory of the generator.
     pub memory: u64,
     /// What was to hold, over the whole load.

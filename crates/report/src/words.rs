@@ -57,9 +57,10 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::ConnectRefused => "refused connections",
         ErrorKind::ConnectTimeout => "left new connections waiting until they timed out",
         ErrorKind::ConnectOther => "could not be connected to",
-        ErrorKind::PortsExhausted | ErrorKind::DescriptorsExhausted | ErrorKind::Dropped => {
+        ErrorKind::PortsExhausted | ErrorKind::DescriptorsExhausted => {
             "was not asked, because the generator could not send"
         }
+        ErrorKind::Dropped => "kept all connections busy",
         ErrorKind::Reset | ErrorKind::ResetReused => "reset its clients' connections",
         ErrorKind::EofNew | ErrorKind::EofReused => "dropped clients",
         ErrorKind::Truncated => "cut responses short",
@@ -213,7 +214,9 @@ pub fn metric(name: &str) -> String {
     let (owner, rest) = name.split_once('.').unwrap_or(("", name));
     let plain = match rest {
         "worker_cpu_max" => "processor use of the busiest worker",
+        "cpu" if owner == "kernel" => "processor use of this whole machine",
         "cpu" => "processor use in cores",
+        "servers_cpu" => "processor use of all servers together",
         "worker_fds_max" => "open descriptors of the busiest worker",
         "worker_fd_limit" => "descriptors a worker may have",
         "worker_demand_max" => "processor time wanted by the busiest worker",

@@ -1,9 +1,10 @@
 //! Yes, no, or cannot tell.
 
-use genkai_model::finding::{Answer, Because, Outcome};
+use genkai_model::finding::{Answer, Because, Confidence, Outcome};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::summary::Summary;
 
+use super::cause;
 use crate::diagnosis;
 use crate::proof::{self, Trials};
 use crate::tuning::judged::Judged;
@@ -73,12 +74,15 @@ pub(crate) fn is_backend(limit: &Limit, product: &str) -> bool {
 }
 
 fn not_lifted(story: &Story<'_>) -> Said {
-    let Some(limit) = story.met.last().and_then(|m| m.untested()).map(|w| w.forecast.limit) else {
+    let Some(weighed) = story.met.last().and_then(|m| m.untested()) else {
         return open(Because::NoCauseFound);
     };
+    let limit = weighed.forecast.limit;
+    // What only fits is no ground for a plain no.
+    let no = if cause::confidence(weighed) > Confidence::Possible { Answer::No } else { Answer::CannotTell };
     match limit.law {
-        _ if is_backend(limit, &story.plan.system.product) => fails(Answer::No, Because::BackendIsLimit),
-        Law::Cpu { .. } => fails(Answer::No, Because::CpuIsLimit),
+        _ if is_backend(limit, &story.plan.system.product) => fails(no, Because::BackendIsLimit),
+        Law::Cpu { .. } => fails(no, Because::CpuIsLimit),
         _ => open(Because::NotTested),
     }
 }

@@ -19,6 +19,8 @@ const HEAD: u16 = 5;
 const TABLES: [u16; 2] = [10, 7];
 /// Fewest lines of a chart, its heading included.
 const CHART: u16 = 4;
+/// Fewest lines of a chart that is two.
+const LEAST_OF_TWO: u16 = 6;
 /// Columns from which charts stand side by side.
 const WIDE: u16 = 70;
 /// Fewest lines of this screen.
@@ -148,7 +150,7 @@ fn rates(frame: &mut Frame<'_>, area: Rect, load: &Load) {
     let ok: Vec<f64> = slices.iter().map(|s| s.rate(s.ok)).collect();
     let failed: Vec<f64> = slices.iter().map(|s| s.rate(s.failed)).collect();
     let most = |all: &[f64]| all.iter().copied().fold(0.0, f64::max);
-    let two = most(&failed) > 0.0 && area.height >= 2 * CHART;
+    let two = most(&failed) > 0.0 && area.height >= LEAST_OF_TWO;
     let below = if two { (area.height / 3).max(2) } else { 0 };
     let [above, below] = Layout::vertical([Constraint::Min(0), Constraint::Length(below)]).areas(area);
     let up_to = |all: &[f64]| figure::number(most(all).round());
@@ -270,18 +272,26 @@ fn tail(load: &Load, width: usize, most: usize) -> Vec<Line<'static>> {
         let text = all.map(|(what, n)| format!("{} {what}", figure::count(n))).join("   ");
         lines.push(named("messages", text, if bad { Style::new().fg(Color::Red) } else { Style::new() }, width));
     }
+    for (kind, n) in load.errors() {
+        let text = format!("{} x {}", figure::count(n), words::error(kind));
+        lines.push(named("failed", text, Style::new().fg(Color::Red), width));
+    }
+    // What is only good to know comes last: it goes first where there is no room.
+    lines.truncate(most.max(1));
+    if lines.len() < most {
+        lines.push(opened(load, width));
+    }
+    lines
+}
+
+/// Connections and how they were secured.
+fn opened(load: &Load, width: usize) -> Line<'static> {
     let opened = figure::count(load.opened);
     let tls = match load.tls {
         (0, 0) => String::new(),
         (full, resumed) => format!("   TLS: {} full, {} resumed", figure::count(full), figure::count(resumed)),
     };
-    lines.push(named("opened", format!("{opened} connections{tls}"), Style::new(), width));
-    for (kind, n) in load.errors() {
-        let text = format!("{} x {}", figure::count(n), words::error(kind));
-        lines.push(named("failed", text, Style::new().fg(Color::Red), width));
-    }
-    lines.truncate(most.max(1));
-    lines
+    named("opened", format!("{opened} connections{tls}"), Style::new(), width)
 }
 
 fn named(name: &str, text: String, style: Style, width: usize) -> Line<'static> {

@@ -74,7 +74,10 @@ fn transfer(load: &Summary, amount: u64) -> String {
 /// How connections were made.
 fn connections(page: &mut Page, load: &Summary, trial: &TrialFinding) {
     let all = &load.connections;
-    let mut text = format!("{} opened, at most {} at once", count(all.opened), count(all.most));
+    let mut text = format!("{} opened", count(all.opened));
+    if all.most > 0 {
+        text += &format!(", at most {} at once", count(all.most));
+    }
     if all.closed_idle > 0 {
         text += &format!(", {} closed by the server while idle", count(all.closed_idle));
     }
@@ -218,9 +221,9 @@ fn generator(page: &mut Page, load: &Summary, findings: &Findings, record: &Reco
     let client = &findings.verdict.client;
     page.gap();
     let text = format!(
-        "used {} cores, its busiest thread at most {} of one; {}",
+        "used {} cores, its busiest thread {} of one; {}",
         number(load.cpu),
-        percent(client.cpu_max),
+        percent(load.cpu_busiest),
         bytes(load.memory as f64)
     );
     page.labelled("generator", &text);
