@@ -330,3 +330,20 @@ impl Inbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn future_of<A, B, F: Future>(_: fn(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// 15,000 of them are to fit into 1.5 KB each, of which the event loop takes about half a KB (measured): see
+    /// `docs/benchmarks.md`. What grows here grows as many times.
+    #[test]
+    fn a_held_connection_is_small() {
+        let (task, session) = (future_of(hold), size_of::<Session>());
+        assert!(task <= 224 && session <= 128, "{task} and {session} bytes");
+    }
+}
