@@ -6,7 +6,8 @@ use std::os::fd::AsRawFd;
 
 use genkai_model::error::ErrorKind;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use tokio::io::unix::AsyncFd;
+
+use crate::reactor::Source;
 
 /// Where connections come from.
 #[derive(Debug, Default)]
@@ -23,7 +24,7 @@ impl Sources {
 
     /// Starts to connect to `address`; the socket becomes writable when that has ended, one way or the other. A source whose
     /// ports to that address are all taken is passed over.
-    pub(crate) fn dial(&self, address: &SockAddr) -> Result<AsyncFd<Socket>, ErrorKind> {
+    pub(crate) fn dial(&self, address: &SockAddr) -> Result<Source<Socket>, ErrorKind> {
         if self.all.is_empty() {
             return dial(address, None);
         }
@@ -41,7 +42,7 @@ impl Sources {
 
 /// Without a source, the kernel picks a port that is free for this destination alone. A source must be bound for its address
 /// only (IP_BIND_ADDRESS_NO_PORT), or a port would be taken for all destinations at bind time.
-fn dial(address: &SockAddr, source: Option<&SockAddr>) -> Result<AsyncFd<Socket>, ErrorKind> {
+fn dial(address: &SockAddr, source: Option<&SockAddr>) -> Result<Source<Socket>, ErrorKind> {
     let domain = Domain::from(i32::from(address.family()));
     let protocol = (domain != Domain::UNIX).then_some(Protocol::TCP);
     let socket = Socket::new(domain, Type::STREAM.nonblocking(), protocol).map_err(|e| kind(&e))?;
@@ -56,7 +57,7 @@ fn dial(address: &SockAddr, source: Option<&SockAddr>) -> Result<AsyncFd<Socket>
         Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => return Err(kind(&e)),
         _ => {}
     }
-    register(socket).map_err(|e| kind(&e))
+    Source::new(socket).map_err(|e| kind(&e))
 }
 
 /// Binds an address and leaves the port to connect(2) (ip(7); for IPv6 too).
@@ -76,13 +77,6 @@ fn bind_address(socket: &Socket, source: &SockAddr) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     socket.bind(source)
-}
-
-/// Hands `io`, which must own its descriptor, to the event loop of the calling thread.
-pub(crate) fn register<T: AsRawFd>(io: T) -> io::Result<AsyncFd<T>> {
-    // SAFETY: only owners are passed here (Socket, the alarm's Timer): the descriptor is open, stays the same, and
-    // is closed by dropping the AsyncFd alone.
-    Ok(unsafe { AsyncFd::register(io) }?)
 }
 
 /// How connecting ended, once the socket is writable.

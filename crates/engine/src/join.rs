@@ -82,6 +82,8 @@ mod tests {
         }
         tally.failed(ErrorKind::Reset, to_ms * 1_000_000 - 5_000, seed * 1_000_000);
         tally.failed(ErrorKind::Status502, to_ms * 1_000_000 - 5_000, seed * 2_000_000);
+        tally.answered(200);
+        tally.receipt = Some(Box::new(tally.ready.clone()));
         tally.messages.sent = 7 * seed;
         tally.messages.closed(1006, seed);
         let incident = Incident { what: Fate::Lost, connection: thread as u32, sequence: seed, planned_us: Some(4) };

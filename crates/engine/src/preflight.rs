@@ -215,6 +215,7 @@ mod tests {
             scale: Default::default(),
             tick: Span::from_secs(1),
             seed: 1,
+            kernel_timestamps: false,
         }
     }
 

@@ -197,6 +197,7 @@ mod tests {
             scale: Default::default(),
             tick: Span::from_secs(1),
             seed: 1,
+            kernel_timestamps: false,
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use genkai_model::exit::Exit;
 use genkai_origin::Reserved;
+use genkai_origin::http::Stall;
 use genkai_targets::local::machine;
 use genkai_targets::local::process::{Child, Signal, Spawn};
 
@@ -25,13 +26,13 @@ const WITHIN: Duration = Duration::from_secs(10);
 pub(crate) fn origin(flags: &Origin) -> Result<Exit, Failure> {
     let listener = genkai_origin::listen(flags.listen).map_err(|e| taken(flags.listen, &e))?;
     announce(address(&listener)?)?;
-    genkai_origin::http::serve(
-        listener,
-        flags.origin.spec(),
-        flags.stats.map(|s| s.duration()),
-        interrupt::plain_flag(),
-    )
-    .map_err(|e| Failure::environment(format!("the origin stopped: {e}")))?;
+    let extras = genkai_origin::http::Extras {
+        stats: flags.stats.map(|s| s.duration()),
+        stall: flags.stall.map(|lasts| Stall { lasts: lasts.duration(), every: flags.stall_every.duration() }),
+        account: flags.account.clone(),
+    };
+    genkai_origin::http::serve(listener, flags.origin.spec(), &extras, interrupt::plain_flag())
+        .map_err(|e| Failure::environment(format!("the origin stopped: {e}")))?;
     Ok(Exit::Holds)
 }
 

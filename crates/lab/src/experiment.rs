@@ -98,6 +98,7 @@ pub fn users(count: u32, spawn_rate: f64) -> Load {
         threads: 1,
         scale: Default::default(),
         tick: Span::from_millis(200),
+        kernel_timestamps: false,
         seed: 1,
     }
 }

@@ -42,6 +42,10 @@ pub struct Load {
     pub tick: Span,
     /// Seed of everything random.
     pub seed: u64,
+    /// A response ends when the kernel had its last byte (software receive stamps of Linux), not when the generator read it. For
+    /// connections without TLS.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kernel_timestamps: bool,
 }
 
 /// How a load is spread over the machine that makes it: what one process, or one address, has too little of.

@@ -24,6 +24,7 @@ fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
         threads: 1,
         scale: Default::default(),
         tick: Span::from_millis(200),
+        kernel_timestamps: false,
         seed: 1,
     }
 }

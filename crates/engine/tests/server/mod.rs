@@ -109,6 +109,7 @@ pub(crate) fn load(address: SocketAddr, requests: u64) -> Load {
         scale: Default::default(),
         tick: Span::from_millis(100),
         seed: 1,
+        kernel_timestamps: false,
     }
 }
 
