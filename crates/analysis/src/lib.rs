@@ -12,6 +12,7 @@
 pub mod capacity;
 pub mod client;
 pub mod diagnosis;
+pub mod flows;
 pub mod proof;
 pub mod series;
 pub mod statistics;

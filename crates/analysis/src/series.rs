@@ -7,6 +7,7 @@ use genkai_model::record::Trial;
 use genkai_model::websocket::Messages;
 
 use crate::capacity::demand;
+use crate::flows;
 use crate::window::{self, Tally, US};
 
 /// Fewest responses in an interval for its 99 % quantile to be more than its largest value; a fifth of it for the 90 %.
@@ -74,6 +75,7 @@ pub fn finding(trial: &Trial, broke: Option<Break>, client: ClientCheck) -> Tria
         client,
         handshakes: handshakes(trial),
         messages: messages(trial),
+        flows: flows::finding(trial, lasted(trial)),
     }
 }
 

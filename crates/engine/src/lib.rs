@@ -5,8 +5,8 @@
 //! counters and histograms that is handed to the calling thread at the end of every interval. Nothing is shared or locked
 //! on the path of a request.
 //!
-//! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `pacer` (when requests are
-//! planned: pure), `thread` (the event loop), `turns` (the loop of one user or connection), `queue` (planned requests that
+//! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `profile` and
+//! `pacer` (when requests are planned: pure), `thread` (the event loop), `turns` (the loop of one user or connection), `queue` (planned requests that
 //! wait for a connection), `connection` and `exchange` (one request), `ledger` and `tally` (what is counted), `merge` (threads
 //! to one interval), `alarm` (time finer than a millisecond), `watch` (deadlines, coarse and free of charge).
 //!
@@ -37,6 +37,7 @@ mod merge;
 mod message;
 mod pacer;
 mod preflight;
+mod profile;
 mod queue;
 mod road;
 mod run;

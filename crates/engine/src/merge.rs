@@ -123,6 +123,7 @@ impl Merge {
             cpu_max_us: of_threads(|t| t.cpu_us).max().unwrap_or(0),
             handshakes: sum.handshakes(),
             messages: sum.messages(),
+            flows: None,
             first_error_us: sum.first_error.map(|at| at / 1_000),
             // The user who was planned at that very instant is one of those that it met.
             first_error_level: sum.first_error.map(|at| self.level.at(at + 1)),
@@ -133,11 +134,11 @@ impl Merge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pacer::Curve;
+    use crate::profile::Profile;
     use genkai_model::error::ErrorKind;
 
     fn merge(threads: usize) -> Merge {
-        Merge::new(threads, Level::Users(Curve { rate: 10.0, ramp: 0 }, 300))
+        Merge::new(threads, Level::Users(Profile::users(300, 10.0)))
     }
 
     fn report(thread: usize, to_ms: u64, ok: u64, last: bool) -> Report {

@@ -1,12 +1,14 @@
 //! Which part of a load each thread makes.
 
 use genkai_model::load::{Arrivals, Load, Protocol, Spacing};
+use genkai_model::stage::{self, MOST_STAGES, Stage};
 use genkai_model::transport::Transport;
 use genkai_model::units::Spread;
 use genkai_model::websocket::WebSocket;
 
 use crate::EngineError;
-use crate::pacer::{Curve, Level, Pacer};
+use crate::pacer::{Level, Pacer};
+use crate::profile::Profile;
 use crate::websocket::CONNECTIONS;
 
 /// The part of one thread.
@@ -42,17 +44,17 @@ pub(crate) enum Model {
 /// Splits `load` over its threads: never more than there are users or connections (or requests) to share.
 pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
     check(load)?;
-    let (total, curve, spacing) = match load.arrivals {
-        Arrivals::Users { count, spawn_rate, .. } => (count, Curve { rate: spawn_rate, ramp: 0 }, Spacing::Uniform),
-        Arrivals::Rate { per_second, ramp, spacing, connections } => {
-            (connections, Curve { rate: per_second, ramp: ramp.0 }, spacing)
-        }
+    let profile = Profile::of(load);
+    let (total, spacing) = match load.arrivals {
+        Arrivals::Users { count, .. } if load.stages.is_empty() => (count, Spacing::Uniform),
+        Arrivals::Users { .. } => (stage::peak(&load.stages).ceil() as u32, Spacing::Uniform),
+        Arrivals::Rate { spacing, connections, .. } => (connections, spacing),
     };
     let requests = load.stop.requests.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
     let threads = u32::from(load.threads).min(total).min(requests);
     let opening = match &load.protocol {
-        Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) => Curve { rate: *rate, ramp: 0 },
-        _ => Curve { rate: FASTEST, ramp: 0 },
+        Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) => Profile::rate(*rate, 0),
+        _ => Profile::rate(FASTEST, 0),
     };
     let part = |thread: u32| total / threads + u32::from(thread < total % threads);
     let mut before = 0;
@@ -60,12 +62,15 @@ pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
         let size = part(thread);
         let quota = load.stop.requests.map(|all| portion(all, before + size, total) - portion(all, before, total));
         before += size;
-        let (model, most) = match load.arrivals {
-            Arrivals::Users { think, .. } => (Model::Closed { think }, u64::from(size)),
-            Arrivals::Rate { .. } => (Model::Open { connections: size }, u64::MAX),
+        let place = (thread, threads);
+        let (model, pacer) = match load.arrivals {
+            Arrivals::Users { think, .. } => (Model::Closed { think }, Pacer::users(profile.clone(), place)),
+            Arrivals::Rate { .. } => {
+                let pacer = Pacer::rate(profile.clone(), spacing, load.seed, place, u64::MAX);
+                (Model::Open { connections: size }, pacer)
+            }
         };
-        let pacer = Pacer::new(curve, spacing, load.seed, thread, threads, most);
-        let openings = Pacer::new(opening, Spacing::Uniform, load.seed, thread, threads, u64::from(size));
+        let openings = Pacer::rate(opening.clone(), Spacing::Uniform, load.seed, place, u64::from(size));
         Share { thread, pacer, openings, model, quota }
     };
     Ok((0..threads).map(share).collect())
@@ -73,9 +78,10 @@ pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
 
 /// The level of `load` as a function of time.
 pub(crate) fn level(load: &Load) -> Level {
+    let profile = Profile::of(load);
     match load.arrivals {
-        Arrivals::Users { count, spawn_rate, .. } => Level::Users(Curve { rate: spawn_rate, ramp: 0 }, count),
-        Arrivals::Rate { per_second, ramp, .. } => Level::Rate(Curve { rate: per_second, ramp: ramp.0 }),
+        Arrivals::Users { .. } => Level::Users(profile),
+        Arrivals::Rate { .. } => Level::Rate(profile),
     }
 }
 
@@ -101,6 +107,13 @@ fn opens_out_of(load: &Load, range: impl Fn(f64) -> bool) -> bool {
     matches!(&load.protocol, Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) if !range(*rate))
 }
 
+/// Whether stages cannot be made.
+fn impossible(stages: &[Stage]) -> bool {
+    let in_range = |level: f64| level.is_finite() && (0.0..=FASTEST).contains(&level);
+    let none = stage::lasting(stages).0 == 0 || stage::peak(stages) == 0.0;
+    stages.len() > MOST_STAGES || none || stages.iter().any(|stage| !in_range(stage.from) || !in_range(stage.to))
+}
+
 fn check(load: &Load) -> Result<(), EngineError> {
     let in_range = |rate: f64| rate.is_finite() && rate > 0.0 && rate <= FASTEST;
     let fault = match load.arrivals {
@@ -113,6 +126,9 @@ fn check(load: &Load) -> Result<(), EngineError> {
         _ if load.stop.after.0 == 0 => "the load must last longer than zero",
         _ if load.stop.requests == Some(0) => "the load must make at least one request",
         _ if load.request.method == "CONNECT" => "CONNECT makes a tunnel, not a load",
+        _ if !load.stages.is_empty() && impossible(&load.stages) => {
+            "stages must last, reach a level above 0, and stay below 10,000,000; there can be at most 1,000"
+        }
         Arrivals::Rate { .. } if holds(load) => "a rate is of messages: give their size, or users to be held",
         _ if opens_out_of(load, in_range) => "connections must open at a rate above 0 and at most 10,000,000 a second",
         Arrivals::Users { count, .. } | Arrivals::Rate { connections: count, .. }
@@ -153,6 +169,8 @@ mod tests {
                 body: Body::Empty,
             },
             arrivals,
+            stages: Vec::new(),
+            scenario: None,
             reuse: Reuse::KeepAlive,
             stop: Stop { after: Span::from_secs(1), requests },
             timeout: Span::from_secs(1),

@@ -17,6 +17,7 @@ use crate::clock::{Clock, Moment};
 use crate::connection::Turn;
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
+use crate::pacer::Arrival;
 use crate::queue::{Due, Queue};
 use crate::road::Road;
 use crate::share::{Model, Share, TALK_BITS};
@@ -232,7 +233,7 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
     let (thread, model) = (u64::from(share.thread), share.model);
     let desk = Desk::open(&core, &share, websocket);
     let mut row = 0;
-    for (n, planned) in share.pacer.enumerate() {
+    for (n, Arrival { at: planned, until }) in share.pacer.enumerate() {
         row = if core.clock.now() < planned { 0 } else { row + 1 };
         if row >= ARRIVALS {
             row = 0;
@@ -246,7 +247,7 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
         // often many in one moment, which says little about the rest.
         let first = Turn { planned, prompt: core.reuse == Reuse::PerRequest };
         let think = match model {
-            Model::Closed { think } => Thinker::new(think, core.seed, thread << 32 | n as u64),
+            Model::Closed { think } => Thinker::new(think, core.seed, thread << 32 | n as u64, until),
             Model::Open { .. } => {
                 desk.place(&core, first);
                 continue;
@@ -257,7 +258,7 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
                 let session = Session::new(Rc::clone(&core), Rc::clone(plan), number(share.thread, n));
                 match plan.message {
                     Some(_) => spawn(&core, converse(Rc::clone(&core), session, think, first)),
-                    None => spawn(&core, hold(Rc::clone(&core), session, first)),
+                    None => spawn(&core, hold(Rc::clone(&core), session, first, until)),
                 }
             }
             _ => spawn(&core, live(Rc::clone(&core), Turns::User(think), first)),
@@ -301,7 +302,7 @@ impl Desk {
                 openings.next().into_iter().for_each(|(n, _)| admit(n));
                 let waits = Rc::clone(core);
                 spawn(core, async move {
-                    for (n, at) in openings {
+                    for (n, Arrival { at, .. }) in openings {
                         waits.alarm.until(at).await;
                         if waits.is_ending() {
                             return;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::flags::{LoadFlags, OriginFlags};
@@ -219,8 +220,13 @@ pub(crate) struct Load {
     pub(crate) tls: TlsFlags,
     #[command(flatten)]
     pub(crate) websocket: WebSocketFlags,
+    /// Stages, e.g. "10s:0..500, 30s:500, 10s:0": each goes evenly from where the last one ended (or FROM..) to its level;
+    /// 5s:pause sends nothing; levels are users, or a rate with /s
+    #[arg(long, value_name = "LIST", help_heading = "Load", conflicts_with_all =
+        ["users", "spawn_rate", "rate", "ramp", "message_rate"])]
+    pub(crate) stages: Option<Stages>,
     /// How long, ramp included [default: 10s]
-    #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load")]
+    #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load", conflicts_with = "stages")]
     pub(crate) duration: Option<Span>,
     /// End after so many requests
     #[arg(long, short = 'n', value_name = "N", help_heading = "Load")]

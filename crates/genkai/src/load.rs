@@ -8,13 +8,16 @@ use genkai_lab::measure::{self, Job};
 use genkai_model::exit::Exit;
 use genkai_model::load::Stop;
 use genkai_model::plan::{Backend, ConfigSource, Plan, System};
+use genkai_model::stage::{self, Unit};
 use genkai_model::units::Span;
 use genkai_report::{json, text};
 
 use crate::cli::Load;
+use crate::flags::LoadFlags;
 use crate::outputs::Outputs;
 use crate::target::Target;
 use crate::view::{self, View};
+use crate::websocket::WebSocketFlags;
 use crate::{Failure, interrupt, websocket};
 
 /// All users at once: a rate so high that the ramp is over in the first millisecond.
@@ -50,13 +53,29 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     Ok(if exit == Exit::Holds && nothing { Exit::Fails } else { exit })
 }
 
+/// The flags with the highest level of the stages, if there are any, as users or rate; the rate of messages apart.
+fn staged(flags: &Load, websocket: bool) -> (LoadFlags, Option<f64>) {
+    let mut shape = flags.load.clone();
+    let Some(stages) = &flags.stages else { return (shape, flags.websocket.message_rate) };
+    let peak = stage::peak(&stages.stages);
+    match stages.unit {
+        // With --connections they are only held.
+        Unit::Users if websocket && shape.connections.is_some() => shape.connections = Some(peak as u32),
+        Unit::Users => shape.users = Some(peak as u32),
+        Unit::Rate if websocket => return (shape, Some(peak)),
+        Unit::Rate => shape.rate = Some(peak),
+    }
+    (shape, None)
+}
+
 fn plan(flags: &Load) -> Result<Plan, Failure> {
     let target = Target::read(&flags.url, &flags.allow_remote)?;
+    let (shape, message_rate) = staged(flags, target.websocket);
     let mut load = if target.websocket {
-        websocket::load(&flags.load, &flags.websocket, AT_ONCE)?
+        websocket::load(&shape, &WebSocketFlags { message_rate, ..flags.websocket.clone() }, AT_ONCE)?
     } else {
         flags.websocket.must_be_unused()?;
-        flags.load.load(AT_ONCE, 1)?
+        shape.load(AT_ONCE, 1)?
     };
     load.transport = target.transport(&flags.tls)?;
     load.addresses = target.addresses;
@@ -66,7 +85,9 @@ fn plan(flags: &Load) -> Result<Plan, Failure> {
     if !flags.load.header.iter().any(|h| h.to_ascii_lowercase().starts_with("host:")) {
         load.request.host = target.host;
     }
+    load.stages = flags.stages.as_ref().map(|stages| stages.stages.clone()).unwrap_or_default();
     let after = match (flags.duration, flags.requests) {
+        _ if !load.stages.is_empty() => stage::lasting(&load.stages),
         (Some(span), _) => span,
         (None, Some(_)) => Span::from_secs(3600),
         (None, None) => Span::from_secs(10),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorCount;
 use crate::evidence::{LogLine, Sample};
+use crate::flows::Flows;
 use crate::histogram::Payload;
 use crate::limit::Limit;
 use crate::load::Load;
@@ -235,6 +236,9 @@ pub struct Tick {
     /// WebSocket messages of the interval, where there are such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// What became of flows in the interval, where the load has a scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Box<Flows>>,
 }
 
 /// What made connections ready after TCP had connected them.

@@ -102,6 +102,7 @@ fn without_histograms(tick: &Tick) -> Tick {
         lateness: none(),
         errors: tick.errors.clone(),
         handshakes: None,
+        flows: None,
         messages: tick.messages.clone(),
         ..*tick
     }

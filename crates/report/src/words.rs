@@ -48,6 +48,9 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::Closed => "WebSocket closed before the echo",
         ErrorKind::Frame => "not valid WebSocket frames",
         ErrorKind::ClosedAbnormally => "WebSocket connection lost without a close frame",
+        ErrorKind::Check => "not what a check of the scenario expects",
+        ErrorKind::Capture => "without a value that the scenario takes from it",
+        ErrorKind::Unsendable => "not sent: what a template of the scenario gave cannot be",
     }
 }
 
@@ -60,6 +63,8 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::PortsExhausted | ErrorKind::DescriptorsExhausted | ErrorKind::Dropped => {
             "was not asked, because the generator could not send"
         }
+        ErrorKind::Unsendable => "was not asked, because there was nothing that could be sent",
+        ErrorKind::Check | ErrorKind::Capture => "answered otherwise than the scenario expects",
         ErrorKind::Reset | ErrorKind::ResetReused => "reset its clients' connections",
         ErrorKind::EofNew | ErrorKind::EofReused => "dropped clients",
         ErrorKind::Truncated => "cut responses short",

@@ -12,7 +12,7 @@ use genkai_model::error::ErrorKind;
 
 use super::session::Session;
 use super::window::MOST;
-use crate::clock::Moment;
+use crate::clock::{Moment, NEVER};
 use crate::connection::{Done, Turn};
 use crate::thread::Core;
 use crate::turns::{FAILURE_PACE, Thinker};
@@ -24,6 +24,10 @@ pub(crate) async fn converse(core: Rc<Core>, mut session: Session, mut thinker: 
     loop {
         let done = session.ask(turn).await;
         let planned = thinker.next(turn.planned, done);
+        if planned >= thinker.until {
+            session.rest(thinker.until).await;
+            break;
+        }
         if planned > done.at {
             session.rest(planned).await;
         }
@@ -35,8 +39,8 @@ pub(crate) async fn converse(core: Rc<Core>, mut session: Session, mut thinker: 
     session.finish().await;
 }
 
-/// A connection that is opened and held; `first`, which has been claimed, is its opening.
-pub(crate) async fn hold(core: Rc<Core>, mut session: Session, first: Turn) {
+/// A connection that is opened and held until `until`; `first`, which has been claimed, is its opening.
+pub(crate) async fn hold(core: Rc<Core>, mut session: Session, first: Turn, until: Moment) {
     let mut planned = first.planned;
     loop {
         let mut written = planned;
@@ -50,12 +54,15 @@ pub(crate) async fn hold(core: Rc<Core>, mut session: Session, first: Turn) {
         match opened {
             Ok(()) => {
                 core.ledger.borrow_mut().succeeded(now, planned, written);
-                session.stay().await;
+                session.stay(until).await;
             }
             Err(kind) => {
                 core.ledger.borrow_mut().failed(now, planned, kind);
                 session.end(kind);
             }
+        }
+        if core.clock.now() >= until {
+            break;
         }
         if !core.is_ending() {
             // The server did not let it stay: a new one, but not at once.
@@ -209,12 +216,13 @@ impl Session {
         self.end(kind);
     }
 
-    /// Is there until the connection or the load ends; sends pings.
-    async fn stay(&mut self) {
+    /// Is there until `until`, or the connection or the load ends; sends pings.
+    async fn stay(&mut self, until: Moment) {
         let core = Rc::clone(self.core());
         let ended = loop {
-            let next = self.plan.ping.map(|every| core.alarm.until(core.clock.now().saturating_add(every)));
-            let mut alarm = pin!(next);
+            let ping = self.plan.ping.map_or(NEVER, |every| core.clock.now().saturating_add(every));
+            let next = ping.min(until);
+            let mut alarm = pin!((next != NEVER).then(|| core.alarm.until(next)));
             let stayed = poll_fn(|cx| {
                 self.connection.slot().attend(cx.waker());
                 loop {
@@ -232,7 +240,7 @@ impl Session {
                 }
             })
             .await;
-            if core.is_ending() {
+            if core.is_ending() || stayed.is_ok() && core.clock.now() >= until {
                 return;
             }
             if let Err(kind) = stayed {
@@ -296,9 +304,15 @@ impl Session {
         if !self.is_open() {
             return;
         }
+        let core = Rc::clone(self.core());
+        self.connection.slot().arm(core.clock.now().saturating_add(core.timeout));
         let mut said = self.say_goodbye();
         let ended = poll_fn(|cx| {
+            self.connection.slot().attend(cx.waker());
             loop {
+                if self.connection.slot().expired() {
+                    return Poll::Ready(ErrorKind::ClosedAbnormally);
+                }
                 if let Err(kind) = std::mem::replace(&mut said, Ok(())) {
                     return Poll::Ready(kind);
                 }

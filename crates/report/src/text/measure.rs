@@ -4,8 +4,8 @@ use genkai_model::finding::{Findings, Quantiles, TrialFinding};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::record::Record;
 
-use super::Style;
 use super::page::{Page, Tone};
+use super::{Style, steps};
 use crate::{figure, says, words};
 
 /// What a load on something that already runs showed.
@@ -19,6 +19,7 @@ pub fn measure(record: &Record, findings: &Findings, style: Style) -> String {
     figures(&mut page, trial, kind);
     latency(&mut page, trial, kind);
     messages(&mut page, trial);
+    steps::section(&mut page, trial);
     handshakes(&mut page, trial);
     if trial.failed > 0 {
         page.heading("Failures");

@@ -6,6 +6,7 @@
 mod measure;
 mod page;
 mod plan;
+mod steps;
 mod verdict;
 
 pub use measure::measure;
