@@ -8,13 +8,16 @@ use std::task::{Context, Poll, ready};
 
 use crate::clock::Moment;
 use crate::dial;
+use crate::exchange::Intake;
+use crate::message::Message;
+use crate::road::Way;
 use crate::stream::Stream;
 use crate::thread::Core;
 use crate::tls::Tls;
 use crate::watch::Slot;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::Reuse;
-use genkai_wire::http1::Received;
+use genkai_wire::http1::{Received, ResponseReader};
 
 /// How long to wait for the server to close a connection that it said it would close. Who closes first keeps the port for
 /// the time of TIME_WAIT (60 s), and a client that always does runs out of ports at 470 connections a second.
@@ -23,6 +26,7 @@ const CLOSE_WAIT: Moment = 20_000_000;
 /// Everything one connection needs. Without a stream it is closed, and opens for the next request.
 pub(crate) struct Connection {
     pub(super) core: Rc<Core>,
+    way: Rc<Way>,
     pub(super) slot: Rc<Slot>,
     pub(super) stream: Option<Stream>,
     /// Whether it has carried a response: tells a keep-alive race from a refusal.
@@ -39,6 +43,17 @@ pub(crate) struct Turn {
     pub(crate) prompt: bool,
 }
 
+/// A request that was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    /// When it was written; where it came to nothing before, when it was planned.
+    pub(crate) written: Moment,
+    /// When it ended.
+    pub(crate) at: Moment,
+    /// How.
+    pub(crate) outcome: Result<Received, ErrorKind>,
+}
+
 /// How a request went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
@@ -51,8 +66,14 @@ pub(crate) struct Done {
 impl Connection {
     /// A connection that is not open yet.
     pub(crate) fn new(core: Rc<Core>) -> Connection {
+        let way = Rc::clone(&core.way);
+        Connection::toward(core, way)
+    }
+
+    /// The same, by a way that is not the load's own.
+    pub(crate) fn toward(core: Rc<Core>, way: Rc<Way>) -> Connection {
         let slot = core.watch.slot();
-        Connection { core, slot, stream: None, reused: false }
+        Connection { core, way, slot, stream: None, reused: false }
     }
 
     /// Whether it is open, as far as is known.
@@ -65,8 +86,26 @@ impl Connection {
         &self.slot
     }
 
-    /// Makes one request, whatever that needs, and counts how it went.
+    /// Makes the load's request, whatever that needs, and counts how it went.
     pub(crate) async fn make(&mut self, turn: Turn) -> Done {
+        let core = Rc::clone(&self.core);
+        let mut reader = ResponseReader::new(core.message.is_head);
+        let Attempt { written, at, outcome } = self.attempt(turn, &core.message, &mut reader, core.timeout).await;
+        let failed = self.count(turn.planned, written, at, outcome);
+        self.after(outcome).await;
+        Done { at: if self.is_open() { at } else { core.clock.now() }, failed }
+    }
+
+    /// Makes a request, whatever that needs. It must have been taken up; that it is written is counted, how it went is the
+    /// caller's to count, and [`after`](Self::after) must follow.
+    #[inline]
+    pub(crate) async fn attempt(
+        &mut self,
+        turn: Turn,
+        message: &Message,
+        intake: &mut impl Intake,
+        timeout: Moment,
+    ) -> Attempt {
         self.notice_close().await;
         let prompt = turn.prompt && self.is_open();
         if turn.prompt && !prompt {
@@ -77,18 +116,15 @@ impl Connection {
         let (written, outcome) = match self.open().await {
             Ok(()) => {
                 let written = self.core.clock.now();
-                self.slot.arm(written.saturating_add(self.core.timeout));
+                self.slot.arm(written.saturating_add(timeout));
                 let late = prompt.then(|| written.saturating_sub(turn.planned));
                 self.core.ledger.borrow_mut().sent(written, late);
-                (written, self.exchange().await)
+                (written, self.exchange(message, intake).await)
             }
             Err(kind) => (turn.planned, Err(kind)),
         };
         self.slot.disarm();
-        let at = self.core.clock.now();
-        let failed = self.count(turn.planned, written, at, outcome);
-        self.after(outcome).await;
-        Done { at: if self.is_open() { at } else { self.core.clock.now() }, failed }
+        Attempt { written, at: self.core.clock.now(), outcome }
     }
 
     #[inline]
@@ -106,7 +142,7 @@ impl Connection {
     }
 
     /// Keeps the connection, or closes it.
-    async fn after(&mut self, outcome: Result<Received, ErrorKind>) {
+    pub(crate) async fn after(&mut self, outcome: Result<Received, ErrorKind>) {
         match outcome {
             Ok(Received { persistent: true, .. }) if self.core.reuse == Reuse::KeepAlive => self.reused = true,
             Ok(_) => {
@@ -124,7 +160,7 @@ impl Connection {
         }
         let began = self.core.clock.now();
         self.slot.arm(began.saturating_add(self.core.timeout));
-        let socket = dial::dial(self.core.next_address())?;
+        let socket = dial::dial(self.way.next_address())?;
         poll_fn(|cx| {
             self.slot.attend(cx.waker());
             match socket.poll_write_ready(cx) {
@@ -138,7 +174,7 @@ impl Connection {
         let now = self.core.clock.now();
         self.core.ledger.borrow_mut().opened(now, now.saturating_sub(began));
         self.reused = false;
-        match &self.core.tls {
+        match &self.way.tls {
             None => self.stream = Some(Stream::plain(socket)),
             Some(shared) => {
                 let Ok(tls) = Tls::new(shared) else {

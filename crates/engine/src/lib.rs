@@ -7,7 +7,7 @@
 //!
 //! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `profile` and
 //! `pacer` (when requests are planned: pure), `thread` (the event loop), `turns` (the loop of one user or connection), `queue` (planned requests that
-//! wait for a connection), `connection` and `exchange` (one request), `ledger` and `tally` (what is counted), `merge` (threads
+//! wait for a connection), `connection` and `exchange` (one request), `flow` (scenarios), `ledger` and `tally` (what is counted), `merge` (threads
 //! to one interval), `alarm` (time finer than a millisecond), `watch` (deadlines, coarse and free of charge).
 //!
 //! What is measured, exactly:
@@ -31,6 +31,7 @@ mod connection;
 mod dial;
 mod error;
 mod exchange;
+mod flow;
 mod host;
 mod ledger;
 mod merge;

@@ -41,6 +41,28 @@ impl Message {
         Ok(Message { rendered, filler, is_head: request.method == "HEAD" })
     }
 
+    /// Nothing yet.
+    pub(crate) fn empty() -> Message {
+        Message { rendered: Vec::new(), filler: 0, is_head: false }
+    }
+
+    /// Becomes another request, keeping its memory.
+    pub(crate) fn rewrite<'a>(
+        &mut self,
+        method: &str,
+        path: &str,
+        host: &'a str,
+        fields: impl IntoIterator<Item = (&'a str, &'a str)>,
+        body: Option<&str>,
+    ) -> Result<(), WriteError> {
+        self.rendered.clear();
+        (self.filler, self.is_head) = (0, method == "HEAD");
+        let length = body.map_or(Length::None, |body| Length::Known(body.len() as u64));
+        write_request(&mut self.rendered, method, path, host, fields, length)?;
+        self.rendered.extend_from_slice(body.unwrap_or_default().as_bytes());
+        Ok(())
+    }
+
     /// Length of all of it.
     pub(crate) fn len(&self) -> u64 {
         self.rendered.len() as u64 + self.filler

@@ -1,35 +1,68 @@
-//! The way to the server: addresses, and TLS where the load has it.
+//! The way to a server: addresses, and TLS where the load has it.
 
-use genkai_model::load::{Load, Protocol};
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use genkai_model::load::Load;
 use genkai_model::transport::Transport;
 use socket2::SockAddr;
 
 use crate::{EngineError, tls};
 
 /// Where connections go, the same for all threads.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Road {
-    pub(crate) addresses: Vec<SockAddr>,
-    pub(crate) tls: Option<tls::Plan>,
+    addresses: Vec<SockAddr>,
+    tls: Option<tls::Plan>,
 }
 
 impl Road {
     /// The way of `load`, its files read and checked.
     pub(crate) fn plan(load: &Load) -> Result<Road, EngineError> {
-        let addresses = match &load.transport {
+        Road::to(&load.addresses, &load.transport)
+    }
+
+    /// The way to `addresses` by `transport`, its files read and checked.
+    pub(crate) fn to(addresses: &[SocketAddr], transport: &Transport) -> Result<Road, EngineError> {
+        let addresses = match transport {
             Transport::Unix { path } => {
                 let address = SockAddr::unix(path);
                 vec![address.map_err(|e| EngineError::Load(format!("{}: {e}", path.display())))?]
             }
-            _ => load.addresses.iter().copied().map(SockAddr::from).collect(),
+            _ if addresses.is_empty() => {
+                return Err(EngineError::Load("the load has no address to connect to".to_owned()));
+            }
+            _ => addresses.iter().copied().map(SockAddr::from).collect(),
         };
-        let tls = match &load.transport {
-            // Both are spoken over HTTP/1.1 (RFC 7301 section 6, RFC 6455 section 4.1).
-            Transport::Tls(tls) => match load.protocol {
-                Protocol::Http1 | Protocol::WebSocket(_) => Some(tls::Plan::read(tls, &["http/1.1"])),
-            },
+        let tls = match transport {
+            // All that is spoken is spoken over HTTP/1.1 (RFC 7301 section 6, RFC 6455 section 4.1).
+            Transport::Tls(tls) => Some(tls::Plan::read(tls, &["http/1.1"])),
             _ => None,
         };
         Ok(Road { addresses, tls: tls.transpose().map_err(EngineError::Tls)? })
+    }
+}
+
+/// The way as one thread has it: its connections take the addresses in turn, and resume each other's TLS sessions.
+pub(crate) struct Way {
+    addresses: Vec<SockAddr>,
+    /// TLS, where there is such.
+    pub(crate) tls: Option<Rc<tls::Shared>>,
+    turn: Cell<usize>,
+}
+
+impl Way {
+    /// Along `road`, from its `turn`-th address on.
+    pub(crate) fn new(road: &Road, turn: usize) -> Way {
+        let tls = road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan)));
+        Way { addresses: road.addresses.clone(), tls, turn: Cell::new(turn) }
+    }
+
+    /// The address the next connection goes to: in turn.
+    pub(crate) fn next_address(&self) -> &SockAddr {
+        let turn = self.turn.get();
+        self.turn.set(turn.wrapping_add(1));
+        &self.addresses[turn % self.addresses.len()]
     }
 }

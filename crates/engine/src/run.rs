@@ -18,7 +18,7 @@ use crate::share::{Share, level, split};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
 use crate::thread::{Job, Left, What, runtime, work};
-use crate::{EngineError, host, websocket};
+use crate::{EngineError, flow, host, websocket};
 
 /// Intervals a thread may be ahead of the collector.
 const AHEAD: usize = 8;
@@ -58,7 +58,8 @@ pub fn run(
     let message = Message::render(&load.request, load.reuse)?;
     let road = Road::plan(load)?;
     let websocket = websocket::Plan::read(load)?;
-    let what = What { message, road, websocket };
+    let flows = flow::Plan::read(load)?;
+    let what = What { message, road, websocket, flows };
     let mut crew = Crew::hire(load, shares, &what, cpus, stop)?;
     crew.wait_ready()?;
     let (clock, zero) = (Clock::start(), Instant::now());
@@ -137,7 +138,7 @@ impl Crew {
 
     /// Merges and passes on intervals until every thread has ended. How long the load lasted.
     fn collect(&mut self, load: &Load, mut tick: impl FnMut(Tick)) -> Result<Span, EngineError> {
-        let mut merge = Merge::new(self.members.len(), level(load));
+        let mut merge = Merge::new(self.members.len(), level(load)).naming(load.scenario.as_deref());
         let mut lasted = 0;
         while !merge.is_done() {
             match self.inbox.recv_timeout(LOOK) {

@@ -16,6 +16,8 @@ use crate::websocket::CONNECTIONS;
 pub(crate) struct Share {
     /// Number of the thread, from 0.
     pub(crate) thread: u32,
+    /// Number of threads.
+    pub(crate) threads: u32,
     /// When it starts users, or plans requests.
     pub(crate) pacer: Pacer,
     /// What an instant of the pacer means.
@@ -71,7 +73,7 @@ pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
             }
         };
         let openings = Pacer::rate(opening.clone(), Spacing::Uniform, load.seed, place, u64::from(size));
-        Share { thread, pacer, openings, model, quota }
+        Share { thread, threads, pacer, openings, model, quota }
     };
     Ok((0..threads).map(share).collect())
 }

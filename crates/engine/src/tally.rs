@@ -7,10 +7,11 @@ use genkai_model::websocket::Messages;
 use hdrhistogram::Histogram;
 
 use crate::clock::Moment;
+use crate::flow::FlowTally;
 
 /// A distribution with the bounds all genkai histograms have. 32-bit counters: half the memory, and no interval has four
 /// thousand million requests.
-fn empty() -> Histogram<u32> {
+pub(crate) fn empty() -> Histogram<u32> {
     Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS).expect("constant bounds are valid")
 }
 
@@ -40,6 +41,8 @@ pub(crate) struct Tally {
     pub(crate) ready: Histogram<u32>,
     /// WebSocket messages.
     pub(crate) messages: Messages,
+    /// Flows, where there are such.
+    pub(crate) flows: Option<Box<FlowTally>>,
 }
 
 impl Tally {
@@ -62,6 +65,7 @@ impl Tally {
             upgraded: 0,
             ready: empty(),
             messages: Messages::default(),
+            flows: None,
         }
     }
 
@@ -100,6 +104,9 @@ impl Tally {
         }
         self.upgraded += other.upgraded;
         self.messages.add(&other.messages);
+        if let Some(theirs) = &other.flows {
+            self.flows.get_or_insert_default().add(theirs);
+        }
         for (mine, theirs) in self.errors.iter_mut().zip(other.errors) {
             *mine += theirs;
         }
@@ -118,6 +125,9 @@ impl Tally {
         self.errors = [0; ErrorKind::COUNT];
         (self.secured, self.upgraded) = ([0; 2], 0);
         self.messages = Messages::default();
+        if let Some(flows) = &mut self.flows {
+            flows.clear();
+        }
         for histogram in self.histograms() {
             if !histogram.is_empty() {
                 histogram.reset();

@@ -3,13 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Reuse};
 use genkai_wire::websocket::Scratch;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use socket2::SockAddr;
 use tokio::task::{spawn_local, yield_now};
 
 use crate::alarm::Alarm;
@@ -19,10 +19,10 @@ use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
 use crate::pacer::Arrival;
 use crate::queue::{Due, Queue};
-use crate::road::Road;
+use crate::flow::{self, Company};
+use crate::road::{Road, Way};
 use crate::share::{Model, Share, TALK_BITS};
 use crate::stop::StopFlag;
-use crate::tls;
 use crate::turns::{Thinker, Turns, live};
 use crate::watch::Watch;
 use crate::websocket::{self, Room, Session, carry, converse, hold};
@@ -47,11 +47,9 @@ pub(crate) struct Core {
     pub(crate) reuse: Reuse,
     /// Deadline of connecting, and of a response from its request's first byte.
     pub(crate) timeout: Moment,
-    addresses: Vec<SockAddr>,
-    /// TLS, where the load has it.
-    pub(crate) tls: Option<Rc<tls::Shared>>,
-    turn: Cell<usize>,
-    seed: u64,
+    /// Where the load's connections go.
+    pub(crate) way: Rc<Way>,
+    pub(crate) seed: u64,
     /// Whether a task panicked.
     broken: Cell<bool>,
     /// Whether the load is over and connections are being closed.
@@ -84,6 +82,7 @@ pub(crate) struct What {
     pub(crate) message: Message,
     pub(crate) road: Road,
     pub(crate) websocket: Option<websocket::Plan>,
+    pub(crate) flows: Option<Arc<flow::Plan>>,
 }
 
 /// What a thread has at the end.
@@ -106,9 +105,7 @@ impl Core {
             message: job.what.message,
             reuse: load.reuse,
             timeout: load.timeout.0,
-            addresses: job.what.road.addresses,
-            tls: job.what.road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan))),
-            turn: Cell::new(job.share.thread as usize),
+            way: Rc::new(Way::new(&job.what.road, job.share.thread as usize)),
             seed: load.seed,
             broken: Cell::new(false),
             ending: Cell::new(false),
@@ -118,13 +115,6 @@ impl Core {
             payload: RefCell::default(),
             random: RefCell::new(Pcg64Mcg::seed_from_u64(load.seed ^ u64::from(job.share.thread) << 40)),
         }))
-    }
-
-    /// The address the next connection goes to: in turn.
-    pub(crate) fn next_address(&self) -> &SockAddr {
-        let turn = self.turn.get();
-        self.turn.set(turn.wrapping_add(1));
-        &self.addresses[turn % self.addresses.len()]
     }
 
     /// A masking key (RFC 6455 section 5.3).
@@ -181,11 +171,14 @@ pub(crate) fn runtime() -> io::Result<tokio::runtime::LocalRuntime> {
 /// Makes the load of `job`, from moment zero of `clock` to its end.
 pub(crate) fn work(runtime: &tokio::runtime::LocalRuntime, load: &Load, job: Job, clock: Clock) -> io::Result<Left> {
     let (share, stop, abort) = (job.share.clone(), job.stop.clone(), job.abort.clone());
-    let websocket = job.what.websocket.clone().map(Rc::new);
+    let (websocket, flows) = (job.what.websocket.clone().map(Rc::new), job.what.flows.clone());
     runtime.block_on(async {
         let core = Core::new(job, load, clock)?;
         spawn(&core, Rc::clone(&core.alarm).ring());
-        spawn(&core, arrive(Rc::clone(&core), share, websocket));
+        match flows {
+            Some(plan) => spawn(&core, admit(Rc::clone(&core), share, plan)),
+            None => spawn(&core, arrive(Rc::clone(&core), share, websocket)),
+        }
         let stopped = supervise(&core, [&stop, &abort]).await;
         take_leave(&core, &abort).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
@@ -264,6 +257,36 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
             _ => spawn(&core, live(Rc::clone(&core), Turns::User(think), first)),
         }
     }
+}
+
+/// Starts users of a scenario when they are planned.
+async fn admit(core: Rc<Core>, share: Share, plan: Arc<flow::Plan>) {
+    let most = match share.model {
+        Model::Open { connections } => connections,
+        Model::Closed { .. } => u32::MAX,
+    };
+    let company = Rc::new(Company::new(plan, (share.thread, share.threads), most));
+    let mut row = 0;
+    for (n, arrival) in share.pacer.enumerate() {
+        row = if core.clock.now() < arrival.at { 0 } else { row + 1 };
+        if row >= ARRIVALS {
+            row = 0;
+            yield_now().await;
+        }
+        core.alarm.until(arrival.at).await;
+        if core.ledger.borrow_mut().is_spent(core.clock.now()) {
+            break;
+        }
+        if !company.enter(&core, arrival.at) {
+            continue;
+        }
+        let (of, number) = (Rc::clone(&company), number(share.thread, n));
+        match share.model {
+            Model::Closed { .. } => spawn(&core, flow::stay(Rc::clone(&core), of, arrival, number)),
+            Model::Open { .. } => spawn(&core, flow::once(Rc::clone(&core), of, arrival, number)),
+        }
+    }
+    company.close(&core);
 }
 
 /// Number of the `n`-th WebSocket connection of a thread, one of a kind in the load.

@@ -86,7 +86,7 @@ impl Thinker {
 }
 
 /// A value of `spread`, nanoseconds.
-fn sample(spread: Spread, random: &mut impl Rng) -> Moment {
+pub(crate) fn sample(spread: Spread, random: &mut impl Rng) -> Moment {
     match spread {
         Spread::Constant(span) => span.0,
         Spread::Uniform(low, high) => random.random_range(low.0..=high.0.max(low.0)),

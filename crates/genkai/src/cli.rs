@@ -34,13 +34,22 @@ pub(crate) enum Command {
     Tune(Tune),
     /// Run one of the experiments genkai was made for
     Experiment(Experiment),
-    /// Make load on a URL and measure
+    /// Make load on a URL, or as a scenario file says, and measure
+    #[command(after_help = LOAD_EXAMPLES)]
     Load(Box<Load>),
     /// Rebuild every output of a run from its record alone
     Report(Report),
     /// Run an embedded server
     Serve(Serve),
 }
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  genkai load http://127.0.0.1:8080/ --users 100 --duration 10s
+  genkai load http://127.0.0.1:8080/ --stages \"10s:0..500, 30s:500, 10s:0\"
+  genkai load ws://127.0.0.1:8081/ --connections 50 --stages \"30s:100/s, 10s:pause, 30s:0\"
+  genkai load shop.yaml --target http://127.0.0.1:8080 --dry-run
+  genkai load artillery.yml --environment local";
 
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
@@ -212,7 +221,9 @@ pub(crate) struct ExperimentRun {
 
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH
+    /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH; or a scenario file
+    /// (YAML), genkai's own or an Artillery script
+    #[arg(value_name = "URL|FILE")]
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
@@ -237,6 +248,15 @@ pub(crate) struct Load {
     /// What must hold; the exit code tells
     #[arg(long, value_name = "TEXT", help_heading = "Load")]
     pub(crate) objective: Option<genkai_model::objective::Objective>,
+    /// Scenario file: where it goes instead of where it says (repeatable)
+    #[arg(long, value_name = "[NAME=]URL", help_heading = "Scenario")]
+    pub(crate) target: Vec<String>,
+    /// Artillery script: the environment under config.environments
+    #[arg(long, short = 'e', value_name = "NAME", help_heading = "Scenario")]
+    pub(crate) environment: Option<String>,
+    /// Scenario file: show what would be sent, and send nothing
+    #[arg(long, help_heading = "Scenario")]
+    pub(crate) dry_run: bool,
     /// Print JSON instead of text
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

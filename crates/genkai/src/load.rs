@@ -7,6 +7,7 @@ use genkai_lab::experiment;
 use genkai_lab::measure::{self, Job};
 use genkai_model::exit::Exit;
 use genkai_model::load::Stop;
+use genkai_model::objective::Objective;
 use genkai_model::plan::{Backend, ConfigSource, Plan, System};
 use genkai_model::stage::{self, Unit};
 use genkai_model::units::Span;
@@ -18,14 +19,19 @@ use crate::outputs::Outputs;
 use crate::target::Target;
 use crate::view::{self, View};
 use crate::websocket::WebSocketFlags;
-use crate::{Failure, interrupt, websocket};
+use crate::{Failure, interrupt, script, websocket};
 
 /// All users at once: a rate so high that the ramp is over in the first millisecond.
 const AT_ONCE: f64 = 1_000_000.0;
 
 /// `genkai load`.
 pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
-    let plan = plan(flags)?;
+    let plan = if script::is_file(&flags.url) { scripted(flags)? } else { plan(flags)? };
+    if flags.dry_run {
+        let shown = if flags.json { json::load(&plan.load) } else { text::script(&plan, view::stdout_style(flags.color)) };
+        view::print(&shown);
+        return Ok(Exit::Holds);
+    }
     let interrupt = interrupt::flag();
     let job = Job {
         plan,
@@ -68,7 +74,19 @@ fn staged(flags: &Load, websocket: bool) -> (LoadFlags, Option<f64>) {
     (shape, None)
 }
 
+/// What a scenario file says.
+fn scripted(flags: &Load) -> Result<Plan, Failure> {
+    let script = script::read(flags)?;
+    let (title, objective) = (script.title.clone(), script.objective.clone());
+    let load = script::load(script, flags, flags.load.load(AT_ONCE, 1)?)?;
+    let objective = flags.objective.clone().or(objective).unwrap_or_default();
+    Ok(whole(flags, title, load, objective))
+}
+
 fn plan(flags: &Load) -> Result<Plan, Failure> {
+    if flags.dry_run || !flags.target.is_empty() || flags.environment.is_some() {
+        return Err(Failure::usage("--dry-run, --target, --environment: are for scenario files"));
+    }
     let target = Target::read(&flags.url, &flags.allow_remote)?;
     let (shape, message_rate) = staged(flags, target.websocket);
     let mut load = if target.websocket {
@@ -93,18 +111,23 @@ fn plan(flags: &Load) -> Result<Plan, Failure> {
         (None, None) => Span::from_secs(10),
     };
     load.stop = Stop { after, requests: flags.requests };
-    Ok(Plan {
-        title: format!("load {}", flags.url),
+    Ok(whole(flags, format!("load {}", flags.url), load, flags.objective.clone().unwrap_or_default()))
+}
+
+fn whole(flags: &Load, title: String, load: genkai_model::load::Load, objective: Objective) -> Plan {
+    let target = load.scenario.as_ref().map_or(&flags.url, |scenario| &scenario.targets[0].url).clone();
+    Plan {
+        title,
         system: System {
             product: "server".to_owned(),
             program: None,
             config: ConfigSource::Generated,
             settings: std::collections::BTreeMap::new(),
-            backend: Backend::Url(flags.url.clone()),
+            backend: Backend::Url(target),
             allow_remote: flags.allow_remote.clone(),
         },
         load,
-        objective: flags.objective.clone().unwrap_or_default(),
+        objective,
         procedure: experiment::procedure(experiment::Size::Quick),
-    })
+    }
 }

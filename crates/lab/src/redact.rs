@@ -3,6 +3,8 @@
 
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, Plan, System};
+use genkai_model::scenario::{Scenario, Step};
+use genkai_model::template::Template;
 
 /// What a secret is replaced with.
 pub const HIDDEN: &str = "(hidden)";
@@ -29,7 +31,46 @@ pub fn load(load: &Load) -> Load {
         }
     }
     load.request.path = target(&load.request.path);
+    if let Some(scenario) = &mut load.scenario {
+        redact(scenario);
+    }
     load
+}
+
+/// A scenario without its secrets: rows of tables are left out whole, for names of columns do not tell all that is secret.
+fn redact(scenario: &mut Scenario) {
+    for table in &mut scenario.tables {
+        table.rows.clear();
+    }
+    for variable in scenario.variables.iter_mut().filter(|variable| is_secret(&variable.name)) {
+        variable.values = vec![HIDDEN.into()];
+    }
+    for one in &mut scenario.targets {
+        one.url = url(&one.url);
+        one.base = target(&one.base);
+    }
+    for flow in &mut scenario.flows {
+        steps(&mut flow.steps);
+    }
+}
+
+fn steps(all: &mut [Step]) {
+    for step in all {
+        match step {
+            Step::Request(request) => fields(&mut request.headers),
+            Step::Connect(connect) => fields(&mut connect.headers),
+            Step::Loop(inner) => steps(&mut inner.steps),
+            Step::Send(_) | Step::Expect(_) | Step::Think(_) => {}
+        }
+    }
+}
+
+fn fields(headers: &mut [(String, Template)]) {
+    for (name, value) in headers {
+        if is_secret(name) {
+            *value = Template::text(HIDDEN);
+        }
+    }
 }
 
 /// The plan without its secrets.

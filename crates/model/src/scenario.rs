@@ -85,6 +85,9 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Which row a run takes.
     pub order: Order,
+    /// Values that look like numbers, true or false are such where JSON is made of them.
+    #[serde(default)]
+    pub cast: bool,
 }
 
 /// Which row of a table a run takes.

@@ -181,7 +181,7 @@ impl Session {
 
     /// Waits until `at`, or the end of the load. What the server does meanwhile is heard; if it closes the connection, the
     /// next turn opens another.
-    async fn rest(&mut self, at: Moment) {
+    pub(crate) async fn rest(&mut self, at: Moment) {
         let core = Rc::clone(self.core());
         let mut alarm = pin!(core.alarm.until(at));
         let ended = poll_fn(|cx| {
@@ -209,7 +209,7 @@ impl Session {
 
     /// Ends the connection; after close frames it is the server's to close first (RFC 6455 section 7.1.1), which also
     /// leaves TIME_WAIT on its side.
-    async fn part(&mut self, kind: ErrorKind) {
+    pub(crate) async fn part(&mut self, kind: ErrorKind) {
         if kind == ErrorKind::Closed {
             self.connection.await_close().await;
         }
@@ -300,7 +300,7 @@ impl Session {
     }
 
     /// The closing handshake, if the connection is open: what is still on its way comes before the server's close frame.
-    async fn finish(&mut self) {
+    pub(crate) async fn finish(&mut self) {
         if !self.is_open() {
             return;
         }

@@ -6,11 +6,13 @@
 mod measure;
 mod page;
 mod plan;
+mod script;
 mod steps;
 mod verdict;
 
 pub use measure::measure;
 pub use plan::plan;
+pub use script::script;
 pub use verdict::verdict;
 
 /// How text is laid out.
