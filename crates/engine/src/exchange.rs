@@ -175,12 +175,7 @@ impl Connection {
 
     /// The request cannot be written any further, because of `broken`: what has arrived by now is all there will be. A
     /// response that was sent before the connection broke is still in the socket.
-    fn last_words(
-        &self,
-        stream: &Stream,
-        reader: &mut impl Intake,
-        broken: ErrorKind,
-    ) -> Result<Received, ErrorKind> {
+    fn last_words(&self, stream: &Stream, reader: &mut impl Intake, broken: ErrorKind) -> Result<Received, ErrorKind> {
         let mut buffer = self.core.buffer.borrow_mut();
         loop {
             match stream.read(&mut buffer) {

@@ -28,7 +28,8 @@ const AT_ONCE: f64 = 1_000_000.0;
 pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let plan = if script::is_file(&flags.url) { scripted(flags)? } else { plan(flags)? };
     if flags.dry_run {
-        let shown = if flags.json { json::load(&plan.load) } else { text::script(&plan, view::stdout_style(flags.color)) };
+        let shown =
+            if flags.json { json::load(&plan.load) } else { text::script(&plan, view::stdout_style(flags.color)) };
         view::print(&shown);
         return Ok(Exit::Holds);
     }

@@ -19,7 +19,10 @@ const LARGEST: u64 = 256 << 20;
 /// Whether `text` names a file rather than an address.
 pub(crate) fn is_file(text: &str) -> bool {
     let named = [".yaml", ".yml", ".json"].iter().any(|end| text.ends_with(end));
-    !text.contains("://") && !text.starts_with("unix:") && !text.starts_with("ws+unix:") && (named || Path::new(text).is_file())
+    !text.contains("://")
+        && !text.starts_with("unix:")
+        && !text.starts_with("ws+unix:")
+        && (named || Path::new(text).is_file())
 }
 
 /// Reads the scenario that the flags name.
@@ -28,8 +31,12 @@ pub(crate) fn is_file(text: &str) -> bool {
 /// The first mistake in it, with its place.
 pub(crate) fn read(flags: &cli::Load) -> Result<Script, Failure> {
     let path = Path::new(&flags.url);
-    let text = whole(path, genkai_scenario::LARGEST as u64)
-        .map_err(|e| Failure::usage(format!("{}: {e}\n  hint: give a scenario file, or an address like http://127.0.0.1:8080/", flags.url)))?;
+    let text = whole(path, genkai_scenario::LARGEST as u64).map_err(|e| {
+        Failure::usage(format!(
+            "{}: {e}\n  hint: give a scenario file, or an address like http://127.0.0.1:8080/",
+            flags.url
+        ))
+    })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let targets: Vec<(Option<String>, String)> = flags.target.iter().map(|text| named(text)).collect();
     let world = World {
@@ -84,7 +91,9 @@ pub(crate) fn load(script: Script, flags: &cli::Load, base: Load) -> Result<Load
     }
     let any_tls = scenario.targets.iter().any(|target| matches!(target.transport, Transport::Tls(_)));
     if flags.tls.used() && !any_tls {
-        return Err(Failure::usage("--cacert, --cert, --key, --insecure, --no-resume: no target is https:// or wss://"));
+        return Err(Failure::usage(
+            "--cacert, --cert, --key, --insecure, --no-resume: no target is https:// or wss://",
+        ));
     }
     let first = &scenario.targets[0];
     (load.addresses, load.transport) = (first.addresses.clone(), first.transport.clone());

@@ -89,7 +89,14 @@ impl<'a> Builder<'a> {
     }
 
     /// A check of the step called `of`.
-    pub(crate) fn check(&mut self, of: &str, about: &str, what: Expected, strict: bool, place: Place) -> Result<Check, Fault> {
+    pub(crate) fn check(
+        &mut self,
+        of: &str,
+        about: &str,
+        what: Expected,
+        strict: bool,
+        place: Place,
+    ) -> Result<Check, Fault> {
         let name = format!("{of}: {about}");
         let known = self.scenario.checks.iter().position(|known| *known == name);
         let position = known.unwrap_or(self.scenario.checks.len());
@@ -235,7 +242,11 @@ impl<'a> Builder<'a> {
         let Levels { stages, unit, spacing, most, place } = levels;
         let peak = stage::peak(&stages);
         if peak == 0.0 || stage::lasting(&stages).0 == 0 {
-            return Err(Fault::at(place, "the phases make no load", "give one of them users or a rate, and a duration"));
+            return Err(Fault::at(
+                place,
+                "the phases make no load",
+                "give one of them users or a rate, and a duration",
+            ));
         }
         if stages.len() > stage::MOST_STAGES {
             return Err(Fault::at(place, format!("more than {} phases", stage::MOST_STAGES), ""));

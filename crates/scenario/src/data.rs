@@ -28,8 +28,11 @@ pub(crate) fn rows(builder: &Builder<'_>, reading: &Reading<'_>) -> Result<(Vec<
     let mut columns = reading.columns.clone();
     let mut rows = Vec::new();
     for (n, record) in reader.records().enumerate() {
-        let fault = |line: usize, what: String| {
-            Fault { file: reading.file.to_owned(), place: Some(Place { line, column: 1 }), what, hint: String::new() }
+        let fault = |line: usize, what: String| Fault {
+            file: reading.file.to_owned(),
+            place: Some(Place { line, column: 1 }),
+            what,
+            hint: String::new(),
         };
         let record = record.map_err(|e| fault(e.position().map_or(n + 1, |p| p.line() as usize), e.to_string()))?;
         let line = record.position().map_or(n + 1, |p| p.line() as usize);
@@ -38,7 +41,12 @@ pub(crate) fn rows(builder: &Builder<'_>, reading: &Reading<'_>) -> Result<(Vec<
             None => columns = Some(cells.iter().map(|name| name.trim().to_owned()).collect()),
             Some(_) if n == 0 && reading.skip_first => {}
             Some(columns) if cells.len() < columns.len() => {
-                let what = format!("column `{}` is missing: {} values for {} columns", columns[cells.len()], cells.len(), columns.len());
+                let what = format!(
+                    "column `{}` is missing: {} values for {} columns",
+                    columns[cells.len()],
+                    cells.len(),
+                    columns.len()
+                );
                 return Err(fault(line, what));
             }
             Some(columns) => rows.push(cells[..columns.len()].to_vec()),
@@ -49,9 +57,11 @@ pub(crate) fn rows(builder: &Builder<'_>, reading: &Reading<'_>) -> Result<(Vec<
     }
     match columns {
         Some(columns) if !rows.is_empty() && columns.iter().all(|name| !name.is_empty()) => Ok((columns, rows)),
-        Some(columns) if !rows.is_empty() => {
-            Err(Fault::at(reading.place, format!("`{}` has a column without a name: {}", reading.file, columns.join(", ")), "name the columns"))
-        }
+        Some(columns) if !rows.is_empty() => Err(Fault::at(
+            reading.place,
+            format!("`{}` has a column without a name: {}", reading.file, columns.join(", ")),
+            "name the columns",
+        )),
         _ => Err(Fault::at(reading.place, format!("`{}` has no rows", reading.file), "")),
     }
 }

@@ -40,7 +40,8 @@ static USERS: Format = Format {
     pattern: Some("^[0-9]+( *\\.\\. *[0-9]+)?$"),
     example: "50 or 0..50",
     read: |text| {
-        let whole = |(_, from, to): (Option<stage::Unit>, Option<f64>, f64)| from.unwrap_or(0.0).fract() + to.fract() == 0.0;
+        let whole =
+            |(_, from, to): (Option<stage::Unit>, Option<f64>, f64)| from.unwrap_or(0.0).fract() + to.fract() == 0.0;
         (LEVEL.read)(text)?;
         stage::levels(text).filter(|levels| whole(*levels)).map(drop).ok_or_else(String::new)
     },
@@ -66,7 +67,10 @@ static REQUEST: Format = Format {
     example: "GET /users/{{id}}",
     read: |text| {
         let (method, path) = text.trim().split_once(' ').ok_or_else(String::new)?;
-        if method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphabetic()) || method.eq_ignore_ascii_case("connect") {
+        if method.is_empty()
+            || !method.bytes().all(|b| b.is_ascii_alphabetic())
+            || method.eq_ignore_ascii_case("connect")
+        {
             return Err(String::new());
         }
         (TEMPLATE.read)(path.trim())
@@ -129,8 +133,16 @@ pub(crate) static SCENARIO: Shape = Shape {
     keys: &[
         field("title", Kind::Text, "What people call it"),
         field("target", Kind::Read(&ADDRESS), "Where everything goes, e.g. http://127.0.0.1:8080/api"),
-        field("targets", Kind::Map(&Kind::Read(&ADDRESS)), "Several targets by name; the first is the one of steps that name none"),
-        field("phases", Kind::List(&Kind::Object(&PHASE)), "How the load goes, one after the other; all in users, or all in rates"),
+        field(
+            "targets",
+            Kind::Map(&Kind::Read(&ADDRESS)),
+            "Several targets by name; the first is the one of steps that name none",
+        ),
+        field(
+            "phases",
+            Kind::List(&Kind::Object(&PHASE)),
+            "How the load goes, one after the other; all in users, or all in rates",
+        ),
         field("spacing", Kind::Word(&["uniform", "poisson"]), "Rates: evenly spaced, or at random [uniform]"),
         field("most", Kind::Whole(1), "Rates: at most so many runs at once [1000]"),
         field("requests", Kind::Whole(1), "End after so many requests"),
@@ -236,7 +248,11 @@ static HEAR: Shape = Shape {
     about: "The next message is waited for; the time is counted from the last one sent",
     needs: &["expect"],
     keys: &[
-        field("expect", Kind::Either(&[Kind::Object(&CHECK), Kind::Read(&TEMPLATE)]), "What must hold for it; text must be in it"),
+        field(
+            "expect",
+            Kind::Either(&[Kind::Object(&CHECK), Kind::Read(&TEMPLATE)]),
+            "What must hold for it; text must be in it",
+        ),
         field("name", Kind::Text, "What it is counted as"),
         field("within", Kind::Read(&SPAN), "How long at most [the timeout]"),
         field("search", Kind::Bool, "Pass over messages for which it does not hold [false]"),
@@ -256,7 +272,11 @@ static LOOP: Shape = Shape {
     about: "Steps are done again and again",
     needs: &["loop", "steps"],
     keys: &[
-        field("loop", Kind::Either(&[Kind::Read(&TIMES), Kind::List(&Kind::Any)]), "How often; or a list: once for each element"),
+        field(
+            "loop",
+            Kind::Either(&[Kind::Read(&TIMES), Kind::List(&Kind::Any)]),
+            "How often; or a list: once for each element",
+        ),
         field("as", Kind::Text, "Variable that holds the number of the round, from 0, or the element [loop]"),
         field("steps", Kind::Same(&STEPS), "What is done"),
     ],

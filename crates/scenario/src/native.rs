@@ -81,7 +81,9 @@ fn targets(root: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
         }
         (Some(one), None) => all.push(("target".to_owned(), one.scalar().unwrap_or_default().to_owned())),
         (None, Some(some)) => {
-            all.extend(some.map().iter().map(|(key, url)| (key.name.clone(), url.scalar().unwrap_or_default().to_owned())));
+            all.extend(
+                some.map().iter().map(|(key, url)| (key.name.clone(), url.scalar().unwrap_or_default().to_owned())),
+            );
         }
         (None, None) => {}
     }
@@ -96,7 +98,11 @@ fn targets(root: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
         }
     }
     if all.is_empty() {
-        return Err(Fault::at(root.place, "there is no target", "add `target: http://127.0.0.1:8080`, or give --target"));
+        return Err(Fault::at(
+            root.place,
+            "there is no target",
+            "add `target: http://127.0.0.1:8080`, or give --target",
+        ));
     }
     for (name, url) in all {
         // Two names may have one address: each is a target of its own.
@@ -151,7 +157,11 @@ fn phases(root: &Node) -> Result<Levels, Fault> {
         let lasts = node.get("for").and_then(span);
         let of: Vec<&str> = ["users", "rate", "count", "pause"].into_iter().filter(|key| node.has(key)).collect();
         let [of] = of.as_slice() else {
-            return Err(Fault::at(node.place, "a phase has one of users, rate, count, pause", "e.g. {users: 0..50, for: 10s}"));
+            return Err(Fault::at(
+                node.place,
+                "a phase has one of users, rate, count, pause",
+                "e.g. {users: 0..50, for: 10s}",
+            ));
         };
         let value = node.get(of).unwrap_or(node);
         let lasts = match (*of, lasts) {
@@ -195,9 +205,12 @@ fn steps(node: Option<&Node>, builder: &mut Builder<'_>, defaults: &Defaults) ->
 }
 
 fn step(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Result<Step, Fault> {
-    match node.map().iter().map(|(key, _)| key.name.as_str()).find(|key| {
-        ["request", "connect", "send", "expect", "think", "loop"].contains(key)
-    }) {
+    match node
+        .map()
+        .iter()
+        .map(|(key, _)| key.name.as_str())
+        .find(|key| ["request", "connect", "send", "expect", "think", "loop"].contains(key))
+    {
         Some("request") => request(node, builder, defaults),
         Some("connect") => connect(node, builder, defaults),
         Some("send") => send(node, builder),
@@ -230,7 +243,10 @@ fn headers(node: &Node, builder: &mut Builder<'_>) -> Vec<(String, Template)> {
 }
 
 /// Own headers, and the defaults that are not among them.
-pub(crate) fn with_defaults(mut own: Vec<(String, Template)>, defaults: &[(String, Template)]) -> Vec<(String, Template)> {
+pub(crate) fn with_defaults(
+    mut own: Vec<(String, Template)>,
+    defaults: &[(String, Template)],
+) -> Vec<(String, Template)> {
     let given: Vec<String> = own.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
     own.extend(defaults.iter().filter(|(name, _)| !given.contains(&name.to_ascii_lowercase())).cloned());
     own
@@ -369,7 +385,13 @@ fn captures(node: &Node, builder: &mut Builder<'_>) -> Result<Vec<Capture>, Faul
             (None, Some(pattern), None, false) => regex(pattern, node)?,
             (None, None, Some(name), false) => Source::Header(name),
             (None, None, None, true) => Source::Body,
-            _ => return Err(Fault::at(node.place, "a capture has one of json, regex, header, body", "e.g. {json: /token}")),
+            _ => {
+                return Err(Fault::at(
+                    node.place,
+                    "a capture has one of json, regex, header, body",
+                    "e.g. {json: /token}",
+                ));
+            }
         };
         builder.defines(&key.name);
         let optional = node.get("optional").and_then(Node::boolean).unwrap_or(false);
@@ -383,7 +405,11 @@ pub(crate) fn regex(pattern: String, node: &Node) -> Result<Source, Fault> {
     let groups = regex::Regex::new(&pattern).map_or(1, |regex| regex.captures_len());
     let group = node.get("group").map_or(u64::from(groups > 1), whole) as u32;
     if group as usize >= groups {
-        return Err(Fault::at(node.place, format!("there is no group {group} in `{pattern}`"), "put it in parentheses"));
+        return Err(Fault::at(
+            node.place,
+            format!("there is no group {group} in `{pattern}`"),
+            "put it in parentheses",
+        ));
     }
     Ok(Source::Regex { pattern, group })
 }
@@ -424,9 +450,19 @@ fn checks(node: &Node, of: &str, builder: &mut Builder<'_>) -> Result<Vec<Check>
             "json" => {
                 for (path, wanted) in value.map() {
                     let fits = (form::JSON.read)(&path.name);
-                    fits.map_err(|why| Fault::at(path.place, format!("`{}` is not a place in JSON{why}", path.name), format!("write it like {}", form::JSON.example)))?;
+                    fits.map_err(|why| {
+                        Fault::at(
+                            path.place,
+                            format!("`{}` is not a place in JSON{why}", path.name),
+                            format!("write it like {}", form::JSON.example),
+                        )
+                    })?;
                     let text = builder.template(wanted);
-                    add(format!("{} = {text}", path.name), Expected::Equals(Source::Json(path.name.clone()), text), builder)?;
+                    add(
+                        format!("{} = {text}", path.name),
+                        Expected::Equals(Source::Json(path.name.clone()), text),
+                        builder,
+                    )?;
                 }
             }
             "header" => {

@@ -52,7 +52,9 @@ fn of(kind: &Kind, definitions: &mut Definitions) -> Value {
         Kind::Map(inner) => json!({ "type": "object", "additionalProperties": of(inner, definitions) }),
         Kind::Object(shape) => reference(shape, definitions),
         Kind::Either(kinds) => json!({ "anyOf": kinds.iter().map(|kind| of(kind, definitions)).collect::<Vec<_>>() }),
-        Kind::Step(shapes) => json!({ "anyOf": shapes.iter().map(|shape| reference(shape, definitions)).collect::<Vec<_>>() }),
+        Kind::Step(shapes) => {
+            json!({ "anyOf": shapes.iter().map(|shape| reference(shape, definitions)).collect::<Vec<_>>() })
+        }
     }
 }
 
@@ -75,7 +77,11 @@ fn object(shape: &Shape, definitions: &mut Definitions) -> Value {
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), field.about.into());
         }
-        let schema = if shape.needs.contains(&field.name) { schema } else { json!({ "anyOf": [schema, { "type": "null" }], "description": field.about }) };
+        let schema = if shape.needs.contains(&field.name) {
+            schema
+        } else {
+            json!({ "anyOf": [schema, { "type": "null" }], "description": field.about })
+        };
         properties.insert(field.name.to_owned(), schema);
     }
     json!({

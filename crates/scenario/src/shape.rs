@@ -88,7 +88,9 @@ pub(crate) fn check(node: &Node, kind: &Kind, name: &str, notes: &mut Notes) -> 
         Kind::Bool => wrong("true or false"),
         Kind::Number if node.number().is_some_and(|n| n >= 0.0) => Ok(()),
         Kind::Number => wrong("a number of 0 or more"),
-        Kind::Whole(least) if node.number().is_some_and(|n| n.fract() == 0.0 && n >= *least as f64 && n < 1e15) => Ok(()),
+        Kind::Whole(least) if node.number().is_some_and(|n| n.fract() == 0.0 && n >= *least as f64 && n < 1e15) => {
+            Ok(())
+        }
         Kind::Whole(least) => wrong(&format!("a whole number of {least} or more")),
         Kind::Word(words) if node.scalar().is_some_and(|text| words.contains(&text)) => Ok(()),
         Kind::Word(words) => wrong(&format!("one of {}", words.join(", "))),
@@ -155,7 +157,13 @@ fn object(node: &Node, shape: &Shape, name: &str, notes: &mut Notes) -> Result<(
     };
     for (key, value) in map {
         let Some(field) = shape.keys.iter().find(|field| field.name == key.name) else {
-            return Err(unknown(key.place, &key.name, shape.name, shape.keys.iter().map(|field| field.name), known(shape)));
+            return Err(unknown(
+                key.place,
+                &key.name,
+                shape.name,
+                shape.keys.iter().map(|field| field.name),
+                known(shape),
+            ));
         };
         // A key without a value is as if it were not there, unless it is all that says what is meant.
         let empty = value.is_null() && !shape.needs.contains(&field.name);
@@ -186,7 +194,9 @@ fn step(node: &Node, shapes: &[&Shape], name: &str, notes: &mut Notes) -> Result
             Some((key, _)) => {
                 Err(unknown(key.place, &key.name, name, kinds.iter().copied(), format!("one of {}", kinds.join(", "))))
             }
-            None => Err(Fault::at(node.place, format!("one of `{name}` is empty"), format!("one of {}", kinds.join(", ")))),
+            None => {
+                Err(Fault::at(node.place, format!("one of `{name}` is empty"), format!("one of {}", kinds.join(", "))))
+            }
         },
     }
 }
@@ -198,7 +208,11 @@ fn known(shape: &Shape) -> String {
 
 /// A key that is not known, and the one that was perhaps meant.
 fn unknown<'a>(place: Place, seen: &str, of: &str, names: impl Iterator<Item = &'a str>, all: String) -> Fault {
-    Fault::at(place, format!("unknown key `{seen}` in {of}"), nearest(seen, names).map_or(format!("known: {all}"), |near| format!("did you mean `{near}`?")))
+    Fault::at(
+        place,
+        format!("unknown key `{seen}` in {of}"),
+        nearest(seen, names).map_or(format!("known: {all}"), |near| format!("did you mean `{near}`?")),
+    )
 }
 
 /// The name most like `seen`, if any is.

@@ -119,7 +119,10 @@ impl Node {
                     let whole = text.parse::<i64>().ok().map(Number::from);
                     whole.or_else(|| Number::from_f64(self.number()?)).filter(|_| *plain && self.number().is_some())
                 };
-                self.boolean().map(Json::Bool).or_else(|| number().map(Json::Number)).unwrap_or_else(|| text.clone().into())
+                self.boolean()
+                    .map(Json::Bool)
+                    .or_else(|| number().map(Json::Number))
+                    .unwrap_or_else(|| text.clone().into())
             }
             Value::List(list) => Json::Array(list.iter().map(Node::json).collect()),
             Value::Map(map) => Json::Object(map.iter().map(|(key, node)| (key.name.clone(), node.json())).collect()),
@@ -172,7 +175,11 @@ pub(crate) fn read(text: &str) -> Result<Node, Fault> {
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|e| {
             let place = Place { line: e.marker().line(), column: e.marker().col() + 1 };
-            Fault::at(place, format!("this is not YAML: {}", e.info()), "indent by spaces; quote text that holds `: ` or ` #`")
+            Fault::at(
+                place,
+                format!("this is not YAML: {}", e.info()),
+                "indent by spaces; quote text that holds `: ` or ` #`",
+            )
         })?;
         let place = place(&span);
         match event {

@@ -238,7 +238,8 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    const RAW: &[u8] = b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 201 Created\r\nX-Id: 42\r\nTransfer-Encoding: chunked\r\n\r\n\
+    const RAW: &[u8] =
+        b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 201 Created\r\nX-Id: 42\r\nTransfer-Encoding: chunked\r\n\r\n\
         a\r\n{\"a\":[1,\"b\r\n9\r\n\"],\"n\":7}\r\n0\r\n\r\n";
 
     fn judged(captures: &[Capture], checks: &[(Expected, bool)]) -> (Verdict, Vec<Option<Value>>, FlowTally) {

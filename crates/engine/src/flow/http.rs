@@ -52,7 +52,8 @@ impl User {
         }
         let most = if ask.wanted.keeps { MOST_BODY } else { MOST_HEAD };
         let keeps = ask.wanted.keeps || ask.cookies || ask.redirects > 0;
-        let mut keeper = Keeper { reader: ResponseReader::new(false), raw: Vec::new(), most: if keeps { most } else { 0 } };
+        let mut keeper =
+            Keeper { reader: ResponseReader::new(false), raw: Vec::new(), most: if keeps { most } else { 0 } };
         let Some(path) = self.path(plan, ask) else { return Err(self.unsendable(ask.name)) };
         let mut way = Way { target: ask.target, method: ask.method.clone(), path };
         let mut left = ask.redirects;
@@ -124,7 +125,8 @@ impl User {
         let body = body.map(|_| &text[from..]);
         let host = &plan.targets[way.target as usize].host;
         // A Host header of the scenario's own is what goes into the Host field.
-        let own = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| &text[value.clone()]);
+        let own =
+            fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| &text[value.clone()]);
         let others = fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
         let others = others.map(|(name, value)| (*name, &text[value.clone()]));
         message.rewrite(&way.method, &way.path, own.unwrap_or(host), others, body).ok()
@@ -184,7 +186,9 @@ fn redirected(plan: &Plan, way: &Way, status: u16, answer: &Answer<'_>) -> Optio
     let (target, place) = match location.strip_prefix("//") {
         Some(_) => return None,
         None if location.contains("://") => {
-            let of = |origin: &str| location.strip_prefix(origin).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+            let of = |origin: &str| {
+                location.strip_prefix(origin).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+            };
             plan.targets.iter().enumerate().find_map(|(n, target)| of(&target.origin).map(|rest| (n as u32, rest)))?
         }
         None => (way.target, location),

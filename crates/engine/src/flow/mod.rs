@@ -17,8 +17,8 @@ mod answer;
 mod cookies;
 mod http;
 mod plan;
-mod tally;
 mod talk;
+mod tally;
 mod user;
 mod value;
 

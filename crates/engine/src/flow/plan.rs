@@ -65,7 +65,11 @@ pub(super) enum Op {
     Expect(Hear),
     Think(Pause),
     /// A round of a loop, which ends before the position `end`.
-    Begin { times: Rounds, slot: usize, end: usize },
+    Begin {
+        times: Rounds,
+        slot: usize,
+        end: usize,
+    },
     /// Back to the loop that begins there.
     Back(usize),
 }
@@ -134,9 +138,10 @@ impl Plan {
         let Some(scenario) = &load.scenario else { return Ok(None) };
         check(scenario).map_err(|why| EngineError::Load(why.to_owned()))?;
         let mut names = Names::default();
-        let constants = scenario.variables.iter().map(|variable| {
-            (names.slot(&variable.name), variable.values.iter().map(Value::of).collect())
-        });
+        let constants = scenario
+            .variables
+            .iter()
+            .map(|variable| (names.slot(&variable.name), variable.values.iter().map(Value::of).collect()));
         let constants: Vec<_> = constants.collect();
         let tables: Vec<Table> = scenario.tables.iter().map(|table| Table::new(table, &mut names)).collect();
         let mut flows = Vec::with_capacity(scenario.flows.len());
@@ -168,7 +173,12 @@ impl Plan {
     }
 
     /// Fills the variables for the `run`-th run of thread `thread` of `threads`.
-    pub(super) fn fill(&self, slots: &mut [Option<Value>], random: &mut Pcg64Mcg, (run, thread, threads): (u64, u64, u64)) {
+    pub(super) fn fill(
+        &self,
+        slots: &mut [Option<Value>],
+        random: &mut Pcg64Mcg,
+        (run, thread, threads): (u64, u64, u64),
+    ) {
         slots.fill(None);
         for (slot, values) in &self.constants {
             slots[*slot] = values.get(pick(values.len(), random)).cloned();

@@ -256,7 +256,9 @@ impl User {
             Rounds::Count(n) => Some(*n),
             Rounds::Forever => None,
             // What is not a number is no round.
-            Rounds::Written(writer) => Some(self.written(writer).and_then(|text| text.trim().parse().ok()).unwrap_or(0)),
+            Rounds::Written(writer) => {
+                Some(self.written(writer).and_then(|text| text.trim().parse().ok()).unwrap_or(0))
+            }
             Rounds::Over(_) | Rounds::Elements(_) => elements.as_ref().map(|list| list.len() as u64),
         };
         Round { begin, done: 0, of, elements }

@@ -107,12 +107,7 @@ impl Writer {
     }
 
     /// Appends the text with its values.
-    pub(super) fn write(
-        &self,
-        out: &mut String,
-        slots: &[Option<Value>],
-        random: &mut Pcg64Mcg,
-    ) -> Result<(), Unset> {
+    pub(super) fn write(&self, out: &mut String, slots: &[Option<Value>], random: &mut Pcg64Mcg) -> Result<(), Unset> {
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => out.push_str(text),
@@ -128,14 +123,6 @@ impl Writer {
             }
         }
         Ok(())
-    }
-
-    /// The value itself, if the template is nothing but a variable.
-    pub(super) fn value(&self, slots: &[Option<Value>]) -> Option<Value> {
-        match self.0.as_slice() {
-            [Piece::Slot { slot, way, .. }] => slots[*slot].as_ref()?.part(way),
-            _ => None,
-        }
     }
 }
 

@@ -54,6 +54,8 @@ pub(super) struct View {
     pub(super) at_us: u64,
     pub(super) trial: Option<u32>,
     closed: bool,
+    /// What the level counts.
+    unit: &'static str,
     pub(super) asked: f64,
     pub(super) now: Figures,
     /// Successful and failed requests a second, oldest first.
@@ -112,6 +114,7 @@ impl View {
         self.step = tried(started.purpose, &started.changes);
         self.asked = scene::asked(&started.load.arrivals);
         self.closed = matches!(started.load.arrivals, Arrivals::Users { .. });
+        self.unit = scene::unit(&started.load);
         self.now = Figures::default();
         (self.finished, self.failed, self.seconds) = (0, 0, 0.0);
         self.history.clear();
@@ -167,7 +170,7 @@ impl View {
         if self.closed {
             figure::plural(level.max(0.0).round() as u64, "user", "users")
         } else {
-            format!("{} planned requests/s", figure::number(level))
+            format!("{} {}", figure::number(level), self.unit)
         }
     }
 

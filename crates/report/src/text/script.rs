@@ -25,13 +25,19 @@ pub fn script(plan: &Plan, style: Style) -> String {
     page.paragraph(Tone::Strong, &clean::line(&plan.title));
     for target in &scenario.targets {
         let addresses: Vec<String> = target.addresses.iter().map(ToString::to_string).collect();
-        page.labelled("target", &format!("{}: {} ({})", clean::line(&target.name), clean::line(&target.url), addresses.join(", ")));
+        page.labelled(
+            "target",
+            &format!("{}: {} ({})", clean::line(&target.name), clean::line(&target.url), addresses.join(", ")),
+        );
     }
     page.labelled("objective", &plan.objective.to_string());
     levels(&mut page, load, scenario);
     for table in &scenario.tables {
         let rows = figure::plural(table.rows.len() as u64, "row", "rows");
-        page.labelled("data", &format!("{}: {rows} of {}", clean::line(&table.source), clean::line(&table.columns.join(", "))));
+        page.labelled(
+            "data",
+            &format!("{}: {rows} of {}", clean::line(&table.source), clean::line(&table.columns.join(", "))),
+        );
     }
     let all: u32 = scenario.flows.iter().map(|flow| flow.weight).sum();
     let values = first(scenario);
@@ -70,7 +76,8 @@ fn levels(page: &mut Page, load: &Load, scenario: &Scenario) {
 fn first(scenario: &Scenario) -> BTreeMap<String, Value> {
     let constants = scenario.variables.iter().filter_map(|one| Some((one.name.clone(), one.values.first()?.clone())));
     let rows = scenario.tables.iter().filter_map(|table| Some((table, table.rows.first()?)));
-    let cells = rows.flat_map(|(table, row)| table.columns.iter().cloned().zip(row.iter().map(|cell| cell.clone().into())));
+    let cells =
+        rows.flat_map(|(table, row)| table.columns.iter().cloned().zip(row.iter().map(|cell| cell.clone().into())));
     constants.chain(cells).collect()
 }
 
@@ -90,7 +97,10 @@ fn steps(page: &mut Page, all: &[Step], shown: &Shown<'_>) {
     for step in all {
         match step {
             Step::Request(request) => {
-                page.labelled("request", &format!("{} {}", request.method, shown.address(target(request.target), &request.path)));
+                page.labelled(
+                    "request",
+                    &format!("{} {}", request.method, shown.address(target(request.target), &request.path)),
+                );
                 shown.fields(page, &request.headers);
                 if let Some(body) = &request.body {
                     page.labelled("  body", &shown.text(body));
@@ -118,7 +128,9 @@ fn steps(page: &mut Page, all: &[Step], shown: &Shown<'_>) {
                     Times::Count(n) => figure::plural(*n, "time", "times"),
                     Times::Forever => "for ever".to_owned(),
                     Times::Template(template) => format!("{} times", shown.text(template)),
-                    Times::Over(values) => format!("for each of {}", figure::plural(values.len() as u64, "value", "values")),
+                    Times::Over(values) => {
+                        format!("for each of {}", figure::plural(values.len() as u64, "value", "values"))
+                    }
                     Times::Elements(name) => format!("for each of {}", clean::line(name)),
                 };
                 page.labelled("loop", &format!("{times}, as {}", clean::line(&inner.variable)));

@@ -60,7 +60,11 @@ fn condition(metric: &str, operator: &str, value: f64, place: Place) -> Result<C
         "median" => Some(0.5),
         "max" => Some(1.0),
         "p999" => Some(0.999),
-        other => other.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok()).filter(|p| (1.0..100.0).contains(p)).map(|p| p / 100.0),
+        other => other
+            .strip_prefix('p')
+            .and_then(|digits| digits.parse::<f64>().ok())
+            .filter(|p| (1.0..100.0).contains(p))
+            .map(|p| p / 100.0),
     };
     let times = ["http.response_time.", "websocket.response_time."];
     let of_time = times.iter().find_map(|prefix| metric.strip_prefix(prefix)).and_then(quantile);

@@ -100,8 +100,7 @@ static PAYLOAD: Shape = Shape {
     ],
 };
 
-static TLS: Shape =
-    Shape { name: "tls", about: "", needs: &[], keys: &[field("rejectUnauthorized", Kind::Bool, "")] };
+static TLS: Shape = Shape { name: "tls", about: "", needs: &[], keys: &[field("rejectUnauthorized", Kind::Bool, "")] };
 
 static HTTP: Shape = Shape {
     name: "http",
@@ -278,11 +277,7 @@ static MATCH: Shape = Shape {
     name: "a match",
     about: "",
     needs: &["json", "value"],
-    keys: &[
-        field("json", Kind::Read(&JSON), ""),
-        field("value", TEXT, ""),
-        field("strict", Kind::Bool, ""),
-    ],
+    keys: &[field("json", Kind::Read(&JSON), ""), field("value", TEXT, ""), field("strict", Kind::Bool, "")],
 };
 
 static EXPECT: Shape = Shape {
@@ -307,15 +302,10 @@ static EXPECT: Shape = Shape {
 static THINK: Shape =
     Shape { name: "think", about: "", needs: &["think"], keys: &[field("think", Kind::Read(&PAUSE), "")] };
 
-static LOG: Shape = Shape {
-    name: "log",
-    about: "",
-    needs: &[],
-    keys: &[field("log", Kind::Noted("prints nothing under load"), "")],
-};
+static LOG: Shape =
+    Shape { name: "log", about: "", needs: &[], keys: &[field("log", Kind::Noted("prints nothing under load"), "")] };
 
-static FUNCTION: Shape =
-    Shape { name: "function", about: "", needs: &[], keys: &[field("function", CODE, "")] };
+static FUNCTION: Shape = Shape { name: "function", about: "", needs: &[], keys: &[field("function", CODE, "")] };
 
 static PARALLEL: Shape = Shape {
     name: "parallel",
@@ -342,7 +332,8 @@ macro_rules! loops {
     };
 }
 /// Steps of the ws engine.
-pub(super) static WS_STEPS: Kind = Kind::List(&Kind::Step(&[&CONNECT, &SEND, &WAIT, &THINK, &WS_LOOP, &LOG, &FUNCTION]));
+pub(super) static WS_STEPS: Kind =
+    Kind::List(&Kind::Step(&[&CONNECT, &SEND, &WAIT, &THINK, &WS_LOOP, &LOG, &FUNCTION]));
 loops!(HTTP_LOOP HTTP_STEPS);
 loops!(WS_LOOP WS_STEPS);
 

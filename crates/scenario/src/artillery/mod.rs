@@ -54,7 +54,10 @@ pub(crate) fn read(mut root: Node, world: &World<'_>, notes: &mut Notes) -> Resu
         ws_headers: headers(at(&["ws", "headers"]), &mut builder)?,
         subprotocols: texts(at(&["ws", "subprotocols"])),
         deflate: at(&["ws", "perMessageDeflate"]).and_then(Node::boolean).unwrap_or(false),
-        strict: at(&["defaults", "strictCapture"]).or(at(&["http", "defaults", "strictCapture"])).and_then(Node::boolean).unwrap_or(true),
+        strict: at(&["defaults", "strictCapture"])
+            .or(at(&["http", "defaults", "strictCapture"]))
+            .and_then(Node::boolean)
+            .unwrap_or(true),
         target,
         jitter: jitter(at(&["defaults", "think", "jitter"]).or(at(&["http", "defaults", "think", "jitter"])))?,
     };
@@ -91,7 +94,8 @@ fn choose(root: &mut Node, world: &World<'_>) -> Result<(), Fault> {
     let Some(name) = world.chosen else { return Ok(()) };
     let environments = root.get("config").and_then(|config| config.get("environments"));
     let Some(over) = environments.and_then(|all| all.get(name)).cloned() else {
-        let known: Vec<&str> = environments.map(Node::map).unwrap_or_default().iter().map(|(key, _)| key.name.as_str()).collect();
+        let known: Vec<&str> =
+            environments.map(Node::map).unwrap_or_default().iter().map(|(key, _)| key.name.as_str()).collect();
         let what = format!("there is no environment `{name}` under config.environments");
         return Err(Fault::at(root.place, what, format!("known: {}", known.join(", "))));
     };
@@ -106,7 +110,8 @@ fn choose(root: &mut Node, world: &World<'_>) -> Result<(), Fault> {
 fn target(config: &Node, builder: &mut Builder<'_>) -> Result<String, Fault> {
     let given = builder.world.targets.iter().map(|(_, url)| url.clone()).next();
     let own = config.get("target").and_then(Node::scalar).map(str::to_owned);
-    let url = given.or(own).ok_or_else(|| Fault::at(config.place, "`config` has no `target`", "add it, or give --target"))?;
+    let url =
+        given.or(own).ok_or_else(|| Fault::at(config.place, "`config` has no `target`", "add it, or give --target"))?;
     builder.target("target", &url);
     builder.variable("target", vec![url.clone().into()]);
     builder.variable("$environment", vec![builder.world.chosen.unwrap_or_default().into()]);
@@ -139,8 +144,15 @@ fn variables(config: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
             let Some(name) = text("name") else {
                 return Err(Fault::at(node.place, "`loadAll` needs `name`", "the variable that holds all rows"));
             };
-            let row = |row: &Vec<String>| columns.iter().cloned().zip(row.iter().map(|cell| cell.clone().into())).collect::<serde_json::Map<_, _>>();
-            builder.variable(name, vec![rows.iter().map(row).map(serde_json::Value::Object).collect::<Vec<_>>().into()]);
+            let row = |row: &Vec<String>| {
+                columns
+                    .iter()
+                    .cloned()
+                    .zip(row.iter().map(|cell| cell.clone().into()))
+                    .collect::<serde_json::Map<_, _>>()
+            };
+            builder
+                .variable(name, vec![rows.iter().map(row).map(serde_json::Value::Object).collect::<Vec<_>>().into()]);
         } else {
             builder.knows(&columns);
             builder.scenario.tables.push(Table { source: file.to_owned(), columns, rows, order, cast });
@@ -177,7 +189,11 @@ fn phases(config: &Node, builder: &mut Builder<'_>) -> Result<Levels, Fault> {
         };
         if let Some(cap) = node.get("maxVusers").map(whole) {
             if most.is_some_and(|most| most != cap) {
-                return Err(Fault::at(node.place, "`maxVusers` differs from another phase's", "give all phases the same"));
+                return Err(Fault::at(
+                    node.place,
+                    "`maxVusers` differs from another phase's",
+                    "give all phases the same",
+                ));
             }
             most = Some(cap);
         }
@@ -226,11 +242,20 @@ fn headers(node: Option<&Node>, builder: &mut Builder<'_>) -> Result<Vec<(String
 fn jitter(node: Option<&Node>) -> Result<Option<(f64, bool)>, Fault> {
     let Some(node) = node else { return Ok(None) };
     let text = node.scalar().unwrap_or_default().trim();
-    let share = text.strip_suffix('%').and_then(|share| share.trim().parse::<f64>().ok()).map(|share| (share / 100.0, true));
+    let share =
+        text.strip_suffix('%').and_then(|share| share.trim().parse::<f64>().ok()).map(|share| (share / 100.0, true));
     // Without a unit, milliseconds (`engine_util.js` of Artillery's core).
     let plain = text.parse::<f64>().ok().map(|ms| (ms / 1e3, false));
-    match share.or(plain).or_else(|| time(text).map(|span| (span.as_secs_f64(), false))).filter(|(by, _)| (0.0..=1e6).contains(by)) {
+    match share
+        .or(plain)
+        .or_else(|| time(text).map(|span| (span.as_secs_f64(), false)))
+        .filter(|(by, _)| (0.0..=1e6).contains(by))
+    {
         Some(jitter) => Ok(Some(jitter)),
-        None => Err(Fault::at(node.place, format!("`jitter` must be a share or a duration, not `{text}`"), "e.g. \"20%\" or 500ms")),
+        None => Err(Fault::at(
+            node.place,
+            format!("`jitter` must be a share or a duration, not `{text}`"),
+            "e.g. \"20%\" or 500ms",
+        )),
     }
 }

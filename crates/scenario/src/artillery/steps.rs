@@ -42,7 +42,8 @@ fn json(node: &Node, builder: &mut Builder<'_>) -> Result<Template, Fault> {
 pub(super) fn ask(flow: &Node, builder: &mut Builder<'_>, common: &Common) -> Result<Vec<Step>, Fault> {
     let mut steps = Vec::new();
     for node in flow.list() {
-        if let Some((method, request)) = METHODS.iter().find_map(|method| node.get(method).map(|node| (*method, node))) {
+        if let Some((method, request)) = METHODS.iter().find_map(|method| node.get(method).map(|node| (*method, node)))
+        {
             steps.push(self::request(method, request, builder, common)?);
         } else if let Some(pause) = node.get("think") {
             steps.push(think(pause, builder, common)?);
@@ -123,7 +124,9 @@ fn address(node: &Node, builder: &mut Builder<'_>, common: &Common) -> Result<(u
         *first = rest.to_owned();
         return Ok((0, joined));
     }
-    let Some((scheme, rest)) = first.clone().split_once("://").map(|(scheme, rest)| (scheme.to_owned(), rest.to_owned())) else {
+    let Some((scheme, rest)) =
+        first.clone().split_once("://").map(|(scheme, rest)| (scheme.to_owned(), rest.to_owned()))
+    else {
         return Ok((0, joined));
     };
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -198,7 +201,13 @@ fn basic(node: &Node, builder: &mut Builder<'_>) -> Result<Template, Fault> {
         match part.0.as_slice() {
             [] => {}
             [Part::Text(text)] => plain.push_str(text),
-            _ => return Err(Fault::at(node.place, "`auth` with a variable cannot be done", "give an Authorization header")),
+            _ => {
+                return Err(Fault::at(
+                    node.place,
+                    "`auth` with a variable cannot be done",
+                    "give an Authorization header",
+                ));
+            }
         }
         plain.push_str(if name == "user" { ":" } else { "" });
     }
@@ -269,7 +278,10 @@ fn repeat(
         (Some(name), _) => {
             let name = name.scalar().unwrap_or_default();
             let name = name.trim_start_matches("{{").trim_end_matches("}}").trim().to_owned();
-            let named = Template(vec![Part::Value { from: genkai_model::template::Origin::Variable(name.clone(), Vec::new()), form: Form::Plain }]);
+            let named = Template(vec![Part::Value {
+                from: genkai_model::template::Origin::Variable(name.clone(), Vec::new()),
+                form: Form::Plain,
+            }]);
             builder.uses(&named, node.place);
             Times::Elements(name)
         }
@@ -309,7 +321,11 @@ fn captures(node: &Node, builder: &mut Builder<'_>, common: &Common) -> Result<V
 fn flagged(pattern: String, node: &Node) -> Result<String, Fault> {
     let Some(flags) = node.get("flags").and_then(Node::scalar) else { return Ok(pattern) };
     if let Some(bad) = flags.chars().find(|flag| !"gimsu".contains(*flag)) {
-        return Err(Fault::at(node.place, format!("the flag `{bad}` of a regular expression cannot be done"), "known: g, i, m, s, u"));
+        return Err(Fault::at(
+            node.place,
+            format!("the flag `{bad}` of a regular expression cannot be done"),
+            "known: g, i, m, s, u",
+        ));
     }
     // The first match is taken whether `g` says so or not, and all text is Unicode.
     let own: String = flags.chars().filter(|flag| "ims".contains(*flag)).collect();
@@ -336,9 +352,10 @@ fn expectations(node: &Node, of: &str, builder: &mut Builder<'_>) -> Result<Vec<
         codes.sort_unstable();
         let first = || texts.first().cloned().unwrap_or_default();
         let (about, what) = match key.name.as_str() {
-            "statusCode" => {
-                (format!("status {}", texts.join(", ")), Expected::Status(codes.iter().map(|code| (*code, *code)).collect()))
-            }
+            "statusCode" => (
+                format!("status {}", texts.join(", ")),
+                Expected::Status(codes.iter().map(|code| (*code, *code)).collect()),
+            ),
             "notStatusCode" => (format!("status not {}", texts.join(", ")), Expected::Status(others(&codes))),
             "contentType" => {
                 let text = template(value, builder)?;
@@ -347,7 +364,11 @@ fn expectations(node: &Node, of: &str, builder: &mut Builder<'_>) -> Result<Vec<
             "hasHeader" => (format!("has header {}", first()), Expected::Exists(Source::Header(first()))),
             "headerEquals" => {
                 let [name, wanted] = value.list() else {
-                    return Err(Fault::at(value.place, "`headerEquals` is a list of two", "e.g. [content-type, text/html]"));
+                    return Err(Fault::at(
+                        value.place,
+                        "`headerEquals` is a list of two",
+                        "e.g. [content-type, text/html]",
+                    ));
                 };
                 let (name, wanted) = (name.scalar().unwrap_or_default().to_owned(), template(wanted, builder)?);
                 (format!("header {name} = {wanted}"), Expected::Equals(Source::Header(name), wanted))
@@ -355,7 +376,11 @@ fn expectations(node: &Node, of: &str, builder: &mut Builder<'_>) -> Result<Vec<
             "hasProperty" => {
                 let path = if first().starts_with('$') { first() } else { format!("$.{}", first()) };
                 if let Err(why) = (crate::form::JSON.read)(&path) {
-                    return Err(Fault::at(value.place, format!("`{}` is not a property{why}", first()), "e.g. user.name"));
+                    return Err(Fault::at(
+                        value.place,
+                        format!("`{}` is not a property{why}", first()),
+                        "e.g. user.name",
+                    ));
                 }
                 (format!("has {}", first()), Expected::Exists(Source::Json(path)))
             }
