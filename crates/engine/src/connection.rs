@@ -17,7 +17,7 @@ use crate::tls::Tls;
 use crate::watch::Slot;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::Reuse;
-use genkai_wire::http1::{Received, ResponseReader};
+use genkai_wire::http1::Received;
 
 /// How long to wait for the server to close a connection that it said it would close. Who closes first keeps the port for
 /// the time of TIME_WAIT (60 s), and a client that always does runs out of ports at 470 connections a second.
@@ -89,7 +89,7 @@ impl Connection {
     /// Makes the load's request, whatever that needs, and counts how it went.
     pub(crate) async fn make(&mut self, turn: Turn) -> Done {
         let core = Rc::clone(&self.core);
-        let mut reader = ResponseReader::new(core.message.is_head);
+        let mut reader = core.message.reader();
         let Attempt { written, at, outcome } = self.attempt(turn, &core.message, &mut reader, core.timeout).await;
         let failed = self.count(turn.planned, written, at, outcome);
         self.after(outcome).await;
@@ -134,6 +134,9 @@ impl Connection {
             Err(kind) => Some(kind),
         };
         let mut ledger = self.core.ledger.borrow_mut();
+        if let Ok(received) = outcome {
+            ledger.answered(at, received.status);
+        }
         match kind {
             None => ledger.succeeded(at, planned, written),
             Some(kind) => ledger.failed(at, planned, kind),

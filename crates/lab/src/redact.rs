@@ -1,6 +1,7 @@
 //! Keeps secrets out of records: headers and query parameters that carry credentials, and passwords in URLs, wherever they
 //! are written: the command line, the load, the plan.
 
+use genkai_model::event::Tick;
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, Plan, System};
 use genkai_model::scenario::{Scenario, Step};
@@ -70,6 +71,13 @@ fn fields(headers: &mut [(String, Template)]) {
         if is_secret(name) {
             *value = Template::text(HIDDEN);
         }
+    }
+}
+
+/// An interval without the secrets of the address that a refused handshake leads to.
+pub fn tick(mut tick: Box<Tick>) -> Box<Tick> {
+    if let Some(to) = tick.handshakes.as_mut().and_then(|h| h.refusal.as_mut()).and_then(|r| r.location.as_mut()) {
+        *to = url(to);
     }
 }
 

@@ -6,11 +6,13 @@ use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::plan::{self, Plan};
 use genkai_targets::local::{cores, machine};
+use genkai_targets::nginx::limits::online;
 use genkai_targets::nginx::{Nginx, Prepare};
 use genkai_targets::{embedded, local::port};
 
 use crate::backend::Backend;
 use crate::error::LabError;
+use crate::first;
 use crate::folder::Folder;
 use crate::pinning;
 
@@ -72,6 +74,7 @@ fn free_port() -> Result<u16, LabError> {
 pub fn limits_of(nginx: &Nginx, plan: &Plan, environment: &Environment) -> Vec<Limit> {
     let mut all = nginx.limits(environment);
     all.push(cores::limit(server_cores(environment)));
+    all.push(cores::machine(online()));
     if let plan::Backend::Embedded(spec) = &plan.system.backend {
         all.extend(embedded::limits(spec, server_cores(environment)));
     }
@@ -90,6 +93,8 @@ pub struct System {
     pub backend: Backend,
     cpus: Option<Vec<usize>>,
     environment: Environment,
+    /// What the backend takes alone, where that had to be measured.
+    alone: Option<Limit>,
     variants: u32,
 }
 
@@ -113,7 +118,8 @@ impl System {
         })?;
         let mut environment = environment(pin, Some(&baseline));
         environment.versions.extend(backend.versions());
-        Ok(System { baseline, backend, cpus, environment, variants: 0 })
+        let alone = first::alone(&plan.load, &backend);
+        Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })
     }
 
     /// The product as the plan has it.
@@ -145,7 +151,9 @@ impl System {
     pub fn limits(&self, nginx: &Nginx) -> Vec<Limit> {
         let mut all = nginx.limits(&self.environment);
         all.push(cores::limit(server_cores(&self.environment)));
+        all.push(cores::machine(online()));
         all.extend(self.backend.limits());
+        all.extend(self.alone.clone());
         all
     }
 }

@@ -20,6 +20,7 @@ pub mod plan;
 pub mod record;
 pub mod scenario;
 pub mod stage;
+pub mod summary;
 pub mod template;
 pub mod transport;
 pub mod units;

@@ -137,6 +137,9 @@ impl User {
         let planned = std::mem::replace(&mut self.planned, attempt.at);
         let (slots, random) = (&mut self.slots, &mut self.random);
         let mut ledger = self.core.ledger.borrow_mut();
+        if let Ok(received) = attempt.outcome {
+            ledger.answered(attempt.at, received.status);
+        }
         let (kind, go_on) = match (got, ledger.flows(attempt.at)) {
             (None, _) => (attempt.outcome.err(), false),
             (Some((received, _)), None) => (ErrorKind::of_status(received.status.min(599)), true),
