@@ -58,11 +58,24 @@ fn redact(scenario: &mut Scenario) {
 fn steps(all: &mut [Step]) {
     for step in all {
         match step {
-            Step::Request(request) => fields(&mut request.headers),
-            Step::Connect(connect) => fields(&mut connect.headers),
+            Step::Request(request) => {
+                fields(&mut request.headers);
+                path(&mut request.path);
+            }
+            Step::Connect(connect) => {
+                fields(&mut connect.headers);
+                path(&mut connect.path);
+            }
             Step::Loop(inner) => steps(&mut inner.steps),
             Step::Send(_) | Step::Expect(_) | Step::Think(_) => {}
         }
+    }
+}
+
+/// Secrets that stand in it; what is put in when it is sent stays a name.
+fn path(template: &mut Template) {
+    if let Ok(clean) = target(&template.to_string()).parse() {
+        *template = clean;
     }
 }
 
@@ -79,6 +92,7 @@ pub fn tick(mut tick: Box<Tick>) -> Box<Tick> {
     if let Some(to) = tick.handshakes.as_mut().and_then(|h| h.refusal.as_mut()).and_then(|r| r.location.as_mut()) {
         *to = url(to);
     }
+    tick
 }
 
 /// The plan without its secrets.
@@ -222,6 +236,24 @@ mod tests {
             "--pin=servers=0,client=1",
         ];
         assert_eq!(shown(&words), words);
+    }
+
+    #[test]
+    fn secrets_go_from_scenarios() {
+        let scenario = serde_json::json!({
+            "targets": [{"name": "t", "url": "http://u:SECRET@127.0.0.1/", "host": "h"}],
+            "variables": [{"name": "api_key", "values": ["SECRET"]}, {"name": "city", "values": ["Paris"]}],
+            "tables": [{"source": "a.csv", "columns": ["pin"], "rows": [["SECRET"]], "order": "random"}],
+            "flows": [{"name": "f", "weight": 1, "steps": [{"do": "loop", "times": "forever", "variable": "n", "steps": [
+                {"do": "request", "name": 0, "target": 0, "method": "GET", "path": "/{{city}}?token=SECRET",
+                 "headers": [["Authorization", "Bearer SECRET"], ["Accept", "text/html"]]}]}]}],
+            "names": ["GET /{{city}}"], "drain": "1s"
+        });
+        let mut all = experiment::users(1, 1.0);
+        all.scenario = Some(Box::new(serde_json::from_value(scenario).unwrap()));
+        let clean = serde_json::to_string(&load(&all)).unwrap();
+        assert!(!clean.contains("SECRET"), "{clean}");
+        assert!(["Paris", "text/html", "/{{city}}"].iter().all(|kept| clean.contains(kept)), "{clean}");
     }
 
     #[test]

@@ -220,6 +220,11 @@ fn step(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Result<S
     }
 }
 
+/// A path as a name: parameters may be secret, and too many.
+pub(crate) fn without_query(path: &str) -> &str {
+    path.split('?').next().unwrap_or(path)
+}
+
 /// What a step is counted as.
 fn label(node: &Node, default: &str) -> String {
     node.get("name").and_then(Node::scalar).unwrap_or(default).to_owned()
@@ -262,7 +267,7 @@ fn request(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Resul
     let line = node.get("request").and_then(Node::scalar).unwrap_or_default().trim();
     let (method, path) = line.split_once(' ').unwrap_or((line, "/"));
     let place = node.get("request").map_or(node.place, |node| node.place);
-    let name = label(node, &format!("{} {}", method.to_ascii_uppercase(), path.trim()));
+    let name = label(node, &format!("{} {}", method.to_ascii_uppercase(), without_query(path.trim())));
     let mut path = crate::builder::parse(path.trim(), place)?;
     builder.uses(&path, place);
     if let Some(query) = node.get("query") {
@@ -302,7 +307,7 @@ fn request(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Resul
 fn connect(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Result<Step, Fault> {
     let given = node.get("connect");
     let path = given.map_or_else(|| Template::text("/"), |path| builder.template(path));
-    let name = label(node, &format!("connect {path}"));
+    let name = label(node, &format!("connect {}", without_query(&path.to_string())));
     let subprotocols = node.get("subprotocols").map(Node::list).unwrap_or_default();
     let headers = headers(node, builder);
     Ok(Step::Connect(Box::new(Connect {

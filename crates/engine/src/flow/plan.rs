@@ -246,11 +246,13 @@ impl Table {
 
 /// A cell as a value.
 fn value(cell: &str, cast: bool) -> Value {
-    match serde_json::from_str::<serde_json::Value>(cell) {
-        // Only what is written back as it was: `007` and `1e3` stay text.
-        Ok(json) if cast && (json.is_number() || json.is_boolean()) && json.to_string() == cell => Value::of(&json),
-        _ => Value::text(cell),
-    }
+    let known = serde_json::from_str::<serde_json::Value>(cell).ok();
+    // Only what is written back as it was: `007` and `1e3` stay text.
+    let same = |json: &serde_json::Value| {
+        let written = json.to_string();
+        (json.is_number() || json.is_boolean()) && written == cell
+    };
+    known.filter(|json| cast && same(json)).map_or_else(|| Value::text(cell), |json| Value::of(&json))
 }
 
 impl Target {

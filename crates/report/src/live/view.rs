@@ -44,6 +44,8 @@ pub(super) struct View {
     pub(super) trial: Option<u32>,
     closed: bool,
     pub(super) asked: f64,
+    /// The highest level so far.
+    reached: f64,
     unit: Unit,
     /// What the level counts, where requests are.
     level_unit: &'static str,
@@ -111,7 +113,7 @@ impl View {
         self.level_unit = scene::unit(&started.load);
         (self.present, self.now) = (Present::default(), Slice::default());
         self.load = (started.purpose == Purpose::Measure).then(|| Box::new(Load::new(started)));
-        (self.finished, self.failed, self.seconds) = (0, 0, 0.0);
+        (self.finished, self.failed, self.seconds, self.reached) = (0, 0, 0.0, 0.0);
         self.history.clear();
         self.log.clear();
         self.heard.clear();
@@ -122,6 +124,7 @@ impl View {
         self.finished += slice.ok + slice.failed;
         self.failed += slice.failed;
         self.seconds = tick.to_us as f64 / 1e6;
+        self.reached = self.reached.max(tick.level);
         if self.history.len() == HISTORY {
             self.history.remove(0);
         }
@@ -164,7 +167,7 @@ impl View {
         } else {
             format!(" ({})", figure::percent(self.failed as f64 / self.finished as f64))
         };
-        format!("{how}: {}, {all}{share} up to {}", figure::seconds(self.seconds), self.level(self.now.level))
+        format!("{how}: {}, {all}{share} up to {}", figure::seconds(self.seconds), self.level(self.reached))
     }
 
     /// A load with its unit.

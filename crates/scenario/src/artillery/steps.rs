@@ -10,7 +10,7 @@ use genkai_model::websocket::Deflate;
 use super::{Common, form, texts, time};
 use crate::builder::{self, Builder, resolve};
 use crate::fault::{Fault, Place};
-use crate::native::{add_header, regex, waits, whole, with_defaults};
+use crate::native::{add_header, regex, waits, whole, with_defaults, without_query};
 use crate::shape::{self, Kind, Notes};
 use crate::yaml::{Node, Value};
 
@@ -148,7 +148,10 @@ fn request(method: &str, node: &Node, builder: &mut Builder<'_>, common: &Common
     let url = node.get("url").unwrap_or(node);
     let (target, mut path) = address(url, builder, common)?;
     let method = method.to_ascii_uppercase();
-    let label = node.get("name").and_then(Node::scalar).map_or_else(|| format!("{method} {path}"), str::to_owned);
+    let label = node
+        .get("name")
+        .and_then(Node::scalar)
+        .map_or_else(|| format!("{method} {}", without_query(&path.to_string())), str::to_owned);
     if let Some(query) = node.get("qs") {
         path.push_text(if path.to_string().contains('?') { "&" } else { "?" });
         let form = builder.form(query);
