@@ -9,11 +9,12 @@ use std::io;
 use std::task::{Context, Poll};
 
 use genkai_model::error::ErrorKind;
-use genkai_wire::http1::{Ending, Error, Progress, Received, ResponseReader};
+use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Last};
 use crate::message::Message;
-use crate::stream::{Got, Guard, Stream};
+use crate::reactor::Guard;
+use crate::stream::{Got, Stream};
 use crate::tls;
 
 /// Most writes in a row before the loop looks whether an answer has come and lets others run.
@@ -21,8 +22,8 @@ const WRITES: usize = 16;
 
 /// What takes a response in: as little of it as shows how it ends, or more.
 pub(crate) trait Intake {
-    /// See [`ResponseReader::receive`].
-    fn receive(&mut self, bytes: &[u8]) -> Result<Progress, Error>;
+    /// See [`ResponseReader::receive_with`].
+    fn receive_with(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<Progress, Error>;
     /// See [`ResponseReader::close`].
     fn close(&self) -> Ending;
     /// See [`ResponseReader::started`].
@@ -31,8 +32,8 @@ pub(crate) trait Intake {
 
 impl Intake for ResponseReader {
     #[inline]
-    fn receive(&mut self, bytes: &[u8]) -> Result<Progress, Error> {
-        ResponseReader::receive(self, bytes)
+    fn receive_with(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<Progress, Error> {
+        ResponseReader::receive_with(self, bytes, memo)
     }
 
     fn close(&self) -> Ending {
@@ -98,10 +99,10 @@ impl Connection {
         }
         self.slot.attend(cx.waker());
         if let Poll::Ready(guard) = stream.poll_read_ready(cx) {
-            return Poll::Ready(guard.map(Event::Readable).map_err(|_| ErrorKind::Reset));
+            return Poll::Ready(Ok(Event::Readable(guard)));
         }
         if sending && let Poll::Ready(guard) = stream.poll_write_ready(cx) {
-            return Poll::Ready(guard.map(Event::Writable).map_err(|_| ErrorKind::Reset));
+            return Poll::Ready(Ok(Event::Writable(guard)));
         }
         Poll::Pending
     }
@@ -137,7 +138,8 @@ impl Connection {
         let mut buffer = self.core.buffer.borrow_mut();
         match stream.read(&mut buffer) {
             Ok(Got { bytes: 0, .. }) => self.ended(reader).map(Some),
-            Ok(Got { bytes: n, emptied }) => {
+            Ok(Got { bytes: n, emptied, waited }) => {
+                self.last.set(Last { waited, closed: guard.is_read_closed() });
                 if emptied {
                     // Saves the read that would find nothing. Readiness for end of stream, if known, outlasts this.
                     guard.clear_ready();
@@ -156,7 +158,7 @@ impl Connection {
     #[inline]
     fn received(&self, bytes: &[u8], reader: &mut impl Intake) -> Result<Option<Received>, ErrorKind> {
         self.core.ledger.borrow_mut().read(bytes.len());
-        match reader.receive(bytes) {
+        match reader.receive_with(bytes, &mut self.core.heads.borrow_mut()) {
             Ok(Progress::Done(received)) => Ok(Some(received)),
             Ok(Progress::More) => Ok(None),
             Err(_) => Err(ErrorKind::Protocol),

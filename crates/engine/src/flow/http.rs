@@ -1,7 +1,7 @@
 //! HTTP requests of a flow.
 
 use genkai_model::error::ErrorKind;
-use genkai_wire::http1::{Ending, Error, Progress, Received, ResponseReader};
+use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader};
 
 use super::answer::Answer;
 use super::plan::{Ask, Plan};
@@ -21,10 +21,10 @@ struct Keeper {
 }
 
 impl Intake for Keeper {
-    fn receive(&mut self, bytes: &[u8]) -> Result<Progress, Error> {
+    fn receive_with(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<Progress, Error> {
         let room = self.most - self.raw.len();
         self.raw.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        self.reader.receive(bytes)
+        self.reader.receive_with(bytes, memo)
     }
 
     fn close(&self) -> Ending {

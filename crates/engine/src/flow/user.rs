@@ -9,7 +9,6 @@ use genkai_model::error::ErrorKind;
 use genkai_model::units::Span;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use tokio::task::yield_now;
 
 use super::cookies::Jar;
 use super::plan::{Op, Pause, Plan, Rounds};
@@ -18,6 +17,7 @@ use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::message::Message;
 use crate::pacer::Arrival;
+use crate::reactor::yield_now;
 use crate::road::Way;
 use crate::thread::Core;
 use crate::turns::{FAILURE_PACE, sample};
