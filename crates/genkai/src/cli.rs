@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::flags::{LoadFlags, OriginFlags};
@@ -35,7 +36,7 @@ pub(crate) enum Command {
     Tune(Tune),
     /// Run one of the experiments genkai was made for
     Experiment(Experiment),
-    /// Make load on a URL and measure
+    /// Make load on a URL, or as a scenario file says, and measure
     #[command(after_help = LOAD_EXAMPLES)]
     Load(Box<Load>),
     /// Rebuild every output of a run from its record alone
@@ -222,6 +223,9 @@ Examples:
   genkai load http://127.0.0.1:8080/ --users 100 --duration 30s
   genkai load https://localhost:8443/ --cacert ca.pem --rate 2000 --threshold \"p99 < 50ms\" --threshold \"errors < 0.1%\"
   genkai load ws://127.0.0.1:9000/chat --connections 1000 --message-rate 5000
+  genkai load http://127.0.0.1:8080/ --stages \"10s:0..500, 30s:500, 10s:0\"
+  genkai load shop.yaml --target http://127.0.0.1:8080 --dry-run
+  genkai load artillery.yml --environment local
   genkai load http://127.0.0.1:8080/ --out run1 --csv run1.csv --jtl run1.jtl
 
 On a terminal: - and + change the time scale, a lets it follow the load, q stops and shows what was measured.
@@ -230,7 +234,9 @@ The exit code is 0 if every threshold holds, 1 if one does not, 4 if this machin
 
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH
+    /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH; or a scenario file
+    /// (YAML), genkai's own or an Artillery script
+    #[arg(value_name = "URL|FILE")]
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
@@ -240,8 +246,13 @@ pub(crate) struct Load {
     pub(crate) http2: Http2Flags,
     #[command(flatten)]
     pub(crate) websocket: WebSocketFlags,
+    /// Stages, e.g. "10s:0..500, 30s:500, 10s:0": each goes evenly from where the last one ended (or FROM..) to its level;
+    /// 5s:pause sends nothing; levels are users, or a rate with /s
+    #[arg(long, value_name = "LIST", help_heading = "Load", conflicts_with_all =
+        ["users", "spawn_rate", "rate", "ramp", "message_rate"])]
+    pub(crate) stages: Option<Stages>,
     /// How long, ramp included [default: 10s]
-    #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load")]
+    #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load", conflicts_with = "stages")]
     pub(crate) duration: Option<Span>,
     /// End after so many requests
     #[arg(long, short = 'n', value_name = "N", help_heading = "Load")]
@@ -253,6 +264,15 @@ pub(crate) struct Load {
     /// "p99 < 500ms, errors < 1%, rate > 100" [default: errors < 0.1%]
     #[arg(long, visible_alias = "threshold", value_name = "TEXT", help_heading = "Load")]
     pub(crate) objective: Vec<genkai_model::objective::Objective>,
+    /// Scenario file: where it goes instead of where it says (repeatable)
+    #[arg(long, value_name = "[NAME=]URL", help_heading = "Scenario")]
+    pub(crate) target: Vec<String>,
+    /// Artillery script: the environment under config.environments
+    #[arg(long, short = 'e', value_name = "NAME", help_heading = "Scenario")]
+    pub(crate) environment: Option<String>,
+    /// Scenario file: show what would be sent, and send nothing
+    #[arg(long, help_heading = "Scenario")]
+    pub(crate) dry_run: bool,
     /// Folder for the record, verdict.json and report.html (`genkai report DIR` makes them again)
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,

@@ -2,6 +2,7 @@
 
 use genkai_model::event::Environment;
 use genkai_model::finding::{Findings, Predicted, Verdict};
+use genkai_model::load::Load;
 use genkai_model::machine::Checkup;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
@@ -41,6 +42,11 @@ pub fn plan(plan: &Plan, predictions: &[Predicted], environment: &Environment) -
 /// What a machine holds as JSON; ends with a newline.
 pub fn doctor(checkup: &Checkup) -> String {
     pretty(checkup)
+}
+
+/// A load as JSON, as it would be made; ends with a newline.
+pub fn load(load: &Load) -> String {
+    pretty(load)
 }
 
 fn pretty(value: &impl Serialize) -> String {

@@ -7,11 +7,14 @@ mod doctor;
 mod measure;
 mod page;
 mod plan;
+mod script;
+mod steps;
 mod verdict;
 
 pub use doctor::doctor;
 pub use measure::measure;
 pub use plan::plan;
+pub use script::script;
 pub use verdict::verdict;
 
 /// How text is laid out.
