@@ -2,6 +2,7 @@
 
 use genkai_model::event::Environment;
 use genkai_model::finding::{Findings, Predicted, Verdict};
+use genkai_model::machine::Checkup;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use schemars::JsonSchema;
@@ -35,6 +36,11 @@ pub fn verdict(record: &Record, findings: &Findings) -> String {
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.
 pub fn plan(plan: &Plan, predictions: &[Predicted], environment: &Environment) -> String {
     pretty(&PlanFile { plan, predictions, environment })
+}
+
+/// What a machine holds as JSON; ends with a newline.
+pub fn doctor(checkup: &Checkup) -> String {
+    pretty(checkup)
 }
 
 fn pretty(value: &impl Serialize) -> String {

@@ -62,6 +62,7 @@ fn load(flags: &Load) -> Result<Sent, Failure> {
         load.request.host = target.host;
     }
     load.stop = stop(flags)?;
+    load.tick = interval(load.tick, load.stop);
     Ok(load)
 }
 
@@ -76,6 +77,15 @@ fn stop(flags: &Load) -> Result<Stop, Failure> {
     Ok(Stop { after, requests: flags.requests })
 }
 
+/// Most intervals of a load of known length. Each is some kilobytes of distributions, which are kept for the judgement at its
+/// end: memory must not grow with the length of a load.
+const INTERVALS: u64 = 1200;
+
+/// How often a load is reported: as `usual`, or seldomer when it is long. One that ends by its requests is not expected to be.
+fn interval(usual: Span, stop: Stop) -> Span {
+    if stop.requests.is_some() { usual } else { usual.max(Span(stop.after.0 / INTERVALS)) }
+}
+
 /// All conditions that were given; the usual one for none.
 fn objective(given: &[Objective]) -> Objective {
     let all: Vec<_> = given.iter().flat_map(|one| one.0.iter().copied()).collect();
@@ -85,6 +95,15 @@ fn objective(given: &[Objective]) -> Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_loads_have_longer_intervals() {
+        let usual = Span::from_millis(200);
+        let of = |seconds, requests| interval(usual, Stop { after: Span::from_secs(seconds), requests });
+        assert_eq!([of(10, None), of(240, None)], [usual, usual]);
+        assert_eq!([of(600, None), of(3600, None)], [Span::from_millis(500), Span::from_secs(3)]);
+        assert_eq!(of(3600, Some(100)), usual);
+    }
 
     #[test]
     fn repeated_thresholds_must_all_hold() {

@@ -5,6 +5,7 @@
 //! [`machine`] (what the machine is).
 
 pub mod cores;
+mod diag;
 pub mod kernel;
 pub mod listener;
 pub mod machine;
@@ -12,7 +13,9 @@ pub mod port;
 pub mod process;
 pub mod ready;
 mod session;
+pub mod survey;
 pub mod tail;
+pub mod taken;
 pub mod usage;
 mod warden;
 
