@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
-use genkai_model::load::{Arrivals, Load};
+use genkai_model::load::{Arrivals, Load, Protocol};
 use genkai_model::transport::Transport;
 
 /// Descriptors a process needs besides its connections: standard streams, the record's files, pipes of the processes it
-/// started; and for each thread an epoll, its wake-up eventfd, their duplicates in tokio, and a timerfd.
+/// started; and for each thread an epoll and a timerfd, and some to spare.
 const OWN: u64 = 64;
 const PER_THREAD: u64 = 8;
 
@@ -78,7 +78,11 @@ impl Room {
 /// Connections that `load` needs at once.
 fn asked(load: &Load) -> u64 {
     match load.arrivals {
-        Arrivals::Users { count, .. } => u64::from(count),
+        Arrivals::Users { count, .. } => match load.protocol {
+            // More, where the server allows fewer streams a connection: that is found out in the load.
+            Protocol::Http2(http2) => u64::from(count.div_ceil(http2.streams.max(1))),
+            _ => u64::from(count),
+        },
         Arrivals::Rate { connections, .. } => u64::from(connections),
     }
 }

@@ -63,6 +63,7 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError
     let load = &room::fit(&job.plan.load, &room::look(&job.plan.load.addresses, &environment))?;
     room::raise_descriptors();
     reach::reach(load)?;
+    reach::offered(load)?;
     let mut recorder = match job.folder {
         None => Recorder::in_memory(watcher),
         Some(folder) => {

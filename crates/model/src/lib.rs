@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod exit;
 pub mod finding;
 pub mod histogram;
+pub mod http2;
 pub mod limit;
 pub mod load;
 pub mod machine;
