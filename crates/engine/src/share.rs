@@ -181,7 +181,9 @@ fn check(load: &Load, processes: u16) -> Result<(), EngineError> {
         {
             "there can be at most 4,194,304 WebSocket connections"
         }
-        _ if !load.protocol.is_http1() && u32::from(load.threads) * u32::from(processes) > MOST_TALKERS => {
+        _ if matches!(load.protocol, Protocol::WebSocket(_))
+            && u32::from(load.threads) * u32::from(processes) > MOST_TALKERS =>
+        {
             "with WebSocket there can be at most 256 threads in all processes together"
         }
         Arrivals::Users { count: 0, .. } => "there must be at least one user",
