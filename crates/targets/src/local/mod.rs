@@ -4,13 +4,16 @@
 //! it answers), [`usage`] (what it consumes), [`tail`] (what it logs), [`kernel`] (what the machine shows),
 //! [`machine`] (what the machine is).
 
+pub mod caps;
 pub mod cores;
+pub(crate) mod finish;
 pub mod kernel;
 pub mod listener;
 pub mod machine;
 pub mod port;
 pub mod process;
 pub mod ready;
+pub(crate) mod room;
 mod session;
 pub mod tail;
 pub mod usage;

@@ -5,15 +5,15 @@ mod error;
 pub mod evidence;
 pub mod lifecycle;
 pub mod limits;
-mod origin;
 mod prepared;
 pub mod private;
 pub mod remote;
-mod room;
 mod runnable;
 pub mod settings;
 
-pub use config::Backup;
+pub use crate::files::Backup;
 pub use error::NginxError;
 pub use lifecycle::Running;
-pub use prepared::{Nginx, Prepare};
+pub use prepared::Nginx;
+
+pub use crate::product::Prepare;
