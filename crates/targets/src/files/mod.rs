@@ -3,6 +3,7 @@
 
 mod diff;
 pub(crate) mod origin;
+pub(crate) mod read;
 mod save;
 
 use std::path::Path;
