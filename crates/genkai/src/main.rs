@@ -46,7 +46,7 @@ impl From<genkai_lab::LabError> for Failure {
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let exit = match cli.command {
-        cli::Command::Tune(cli::Tune { product: cli::Product::Nginx(flags) }) => tune::nginx(&flags),
+        cli::Command::Tune(command) => tune::product(&command.product),
         cli::Command::Experiment(command) => experiment::run(&command),
         cli::Command::Load(flags) => load::run(&flags),
         cli::Command::Report(flags) => report::run(&flags),

@@ -12,12 +12,13 @@ use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::Limit;
 use genkai_model::plan::ConfigSource;
 
+use crate::apache::{self, Apache, ApacheError};
 use crate::files::Backup;
 use crate::nginx::{self, Nginx, NginxError};
 use crate::observation::Observation;
 
 /// Names of the products, as plans and the command line have them.
-pub const PRODUCTS: &[&str] = &["nginx"];
+pub const PRODUCTS: &[&str] = &["nginx", "apache"];
 
 /// What to prepare.
 pub struct Prepare<'a> {
@@ -104,6 +105,9 @@ pub enum ProductError {
     /// nginx.
     #[error(transparent)]
     Nginx(#[from] NginxError),
+    /// Apache.
+    #[error(transparent)]
+    Apache(#[from] ApacheError),
 }
 
 impl ProductError {
@@ -112,6 +116,7 @@ impl ProductError {
         match self {
             ProductError::Unknown { .. } => true,
             ProductError::Nginx(e) => e.is_usage(),
+            ProductError::Apache(e) => e.is_usage(),
         }
     }
 }
@@ -123,54 +128,63 @@ impl ProductError {
 pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, ProductError> {
     match name {
         "nginx" => Ok(Box::new(Nginx::prepare(what)?)),
+        "apache" => Ok(Box::new(Apache::prepare(what)?)),
         other => Err(ProductError::Unknown { name: other.to_owned() }),
     }
 }
 
-impl Prepared for Nginx {
-    fn product(&self) -> &'static str {
-        "nginx"
-    }
+/// The methods of a product's own types are those of the traits, with the product's own errors.
+macro_rules! forward {
+    ($name:literal, $prepared:ty, $running:ty) => {
+        impl Prepared for $prepared {
+            fn product(&self) -> &'static str {
+                $name
+            }
 
-    fn version(&self) -> &str {
-        Nginx::version(self)
-    }
+            fn version(&self) -> &str {
+                <$prepared>::version(self)
+            }
 
-    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError> {
-        Ok(Box::new(Nginx::with(self, changes, dir)?))
-    }
+            fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError> {
+                Ok(Box::new(<$prepared>::with(self, changes, dir)?))
+            }
 
-    fn limits(&self, environment: &Environment) -> Vec<Limit> {
-        Nginx::limits(self, environment)
-    }
+            fn limits(&self, environment: &Environment) -> Vec<Limit> {
+                <$prepared>::limits(self, environment)
+            }
 
-    fn rewrites(&self) -> &[Rewrite] {
-        Nginx::rewrites(self)
-    }
+            fn rewrites(&self) -> &[Rewrite] {
+                <$prepared>::rewrites(self)
+            }
 
-    fn diff(&self, changes: &[Change]) -> String {
-        Nginx::diff(self, changes)
-    }
+            fn diff(&self, changes: &[Change]) -> String {
+                <$prepared>::diff(self, changes)
+            }
 
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, ProductError> {
-        Ok(Nginx::write_back(self, changes)?)
-    }
+            fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, ProductError> {
+                Ok(<$prepared>::write_back(self, changes)?)
+            }
 
-    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError> {
-        Ok(Box::new(Nginx::start(self, cpus)?))
-    }
+            fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError> {
+                Ok(Box::new(<$prepared>::start(self, cpus)?))
+            }
+        }
+
+        impl Running for $running {
+            fn address(&self) -> SocketAddr {
+                <$running>::address(self)
+            }
+
+            fn observe(&mut self) -> Observation {
+                <$running>::observe(self)
+            }
+
+            fn stop(self: Box<Self>) -> ExitStatus {
+                <$running>::stop(*self)
+            }
+        }
+    };
 }
 
-impl Running for nginx::Running {
-    fn address(&self) -> SocketAddr {
-        nginx::Running::address(self)
-    }
-
-    fn observe(&mut self) -> Observation {
-        nginx::Running::observe(self)
-    }
-
-    fn stop(self: Box<Self>) -> ExitStatus {
-        nginx::Running::stop(*self)
-    }
-}
+forward!("nginx", Nginx, nginx::Running);
+forward!("apache", Apache, apache::Running);

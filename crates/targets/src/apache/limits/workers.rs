@@ -1,0 +1,142 @@
+//! Limits on how many clients can be served at once: workers, and descriptors of their processes.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
+
+use super::facts::most_servers;
+use super::{Facts, counted, grew, log, reached};
+use crate::apache::evidence::{metrics, signature};
+use crate::apache::settings::Mpm;
+
+/// Share of the workers from which on all are as good as busy: the last ones are those that just finished.
+const FULL: f64 = 0.98;
+
+/// Workers: a request in flight holds one, a tunnel holds one for its whole life. Named after the setting that decides:
+/// `ServerLimit` where that keeps `MaxRequestWorkers` from counting.
+pub(super) fn max_request_workers(facts: &Facts) -> Limit {
+    let clamped = facts.is_clamped();
+    let (setting, held, per) = match clamped {
+        true => ("ServerLimit", &facts.server_limit, facts.threads() as f64),
+        false => ("MaxRequestWorkers", &facts.max_request_workers, 1.0),
+    };
+    let value = if clamped { facts.servers() as f64 } else { facts.workers() as f64 };
+    let mpm = facts.mpm.name();
+    Limit {
+        id: format!("apache.{setting}"),
+        subject: "apache".to_owned(),
+        setting: setting.to_owned(),
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        caps: "requests and tunnels served at once".to_owned(),
+        law: Law::Slots {
+            value,
+            reserved: 0.0,
+            idle_cost: facts.idle_cost() / per,
+            busy_cost: 1.0 / per,
+            pools: 1.0,
+            soft: 1.0,
+        },
+        formula: formula(facts),
+        source: format!(
+            "httpd server/mpm/{mpm}/{mpm}.c: {mpm}_check_config (how the numbers are fitted to one another){}",
+            if facts.mpm == Mpm::Event { ", connections_above_limit (idle connections)" } else { "" }
+        ),
+        signatures: vec![
+            log(signature::MAX_REQUEST_WORKERS, Strength::Decisive),
+            log(signature::SCOREBOARD_FULL, Strength::Supports),
+            reached(metrics::BUSY, facts.workers() as f64 * FULL, Strength::Supports),
+            grew(metrics::UNREACHABLE, Strength::Consistent),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout], slow: true },
+        remedy: Some(remedy(facts, setting, clamped)),
+    }
+}
+
+fn formula(facts: &Facts) -> String {
+    let (asked, threads, servers) = (facts.max_request_workers.value, facts.threads(), facts.servers());
+    let sum = match facts.mpm {
+        Mpm::Prefork => {
+            format!("min(MaxRequestWorkers {asked}, ServerLimit {servers}) = {} processes", facts.workers())
+        }
+        _ => format!(
+            "min(floor(MaxRequestWorkers {asked} / {threads}), ServerLimit {servers}) x {threads} threads = {} workers",
+            facts.workers()
+        ),
+    };
+    let idle = match facts.mpm {
+        _ if facts.websocket => "; a tunnel holds one worker".to_owned(),
+        Mpm::Event if facts.keep_alive => {
+            format!("; a request in flight holds 1, an idle client 1/{}", 1 + facts.async_factor.value as u64)
+        }
+        _ if facts.keep_alive => "; a connection holds 1, an idle one too".to_owned(),
+        _ => "; a request in flight holds 1".to_owned(),
+    };
+    sum + &idle
+}
+
+fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {
+    let threads = facts.threads() as f64;
+    let most = most_servers(facts.mpm) as f64;
+    let needed = "ServerLimit must be at least MaxRequestWorkers / ThreadsPerChild: it is raised along where it is not. Both take \
+                  effect at a restart only, and each worker takes memory";
+    Remedy {
+        setting: setting.to_owned(),
+        unit: RemedyUnit::Count,
+        step: if clamped { 1.0 } else { threads },
+        ceiling: Some(match clamped {
+            true => Ceiling {
+                value: (facts.max_request_workers.value as f64 / threads).floor(),
+                by: format!("MaxRequestWorkers {}", facts.max_request_workers.value),
+            },
+            false => {
+                Ceiling { value: most * threads, by: format!("MAX_SERVER_LIMIT {most} of {}.c", facts.mpm.name()) }
+            }
+        }),
+        note: (!clamped).then(|| needed.to_owned()),
+    }
+}
+
+/// Descriptors of each child process.
+pub(super) fn nofile(facts: &Facts) -> Limit {
+    let (base, busy) = (facts.base_descriptors(), facts.busy_descriptors());
+    Limit {
+        id: "apache.nofile".to_owned(),
+        subject: "apache".to_owned(),
+        setting: "ulimit -n".to_owned(),
+        value: facts.nofile.written.clone(),
+        origin: facts.nofile.origin.clone(),
+        caps: "descriptors a child process may open: clients, backends, logs, listeners".to_owned(),
+        law: Law::Slots {
+            value: facts.nofile.value as f64,
+            reserved: base as f64,
+            idle_cost: 1.0,
+            busy_cost: busy as f64,
+            pools: facts.children() as f64,
+            soft: 1.0,
+        },
+        formula: format!(
+            "{} x floor(({} - {base} of its own) / {busy})",
+            counted(facts.children(), "process").replace("processs", "processes"),
+            facts.nofile.value
+        ),
+        source: "getrlimit(2) RLIMIT_NOFILE; httpd os/unix/unixd.c: ap_unixd_accept (EMFILE: the child ends)"
+            .to_owned(),
+        signatures: vec![
+            log(signature::DESCRIPTORS_ACCEPT, Strength::Decisive),
+            log(signature::DESCRIPTORS_OTHER, Strength::Decisive),
+            Signature {
+                sign: Sign::ReachedMetric {
+                    metric: metrics::WORKER_FDS_MAX.to_owned(),
+                    of: metrics::WORKER_FD_LIMIT.to_owned(),
+                    fraction: FULL,
+                },
+                strength: Strength::Supports,
+            },
+        ],
+        symptom: Symptom {
+            errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout, ErrorKind::Status503],
+            slow: true,
+        },
+        remedy: None,
+    }
+}
