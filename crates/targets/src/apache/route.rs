@@ -144,9 +144,13 @@ impl<'a> Route<'a> {
     pub fn pass<'c>(&self, config: &'c Config, path: &str) -> Option<Pass<'c>> {
         let mine = |f: &&Found| f.host().is_none() || f.host() == self.host;
         let all: Vec<Pass<'c>> = config.found().iter().filter(mine).filter_map(Pass::read).collect();
-        // A virtual host's own come before the server's (modules/proxy/mod_proxy.c: merge_proxy_config).
-        let (own, server): (Vec<_>, Vec<_>) = all.into_iter().partition(|p| p.found.host().is_some());
-        let first = own.into_iter().chain(server).find(|p| p.holds(path));
+        // Those in a Location come first (mod_proxy.c: proxy_trans), then the server's, then the virtual host's own
+        // (merge_proxy_config).
+        let rank = |p: &Pass<'_>| match p.found.context.iter().any(|s| s.name.starts_with("location")) {
+            true => 0,
+            false => 1 + usize::from(p.found.host().is_some()),
+        };
+        let first = (0..3).find_map(|wanted| all.iter().find(|p| rank(p) == wanted && p.holds(path)).cloned());
         first.filter(|p| p.url != "!")
     }
 }

@@ -34,6 +34,9 @@ pub mod signature {
     pub const BACKEND_PORTS: &str = "apache.backend.ports";
     /// A request body above `LimitRequestBody`.
     pub const BODY_TOO_LARGE: &str = "apache.LimitRequestBody";
+    /// Every thread of one child is busy (event, at level debug): it accepts no more, and connections that its clients keep
+    /// may be closed, although other children have room.
+    pub const CHILD_FULL: &str = "apache.child_full";
     /// A child process died of a signal.
     pub const CHILD_DIED: &str = "apache.child_died";
     /// A child process could not be forked.
@@ -76,6 +79,12 @@ static LINE: LazyLock<Regex> = LazyLock::new(|| {
     .expect("pattern is a constant")
 });
 
+/// server/mpm/event/event.c: listener_thread. These messages have no number.
+static CHILD_FULL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:event\.c\(\d+\): )?(?:All workers (?:are )?busy|Too many open connections \(\d+\), not accepting)")
+        .expect("pattern is a constant")
+});
+
 /// One line, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
@@ -94,14 +103,16 @@ pub fn classify(line: &str) -> Entry<'_> {
     let number = head.get(3).map(|m| m.as_str());
     let errno = head.get(2).map(|m| m.as_str());
     let known = number.and_then(|n| KNOWN.iter().find(|(known, _)| *known == n)).map(|(_, signature)| *signature);
+    let message = &line[head.get(0).map_or(0, |m| m.end())..];
     let signature = match (known, errno) {
+        (None, None) if CHILD_FULL.is_match(message) => Some(signature::CHILD_FULL),
         (Some(signature::BACKEND_REFUSED), Some("99")) => Some(signature::BACKEND_PORTS),
         (Some(signature::DESCRIPTORS_ACCEPT), Some("24")) => known,
         (Some(signature::DESCRIPTORS_ACCEPT), _) => None,
         (_, Some("24")) => Some(signature::DESCRIPTORS_OTHER),
         _ => known,
     };
-    Entry { level, signature, message: &line[head.get(0).map_or(0, |m| m.end())..] }
+    Entry { level, signature, message }
 }
 
 /// Lines of one interval, alike ones as one, in the order of their first: known ones by signature, others by their text
@@ -208,6 +219,17 @@ mod tests {
         ] {
             assert_eq!(seen(&line(rest)), (level, signature), "{rest}");
         }
+    }
+
+    #[test]
+    fn a_full_child_is_told_at_level_debug() {
+        let head = "[Sat Nov 21 15:13:10.040487 2026] [mpm_event:debug] [pid 19436:tid 19463] event.c(1961): ";
+        for said in
+            ["Too many open connections (25), not accepting new conns", "All workers busy, not accepting new conns"]
+        {
+            assert_eq!(seen(&format!("{head}{said}")), ("debug", Some(signature::CHILD_FULL)));
+        }
+        assert_eq!(seen(&format!("{head}Idle workers: 0")), ("debug", None));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use genkai_model::limit::{Limit, Sign, Signature, Strength, Symptom};
 /// Every limit of the configuration that `facts` describe, those that count clients first.
 pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![workers::max_request_workers(facts), workers::nofile(facts)];
+    all.extend(workers::threads_per_child(facts));
     all.extend([system::backlog(facts), system::cpu(facts)]);
     all.extend(requests::body(facts));
     all.extend(facts.upstream.iter().flat_map(|upstream| backend::all(facts, upstream)));

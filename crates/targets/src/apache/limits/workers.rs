@@ -41,15 +41,79 @@ pub(super) fn max_request_workers(facts: &Facts) -> Limit {
             "httpd server/mpm/{mpm}/{mpm}.c: {mpm}_check_config (how the numbers are fitted to one another){}",
             if facts.mpm == Mpm::Event { ", connections_above_limit (idle connections)" } else { "" }
         ),
-        signatures: vec![
-            log(signature::MAX_REQUEST_WORKERS, Strength::Decisive),
-            log(signature::SCOREBOARD_FULL, Strength::Supports),
-            reached(metrics::BUSY, facts.workers() as f64 * FULL, Strength::Supports),
-            grew(metrics::UNREACHABLE, Strength::Consistent),
-        ],
-        symptom: Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout], slow: true },
+        signatures: signatures(facts),
+        symptom: symptom(facts),
         remedy: Some(remedy(facts, setting, clamped)),
     }
+}
+
+fn signatures(facts: &Facts) -> Vec<Signature> {
+    let mut all = vec![
+        log(signature::MAX_REQUEST_WORKERS, Strength::Decisive),
+        log(signature::SCOREBOARD_FULL, Strength::Supports),
+        reached(metrics::BUSY, facts.workers() as f64 * FULL, Strength::Supports),
+        grew(metrics::UNREACHABLE, Strength::Consistent),
+    ];
+    if facts.mpm == Mpm::Event && facts.children() == 1 {
+        // Where there is one child only, it is full when the server is.
+        all.push(log(signature::CHILD_FULL, Strength::Decisive));
+    }
+    all
+}
+
+/// Clients wait; those of event that kept a connection may find it closed.
+fn symptom(facts: &Facts) -> Symptom {
+    let mut errors = vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout];
+    if facts.mpm == Mpm::Event {
+        errors.extend([ErrorKind::EofReused, ErrorKind::ResetReused, ErrorKind::Reset]);
+    }
+    Symptom { errors, slow: true }
+}
+
+/// Threads of one child, with event and several children: kept connections stay with the child that accepted them, and a
+/// child whose threads are all busy closes some of them although others have room. None otherwise.
+pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
+    let children = facts.children();
+    if facts.mpm != Mpm::Event || children < 2 || !facts.keep_alive || facts.websocket {
+        return None;
+    }
+    let held = &facts.threads_per_child;
+    let threads = facts.threads();
+    Some(Limit {
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        caps: "clients that one child can serve at once; a kept connection stays with its child".to_owned(),
+        law: Law::Slots {
+            value: threads as f64,
+            reserved: 0.0,
+            idle_cost: facts.idle_cost(),
+            busy_cost: 1.0,
+            pools: children as f64,
+            soft: 1.0 / children as f64,
+        },
+        formula: format!(
+            "from {threads} (all with one child) to {children} children x {threads} threads = {} (evenly spread)",
+            facts.workers()
+        ),
+        source: "httpd server/mpm/event/event.c: listener_thread (all workers busy: keep-alive connections are closed)".to_owned(),
+        signatures: vec![log(signature::CHILD_FULL, Strength::Decisive)],
+        symptom: Symptom { errors: vec![ErrorKind::EofReused, ErrorKind::ResetReused, ErrorKind::Reset], slow: false },
+        remedy: Some(Remedy {
+            setting: "ThreadsPerChild".to_owned(),
+            unit: RemedyUnit::Count,
+            step: 25.0,
+            ceiling: Some(Ceiling {
+                value: facts.workers() as f64,
+                by: format!("MaxRequestWorkers {}: one child for all", facts.max_request_workers.value),
+            }),
+            note: Some(
+                "fewer, larger children; ThreadLimit is raised along. The worker MPM never closes a kept connection for want \
+                 of a thread: each has one"
+                    .to_owned(),
+            ),
+        }),
+        ..Limit::named("apache.ThreadsPerChild", "apache", "ThreadsPerChild")
+    })
 }
 
 fn formula(facts: &Facts) -> String {

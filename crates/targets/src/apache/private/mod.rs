@@ -22,6 +22,7 @@ pub use listen::Moved;
 
 use super::config::{Config, ConfigError, Edit, lexer::quote};
 use super::route::Route;
+use super::settings::Mpm;
 use changes::Changes;
 
 /// Path of the status page on its own port.
@@ -190,6 +191,10 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
     if !config.found().iter().any(|f| f.is_global() && matches!(f.name.as_str(), "customlog" | "transferlog")) {
         text.push_str(&format!("TransferLog {}\n", path("logs/access.log")));
     }
+    if Mpm::of(config) == Mpm::Event {
+        // At its usual level event says nothing of a child that is full and closes connections that clients keep.
+        text.push_str("LogLevel mpm_event:debug\n");
+    }
     let Some(status) = status else { return text };
     let loaded = |module: &str| config.has_module(module);
     if !loaded("status_module") {
@@ -197,13 +202,18 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
         text.push_str(&format!("LoadModule status_module {}\n", quote(&file.to_string_lossy())));
     }
     let line = |module: &str, line: &str| if loaded(module) { format!("  {line}\n") } else { String::new() };
+    // In a Location it counts before any ProxyPass of the server's.
+    let inside = [
+        line("proxy_module", "  ProxyPass !"),
+        line("authz_core_module", "  Require all granted"),
+        "    SetHandler server-status\n".to_owned(),
+    ];
     text.push_str(&format!(
-        "ExtendedStatus On\nListen {status}\n<VirtualHost {status}>\n  ServerName genkai\n{}{}{}  <Location \
-         {STATUS_PATH}>\n    SetHandler server-status\n  {}  </Location>\n</VirtualHost>\n",
-        line("proxy_module", &format!("ProxyPass {STATUS_PATH} !")),
+        "ExtendedStatus On\nListen {status}\n<VirtualHost {status}>\n  ServerName genkai\n{}{}  <Location \
+         {STATUS_PATH}>\n{}  </Location>\n</VirtualHost>\n",
         line("ssl_module", "SSLEngine Off"),
         line("rewrite_module", "RewriteEngine Off"),
-        line("authz_core_module", "Require all granted"),
+        inside.concat(),
     ));
     text
 }

@@ -10,7 +10,8 @@ use crate::held::Held;
 
 /// The configuration with a setting changed. Where it is written already it is changed there; else a line is added.
 ///
-/// `MaxRequestWorkers` beyond what `ServerLimit` allows brings `ServerLimit` along: httpd would silently take less.
+/// `MaxRequestWorkers` beyond what `ServerLimit` allows brings `ServerLimit` along, `ThreadsPerChild` `ThreadLimit`: httpd
+/// would silently take less.
 ///
 /// # Errors
 /// An unknown setting, a value it does not accept, or no place for it.
@@ -22,6 +23,7 @@ pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<
     let changed = config.apply(&edits(config, setting, &value, scope)?)?;
     match setting.name {
         "MaxRequestWorkers" => room_for(changed, &value, scope),
+        "ThreadsPerChild" => raised(changed, "ThreadLimit", count(&value).unwrap_or(0), scope),
         _ => Ok(changed),
     }
 }
@@ -104,10 +106,15 @@ fn room_for(config: Config, workers: &str, scope: &Scope) -> Result<Config, Sett
     let threads = number(&config, "ThreadsPerChild", scope).min(number(&config, "ThreadLimit", scope)).max(1);
     let threads = if Mpm::of(&config) == Mpm::Prefork { 1 } else { threads };
     let needed = count(workers).unwrap_or(0) / threads;
-    if needed <= number(&config, "ServerLimit", scope) {
+    raised(config, "ServerLimit", needed, scope)
+}
+
+/// The configuration with a cap of at least so much.
+fn raised(config: Config, cap: &str, needed: u64, scope: &Scope) -> Result<Config, SettingError> {
+    if needed <= number(&config, cap, scope) {
         return Ok(config);
     }
-    let setting = lookup("ServerLimit")?;
+    let setting = lookup(cap)?;
     Ok(config.apply(&edits(&config, setting, &needed.to_string(), scope)?)?)
 }
 

@@ -27,13 +27,14 @@ pub struct Rendering<'a> {
 }
 
 /// One backend that is always tried (`retry=0`: a failure is shown, not hidden). With WebSocket, mod_proxy_http tunnels the
-/// upgrade itself (since 2.4.47), and an idle tunnel may live for an hour.
+/// upgrade itself (since 2.4.47), and an idle tunnel may live for an hour. The MPM is worker: a connection has a thread, so
+/// that formulas are exact; `mpm` chooses another.
 fn text(rendering: &Rendering<'_>) -> String {
     let module = |name: &str| {
         let file = rendering.modules.join(format!("mod_{name}.so"));
         format!("LoadModule {name}_module {}\n", quote(&file.to_string_lossy()))
     };
-    let modules: String = ["mpm_event", "authz_core", "status", "proxy", "proxy_http"].map(module).concat();
+    let modules: String = ["mpm_worker", "authz_core", "status", "proxy", "proxy_http"].map(module).concat();
     let user = rendering.user.map(|(user, group)| format!("User {user}\nGroup {group}\n")).unwrap_or_default();
     let (upgrade, timeout) = if rendering.websocket { (" upgrade=websocket", "ProxyTimeout 3600\n") } else { ("", "") };
     format!(
