@@ -48,7 +48,7 @@ packages-demo:
 
 packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
-	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl $(WORDPRESS)
+	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so apache2-bin:/usr/sbin/apache2 openssl:openssl $(WORDPRESS)
 
 packages-wordpress: ## What --backend wordpress needs
 	@scripts/packages.sh nginx:nginx $(WORDPRESS)

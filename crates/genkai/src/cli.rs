@@ -31,6 +31,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find, name and prove the limit of a server's configuration
     Tune(Tune),
+    /// Say what a configuration means: every limit, what bites first, and what is not as it seems; nothing is started
+    Explain(Explain),
     /// Run one of the experiments genkai was made for
     Experiment(Experiment),
     /// Make load on a URL and measure
@@ -39,6 +41,38 @@ pub(crate) enum Command {
     Report(Report),
     /// Run an embedded server
     Serve(Serve),
+}
+
+const EXPLAIN_EXIT_CODES: &str = "\
+Exit codes:
+  0    nothing is wrong with what genkai knows of it
+  1    something is wrong or not as it seems (it is printed)
+  2    wrong flags, or a file that cannot be read or understood";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXIT_CODES)]
+pub(crate) struct Explain {
+    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/apache2/apache2.conf; includes are followed
+    #[arg(required = true, value_name = "CONFIG")]
+    pub(crate) configs: Vec<PathBuf>,
+    /// Whose they are: nginx or apache [default: as the text looks]
+    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache"])]
+    pub(crate) product: Option<String>,
+    /// Path of the requests that are looked at
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    pub(crate) path: String,
+    /// Their Host header: it decides which virtual server counts
+    #[arg(long, value_name = "NAME", default_value = "localhost")]
+    pub(crate) host: String,
+    /// They open WebSocket connections
+    #[arg(long)]
+    pub(crate) websocket: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    pub(crate) color: Colour,
 }
 
 #[derive(Debug, Args)]

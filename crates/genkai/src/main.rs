@@ -3,6 +3,7 @@
 
 mod cli;
 mod experiment;
+mod explain;
 mod flags;
 mod interrupt;
 mod load;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let exit = match cli.command {
         cli::Command::Tune(command) => tune::product(&command.product),
+        cli::Command::Explain(command) => explain::run(&command),
         cli::Command::Experiment(command) => experiment::run(&command),
         cli::Command::Load(flags) => load::run(&flags),
         cli::Command::Report(flags) => report::run(&flags),

@@ -2,6 +2,7 @@
 
 pub mod apache;
 pub mod embedded;
+pub mod explain;
 pub mod files;
 pub mod foreign;
 pub mod held;

@@ -3,11 +3,13 @@
 //! Colour only repeats what words say. All foreign text goes through [`clean`](crate::clean) before a style is put
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
+mod explain;
 mod measure;
 mod page;
 mod plan;
 mod verdict;
 
+pub use explain::explain;
 pub use measure::measure;
 pub use plan::plan;
 pub use verdict::verdict;

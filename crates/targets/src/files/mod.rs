@@ -2,15 +2,18 @@
 //! user's files. Knows no product's syntax: it sees paths and bytes.
 
 mod diff;
+pub(crate) mod names;
 pub(crate) mod origin;
 pub(crate) mod read;
 mod save;
+mod secret;
 
 use std::path::Path;
 
 pub use diff::diff;
 pub(crate) use origin::Origins;
 pub use save::{Backup, SaveError, write_back};
+pub use secret::masked;
 
 /// One file before and after edits.
 #[derive(Clone, Copy, Debug)]

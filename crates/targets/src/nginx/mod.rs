@@ -3,6 +3,7 @@
 pub mod config;
 mod error;
 pub mod evidence;
+pub mod explain;
 pub mod lifecycle;
 pub mod limits;
 mod prepared;

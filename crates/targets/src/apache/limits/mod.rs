@@ -12,6 +12,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use facts::most_servers;
 pub use facts::{Facts, Upstream};
 
 use genkai_model::error::ErrorKind;

@@ -86,9 +86,9 @@ pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
         law: Law::Slots {
             value: threads as f64,
             reserved: 0.0,
-            idle_cost: facts.idle_cost(),
-            busy_cost: 1.0,
-            pools: children as f64,
+            idle_cost: facts.idle_cost() / children as f64,
+            busy_cost: 1.0 / children as f64,
+            pools: 1.0,
             soft: 1.0 / children as f64,
         },
         formula: format!(
