@@ -5,6 +5,8 @@ use std::path::Path;
 
 use genkai_analysis::capacity;
 use genkai_model::explain::Explanation;
+use genkai_model::finding::Predicted;
+use genkai_model::limit::{Law, Limit};
 pub use genkai_targets::explain::Requests;
 
 use crate::error::LabError;
@@ -21,11 +23,14 @@ pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Resul
     let mut explanation = genkai_targets::explain::explain(product, main, requests)?;
     let load = experiment::users(MANY, f64::from(MANY));
     explanation.predictions = capacity::predict(&explanation.limits, &load, None);
-    explanation.predictions.sort_by(|a, b| first(a).total_cmp(&first(b)));
+    let limits = &explanation.limits;
+    explanation.predictions.sort_by(|a, b| first(limits, a).total_cmp(&first(limits, b)));
     Ok(explanation)
 }
 
-/// Clients from which on a limit bites; those that count no clients come last.
-fn first(predicted: &genkai_model::finding::Predicted) -> f64 {
-    predicted.clients.map_or(f64::INFINITY, |c| c.low)
+/// Clients present from which on a limit bites. Those that count something else come after them: an accept queue counts who
+/// comes in one moment.
+fn first(limits: &[Limit], predicted: &Predicted) -> f64 {
+    let momentary = limits.iter().any(|l| l.id == predicted.limit && matches!(l.law, Law::Backlog { .. }));
+    predicted.clients.filter(|_| !momentary).map_or(f64::INFINITY, |c| c.low)
 }

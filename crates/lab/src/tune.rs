@@ -14,6 +14,7 @@ use genkai_model::finding::{Because, Predicted};
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
+use genkai_targets::files::masked;
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::product::Running;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -159,7 +160,7 @@ impl Run<'_, '_, '_> {
             command: redact::command(&self.job.command),
             environment: self.system.environment().clone(),
             plan: redact::plan(&self.job.plan),
-            rewrites: self.system.baseline().rewrites().to_vec(),
+            rewrites: redact::rewrites(self.system.baseline().rewrites()),
         };
         self.recorder.now(None, What::RunStarted(Box::new(head)))
     }
@@ -251,7 +252,7 @@ impl Run<'_, '_, '_> {
     fn end(&mut self, failure: Option<LabError>) -> Option<LabError> {
         let verdict = findings(self.recorder.record()).verdict;
         let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
-        let diff = if changes.is_empty() { String::new() } else { self.diff(&changes) };
+        let diff = if changes.is_empty() { String::new() } else { masked(&self.diff(&changes)) };
         let interrupted = self.job.interrupt.is_stopped();
         let end = RunEnded { interrupted, failure: failure.as_ref().map(ToString::to_string), diff };
         let written = self.recorder.now(None, What::RunEnded(end));

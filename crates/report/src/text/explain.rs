@@ -2,7 +2,7 @@
 
 use genkai_model::explain::{Explanation, Remark, RemarkKind, Timer};
 use genkai_model::finding::Predicted;
-use genkai_model::limit::{Limit, Origin};
+use genkai_model::limit::{Law, Limit, Origin};
 
 use super::Style;
 use super::page::{Page, Tone};
@@ -53,7 +53,7 @@ fn limits(page: &mut Page, explanation: &Explanation) {
     for predicted in &explanation.predictions {
         let Some(limit) = explanation.limits.iter().find(|l| l.id == predicted.limit) else { continue };
         let name = format!("{} {}", words::whose(&limit.subject), words::setting(&limit.setting, &limit.value));
-        page.paragraph(Tone::Strong, &format!("{}: {}", clean::line(&name), reach(predicted)));
+        page.paragraph(Tone::Strong, &format!("{}: {}", clean::line(&name), reach(limit, predicted)));
         page.labelled("", &format!("{}; {}", clean::line(&limit.caps), place(&limit.origin)));
         page.labelled("", &clean::line(&formula(limit)));
     }
@@ -70,7 +70,10 @@ fn formula(limit: &Limit) -> String {
 }
 
 /// What a limit means for clients.
-fn reach(predicted: &Predicted) -> String {
+fn reach(limit: &Limit, predicted: &Predicted) -> String {
+    if let Law::Backlog { value } = limit.law {
+        return format!("{} new connections in one moment", figure::whole(value));
+    }
     if let Some(clients) = predicted.clients {
         return format!("{} clients at once", figure::range(clients, figure::whole));
     }

@@ -8,7 +8,7 @@ use genkai_model::limit::Origin;
 
 use crate::apache::config::{Config, Found};
 use crate::apache::limits::{Facts, most_servers};
-use crate::apache::settings::{Mpm, Place, lookup};
+use crate::apache::settings::{Kind, Mpm, Place, lookup};
 use crate::files::names::{nearest, table};
 
 /// Every directive of httpd 2.4.71 with the modules that bring it (`apache2 -L` with all of Debian's modules).
@@ -214,7 +214,8 @@ fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
     }
     let mut last: BTreeMap<&'static str, &Found> = BTreeMap::new();
     for found in config.found().iter().filter(|f| f.is_global() && !f.section) {
-        if let Some(setting) = limits_of(&found.name)
+        // What has several arguments may be given part by part.
+        if let Some(setting) = limits_of(&found.name).filter(|s| s.kind != Kind::Words)
             && let Some(before) = last.insert(setting.name, found)
         {
             say(
