@@ -1,9 +1,9 @@
 # Two commands do all the set-up: `make demo` and `make test`. Prerequisites: Debian or Ubuntu with apt, a Rust
-# toolchain (rustup), Node 20 or later with npm (for the report page).
+# toolchain (rustup), Node 20 or later with npm (for the report page and for servers of the tests).
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench autobahn build page packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo test bench autobahn build page apps packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -17,7 +17,7 @@ demo: packages-demo build ## Experiment 1 in its quick size on real nginx: verdi
 	@code=0; $(GENKAI) experiment run nginx-worker-connections --quick --svg --out genkai-runs/demo || code=$$?; \
 	case $$code in 0|1) exit 0;; *) exit $$code;; esac  # 1 is the verdict "as it is, it fails": the demo's expected answer
 
-test: packages-test page ## Everything: format, lints, unit, property and integration tests on real servers
+test: packages-test page apps ## Everything: format, lints, unit, property and integration tests on real servers
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked
@@ -43,12 +43,19 @@ page/node_modules/.done: page/package-lock.json page/package.json
 	cd page && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+apps: apps/node-ws/node_modules/.done ## Applications under test of other ecosystems
+
+apps/%/node_modules/.done: apps/%/package-lock.json apps/%/package.json
+	cd apps/$* && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
 packages-demo:
 	@scripts/packages.sh nginx:nginx
 
 packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
-	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so apache2-bin:/usr/sbin/apache2 openssl:openssl $(WORDPRESS)
+	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl \
+	  apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar $(WORDPRESS)
 
 packages-wordpress: ## What --backend wordpress needs
 	@scripts/packages.sh nginx:nginx $(WORDPRESS)
@@ -63,4 +70,4 @@ schemas: ## Write the JSON Schemas anew
 
 clean: ## Remove what was built
 	cargo clean
-	rm -rf page/dist page/node_modules
+	rm -rf page/dist page/node_modules apps/*/node_modules

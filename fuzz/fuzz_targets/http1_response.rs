@@ -4,8 +4,14 @@
 use genkai_wire::http1::{BodyDecoder, Ending, Error, Framing, Progress, ResponseHead, ResponseReader, fields};
 use libfuzzer_sys::fuzz_target;
 
-fn outcome<'a>(slices: impl IntoIterator<Item = &'a [u8]>, to_head: bool) -> Result<Ending, Error> {
-    let (mut reader, mut done) = (ResponseReader::new(to_head), None);
+/// To what the bytes are a response: bit 0, to HEAD; bit 1, to a request that asks for an upgrade.
+fn reader(flags: u8) -> ResponseReader {
+    let reader = ResponseReader::new(flags & 1 != 0);
+    if flags & 2 != 0 { reader.upgrading() } else { reader }
+}
+
+fn outcome<'a>(slices: impl IntoIterator<Item = &'a [u8]>, flags: u8) -> Result<Ending, Error> {
+    let (mut reader, mut done) = (reader(flags), None);
     for slice in slices {
         if let Progress::Done(received) = reader.receive(slice)? {
             done = Some(received);
@@ -31,11 +37,11 @@ fn content<'a>(framing: Framing, slices: impl IntoIterator<Item = &'a [u8]>) -> 
 fuzz_target!(|data: &[u8]| {
     let Some((flags, bytes)) = data.split_first() else { return };
     let to_head = flags & 1 != 0;
-    let whole = outcome([bytes], to_head);
+    let whole = outcome([bytes], *flags);
     let (a, b) = bytes.split_at(bytes.len() / 3);
-    assert_eq!(outcome([a, b], to_head), whole);
+    assert_eq!(outcome([a, b], *flags), whole);
     if bytes.len() < 1000 {
-        assert_eq!(outcome(bytes.chunks(1), to_head), whole);
+        assert_eq!(outcome(bytes.chunks(1), *flags), whole);
     }
     if let Ok(Some(head)) = ResponseHead::parse(bytes, to_head) {
         assert!(head.length <= bytes.len() && (100..=999).contains(&head.status));

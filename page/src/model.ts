@@ -131,6 +131,8 @@ export interface Predicted {
   formula: string;
   observed: number | null;
   within_load: boolean;
+  /** Does not matter for this load. */
+  far: boolean;
 }
 
 export interface Estimate {
@@ -149,6 +151,7 @@ export interface Proof {
   p99: [Estimate, Estimate, Estimate];
   failures: [number, number];
   finished: [number, number];
+  judged: { condition: string; figures: [Estimate, Estimate, Estimate] } | null;
   certain: boolean;
 }
 
@@ -171,7 +174,7 @@ export interface Cause {
   predicted: Predicted;
   broke: Break;
   confidence: "possible" | "likely" | "proved" | "refuted";
-  counterfactual: { change: Change; predicted: Range | null; observed: Break | null; held_to: number; moved: string } | null;
+  counterfactual: { change: Change; predicted: Range | null; scale: "clients" | "level"; observed: Break | null; held_to: number; moved: string } | null;
 }
 
 export interface Verdict {
@@ -184,6 +187,7 @@ export interface Verdict {
   predictions: Predicted[];
   trials: TrialFinding[];
   proof: Proof | null;
+  caveats: { caveat: string; limit?: string }[];
 }
 
 export interface Point {

@@ -3,7 +3,7 @@ import { prose, typeset } from "../src/element";
 import type { PageData } from "../src/model";
 import { Run } from "../src/run";
 import { shell } from "../src/sections/environment";
-import { entries } from "../src/sections/limits";
+import { entries, limits } from "../src/sections/limits";
 import { tiles } from "../src/sections/verdict";
 import { tabs } from "../src/tabs";
 import { sample } from "./data";
@@ -79,7 +79,7 @@ describe("tiles", () => {
     const data = sample();
     const shown = tiles(data, Run.of(data)).map((t) => t.value);
     expect(shown[0]).toBe("243 users");
-    expect(shown[1]).toBe("371 clients");
+    expect(shown[1]).toBe("371 users");
     expect(shown[2]).toMatch(/^1[0-9.]+ % → 0 %$/);
     expect(shown[3]).toBe("359–383 clients");
   });
@@ -95,6 +95,18 @@ it("limits show what was predicted and seen once lifted", () => {
   const all = entries(sample());
   expect(all[1]).toMatchObject({ changed: true, predicted: { value: "768", observed: 371, clients: { low: 359, high: 383 } } });
   expect(all.filter((e) => e.changed)).toHaveLength(1);
+});
+
+it("limits that do not matter are folded, and those at work while it held are said to be", () => {
+  const data = sample();
+  const shown = () => limits(data, Run.of(data));
+  const folded = shown()?.querySelectorAll("details.others .limit").length ?? 0;
+  expect(folded).toBeGreaterThan(0);
+  const far = data.findings.verdict.predictions.find((p) => p.far);
+  if (!far) throw new Error("the sample has a limit that does not matter");
+  data.findings.verdict.caveats = [{ caveat: "at_work_but_held", limit: far.limit }];
+  expect(shown()?.querySelectorAll("details.others .limit")).toHaveLength(folded - 1);
+  expect(shown()?.textContent).toContain("at work, but held");
 });
 
 describe("words", () => {

@@ -76,11 +76,18 @@ pub fn check(trial: &Trial, objective: &Objective, until: Option<u64>) -> Check 
         finding: ClientCheck {
             valid: found.is_empty(),
             reasons: found.iter().map(|(reason, _)| *reason).collect(),
-            lateness: window::quantiles(&window::merge(ticks, |t| &t.lateness)),
-            cpu_max: most.unwrap_or_else(|| used(&looked)),
+            lateness: window::quantiles(&window::merge(if most.is_some() { ticks } else { &trial.ticks }, |t| {
+                &t.lateness
+            })),
+            cpu_max: most.unwrap_or_else(|| used(&whole(trial, bound))),
         },
         since_us: found.iter().map(|(_, since)| *since).min(),
     }
+}
+
+/// The whole trial: what is told where less than a second came before the break.
+fn whole(trial: &Trial, bound: f64) -> Vec<Late<'_>> {
+    trial.ticks.iter().map(|t| Late::of(t, bound)).collect()
 }
 
 /// The checks of all trials as one. Lateness is that of all requests of all trials.
@@ -185,6 +192,15 @@ const UNSENT: &[ErrorKind] = &[
     ErrorKind::ConnectOther,
     ErrorKind::PortsExhausted,
     ErrorKind::DescriptorsExhausted,
+    ErrorKind::TlsExpired,
+    ErrorKind::TlsUntrusted,
+    ErrorKind::TlsWrongName,
+    ErrorKind::TlsCertificate,
+    ErrorKind::TlsRefused,
+    ErrorKind::TlsFailed,
+    ErrorKind::TlsTimeout,
+    ErrorKind::UpgradeRefused,
+    ErrorKind::UpgradeInvalid,
 ];
 
 fn short(trial: &Trial, ticks: &[Tick]) -> Option<(ClientLimit, u64)> {

@@ -9,12 +9,14 @@
 //! and which limit it was), [`client`] (was it the generator itself), [`tuning`] (what to try next, from the record
 //! alone), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
+mod busy;
 pub mod capacity;
 pub mod client;
 pub mod diagnosis;
 pub mod proof;
 pub mod series;
 pub mod statistics;
+pub mod summary;
 pub mod tuning;
 pub mod verdict;
 pub mod window;

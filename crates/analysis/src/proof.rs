@@ -1,7 +1,7 @@
 //! Before against after: baseline and proposal in turn, so that whatever drifts on the machine meets both.
 
 use genkai_model::event::{EndReason, Purpose};
-use genkai_model::finding::{Estimate, Proof};
+use genkai_model::finding::{Estimate, Judged, Proof};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::{Record, Trial};
@@ -64,10 +64,15 @@ pub fn of(
     let failed_difference = statistics::failures_difference(&counts)?;
     let allowed = demand::tightest(objective);
     let rates = both(&|t| Tally::of(&t.ticks).rate());
-    let difference = match condition {
-        Some(Condition::LatencyBelow(q, _)) => statistics::paired(&both(&|t| latency(t, q, allowed)))?,
-        Some(Condition::RateAbove(_)) => negative(statistics::paired(&rates)?),
-        _ => failed_difference,
+    let failed = [statistics::failures(&before)?, statistics::failures(&after)?, failed_difference];
+    let figures = match condition {
+        Some(Condition::LatencyBelow(q, _)) => three(&both(&|t| latency(t, q, allowed)))?,
+        Some(Condition::RateAbove(_)) => three(&rates)?,
+        _ => failed,
+    };
+    let certain = match condition {
+        Some(Condition::RateAbove(_)) => figures[2].interval.low > 0.0,
+        _ => figures[2].interval.high < 0.0,
     };
     let fails = |t: &Trial| diagnosis::broke(t, objective, procedure).is_some();
     let sum = |side: &[Counts]| side.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
@@ -75,8 +80,8 @@ pub fn of(
     Some(Proof {
         order: trials.order(),
         pairs: pairs.len() as u32,
-        failed_before: statistics::failures(&before)?,
-        failed_after: statistics::failures(&after)?,
+        failed_before: failed[0],
+        failed_after: failed[1],
         failed_difference,
         rate: three(&rates)?,
         p99: three(&both(&|t| latency(t, 0.99, allowed)))?,
@@ -84,7 +89,8 @@ pub fn of(
         finished: [sum_before.1, sum_after.1],
         proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
         baseline_fails: pairs.iter().all(|(a, _)| fails(a)),
-        certain: difference.interval.high < 0.0,
+        judged: condition.map(|c| Judged { condition: c.to_string(), figures }),
+        certain,
     })
 }
 
@@ -109,9 +115,4 @@ fn latency(trial: &Trial, q: f64, allowed: Option<f64>) -> f64 {
 fn three(pairs: &[(f64, f64)]) -> Option<[Estimate; 3]> {
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     Some([statistics::mean(&before)?, statistics::mean(&after)?, statistics::paired(pairs)?])
-}
-
-fn negative(e: Estimate) -> Estimate {
-    let interval = genkai_model::units::Range { low: -e.interval.high, high: -e.interval.low };
-    Estimate { value: -e.value, interval, n: e.n }
 }

@@ -104,7 +104,7 @@ fn messages(trial: &Trial) -> Option<Messages> {
 }
 
 /// Seconds the load lasted; for a trial that was cut off, up to its last interval.
-fn lasted(trial: &Trial) -> f64 {
+pub(crate) fn lasted(trial: &Trial) -> f64 {
     match &trial.ended {
         Some(ended) => ended.lasted.as_secs_f64(),
         None => trial.ticks.last().map_or(0.0, |t| t.to_us as f64 / US),

@@ -98,6 +98,9 @@ impl Connection {
             Err(kind) => Some(kind),
         };
         let mut ledger = self.core.ledger.borrow_mut();
+        if let Ok(received) = outcome {
+            ledger.answered(at, received.status);
+        }
         match kind {
             None => ledger.succeeded(at, planned, written),
             Some(kind) => ledger.failed(at, planned, kind),

@@ -38,7 +38,11 @@ impl Connection {
     /// Sends the request, receives the response. The connection must be open; after an error it is of no further use.
     pub(super) async fn exchange(&self) -> Result<Received, ErrorKind> {
         let stream = self.stream.as_ref().expect("open() came before");
-        let mut reader = ResponseReader::new(self.core.message.is_head);
+        let message = &self.core.message;
+        let mut reader = ResponseReader::new(message.is_head);
+        if message.upgrades {
+            reader = reader.upgrading();
+        }
         let mut sent = 0;
         let mut sending = match self.write(stream, &mut sent) {
             Ok(written) => written != Written::All,

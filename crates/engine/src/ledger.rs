@@ -4,6 +4,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use genkai_model::error::ErrorKind;
+use genkai_model::event::Refusal;
 use genkai_model::websocket::Messages;
 
 use crate::clock::{Moment, NEVER};
@@ -170,6 +171,22 @@ impl Ledger {
     pub(crate) fn read(&mut self, bytes: usize) {
         if !self.past {
             self.tally.bytes_in += bytes as u64;
+        }
+    }
+
+    /// A response came, with this status; [`succeeded`](Self::succeeded) or [`failed`](Self::failed) tells what of.
+    #[inline]
+    pub(crate) fn answered(&mut self, now: Moment, status: u16) {
+        if self.open(now) {
+            self.tally.answered(status);
+        }
+    }
+
+    /// A WebSocket handshake was answered with something else than 101.
+    pub(crate) fn refused(&mut self, now: Moment, status: u16, refusal: impl FnOnce() -> Refusal) {
+        if self.open(now) {
+            self.tally.answered(status);
+            self.tally.refusal.get_or_insert_with(refusal);
         }
     }
 

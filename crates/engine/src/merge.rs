@@ -112,6 +112,7 @@ impl Merge {
             sent: sum.sent,
             ok: sum.ok,
             errors: sum.errors(),
+            statuses: sum.statuses(),
             bytes_in: sum.bytes_in,
             bytes_out: sum.bytes_out,
             latency: Payload::encode(&sum.latency),

@@ -1,6 +1,6 @@
 //! The request, rendered once.
 
-use genkai_model::load::{Body, Request, Reuse};
+use genkai_model::load::{Body, Raw, Request, Reuse};
 use genkai_wire::http1::{Length, WriteError, write_request};
 
 /// Body bytes kept in memory; what a `Body::Size` has beyond them is sent from [`FILLER`], again and again.
@@ -18,6 +18,8 @@ pub(crate) struct Message {
     filler: u64,
     /// Whether it is a HEAD request: its response has no body.
     pub(crate) is_head: bool,
+    /// Whether its fields ask for an upgrade: 101 answers it then.
+    pub(crate) upgrades: bool,
 }
 
 impl Message {
@@ -26,10 +28,12 @@ impl Message {
     pub(crate) fn render(request: &Request, reuse: Reuse) -> Result<Message, WriteError> {
         let given = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let own_connection = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection"));
+        let upgrades = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
         let close = (reuse == Reuse::PerRequest && !own_connection).then_some(("Connection", "close"));
         let (length, inline, filler) = match &request.body {
             Body::Empty => (Length::None, &[][..], 0),
             Body::Text(text) => (Length::Known(text.len() as u64), text.as_bytes(), 0),
+            Body::Bytes(Raw(bytes)) => (Length::Known(bytes.len() as u64), bytes.as_slice(), 0),
             Body::Size(n) => {
                 let inline = (*n).min(INLINE);
                 (Length::Known(*n), &FILLER[..inline as usize], n - inline)
@@ -38,7 +42,7 @@ impl Message {
         let mut rendered = Vec::with_capacity(512 + inline.len());
         write_request(&mut rendered, &request.method, &request.path, &request.host, given.chain(close), length)?;
         rendered.extend_from_slice(inline);
-        Ok(Message { rendered, filler, is_head: request.method == "HEAD" })
+        Ok(Message { rendered, filler, is_head: request.method == "HEAD", upgrades })
     }
 
     /// Length of all of it.
@@ -81,6 +85,15 @@ mod tests {
             assert_eq!((all.len() - head.length) as u64, size);
             assert!(all[head.length..].iter().all(|c| *c == b'x'));
         }
+    }
+
+    #[test]
+    fn a_body_of_bytes_goes_over_the_wire_as_it_is() {
+        let bytes: Vec<u8> = (0..=255).rev().collect();
+        let message = Message::render(&request(Body::from(bytes.clone())), Reuse::KeepAlive).unwrap();
+        let head = RequestHead::parse(message.from(0)).unwrap().unwrap();
+        assert_eq!(head.framing, Framing::Length(256));
+        assert_eq!(&message.from(0)[head.length..], &bytes);
     }
 
     #[test]

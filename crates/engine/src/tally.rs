@@ -1,7 +1,7 @@
 //! Counters and distributions of one interval.
 
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::event::Handshakes;
+use genkai_model::event::{Handshakes, Refusal, StatusCount};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload};
 use genkai_model::websocket::Messages;
 use hdrhistogram::Histogram;
@@ -14,6 +14,11 @@ fn empty() -> Histogram<u32> {
     Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS).expect("constant bounds are valid")
 }
 
+/// Smallest status (RFC 9110 section 15).
+const FIRST_STATUS: u16 = 100;
+/// Statuses told apart; those above 599 are no statuses and counted as the largest.
+const STATUSES: usize = 500;
+
 /// What one thread saw in one interval; or, added up, what all did.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
@@ -24,6 +29,8 @@ pub(crate) struct Tally {
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     errors: [u64; ErrorKind::COUNT],
+    /// Responses by status, from [`FIRST_STATUS`].
+    statuses: [u32; STATUSES],
     /// Planned instant of the request that was planned first of those that failed. A request that times out does so
     /// long after the load that it met.
     pub(crate) first_error: Option<Moment>,
@@ -38,6 +45,8 @@ pub(crate) struct Tally {
     pub(crate) upgraded: u64,
     /// From connected to ready.
     pub(crate) ready: Histogram<u32>,
+    /// The first WebSocket handshake that was refused.
+    pub(crate) refusal: Option<Refusal>,
     /// WebSocket messages.
     pub(crate) messages: Messages,
 }
@@ -52,6 +61,7 @@ impl Tally {
             bytes_in: 0,
             bytes_out: 0,
             errors: [0; ErrorKind::COUNT],
+            statuses: [0; STATUSES],
             first_error: None,
             latency: empty(),
             service: empty(),
@@ -61,6 +71,7 @@ impl Tally {
             secured: [0; 2],
             upgraded: 0,
             ready: empty(),
+            refusal: None,
             messages: Messages::default(),
         }
     }
@@ -79,6 +90,18 @@ impl Tally {
         let planned = now.saturating_sub(after);
         self.first_error = Some(self.first_error.map_or(planned, |first| first.min(planned)));
         self.failed_after.saturating_record(after);
+    }
+
+    /// Counts a response.
+    #[inline]
+    pub(crate) fn answered(&mut self, status: u16) {
+        self.statuses[usize::from(status.saturating_sub(FIRST_STATUS)).min(STATUSES - 1)] += 1;
+    }
+
+    /// Statuses that occurred.
+    pub(crate) fn statuses(&self) -> Vec<StatusCount> {
+        let counts = (FIRST_STATUS..).zip(self.statuses).filter(|(_, count)| *count > 0);
+        counts.map(|(status, count)| StatusCount { status, count: count.into() }).collect()
     }
 
     /// Kinds that occurred.
@@ -103,6 +126,12 @@ impl Tally {
         for (mine, theirs) in self.errors.iter_mut().zip(other.errors) {
             *mine += theirs;
         }
+        for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses) {
+            *mine += theirs;
+        }
+        if self.refusal.is_none() {
+            self.refusal.clone_from(&other.refusal);
+        }
         self.first_error = [self.first_error, other.first_error].into_iter().flatten().min();
         for (mine, theirs) in self.histograms().into_iter().zip(other.distributions()) {
             if !theirs.is_empty() {
@@ -116,6 +145,8 @@ impl Tally {
         (self.opened, self.closed_idle, self.sent, self.ok) = (0, 0, 0, 0);
         (self.bytes_in, self.bytes_out, self.first_error) = (0, 0, None);
         self.errors = [0; ErrorKind::COUNT];
+        self.statuses = [0; STATUSES];
+        self.refusal = None;
         (self.secured, self.upgraded) = ([0; 2], 0);
         self.messages = Messages::default();
         for histogram in self.histograms() {
@@ -134,7 +165,7 @@ impl Tally {
     pub(crate) fn handshakes(&self) -> Option<Handshakes> {
         let [full, resumed] = self.secured;
         let took = Payload::encode(&self.ready);
-        let all = Handshakes { full, resumed, upgraded: self.upgraded, took };
+        let all = Handshakes { full, resumed, upgraded: self.upgraded, took, refusal: self.refusal.clone() };
         (all != Handshakes::default()).then_some(all)
     }
 
@@ -166,6 +197,8 @@ mod tests {
         one.secured = [1, 2];
         one.ready.saturating_record(7_000);
         one.messages.sent = 4;
+        [200, 404, 404, 999, 7].into_iter().for_each(|status| one.answered(status));
+        one.refusal = Some(Refusal { status: 404, location: None, body: "no".into() });
         sum.add(&one);
         sum.add(&one);
         assert_eq!((sum.opened, sum.sent, sum.closed_idle, sum.bytes_in, sum.bytes_out, sum.ok), (2, 4, 6, 8, 10, 2));
@@ -174,9 +207,12 @@ mod tests {
         assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2]);
         let handshakes = sum.handshakes().unwrap();
         assert_eq!((handshakes.full, handshakes.resumed, sum.messages().unwrap().sent), (2, 4, 8));
+        let statuses: Vec<(u16, u64)> = sum.statuses().iter().map(|s| (s.status, s.count)).collect();
+        assert_eq!(statuses, [(100, 2), (200, 2), (404, 4), (599, 2)]);
+        assert_eq!(handshakes.refusal.map(|r| r.status), Some(404));
         sum.clear();
         assert_eq!(sum.distributions().map(Histogram::len), [0; 6]);
         assert_eq!((sum.handshakes(), sum.messages()), (None, None));
-        assert_eq!((sum.ok, sum.errors().len(), sum.first_error), (0, 0, None));
+        assert_eq!((sum.ok, sum.errors().len(), sum.statuses().len(), sum.first_error), (0, 0, 0, None));
     }
 }

@@ -63,6 +63,18 @@ fn responses_that_end_the_connection() {
 }
 
 #[test]
+fn an_upgrade_that_was_asked_for_is_an_answer() {
+    let server = Server::start(|stream, _| {
+        read_request(stream);
+        let _ = stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n");
+    });
+    let mut load = load(server.address, 2);
+    load.request.headers = vec![("Upgrade".into(), "x".into()), ("Connection".into(), "upgrade".into())];
+    let seen = make(&load);
+    assert_eq!((seen.ok(), server.connections()), (2, 2), "the connection is not HTTP any more");
+}
+
+#[test]
 fn a_head_request_has_no_body() {
     let server = Server::always(&b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n"[..]);
     let mut load = load(server.address, 3);

@@ -12,7 +12,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::load::{Arrivals, Load, Protocol, Spacing, Stop};
 use genkai_model::transport::{Tls, Transport};
 use genkai_model::units::{Span, Spread};
-use genkai_model::websocket::{Deflate, Fate, Message, Messages, WebSocket};
+use genkai_model::websocket::{Deflate, Fate, Message, WebSocket};
 use server::{Seen, load, make, read_request, users};
 
 fn talk(server: &Echo, messages: u64) -> Load {
@@ -28,18 +28,8 @@ fn websocket(load: &mut Load) -> &mut WebSocket {
     }
 }
 
-fn messages(seen: &Seen) -> Messages {
-    let mut sum = Messages::default();
-    seen.ticks.iter().filter_map(|t| t.messages.as_ref()).for_each(|more| sum.add(more));
-    sum
-}
-
-fn codes(seen: &Seen) -> Vec<(u16, u64)> {
-    messages(seen).closes.iter().map(|c| (c.code, c.count)).collect()
-}
-
 fn fates(seen: &Seen) -> Vec<Fate> {
-    messages(seen).incidents.iter().map(|i| i.what).collect()
+    seen.messages().incidents.iter().map(|i| i.what).collect()
 }
 
 fn rate(per_second: f64, connections: u32) -> Arrivals {
@@ -58,9 +48,9 @@ fn messages_come_back_and_connections_close() {
         websocket(&mut load).message = Some(Message { size, binary });
         let seen = make(&load);
         assert_eq!((seen.ok(), seen.errors(), seen.end.abandoned), (30, 0, 0), "{size}: {:?}", seen.kinds());
-        let messages = messages(&seen);
+        let messages = seen.messages();
         assert_eq!((messages.sent, messages.delivered, messages.lost, messages.foreign), (30, 30, 0, 0));
-        assert_eq!(codes(&seen), [(1000, 3)]);
+        assert_eq!(seen.codes(), [(1000, 3)]);
         assert!(seen.sum(|t| t.bytes_in) > 30 * size && seen.sum(|t| t.bytes_out) > 30 * size);
     }
 }
@@ -73,7 +63,7 @@ fn compressed_both_ways() {
         websocket(&mut load).message = Some(Message { size: 5000, binary: false });
         websocket(&mut load).deflate = Some(deflate);
         let seen = make(&load);
-        assert_eq!((seen.ok(), messages(&seen).delivered, codes(&seen)), (30, 30, vec![(1000, 3)]));
+        assert_eq!((seen.ok(), seen.messages().delivered, seen.codes()), (30, 30, vec![(1000, 3)]));
         assert!(seen.sum(|t| t.bytes_out) < 30 * 5000 / 2, "{}", seen.sum(|t| t.bytes_out));
         assert!(seen.sum(|t| t.bytes_in) < 30 * 5000 / 2);
     }
@@ -84,13 +74,13 @@ fn an_open_load_has_many_messages_on_a_connection() {
     // Every echo takes 50 ms; 400 messages a second on 2 connections: about ten on their way on each.
     let server = Echo::start(|_| Next::After(Duration::from_millis(50)));
     let seen = make(&Load { arrivals: rate(400.0, 2), stop: lasting(500), ..talk(&server, 1) });
-    let messages = messages(&seen);
+    let messages = seen.messages();
     assert_eq!((seen.errors(), messages.lost, messages.reordered, messages.duplicated), (0, 0, 0, 0));
     assert_eq!(messages.sent, messages.delivered, "what was on its way at the end came before the close frame");
     assert!(seen.end.abandoned > 0 && seen.ok() + seen.end.abandoned == messages.sent);
     assert!(seen.merged(|t| &t.service).min() >= 49_000_000);
     assert!(seen.merged(|t| &t.service).value_at_quantile(0.5) < 150_000_000, "messages do not wait for each other");
-    assert_eq!((server.connections(), codes(&seen)), (2, vec![(1000, 2)]));
+    assert_eq!((server.connections(), seen.codes()), (2, vec![(1000, 2)]));
 }
 
 #[test]
@@ -109,7 +99,7 @@ fn the_first_message_may_come_with_the_handshake() {
     // The server says its first word in the same segment as the 101, and is not an echo at all before it.
     let server = Echo::start(|_| Next::Echo).greeting(true);
     let seen = make(&talk(&server, 5));
-    assert_eq!((seen.ok(), messages(&seen).delivered, messages(&seen).foreign), (5, 5, 1));
+    assert_eq!((seen.ok(), seen.messages().delivered, seen.messages().foreign), (5, 5, 1));
     assert_eq!(fates(&seen), [Fate::Foreign]);
 }
 
@@ -119,7 +109,7 @@ fn each_fate_is_counted_and_named() {
         let server = Echo::start(next);
         let arrivals = rate(200.0, 1);
         let seen = make(&Load { arrivals, timeout: Span::from_millis(100), stop: lasting(500), ..talk(&server, 1) });
-        (messages(&seen), fates(&seen), seen)
+        (seen.messages(), fates(&seen), seen)
     };
     let (sums, fates, _) = fate(|n| if n == 3 { Next::Twice } else { Next::Echo });
     assert_eq!((sums.duplicated, sums.delivered, fates), (1, sums.sent, vec![Fate::Duplicated]));
@@ -149,9 +139,9 @@ fn connections_that_end() {
         let seen = make(&talk(&server, 5));
         // The third message of each connection ends it: 2 good, 1 lost, 2 good on the next connection.
         assert_eq!((seen.ok(), seen.kinds(), seen.errors()), (4, vec![kind], 1), "{next:?}");
-        assert_eq!((messages(&seen).lost, server.connections()), (1, 2));
+        assert_eq!((seen.messages().lost, server.connections()), (1, 2));
         assert_eq!(
-            codes(&seen),
+            seen.codes(),
             [(1000, 1), (code, 1)]
                 .into_iter()
                 .collect::<std::collections::BTreeMap<_, _>>()
@@ -169,8 +159,8 @@ fn held_connections_answer_pings_send_their_own_and_cost_nothing_else() {
     *websocket(&mut load) = WebSocket { ping: Some(Span::from_millis(50)), ..WebSocket::default() };
     let seen = make(&load);
     assert_eq!((seen.ok(), seen.errors(), seen.sent(), server.connections()), (20, 0, 20, 20));
-    let messages = messages(&seen);
-    assert_eq!((messages.sent, codes(&seen)), (0, vec![(1000, 20)]));
+    let messages = seen.messages();
+    assert_eq!((messages.sent, seen.codes()), (0, vec![(1000, 20)]));
     assert!(messages.pings >= 20 && messages.pongs >= 20, "{messages:?}");
     assert_eq!(seen.ticks.iter().map(|t| t.connections).max(), Some(20));
 }
@@ -183,7 +173,7 @@ fn a_held_connection_that_is_closed_is_opened_again() {
     let seen = make(&load);
     assert!(seen.ok() >= 2 && seen.errors() == 0);
     assert!((2..=7).contains(&server.connections()), "not faster than failures go: {}", server.connections());
-    assert!(codes(&seen).contains(&(1001, seen.sum(|t| t.closed_idle))));
+    assert!(seen.codes().contains(&(1001, seen.sum(|t| t.closed_idle))));
 }
 
 #[test]
@@ -244,7 +234,7 @@ fn over_tls() {
         load.transport = Transport::Tls(tls.clone());
         websocket(&mut load).message = Some(Message { size, binary: false });
         let seen = make(&load);
-        assert_eq!((seen.ok(), seen.errors(), codes(&seen)), (100, 0, vec![(1000, 4)]), "{:?}", seen.kinds());
+        assert_eq!((seen.ok(), seen.errors(), seen.codes()), (100, 0, vec![(1000, 4)]), "{:?}", seen.kinds());
     }
 }
 
@@ -273,7 +263,7 @@ fn what_cannot_be_asked_is_refused_before() {
 fn a_number_of_messages_is_exact_and_stopping_closes() {
     let server = Echo::faithful();
     let seen = make(&Load { arrivals: users(7), threads: 3, ..talk(&server, 100) });
-    assert_eq!((seen.ok(), messages(&seen).sent, seen.end.abandoned), (100, 100, 0));
+    assert_eq!((seen.ok(), seen.messages().sent, seen.end.abandoned), (100, 100, 0));
     let stop = StopFlag::new();
     let (wish, mut ticks) = (stop.clone(), Vec::new());
     let end = run(
@@ -289,5 +279,5 @@ fn a_number_of_messages_is_exact_and_stopping_closes() {
     .unwrap();
     let seen = Seen { end, ticks };
     assert!(seen.end.stopped && seen.ok() > 0);
-    assert_eq!(codes(&seen), [(1000, 5)]);
+    assert_eq!(seen.codes(), [(1000, 5)]);
 }

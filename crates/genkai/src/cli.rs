@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::flags::{LoadFlags, OriginFlags};
+use crate::load::tables::Tables;
 use crate::target::TlsFlags;
 use crate::websocket::WebSocketFlags;
 
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     /// Run one of the experiments genkai was made for
     Experiment(Experiment),
     /// Make load on a URL and measure
+    #[command(after_help = LOAD_EXAMPLES)]
     Load(Box<Load>),
     /// Rebuild every output of a run from its record alone
     Report(Report),
@@ -272,6 +274,17 @@ pub(crate) struct ExperimentRun {
     pub(crate) output: OutputFlags,
 }
 
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  genkai load http://127.0.0.1:8080/ --users 100 --duration 30s
+  genkai load https://localhost:8443/ --cacert ca.pem --rate 2000 --threshold \"p99 < 50ms\" --threshold \"errors < 0.1%\"
+  genkai load ws://127.0.0.1:9000/chat --connections 1000 --message-rate 5000
+  genkai load http://127.0.0.1:8080/ --out run1 --csv run1.csv --jtl run1.jtl
+
+On a terminal: - and + change the time scale, a lets it follow the load, q stops and shows what was measured.
+Latency counts from the instant at which a request was planned, service time from its first byte written.
+The exit code is 0 if every threshold holds, 1 if one does not, 4 if this machine could not make the load.";
+
 #[derive(Debug, Args)]
 pub(crate) struct Load {
     /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH
@@ -291,10 +304,16 @@ pub(crate) struct Load {
     /// Send load to this host although it is not this machine
     #[arg(long, value_name = "HOST", help_heading = "Load")]
     pub(crate) allow_remote: Vec<String>,
-    /// What must hold; the exit code tells
-    #[arg(long, value_name = "TEXT", help_heading = "Load")]
-    pub(crate) objective: Option<genkai_model::objective::Objective>,
-    /// Print JSON instead of text
+    /// What must hold, over the whole load and without a break of a second (repeatable; the exit code tells):
+    /// "p99 < 500ms, errors < 1%, rate > 100" [default: errors < 0.1%]
+    #[arg(long, visible_alias = "threshold", value_name = "TEXT", help_heading = "Load")]
+    pub(crate) objective: Vec<genkai_model::objective::Objective>,
+    /// Folder for the record, verdict.json and report.html (`genkai report DIR` makes them again)
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tables: Tables,
+    /// Print JSON instead of text (schemas/verdict.schema.json; the figures are under `load`)
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Print nothing but errors
@@ -312,6 +331,8 @@ pub(crate) struct Report {
     /// Also write the main figure as figure.svg
     #[arg(long)]
     pub(crate) svg: bool,
+    #[command(flatten)]
+    pub(crate) tables: Tables,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,

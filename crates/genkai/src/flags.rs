@@ -126,9 +126,9 @@ impl LoadFlags {
     fn body(&self) -> Result<Body, Failure> {
         match (&self.body, self.body_size) {
             (Some(text), _) => match text.strip_prefix('@') {
-                Some(file) => std::fs::read_to_string(file)
-                    .map(Body::Text)
-                    .map_err(|e| Failure::usage(format!("--body @{file}: {e}"))),
+                Some(file) => {
+                    std::fs::read(file).map(Body::from).map_err(|e| Failure::usage(format!("--body @{file}: {e}")))
+                }
                 None => Ok(Body::Text(text.clone())),
             },
             (None, Some(Bytes(n))) => Ok(Body::Size(n)),

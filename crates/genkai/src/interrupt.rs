@@ -17,6 +17,7 @@ pub(crate) fn flag() -> StopFlag {
         for signal in signals.forever() {
             // A terminal that goes away hangs up more than once; only a person who insists ends the run at once.
             if set.is_stopped() && signal != SIGHUP {
+                crate::keys::restore();
                 std::process::exit(i32::from(Exit::Interrupted.code()));
             }
             set.stop();

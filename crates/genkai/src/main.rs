@@ -6,6 +6,7 @@ mod experiment;
 mod explain;
 mod flags;
 mod interrupt;
+mod keys;
 mod load;
 mod outputs;
 mod report;

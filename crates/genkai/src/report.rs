@@ -22,15 +22,20 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
     let findings = findings(&record);
     let outputs = Outputs { record: &record, findings: &findings };
+    let tables = flags.tables.open()?;
     let page = outputs.write(&dir, flags.svg)?;
+    let said = tables.write(&record)?;
     if !flags.quiet {
         let shown = if flags.json {
             json::verdict(&record, &findings)
         } else {
-            text::verdict(&record, &findings, view::stdout_style(flags.color))
+            let style = view::stdout_style(flags.color);
+            let plain = findings.verdict.load.is_some();
+            if plain { text::measure(&record, &findings, style) } else { text::verdict(&record, &findings, style) }
         };
         view::print(&shown);
         view::say(&format!("report: {}", page.display()));
+        said.iter().for_each(|line| view::say(line));
     }
     Ok(outputs.exit())
 }

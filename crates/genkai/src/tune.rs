@@ -222,7 +222,7 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
         write,
         interrupt: &interrupt,
     };
-    let mut view = View::choose(output.quiet, output.color);
+    let mut view = View::choose(output.quiet, output.color, &interrupt);
     let outcome = tune::run(&job, &out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;

@@ -3,11 +3,13 @@
 use std::io::{self, IsTerminal};
 
 use anstyle::{AnsiColor, Style as Ansi};
+use genkai_engine::StopFlag;
 use genkai_model::event::Event;
 use genkai_report::live::{Lines, Screen, guard_panics, terminal_size};
 use genkai_report::text::Style;
 
 use crate::cli::Colour;
+use crate::keys::{self, Keys};
 
 /// Columns when no terminal says otherwise.
 const WIDTH: usize = 80;
@@ -41,8 +43,8 @@ fn width() -> usize {
 
 /// The live view of a run.
 pub(crate) enum View {
-    /// A screen that is drawn again and again.
-    Screen(Box<Screen<io::Stderr>>),
+    /// A screen that is drawn again and again, and the keys that change it.
+    Screen(Box<Screen<io::Stderr>>, Option<Keys>),
     /// Plain lines.
     Lines(Box<Lines<io::Stderr>>),
     /// Nothing.
@@ -50,14 +52,15 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// What suits stderr.
-    pub(crate) fn choose(quiet: bool, colour: Colour) -> View {
+    /// What suits stderr. A key can set `stop`.
+    pub(crate) fn choose(quiet: bool, colour: Colour, stop: &StopFlag) -> View {
         if quiet {
             return View::Quiet;
         }
-        if io::stderr().is_terminal() && coloured(colour, true) {
-            guard_panics();
-            return View::Screen(Box::new(Screen::new(io::stderr(), terminal_size)));
+        if io::stderr().is_terminal() && !dumb() {
+            guard_panics(keys::restore);
+            let screen = Screen::new(io::stderr(), coloured(colour, true), terminal_size);
+            return View::Screen(Box::new(screen), Keys::listen(stop));
         }
         View::Lines(Box::new(Lines::new(io::stderr())))
     }
@@ -65,7 +68,10 @@ impl View {
     /// Shows what happened. A view that cannot be written to (a closed pipe) is no reason to stop.
     pub(crate) fn event(&mut self, event: &Event) {
         match self {
-            View::Screen(screen) => screen.event(event),
+            View::Screen(screen, keys) => {
+                keys.iter().flat_map(Keys::pressed).for_each(|key| screen.key(key));
+                screen.event(event);
+            }
             View::Lines(lines) => lines.event(event),
             View::Quiet => {}
         }
@@ -74,7 +80,10 @@ impl View {
     /// Gives the terminal back.
     pub(crate) fn finish(self) {
         match self {
-            View::Screen(screen) => screen.finish(),
+            View::Screen(screen, keys) => {
+                drop(keys);
+                screen.finish();
+            }
             View::Lines(lines) => drop(lines.finish()),
             View::Quiet => {}
         }

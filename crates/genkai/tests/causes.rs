@@ -3,9 +3,9 @@
 mod harness;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::finding::{Answer, Because, Outcome};
+use genkai_model::finding::{Answer, Because, Confidence, Outcome};
 use harness::judged::{only_cause, proved};
-use harness::{genkai, machine, run};
+use harness::{Origin, genkai, machine, run};
 
 #[test]
 fn worker_connections() {
@@ -95,6 +95,63 @@ fn a_full_backend_pool_is_not_nginx() {
     assert_eq!(verdict.because, Because::BackendIsLimit, "{}", run.story());
     assert_eq!(verdict.must_change, Answer::No, "no setting of nginx helps\n{}", run.story());
     assert!(verdict.proposal.is_empty(), "{}", run.story());
+}
+
+#[test]
+fn a_backend_that_is_slow_by_itself_is_not_nginx() {
+    let _machine = machine();
+    let run = run(genkai("tune nginx --users 50 --spawn-rate 25 --backend-time 700ms --quick --quiet")
+        .args(["--objective", "p99 < 500ms"]));
+    assert_eq!(run.code, Some(1), "{}", run.story());
+    let verdict = only_cause(&run, "backend.service_time");
+    assert_eq!((verdict.must_change, verdict.because), (Answer::No, Because::BackendIsLimit), "{}", run.story());
+    let says = run.says();
+    assert!(says[0].starts_with("No: the backend alone takes 700 ms"), "{says:?}");
+    assert!(says[0].contains("`p99 < 500ms` allows 500 ms"), "{says:?}");
+}
+
+#[test]
+fn a_backend_of_the_users_that_is_slow_by_itself_is_asked_alone() {
+    let _machine = machine();
+    let origin = Origin::start("--service-time 400ms");
+    let run = run(genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet")
+        .args(["--objective", "p99 < 300ms", "--backend"])
+        .arg(format!("http://{}", origin.address)));
+    let verdict = only_cause(&run, "backend.alone");
+    assert_eq!((run.code, verdict.because), (Some(1), Because::BackendIsLimit), "{}", run.story());
+    assert!(verdict.causes[0].limit.formula.starts_with("asked 3 times directly"), "{}", run.story());
+}
+
+#[test]
+fn a_short_proxy_read_timeout_is_said_as_what_it_is() {
+    let _machine = machine();
+    let run = run(&mut genkai(
+        "tune nginx --set proxy_read_timeout=1s --users 20 --spawn-rate 20 --backend-time 1500ms --quick --quiet",
+    ));
+    assert_eq!(run.code, Some(1), "{}", run.story());
+    let verdict = only_cause(&run, "nginx.proxy_timeouts");
+    assert_eq!((verdict.must_change, verdict.because), (Answer::CannotTell, Because::BackendIsLimit));
+    assert_eq!(verdict.causes[0].confidence, Confidence::Possible);
+    let says = run.says();
+    assert!(
+        says[0].starts_with("Probably not:") && says[0].contains("slower than proxy_read_timeout = 1s"),
+        "{says:?}"
+    );
+    assert!(says[1].starts_with("From the first request on nginx answered 504"), "{says:?}");
+    assert!(says[1].contains("its log says `upstream timed out"), "nginx wrote that line: {says:?}");
+}
+
+#[test]
+fn connections_too_few_for_the_rate_are_the_clients_limit() {
+    let _machine = machine();
+    let run =
+        run(&mut genkai("tune nginx --rate 1000 --ramp 2s --connections 50 --backend-time 300ms --quick --quiet"));
+    assert_eq!(run.code, Some(4), "{}", run.story());
+    let verdict = run.verdict();
+    assert_eq!((verdict.outcome, verdict.because), (Outcome::Invalid, Because::ClientIsLimit), "{}", run.story());
+    assert!(verdict.causes.is_empty(), "{}", run.story());
+    let says = run.says();
+    assert!(says[0].contains("all its 50 connections were busy"), "{says:?}");
 }
 
 #[test]

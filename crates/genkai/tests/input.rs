@@ -132,6 +132,18 @@ fn a_folder_that_cannot_be_written() {
 }
 
 #[test]
+fn a_body_that_is_no_text_is_taken_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("image.bin");
+    std::fs::write(&file, [0xff, 0xd8, 0, 1, 0xfe]).unwrap();
+    let run = run(genkai("tune nginx --users 5 --dry-run --json").arg("--body").arg(format!("@{}", file.display())));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let plan: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(plan["plan"]["load"]["request"]["body"]["bytes"], "/9gAAf4=", "{plan}");
+    assert_eq!(plan["plan"]["load"]["request"]["method"], "POST");
+}
+
+#[test]
 fn a_missing_nginx() {
     refused_with(
         "tune nginx --users 5 --nginx /nonexistent/nginx",

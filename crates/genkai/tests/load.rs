@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use genkai_model::finding::{TrialFinding, Verdict};
+use genkai_model::summary::Summary;
 use genkai_model::websocket::CloseCount;
 use harness::{finish, genkai, machine, signal, until, wait};
 
@@ -123,7 +124,11 @@ struct Shown {
 }
 
 fn load(arguments: &str) -> Shown {
-    let output = finish(&mut genkai(&format!("load {arguments}")), LONGEST);
+    shown(&mut genkai(&format!("load {arguments}")))
+}
+
+fn shown(command: &mut Command) -> Shown {
+    let output = finish(command, LONGEST);
     Shown {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -236,7 +241,108 @@ fn a_handshake_that_is_refused_is_a_failure_with_its_status() {
     let shown = load(&format!("wss://localhost:{}/ws --cacert {} -n 1 --users 1", nginx.port, ca.display()));
     assert!(shown.code == Some(1) && shown.stdout.contains("502"), "{}", shown.stdout);
     let shown = load(&format!("wss://localhost:{}/ --cacert {} -n 1 --users 1", nginx.port, ca.display()));
-    assert!(shown.stdout.contains("another answer than 101"), "{}", shown.stdout);
+    for words in ["another answer than 101", "answered 200: `hello`", "0 of them; the others failed before"] {
+        assert!(shown.stdout.contains(words), "{words}: {}", shown.stdout);
+    }
+    // At a rate too: what could not be sent for want of a WebSocket is not the generator's fault.
+    let open = format!("wss://localhost:{}/ --cacert {} --message-rate 100 --connections 3", nginx.port, ca.display());
+    let shown = load(&format!("{open} -d 3s --json"));
+    let verdict: Verdict = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown.code, Some(1), "{:?}", verdict.client);
+    let load = verdict.load.unwrap();
+    assert_eq!((load.ok, load.sent, load.planned), (0, 0, load.failed + load.in_flight));
+}
+
+#[test]
+fn what_nobody_listens_on_is_told_before_any_load() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (address, words) in [
+        (format!("http://{closed}/"), "connection refused"),
+        (format!("wss://{closed}/"), "connection refused"),
+        ("unix:/nonexistent/socket:/".to_owned(), "no such socket"),
+    ] {
+        let shown = load(&address);
+        assert_eq!((shown.code, shown.stdout.as_str()), (Some(3), ""), "{address}: {}", shown.stderr);
+        assert!(shown.stderr.contains(words) && shown.stderr.contains("hint:"), "{}", shown.stderr);
+    }
+}
+
+/// The figures of a load, checked against the committed schema.
+fn summary(shown: &Shown) -> Summary {
+    let schema =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/verdict.schema.json")).unwrap();
+    let schema = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    let errors: Vec<String> = schema.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    serde_json::from_value(value["load"].clone()).unwrap()
+}
+
+#[test]
+fn every_figure_adds_up_and_is_left_behind() {
+    let _machine = machine();
+    let nginx = Nginx::start("127.0.0.1:1");
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    let (out, csv, jtl) = (file("out"), file("a.csv"), file("a.jtl"));
+    let files = format!("--out {} --csv {} --jtl {}", out.display(), csv.display(), jtl.display());
+    let socket = nginx.file("socket");
+    let shown = load(&format!("unix:{}:/some/path --users 3 -n 3000 --json {files}", socket.display()));
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let sum = summary(&shown);
+    assert_eq!((sum.planned, sum.sent, sum.ok, sum.failed, sum.in_flight), (3000, 3000, 3000, 0, 0));
+    assert_eq!(sum.statuses.iter().map(|s| (s.status, s.count)).collect::<Vec<_>>(), [(200, 3000)]);
+    assert_eq!((sum.latency.count, sum.service.count, sum.connections.opened), (3000, 3000, 3));
+    assert!(
+        sum.latency.min <= sum.latency.p50
+            && sum.latency.p50 <= sum.latency.p9999
+            && sum.latency.p9999 <= sum.latency.max
+    );
+    assert!((sum.rate * sum.lasted - 3000.0).abs() < 1.0 && sum.bytes_in > 3000 * 100);
+    let table = std::fs::read_to_string(&csv).unwrap();
+    let ok: u64 = table.lines().skip(1).map(|l| l.split(',').nth(5).unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(ok, 3000);
+    let lines = std::fs::read_to_string(&jtl).unwrap();
+    assert!(lines.starts_with("timeStamp,elapsed,label,") && lines.lines().count() == 3001);
+    assert_eq!(lines.matches(",true,").count(), 3000);
+    // All of it again, from the record alone.
+    let written = std::fs::read_to_string(out.join("verdict.json")).unwrap();
+    assert_eq!(written, shown.stdout);
+    std::fs::remove_file(out.join("report.html")).unwrap();
+    let (again, csv_again) = (file("b.jtl"), file("b.csv"));
+    let tables = format!("--csv {} --jtl {}", csv_again.display(), again.display());
+    let output = finish(&mut genkai(&format!("report {} {tables}", out.display())), LONGEST);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("from the plan") && out.join("report.html").exists(), "{text}");
+    assert_eq!((std::fs::read_to_string(again).unwrap(), std::fs::read_to_string(csv_again).unwrap()), (lines, table));
+}
+
+#[test]
+fn thresholds_decide_the_exit_code() {
+    let _machine = machine();
+    let (_echo, address) = echo();
+    let exit = |more: &str| {
+        let mut command = genkai(&format!("load ws://{address} --users 2 -n 50"));
+        let shown = shown(command.args(more.split(';')));
+        (shown.code, shown.stdout)
+    };
+    let (code, text) = exit("--threshold;p99 < 30s;--threshold;errors < 1%, rate > 0.001");
+    assert!(code == Some(0) && text.matches("pass  ").count() == 3, "{text}");
+    let (code, text) = exit("--threshold;p50 < 1us;--objective;errors < 1%");
+    assert!(code == Some(1) && text.contains("FAIL  p50 < 1us") && text.contains("pass  errors < 1%"), "{text}");
+}
+
+#[test]
+fn a_table_that_cannot_be_written_is_told_before_any_load() {
+    for flag in ["--csv", "--jtl"] {
+        let shown = load(&format!("http://127.0.0.1:1/ {flag} /nonexistent/file"));
+        assert!(shown.code == Some(3) && shown.stderr.contains("/nonexistent/file"), "{}", shown.stderr);
+    }
+    // What is no file is written as it comes, and stays what it is.
+    let _machine = machine();
+    let (_echo, address) = echo();
+    assert_eq!(load(&format!("ws://{address} --users 1 -n 5 --csv /dev/null")).code, Some(0));
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
 #[test]

@@ -2,11 +2,13 @@
 //! `server` block measures something, but not what was meant.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use genkai_engine::{Asked, ask};
 use genkai_model::evidence::metric;
+use genkai_model::limit::{Law, Limit, Origin, Symptom};
 use genkai_model::load::Load;
+use genkai_model::units::{Span, Spread};
 
 use crate::backend::Backend;
 
@@ -44,6 +46,49 @@ pub fn answer(product: &str, load: &Load, address: SocketAddr, backend: &mut Bac
             unasked.then(|| format!("{what} is answered without the backend: {product} serves it itself; {choose}"))
         }
     }
+}
+
+/// How often the backend is asked alone.
+const TIMES: usize = 3;
+/// From when on it is not asked again, where it is slow.
+const ENOUGH: Duration = Duration::from_secs(5);
+
+/// What the backend takes for the load's request when nothing stands before it and nothing else is asked: the shortest of a
+/// few times, as a limit on everything before it. None where the plan says what it takes, where it is not known where it is,
+/// where asking is not safe, or where it does not answer well.
+pub fn alone(load: &Load, backend: &Backend) -> Option<Limit> {
+    let address = backend.address().filter(|_| !matches!(backend, Backend::Embedded(_)))?;
+    let (begun, mut took) = (Instant::now(), Vec::new());
+    while took.len() < TIMES && begun.elapsed() < ENOUGH {
+        let asked = Instant::now();
+        match ask(load, address, WITHIN)? {
+            Asked::Answered { status: ..400, .. } => took.push(asked.elapsed()),
+            _ => return None,
+        }
+    }
+    let (least, most) = (took.iter().min()?, took.iter().max()?);
+    let time = Span::from(*least);
+    Some(Limit {
+        value: rounded(*least),
+        origin: Origin::Machine("asked before any load".to_owned()),
+        caps: "time the backend takes for a request, however few there are".to_owned(),
+        law: Law::Delay { time: Spread::Constant(time) },
+        formula: format!(
+            "asked {} times directly, without any load: {} to {}",
+            took.len(),
+            rounded(*least),
+            rounded(*most)
+        ),
+        source: "up to the end of the response's head".to_owned(),
+        symptom: Symptom { errors: Vec::new(), slow: true },
+        ..Limit::named("backend.alone", "backend", "time for one request alone")
+    })
+}
+
+/// Three digits are enough for a time that varies.
+fn rounded(time: Duration) -> String {
+    let ms = time.as_secs_f64() * 1e3;
+    if ms < 10.0 { format!("{ms:.2}ms") } else { format!("{ms:.0}ms") }
 }
 
 /// Requests the backend has answered, where it tells.

@@ -16,6 +16,7 @@ pub mod folder;
 pub mod measure;
 pub mod observer;
 pub mod pinning;
+pub mod reach;
 pub mod recorder;
 pub mod redact;
 pub mod system;

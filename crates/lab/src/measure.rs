@@ -1,6 +1,6 @@
 //! Load on something that already runs: one trial, no server of ours, nothing decided on the way.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use genkai_engine::{End, EngineError, StopFlag};
@@ -11,6 +11,8 @@ use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 
 use crate::error::LabError;
+use crate::folder::Folder;
+use crate::reach;
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
 use crate::system::{self, Pin};
@@ -28,6 +30,8 @@ pub struct Job<'a> {
     pub started: String,
     /// Set when the user wants to stop.
     pub interrupt: &'a StopFlag,
+    /// Where the record is kept; none: nobody keeps it.
+    pub folder: Option<&'a Folder>,
 }
 
 enum Message {
@@ -39,12 +43,19 @@ enum Message {
 /// Makes the load and gives the record.
 ///
 /// # Errors
-/// When the load does not fit this machine or the generator fails.
+/// When the load does not fit this machine, nobody listens, the generator fails, or the record cannot be written.
 pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError> {
     let environment = system::environment(&Pin::Free, None);
     crate::tune::fits(&job.plan.load, &environment)?;
     crate::tune::raise_descriptors();
-    let mut recorder = Recorder::in_memory(watcher);
+    reach::reach(&job.plan.load)?;
+    let mut recorder = match job.folder {
+        None => Recorder::in_memory(watcher),
+        Some(folder) => {
+            folder.set_aside()?;
+            Recorder::create(&folder.record(), watcher)?
+        }
+    };
     head(job, environment, &mut recorder)?;
     let stop = StopFlag::new();
     let (sender, receiver) = mpsc::channel();
@@ -57,20 +68,33 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError>
             let ended = genkai_engine::run(load, None, &engine_stop, started, tick);
             let _ = sender.send(Message::Ended(ended));
         });
-        loop {
-            if job.interrupt.is_stopped() {
-                stop.stop();
-            }
-            match receiver.recv_timeout(Duration::from_millis(50)) {
-                Ok(Message::Started(at)) => recorder.at(at, Some(1), started(job))?,
-                Ok(Message::Tick(tick)) => recorder.now(Some(1), What::Tick(tick))?,
-                Ok(Message::Ended(end)) => return close(job, &end?, &mut recorder),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
-            }
-        }
+        let result = watch(job, &receiver, &stop, &mut recorder);
+        // Whatever went wrong: the load must not go on.
+        stop.stop();
+        result
     })?;
     Ok(recorder.into_record())
+}
+
+/// Writes down what the engine tells, until it has ended.
+fn watch(
+    job: &Job<'_>,
+    receiver: &Receiver<Message>,
+    stop: &StopFlag,
+    recorder: &mut Recorder<'_>,
+) -> Result<(), LabError> {
+    loop {
+        if job.interrupt.is_stopped() {
+            stop.stop();
+        }
+        match receiver.recv_timeout(Duration::from_millis(50)) {
+            Ok(Message::Started(at)) => recorder.at(at, Some(1), started(job))?,
+            Ok(Message::Tick(tick)) => recorder.now(Some(1), What::Tick(redact::tick(tick)))?,
+            Ok(Message::Ended(end)) => return close(job, &end?, recorder),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
+        }
+    }
 }
 
 fn head(job: &Job<'_>, environment: Environment, recorder: &mut Recorder<'_>) -> Result<(), LabError> {

@@ -1,8 +1,11 @@
 //! Keeps secrets out of records: headers and query parameters that carry credentials, and passwords in URLs, wherever they
 //! are written: the command line, the load, the plan.
 
+use genkai_model::event::Rewrite;
+use genkai_model::event::Tick;
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, Plan, System};
+use genkai_targets::files::masked;
 
 /// What a secret is replaced with.
 pub const HIDDEN: &str = "(hidden)";
@@ -30,6 +33,20 @@ pub fn load(load: &Load) -> Load {
     }
     load.request.path = target(&load.request.path);
     load
+}
+
+/// An interval without the secrets of the address that a refused handshake leads to.
+pub fn tick(mut tick: Box<Tick>) -> Box<Tick> {
+    if let Some(to) = tick.handshakes.as_mut().and_then(|h| h.refusal.as_mut()).and_then(|r| r.location.as_mut()) {
+        *to = url(to);
+    }
+    tick
+}
+
+/// Differences of a private copy from the user's files without the secrets of those files.
+pub fn rewrites(all: &[Rewrite]) -> Vec<Rewrite> {
+    let one = |r: &Rewrite| Rewrite { place: r.place.clone(), from: masked(&r.from), to: masked(&r.to) };
+    all.iter().map(one).collect()
 }
 
 /// The plan without its secrets.

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::plan::{self, Plan};
+use genkai_targets::local::caps::online;
 use genkai_targets::local::{cores, machine};
 use genkai_targets::product::{self, Prepare, Prepared};
 use genkai_targets::{embedded, local::port};
 
 use crate::backend::Backend;
 use crate::error::LabError;
+use crate::first;
 use crate::folder::Folder;
 use crate::pinning;
 
@@ -79,6 +81,7 @@ fn free_port() -> Result<u16, LabError> {
 pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment) -> Vec<Limit> {
     let mut all = product.limits(environment);
     all.push(cores::limit(server_cores(environment)));
+    all.push(cores::machine(online()));
     if let plan::Backend::Embedded(spec) = &plan.system.backend {
         all.extend(embedded::limits(spec, server_cores(environment)));
     }
@@ -97,6 +100,8 @@ pub struct System {
     pub backend: Backend,
     cpus: Option<Vec<usize>>,
     environment: Environment,
+    /// What the backend takes alone, where that had to be measured.
+    alone: Option<Limit>,
     variants: u32,
 }
 
@@ -111,7 +116,8 @@ impl System {
         let baseline = prepare(plan, backend.address(), folder.private("baseline")?)?;
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
-        Ok(System { baseline, backend, cpus, environment, variants: 0 })
+        let alone = first::alone(&plan.load, &backend);
+        Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })
     }
 
     /// The product as the plan has it.
@@ -143,7 +149,9 @@ impl System {
     pub fn limits(&self, product: &dyn Prepared) -> Vec<Limit> {
         let mut all = product.limits(&self.environment);
         all.push(cores::limit(server_cores(&self.environment)));
+        all.push(cores::machine(online()));
         all.extend(self.backend.limits());
+        all.extend(self.alone.clone());
         all
     }
 }

@@ -205,6 +205,9 @@ pub struct Tick {
     pub ok: u64,
     /// Requests that failed, by kind; only kinds that occurred.
     pub errors: Vec<ErrorCount>,
+    /// Responses by status, well or not, in order of the status; only those that occurred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<StatusCount>,
     /// Body and head bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
@@ -248,6 +251,35 @@ pub struct Handshakes {
     pub upgraded: u64,
     /// From connected to ready, ns: TLS, then WebSocket.
     pub took: Payload,
+    /// The first WebSocket handshake of the interval that was answered with something else than 101.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
+}
+
+/// How often one status was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusCount {
+    /// The status (RFC 9110 section 15).
+    pub status: u16,
+    /// Responses with it.
+    pub count: u64,
+}
+
+/// A WebSocket handshake that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    /// The status of the answer.
+    pub status: u16,
+    /// Where a redirection leads (RFC 9110, 10.2.2), if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// How the body begins, as far as it came with the head: at most [`Refusal::LONGEST`] bytes, as the server wrote them.
+    pub body: String,
+}
+
+impl Refusal {
+    /// Most bytes of a body that are kept.
+    pub const LONGEST: usize = 300;
 }
 
 /// A server changed state.

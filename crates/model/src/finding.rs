@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ErrorCount, Side};
 use crate::event::{Change, Purpose};
 use crate::limit::{Limit, Strength};
+use crate::summary::Summary;
 use crate::units::Range;
 use crate::websocket::Messages;
 
@@ -39,6 +40,9 @@ pub struct Verdict {
     pub client: ClientCheck,
     /// Facts that contradict the verdict or limit what it says.
     pub caveats: Vec<Caveat>,
+    /// A plain load in sum; none for runs that tune.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Summary>,
 }
 
 /// Does the objective hold?
@@ -180,8 +184,11 @@ pub enum Against {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "evidence")]
 pub enum Evidence {
-    /// The server's log said so.
+    /// A server's log said so.
     Log {
+        /// Who wrote it; empty in records that do not say: the limit's subject.
+        #[serde(default)]
+        subject: String,
         /// Signature recognised.
         signature: String,
         /// Lines seen.
@@ -217,6 +224,13 @@ pub enum Evidence {
         /// How much it says.
         strength: Strength,
     },
+    /// What it takes alone, without any load, is more than is allowed.
+    Alone {
+        /// Seconds it takes alone (at the quantile that the objective judges).
+        takes: f64,
+        /// Seconds allowed.
+        allowed: f64,
+    },
     /// Clients saw the errors that this limit causes.
     Errors {
         /// The kinds and counts seen from the break on.
@@ -243,7 +257,8 @@ pub struct Break {
     pub at: f64,
     /// Users started by then (closed), or planned requests a second (open).
     pub level: f64,
-    /// Clients at once by then: requests in flight (or open connections where that is what the limit counts).
+    /// Clients at once by then: requests in flight. In the open model at most as many as it has connections; requests that wait
+    /// for one are not counted.
     pub in_flight: f64,
     /// Open client connections by then.
     pub connections: f64,
@@ -266,14 +281,35 @@ pub struct Counterfactual {
     pub change: Change,
     /// The trial.
     pub trial: u32,
-    /// Where the next break was predicted, in clients; none: beyond the load sent.
+    /// Where the next break was predicted, in `scale`; none: beyond the load sent.
     pub predicted: Option<Range>,
+    /// What `predicted` counts.
+    #[serde(default)]
+    pub scale: Scale,
     /// Where it came; none: it did not come.
     pub observed: Option<Break>,
     /// The largest level reached without a violation.
     pub held_to: f64,
     /// Whether the break moved as predicted.
     pub moved: Moved,
+}
+
+/// What a figure about load counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Clients at once.
+    #[default]
+    Clients,
+    /// The unit of the load: users, or planned requests a second.
+    Level,
+}
+
+impl Scale {
+    /// What caveats counted before they said so.
+    fn level() -> Scale {
+        Scale::Level
+    }
 }
 
 /// What became of the break.
@@ -313,6 +349,10 @@ pub struct Predicted {
     pub observed: Option<f64>,
     /// Whether it should bite within the load asked for.
     pub within_load: bool,
+    /// Whether it does not matter for this load: nothing was seen of it, and it should bite far beyond the load asked for, or
+    /// not at all, or nothing says where.
+    #[serde(default)]
+    pub far: bool,
 }
 
 /// Figures of one trial.
@@ -424,8 +464,20 @@ pub struct Proof {
     pub proposal_holds: bool,
     /// Did it fail in every baseline trial?
     pub baseline_fails: bool,
+    /// The figure that the objective judges by the condition violated, before, after, and the paired difference.
+    #[serde(default)]
+    pub judged: Option<Judged>,
     /// Does the interval of the objective's figure exclude "no difference"?
     pub certain: bool,
+}
+
+/// A condition's own figure in a proof.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Judged {
+    /// The condition, as the objective words it.
+    pub condition: String,
+    /// Before, after, and the paired difference: fraction of requests that failed, seconds, or successful requests a second.
+    pub figures: [Estimate; 3],
 }
 
 /// The generator's check of itself.
@@ -462,6 +514,17 @@ pub enum ClientLimit {
         /// Requests sent by requests planned.
         fraction: f64,
     },
+    /// All its connections were busy, although the server answered no slower than under little load.
+    Connections {
+        /// Connections it may have.
+        connections: u32,
+        /// How long a connection is busy with one request, seconds (mean).
+        service: f64,
+        /// Requests a second that they can carry.
+        carries: f64,
+        /// Requests a second that were planned when they were all busy.
+        planned: f64,
+    },
     /// It ran out of ports.
     Ports {
         /// Failed requests.
@@ -486,6 +549,24 @@ pub enum Caveat {
         predicted: Range,
         /// What was reached.
         reached: f64,
+        /// What both count.
+        #[serde(default = "Scale::level")]
+        scale: Scale,
+    },
+    /// The objective held, but a limit is predicted at about the load asked for, or just above it.
+    NoHeadroom {
+        /// The limit.
+        limit: String,
+        /// Whose.
+        subject: String,
+        /// Its setting.
+        setting: String,
+        /// Its value.
+        value: String,
+        /// Where it was predicted, in the unit of the load.
+        predicted: Range,
+        /// The load asked for.
+        asked: f64,
     },
     /// A limit left signs of being at work although the objective held.
     AtWorkButHeld {

@@ -18,6 +18,7 @@ pub mod load;
 pub mod objective;
 pub mod plan;
 pub mod record;
+pub mod summary;
 pub mod transport;
 pub mod units;
 pub mod websocket;

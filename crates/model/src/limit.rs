@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorKind;
+use crate::units::Spread;
 
 /// One cap of one server in one configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +24,8 @@ pub struct Limit {
     pub value: String,
     /// Where the value comes from.
     pub origin: Origin,
-    /// What it caps, in a few words, e.g. `connections a worker may hold`.
+    /// What it caps, in a few words, e.g. `connections a worker may hold`. Where no number predicts it ([`Law::Unknown`]): what
+    /// is the case when it bites, e.g. `it refuses connections`.
     pub caps: String,
     /// How the value becomes a number of clients, bytes, or requests a second.
     pub law: Law,
@@ -127,6 +129,11 @@ pub enum Law {
     Cpu {
         /// Cores that its workers can use.
         cores: f64,
+    },
+    /// Every request takes this long, however few there are: no setting of anything before it makes it faster.
+    Delay {
+        /// The time, as a distribution.
+        time: Spread,
     },
     /// Nothing in the configuration says at which load it bites (an upstream that refuses, a timeout): no prediction,
     /// only evidence.

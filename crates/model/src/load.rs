@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,8 +84,60 @@ pub enum Body {
     Empty,
     /// This text.
     Text(String),
+    /// These bytes, which are no text.
+    Bytes(Raw),
     /// So many bytes of filler.
     Size(u64),
+}
+
+impl Body {
+    /// Length, bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Body::Empty => 0,
+            Body::Text(text) => text.len() as u64,
+            Body::Bytes(Raw(bytes)) => bytes.len() as u64,
+            Body::Size(n) => *n,
+        }
+    }
+
+    /// Whether nothing follows the head.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    /// Text where the bytes are UTF-8, so that people can read it in a plan and a record.
+    fn from(bytes: Vec<u8>) -> Body {
+        String::from_utf8(bytes).map_or_else(|e| Body::Bytes(Raw(e.into_bytes())), Body::Text)
+    }
+}
+
+/// Bytes; base64 (RFC 4648, section 4) where they are written down.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Raw(pub Vec<u8>);
+
+impl Serialize for Raw {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        STANDARD.decode(text).map(Raw).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Raw {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Raw".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "contentEncoding": "base64" })
+    }
 }
 
 /// When requests are planned.
@@ -141,4 +195,22 @@ pub struct Stop {
     pub after: Span,
     /// After so many finished requests.
     pub requests: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_is_no_text_is_written_down_and_read_back() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let body = Body::from(bytes.clone());
+        assert_eq!((&body, body.len()), (&Body::Bytes(Raw(bytes)), 256));
+        let text = serde_json::to_string(&body).unwrap();
+        assert!(text.starts_with(r#"{"bytes":"AAECAw"#), "{text}");
+        assert_eq!(serde_json::from_str::<Body>(&text).unwrap(), body);
+        assert!(serde_json::from_str::<Body>(r#"{"bytes":"not base64!"}"#).is_err());
+        assert_eq!(Body::from("a=1".as_bytes().to_vec()), Body::Text("a=1".to_owned()));
+        assert!(Body::default().is_empty());
+    }
 }

@@ -101,6 +101,7 @@ fn without_histograms(tick: &Tick) -> Tick {
         connect: none(),
         lateness: none(),
         errors: tick.errors.clone(),
+        statuses: tick.statuses.clone(),
         handshakes: None,
         messages: tick.messages.clone(),
         ..*tick

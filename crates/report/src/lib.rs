@@ -6,9 +6,11 @@
 //! it goes is the caller's choice.
 
 pub mod clean;
+pub mod csv;
 pub mod figure;
 pub mod html;
 pub mod json;
+pub mod jtl;
 pub mod live;
 pub mod says;
 mod scene;

@@ -43,6 +43,27 @@ impl<'a> Scene<'a> {
         format!("{} {}", figure::number(level), self.unit())
     }
 
+    /// The same without its unit.
+    pub(crate) fn bare(&self, level: f64) -> String {
+        if self.closed() { figure::whole(level) } else { figure::number(level) }
+    }
+
+    /// Connections that an open load may have.
+    pub(crate) fn connections(&self) -> Option<u32> {
+        match self.head?.plan.load.arrivals {
+            Arrivals::Rate { connections, .. } => Some(connections),
+            Arrivals::Users { .. } => None,
+        }
+    }
+
+    /// When a break came: `at 243 users`, or `from the first request on`.
+    pub(crate) fn when(&self, broke: &Break) -> String {
+        if broke.level.round() <= 1.0 {
+            return "from the first request on".to_owned();
+        }
+        format!("at {}", self.place(broke))
+    }
+
     /// The load asked for, in [`Scene::unit`]; none without a head.
     pub(crate) fn asked(&self) -> Option<f64> {
         self.head.map(|h| asked(&h.plan.load.arrivals))

@@ -1,7 +1,7 @@
 //! Words for every enumeration of the model, in one place. The page gets them from here too ([`table`]).
 
 use genkai_model::error::{ErrorCount, ErrorKind, Side};
-use genkai_model::event::{EndReason, Purpose, ServerState};
+use genkai_model::event::{EndReason, Purpose, Refusal, ServerState};
 use genkai_model::finding::{Against, Confidence, Moved, Outcome};
 use genkai_model::limit::Strength;
 use genkai_model::websocket::{Fate, Incident};
@@ -57,9 +57,10 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::ConnectRefused => "refused connections",
         ErrorKind::ConnectTimeout => "left new connections waiting until they timed out",
         ErrorKind::ConnectOther => "could not be connected to",
-        ErrorKind::PortsExhausted | ErrorKind::DescriptorsExhausted | ErrorKind::Dropped => {
+        ErrorKind::PortsExhausted | ErrorKind::DescriptorsExhausted => {
             "was not asked, because the generator could not send"
         }
+        ErrorKind::Dropped => "kept all connections busy",
         ErrorKind::Reset | ErrorKind::ResetReused => "reset its clients' connections",
         ErrorKind::EofNew | ErrorKind::EofReused => "dropped clients",
         ErrorKind::Truncated => "cut responses short",
@@ -213,7 +214,9 @@ pub fn metric(name: &str) -> String {
     let (owner, rest) = name.split_once('.').unwrap_or(("", name));
     let plain = match rest {
         "worker_cpu_max" => "processor use of the busiest worker",
+        "cpu" if owner == "kernel" => "processor use of this whole machine",
         "cpu" => "processor use in cores",
+        "servers_cpu" => "processor use of all servers together",
         "worker_fds_max" => "open descriptors of the busiest worker",
         "worker_fd_limit" => "descriptors a worker may have",
         "worker_demand_max" => "processor time wanted by the busiest worker",
@@ -261,6 +264,14 @@ pub fn close(code: u16) -> String {
         _ => return code.to_string(),
     };
     format!("{code} ({name})")
+}
+
+/// A WebSocket handshake that was refused: the status, where it leads, how the answer's body begins.
+pub fn refusal(refusal: &Refusal) -> String {
+    let to = refusal.location.as_deref().map(|to| format!(", to {}", clean::line(to))).unwrap_or_default();
+    let body = clean::line(&refusal.body.split_whitespace().collect::<Vec<_>>().join(" "));
+    let body = if body.is_empty() { String::new() } else { format!(": `{body}`") };
+    format!("The first handshake that was refused was answered {}{to}{body}", refusal.status)
 }
 
 /// What happened to one message.

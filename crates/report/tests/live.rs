@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 
-use genkai_model::event::{Event, What};
+use genkai_model::event::{Event, Purpose, StatusCount, What};
 use genkai_report::live::{Lines, Screen};
 
 /// A terminal that remembers what it was told.
@@ -66,7 +66,7 @@ fn events(ticks: usize) -> Vec<Event> {
 
 fn drawn(rows: u16, columns: u16, ticks: usize) -> String {
     let terminal = Emulated::new(rows, columns);
-    let mut screen = Screen::new(terminal.clone(), move || (columns, rows));
+    let mut screen = Screen::new(terminal.clone(), true, move || (columns, rows));
     events(ticks).iter().for_each(|e| screen.event(e));
     terminal.shown()
 }
@@ -79,14 +79,76 @@ fn the_screen_at_several_sizes() {
     insta::assert_snapshot!("screen_80x24_before_the_break", drawn(24, 80, 12));
 }
 
+/// The same as a plain load that answers and fails.
+fn plain(ticks: usize) -> Vec<Event> {
+    let mut all = events(ticks);
+    all.retain(|e| !matches!(e.what, What::Step(_) | What::Log(_) | What::Note(_)));
+    for e in &mut all {
+        match &mut e.what {
+            What::RunStarted(head) => head.plan.title = "load http://127.0.0.1:8080/".into(),
+            What::TrialStarted(started) => started.purpose = Purpose::Measure,
+            What::Tick(tick) => tick.statuses = vec![StatusCount { status: 200, count: tick.ok }],
+            _ => {}
+        }
+    }
+    all
+}
+
+fn loaded(rows: u16, columns: u16, ticks: usize, keys: &str) -> String {
+    let terminal = Emulated::new(rows, columns);
+    let mut screen = Screen::new(terminal.clone(), true, move || (columns, rows));
+    plain(ticks).iter().for_each(|e| screen.event(e));
+    keys.chars().for_each(|key| screen.key(key));
+    terminal.shown()
+}
+
+#[test]
+fn the_screen_of_a_plain_load_at_several_sizes() {
+    insta::assert_snapshot!("load_80x24", loaded(24, 80, 34, ""));
+    insta::assert_snapshot!("load_120x40", loaded(40, 120, 34, ""));
+    insta::assert_snapshot!("load_40x12", loaded(12, 40, 34, ""));
+    insta::assert_snapshot!("load_24x6", loaded(6, 24, 34, ""));
+    insta::assert_snapshot!("load_80x24_at_first", loaded(24, 80, 1, ""));
+}
+
+#[test]
+fn keys_change_the_time_scale() {
+    let shown = |keys: &str| loaded(24, 80, 34, keys);
+    assert!(shown("").contains("last 1 min") && shown("x").contains("last 1 min"), "{}", shown(""));
+    assert!(shown("-").contains("last 30 s") && shown("--").contains("last 10 s"));
+    assert!(shown("+").contains("last 5 min") && shown("+++a").contains("last 1 min"));
+}
+
+#[test]
+fn a_screen_without_colours_has_none() {
+    for (color, events) in [(false, plain(34)), (true, plain(34)), (false, events(34))] {
+        let written = Kept::default();
+        let mut screen = Screen::new(written.clone(), color, || (80, 24));
+        events.iter().for_each(|e| screen.event(e));
+        // SGR 30 to 38 and 90 to 97 choose a colour (ECMA-48 8.3.117); crossterm writes 38;5;n.
+        let text = written.text();
+        let coloured = ["\x1b[3", "\x1b[9"].iter().any(|code| {
+            text.match_indices(code).any(|(at, _)| {
+                !text[at + code.len()..].starts_with("9m") && {
+                    let rest = &text[at + code.len()..];
+                    rest.starts_with(|c: char| c.is_ascii_digit())
+                        && rest
+                            .split_once('m')
+                            .is_some_and(|(n, _)| n.len() < 8 && n.chars().all(|c| c.is_ascii_digit() || c == ';'))
+                }
+            })
+        });
+        assert_eq!(coloured, color);
+    }
+}
+
 #[test]
 fn no_size_breaks_the_screen() {
-    let events = events(30);
-    for (rows, columns) in
-        [(0, 0), (1, 1), (1, 200), (2, 3), (24, 5), (3, 44), (16, 44), (200, 300), (u16::MAX, u16::MAX)]
-    {
+    let sizes =
+        [(0, 0), (1, 1), (1, 200), (2, 3), (24, 5), (3, 44), (9, 24), (16, 44), (200, 300), (u16::MAX, u16::MAX)];
+    for ((rows, columns), events) in sizes.into_iter().flat_map(|size| [(size, events(30)), (size, plain(12))]) {
         let written = Kept::default();
-        let mut screen = Screen::new(written.clone(), move || (columns, rows));
+        let mut screen = Screen::new(written.clone(), true, move || (columns, rows));
         events.iter().for_each(|e| screen.event(e));
         screen.finish();
         assert!(!written.text().is_empty(), "{rows}x{columns}");
@@ -96,7 +158,7 @@ fn no_size_breaks_the_screen() {
 #[test]
 fn a_finished_screen_leaves_only_what_is_worth_keeping() {
     let terminal = Emulated::new(40, 80);
-    let mut screen = Screen::new(terminal.clone(), || (80, 40));
+    let mut screen = Screen::new(terminal.clone(), true, || (80, 40));
     fixture::experiment(1.0).events.iter().for_each(|e| screen.event(e));
     assert!(terminal.cursor_hidden());
     screen.finish();
@@ -109,7 +171,7 @@ fn a_dropped_or_panicking_screen_restores_the_terminal() {
     let terminal = Emulated::new(24, 80);
     let other = terminal.clone();
     let panicked = std::panic::catch_unwind(move || {
-        let mut screen = Screen::new(other, || (80, 24));
+        let mut screen = Screen::new(other, true, || (80, 24));
         events(20).iter().for_each(|e| screen.event(e));
         panic!("as if something were wrong");
     });
@@ -123,7 +185,7 @@ fn a_resized_terminal_is_drawn_anew() {
     let columns = Arc::new(AtomicU16::new(80));
     let terminal = Emulated::new(24, 80);
     let width = columns.clone();
-    let mut screen = Screen::new(terminal.clone(), move || (width.load(Ordering::SeqCst), 24));
+    let mut screen = Screen::new(terminal.clone(), true, move || (width.load(Ordering::SeqCst), 24));
     let events = events(34);
     let (before, after) = events.split_at(40);
     before.iter().for_each(|e| screen.event(e));
@@ -146,7 +208,7 @@ fn a_terminal_that_goes_away_is_borne() {
             Err(io::ErrorKind::BrokenPipe.into())
         }
     }
-    let mut screen = Screen::new(Gone, || (80, 24));
+    let mut screen = Screen::new(Gone, true, || (80, 24));
     events(10).iter().for_each(|e| screen.event(e));
     screen.finish();
 }
@@ -172,7 +234,7 @@ fn server_text_cannot_steer_the_terminal() {
         }
     }
     let written = Kept::default();
-    let mut screen = Screen::new(written.clone(), || (80, 24));
+    let mut screen = Screen::new(written.clone(), true, || (80, 24));
     all.iter().for_each(|e| screen.event(e));
     screen.say(hostile);
     screen.finish();

@@ -82,6 +82,14 @@ fn interim_responses_are_passed_over() {
 }
 
 #[test]
+fn an_upgrade_must_be_asked_for() {
+    let text = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n";
+    assert_eq!(receive(text), Err(Error::Unasked));
+    let switched = Progress::Done(Received { status: 101, persistent: false });
+    assert_eq!(ResponseReader::new(false).upgrading().receive(text.as_bytes()), Ok(switched));
+}
+
+#[test]
 fn nothing_may_follow_a_response() {
     assert_eq!(receive("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab"), Err(Error::Surplus));
     assert_eq!(receive("HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), Err(Error::Surplus));

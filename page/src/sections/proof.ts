@@ -2,24 +2,38 @@
 import { intervals, type Row } from "../charts/intervals";
 import { h, table } from "../element";
 import { number, percent, range, seconds, signed, whole } from "../format";
-import type { Estimate, PageData } from "../model";
+import type { Estimate, PageData, Proof } from "../model";
 import { section } from "./section";
 
 interface Measure {
   name: string;
   all: [Estimate, Estimate, Estimate];
   show: (x: number) => string;
+  /** How a difference is shown, where that is not the same. */
+  difference?: (x: number) => string;
 }
 
-/** The three measures of a proof, in the order of their weight. */
+/** The quantile that decided, where it is another than the one always shown. */
+function other(judged: Proof["judged"]): Measure[] {
+  const name = /^(p[\d.]+|max) </.exec(judged?.condition ?? "")?.[1];
+  return judged && name && name !== "p99" ? [{ name: `${name} latency`, all: judged.figures, show: seconds }] : [];
+}
+
+/** The measures of a proof. */
 export function measures(data: PageData): Measure[] {
   const p = data.findings.verdict.proof;
   if (!p) return [];
   return [
-    { name: "Failed requests", all: [p.failed_before, p.failed_after, p.failed_difference], show: percent },
+    { name: "Failed requests", all: [p.failed_before, p.failed_after, p.failed_difference], show: percent, difference: points },
     { name: "Successful requests/s", all: p.rate, show: number },
     { name: "p99 latency", all: p.p99, show: seconds },
+    ...other(p.judged),
   ];
+}
+
+/** The difference of two percentages, in percentage points. */
+function points(fraction: number): string {
+  return `${number(fraction * 100)} points`;
 }
 
 /** What baseline and proposal are called beside a figure, where there is little room. */
@@ -41,10 +55,10 @@ export function proof(data: PageData): HTMLElement | null {
   const [before, after] = names(data);
   const lead = `${p.pairs} pairs, run in the order ${p.order.split("").join(" ")} (A ${before}, B ${after}). Whiskers are 95 % intervals.`;
   const cards = measures(data).map((m) => card(m, ...shortNames(data)));
-  const rows = measures(data).map(({ name, all, show }) => [
+  const rows = measures(data).map(({ name, all, show, difference = show }) => [
     name,
     ...all.slice(0, 2).map((e) => `${show(e.value)} (${range(e.interval, show)}, n=${e.n})`),
-    `${signed(all[2].value, show)} (${signed(all[2].interval.low, show)} to ${signed(all[2].interval.high, show)})`,
+    `${signed(all[2].value, difference)} (${signed(all[2].interval.low, difference)} to ${signed(all[2].interval.high, difference)})`,
   ]);
   const totals = ["Failures / finished", ...[0, 1].map((i) => `${whole(p.failures[i] ?? 0)} / ${whole(p.finished[i] ?? 0)}`), ""];
   return section(
@@ -56,7 +70,7 @@ export function proof(data: PageData): HTMLElement | null {
   );
 }
 
-function card({ name, all, show }: Measure, before: string, after: string): HTMLElement {
+function card({ name, all, show, difference: gap = show }: Measure, before: string, after: string): HTMLElement {
   const [a, b, difference] = all;
   const rows: Row[] = [
     { name: before, estimate: a, filled: false },
@@ -73,6 +87,6 @@ function card({ name, all, show }: Measure, before: string, after: string): HTML
       h("ul", {}, ...rows.map((r) => h("li", {}, h("span", { class: "key" }, r.filled ? "● " : "○ ", r.name), h("strong", {}, show(r.estimate.value))))),
       intervals(rows, `${name}. ${label}`),
     ),
-    h("p", { class: "aside" }, `${signed(difference.value, show)} (${signed(difference.interval.low, show)} to ${signed(difference.interval.high, show)})`),
+    h("p", { class: "aside" }, `${signed(difference.value, gap)} (${signed(difference.interval.low, gap)} to ${signed(difference.interval.high, gap)})`),
   );
 }

@@ -26,7 +26,8 @@ export function time(data: PageData, run: Run): HTMLElement | null {
 
 function panel(data: PageData, run: Run, trial: Trial, found: TrialFinding | null): HTMLElement {
   const broke = found?.broke ?? null;
-  const words = broke ? `break: ${whole(broke.level)} ${run.unit}, ${number(broke.at)} s` : null;
+  const place = (b: Break) => (b.level < 1.5 ? "from the first request" : `${whole(b.level)} ${run.unit}`);
+  const words = broke ? `break: ${place(broke)}, ${number(broke.at)} s` : null;
   return h(
     "div",
     { class: "trial" },

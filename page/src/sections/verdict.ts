@@ -23,7 +23,8 @@ export function tiles(data: PageData, run: Run): Tile[] {
   if (broke) {
     const predicted = cause?.predicted.clients;
     const note = predicted ? `predicted at ${range(predicted)} clients` : `asked for: ${broke.condition}`;
-    all.push({ name: "It broke at", value: `${whole(broke.level)} ${run.unit}`, note });
+    const value = broke.level < 1.5 ? "the first request" : `${whole(broke.level)} ${run.unit}`;
+    all.push({ name: "It broke at", value, note });
   } else {
     const held = v.trials.find((t) => !t.broke);
     if (held && v.outcome !== "unfinished") {
@@ -34,8 +35,9 @@ export function tiles(data: PageData, run: Run): Tile[] {
   }
   const after = cause?.counterfactual;
   if (after) {
-    const value = after.observed ? `${whole(after.observed.in_flight)} clients` : `held to ${whole(after.held_to)}`;
-    const predicted = after.predicted ? `, predicted ${range(after.predicted)}` : "";
+    const value = after.observed ? `${whole(after.observed.level)} ${run.unit}` : `held to ${whole(after.held_to)}`;
+    const unit = after.scale === "clients" ? "clients" : run.unit;
+    const predicted = after.predicted ? `, predicted ${range(after.predicted)} ${unit}` : "";
     all.push({ name: "With one change", value, note: `${after.change.setting} ${after.change.to} alone${predicted}` });
   }
   if (v.proof) {

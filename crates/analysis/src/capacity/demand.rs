@@ -2,9 +2,10 @@
 
 use genkai_model::finding::Quantiles;
 use genkai_model::limit::{Law, Limit};
-use genkai_model::load::{Arrivals, Body, Load, Reuse};
+use genkai_model::load::{Arrivals, Load, Reuse};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::units::{Range, Spread};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Longest that an event loop leaves its listener alone while it works on other connections, in seconds: connections
 /// that arrive within it meet in the accept queue. (One turn of a loop serves at most its ready events; 512 of them at
@@ -27,6 +28,10 @@ pub struct Demand {
     /// How long a response may take before it counts as a failure, seconds: the tightest latency condition, or the
     /// request's deadline.
     pub patience: f64,
+    /// The quantile at which `patience` is judged: the latency condition's, or what is left beside the errors allowed.
+    pub patience_at: f64,
+    /// Most clients that can be there at once: the connections of an open load; infinite for users.
+    pub most: f64,
     /// Request body, bytes.
     pub body: f64,
 }
@@ -37,6 +42,19 @@ pub fn mean(spread: &Spread) -> f64 {
         Spread::Constant(s) | Spread::Exponential(s) => s.as_secs_f64(),
         Spread::Uniform(low, high) => (low.as_secs_f64() + high.as_secs_f64()) / 2.0,
         Spread::LogNormal(median, sigma) => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
+    }
+}
+
+/// A quantile of a time distribution, seconds.
+pub fn quantile(spread: &Spread, q: f64) -> f64 {
+    match spread {
+        Spread::Constant(s) => s.as_secs_f64(),
+        Spread::Exponential(mean) => -mean.as_secs_f64() * (1.0 - q).ln(),
+        Spread::Uniform(low, high) => low.as_secs_f64() + q * (high.as_secs_f64() - low.as_secs_f64()),
+        Spread::LogNormal(median, sigma) if q > 0.0 => {
+            median.as_secs_f64() * (sigma * Normal::standard().inverse_cdf(q.min(1.0))).exp()
+        }
+        Spread::LogNormal(..) => 0.0,
     }
 }
 
@@ -59,11 +77,36 @@ pub fn ramp(load: &Load) -> f64 {
 
 /// The tightest latency condition of an objective, seconds; none where it has none.
 pub fn tightest(objective: &Objective) -> Option<f64> {
+    strictest(objective).map(|(_, bound)| bound)
+}
+
+/// The tightest latency condition of an objective: its quantile, and seconds.
+fn strictest(objective: &Objective) -> Option<(f64, f64)> {
     let bounds = objective.0.iter().filter_map(|c| match c {
-        Condition::LatencyBelow(_, bound) => Some(bound.as_secs_f64()),
+        Condition::LatencyBelow(q, bound) => Some((*q, bound.as_secs_f64())),
         _ => None,
     });
-    bounds.min_by(f64::total_cmp)
+    bounds.min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Errors allowed, where nothing is said: as the default objective has it.
+const ERRORS: f64 = 0.001;
+
+/// The smallest fraction of errors that an objective allows.
+fn allowed(objective: &Objective) -> f64 {
+    let all = objective.0.iter().filter_map(|c| match c {
+        Condition::ErrorsBelow(fraction) => Some(*fraction),
+        _ => None,
+    });
+    all.min_by(f64::total_cmp).unwrap_or(ERRORS)
+}
+
+/// Most clients that a load can have at once: the connections of an open load; infinite for users.
+pub fn most(load: &Load) -> f64 {
+    match load.arrivals {
+        Arrivals::Users { .. } => f64::INFINITY,
+        Arrivals::Rate { connections, .. } => f64::from(connections),
+    }
 }
 
 impl Demand {
@@ -71,6 +114,7 @@ impl Demand {
     pub fn of(load: &Load, objective: &Objective, seen: Option<Quantiles>, limits: &[Limit]) -> Demand {
         let known = limits.iter().filter_map(|l| match l.law {
             Law::Workers { service, .. } => service,
+            Law::Delay { time } => Some(mean(&time)),
             _ => None,
         });
         let seen = seen.filter(|q| q.count > 0).map(|q| q.mean);
@@ -79,18 +123,18 @@ impl Demand {
             Arrivals::Rate { .. } => (None, 0.0),
         };
         let deadline = load.timeout.as_secs_f64();
+        let latency = strictest(objective).filter(|(_, bound)| *bound <= deadline);
+        let (patience_at, patience) = latency.unwrap_or((1.0 - allowed(objective), deadline));
         Demand {
             asked: asked(load),
             spawn_rate,
             think,
             keeps: load.reuse == Reuse::KeepAlive,
             service: seen.or_else(|| known.max_by(f64::total_cmp)),
-            patience: tightest(objective).map_or(deadline, |bound| bound.min(deadline)),
-            body: match &load.request.body {
-                Body::Empty => 0.0,
-                Body::Text(text) => text.len() as f64,
-                Body::Size(n) => *n as f64,
-            },
+            patience,
+            patience_at,
+            most: most(load),
+            body: load.request.body.len() as f64,
         }
     }
 
@@ -133,7 +177,7 @@ impl Demand {
     /// Clients present at once at a level; the inverse of [`Demand::level_of`].
     pub fn clients_at(&self, level: f64) -> Option<f64> {
         match self.service {
-            Some(s) if self.is_open() => Some(level * s),
+            Some(s) if self.is_open() => Some((level * s).min(self.most)),
             None if self.is_open() => None,
             _ if self.always_there() => Some(level),
             Some(s) => Some(level * s / (s + self.think)),
@@ -157,5 +201,22 @@ impl Demand {
     /// How many new connections can arrive before a server has had a chance to accept one.
     pub fn arrives_at_once(&self) -> f64 {
         self.spawn_rate.map_or(0.0, |rate| (rate * TURN).min(self.asked))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_time() {
+        let at = |text: &str, q| quantile(&text.parse().unwrap(), q);
+        assert_eq!((at("700ms", 0.5), at("700ms", 1.0)), (0.7, 0.7));
+        assert!((at("uniform(20ms,80ms)", 0.9) - 0.074).abs() < 1e-9);
+        assert!((at("exp(50ms)", 0.99) - 0.2303).abs() < 1e-4, "50 ms x ln 100");
+        assert!((at("lognormal(50ms,0.5)", 0.5) - 0.05).abs() < 1e-9);
+        // The normal's 97.5 % quantile is 1.96.
+        assert!((at("lognormal(50ms,0.5)", 0.975) - 0.05 * 0.98f64.exp()).abs() < 1e-4);
+        assert!(at("exp(50ms)", 1.0).is_infinite());
     }
 }

@@ -46,7 +46,7 @@ pub fn setting(law: &Law) -> f64 {
         Law::Workers { workers, .. } => workers,
         Law::Backlog { value } => value - 1.0,
         Law::Cpu { cores } => cores,
-        Law::Unknown => 0.0,
+        Law::Delay { .. } | Law::Unknown => 0.0,
     }
 }
 
@@ -62,7 +62,7 @@ pub fn with_setting(law: &Law, to: f64) -> Law {
         Law::Workers { workers, .. } => *workers = to,
         Law::Backlog { value } => *value = to + 1.0,
         Law::Cpu { cores } => *cores = to,
-        Law::Unknown => {}
+        Law::Delay { .. } | Law::Unknown => {}
     }
     law
 }
@@ -92,7 +92,7 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
             let wanted = demand.throughput(level)? * stretch;
             Some((wanted / fill(grown(burst, value, wanted)) - EPSILON).ceil())
         }
-        Law::Cpu { .. } | Law::Unknown => None,
+        Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown => None,
     }
 }
 
@@ -152,6 +152,7 @@ pub fn formula(law: &Law, demand: &Demand) -> String {
         Law::BodySize { value } => format!("{value} bytes"),
         Law::Rate { value, burst } => format!("{value} requests/s, {burst} early"),
         Law::Cpu { cores } => format!("{cores} cores"),
+        Law::Delay { time } => format!("every request takes {time}"),
         Law::Unknown => "no number says when".to_owned(),
     }
 }

@@ -14,7 +14,7 @@ use genkai_model::finding::{Predicted, Quantiles};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::load::Load;
 use genkai_model::objective::Objective;
-use genkai_model::units::Range;
+use genkai_model::units::{Range, Spread};
 
 pub use demand::Demand;
 
@@ -74,8 +74,18 @@ pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
         formula: if limit.formula.is_empty() { law::formula(&limit.law, demand) } else { limit.formula.clone() },
         observed: None,
         within_load: bites.is_some_and(|at| demand.asked > at),
+        far: is_far(&limit.law, bites, demand),
     };
     Forecast { limit, predicted, bites }
+}
+
+/// From how many times the load asked for on a limit does not matter for it.
+const FAR: f64 = 10.0;
+
+/// Whether a limit does not matter for a load: it should bite far beyond, never, or nothing says where. (A rate that users
+/// reach at a response time not known yet does.)
+fn is_far(law: &Law, bites: Option<f64>, demand: &Demand) -> bool {
+    bites.map_or(!matches!(law, Law::Rate { .. } | Law::Workers { .. }), |at| at > FAR * demand.asked)
 }
 
 /// How far a law lets a load go, in each unit it has an answer in: from where clients begin to suffer to where nothing
@@ -115,19 +125,29 @@ impl Reach {
                 let users = demand.level_at_throughput(*value).filter(|_| !demand.is_open()).map(point);
                 Reach { rate: Some(point(*value)), users, ..Reach::default() }
             }
+            Law::Delay { time } => Reach::delay(time, demand),
             Law::Cpu { .. } | Law::Unknown => Reach::default(),
         }
     }
 
     fn slots(law: &Law, demand: &Demand) -> Reach {
         let Some(clients) = law::clients(law, demand) else { return Reach::default() };
-        let level = map(clients, |c| demand.level_of(c));
+        // Clients beyond the connections that a load may have never come.
+        let comes = clients.low < demand.most;
+        let level = map(clients, |c| demand.level_of(c)).filter(|_| comes);
         let (users, rate) = if demand.is_open() {
             (None, level)
         } else {
             (level, level.and_then(|users| map(users, |u| demand.throughput(u))))
         };
         Reach { clients: Some(clients), users, rate, bytes: None }
+    }
+
+    /// Too slow from the first request on, or never.
+    fn delay(time: &Spread, demand: &Demand) -> Reach {
+        let at = (demand::quantile(time, demand.patience_at) >= demand.patience).then(|| point(0.0));
+        let (users, rate) = if demand.is_open() { (None, at) } else { (at, None) };
+        Reach { users, rate, ..Reach::default() }
     }
 
     /// Waiting begins when all workers are busy; it fails the objective when `users * service / workers - think` exceeds

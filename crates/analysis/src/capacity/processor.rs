@@ -1,6 +1,6 @@
 //! The rate at which processor time runs out, told from how much of it a known rate used.
 
-use genkai_model::limit::{Law, Limit, Sign};
+use genkai_model::limit::{Law, Limit, Sign, Strength};
 use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
@@ -20,7 +20,9 @@ const LEAST: f64 = 0.1;
 /// hardly anything was used.
 pub fn fills(limit: &Limit, trial: &Trial, until: Option<u64>) -> Option<(Range, f64, f64)> {
     let Law::Cpu { .. } = limit.law else { return None };
-    let (metric, mark) = limit.signatures.iter().find_map(|s| match &s.sign {
+    // A gauge that merely fits shows what others use too.
+    let mut own = limit.signatures.iter().filter(|s| s.strength >= Strength::Supports);
+    let (metric, mark) = own.find_map(|s| match &s.sign {
         Sign::Reached { metric, value } => Some((metric, *value)),
         _ => None,
     })?;

@@ -6,7 +6,8 @@
 //! 3. Signs that nothing else leaves (decisive) beat signs that hardly anything else leaves (supporting), and these beat
 //!    signs that merely fit (consistent). So a backend that is seen to be full wins over a proxy in front of it whose
 //!    signs others would leave too, whatever their places.
-//! 4. Among equals: how many of the errors it explains, whether the break came where its formula puts it, and how many
+//! 4. What takes longer alone, without any load, than the objective allows is the cause, whatever else was seen.
+//! 5. Among equals: how many of the errors it explains, whether the break came where its formula puts it, and how many
 //!    signs it left.
 
 use genkai_model::error::ErrorKind;
@@ -17,8 +18,8 @@ use genkai_model::objective::Condition;
 use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
-use super::onset;
 use super::signs::{self, Seconds};
+use super::{alone, onset};
 use crate::capacity::{self, Demand, Forecast};
 
 /// How far from the predicted range a break may come and still be where the formula puts it: a tenth.
@@ -89,11 +90,14 @@ pub fn at_work<'t>(trial: &'t Trial, demand: &Demand) -> Vec<(&'t Limit, Strengt
 
 fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[String]) -> Weighed<'t> {
     let forecast = capacity::of(limit, &case.demand);
-    let signs: Vec<(Strength, Evidence)> = limit
+    let mut signs: Vec<(Strength, Evidence)> = limit
         .signatures
         .iter()
         .filter_map(|s| signs::find(s, case.trial, seconds).map(|evidence| (s.strength, evidence)))
         .collect();
+    weaker_marks(&mut signs);
+    let alone = alone::evidence(limit, case);
+    signs.extend(alone.iter().map(|evidence| (Strength::Decisive, evidence.clone())));
     let strongest = signs.iter().map(|(s, _)| *s).max();
     let (share, symptoms) = symptom(limit, &case.broke);
     let out_of_reach = out_of_reach(limit, case.trial, &case.demand, case.certain);
@@ -111,7 +115,10 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
     if refuted.contains(&limit.id) {
         against.push(Against::Refuted);
     }
-    let score = score(strongest.filter(|_| share.is_some() && !out_of_reach), share, &place, signs.len());
+    let score = match alone {
+        Some(_) => 1.0,
+        None => score(strongest.filter(|_| share.is_some() && !out_of_reach), share, &place, signs.len()),
+    };
     let mut evidence: Vec<Evidence> = signs.into_iter().map(|(_, e)| e).collect();
     evidence.extend(symptoms);
     if let Place::There { predicted, observed } = place {
@@ -126,6 +133,19 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
         against,
     };
     Weighed { forecast, candidate, strongest, out_of_reach }
+}
+
+/// Takes away marks that a gauge passed on its way to a higher one.
+fn weaker_marks(signs: &mut Vec<(Strength, Evidence)>) {
+    let marks: Vec<(String, f64)> = signs
+        .iter()
+        .filter_map(|(_, e)| match e {
+            Evidence::Reached { metric, mark, .. } => Some((metric.clone(), *mark)),
+            _ => None,
+        })
+        .collect();
+    let highest = |name: &str, mark: f64| !marks.iter().any(|(other, higher)| other == name && *higher > mark);
+    signs.retain(|(_, e)| !matches!(e, Evidence::Reached { metric, mark, .. } if !highest(metric, *mark)));
 }
 
 /// 0 to 1: the strongest sign gives the quarter, the rest the place in it.
@@ -147,10 +167,11 @@ fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: 
 }
 
 /// How much of what clients saw the limit can cause (none: nothing of it), and the evidence for that. Slowness beyond a
-/// client's patience is a timeout, so a limit that slows explains those too.
+/// client's patience is a timeout, and one that keeps all connections busy leaves none to send on, so a limit that slows explains
+/// those too.
 fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
-    let causes =
-        |kind: ErrorKind| limit.symptom.errors.contains(&kind) || (limit.symptom.slow && kind == ErrorKind::Timeout);
+    let waited = |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Dropped);
+    let causes = |kind: ErrorKind| limit.symptom.errors.contains(&kind) || (limit.symptom.slow && waited(kind));
     let explained: Vec<_> = broke.errors.iter().filter(|e| causes(e.kind)).copied().collect();
     let all: u64 = broke.errors.iter().map(|e| e.count).sum();
     let share = if all == 0 { 0.0 } else { explained.iter().map(|e| e.count).sum::<u64>() as f64 / all as f64 };
@@ -190,7 +211,8 @@ fn out_of_reach(limit: &Limit, trial: &Trial, demand: &Demand, certain: f64) -> 
     let until = (certain * crate::window::US) as u64;
     let ticks = crate::window::before(&trial.ticks, Some(until));
     let users = |t: &Tick| if demand.is_open() { 0.0 } else { t.level };
-    let present = ticks.iter().map(|t| users(t).max(t.in_flight.max(t.connections) as f64)).fold(0.0, f64::max);
+    let clients = |t: &Tick| (t.in_flight.max(t.connections) as f64).min(demand.most);
+    let present = ticks.iter().map(|t| users(t).max(clients(t))).fold(0.0, f64::max);
     present < value * (1.0 - TOLERANCE)
 }
 
@@ -215,7 +237,7 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
         Law::Workers { .. } | Law::Rate { .. } => {
             Some((if demand.is_open() { predicted.rate? } else { predicted.users? }, broke.level))
         }
-        Law::Backlog { .. } | Law::BodySize { .. } | Law::Cpu { .. } | Law::Unknown => None,
+        Law::Backlog { .. } | Law::BodySize { .. } | Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown => None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`watch`] finds the first sustained violation of the objective, tick by tick; [`onset`] puts it in figures;
 //! [`signs`] looks for what a limit leaves behind; [`attribute`] weighs the limits against each other.
 
+mod alone;
 pub mod attribute;
 pub(crate) mod hang;
 pub mod onset;
@@ -44,7 +45,7 @@ pub(crate) fn onset(trial: &Trial, objective: &Objective, procedure: &Procedure)
         }
     }
     let whole = trial.ended.as_ref().is_some_and(|e| e.reason == EndReason::Completed);
-    death.or_else(|| if whole { watch::overall(trial, objective) } else { None })
+    death.or_else(|| if whole { watch::overall(trial, objective, procedure.sustained.0 / 1000) } else { None })
 }
 
 /// The death of a server while the load ran.
@@ -57,5 +58,5 @@ fn death(trial: &Trial, objective: &Objective) -> Option<Onset> {
         .filter_map(|t| Some((t.first_error_us?, t.first_error_level)))
         .find(|(at, _)| *at + DYING_US >= died_us && *at <= died_us);
     let (at_us, level) = first.unwrap_or((died_us, None));
-    Some(Onset { condition: condition.copied(), at_us, level, certain_us: died_us, hung: 0.0, died: true })
+    Some(Onset { condition: condition.copied(), at_us, level, certain_us: died_us, hung: 0.0, unsent: 0, died: true })
 }

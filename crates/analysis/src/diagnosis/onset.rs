@@ -6,6 +6,7 @@ use genkai_model::finding::Break;
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
+use crate::capacity::demand;
 use crate::window::{self, Tally, US};
 
 /// Over how many microseconds before the break the rate is taken.
@@ -24,6 +25,8 @@ pub struct Onset {
     pub certain_us: u64,
     /// The most requests that were seen to hang by then: unanswered for longer than allowed.
     pub hung: f64,
+    /// Requests that waited for a connection when the load ended, where that is what was wrong.
+    pub unsent: u64,
     /// Whether it was the death of a server.
     pub died: bool,
 }
@@ -50,7 +53,7 @@ impl Onset {
         Break {
             at: self.at_us as f64 / US,
             level: self.level.unwrap_or_else(|| gauge(|t| t.level)),
-            in_flight: gauge(|t| t.in_flight as f64),
+            in_flight: gauge(|t| t.in_flight as f64).min(demand::most(&trial.started.load)),
             connections: gauge(|t| t.connections as f64),
             rate: Tally::of(before).rate(),
             condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),
@@ -74,6 +77,11 @@ impl Onset {
             None if hung > 0 => errors.push(ErrorCount { kind: ErrorKind::Timeout, count: hung }),
             None => {}
         }
+        match errors.iter_mut().find(|e| e.kind == ErrorKind::Dropped) {
+            Some(dropped) => dropped.count += self.unsent,
+            None if self.unsent > 0 => errors.push(ErrorCount { kind: ErrorKind::Dropped, count: self.unsent }),
+            None => {}
+        }
         errors.sort_by_key(|e| std::cmp::Reverse(e.count));
         errors
     }
@@ -87,7 +95,7 @@ impl Onset {
             }
             Some(Condition::RateAbove(_)) => Tally::of(ticks).rate(),
             _ => {
-                let (tally, hung) = (Tally::of(ticks), self.failing());
+                let (tally, hung) = (Tally::of(ticks), self.failing() + self.unsent as f64);
                 let all = tally.finished() as f64 + hung;
                 if all > 0.0 { (tally.failed as f64 + hung) / all } else { 0.0 }
             }

@@ -1,5 +1,6 @@
 //! What a limit leaves behind: its log lines, the counters it makes grow, the gauges it holds at a mark.
 
+use genkai_model::evidence::LogLine;
 use genkai_model::finding::Evidence;
 use genkai_model::limit::{Sign, Signature};
 use genkai_model::record::Trial;
@@ -49,10 +50,11 @@ impl Seconds {
 pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<Evidence> {
     let strength = signature.strength;
     match &signature.sign {
-        Sign::Log(name) => log(name, trial, seconds).map(|(at, count, text)| Evidence::Log {
+        Sign::Log(name) => log(name, trial, seconds).map(|(at, count, first)| Evidence::Log {
+            subject: first.subject.clone(),
             signature: name.clone(),
             count,
-            text,
+            text: first.text.clone(),
             at: at as f64 / US,
             strength,
         }),
@@ -73,11 +75,12 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
     }
 }
 
-fn log(name: &str, trial: &Trial, seconds: &Seconds) -> Option<(i64, u64, String)> {
+/// When the first line came, how many came, and the first.
+fn log<'t>(name: &str, trial: &'t Trial, seconds: &Seconds) -> Option<(i64, u64, &'t LogLine)> {
     let mut lines = trial.logs.iter().filter(|(at, line)| seconds.hold(*at) && line.signature.as_deref() == Some(name));
     let (at, first) = lines.next()?;
     let count = first.count + lines.map(|(_, line)| line.count).sum::<u64>();
-    Some((*at, count, first.text.clone()))
+    Some((*at, count, first))
 }
 
 /// A counter before the seconds in question (or at first sight) and its largest value in them, if that is more.

@@ -229,14 +229,15 @@ impl Tracker {
             level: s.first.level,
             certain_us: now_us,
             hung: s.stuck,
+            unsent: 0,
             died: false,
         })
     }
 }
 
 /// A condition that the whole trial violates although no violation lasted: from the first bad tick on. Requests that were
-/// left unanswered at its end are failures.
-pub(super) fn overall(trial: &Trial, objective: &Objective) -> Option<Onset> {
+/// left unanswered at its end are failures, and so are those that were still waiting for a connection.
+pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -> Option<Onset> {
     let ticks = &trial.ticks;
     let end = ticks.last()?.to_us;
     let found = objective.0.iter().filter_map(|c| {
@@ -246,9 +247,43 @@ pub(super) fn overall(trial: &Trial, objective: &Objective) -> Option<Onset> {
         };
         let left = since.filter(|_| hung >= SCATTERED).map(|us| (us, None));
         let (first, level) = scattered(trial, c).or(left)?;
-        Some(Onset { condition: Some(*c), at_us: first, level, certain_us: end, hung: hung as f64, died: false })
+        Some(Onset {
+            condition: Some(*c),
+            at_us: first,
+            level,
+            certain_us: end,
+            hung: hung as f64,
+            unsent: 0,
+            died: false,
+        })
     });
-    found.min_by_key(|o| o.at_us)
+    found.chain(unsent(trial, objective, sustained_us)).min_by_key(|o| o.at_us)
+}
+
+/// An open load that was never all sent: requests waited for a connection for as long as a violation must last, up to the
+/// load's end, and were more by then than the errors allowed.
+fn unsent(trial: &Trial, objective: &Objective, sustained_us: u64) -> Option<Onset> {
+    let most = demand::most(&trial.started.load);
+    let (ticks, end) = (&trial.ticks, trial.ticks.last()?);
+    let waiting = |t: &Tick| t.in_flight as f64 > most;
+    let first = ticks.iter().rev().take_while(|t| waiting(t)).last()?;
+    let condition = objective.0.iter().find_map(|c| match c {
+        Condition::ErrorsBelow(bound) => Some((*c, *bound)),
+        _ => None,
+    });
+    let (condition, bound) = condition?;
+    let left = end.in_flight as f64 - most;
+    let all = Tally::of(ticks).finished() as f64 + left;
+    let lasted = end.to_us.saturating_sub(first.from_us) >= sustained_us;
+    (lasted && left >= SCATTERED as f64 && left >= bound * all).then_some(Onset {
+        condition: Some(condition),
+        at_us: first.from_us,
+        level: None,
+        certain_us: end.to_us,
+        hung: 0.0,
+        unsent: left as u64,
+        died: false,
+    })
 }
 
 fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)> {

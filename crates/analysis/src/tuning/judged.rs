@@ -4,6 +4,7 @@ use genkai_model::finding::Break;
 use genkai_model::plan::Plan;
 use genkai_model::record::Trial;
 
+use crate::busy;
 use crate::capacity::{Demand, demand};
 use crate::client::{self, Check};
 use crate::diagnosis::attribute::{Case, STEEP};
@@ -29,10 +30,16 @@ impl<'r> Judged<'r> {
         let onset = diagnosis::onset(trial, &plan.objective, &plan.procedure);
         let until = onset.map(|o| o.depends_on_client_until());
         let seen = series::service_before(trial, onset.map(|o| o.at_us));
+        let mut client = client::check(trial, &plan.objective, until);
+        if let Some((limit, since)) = onset.as_ref().and_then(|onset| busy::check(trial, onset)) {
+            client.finding.valid = false;
+            client.finding.reasons.push(limit);
+            client.since_us = Some(client.since_us.map_or(since, |us| us.min(since)));
+        }
         Judged {
             trial,
             broke: onset.map(|o| o.describe(trial)),
-            client: client::check(trial, &plan.objective, until),
+            client,
             demand: Demand::of(&trial.started.load, &plan.objective, Some(seen), &trial.limits.limits),
             onset,
         }

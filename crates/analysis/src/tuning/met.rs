@@ -2,6 +2,7 @@
 
 use genkai_model::event::Change;
 use genkai_model::finding::{Candidate, Moved};
+use genkai_model::limit::Law;
 use genkai_model::plan::Plan;
 use genkai_model::record::Trial;
 
@@ -94,6 +95,10 @@ impl<'r> Met<'r> {
         let Some(best) = possible.first() else {
             return Err(if self.tests.is_empty() { Progress::NoCause } else { Progress::Refuted });
         };
+        // What takes too long alone stays too long, whatever is lifted before it.
+        if matches!(best.forecast.limit.law, Law::Delay { .. }) {
+            return Err(Progress::CannotLift);
+        }
         if self.tests.len() >= TESTS {
             return Err(Progress::Refuted);
         }

@@ -1,6 +1,6 @@
 //! What became of the break when one setting was changed: the test of cause.
 
-use genkai_model::finding::{Break, Moved};
+use genkai_model::finding::{Break, Moved, Scale};
 use genkai_model::objective::Condition;
 use genkai_model::units::Range;
 
@@ -15,27 +15,30 @@ use crate::diagnosis::onset;
 pub(crate) struct Outcome {
     /// What became of the break.
     pub(crate) moved: Moved,
-    /// Clients at which the next limit was predicted; none: beyond the load sent.
+    /// Where the next limit was predicted, in `scale`; none: beyond the load sent.
     pub(crate) predicted: Option<Range>,
+    pub(crate) scale: Scale,
 }
 
 /// Judges the counterfactual `after` of `attempt`, whose limit was met in `before`.
 pub(crate) fn judge(before: &Judged<'_>, attempt: &Attempt<'_>, after: &Judged<'_>) -> Outcome {
     let Some(broke_before) = &before.broke else {
-        return Outcome { moved: Moved::Elsewhere, predicted: None };
+        return Outcome { moved: Moved::Elsewhere, predicted: None, scale: Scale::default() };
     };
     let sent = after.demand.asked;
     let limits = &after.trial.limits.limits;
     let expected = attempt::expected(limits, &attempt.limit.id, broke_before.level, &after.demand)
         .filter(|f| f.bites.is_some_and(|at| at < sent));
     let levels = |f: &Forecast<'_>| attempt::levels(&f.predicted, &after.demand);
-    let predicted = expected.as_ref().and_then(|f| f.predicted.clients.or_else(|| levels(f)));
+    let clients = expected.as_ref().and_then(|f| f.predicted.clients);
+    let scale = if clients.is_some() { Scale::Clients } else { Scale::Level };
+    let predicted = clients.or_else(|| expected.as_ref().and_then(levels));
     let moved = match &after.broke {
         None if expected.as_ref().and_then(levels).is_some_and(|l| passed(l, after.held_to())) => Moved::Elsewhere,
         None => Moved::AsPredicted,
         Some(broke) => place(before, broke_before, attempt, after, broke, expected.as_ref()),
     };
-    Outcome { moved, predicted }
+    Outcome { moved, predicted, scale }
 }
 
 /// Whether a load that held up to `reached` is certainly beyond the levels predicted.

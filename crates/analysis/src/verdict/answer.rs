@@ -1,8 +1,10 @@
 //! Yes, no, or cannot tell.
 
-use genkai_model::finding::{Answer, Because, Outcome};
+use genkai_model::finding::{Answer, Because, Confidence, Outcome};
 use genkai_model::limit::{Law, Limit};
+use genkai_model::summary::Summary;
 
+use super::cause;
 use crate::diagnosis;
 use crate::proof::{self, Trials};
 use crate::tuning::judged::Judged;
@@ -14,6 +16,14 @@ pub(crate) struct Said {
     pub(crate) outcome: Outcome,
     pub(crate) must_change: Answer,
     pub(crate) because: Because,
+}
+
+impl Said {
+    /// The same for a plain load: what does not hold over the whole of it has failed, even if nothing broke for long.
+    pub(crate) fn over(self, load: Option<&Summary>) -> Said {
+        let holds = load.is_none_or(|load| load.thresholds.iter().all(|t| t.holds));
+        if self.outcome == Outcome::Holds && !holds { open(Because::NoCauseFound) } else { self }
+    }
 }
 
 const UNFINISHED: Said =
@@ -64,12 +74,15 @@ pub(crate) fn is_backend(limit: &Limit, product: &str) -> bool {
 }
 
 fn not_lifted(story: &Story<'_>) -> Said {
-    let Some(limit) = story.met.last().and_then(|m| m.untested()).map(|w| w.forecast.limit) else {
+    let Some(weighed) = story.met.last().and_then(|m| m.untested()) else {
         return open(Because::NoCauseFound);
     };
+    let limit = weighed.forecast.limit;
+    // What only fits is no ground for a plain no.
+    let no = if cause::confidence(weighed) > Confidence::Possible { Answer::No } else { Answer::CannotTell };
     match limit.law {
-        _ if is_backend(limit, &story.plan.system.product) => fails(Answer::No, Because::BackendIsLimit),
-        Law::Cpu { .. } => fails(Answer::No, Because::CpuIsLimit),
+        _ if is_backend(limit, &story.plan.system.product) => fails(no, Because::BackendIsLimit),
+        Law::Cpu { .. } => fails(no, Because::CpuIsLimit),
         _ => open(Because::NotTested),
     }
 }

@@ -31,6 +31,7 @@ fn tested(met: &Met<'_>, test: &Test<'_>) -> Option<Cause> {
         change: ran.unwrap_or(&test.attempt.change).clone(),
         trial: test.after.trial.number,
         predicted: test.outcome.predicted,
+        scale: test.outcome.scale,
         observed: test.after.broke.clone(),
         held_to: test.after.held_to(),
         moved: test.outcome.moved,
@@ -42,12 +43,18 @@ fn untested(met: &Met<'_>, weighed: &Weighed<'_>) -> Option<Cause> {
     cause(met, weighed, confidence(weighed))
 }
 
-/// Likely: a decisive sign, or a supporting one where the formula puts the break too.
-fn confidence(weighed: &Weighed<'_>) -> Confidence {
-    let there = weighed.candidate.evidence.iter().any(|e| matches!(e, Evidence::Place { .. }));
+/// Likely: a decisive sign; or a supporting one that nothing speaks against; or two of these.
+pub(crate) fn confidence(weighed: &Weighed<'_>) -> Confidence {
+    let supports = |e: &&Evidence| match e {
+        Evidence::Log { strength, .. } | Evidence::Grew { strength, .. } | Evidence::Reached { strength, .. } => {
+            *strength >= Strength::Supports
+        }
+        _ => false,
+    };
+    let several = weighed.candidate.evidence.iter().filter(supports).count() > 1;
     match weighed.strongest {
         Some(Strength::Decisive) => Confidence::Likely,
-        Some(Strength::Supports) if there => Confidence::Likely,
+        Some(Strength::Supports) if several || weighed.candidate.against.is_empty() => Confidence::Likely,
         _ => Confidence::Possible,
     }
 }

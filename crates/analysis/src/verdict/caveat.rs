@@ -1,18 +1,19 @@
 //! Facts that contradict the verdict or limit what it says.
 
-use genkai_model::event::ServerState;
-use genkai_model::finding::{Caveat, Proof};
-use genkai_model::limit::Limit;
+use genkai_model::event::{ServerState, Tick};
+use genkai_model::finding::{Caveat, Predicted, Proof, Scale};
+use genkai_model::limit::{Law, Limit};
 use genkai_model::record::Record;
 
 use super::is_proposal;
-use crate::capacity::{self, remedy};
+use crate::capacity::{self, demand, remedy};
 use crate::diagnosis;
 use crate::diagnosis::attribute::{self, TOLERANCE};
 use crate::proof::Trials;
 use crate::tuning::attempt;
 use crate::tuning::judged::Judged;
 use crate::tuning::story::{Stand, Story};
+use crate::window;
 
 /// Every caveat.
 pub(crate) fn all(
@@ -28,6 +29,10 @@ pub(crate) fn all(
         let last = story.lifted().last().map(|t| &t.after).or(story.first.as_ref());
         all.extend(last.iter().flat_map(|judged| at_work(judged)));
         all.extend(ceilings(story));
+        if matches!(story.stand, Stand::Holds) {
+            let headroom = story.first.iter().flat_map(|first| no_headroom(story, first, &all)).collect::<Vec<_>>();
+            all.extend(headroom);
+        }
         if matches!(story.stand, Stand::Prove) {
             all.extend(of_proof(story, trials, proof));
         }
@@ -55,10 +60,45 @@ fn held(judged: &Judged<'_>) -> Vec<Caveat> {
     bit.extend(signs.iter().map(|(limit, ..)| limit.id.as_str()));
     let forecasts = capacity::forecast(&judged.trial.limits.limits, &judged.demand);
     let passed = forecasts.into_iter().filter(|f| !bit.contains(&f.limit.id.as_str())).filter_map(|f| {
-        let levels = attempt::levels(&f.predicted, &judged.demand)?;
-        (levels.high * (1.0 + TOLERANCE) + 1.0 < reached).then_some((f.predicted.limit, levels))
+        // A rate says nothing of clients: how many they are depends on how long responses take by then.
+        let (predicted, reached, scale) = match f.predicted.clients.filter(|_| judged.demand.is_open()) {
+            Some(clients) => (clients, present(judged, f.limit), Scale::Clients),
+            None => (attempt::levels(&f.predicted, &judged.demand)?, reached, Scale::Level),
+        };
+        let limit = f.predicted.limit;
+        let over = predicted.high * (1.0 + TOLERANCE) + 1.0 < reached;
+        over.then_some(Caveat::PredictedButHeld { limit, predicted, reached, scale })
     });
-    passed.map(|(limit, predicted)| Caveat::PredictedButHeld { limit, predicted, reached }).collect()
+    passed.collect()
+}
+
+/// Most clients that were there, as `limit` counts them, before anything broke.
+fn present(judged: &Judged<'_>, limit: &Limit) -> f64 {
+    let until = judged.onset.map(|o| o.at_us);
+    let ticks = window::before(&judged.trial.ticks, until);
+    let idle = matches!(limit.law, Law::Slots { idle_cost, .. } if idle_cost > 0.0) && judged.demand.keeps;
+    let count = |t: &Tick| if idle { t.connections } else { t.in_flight } as f64;
+    ticks.iter().map(|t| count(t).min(judged.demand.most)).fold(0.0, f64::max)
+}
+
+/// Limits that did not bite, but should at about the load asked for: the next user may be the one too many. (Those that
+/// were at work, or were passed by far, are said to.)
+fn no_headroom(story: &Story<'_>, first: &Judged<'_>, said: &[Caveat]) -> Vec<Caveat> {
+    let named = |id: &str| {
+        said.iter().any(|c| match c {
+            Caveat::PredictedButHeld { limit, .. } | Caveat::AtWorkButHeld { limit, .. } => limit == id,
+            _ => false,
+        })
+    };
+    let near = capacity::forecast(&first.trial.limits.limits, &first.demand)
+        .into_iter()
+        .filter(|f| f.bites.is_some_and(|at| at < story.goal()) && !named(&f.limit.id));
+    near.filter_map(|f| {
+        let predicted = attempt::levels(&f.predicted, &first.demand)?;
+        let Predicted { limit, subject, setting, value, .. } = f.predicted;
+        Some(Caveat::NoHeadroom { limit, subject, setting, value, predicted, asked: demand::asked(&story.plan.load) })
+    })
+    .collect()
 }
 
 /// Limits that were at work in a trial that held.

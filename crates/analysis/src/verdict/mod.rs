@@ -17,6 +17,7 @@ use genkai_model::record::Record;
 use crate::client;
 use crate::proof::{self, Trials};
 use crate::series;
+use crate::summary;
 use crate::tuning::judged::Judged;
 use crate::tuning::story::Story;
 
@@ -33,7 +34,8 @@ fn verdict(record: &Record) -> Verdict {
         all.filter(|_| s.lifted().next().is_some())
     });
     let summaries = story.as_ref().map(|s| summaries(record, s.plan)).unwrap_or_default();
-    let answer = answer::of(story.as_ref(), &trials);
+    let load = summary::of(record);
+    let answer = answer::of(story.as_ref(), &trials).over(load.as_ref());
     Verdict {
         schema: SCHEMA.to_owned(),
         outcome: answer.outcome,
@@ -47,6 +49,7 @@ fn verdict(record: &Record) -> Verdict {
         caveats: caveat::all(record, story.as_ref(), &trials, proof.as_ref()),
         trials: summaries,
         proof,
+        load,
     }
 }
 

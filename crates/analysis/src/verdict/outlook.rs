@@ -9,6 +9,9 @@ use crate::diagnosis::attribute::{self, TOLERANCE};
 use crate::tuning::judged::Judged;
 use crate::tuning::story::Story;
 
+/// From how many times the rate seen on the processor does not matter.
+const FAR: f64 = 4.0;
+
 /// What a limit counts, as seen where it broke: in the unit of its law, or else clients in flight.
 pub(crate) fn seen(forecast: &Forecast<'_>, at: &Judged<'_>) -> Option<f64> {
     let broke = at.broke.as_ref()?;
@@ -47,6 +50,7 @@ pub(crate) fn predictions(record: &Record, story: &Story<'_>) -> Vec<Predicted> 
         let same = |p: &&mut Predicted| p.limit == cause.candidate.limit && p.value == cause.forecast.predicted.value;
         if let Some(predicted) = all.iter_mut().find(same) {
             predicted.observed = predicted.observed.or(seen(&cause.forecast, &met.at));
+            predicted.far = false;
         }
     }
     all
@@ -60,6 +64,7 @@ fn processor_time(limit: &Limit, first: &Judged<'_>, all: &mut [Predicted]) {
         predicted.rate = Some(rate);
         predicted.formula = format!("{}; {used:.2} in use at {at:.0} requests/s", predicted.formula);
         predicted.within_load = first.demand.is_open() && first.demand.asked > rate.high;
+        predicted.far = rate.low > FAR * at;
     }
 }
 

@@ -7,6 +7,7 @@ mod world;
 mod causes;
 mod invalid;
 mod steps;
+mod waits;
 
 use genkai_analysis::findings;
 use genkai_model::error::ErrorKind;

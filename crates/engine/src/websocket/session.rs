@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use genkai_model::error::ErrorKind;
+use genkai_model::event::Refusal;
 use genkai_model::websocket::{Fate, Incident};
+use genkai_wire::http1::fields;
 use genkai_wire::websocket::deflate::{Agreed, Effort};
 use genkai_wire::websocket::handshake::{Handshake, HandshakeError, Progress};
 use genkai_wire::websocket::{Chunk, Close, Decoder, Encoder, Event, MAX_MESSAGE, Role, Scratch, code};
@@ -23,6 +25,10 @@ use crate::stream::Got;
 use crate::thread::Core;
 use crate::tls;
 
+/// Most bytes of pongs that wait for the socket. A server that sends pings and does not read would fill the memory with answers; one of
+/// many may be answered instead of all (RFC 6455 section 5.5.3).
+const MOST_PONGS: usize = 64 * 1024;
+
 /// A connection of its own number, open or not.
 pub(crate) struct Session {
     pub(super) connection: Connection,
@@ -30,6 +36,8 @@ pub(crate) struct Session {
     number: u32,
     /// What was encoded and not taken by the socket.
     unsent: Vec<u8>,
+    /// Bytes of answers among them.
+    pongs: usize,
     /// While it is open. What is said on it, and what is heard.
     codec: Option<Box<Codec>>,
     /// When something was last heard.
@@ -52,7 +60,7 @@ impl Session {
     /// A connection that is not open yet.
     pub(crate) fn new(core: Rc<Core>, plan: Rc<Plan>, number: u32) -> Session {
         let connection = Connection::new(core);
-        Session { connection, plan, number, unsent: Vec::new(), codec: None, heard: 0 }
+        Session { connection, plan, number, unsent: Vec::new(), pongs: 0, codec: None, heard: 0 }
     }
 
     pub(super) fn core(&self) -> &Rc<Core> {
@@ -135,7 +143,7 @@ impl Session {
                     self.connection.core.ledger.borrow_mut().wrote(n);
                     self.unsent.drain(..n);
                     if self.unsent.is_empty() {
-                        self.unsent = Vec::new();
+                        (self.unsent, self.pongs) = (Vec::new(), 0);
                     }
                     return Poll::Ready(Ok(()));
                 }
@@ -186,7 +194,9 @@ impl Session {
         let answer = plan.opening(|opening| match handshake.receive(opening, bytes) {
             Ok(Progress::More) => Ok(None),
             Ok(Progress::Open { used, agreement, .. }) => Ok(Some((used, agreement.deflate))),
-            Ok(Progress::Refused { response, .. }) => {
+            Ok(Progress::Refused { used, head, response }) => {
+                let refusal = || refusal(response.status, head, &bytes[used..]);
+                self.core().ledger.borrow_mut().refused(self.heard, response.status, refusal);
                 Err(ErrorKind::of_status(response.status.min(599)).unwrap_or(ErrorKind::UpgradeRefused))
             }
             Err(HandshakeError::Http(_)) => Err(ErrorKind::Protocol),
@@ -207,11 +217,15 @@ impl Session {
         out.clear();
         let heard = {
             let (mut scratch, mut ledger) = (core.scratch.borrow_mut(), core.ledger.borrow_mut());
-            let mut ear = Ear { now: self.heard, number: self.number, plan: &self.plan, ledger: &mut ledger };
+            let room = MOST_PONGS.saturating_sub(self.pongs);
+            let mut ear = Ear { now: self.heard, number: self.number, plan: &self.plan, ledger: &mut ledger, room };
             codec.hear(bytes, &mut scratch, &mut out, &mut ear, || core.random_key())
         };
         // When the connection ends, what it is told last may fail to be sent.
         let said = if out.is_empty() { Ok(()) } else { self.say(&out) };
+        if !self.unsent.is_empty() {
+            self.pongs += out.len();
+        }
         core.out.replace(out);
         heard.and(said)
     }
@@ -354,6 +368,13 @@ impl Drop for Session {
     }
 }
 
+/// What is kept of a refusal.
+fn refusal(status: u16, head: &[u8], body: &[u8]) -> Refusal {
+    let location = fields(head).find(|(name, _)| name.eq_ignore_ascii_case(b"location")).map(|(_, value)| value);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(Refusal::LONGEST)]).into_owned();
+    Refusal { status, location: location.map(text), body: text(body) }
+}
+
 fn lost(ledger: &mut Ledger, connection: u32, sequence: u64, planned: Moment) {
     let messages = ledger.messages();
     messages.lost += 1;
@@ -366,6 +387,8 @@ struct Ear<'a> {
     number: u32,
     plan: &'a Plan,
     ledger: &'a mut Ledger,
+    /// Bytes of answers that may be added to those that wait.
+    room: usize,
 }
 
 impl Codec {
@@ -396,6 +419,7 @@ impl Codec {
                 Ok((used, Some(event))) => {
                     match event {
                         Event::Data(chunk) => ear.data(&chunk, incoming, window),
+                        Event::Ping(_) if out.len() >= ear.room => {}
                         Event::Ping(payload) => {
                             let _ = encoder.pong(out, payload, key());
                             ear.ledger.messages().pings += 1;

@@ -14,6 +14,7 @@ use genkai_model::event::Tick;
 use genkai_model::histogram::{Payload, empty};
 use genkai_model::load::{Arrivals, Body, Load, Request, Reuse, Stop};
 use genkai_model::units::{Span, Spread};
+use genkai_model::websocket::Messages;
 use hdrhistogram::Histogram;
 
 /// A response of five bytes on a connection that stays.
@@ -128,7 +129,7 @@ pub(crate) fn make_until(load: &Load, stop: &StopFlag) -> Seen {
     let mut ticks = Vec::new();
     let end = run(load, None, stop, |_| (), |tick| ticks.push(tick)).expect("the load can be made");
     let seen = Seen { end, ticks };
-    seen.check();
+    seen.check(load.protocol.is_http1());
     seen
 }
 
@@ -166,8 +167,21 @@ impl Seen {
         all
     }
 
-    /// What holds for every run, whatever the server did.
-    fn check(&self) {
+    /// What became of WebSocket messages.
+    pub(crate) fn messages(&self) -> Messages {
+        let mut sum = Messages::default();
+        self.ticks.iter().filter_map(|t| t.messages.as_ref()).for_each(|more| sum.add(more));
+        sum
+    }
+
+    /// Close codes of the server, each with its number of connections.
+    pub(crate) fn codes(&self) -> Vec<(u16, u64)> {
+        self.messages().closes.iter().map(|c| (c.code, c.count)).collect()
+    }
+
+    /// What holds for every run, whatever the server did. Over `http`, what ended was sent, but for the kinds named here; a
+    /// WebSocket message may also fail because its handshake did.
+    fn check(&self, http: bool) {
         let from = self.ticks.iter().map(|t| t.from_us);
         let to = self.ticks.iter().map(|t| t.to_us);
         assert!(from.eq(std::iter::once(0).chain(to).take(self.ticks.len())), "intervals adjoin");
@@ -190,7 +204,7 @@ impl Seen {
         let ended = self.ok() + self.errors() - unsent;
         let sent = self.sent();
         assert!(
-            ended <= sent && sent <= ended + self.end.abandoned,
+            (ended <= sent || !http) && sent <= ended + self.end.abandoned,
             "{sent} sent, {ended} ended of them, {:?}",
             self.end
         );

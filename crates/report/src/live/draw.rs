@@ -6,6 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Sparkline;
 
+use super::dashboard;
 use super::view::View;
 use crate::figure;
 
@@ -18,8 +19,11 @@ const COMPACT: u16 = 3;
 /// Columns of the charts' labels.
 const LABEL: u16 = 18;
 
-/// Room taken on a terminal of this size: one column is left free, and some lines above.
-pub(super) fn room(columns: u16, rows: u16) -> Size {
+/// Room taken on a terminal of this size: one column is left free, and some lines above. A plain load takes nearly all.
+pub(super) fn room(columns: u16, rows: u16, view: &View) -> Size {
+    if view.load.is_some() && rows > dashboard::LEAST && columns >= 24 {
+        return Size::new((columns - 1).min(dashboard::WIDEST), (rows - 1).min(dashboard::MOST));
+    }
     let width = columns.saturating_sub(1).clamp(1, WIDEST);
     let height = match (rows, width) {
         (r, w) if r >= FULL + 6 && w >= 43 => FULL,
@@ -32,6 +36,9 @@ pub(super) fn room(columns: u16, rows: u16) -> Size {
 /// Draws the view over the whole frame.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
     let area = frame.area();
+    if let Some(load) = view.load.as_ref().filter(|_| area.height >= dashboard::LEAST) {
+        return dashboard::draw(frame, view, load);
+    }
     match area.height {
         0 => {}
         1 | 2 => put(frame, area, figures(view, area.width)),
@@ -86,7 +93,7 @@ fn figures(view: &View, width: u16) -> Line<'static> {
         if i > 0 && used > usize::from(width) {
             break;
         }
-        let failing = i == 2 && view.now.failed > 0.0;
+        let failing = i == 2 && view.now().failed > 0;
         let style = if failing { Style::new().fg(Color::Red).add_modifier(Modifier::BOLD) } else { Style::new() };
         spans.push(Span::raw(" ".repeat(gap)));
         spans.push(Span::styled(text, style));

@@ -3,9 +3,13 @@
 //! Both take the events of a run through `event` and end with `finish`. Neither reads a clock or the environment: time
 //! is the events' own, and the caller says where to write and how large the terminal is.
 
+mod dashboard;
 mod draw;
 mod lines;
+mod load;
+mod scale;
 mod screen;
+mod slice;
 mod surface;
 mod view;
 

@@ -36,12 +36,12 @@ pub struct Screen<W: Write> {
 }
 
 impl<W: Write> Screen<W> {
-    /// A screen on `out`, which must be a terminal; `size` gives its columns and rows whenever it is asked (see
+    /// A screen on `out`, which must be a terminal, in colours or without; `size` gives its columns and rows whenever it is asked (see
     /// [`terminal_size`]).
-    pub fn new(out: W, size: impl Fn() -> (u16, u16) + Send + 'static) -> Screen<W> {
+    pub fn new(out: W, color: bool, size: impl Fn() -> (u16, u16) + Send + 'static) -> Screen<W> {
         let options = TerminalOptions { viewport: Viewport::Fixed(Rect::new(0, 0, 0, 0)) };
         Screen {
-            terminal: Terminal::with_options(Surface::new(out), options).ok(),
+            terminal: Terminal::with_options(Surface::new(out, color), options).ok(),
             size: Box::new(size),
             view: View::default(),
             room: Size::new(0, 0),
@@ -63,6 +63,13 @@ impl<W: Write> Screen<W> {
         if moves || !keep.is_empty() {
             self.drawn_us = Some(event.at_us);
             self.attempt(|screen| screen.redraw(&keep));
+        }
+    }
+
+    /// Takes a key: `-` and `+` change the time scale of a plain load, `a` lets it follow the load.
+    pub fn key(&mut self, key: char) {
+        if self.view.key(key) {
+            self.attempt(|screen| screen.redraw(&[]));
         }
     }
 
@@ -99,7 +106,7 @@ impl<W: Write> Screen<W> {
 
     fn redraw(&mut self, keep: &[String]) -> io::Result<()> {
         let (columns, rows) = (self.size)();
-        let wanted = room(columns, rows);
+        let wanted = room(columns, rows, &self.view);
         let Some(terminal) = &mut self.terminal else { return Ok(()) };
         if !keep.is_empty() || wanted != self.room || !self.up {
             if self.up {
@@ -141,13 +148,14 @@ pub fn terminal_size() -> (u16, u16) {
     ratatui::crossterm::terminal::size().ok().filter(|(c, r)| *c > 0 && *r > 0).unwrap_or((80, 24))
 }
 
-/// Makes a panic restore the terminal on standard error before its message is written, if a screen is up. Call once, at
-/// the start of the program; more calls do nothing.
-pub fn guard_panics() {
+/// Makes a panic restore the terminal on standard error before its message is written, if a screen is up, and whatever
+/// `restore` does. Call once, at the start of the program; more calls do nothing.
+pub fn guard_panics(restore: fn()) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
+            restore();
             if DRAWN.swap(false, Ordering::SeqCst) {
                 let _ = io::stderr().write_all(RESTORE);
             }

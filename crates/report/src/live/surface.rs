@@ -20,13 +20,14 @@ use ratatui::style::Modifier;
 /// Lines at the cursor of `out`.
 pub(super) struct Surface<W: Write> {
     out: W,
+    color: bool,
     size: Size,
     at: Position,
 }
 
 impl<W: Write> Surface<W> {
-    pub(super) fn new(out: W) -> Surface<W> {
-        Surface { out, size: Size::new(0, 0), at: Position::new(0, 0) }
+    pub(super) fn new(out: W, color: bool) -> Surface<W> {
+        Surface { out, color, size: Size::new(0, 0), at: Position::new(0, 0) }
     }
 
     /// Makes room for `size` below the cursor, scrolling if need be; the cursor rests on the first of the lines.
@@ -86,7 +87,10 @@ impl<W: Write> Backend for Surface<W> {
             self.go(x, y)?;
             if style != Some((cell.fg, cell.modifier)) {
                 style = Some((cell.fg, cell.modifier));
-                queue!(self.out, SetAttribute(Attribute::Reset), SetForegroundColor(Color::from(cell.fg)))?;
+                queue!(self.out, SetAttribute(Attribute::Reset))?;
+                if self.color {
+                    queue!(self.out, SetForegroundColor(Color::from(cell.fg)))?;
+                }
                 for (modifier, attribute) in [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim)] {
                     if cell.modifier.contains(modifier) {
                         queue!(self.out, SetAttribute(attribute))?;

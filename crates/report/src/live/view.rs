@@ -4,26 +4,15 @@ use genkai_model::event::{Change, Event, Purpose, ServerState, Tick, TrialStarte
 use genkai_model::evidence::LogLine;
 use genkai_model::load::Arrivals;
 
+use super::load::{Load, Unit};
+use super::slice::{Present, Slice};
 use crate::scene;
 use crate::{clean, figure, words};
 
 /// Most intervals kept for the small charts.
 const HISTORY: usize = 400;
-/// Fewest values from which a p99 is shown.
-const FEW: u64 = 10;
 /// Most kinds of log lines told apart in one trial.
 const SIGNATURES: usize = 64;
-
-/// Figures of one interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Figures {
-    pub(super) level: f64,
-    pub(super) in_flight: u64,
-    pub(super) ok: f64,
-    pub(super) failed: f64,
-    /// Seconds.
-    pub(super) p99: Option<f64>,
-}
 
 /// A line worth keeping, and how it is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +44,11 @@ pub(super) struct View {
     pub(super) trial: Option<u32>,
     closed: bool,
     pub(super) asked: f64,
-    pub(super) now: Figures,
+    unit: Unit,
+    present: Present,
+    now: Slice,
+    /// A plain load in more detail.
+    pub(super) load: Option<Box<Load>>,
     /// Successful and failed requests a second, oldest first.
     pub(super) history: Vec<(f64, f64)>,
     /// The last log line.
@@ -112,7 +105,9 @@ impl View {
         self.step = tried(started.purpose, &started.changes);
         self.asked = scene::asked(&started.load.arrivals);
         self.closed = matches!(started.load.arrivals, Arrivals::Users { .. });
-        self.now = Figures::default();
+        self.unit = Unit::of(&started.load.protocol);
+        (self.present, self.now) = (Present::default(), Slice::default());
+        self.load = (started.purpose == Purpose::Measure).then(|| Box::new(Load::new(started)));
         (self.finished, self.failed, self.seconds) = (0, 0, 0.0);
         self.history.clear();
         self.log.clear();
@@ -120,24 +115,29 @@ impl View {
     }
 
     fn tick(&mut self, tick: &Tick) {
-        let seconds = tick.to_us.saturating_sub(tick.from_us) as f64 / 1e6;
-        let failed: u64 = tick.errors.iter().map(|e| e.count).sum();
-        let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
-        let latency = tick.latency.decode().ok().filter(|h| h.len() >= FEW);
-        self.now = Figures {
-            level: tick.level,
-            in_flight: tick.in_flight,
-            ok: per_second(tick.ok),
-            failed: per_second(failed),
-            p99: latency.map(|h| h.value_at_quantile(0.99) as f64 / 1e9),
-        };
-        self.finished += tick.ok + failed;
-        self.failed += failed;
+        let slice = Slice::of(tick);
+        self.finished += slice.ok + slice.failed;
+        self.failed += slice.failed;
         self.seconds = tick.to_us as f64 / 1e6;
         if self.history.len() == HISTORY {
             self.history.remove(0);
         }
-        self.history.push((self.now.ok, self.now.failed));
+        self.history.push((slice.rate(slice.ok), slice.rate(slice.failed)));
+        if let Some(load) = &mut self.load {
+            load.tick(tick, &slice);
+        }
+        self.present.push(slice);
+        self.now = self.present.sum();
+    }
+
+    /// The present moment: the last two seconds, with gauges as they are now.
+    pub(super) fn now(&self) -> &Slice {
+        &self.now
+    }
+
+    /// Changes what is looked at; whether the key means something.
+    pub(super) fn key(&mut self, key: char) -> bool {
+        self.load.as_mut().is_some_and(|load| load.key(key))
     }
 
     /// Remembers the line for the screen; news the first time its kind is seen in a trial.
@@ -154,38 +154,54 @@ impl View {
     }
 
     fn summary(&self, how: &str) -> String {
-        format!(
-            "{how}: {}, {} up to {}",
-            figure::seconds(self.seconds),
-            scene::of(self.failed, self.finished, "failed"),
-            self.level(self.now.level)
-        )
+        let many = self.unit.many();
+        let all = format!("{} of {} {many} failed", figure::count(self.failed), figure::count(self.finished));
+        let share = if self.failed == 0 {
+            String::new()
+        } else {
+            format!(" ({})", figure::percent(self.failed as f64 / self.finished as f64))
+        };
+        format!("{how}: {}, {all}{share} up to {}", figure::seconds(self.seconds), self.level(self.now.level))
     }
 
     /// A load with its unit.
     pub(super) fn level(&self, level: f64) -> String {
-        if self.closed {
-            figure::plural(level.max(0.0).round() as u64, "user", "users")
-        } else {
-            format!("{} planned requests/s", figure::number(level))
+        match (self.closed, self.unit) {
+            (true, Unit::Openings) => figure::plural(level.max(0.0).round() as u64, "connection", "connections"),
+            (true, _) => figure::plural(level.max(0.0).round() as u64, "user", "users"),
+            (false, unit) => format!("{} planned {}/s", figure::number(level), unit.many()),
         }
     }
 
-    /// The latest figures, most important first.
+    /// The figures of the present, most important first.
     pub(super) fn figures(&self) -> Vec<String> {
-        let f = &self.now;
-        let users = if self.closed && self.asked > 0.0 {
-            format!("{} of {} users", figure::whole(f.level), figure::whole(self.asked))
-        } else {
-            self.level(f.level)
+        let now = &self.now;
+        let of = |name: &str| format!("{} of {} {name}", figure::whole(now.level), figure::whole(self.asked));
+        let level = match self.unit {
+            _ if !self.closed || self.asked <= 0.0 => self.level(now.level),
+            Unit::Openings => of("connections"),
+            Unit::Requests | Unit::Messages => of("users"),
         };
-        vec![
-            users,
-            format!("{} ok/s", figure::number(f.ok.round())),
-            format!("{} failed/s", figure::number(f.failed.round())),
-            format!("p99 {}", f.p99.map_or_else(|| "-".to_owned(), figure::seconds)),
-            format!("{} in flight", figure::count(f.in_flight)),
-        ]
+        let rate = |n: u64| figure::number(now.rate(n).round());
+        let ok = match self.unit {
+            Unit::Requests => format!("{} ok/s", rate(now.ok)),
+            unit => format!("{} {}/s", rate(now.ok), unit.many()),
+        };
+        let mut all = vec![
+            level,
+            ok,
+            format!("{} failed/s", rate(now.failed)),
+            format!("p99 {}", now.times.tail(0.99).map_or_else(|| "-".to_owned(), figure::seconds)),
+        ];
+        if self.load.is_some() {
+            all.push(format!("{}/s in", figure::bytes(now.rate(now.bytes_in))));
+            all.push(format!("{} open", figure::plural(now.connections, "connection", "connections")));
+        }
+        all.push(format!("{} in flight", figure::count(now.in_flight)));
+        if self.load.is_some() {
+            all.push(format!("generator {} of a core", figure::percent((now.busy() * 100.0).round() / 100.0)));
+        }
+        all
     }
 }
 

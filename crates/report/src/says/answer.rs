@@ -1,11 +1,13 @@
 //! The first sentence: must it change, and to what.
 
-use genkai_model::finding::{Answer, Because, Confidence, Outcome, Predicted, ProposedChange, Verdict};
+use genkai_model::finding::{
+    Answer, Because, Cause, Caveat, Confidence, Evidence, Outcome, Predicted, ProposedChange, Verdict,
+};
+use genkai_model::limit::Law;
 
-use super::client;
-use crate::clean;
+use super::{cause, client};
 use crate::scene::Scene;
-use crate::words;
+use crate::{clean, figure, words};
 
 /// The answer in one sentence, without the need to read on.
 pub(super) fn headline(scene: Scene<'_>, v: &Verdict) -> String {
@@ -24,6 +26,9 @@ pub(super) fn headline(scene: Scene<'_>, v: &Verdict) -> String {
             format!("No change needed: {} held{}.", quoted(&scene.objective()), at_asked(scene))
         }
         Answer::No => format!("No: {}.", reason(scene, v)),
+        Answer::CannotTell if matches!(v.because, Because::BackendIsLimit | Because::CpuIsLimit) => {
+            format!("Probably not: {}.", reason(scene, v))
+        }
         Answer::CannotTell => format!("Cannot tell: {}.", reason(scene, v)),
     }
 }
@@ -64,7 +69,7 @@ fn afterwards(scene: Scene<'_>, v: &Verdict) -> String {
             let name = v.next.as_ref().map_or_else(|| "another limit".to_owned(), named);
             format!("; it is right but not enough, because {name} then stops the load")
         }
-        Because::BackendIsLimit => format!("; beyond that {product} is not the limit, {} is", backend(v)),
+        Because::BackendIsLimit => format!("; beyond that, {}", backend(scene, v)),
         Because::CpuIsLimit => format!("; beyond that processor time is the limit, which no {product} setting gives"),
         Because::NotTested => "; probably, for the change could not be put to the test".to_owned(),
         Because::ServerDied => "; but a server died under load".to_owned(),
@@ -84,9 +89,9 @@ fn reason(scene: Scene<'_>, v: &Verdict) -> String {
             format!("the first limit was found and lifted, but {name} then stops the load")
         }
         Because::ChangeMadeNoDifference => format!("{} made no difference", tried(v)),
-        Because::BackendIsLimit => format!("{product} is not the limit: {} is", backend(v)),
+        Because::BackendIsLimit => backend(scene, v),
         Because::CpuIsLimit => {
-            format!("processor time is the limit, and no {product} setting gives more of it{}", cores(v))
+            format!("processor time is the limit{}, and no {product} setting gives more of it", cores(v))
         }
         Because::ServerDied => format!("{} died under load", died(scene, v)),
         Because::ClientIsLimit => "the generator was the limit".to_owned(),
@@ -127,29 +132,47 @@ fn tried(v: &Verdict) -> String {
     )
 }
 
-/// The backend with the cap that was met, where one was.
-fn backend(v: &Verdict) -> String {
-    let met = v.causes.iter().rev().find(|c| c.limit.subject == "backend" && c.confidence != Confidence::Refuted);
-    met.map_or_else(
-        || "the backend".to_owned(),
-        |c| {
-            format!(
-                "the backend ({}: {})",
-                words::setting(&c.limit.setting, &c.limit.value),
-                clean::line(&c.limit.caps)
-            )
-        },
-    )
+/// That the backend is the limit, with its figures.
+fn backend(scene: Scene<'_>, v: &Verdict) -> String {
+    let product = scene.product();
+    let theirs = |c: &&Cause| ![product, "kernel", "machine"].contains(&c.limit.subject.as_str());
+    let met = v.causes.iter().rev().find(|c| theirs(c) && c.confidence != Confidence::Refuted);
+    let Some(cause) = met else { return format!("{product} is not the limit: the backend is") };
+    let who = words::subject(&cause.limit.subject);
+    match cause.limit.law {
+        Law::Delay { .. } => format!("{}; no {product} setting makes it faster", cause::alone(&who, cause)),
+        Law::Unknown => format!("{product} is not the limit, {who} is: {}", clean::line(&cause.limit.caps)),
+        _ => format!(
+            "{product} is not the limit: {who} ({}: {}) is",
+            words::setting(&cause.limit.setting, &cause.limit.value),
+            clean::line(&cause.limit.caps)
+        ),
+    }
 }
 
+/// ` (0.993 of 1 core in use: 1 worker can use 1 core)`.
 fn cores(v: &Verdict) -> String {
-    use genkai_model::limit::Law;
-    let cause = v.causes.iter().rev().find(|c| matches!(c.limit.law, Law::Cpu { .. }));
-    cause.map_or_else(String::new, |c| format!(" ({})", clean::line(&c.limit.formula)))
+    let met = v.causes.iter().rev().find_map(|c| match c.limit.law {
+        Law::Cpu { cores } => Some((c, cores)),
+        _ => None,
+    });
+    let Some((cause, cores)) = met else { return String::new() };
+    let most = cause.evidence.iter().filter_map(|e| match e {
+        Evidence::Reached { value, .. } => Some(*value),
+        _ => None,
+    });
+    let used = most.reduce(f64::max).map_or_else(String::new, |used| {
+        format!(
+            "{} of {} {} in use: ",
+            figure::number(used),
+            figure::number(cores),
+            if cores == 1.0 { "core" } else { "cores" }
+        )
+    });
+    format!(" ({used}{})", clean::line(&cause.limit.formula))
 }
 
-fn died(scene: Scene<'_>, v: &Verdict) -> String {
-    use genkai_model::finding::Caveat;
+pub(super) fn died(scene: Scene<'_>, v: &Verdict) -> String {
     let dead = v.caveats.iter().find_map(|c| match c {
         Caveat::ServerDied { subject, .. } => Some(words::subject(subject)),
         _ => None,

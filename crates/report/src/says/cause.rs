@@ -1,9 +1,9 @@
 //! What broke, what speaks for the cause, what happened when it was lifted.
 
-use genkai_model::error::ErrorCount;
-use genkai_model::finding::{Break, Candidate, Cause, Counterfactual, Evidence, Moved};
+use genkai_model::error::{ErrorCount, ErrorKind};
+use genkai_model::finding::{Break, Candidate, Cause, Counterfactual, Evidence, Moved, Scale};
 use genkai_model::limit::Strength;
-use genkai_model::objective::{Condition, Objective};
+use genkai_model::objective::Condition;
 
 use super::{CauseSaid, Other};
 use crate::scene::{self, Scene};
@@ -14,25 +14,61 @@ const QUOTE: usize = 120;
 
 /// What broke and what the servers showed, in one sentence or two.
 pub(super) fn broke(scene: Scene<'_>, cause: &Cause, later: bool) -> String {
-    let then = if later { "With that lifted, at" } else { "At" };
     let sign = strongest(&cause.evidence).map_or_else(String::new, |e| format!(": {}", sign(scene, cause, e)));
     format!(
-        "{then} {} {} {}{sign}. {}.",
-        scene.place(&cause.broke),
+        "{} {} {}{sign}. {}.",
+        begin(scene, &cause.broke, later),
         scene.product(),
-        verb(&cause.broke),
+        verb(scene, &cause.broke),
         violated(&cause.broke)
     )
 }
 
 /// A break without a cause.
 pub(super) fn plain_break(scene: Scene<'_>, broke: &Break) -> String {
-    format!("At {} {} {}. {}.", scene.place(broke), scene.product(), verb(broke), violated(broke))
+    format!("{} {} {}. {}.", begin(scene, broke, false), scene.product(), verb(scene, broke), violated(broke))
 }
 
-fn verb(broke: &Break) -> String {
+/// The death of a server.
+pub(super) fn death(scene: Scene<'_>, broke: &Break, who: &str) -> String {
+    format!("{} {who} died, {} into the load.", begin(scene, broke, false), figure::seconds(broke.at))
+}
+
+/// `At 243 users`, `From the first request on`.
+fn begin(scene: Scene<'_>, broke: &Break, later: bool) -> String {
+    let place = scene.when(broke);
+    if later {
+        return format!("With that lifted, {place}");
+    }
+    let mut letters = place.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `the backend alone takes 700 ms a request, and p99 < 500ms allows 500 ms`.
+pub(super) fn alone(who: &str, cause: &Cause) -> String {
+    let found = cause.evidence.iter().find_map(|e| match e {
+        Evidence::Alone { takes, allowed } => Some((*takes, *allowed)),
+        _ => None,
+    });
+    let condition = clean::line(&cause.broke.condition);
+    match found {
+        Some((takes, allowed)) => format!(
+            "{who} alone takes {} for a request, and `{condition}` allows {}",
+            figure::seconds(takes),
+            figure::seconds(allowed)
+        ),
+        None => format!("{who} alone takes longer than `{condition}` allows"),
+    }
+}
+
+fn verb(scene: Scene<'_>, broke: &Break) -> String {
     let most = broke.errors.iter().max_by_key(|e| e.count);
     match (most, condition(broke)) {
+        (Some(ErrorCount { kind: ErrorKind::Dropped, .. }), Some(Condition::ErrorsBelow(_))) => {
+            let all =
+                scene.connections().map_or_else(|| "all".to_owned(), |n| format!("all {}", figure::count(n.into())));
+            format!("kept {all} connections busy and completed {} requests/s", figure::number(broke.rate))
+        }
         (_, Some(Condition::LatencyBelow(..))) => "answered slowly".to_owned(),
         (_, Some(Condition::RateAbove(_))) => "answered too few requests".to_owned(),
         (Some(ErrorCount { kind, .. }), _) => words::did(*kind).to_owned(),
@@ -41,7 +77,7 @@ fn verb(broke: &Break) -> String {
 }
 
 fn condition(broke: &Break) -> Option<Condition> {
-    broke.condition.parse::<Objective>().ok().and_then(|o| o.0.first().copied())
+    super::proof::condition(&broke.condition)
 }
 
 /// What was seen against what was asked: `4.2 % of requests failed there (asked for: ...)`.
@@ -66,6 +102,7 @@ fn strongest(all: &[Evidence]) -> Option<&Evidence> {
             Evidence::Log { strength, count, .. } => Some((*strength, 3, *count)),
             Evidence::Grew { strength, .. } => Some((*strength, 2, 0)),
             Evidence::Reached { strength, .. } => Some((*strength, 1, 0)),
+            Evidence::Alone { .. } => Some((Strength::Decisive, 4, 0)),
             Evidence::Errors { .. } | Evidence::Slow { .. } | Evidence::Place { .. } => None,
         }
     }
@@ -74,11 +111,12 @@ fn strongest(all: &[Evidence]) -> Option<&Evidence> {
 
 fn sign(scene: Scene<'_>, cause: &Cause, evidence: &Evidence) -> String {
     match evidence {
-        Evidence::Log { count, text, .. } => {
-            let whose = if cause.limit.subject == scene.product() {
+        Evidence::Log { subject, count, text, .. } => {
+            let subject = if subject.is_empty() { &cause.limit.subject } else { subject };
+            let whose = if subject == scene.product() {
                 "its log says".to_owned()
             } else {
-                format!("the log of {} says", words::subject(&cause.limit.subject))
+                format!("the log of {} says", words::subject(subject))
             };
             format!("{whose} `{}` ({})", clean::cut(clean::gist(text), QUOTE), figure::plural(*count, "line", "lines"))
         }
@@ -86,6 +124,7 @@ fn sign(scene: Scene<'_>, cause: &Cause, evidence: &Evidence) -> String {
             format!("{} rose from {} to {}", words::metric(metric), figure::whole(*from), figure::whole(*to))
         }
         Evidence::Reached { metric, value, mark, of, .. } => reached(metric, *value, *mark, of),
+        Evidence::Alone { .. } => alone(&words::subject(&cause.limit.subject), cause),
         Evidence::Errors { .. } | Evidence::Slow { .. } | Evidence::Place { .. } => self::evidence(evidence),
     }
 }
@@ -93,8 +132,11 @@ fn sign(scene: Scene<'_>, cause: &Cause, evidence: &Evidence) -> String {
 /// `processor use of the busiest worker reached 0.993 of 1 (one core)`.
 fn reached(metric: &str, value: f64, mark: f64, of: &str) -> String {
     let of = if of.contains('.') { words::metric(of) } else { clean::line(of) };
-    let of = if of.is_empty() { String::new() } else { format!(" ({of})") };
-    format!("{} reached {} of {}{of}", words::metric(metric), figure::number(value), figure::number(mark))
+    let (value, mark) = (figure::number(value), figure::number(mark));
+    if of.is_empty() {
+        return format!("{} reached {value} ({mark} or more tells)", words::metric(metric));
+    }
+    format!("{} reached {value} of {mark} ({of})", words::metric(metric))
 }
 
 /// One piece of evidence as a clause, with its figures.
@@ -118,6 +160,11 @@ pub fn evidence(evidence: &Evidence) -> String {
         Evidence::Reached { metric, value, mark, of, strength } => {
             format!("{}; {}", reached(metric, *value, *mark, of), words::strength(*strength))
         }
+        Evidence::Alone { takes, allowed } => format!(
+            "alone, without any load, it takes {} for a request; {} are allowed",
+            figure::seconds(*takes),
+            figure::seconds(*allowed)
+        ),
         Evidence::Errors { errors } => format!("clients saw: {}", words::errors(errors)),
         Evidence::Slow { seen } => format!("responses became slow: {} around the break", figure::seconds(*seen)),
         Evidence::Place { predicted, observed } => format!(
@@ -137,16 +184,11 @@ pub(super) fn counterfactual(scene: Scene<'_>, cause: &Cause) -> Option<String> 
         clean::line(&c.change.from),
         clean::line(&c.change.to)
     );
-    let predicted = c.predicted.map_or_else(
-        || "no further limit within the load sent".to_owned(),
-        |range| format!("{} at once", scene::clients(range)),
-    );
+    let predicted = predicted(scene, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
     Some(match (&c.observed, c.moved) {
-        (Some(after), Moved::AsPredicted) => format!(
-            "Changing only {change} moved the break {} (predicted {}).",
-            between(scene, cause, after),
-            c.predicted.map_or(predicted, |r| figure::range(r, figure::whole))
-        ),
+        (Some(after), Moved::AsPredicted) => {
+            format!("Changing only {change} moved the break {} (predicted: {predicted}).", between(scene, cause, after))
+        }
         (Some(after), Moved::Elsewhere) => format!(
             "Changing only {change} moved the break {}, not to where it was predicted ({predicted}): another limit stands \
              between.",
@@ -163,12 +205,12 @@ pub(super) fn counterfactual(scene: Scene<'_>, cause: &Cause) -> Option<String> 
 }
 
 fn held(scene: Scene<'_>, cause: &Cause, c: &Counterfactual, change: &str) -> String {
-    let where_next = match (c.predicted, c.moved) {
+    let where_next = match (predicted(scene, c), c.moved) {
         (None, _) => " No further limit was predicted within the load sent.".to_owned(),
-        (Some(range), Moved::Elsewhere) => {
-            format!(" That is beyond where the formula puts the next limit ({}).", scene::clients(range))
+        (Some(next), Moved::Elsewhere) => {
+            format!(" That is beyond where the formula puts the next limit ({next}).")
         }
-        (Some(range), _) => format!(" The next limit is predicted at {}.", scene::clients(range)),
+        (Some(next), _) => format!(" The next limit is predicted at {next}."),
     };
     format!(
         "Changing only {change} took the break at {} away: the load held up to {}.{where_next}",
@@ -177,13 +219,18 @@ fn held(scene: Scene<'_>, cause: &Cause, c: &Counterfactual, change: &str) -> St
     )
 }
 
-/// `from 243 to 371 clients`, in clients where the limit counts them, else in the load's unit.
+/// Where the next limit was predicted: `359-383 clients at once`, `40-50 users`.
+fn predicted(scene: Scene<'_>, c: &Counterfactual) -> Option<String> {
+    let range = c.predicted?;
+    Some(match c.scale {
+        Scale::Clients => format!("{} at once", scene::clients(range)),
+        Scale::Level => format!("{} {}", figure::range(range, figure::whole), scene.unit()),
+    })
+}
+
+/// `from 243 to 371 users`: in the unit of the load, as everything that is said of where it broke.
 fn between(scene: Scene<'_>, cause: &Cause, after: &Break) -> String {
-    if cause.predicted.clients.is_some() {
-        format!("from {} to {} clients", figure::whole(cause.broke.in_flight), figure::whole(after.in_flight))
-    } else {
-        format!("from {} to {}", scene.level(cause.broke.level), scene.level(after.level))
-    }
+    format!("from {} to {}", scene.bare(cause.broke.level), scene.level(after.level))
 }
 
 /// The whole cause in words.

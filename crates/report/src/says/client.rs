@@ -1,6 +1,6 @@
 //! The generator's check of itself, and everything that limits what the verdict says.
 
-use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, Verdict};
+use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, Scale, Verdict};
 
 use crate::scene::Scene;
 use crate::{clean, figure, words};
@@ -8,15 +8,19 @@ use crate::{clean, figure, words};
 /// Whether the generator was good enough, with its figures.
 pub(super) fn check(v: &Verdict) -> Option<String> {
     let c = &v.client;
-    if c.lateness.count == 0 && c.valid {
-        return None;
-    }
-    let figures = format!(
-        "its busiest thread used at most {} of a core; 99 % of {} requests left within {} of their planned instant",
-        figure::percent(c.cpu_max),
+    let cpu = format!("its busiest thread used at most {} of a core", figure::percent(c.cpu_max));
+    let lateness = format!(
+        "99 % of {} requests left within {} of their planned instant",
         figure::count(c.lateness.count),
         figure::seconds(c.lateness.p99)
     );
+    // What there was too little of to be measured is not said.
+    let known = [(c.cpu_max > 0.0, cpu), (c.lateness.count > 0, lateness)];
+    let figures: Vec<String> = known.into_iter().filter(|(known, _)| *known).map(|(_, text)| text).collect();
+    let figures = if figures.is_empty() { "too little was sent to measure it".to_owned() } else { figures.join("; ") };
+    if !c.valid && c.reasons.iter().all(|r| matches!(r, ClientLimit::Connections { .. })) {
+        return Some(format!("The generator's connections were the limit, not its speed: {figures}."));
+    }
     Some(if c.valid {
         format!("The generator was not the limit: {figures}.")
     } else {
@@ -36,6 +40,14 @@ fn reason(limit: &ClientLimit) -> String {
         ClientLimit::Late { p99, bound } => {
             format!("it sent late: p99 {}, allowed {}", figure::seconds(*p99), figure::seconds(*bound))
         }
+        ClientLimit::Connections { connections, service, carries, planned } => format!(
+            "all its {} connections were busy: with {} a request they carry {} requests/s, and {} were planned; give it more \
+             with --connections",
+            figure::count(u64::from(*connections)),
+            figure::seconds(*service),
+            figure::number(*carries),
+            figure::number(*planned)
+        ),
         ClientLimit::Short { fraction } => format!("it sent {} of the requests planned", figure::percent(*fraction)),
         ClientLimit::Ports { count } => {
             format!("it ran out of local ports: {}", figure::plural(*count, "failed request", "failed requests"))
@@ -49,11 +61,22 @@ fn reason(limit: &ClientLimit) -> String {
 /// A fact that contradicts the verdict or limits what it says.
 pub(super) fn caveat(scene: Scene<'_>, caveat: &Caveat) -> String {
     match caveat {
-        Caveat::PredictedButHeld { limit, predicted, reached } => format!(
-            "{} was predicted to bite at {}, but {} were reached without it.",
-            clean::line(limit),
+        Caveat::PredictedButHeld { limit, predicted, reached, scale } => {
+            let unit = if *scale == Scale::Clients { "clients at once" } else { scene.unit() };
+            format!(
+                "{} was predicted to bite at {} {unit}, but {} were reached without it.",
+                clean::line(limit),
+                figure::range(*predicted, figure::whole),
+                figure::whole(*reached)
+            )
+        }
+        Caveat::NoHeadroom { subject, setting, value, predicted, asked, .. } => format!(
+            "It holds, but without headroom: {} {} is predicted to bite at {} {}, and {} were asked for.",
+            words::whose(subject),
+            words::setting(setting, value),
             figure::range(*predicted, figure::whole),
-            scene.level(*reached)
+            scene.unit(),
+            figure::whole(*asked)
         ),
         Caveat::AtWorkButHeld { limit, sign } => format!(
             "{} was at work already, although the objective held: {}.",

@@ -3,18 +3,28 @@
 use genkai_model::finding::{Caveat, Predicted, Verdict};
 
 use crate::scene::{self, Scene};
-use crate::{figure, words};
+use crate::{clean, figure, words};
+
+/// Longest name of a setting in a list of names, characters.
+const NAME: usize = 40;
 
 /// What breaks next (or first, where nothing broke), and where.
 pub(super) fn next(scene: Scene<'_>, v: &Verdict) -> Option<String> {
     let p = v.next.as_ref()?;
     let at_work = is_at_work(p, &v.caveats);
-    let reach = if at_work {
-        "It was at work already, although the objective held."
-    } else if p.within_load {
-        "That is within the load asked for."
-    } else {
-        "That is beyond the load asked for."
+    let met = v.causes.iter().rev().find_map(|c| c.counterfactual.as_ref()?.observed.as_ref());
+    let reach = match met.filter(|_| p.observed.is_some()) {
+        _ if at_work => "It was at work already, although the objective held.".to_owned(),
+        Some(broke) => {
+            let beyond = scene.asked().is_some_and(|asked| broke.level > asked);
+            format!(
+                "It was met {}, {} the load asked for.",
+                scene.when(broke),
+                if beyond { "beyond" } else { "within" }
+            )
+        }
+        None if p.within_load => "That is within the load asked for.".to_owned(),
+        None => "That is beyond the load asked for.".to_owned(),
     };
     Some(format!(
         "{} {}, predicted {}. {reach}",
@@ -29,6 +39,22 @@ pub(crate) fn is_at_work(p: &Predicted, caveats: &[Caveat]) -> bool {
     caveats.iter().any(|c| matches!(c, Caveat::AtWorkButHeld { limit, .. } if *limit == p.limit))
 }
 
+/// Those that may matter for the load, and the names of the others in one clause: a table of what cannot bite is noise.
+pub(crate) fn near<'p>(all: &'p [Predicted], caveats: &[Caveat]) -> (Vec<&'p Predicted>, Option<String>) {
+    let (near, far): (Vec<_>, Vec<_>) =
+        all.iter().partition(|p| !p.far || p.observed.is_some() || is_at_work(p, caveats));
+    let mut owners: Vec<(&str, Vec<String>)> = Vec::new();
+    for p in &far {
+        let name = clean::cut(&p.setting, NAME);
+        match owners.iter_mut().find(|(owner, _)| *owner == p.subject) {
+            Some((_, names)) => names.push(name),
+            None => owners.push((&p.subject, vec![name])),
+        }
+    }
+    let clause = |(owner, names): &(&str, Vec<String>)| format!("{} {}", words::subject(owner), names.join(", "));
+    (near, (!far.is_empty()).then(|| owners.iter().map(clause).collect::<Vec<_>>().join("; ")))
+}
+
 /// A prediction in one line: `nginx worker_connections = 512: 239-255 clients at once (239-255 users)`.
 pub fn prediction(p: &Predicted, closed: bool) -> String {
     let unit = if closed { "users" } else { "planned requests/s" };
@@ -41,6 +67,9 @@ fn where_(p: &Predicted, unit: &str) -> String {
     }
     let rate = p.rate.map(|r| format!("{} requests/s", figure::range(r, figure::number)));
     let users = p.users.map(|r| format!("{} {unit}", figure::range(r, figure::whole)));
+    if p.users.or(p.rate).is_some_and(|r| r.high == 0.0) {
+        return "from the first request on".to_owned();
+    }
     let also: Vec<String> = users.into_iter().chain(rate.clone()).collect();
     match (p.clients, also.is_empty()) {
         (Some(c), true) => format!("at {} at once", scene::clients(c)),
@@ -54,6 +83,7 @@ fn where_(p: &Predicted, unit: &str) -> String {
 pub(crate) fn short_place(p: &Predicted, closed: bool) -> String {
     let unit = if closed { "users" } else { "planned requests/s" };
     match (p.bytes, p.clients, p.rate, p.users) {
+        (None, None, rate, users) if users.or(rate).is_some_and(|r| r.high == 0.0) => "the first request".to_owned(),
         (Some(bytes), ..) => format!("bodies above {}", figure::bytes(bytes)),
         (_, Some(c), ..) => scene::clients(c),
         (_, _, Some(r), _) => format!("{} requests/s", figure::range(r, figure::number)),

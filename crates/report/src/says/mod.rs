@@ -6,7 +6,7 @@ mod client;
 mod limits;
 mod proof;
 
-use genkai_model::finding::{Cause, Confidence, Findings, Outcome};
+use genkai_model::finding::{Because, Cause, Confidence, Findings, Outcome};
 use genkai_model::record::Record;
 use serde::Serialize;
 
@@ -14,8 +14,8 @@ use crate::scene::Scene;
 
 pub use cause::evidence;
 pub use limits::prediction;
-pub(crate) use limits::{is_at_work, short_place};
-pub(crate) use proof::{Side, names};
+pub(crate) use limits::{is_at_work, near, short_place};
+pub(crate) use proof::{Side, condition, names, percentage_points, quantile};
 
 /// What a sentence is about, for reports that label or sort them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -116,7 +116,14 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     }
     if met.is_empty() && v.outcome != Outcome::Invalid {
         let broken = v.trials.iter().find_map(|t| t.broke.as_ref());
-        say(About::Broke, broken.map(|b| cause::plain_break(scene, b)));
+        let died = v.because == Because::ServerDied;
+        say(
+            About::Broke,
+            broken.map(|b| match died {
+                true => cause::death(scene, b, &answer::died(scene, v)),
+                false => cause::plain_break(scene, b),
+            }),
+        );
     }
     for c in v.causes.iter().filter(|c| c.confidence == Confidence::Refuted) {
         say(About::Test, cause::counterfactual(scene, c));

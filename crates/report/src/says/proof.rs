@@ -1,6 +1,7 @@
 //! Before against after, and how sure it all is.
 
-use genkai_model::finding::{Answer, Cause, Confidence, Estimate, Moved, Outcome, Proof, Verdict};
+use genkai_model::finding::{Answer, Cause, Confidence, Estimate, Evidence, Moved, Outcome, Proof, Verdict};
+use genkai_model::objective::{Condition, Objective};
 
 use crate::scene::{self, Scene};
 use crate::{clean, figure};
@@ -97,6 +98,9 @@ pub(super) fn sure(v: &Verdict) -> Option<String> {
             "The cause is proved: changing that setting alone moved the break, but not to where the formula puts it."
         }
         Confidence::Proved => "The cause is proved: changing that setting alone moved the break as its formula says.",
+        Confidence::Likely if c.evidence.iter().any(|e| matches!(e, Evidence::Alone { .. })) => {
+            "The cause needs no test: what takes too long alone takes too long behind anything."
+        }
         Confidence::Likely => "The cause is likely: the evidence speaks for it, but it was not put to the test.",
         Confidence::Possible | Confidence::Refuted => {
             "The cause is only possible: it fits, and nothing more speaks for it."
@@ -105,10 +109,10 @@ pub(super) fn sure(v: &Verdict) -> Option<String> {
     let proof = v.proof.as_ref().map(|p| {
         let pairs = figure::plural(u64::from(p.pairs), "interleaved pair", "interleaved pairs");
         let word = if p.certain { "excludes" } else { "does not exclude" };
+        let (what, interval) = judged(p);
         format!(
-            "Over {pairs} ({}), the 95 % interval of the difference in failed requests, {}, {word} \"no difference\".",
-            clean::line(&p.order),
-            percentage_points(p.failed_difference)
+            "Over {pairs} ({}), the 95 % interval of the difference in {what}, {interval}, {word} \"no difference\".",
+            clean::line(&p.order)
         )
     });
     let parts: Vec<String> = cause.map(str::to_owned).into_iter().chain(proof).collect();
@@ -123,7 +127,34 @@ fn elsewhere(cause: &Cause) -> bool {
     cause.counterfactual.as_ref().is_some_and(|c| c.moved == Moved::Elsewhere)
 }
 
-fn percentage_points(e: Estimate) -> String {
+/// The figure that the violated condition speaks of, and the interval of its difference.
+fn judged(p: &Proof) -> (String, String) {
+    let figures = p.judged.as_ref().and_then(|j| Some((condition(&j.condition)?, j.figures[2])));
+    let interval = |e: Estimate, show: fn(f64) -> String| {
+        let sign = |x| figure::signed(x, show);
+        format!("{} to {}", sign(e.interval.low), sign(e.interval.high))
+    };
+    match figures {
+        Some((Condition::LatencyBelow(q, _), e)) => (format!("{} latency", quantile(q)), interval(e, figure::seconds)),
+        Some((Condition::RateAbove(_), e)) => {
+            ("successful requests".to_owned(), interval(e, |x| format!("{}/s", figure::number(x))))
+        }
+        _ => ("failed requests".to_owned(), percentage_points(p.failed_difference)),
+    }
+}
+
+/// The condition that an objective of one words.
+pub(crate) fn condition(text: &str) -> Option<Condition> {
+    text.parse::<Objective>().ok()?.0.first().copied()
+}
+
+/// `p99`, `p99.9`; `largest` for the maximum.
+pub(crate) fn quantile(q: f64) -> String {
+    if q >= 1.0 { "largest".to_owned() } else { format!("p{}", figure::number(q * 100.0)) }
+}
+
+/// `-12.8 to -11.4 percentage points`.
+pub(crate) fn percentage_points(e: Estimate) -> String {
     let show = |x: f64| figure::signed(x * 100.0, figure::number);
     format!("{} to {} percentage points", show(e.interval.low), show(e.interval.high))
 }

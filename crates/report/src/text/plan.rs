@@ -96,8 +96,7 @@ fn request(load: &Load) -> String {
     let r = &load.request;
     let body = match &r.body {
         Body::Empty => String::new(),
-        Body::Text(text) => format!(", body of {}", figure::bytes(text.len() as f64)),
-        Body::Size(n) => format!(", body of {}", figure::bytes(*n as f64)),
+        body => format!(", body of {}", figure::bytes(body.len() as f64)),
     };
     let headers = match r.headers.len() {
         0 => String::new(),

@@ -1,7 +1,8 @@
 //! The verdict for a terminal.
 
 use genkai_model::event::What;
-use genkai_model::finding::{Caveat, Findings, Outcome, Predicted, Proof, Verdict};
+use genkai_model::finding::{Caveat, Estimate, Findings, Outcome, Predicted, Proof, Verdict};
+use genkai_model::objective::Condition;
 use genkai_model::record::Record;
 
 use super::Style;
@@ -76,20 +77,26 @@ fn before_after(page: &mut Page, v: &Verdict, p: &Proof) {
     let pairs = figure::plural(p.pairs.into(), "pair", "pairs");
     page.heading(&format!("Before ({before}) and after ({after}), {pairs} in the order {}", clean::line(&p.order)));
     let failed = [p.failed_before, p.failed_after, p.failed_difference];
-    let row = |name: &str, e: [genkai_model::finding::Estimate; 3], show: fn(f64) -> String| {
+    let row = |name: &str, e: [Estimate; 3], show: fn(f64) -> String| {
         let signed = |x| figure::signed(x, show);
-        vec![
-            name.to_owned(),
-            show(e[0].value),
-            show(e[1].value),
-            format!("{} to {}", signed(e[2].interval.low), signed(e[2].interval.high)),
-        ]
+        let interval = format!("{} to {}", signed(e[2].interval.low), signed(e[2].interval.high));
+        vec![name.to_owned(), show(e[0].value), show(e[1].value), interval]
     };
-    let rows = [
-        row("failed requests", failed, figure::percent),
+    // The difference of two percentages is in points, which is no percentage.
+    let mut failures = row("failed requests", failed, figure::percent);
+    failures[3] = says::percentage_points(failed[2]);
+    let mut rows = vec![
+        failures,
         row("successful requests/s", p.rate, figure::number),
         row("p99 latency", p.p99, figure::seconds),
     ];
+    // Another quantile than the one that is always shown decided.
+    if let Some(j) = &p.judged
+        && let Some(Condition::LatencyBelow(q, _)) = says::condition(&j.condition)
+        && q != 0.99
+    {
+        rows.push(row(&format!("{} latency", says::quantile(q)), j.figures, figure::seconds));
+    }
     page.table(&["", "before", "after", "difference (95 % interval)"], &rows);
 }
 
@@ -106,20 +113,30 @@ pub(super) fn limits(page: &mut Page, closed: bool, predictions: &[Predicted], t
         return;
     }
     page.heading("Limits, predicted from the configuration");
-    let rows: Vec<Vec<String>> = predictions
+    let (near, far) = says::near(predictions, caveats);
+    let rows: Vec<Vec<String>> = near
         .iter()
         .take(LIMITS)
         .map(|p| {
             vec![
                 format!("{} {}", words::subject(&p.subject), words::setting(&p.setting, &p.value)),
                 says::short_place(p, closed),
-                if says::is_at_work(p, caveats) { "at work, but held".to_owned() } else { outcome(p, tense) },
+                if says::is_at_work(p, caveats) { "at work, but held".to_owned() } else { outcome(p, closed, tense) },
             ]
         })
         .collect();
-    page.table(&["limit", "predicted at", if tense == Tense::After { "seen" } else { "reach" }], &rows);
-    if predictions.len() > LIMITS {
-        page.paragraph(Tone::Quiet, &format!("({} more, further away)", predictions.len() - LIMITS));
+    if !rows.is_empty() {
+        page.table(&["limit", "predicted at", if tense == Tense::After { "seen" } else { "reach" }], &rows);
+    }
+    if near.len() > LIMITS {
+        page.paragraph(Tone::Quiet, &format!("({} more, further away)", near.len() - LIMITS));
+    }
+    if let Some(far) = far {
+        let what = match tense {
+            Tense::Before => "Far beyond this load, or not to be told beforehand",
+            Tense::After => "No sign of, and far beyond this load or not to be told beforehand",
+        };
+        page.paragraph(Tone::Quiet, &format!("{what}: {far}."));
     }
 }
 
@@ -128,11 +145,16 @@ fn unplaced(p: &Predicted) -> bool {
     p.clients.is_none() && p.users.is_none() && p.rate.is_none() && p.bytes.is_none()
 }
 
-fn outcome(p: &Predicted, tense: Tense) -> String {
+fn outcome(p: &Predicted, closed: bool, tense: Tense) -> String {
+    // Users reach a rate at a response time that only the run tells.
+    let depends = unplaced(p) || (closed && p.clients.is_none() && p.users.is_none() && p.bytes.is_none());
     match (p.observed, p.within_load, tense) {
+        // What counts neither clients nor users was only seen at them.
+        (Some(_), _, Tense::After) if p.clients.is_none() && p.users.is_none() => "yes".to_owned(),
         (Some(seen), _, Tense::After) => format!("at {}", figure::whole(seen)),
         (_, true, Tense::Before) => "within this load".to_owned(),
         (None, _, Tense::Before) if unplaced(p) => "depends".to_owned(),
+        (None, _, Tense::Before) if depends => "depends on the response time".to_owned(),
         (None, true, Tense::After) => "not seen".to_owned(),
         (None, false, Tense::After) if unplaced(p) => "not seen".to_owned(),
         (_, false, Tense::Before) => "beyond this load".to_owned(),

@@ -23,6 +23,9 @@ pub fn of(spec: &OriginSpec, cores: u32) -> Vec<Limit> {
         limits.push(pool(spec, f64::from(workers), service));
         limits.extend(spec.queue.map(|queue| waiting(f64::from(workers), f64::from(queue))));
     }
+    if service > 0.0 {
+        limits.push(alone(spec, service));
+    }
     limits.push(processor(cores));
     limits
 }
@@ -71,6 +74,19 @@ fn waiting(workers: f64, queue: f64) -> Limit {
         }],
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
         ..limit("backend.queue", "queue (embedded origin)")
+    }
+}
+
+fn alone(spec: &OriginSpec, service: f64) -> Limit {
+    let time = spec.service_time;
+    Limit {
+        value: time.to_string(),
+        caps: "time the backend takes for a request, however few there are".to_owned(),
+        law: Law::Delay { time },
+        formula: format!("{time} a request, {} s on average", short(service)),
+        source: "genkai's embedded origin (`genkai serve origin --service-time`)".to_owned(),
+        symptom: Symptom { errors: Vec::new(), slow: true },
+        ..limit("backend.service_time", "service time (embedded origin)")
     }
 }
 
@@ -131,9 +147,12 @@ mod tests {
 
     #[test]
     fn only_limits_that_can_bite() {
-        assert_eq!(ids(&spec("50ms", Some(5), Some(9))), ["backend.workers", "backend.queue", "backend.cpu"]);
-        assert_eq!(ids(&spec("50ms", Some(5), None)), ["backend.workers", "backend.cpu"]);
-        assert_eq!(ids(&spec("50ms", None, Some(9))), ["backend.cpu"]);
+        assert_eq!(
+            ids(&spec("50ms", Some(5), Some(9))),
+            ["backend.workers", "backend.queue", "backend.service_time", "backend.cpu"]
+        );
+        assert_eq!(ids(&spec("50ms", Some(5), None)), ["backend.workers", "backend.service_time", "backend.cpu"]);
+        assert_eq!(ids(&spec("50ms", None, Some(9))), ["backend.service_time", "backend.cpu"]);
         assert_eq!(ids(&spec("0s", Some(5), Some(9))), ["backend.cpu"]);
     }
 
@@ -143,7 +162,8 @@ mod tests {
         assert_eq!(limits[0].law, Law::Workers { workers: 5.0, queue: Some(9.0), service: Some(0.05) });
         assert_eq!(limits[0].formula, "5 workers / 0.05 s mean service = 100 requests/s");
         assert!(matches!(limits[1].law, Law::Slots { value: 14.0, .. }));
-        assert_eq!(limits[2].law, Law::Cpu { cores: 1.0 });
+        assert_eq!(limits[2].law, Law::Delay { time: "uniform(20ms,80ms)".parse().unwrap() });
+        assert_eq!(limits[3].law, Law::Cpu { cores: 1.0 });
         assert!(limits.iter().all(|limit| limit.remedy.is_none() && limit.subject == "backend"));
     }
 

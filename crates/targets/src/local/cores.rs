@@ -1,12 +1,15 @@
 //! The servers' cores, shared by everything under test: when they are full, no single server need be.
 
-use genkai_model::evidence::Sample;
+use genkai_model::evidence::{Sample, metric};
 use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
 
 /// Cores that all servers of a run use together, since the sample before.
 pub const SERVERS_CPU: &str = "machine.servers_cpu";
 /// From this share of their cores on, processes wait for one another all the time.
 const FULL: f64 = 0.95;
+/// From this share on, what waits for a core waits for about four times as long as it works (of a single server at random
+/// arrivals, `u / (1 - u)`): it fits a latency that is exceeded, though others would show it too.
+const CROWDED: f64 = 0.8;
 
 /// The limit that `cores` cores put on all servers of a run together. Nothing that can be set lifts it.
 pub fn limit(cores: u32) -> Limit {
@@ -19,15 +22,42 @@ pub fn limit(cores: u32) -> Limit {
         origin: Origin::Machine("sched_getaffinity(2), less the generator's cores".to_owned()),
         caps: "processor time of all servers together".to_owned(),
         law: Law::Cpu { cores },
-        formula: format!("{cores} core(s) shared by the product under test and what stands behind it"),
+        formula: format!(
+            "{cores} {} shared by the product under test and what stands behind it",
+            if cores == 1.0 { "core" } else { "cores" }
+        ),
         source: "proc(5): utime and stime of each process; clock_getcpuclockid(3)".to_owned(),
-        signatures: vec![Signature {
-            sign: Sign::Reached { metric: SERVERS_CPU.to_owned(), value: FULL * cores },
-            strength: Strength::Supports,
-        }],
+        signatures: vec![
+            reached(SERVERS_CPU, FULL * cores, Strength::Supports),
+            reached(SERVERS_CPU, CROWDED * cores, Strength::Consistent),
+        ],
         symptom: Symptom { errors: Vec::new(), slow: true },
         remedy: None,
     }
+}
+
+/// The limit that all `cores` of this machine put on everything that runs on it, other programs included. That they are
+/// full fits whatever is slow, and says no more.
+pub fn machine(cores: u32) -> Limit {
+    let cores = f64::from(cores);
+    Limit {
+        id: "machine.cpu".to_owned(),
+        subject: "machine".to_owned(),
+        setting: "cores".to_owned(),
+        value: cores.to_string(),
+        origin: Origin::Machine("sysconf(3) _SC_NPROCESSORS_ONLN".to_owned()),
+        caps: "processor time of everything that runs here".to_owned(),
+        law: Law::Cpu { cores },
+        formula: "servers, generator and other programs on this machine together".to_owned(),
+        source: "proc(5): /proc/stat".to_owned(),
+        signatures: vec![reached(metric::MACHINE_CPU, FULL * cores, Strength::Consistent)],
+        symptom: Symptom { errors: Vec::new(), slow: true },
+        remedy: None,
+    }
+}
+
+fn reached(metric: &str, value: f64, strength: Strength) -> Signature {
+    Signature { sign: Sign::Reached { metric: metric.to_owned(), value }, strength }
 }
 
 /// What the servers seen in `samples` used together: the sum of their `SUBJECT.cpu`. None where no server tells.

@@ -57,6 +57,9 @@ pub enum Error {
     /// More interim responses than [`MAX_INTERIM`](super::MAX_INTERIM).
     #[error("endless 1xx responses")]
     TooManyInterim,
+    /// 101 to a request that asked for no upgrade (RFC 9110 section 15.2.2).
+    #[error("101 Switching Protocols, which was not asked for")]
+    Unasked,
     /// Bytes after the end of a response to which no request belongs.
     #[error("surplus bytes after the response")]
     Surplus,

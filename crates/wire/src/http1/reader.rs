@@ -8,6 +8,8 @@ use super::{BodyDecoder, Error, MAX_INTERIM, ResponseHead};
 pub struct ResponseReader {
     stage: Stage,
     to_head: bool,
+    /// Whether 101 is an answer.
+    upgrading: bool,
     interim: u8,
     started: bool,
     /// The beginning of a head whose end has not arrived.
@@ -53,7 +55,13 @@ pub enum Ending {
 impl ResponseReader {
     /// For the response to one request; `to_head` when the request is a HEAD.
     pub fn new(to_head: bool) -> ResponseReader {
-        ResponseReader { stage: Stage::Head, to_head, interim: 0, started: false, carry: Vec::new() }
+        ResponseReader { stage: Stage::Head, to_head, upgrading: false, interim: 0, started: false, carry: Vec::new() }
+    }
+
+    /// For a request that asks for an upgrade: 101 is an answer to it, after which the connection is not HTTP any more.
+    #[must_use]
+    pub fn upgrading(self) -> ResponseReader {
+        ResponseReader { upgrading: true, ..self }
     }
 
     /// Whether any byte has arrived.
@@ -108,6 +116,9 @@ impl ResponseReader {
                         return Ok((at, Progress::More));
                     };
                     at += head.length;
+                    if head.status == 101 && !self.upgrading {
+                        return Err(Error::Unasked);
+                    }
                     if head.interim() {
                         self.interim += 1;
                         if self.interim > MAX_INTERIM {

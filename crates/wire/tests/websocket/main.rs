@@ -2,11 +2,14 @@
 //! the Autobahn test-suite.
 
 mod close;
+mod conversation;
 mod deflate;
 mod fragments;
 mod frames;
 mod handshake;
 mod heard;
 mod properties;
+#[path = "../stream/mod.rs"]
+mod stream;
 mod text;
 mod upgrade;

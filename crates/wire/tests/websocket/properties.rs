@@ -10,11 +10,11 @@ use crate::heard::{Heard, Said, hear, masked, raw};
 
 /// A message, where to cut it into fragments, and control frames to put in between (the last ones after it).
 #[derive(Clone, Debug)]
-struct Plan {
-    kind: Kind,
-    content: Vec<u8>,
+pub(crate) struct Plan {
+    pub(crate) kind: Kind,
+    pub(crate) content: Vec<u8>,
     cuts: Vec<usize>,
-    between: Vec<Said>,
+    pub(crate) between: Vec<Said>,
 }
 
 fn content() -> impl Strategy<Value = (Kind, Vec<u8>)> {
@@ -31,7 +31,7 @@ fn control() -> impl Strategy<Value = Said> {
     prop_oneof![payload().prop_map(Said::Ping), payload().prop_map(Said::Pong)]
 }
 
-fn plan() -> impl Strategy<Value = Plan> {
+pub(crate) fn plan() -> impl Strategy<Value = Plan> {
     let fragments = (vec(any::<usize>(), 0..4), vec(control(), 0..4));
     (content(), fragments).prop_map(|((kind, content), (cuts, between))| Plan { kind, content, cuts, between })
 }
@@ -51,15 +51,15 @@ fn cut<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
     places.into_iter().map(|to| &bytes[std::mem::replace(&mut from, to)..to]).collect()
 }
 
-struct Writer {
-    encoder: Encoder,
+pub(crate) struct Writer {
+    pub(crate) encoder: Encoder,
     scratch: Scratch,
-    out: Vec<u8>,
+    pub(crate) out: Vec<u8>,
     key: u32,
 }
 
 impl Writer {
-    fn new(role: Role, agreed: Option<&Agreed>, effort: Effort, key: u32) -> Writer {
+    pub(crate) fn new(role: Role, agreed: Option<&Agreed>, effort: Effort, key: u32) -> Writer {
         let encoder = Encoder::new(role);
         let encoder = match agreed {
             Some(agreed) => encoder.deflating(agreed, effort),
@@ -69,7 +69,7 @@ impl Writer {
     }
 
     /// Writes the plan and says in what order it should be heard.
-    fn write(&mut self, plan: &Plan, heard: &mut Vec<Said>) {
+    pub(crate) fn write(&mut self, plan: &Plan, heard: &mut Vec<Said>) {
         let fragments = cut(&plan.content, &plan.cuts);
         let mut between = plan.between.iter();
         for (i, fragment) in fragments.iter().enumerate() {
@@ -91,7 +91,7 @@ impl Writer {
     }
 }
 
-fn decoder(role: Role, agreed: Option<&Agreed>, max: u64) -> Decoder {
+pub(crate) fn decoder(role: Role, agreed: Option<&Agreed>, max: u64) -> Decoder {
     let decoder = Decoder::new(role, max);
     match agreed {
         Some(agreed) => decoder.inflating(agreed),

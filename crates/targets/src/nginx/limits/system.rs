@@ -64,6 +64,7 @@ pub(super) fn cpu(facts: &Facts) -> Limit {
         source: "nginx src/os/unix/ngx_process_cycle.c: ngx_worker_process_cycle (one event loop a worker)".to_owned(),
         signatures: vec![
             reached(metrics::WORKER_CPU_MAX, 0.9, Strength::Supports),
+            reached(metrics::WORKER_CPU_MAX, 0.8, Strength::Consistent),
             reached(metrics::WORKER_DEMAND_MAX, 0.98, Strength::Consistent),
         ],
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },

@@ -22,7 +22,7 @@ fn refusing(upstream: &Upstream) -> Limit {
         setting: "(upstream)".to_owned(),
         value: upstream.name.written.clone(),
         origin: upstream.name.origin.clone(),
-        caps: "whether the upstream takes connections".to_owned(),
+        caps: "it refuses connections, or closes them unanswered".to_owned(),
         law: Law::Unknown,
         formula: "the upstream refuses, closes, or has a full accept queue: nginx answers 502".to_owned(),
         source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_next, ngx_http_upstream_connect".to_owned(),
@@ -42,10 +42,13 @@ fn silent(facts: &Facts) -> Limit {
     Limit {
         id: "nginx.proxy_timeouts".to_owned(),
         subject: "backend".to_owned(),
-        setting: "proxy_read_timeout".to_owned(),
+        setting: "slower than proxy_read_timeout".to_owned(),
         value: facts.read_timeout.written.clone(),
         origin: facts.read_timeout.origin.clone(),
-        caps: "how long the upstream may be silent".to_owned(),
+        caps: format!(
+            "it is slower than proxy_read_timeout = {} allows (a longer one makes clients wait instead of fail)",
+            facts.read_timeout.written
+        ),
         law: Law::Unknown,
         formula: format!(
             "the upstream accepts within {} (proxy_connect_timeout) and is never silent for {} (proxy_read_timeout)",

@@ -1,0 +1,79 @@
+//! Was it the number of connections? An open load has so many; a request that is due while all are busy waits, and is
+//! dropped in the end.
+//!
+//! That they are all busy can be the server's doing, which answers slower than it did, or the load's own, which planned more
+//! than so many connections carry however fast they are answered: `connections / service time` requests a second
+//! (Little's law). What tells the two apart is the service time: from the instant of writing, without the wait for a
+//! connection, against what it was under little load.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::event::Tick;
+use genkai_model::finding::ClientLimit;
+use genkai_model::limit::Law;
+use genkai_model::load::Arrivals;
+use genkai_model::objective::Condition;
+use genkai_model::record::Trial;
+
+use crate::capacity::demand;
+use crate::diagnosis::onset::Onset;
+use crate::window::{self, Tally};
+
+/// How many times the service time under little load makes a server slow: with as much waiting in it as work (of a single
+/// server at random arrivals, half of its capacity is used up by then).
+const SLOWER: f64 = 2.0;
+/// Fewest responses to know a service time by.
+const ENOUGH: u64 = 20;
+
+/// The connections as the client's limit behind `onset`, and since when they were all busy, microseconds. None for closed
+/// loads, where connections were free, where the violation is not one of waiting, or where the server had become slow.
+pub(crate) fn check(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> {
+    let Arrivals::Rate { connections, .. } = trial.started.load.arrivals else { return None };
+    let ticks = window::before(&trial.ticks, Some(onset.certain_us));
+    if !waits(onset, ticks) {
+        return None;
+    }
+    let full = |t: &&Tick| t.in_flight > u64::from(connections);
+    let first = ticks.iter().position(|t| full(&t))?;
+    let busy = window::merge(ticks.iter().filter(full), |t| &t.service);
+    let now = window::quantile(&busy, 0.5).filter(|_| busy.len() >= ENOUGH)?;
+    let before = unhurried(&ticks[..first]).or_else(|| alone(trial)).or_else(|| shortest(ticks));
+    if before.is_some_and(|before| now >= before * SLOWER) {
+        return None;
+    }
+    let service = busy.mean() / 1e9;
+    let carries = f64::from(connections) / service;
+    let planned = ticks.iter().filter(full).map(|t| t.level).fold(0.0, f64::max);
+    // All busy, and yet they could carry it: something else held the load up.
+    (planned >= carries)
+        .then_some((ClientLimit::Connections { connections, service, carries, planned }, ticks[first].from_us))
+}
+
+/// Whether the violation is that requests waited: they were dropped, never sent, too late, or too few.
+fn waits(onset: &Onset, ticks: &[Tick]) -> bool {
+    let tally = Tally::of(ticks);
+    match onset.condition {
+        Some(Condition::ErrorsBelow(_)) => onset.unsent > 0 || tally.count(&[ErrorKind::Dropped]) * 2 > tally.failed,
+        Some(Condition::LatencyBelow(..) | Condition::RateAbove(_)) => true,
+        None => false,
+    }
+}
+
+/// The median service time of the tick in which it was shortest, among those with enough responses.
+fn unhurried(ticks: &[Tick]) -> Option<f64> {
+    let services = ticks.iter().map(|t| window::decode(&t.service)).filter(|all| all.len() >= ENOUGH);
+    services.filter_map(|all| window::quantile(&all, 0.5)).min_by(f64::total_cmp)
+}
+
+/// The shortest service time of all: that of a load which was too steep for a calm beginning.
+fn shortest(ticks: &[Tick]) -> Option<f64> {
+    let all = window::merge(ticks, |t| &t.service);
+    (!all.is_empty()).then(|| all.min() as f64 / 1e9)
+}
+
+/// What a request is known to take alone, seconds.
+fn alone(trial: &Trial) -> Option<f64> {
+    trial.limits.limits.iter().find_map(|l| match &l.law {
+        Law::Delay { time } => Some(demand::quantile(time, 0.5)),
+        _ => None,
+    })
+}

@@ -1,0 +1,255 @@
+//! A plain load in sum, and interval by interval: the figures that users of other load testers look for.
+//!
+//! Everything is added up first and divided afterwards: a percentile is one of the merged histogram, a rate one of the
+//! whole time. Thresholds are judged over the whole load, as people who write `p99 < 500ms` into a pipeline mean it; that
+//! nothing broke for a while in between is the verdict's to say.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::event::{Purpose, StatusCount, Tick};
+use genkai_model::histogram::Payload;
+use genkai_model::load::{Load, Protocol};
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::record::{Record, Trial};
+use genkai_model::summary::{Connections, Counted, Distribution, ErrorTotal, Interval, Spread, Summary, Threshold};
+use hdrhistogram::Histogram;
+
+use crate::series;
+use crate::statistics;
+use crate::window::{self, Tally, US};
+
+/// Nanoseconds in a second.
+const NS: f64 = 1e9;
+
+/// The load of `record`, if it is a plain one.
+pub fn of(record: &Record) -> Option<Summary> {
+    let trial = record.trials.first().filter(|t| t.started.purpose == Purpose::Measure)?;
+    let objective = record.head.as_ref().map(|head| &head.plan.objective);
+    Some(sum(trial, objective))
+}
+
+/// What a load counts.
+pub fn counted(load: &Load) -> Counted {
+    match &load.protocol {
+        Protocol::Http1 => Counted::Requests,
+        Protocol::WebSocket(websocket) if websocket.message.is_some() => Counted::Messages,
+        Protocol::WebSocket(_) => Counted::Openings,
+    }
+}
+
+fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
+    let ticks = &trial.ticks;
+    let tally = Tally::of(ticks);
+    let total = |pick: fn(&Tick) -> u64| ticks.iter().map(pick).sum::<u64>();
+    let merged = |pick: fn(&Tick) -> &Payload| window::merge(ticks, pick);
+    let lasted = series::lasted(trial);
+    let per_second = |n: u64| if lasted > 0.0 { n as f64 / lasted } else { 0.0 };
+    let in_flight = trial.ended.as_ref().map_or_else(|| ticks.last().map_or(0, |t| t.in_flight), |e| e.abandoned);
+    let latency = merged(|t| &t.latency);
+    Summary {
+        counted: counted(&trial.started.load),
+        lasted,
+        planned: tally.finished() + in_flight,
+        sent: tally.sent,
+        ok: tally.ok,
+        failed: tally.failed,
+        in_flight,
+        rate: per_second(tally.finished()),
+        ok_rate: per_second(tally.ok),
+        seconds: spread(&seconds(ticks)),
+        bytes_in: total(|t| t.bytes_in),
+        bytes_out: total(|t| t.bytes_out),
+        service: distribution(&merged(|t| &t.service)),
+        failed_after: distribution(&merged(|t| &t.failed_after)),
+        statuses: statuses(ticks),
+        errors: tally.errors.iter().map(|e| total_of(e.kind, e.count)).collect(),
+        connections: connections(ticks),
+        refusal: ticks.iter().filter_map(|t| t.handshakes.as_ref()).find_map(|h| h.refusal.clone()),
+        lateness: distribution(&merged(|t| &t.lateness)),
+        cpu: per_second(total(|t| t.cpu_us)) / US,
+        cpu_busiest: per_second(total(|t| t.cpu_max_us)) / US,
+        memory: trial.ended.as_ref().map_or(0, |e| e.client_rss),
+        thresholds: objective
+            .map(|o| o.0.iter().map(|c| judge(c, &tally, &latency, lasted)).collect())
+            .unwrap_or_default(),
+        latency: distribution(&latency),
+    }
+}
+
+fn judge(condition: &Condition, tally: &Tally, latency: &Histogram<u64>, lasted: f64) -> Threshold {
+    let (seen, holds): (Option<f64>, fn(f64, f64) -> bool) = match condition {
+        Condition::ErrorsBelow(_) => {
+            ((tally.finished() > 0).then(|| tally.failed_fraction()), |seen, mark| seen < mark)
+        }
+        Condition::LatencyBelow(q, _) => (window::quantile(latency, *q), |seen, mark| seen < mark),
+        Condition::RateAbove(_) => ((lasted > 0.0).then(|| tally.ok as f64 / lasted), |seen, mark| seen > mark),
+    };
+    let mark = match condition {
+        Condition::ErrorsBelow(mark) | Condition::RateAbove(mark) => *mark,
+        Condition::LatencyBelow(_, span) => span.as_secs_f64(),
+    };
+    Threshold { condition: condition.to_string(), seen, holds: seen.is_some_and(|seen| holds(seen, mark)) }
+}
+
+fn total_of(kind: ErrorKind, count: u64) -> ErrorTotal {
+    ErrorTotal { kind, side: kind.side(), count }
+}
+
+/// Successes a second in each whole second, the intervals nearest to it.
+fn seconds(ticks: &[Tick]) -> Vec<f64> {
+    let (mut all, mut ok, mut from) = (Vec::new(), 0, 0);
+    for tick in ticks {
+        ok += tick.ok;
+        let long = tick.to_us.saturating_sub(from);
+        // A tick that comes a little early still completes its second.
+        if long as f64 >= 0.95 * US {
+            all.push(ok as f64 / (long as f64 / US));
+            (ok, from) = (0, tick.to_us);
+        }
+    }
+    all
+}
+
+fn spread(values: &[f64]) -> Option<Spread> {
+    let (mean, stdev) = statistics::moments(values)?;
+    let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = values.iter().copied().fold(0.0, f64::max);
+    Some(Spread { count: values.len() as u64, min, mean, stdev: stdev.unwrap_or(0.0), max })
+}
+
+fn statuses(ticks: &[Tick]) -> Vec<StatusCount> {
+    let mut all = std::collections::BTreeMap::new();
+    for one in ticks.iter().flat_map(|t| &t.statuses) {
+        *all.entry(one.status).or_insert(0) += one.count;
+    }
+    all.into_iter().map(|(status, count)| StatusCount { status, count }).collect()
+}
+
+fn connections(ticks: &[Tick]) -> Connections {
+    Connections {
+        opened: ticks.iter().map(|t| t.opened).sum(),
+        most: ticks.iter().map(|t| t.connections).max().unwrap_or(0),
+        closed_idle: ticks.iter().map(|t| t.closed_idle).sum(),
+        connect: distribution(&window::merge(ticks, |t| &t.connect)),
+    }
+}
+
+/// A histogram of nanoseconds in figures, seconds.
+pub fn distribution(histogram: &Histogram<u64>) -> Distribution {
+    if histogram.is_empty() {
+        return Distribution::default();
+    }
+    let at = |q: f64| histogram.value_at_quantile(q) as f64 / NS;
+    Distribution {
+        count: histogram.len(),
+        min: histogram.min() as f64 / NS,
+        mean: histogram.mean() / NS,
+        stdev: histogram.stdev() / NS,
+        p50: at(0.5),
+        p75: at(0.75),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        p999: at(0.999),
+        p9999: at(0.9999),
+        max: histogram.max() as f64 / NS,
+    }
+}
+
+/// A trial interval by interval.
+pub fn intervals(trial: &Trial) -> impl Iterator<Item = Interval> + '_ {
+    let mut waiting = 0;
+    trial.ticks.iter().map(move |tick| {
+        let before = std::mem::replace(&mut waiting, tick.in_flight);
+        interval(tick, before)
+    })
+}
+
+fn interval(tick: &Tick, waiting: u64) -> Interval {
+    let failed = window::failed(tick);
+    let figures = |payload: &Payload| distribution(&window::decode(payload));
+    let long = window::length(tick);
+    Interval {
+        from: tick.from_us as f64 / US,
+        to: tick.to_us as f64 / US,
+        level: tick.level,
+        planned: (tick.ok + failed + tick.in_flight) as i64 - waiting as i64,
+        sent: tick.sent,
+        ok: tick.ok,
+        failed,
+        in_flight: tick.in_flight,
+        connections: tick.connections,
+        opened: tick.opened,
+        bytes_in: tick.bytes_in,
+        bytes_out: tick.bytes_out,
+        latency: figures(&tick.latency),
+        service: figures(&tick.service),
+        connect: figures(&tick.connect),
+        lateness: figures(&tick.lateness),
+        cpu: if long > 0.0 { tick.cpu_us as f64 / US / long } else { 0.0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use genkai_model::error::ErrorCount;
+    use genkai_model::histogram;
+
+    fn histogram_of(values: &[u64]) -> Histogram<u64> {
+        let mut all = histogram::empty();
+        values.iter().for_each(|v| all.record(*v).unwrap());
+        all
+    }
+
+    fn tick(i: u64, ok: u64, failed: u64, in_flight: u64) -> Tick {
+        let latency = histogram_of(&vec![2_000_000; ok as usize]);
+        Tick {
+            from_us: i * 200_000,
+            to_us: (i + 1) * 200_000,
+            ok,
+            in_flight,
+            latency: Payload::encode(&latency),
+            errors: vec![ErrorCount { kind: ErrorKind::Reset, count: failed }],
+            statuses: vec![StatusCount { status: 200, count: ok }],
+            ..Tick::default()
+        }
+    }
+
+    #[test]
+    fn what_was_planned_is_what_ended_and_what_waits() {
+        let load: Vec<Tick> = vec![tick(0, 3, 1, 5), tick(1, 6, 0, 2), tick(2, 0, 0, 2)];
+        let mut before = 0;
+        let planned: Vec<i64> =
+            load.iter().map(|t| interval(t, std::mem::replace(&mut before, t.in_flight)).planned).collect();
+        assert_eq!(planned, [9, 3, 0]);
+        assert_eq!(planned.iter().sum::<i64>(), 9 + 1 + 2, "ok, failed, in flight at the end");
+    }
+
+    #[test]
+    fn rates_are_of_whole_seconds() {
+        let ticks: Vec<Tick> = (0..13).map(|i| tick(i, i, 0, 0)).collect();
+        assert_eq!(seconds(&ticks), [10.0, 35.0], "what is left over is no second");
+        let spread = spread(&seconds(&ticks)).unwrap();
+        assert_eq!((spread.min, spread.mean, spread.max, spread.count), (10.0, 22.5, 35.0, 2));
+        assert!((spread.stdev - 17.677_67).abs() < 1e-4, "{}", spread.stdev);
+    }
+
+    #[test]
+    fn thresholds_are_judged_over_the_whole_and_not_without_figures() {
+        let ticks: Vec<Tick> = (0..10).map(|i| tick(i, 90, u64::from(i == 3) * 9, 0)).collect();
+        let (tally, latency) = (Tally::of(&ticks), window::merge(&ticks, |t| &t.latency));
+        let holds = |text: &str, tally: &Tally, latency| -> Vec<bool> {
+            let objective: Objective = text.parse().unwrap();
+            objective.0.iter().map(|c| judge(c, tally, latency, 2.0).holds).collect()
+        };
+        let text = "errors < 1%, errors < 0.9%, p99 < 2ms, p99 < 3ms, rate > 449, rate > 450";
+        assert_eq!(holds(text, &tally, &latency), [true, false, false, true, true, false]);
+        assert_eq!(holds("errors < 1%, p99 < 1h", &Tally::default(), &histogram::empty()), [false, false]);
+    }
+
+    #[test]
+    fn statuses_are_added_up() {
+        let ticks = [tick(0, 2, 0, 0), tick(1, 3, 0, 0)];
+        assert_eq!(statuses(&ticks), [StatusCount { status: 200, count: 5 }]);
+    }
+}

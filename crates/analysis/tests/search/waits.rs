@@ -1,0 +1,202 @@
+//! Requests that wait: for a backend that is slow by itself, for a core that is nearly full, for a free connection.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::finding::*;
+use genkai_model::limit::{Law, Limit, Strength, Symptom};
+use genkai_model::load::Load;
+use genkai_model::units::Span;
+
+use crate::world::parts::*;
+use crate::world::{Seen, World};
+use crate::*;
+
+/// A backend of which every request takes so long.
+fn delay(time: &str) -> Limit {
+    Limit {
+        law: Law::Delay { time: time.parse().unwrap() },
+        symptom: Symptom { errors: Vec::new(), slow: true },
+        ..Limit::named("backend.delay", "backend", "time alone")
+    }
+}
+
+/// Users before a backend that takes `time`, with a full core and a full table of descriptors beside it.
+fn behind_delay(load: Load, objective: &str, time: &'static str, seen: f64) -> World {
+    World {
+        plan: plan(load, objective),
+        settings: settings(&[]),
+        limits: Box::new(move |_| vec![descriptors(512.0), cpu(1.0, Strength::Supports, None), delay(time)]),
+        behaviour: Box::new(move |m| {
+            let mut seen = Seen::closed(m.level, seen);
+            seen.gauges = vec![("proxy.worker_cpu_max", 0.99)];
+            seen.logs.push(("descriptors", 1));
+            seen
+        }),
+    }
+}
+
+#[test]
+fn a_backend_that_is_too_slow_alone_is_the_cause_whatever_else_is_seen() {
+    let run = behind_delay(users(50, 10.0), "p99 < 500ms", "700ms", 0.72).run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "X", "nothing is lifted in vain");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::BackendIsLimit));
+    let cause = &v.causes[0];
+    assert_eq!((cause.limit.id.as_str(), cause.confidence), ("backend.delay", Confidence::Likely));
+    assert!(cause.evidence.contains(&Evidence::Alone { takes: 0.7, allowed: 0.5 }), "{:?}", cause.evidence);
+    assert_eq!(v.predictions[0].limit, "backend.delay", "it bites first");
+    assert!(v.predictions[0].within_load && !v.predictions[0].far);
+}
+
+#[test]
+fn a_backend_that_is_fast_enough_alone_is_not() {
+    let v = verdict(&behind_delay(users(50, 10.0), "p99 < 500ms", "300ms", 0.72).run());
+    assert!(v.causes.iter().all(|c| c.limit.id != "backend.delay"), "{:?}", v.causes);
+    assert!(v.predictions.iter().any(|p| p.limit == "backend.delay" && p.far), "nor does it matter");
+}
+
+#[test]
+fn what_takes_longer_than_the_deadline_fails_and_what_takes_long_is_never_often() {
+    let short = Load { timeout: Span::from_millis(500), ..users(50, 10.0) };
+    let world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.5);
+            (seen.ok, seen.errors) = (0.0, vec![(ErrorKind::Timeout, m.level * 2.0)]);
+            seen
+        }),
+        ..behind_delay(short, "errors < 0.1%", "700ms", 0.5)
+    };
+    let v = verdict(&world.run());
+    assert_eq!((v.because, v.causes[0].limit.id.as_str()), (Because::BackendIsLimit, "backend.delay"));
+    // 50 users who get an answer every 0.7 s get 71 a second.
+    let v = verdict(&behind_delay(users(50, 25.0), "rate > 100", "700ms", 0.7).run());
+    assert_eq!((v.because, v.causes[0].limit.id.as_str()), (Because::BackendIsLimit, "backend.delay"));
+    assert!(v.causes[0].evidence.contains(&Evidence::Alone { takes: 0.7, allowed: 0.5 }), "{:?}", v.causes[0].evidence);
+}
+
+#[test]
+fn a_core_that_is_nearly_full_is_probably_the_limit_and_a_full_one_is() {
+    let used = |used: f64| World {
+        plan: plan(users(100, 20.0), "p99 < 5ms"),
+        settings: settings(&[]),
+        limits: Box::new(|_| {
+            let mut cpu = cpu(1.0, Strength::Supports, None);
+            cpu.signatures.push(reached("proxy.worker_cpu_max", 0.8, Strength::Consistent));
+            vec![slots(4096.0), cpu]
+        }),
+        behaviour: Box::new(move |m| {
+            let slow = if m.level > 40.0 { 0.008 } else { 0.002 };
+            let mut seen = Seen { latency: slow, ..Seen::closed(m.level, 0.002) };
+            seen.gauges = vec![("proxy.worker_cpu_max", if m.level > 36.0 { used } else { m.level / 60.0 })];
+            seen
+        }),
+    };
+    let v = verdict(&used(0.88).run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::CpuIsLimit));
+    assert_eq!(v.causes[0].confidence, Confidence::Possible);
+    let v = verdict(&used(0.99).run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit));
+    assert_eq!(v.causes[0].confidence, Confidence::Likely);
+    let marks: Vec<f64> = v.causes[0]
+        .evidence
+        .iter()
+        .filter_map(|e| match e {
+            Evidence::Reached { mark, .. } => Some(*mark),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(marks, [0.95], "the mark passed on the way says nothing more");
+    let v = verdict(&used(0.5).run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::NoCauseFound), "a core that is half idle");
+}
+
+/// An open load of `planned` requests/s over 200 connections, on a server that needs `service` seconds for each and has
+/// `capacity` requests/s; what cannot be sent waits, and is dropped where `drops`.
+fn open(planned: f64, service: f64, capacity: f64, drops: bool, objective: &str) -> World {
+    World {
+        plan: plan(rate(planned, 5, 200), objective),
+        settings: settings(&[]),
+        limits: Box::new(|_| vec![slots(512.0), cpu(1.0, Strength::Supports, None)]),
+        behaviour: Box::new(move |m| {
+            let carried = (200.0 / service).min(capacity);
+            let ok = m.level.min(carried);
+            let waiting = if m.level > carried { (m.level - carried) * m.t.min(20.0) } else { 0.0 };
+            let now = if m.level > capacity { 200.0 / capacity } else { service };
+            let mut seen = Seen { ok, latency: now + waiting / ok, ..Seen::closed(1.0, now) };
+            seen.in_flight = (ok * now).min(200.0) + waiting;
+            seen.gauges = vec![("proxy.worker_cpu_max", if m.level > capacity { 0.98 } else { 0.2 })];
+            if drops && waiting > 0.0 {
+                (seen.errors, seen.from_level) = (vec![(ErrorKind::Dropped, m.level - carried)], carried);
+            }
+            seen
+        }),
+    }
+}
+
+#[test]
+fn connections_that_are_too_few_are_the_clients_limit() {
+    for (drops, objective) in [(true, "errors < 0.1%"), (false, "errors < 0.1%"), (false, "p99 < 1s")] {
+        let v = verdict(&open(1000.0, 0.3, 1e6, drops, objective).run());
+        assert_eq!(answer(&v), (Outcome::Invalid, Answer::CannotTell, Because::ClientIsLimit), "{drops} {objective}");
+        let reason = v.client.reasons[..].first();
+        let Some(ClientLimit::Connections { connections: 200, carries, planned, .. }) = reason else {
+            panic!("{:?}", v.client)
+        };
+        assert!((carries - 667.0).abs() < 10.0 && *planned >= *carries, "{reason:?}");
+        assert!(v.causes.is_empty(), "no server limit is named");
+    }
+}
+
+#[test]
+fn connections_that_are_busy_because_the_server_became_slow_are_the_servers() {
+    for drops in [true, false] {
+        let v = verdict(&open(60_000.0, 0.000_5, 18_000.0, drops, "errors < 0.1%").run());
+        assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit), "{drops}: {:?}", v.client);
+        assert!(v.client.valid);
+        let broke = &v.causes[0].broke;
+        assert_eq!(broke.errors[0].kind, ErrorKind::Dropped);
+        assert!(broke.in_flight <= 200.0, "no more clients than connections: {}", broke.in_flight);
+        assert!(v.caveats.is_empty(), "slots for 239 clients were not passed by 200: {:?}", v.caveats);
+        let slots = v.predictions.iter().find(|p| p.limit == "proxy.slots").unwrap();
+        assert!(slots.rate.is_none() && !slots.within_load, "{slots:?}");
+    }
+}
+
+#[test]
+fn an_open_load_that_is_all_sent_holds() {
+    let v = verdict(&open(600.0, 0.3, 1e6, true, "errors < 0.1%").run());
+    assert_eq!(answer(&v), (Outcome::Holds, Answer::No, Because::ObjectiveHolds));
+}
+
+#[test]
+fn a_load_just_under_a_limit_holds_without_headroom() {
+    let world = |value: f64| World {
+        plan: plan(users(150, 60.0), "errors < 0.1%"),
+        behaviour: Box::new(|m| Seen::closed(m.level, 0.3)),
+        ..slots_world(value)
+    };
+    // 312 slots hold 145 to 155 users; 400 hold 186 to 199.
+    let v = verdict(&world(312.0).run());
+    assert_eq!(v.because, Because::ObjectiveHolds);
+    let [Caveat::NoHeadroom { setting, predicted, asked, .. }] = &v.caveats[..] else { panic!("{:?}", v.caveats) };
+    assert_eq!((setting.as_str(), predicted.low, predicted.high, *asked), ("slots", 145.0, 155.0, 150.0));
+    assert_eq!(v.next.unwrap().limit, "proxy.slots", "what stands at the load itself is next");
+    assert!(verdict(&world(400.0).run()).caveats.is_empty());
+}
+
+#[test]
+fn a_proof_speaks_of_the_figure_that_the_objective_judges() {
+    let world = World {
+        plan: plan(users(400, 50.0), "p95 < 200ms"),
+        settings: settings(&[("cores", 1.0)]),
+        limits: Box::new(|s| vec![cpu(s["cores"], Strength::Supports, Some(4.0))]),
+        behaviour: Box::new(|m| busy(m.value("cores"))(m)),
+    };
+    let v = verdict(&world.run());
+    let proof = v.proof.unwrap_or_else(|| panic!("{:?}", v.because));
+    let judged = proof.judged.unwrap();
+    assert_eq!(judged.condition, "p95 < 200ms");
+    let [before, after, difference] = judged.figures;
+    assert!(before.value > 0.2 && after.value < 0.2, "{before:?} {after:?}");
+    assert!((difference.value - (after.value - before.value)).abs() < 1e-6 && difference.interval.high < 0.0);
+    assert!(proof.certain);
+}

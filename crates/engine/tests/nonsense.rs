@@ -1,0 +1,254 @@
+//! Servers that break the rules, or never come to an end: always a kind, never a hang.
+
+mod server;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::load::Load;
+use genkai_model::units::Span;
+use server::{HELLO, Server, load, make, read_request};
+
+/// A response that begins well and has these fields.
+fn fields(fields: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nhello").into_bytes()
+}
+
+/// A chunked body.
+fn chunked(body: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}").into_bytes()
+}
+
+fn is_protocol_error(what: &str, answer: impl Into<Vec<u8>>) -> Option<String> {
+    is_error("GET", what, answer)
+}
+
+/// Sends `answer` to one request, and keeps the connection open: the client must find the fault in the bytes alone.
+fn is_error(method: &str, what: &str, answer: impl Into<Vec<u8>>) -> Option<String> {
+    let answer = answer.into();
+    let server = Server::start(move |stream, _| {
+        read_request(stream);
+        let _ = stream.write_all(&answer);
+        wait(stream);
+    });
+    let mut load = load(server.address, 1);
+    load.request.method = method.into();
+    let seen = make(&load);
+    let right = (seen.ok(), seen.kinds().as_slice()) == (0, &[ErrorKind::Protocol]);
+    (!right).then(|| format!("{what}: {} ok, {:?}", seen.ok(), seen.kinds()))
+}
+
+/// Until the client closes.
+fn wait(stream: &mut TcpStream) {
+    while matches!(stream.read(&mut [0; 4096]), Ok(1..)) {}
+}
+
+/// Fails if any was not found.
+fn none(wrong: impl IntoIterator<Item = Option<String>>) {
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "not found:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn start_lines() {
+    let lines = [
+        "HTTP/2 200 OK",
+        "HTTP/1.1 200OK",
+        "HTTP/1.1 2x0 OK",
+        "HTTP/1.1 1000 OK",
+        "HTTP/1.1 000 OK",
+        "HTTP/1.1 -20 OK",
+        "HTTP/1.1\t200 OK",
+        "HTTP/1.1  200 OK",
+        "HTTP/1.11 200 OK",
+        "http/1.1 200 OK",
+        "ICY 200 OK",
+        "200 OK",
+        "<html><body>hello</body></html>",
+        "GET / HTTP/1.1",
+        " HTTP/1.1 200 OK",
+        "\r\nHTTP/1.1 200 OK",
+        "HTTP/1.1 200 O\0K",
+        "HTTP/1.1 200 O\rK",
+        "\0\0\0\0",
+        "\u{15}\u{3}\u{1}\0\u{2}\u{2}\u{46}",
+    ];
+    none(lines.map(|line| is_protocol_error(line, format!("{line}\r\nContent-Length: 0\r\n\r\n"))));
+}
+
+#[test]
+fn lengths_and_codings() {
+    let heads = [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5",
+        "Transfer-Encoding: gzip\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 6",
+        "Content-Length: 5, 6",
+        "Content-Length: 5,",
+        "Content-Length: -5",
+        "Content-Length: +5",
+        "Content-Length: 0x5",
+        "Content-Length: 5 5",
+        "Content-Length: 5;",
+        "Content-Length: 5.0",
+        "Content-Length: five",
+        "Content-Length:",
+        "Content-Length: 9223372036854775808",
+        "Content-Length: 99999999999999999999999999",
+        "Transfer-Encoding:",
+        "Transfer-Encoding: chunked, chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked; q=1",
+        "Transfer-Encoding: \u{b}chunked",
+        "Transfer-Encoding: chun ked",
+    ];
+    none(heads.map(|head| is_protocol_error(head, fields(head))));
+    let old = "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    none([is_protocol_error("chunked in HTTP/1.0", old)]);
+}
+
+#[test]
+fn field_lines() {
+    let heads = [
+        "Transfer-Encoding : chunked",
+        "Content-Length\t: 5",
+        " Content-Length: 5",
+        "A: b\r\n folded: 1",
+        "A: b\r\n\tfolded",
+        "A: b\rContent-Length: 5",
+        "A: b\0c",
+        "A\0: b",
+        ": b",
+        "no colon",
+        "A b: c",
+        "\u{e9}: a",
+        "A(b): c",
+    ];
+    none(heads.map(|head| is_protocol_error(head, fields(head))));
+    none([
+        is_protocol_error("a field of 1 MB", fields(&format!("A: {}", "x".repeat(1 << 20)))),
+        is_protocol_error("a name of 1 MB", fields(&"x".repeat(1 << 20))),
+        is_protocol_error("a reason of 1 MB", format!("HTTP/1.1 200 {}", "x".repeat(1 << 20))),
+        is_protocol_error("1000 fields", fields(&"A: b\r\n".repeat(1000))),
+    ]);
+}
+
+#[test]
+fn chunks() {
+    let bodies = [
+        "\r\n",
+        "-5\r\nhello\r\n0\r\n\r\n",
+        "+5\r\nhello\r\n0\r\n\r\n",
+        "0x5\r\nhello\r\n0\r\n\r\n",
+        "5h\r\nhello\r\n0\r\n\r\n",
+        "5 5\r\nhello\r\n0\r\n\r\n",
+        "8000000000000000\r\nhello",
+        "10000000000000005\r\nhello\r\n0\r\n\r\n",
+        "5\nhello\n0\n\n",
+        "5\rhello\r0\r\r",
+        "5;a\nb\r\nhello\r\n0\r\n\r\n",
+        "5\r\nhello0\r\n\r\n",
+        "5\r\nhello\n0\r\n\r\n",
+        "5\r\nhelloo\r\n0\r\n\r\n",
+        "5\r\nhello\r\n0\r\nno colon\r\n\r\n",
+        "5\r\nhello\r\n0\r\n folded\r\n\r\n",
+        "5\r\nhello\r\n0\r\nA: b\0\r\n\r\n",
+        "5\r\nhello\r\n0\r\nA: b\n\r\n",
+        "5\r\nhello\r\n0\r\n\n",
+        "5\r\nhello\r\n0\r\n\r\nmore",
+    ];
+    none(bodies.map(|body| is_protocol_error(body, chunked(body))));
+    none([
+        is_protocol_error("an extension of 1 MB", chunked(&format!("5;{}", "x".repeat(1 << 20)))),
+        is_protocol_error("a size of 1 MB", chunked(&"0".repeat(1 << 20))),
+        is_protocol_error("a trailer of 1 MB", chunked(&format!("0\r\nA: {}", "x".repeat(1 << 20)))),
+        is_protocol_error("1000 trailers", chunked(&format!("0\r\n{}\r\n", "A: b\r\n".repeat(1000)))),
+    ]);
+}
+
+#[test]
+fn too_many_responses_and_too_much_of_one() {
+    let hello = String::from_utf8_lossy(HELLO).into_owned();
+    let twice = hello.repeat(2);
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(100) + &hello;
+    let rows = [
+        ("GET", "two responses", twice.as_str()),
+        ("GET", "a hundred interim responses", interim.as_str()),
+        ("GET", "an interim response with a body", "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nhello"),
+        ("GET", "more than its length", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhello"),
+        ("GET", "a body of no length", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nhello"),
+        ("GET", "204 with a body", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello"),
+        ("GET", "304 with a body", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nhello"),
+        ("HEAD", "a body to HEAD", hello.as_str()),
+        ("GET", "an upgrade nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhello"),
+        ("GET", "an upgrade nobody asked for, and nothing", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+    ];
+    none(rows.map(|(method, what, answer)| is_error(method, what, answer)));
+}
+
+#[test]
+fn a_response_before_any_request() {
+    // Whether it is taken for the answer depends on when it comes; requests get one answer or one error each in any case.
+    let server = Server::start(|stream, _| {
+        let _ = stream.write_all(HELLO);
+        while read_request(stream) && stream.write_all(HELLO).is_ok() {}
+    });
+    let seen = make(&load(server.address, 30));
+    assert_eq!((seen.ok() + seen.errors(), seen.end.abandoned), (30, 0));
+    assert!(seen.kinds().iter().all(|kind| *kind == ErrorKind::Protocol), "{:?}", seen.kinds());
+    assert!(server.connections() > 1, "what is left over is not the answer to the next request for ever");
+}
+
+/// The kinds of two users' requests, when the server sends `start` and then `again` for ever, with a pause or without.
+fn endless(start: &[u8], again: &'static [u8], pause: Option<Duration>) -> Vec<ErrorKind> {
+    let start = start.to_vec();
+    let server = Server::start(move |stream, _| {
+        read_request(stream);
+        let _ = stream.write_all(&start);
+        while stream.write_all(again).is_ok() {
+            pause.into_iter().for_each(std::thread::sleep);
+        }
+    });
+    let timeout = Span::from_millis(150);
+    let seen = make(&Load { arrivals: server::users(2), timeout, ..load(server.address, 2) });
+    assert_eq!((seen.ok(), seen.errors()), (0, 2));
+    assert!(seen.end.lasted < Span::from_secs(5), "{}", seen.end.lasted);
+    seen.kinds()
+}
+
+#[test]
+fn a_byte_at_a_time_is_no_way_around_the_timeout() {
+    let starts: [(&str, &'static [u8]); 9] = [
+        ("", b"H"),
+        ("HTTP/1.1 200 ", b"x"),
+        ("HTTP/1.1 200 OK\r\nA: ", b"x"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"x"),
+        ("HTTP/1.1 200 OK\r\n\r\n", b"x"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n", b"x"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"x"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA:", b"x"),
+    ];
+    for (start, again) in starts {
+        // Two at the same time: the one must not keep the other from its timeout.
+        let kinds = endless(start.as_bytes(), again, Some(Duration::from_millis(20)));
+        let expected = if start.is_empty() { ErrorKind::Protocol } else { ErrorKind::Timeout };
+        assert_eq!(kinds, [expected], "{start:?}");
+    }
+}
+
+#[test]
+fn bodies_without_end_at_full_speed_time_out() {
+    static BLOCK: [u8; 65_536] = [b'x'; 65_536];
+    for start in [
+        "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n",
+    ] {
+        assert_eq!(endless(start.as_bytes(), &BLOCK, None), [ErrorKind::Timeout], "{start:?}");
+    }
+    let start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(endless(start, b"1\r\nx\r\n", None), [ErrorKind::Timeout], "many small chunks");
+}

@@ -1,0 +1,61 @@
+//! `genkai load URL`: load on something that already runs. What is to be done is in `plan`, what is left of it in
+//! `tables` (and, with `--out`, the same files as a tuning run's).
+
+mod plan;
+pub(crate) mod tables;
+
+use std::time::SystemTime;
+
+use genkai_analysis::findings;
+use genkai_lab::folder::Folder;
+use genkai_lab::measure::{self, Job};
+use genkai_model::exit::Exit;
+use genkai_model::finding::Findings;
+use genkai_model::record::Record;
+use genkai_report::{json, text};
+
+use crate::cli::Load;
+use crate::outputs::Outputs;
+use crate::view::{self, View};
+use crate::{Failure, interrupt};
+
+/// `genkai load`.
+pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
+    let plan = plan::plan(flags)?;
+    let tables = flags.tables.open()?;
+    let folder = flags.out.as_deref().map(|out| Folder::open(out, false)).transpose()?;
+    let interrupt = interrupt::flag();
+    let job = Job {
+        plan,
+        command: std::env::args().collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        interrupt: &interrupt,
+        folder: folder.as_ref(),
+    };
+    let mut view = View::choose(flags.quiet, flags.color, &interrupt);
+    let record = measure::run(&job, &mut |event| view.event(event));
+    view.finish();
+    let record = record?;
+    let findings = findings(&record);
+    if !flags.quiet {
+        show(flags, &record, &findings);
+    }
+    let outputs = Outputs { record: &record, findings: &findings };
+    let page = folder.as_ref().map(|folder| outputs.write(folder.path(), false)).transpose()?;
+    let said = tables.write(&record)?;
+    if !flags.quiet {
+        page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
+        said.iter().for_each(|line| view::say(line));
+    }
+    Ok(outputs.exit())
+}
+
+fn show(flags: &Load, record: &Record, findings: &Findings) {
+    let shown = if flags.json {
+        json::verdict(record, findings)
+    } else {
+        text::measure(record, findings, view::stdout_style(flags.color))
+    };
+    view::print(&shown);
+}

@@ -1,0 +1,88 @@
+//! What the flags of `genkai load` ask for, as a plan.
+
+use genkai_lab::experiment;
+use genkai_model::load::{Load as Sent, Stop};
+use genkai_model::objective::Objective;
+use genkai_model::plan::{Backend, ConfigSource, Plan, System};
+use genkai_model::units::Span;
+
+use crate::cli::Load;
+use crate::target::Target;
+use crate::{Failure, websocket};
+
+/// All users at once: a rate so high that the ramp is over in the first millisecond.
+const AT_ONCE: f64 = 1_000_000.0;
+/// How long a load lasts when nothing else is said.
+const USUAL: Span = Span::from_secs(10);
+/// How long one with a number of requests may last.
+const LONGEST: Span = Span::from_secs(3600);
+
+/// The plan.
+///
+/// # Errors
+/// When flags make no sense, or not together.
+pub(crate) fn plan(flags: &Load) -> Result<Plan, Failure> {
+    Ok(Plan {
+        title: format!("load {}", flags.url),
+        system: System {
+            product: "server".to_owned(),
+            program: None,
+            config: ConfigSource::Generated,
+            settings: std::collections::BTreeMap::new(),
+            backend: Backend::Url(flags.url.clone()),
+            allow_remote: flags.allow_remote.clone(),
+        },
+        load: load(flags)?,
+        objective: objective(&flags.objective),
+        procedure: experiment::procedure(experiment::Size::Quick),
+    })
+}
+
+fn load(flags: &Load) -> Result<Sent, Failure> {
+    let target = Target::read(&flags.url, &flags.allow_remote)?;
+    let mut load = if target.websocket {
+        websocket::load(&flags.load, &flags.websocket, AT_ONCE)?
+    } else {
+        flags.websocket.must_be_unused()?;
+        flags.load.load(AT_ONCE, 1)?
+    };
+    load.transport = target.transport(&flags.tls)?;
+    load.addresses = target.addresses;
+    if flags.load.path.is_none() {
+        load.request.path = target.path;
+    }
+    if !flags.load.header.iter().any(|h| h.to_ascii_lowercase().starts_with("host:")) {
+        load.request.host = target.host;
+    }
+    load.stop = stop(flags)?;
+    Ok(load)
+}
+
+fn stop(flags: &Load) -> Result<Stop, Failure> {
+    if flags.duration.is_some_and(|span| span.0 == 0) {
+        return Err(Failure::usage("--duration 0s: a load must last some time; give at least 1ms"));
+    }
+    if flags.requests == Some(0) {
+        return Err(Failure::usage("--requests 0: give at least 1"));
+    }
+    let after = flags.duration.unwrap_or(if flags.requests.is_some() { LONGEST } else { USUAL });
+    Ok(Stop { after, requests: flags.requests })
+}
+
+/// All conditions that were given; the usual one for none.
+fn objective(given: &[Objective]) -> Objective {
+    let all: Vec<_> = given.iter().flat_map(|one| one.0.iter().copied()).collect();
+    if all.is_empty() { Objective::default() } else { Objective(all) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_thresholds_must_all_hold() {
+        let both: Vec<Objective> = ["p99 < 500ms, errors < 1%", "rate > 5"].map(|t| t.parse().unwrap()).into();
+        assert_eq!(objective(&both).to_string(), "p99 < 500ms, errors < 1%, rate > 5");
+        assert_eq!(objective(&[]).to_string(), "errors < 0.1%");
+    }
+}
