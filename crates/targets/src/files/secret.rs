@@ -8,10 +8,11 @@ use regex::Regex;
 const MASK: &str = "***";
 
 /// `://user:password@`, `password=...` and `secret ...` in any line.
-static PATTERNS: LazyLock<[(Regex, &str); 3]> = LazyLock::new(|| {
+static PATTERNS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     let regex = |pattern: &str| Regex::new(pattern).expect("patterns are constants");
     [
         (regex(r"://[^/@\s]+@"), "://***@"),
+        (regex(r#"(?m)(^|[\s"'=])[^/@\s:"'=]+:[^/@\s]+@"#), "$1***@"),
         (regex(r#"(?i)\b([\w-]*(?:password|passwd|secret|token|api[_-]?key))=("[^"]*"|'[^']*'|[^\s;&]+)"#), "$1=***"),
         (
             regex(r#"(?im)^([-+ \t]*[\w-]*(?:password|passwd|passphrase|secret|token|authorization)[\w-]*[ \t]+).+$"#),
@@ -43,6 +44,7 @@ mod tests {
     fn secrets_go_and_the_rest_stays() {
         for (text, shown) in [
             ("ProxyPass / http://me:hunter2@h:1/ retry=0", "ProxyPass / http://***@h:1/ retry=0"),
+            ("me:hunter2@h:1", "***@h:1"),
             ("BalancerMember ajp://h secret=hunter2 ttl=5", "BalancerMember ajp://h secret=*** ttl=5"),
             ("  AuthLDAPBindPassword hunter2", "  AuthLDAPBindPassword ***"),
             ("+    proxy_set_header Authorization \"Basic aHVudGVyMg==\";", "+    proxy_set_header Authorization ***"),

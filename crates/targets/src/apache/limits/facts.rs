@@ -216,6 +216,8 @@ impl Reading<'_> {
         let path = self.config.file(pass.found.file).path.clone();
         let origin = Origin::File { path, line: pass.found.line };
         let (_, authority) = pass.authority();
+        // Without the user and password that a URL may have.
+        let authority = authority.rsplit('@').next().unwrap_or(authority);
         let max = self.raw("ProxyPass.max");
         Some(Upstream {
             name: Held { value: (), written: authority.to_owned(), origin },

@@ -127,21 +127,18 @@ pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result
         None
     };
     let files = changes::copies(config, &dir);
-    let write = |path: &Path, text: &[u8]| {
-        save(path, text).map_err(|source| PrivateError::Write { path: path.to_owned(), source })
-    };
     for folder in FOLDERS {
         let path = dir.join(folder);
         let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(&path);
         made.map_err(|source| PrivateError::Write { path, source })?;
     }
-    includes(config, &mut changes, &files, &write)?;
+    includes(config, &mut changes, &files)?;
     for ((id, file), (copy, _)) in config.files().zip(&files) {
         let text = config.edited_text(id, &changes.edits)?;
-        write(copy, text.as_deref().unwrap_or(&file.text))?;
+        save(copy, text.as_deref().unwrap_or(&file.text))?;
     }
     let main = dir.join("httpd.conf");
-    write(&main, frame(config, &dir, &files[0].0, status, options.modules).as_bytes())?;
+    save(&main, frame(config, &dir, &files[0].0, status, options.modules).as_bytes())?;
     let mine = |m: &&Moved| m.port == route.listen.port && m.ip == route.listen.ip;
     let twin = |m: &&Moved| m.port == route.listen.port;
     let address = moved.iter().find(mine).or(moved.iter().find(twin)).map_or(([127, 0, 0, 1], 0).into(), |m| m.to);
@@ -149,12 +146,7 @@ pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result
 }
 
 /// Every include names the copies now. Where it stands for several files, a list of them takes its place.
-fn includes(
-    config: &Config,
-    changes: &mut Changes<'_>,
-    files: &[(PathBuf, PathBuf)],
-    write: &dyn Fn(&Path, &[u8]) -> Result<(), PrivateError>,
-) -> Result<(), PrivateError> {
+fn includes(config: &Config, changes: &mut Changes<'_>, files: &[(PathBuf, PathBuf)]) -> Result<(), PrivateError> {
     let mut lists = 0;
     for found in config.found().iter().filter(|f| matches!(f.name.as_str(), "include" | "includeoptional")) {
         let line = |id: &super::config::FileId| format!("Include {}", quote(&files[id.0].0.to_string_lossy()));
@@ -165,7 +157,7 @@ fn includes(
                 lists += 1;
                 let list = changes.dir.join(format!("conf/list-{lists:03}"));
                 let lines: Vec<String> = many.iter().map(line).collect();
-                write(&list, (lines.join("\n") + "\n").as_bytes())?;
+                save(&list, (lines.join("\n") + "\n").as_bytes())?;
                 format!("Include {}", quote(&list.to_string_lossy()))
             }
         };
@@ -219,6 +211,8 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
 }
 
 /// Only the owner may read it: a configuration may hold passwords. (httpd reads it before it gives up root.)
-fn save(path: &Path, text: &[u8]) -> io::Result<()> {
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text)
+fn save(path: &Path, text: &[u8]) -> Result<(), PrivateError> {
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(text))
+        .map_err(|source| PrivateError::Write { path: path.to_owned(), source })
 }

@@ -47,13 +47,9 @@ fn arguments(setting: &Setting, value: &str) -> Vec<String> {
     }
 }
 
-/// A new line for the whole server: after the last setting of its kind in the main file, else at the end.
+/// A new line for the whole server: after the last setting of its kind, in whichever file, else at the end of the main one.
 fn added(config: &Config, line: &str) -> Edit {
-    let kin = |f: &&Found| {
-        f.is_global()
-            && f.file == crate::apache::config::FileId::MAIN
-            && lookup(&f.name).is_ok_and(|s| s.place == Place::Server)
-    };
+    let kin = |f: &&Found| f.is_global() && lookup(&f.name).is_ok_and(|s| s.place == Place::Server);
     match config.found().iter().rev().find(kin) {
         Some(found) => config.line_after(found, line),
         None => config.line_at_end(line),
