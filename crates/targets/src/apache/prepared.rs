@@ -252,9 +252,17 @@ fn copy(base: &Base, config: &Config, room: &Room) -> Result<Private, ApacheErro
         Some(listen) => ApacheError::OnlyTls { place: config.place(listen.found) },
         None => ApacheError::NoServer,
     })?;
+    // A port that was free may be given twice, as nobody holds it; httpd refuses two listeners on one.
+    let mut taken = BTreeSet::new();
+    let mut ports = || loop {
+        let port = port::free()?;
+        if taken.insert(port) {
+            return Ok(port);
+        }
+    };
     let options = Options {
         dir: room.path(),
-        ports: &mut port::free,
+        ports: &mut ports,
         backend: base.backend,
         allowed: &base.allowed,
         root: nix::unistd::geteuid().is_root(),
