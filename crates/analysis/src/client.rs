@@ -79,6 +79,7 @@ pub fn check(trial: &Trial, objective: &Objective, until: Option<u64>) -> Check 
             lateness: window::quantiles(&window::merge(if most.is_some() { ticks } else { &trial.ticks }, |t| {
                 &t.lateness
             })),
+            receipt: receipt(ticks),
             cpu_max: most.unwrap_or_else(|| used(&whole(trial, bound))),
         },
         since_us: found.iter().map(|(_, since)| *since).min(),
@@ -92,8 +93,10 @@ fn whole(trial: &Trial, bound: f64) -> Vec<Late<'_>> {
 
 /// The checks of all trials as one. Lateness is that of all requests of all trials.
 pub fn overall<'t>(checks: impl IntoIterator<Item = (&'t ClientCheck, &'t Trial)>) -> ClientCheck {
-    let mut all = ClientCheck { valid: true, reasons: Vec::new(), lateness: Quantiles::default(), cpu_max: 0.0 };
+    let lateness = Quantiles::default();
+    let mut all = ClientCheck { valid: true, reasons: Vec::new(), lateness, receipt: None, cpu_max: 0.0 };
     let mut lateness = genkai_model::histogram::empty();
+    let mut ticks = Vec::new();
     for (check, trial) in checks {
         all.valid &= check.valid;
         all.cpu_max = all.cpu_max.max(check.cpu_max);
@@ -104,9 +107,17 @@ pub fn overall<'t>(checks: impl IntoIterator<Item = (&'t ClientCheck, &'t Trial)
             }
         }
         lateness.add(window::merge(&trial.ticks, |t| &t.lateness)).expect("histograms have common bounds");
+        ticks.extend(&trial.ticks);
     }
+    all.receipt = receipt(ticks);
     all.lateness = window::quantiles(&lateness);
     all
+}
+
+/// How long responses lay in their sockets, where the kernel was asked.
+fn receipt<'t>(ticks: impl IntoIterator<Item = &'t Tick>) -> Option<Quantiles> {
+    let merged = window::merge(ticks, |t| &t.receipt);
+    (!merged.is_empty()).then(|| window::quantiles(&merged))
 }
 
 /// Ticks without the first second of a load that begins all at once: that many connections to open in one moment make

@@ -13,21 +13,20 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use tokio::io::unix::AsyncFd;
 
 use crate::clock::{Clock, Moment, NEVER};
-use crate::dial;
+use crate::reactor::Source;
 
 /// The alarm clock of one thread.
 pub(crate) struct Alarm {
     clock: Clock,
-    timer: AsyncFd<Timer>,
+    timer: Source<Timer>,
     /// What the timer is armed for.
     armed: Cell<Moment>,
     calls: RefCell<BinaryHeap<Call>>,
@@ -36,9 +35,9 @@ pub(crate) struct Alarm {
 /// A timerfd, as the event loop takes it.
 struct Timer(TimerFd);
 
-impl AsRawFd for Timer {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -49,10 +48,10 @@ struct Call {
 }
 
 impl Alarm {
-    /// Must be called within the thread's runtime.
+    /// Must be called within the thread's event loop.
     pub(crate) fn new(clock: Clock) -> io::Result<Alarm> {
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
-        Ok(Alarm { clock, timer: dial::register(Timer(timer))?, armed: Cell::new(NEVER), calls: RefCell::default() })
+        Ok(Alarm { clock, timer: Source::new(Timer(timer))?, armed: Cell::new(NEVER), calls: RefCell::default() })
     }
 
     /// Waits until `at`; ready at once if that has passed.
@@ -62,10 +61,9 @@ impl Alarm {
 
     /// Wakes who is due, for ever: one task of the thread.
     pub(crate) async fn ring(self: Rc<Self>) {
-        poll_fn(|cx| {
+        poll_fn(|cx| -> Poll<()> {
             loop {
-                let Ok(mut guard) = ready!(self.timer.poll_read_ready(cx)) else { return Poll::Ready(()) };
-                guard.clear_ready();
+                ready!(self.timer.poll_read_ready(cx)).clear_ready();
                 self.wake_due();
             }
         })
@@ -145,31 +143,30 @@ impl Eq for Call {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reactor::{Reactor, spawn, yield_now};
 
     #[test]
     fn wakes_in_order_and_never_early() {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_io().build_local(Default::default()).unwrap();
-        runtime.block_on(async {
+        let reactor = Reactor::new().unwrap();
+        let run = async {
             let clock = Clock::start();
             let alarm = Rc::new(Alarm::new(clock).unwrap());
-            tokio::task::spawn_local(Rc::clone(&alarm).ring());
+            spawn(Rc::clone(&alarm).ring());
             let order = Rc::new(RefCell::new(Vec::new()));
             // Later ones are asked for first, so that each re-arms the timer.
-            let waits: Vec<_> = [6u64, 4, 2, 0]
-                .map(|ms| {
-                    let (alarm, order) = (Rc::clone(&alarm), Rc::clone(&order));
-                    tokio::task::spawn_local(async move {
-                        alarm.until(ms * 1_000_000).await;
-                        assert!(clock.now() >= ms * 1_000_000);
-                        order.borrow_mut().push(ms);
-                    })
-                })
-                .into();
-            for wait in waits {
-                wait.await.unwrap();
+            for ms in [6u64, 4, 2, 0] {
+                let (alarm, order) = (Rc::clone(&alarm), Rc::clone(&order));
+                spawn(async move {
+                    alarm.until(ms * 1_000_000).await;
+                    assert!(clock.now() >= ms * 1_000_000);
+                    order.borrow_mut().push(ms);
+                });
+            }
+            while order.borrow().len() < 4 {
+                yield_now().await;
             }
             assert_eq!(*order.borrow(), [0, 2, 4, 6]);
-        });
+        };
+        reactor.block_on(run).unwrap();
     }
 }

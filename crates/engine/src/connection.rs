@@ -1,5 +1,6 @@
 //! A connection of one user, or of the pool: opening, resting, closing. What goes over it is in `exchange`.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
@@ -27,6 +28,19 @@ pub(crate) struct Connection {
     pub(super) stream: Option<Stream>,
     /// Whether it has carried a response: tells a keep-alive race from a refusal.
     pub(super) reused: bool,
+    /// What is known of the last read.
+    pub(super) last: Cell<Last>,
+    /// The present moment, while nothing has been waited for since the last response.
+    fresh: Option<Moment>,
+}
+
+/// What is known of the last read of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Last {
+    /// How long its bytes had been in the socket, where the kernel says so.
+    pub(crate) waited: Option<Moment>,
+    /// Whether the server will send no more than what was there.
+    pub(crate) closed: bool,
 }
 
 /// One request to make.
@@ -52,7 +66,7 @@ impl Connection {
     /// A connection that is not open yet.
     pub(crate) fn new(core: Rc<Core>) -> Connection {
         let slot = core.watch.slot();
-        Connection { core, slot, stream: None, reused: false }
+        Connection { core, slot, stream: None, reused: false, last: Cell::default(), fresh: None }
     }
 
     /// Whether it is open, as far as is known.
@@ -67,7 +81,11 @@ impl Connection {
 
     /// Makes one request, whatever that needs, and counts how it went.
     pub(crate) async fn make(&mut self, turn: Turn) -> Done {
-        self.notice_close().await;
+        // Without a wait in between nothing new can be known.
+        let fresh = self.fresh.take();
+        if fresh.is_none() {
+            self.notice_close().await;
+        }
         let prompt = turn.prompt && self.is_open();
         if turn.prompt && !prompt {
             // What follows, connecting, takes as long as the server lets it: only the way to here is the generator's.
@@ -76,7 +94,7 @@ impl Connection {
         }
         let (written, outcome) = match self.open().await {
             Ok(()) => {
-                let written = self.core.clock.now();
+                let written = fresh.unwrap_or_else(|| self.core.clock.now());
                 self.slot.arm(written.saturating_add(self.core.timeout));
                 let late = prompt.then(|| written.saturating_sub(turn.planned));
                 self.core.ledger.borrow_mut().sent(written, late);
@@ -85,10 +103,20 @@ impl Connection {
             Err(kind) => (turn.planned, Err(kind)),
         };
         self.slot.disarm();
-        let at = self.core.clock.now();
+        let now = self.core.clock.now();
+        let at = if outcome.is_ok() { self.arrived(now) } else { now };
         let failed = self.count(turn.planned, written, at, outcome);
         self.after(outcome).await;
+        self.fresh = (self.is_open() && !self.last.get().closed).then_some(now);
         Done { at: if self.is_open() { at } else { self.core.clock.now() }, failed }
+    }
+
+    /// When the response that has been read now arrived.
+    #[inline]
+    fn arrived(&self, now: Moment) -> Moment {
+        let Some(waited) = self.last.get().waited else { return now };
+        self.core.ledger.borrow_mut().received(now, waited);
+        now.saturating_sub(waited)
     }
 
     #[inline]
@@ -142,7 +170,7 @@ impl Connection {
         self.core.ledger.borrow_mut().opened(now, now.saturating_sub(began));
         self.reused = false;
         match &self.core.tls {
-            None => self.stream = Some(Stream::plain(socket)),
+            None => self.stream = Some(Stream::plain(socket, self.core.stamps)),
             Some(shared) => {
                 let Ok(tls) = Tls::new(shared) else {
                     self.core.ledger.borrow_mut().closed();
@@ -188,6 +216,7 @@ impl Connection {
 
     /// Waits until `at`. A connection the server closes meanwhile is closed here, so that no request is sent into it.
     pub(crate) async fn rest(&mut self, at: Moment) {
+        self.fresh = None;
         let core = Rc::clone(&self.core);
         let mut alarm = pin!(core.alarm.until(at));
         loop {
@@ -204,6 +233,7 @@ impl Connection {
 
     /// Waits until a request is handed over, or the server closes the connection: then `None`.
     pub(crate) async fn await_hand_over(&mut self) -> Option<Moment> {
+        self.fresh = None;
         let handed = poll_fn(|cx| {
             if let Some(planned) = self.slot.handed.take() {
                 return Poll::Ready(Some(planned));
@@ -247,7 +277,7 @@ impl Connection {
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(stream) = &self.stream else { return Poll::Pending };
         loop {
-            let Ok(mut guard) = ready!(stream.poll_read_ready(cx)) else { return Poll::Ready(()) };
+            let mut guard = ready!(stream.poll_read_ready(cx));
             match stream.read(&mut self.core.buffer.borrow_mut()) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

@@ -1,18 +1,18 @@
 //! Opening sockets.
 
 use std::io;
-use std::os::fd::AsRawFd;
 
 use genkai_model::error::ErrorKind;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use tokio::io::unix::AsyncFd;
+
+use crate::reactor::Source;
 
 /// Starts to connect to `address`; the socket becomes writable when that has ended, one way or the other.
 ///
 /// No source address is bound: the kernel then picks a port that is free for this destination alone. Who binds one (several
 /// sources, to have more ports) must set IP_BIND_ADDRESS_NO_PORT first, or the port is taken for all destinations
 /// at bind time.
-pub(crate) fn dial(address: &SockAddr) -> Result<AsyncFd<Socket>, ErrorKind> {
+pub(crate) fn dial(address: &SockAddr) -> Result<Source<Socket>, ErrorKind> {
     let domain = Domain::from(i32::from(address.family()));
     let protocol = (domain != Domain::UNIX).then_some(Protocol::TCP);
     let socket = Socket::new(domain, Type::STREAM.nonblocking(), protocol).map_err(|e| kind(&e))?;
@@ -24,14 +24,7 @@ pub(crate) fn dial(address: &SockAddr) -> Result<AsyncFd<Socket>, ErrorKind> {
         Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => return Err(kind(&e)),
         _ => {}
     }
-    register(socket).map_err(|e| kind(&e))
-}
-
-/// Hands `io`, which must own its descriptor, to the event loop of the calling thread.
-pub(crate) fn register<T: AsRawFd>(io: T) -> io::Result<AsyncFd<T>> {
-    // SAFETY: only owners are passed here (Socket, the alarm's Timer): the descriptor is open, stays the same, and
-    // is closed by dropping the AsyncFd alone.
-    Ok(unsafe { AsyncFd::register(io) }?)
+    Source::new(socket).map_err(|e| kind(&e))
 }
 
 /// How connecting ended, once the socket is writable.

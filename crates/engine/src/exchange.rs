@@ -11,8 +11,9 @@ use std::task::{Context, Poll};
 use genkai_model::error::ErrorKind;
 use genkai_wire::http1::{Ending, Progress, Received, ResponseReader};
 
-use crate::connection::Connection;
-use crate::stream::{Got, Guard, Stream};
+use crate::connection::{Connection, Last};
+use crate::reactor::Guard;
+use crate::stream::{Got, Stream};
 use crate::tls;
 
 /// Most writes in a row before the loop looks whether an answer has come and lets others run.
@@ -77,10 +78,10 @@ impl Connection {
         }
         self.slot.attend(cx.waker());
         if let Poll::Ready(guard) = stream.poll_read_ready(cx) {
-            return Poll::Ready(guard.map(Event::Readable).map_err(|_| ErrorKind::Reset));
+            return Poll::Ready(Ok(Event::Readable(guard)));
         }
         if sending && let Poll::Ready(guard) = stream.poll_write_ready(cx) {
-            return Poll::Ready(guard.map(Event::Writable).map_err(|_| ErrorKind::Reset));
+            return Poll::Ready(Ok(Event::Writable(guard)));
         }
         Poll::Pending
     }
@@ -117,7 +118,8 @@ impl Connection {
         let mut buffer = self.core.buffer.borrow_mut();
         match stream.read(&mut buffer) {
             Ok(Got { bytes: 0, .. }) => self.ended(reader).map(Some),
-            Ok(Got { bytes: n, emptied }) => {
+            Ok(Got { bytes: n, emptied, waited }) => {
+                self.last.set(Last { waited, closed: guard.is_read_closed() });
                 if emptied {
                     // Saves the read that would find nothing. Readiness for end of stream, if known, outlasts this.
                     guard.clear_ready();
@@ -136,7 +138,7 @@ impl Connection {
     #[inline]
     fn received(&self, bytes: &[u8], reader: &mut ResponseReader) -> Result<Option<Received>, ErrorKind> {
         self.core.ledger.borrow_mut().read(bytes.len());
-        match reader.receive(bytes) {
+        match reader.receive_with(bytes, &mut self.core.heads.borrow_mut()) {
             Ok(Progress::Done(received)) => Ok(Some(received)),
             Ok(Progress::More) => Ok(None),
             Err(_) => Err(ErrorKind::Protocol),

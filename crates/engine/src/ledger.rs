@@ -9,7 +9,7 @@ use genkai_model::websocket::Messages;
 
 use crate::clock::{Moment, NEVER};
 use crate::host;
-use crate::tally::Tally;
+use crate::tally::{Tally, empty};
 
 /// What one thread reports of one interval.
 pub(crate) struct Report {
@@ -155,6 +155,13 @@ impl Ledger {
     pub(crate) fn began(&mut self, now: Moment, late: Moment) {
         if self.open(now) {
             self.tally.lateness.saturating_record(late);
+        }
+    }
+
+    /// A response was read `waited` after it had arrived, as the kernel says.
+    pub(crate) fn received(&mut self, now: Moment, waited: Moment) {
+        if self.open(now) {
+            self.tally.receipt.get_or_insert_with(|| Box::new(empty())).saturating_record(waited);
         }
     }
 

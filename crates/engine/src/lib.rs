@@ -1,12 +1,12 @@
 //! Makes load and measures what came back.
 //!
-//! [`run`] spawns one thread per core asked for. Each has an event loop of its own (a tokio current-thread runtime), a
-//! task per user or connection, one read buffer for all its connections, one pre-rendered request, and one set of
+//! [`run`] spawns one thread per core asked for. Each has an event loop of its own, a task
+//! per user or connection, one read buffer for all its connections, one pre-rendered request, and one set of
 //! counters and histograms that is handed to the calling thread at the end of every interval. Nothing is shared or locked
 //! on the path of a request.
 //!
 //! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `pacer` (when requests are
-//! planned: pure), `thread` (the event loop), `turns` (the loop of one user or connection), `queue` (planned requests that
+//! planned: pure), `reactor` (the event loop), `thread` (what runs on it), `turns` (the loop of one user or connection), `queue` (planned requests that
 //! wait for a connection), `connection` and `exchange` (one request), `ledger` and `tally` (what is counted), `merge` (threads
 //! to one interval), `alarm` (time finer than a millisecond), `watch` (deadlines, coarse and free of charge).
 //!
@@ -15,6 +15,8 @@
 //!   time; open model, the schedule. Latency counts from it, whatever made the request late: that is the generator's own
 //!   lateness, a wait for a free connection, or connecting.
 //! * *Service time* counts from the first write of the request.
+//! * Both end when the response was read; with kernel stamps, when its last byte had arrived (`stamp`), and how long it lay
+//!   there is the *receipt*.
 //! * *Lateness* is planned instant to write, recorded when a connection stood ready at the planned instant: then only
 //!   the generator can be to blame. Where a request needs a new connection, it is planned instant to the attempt to connect;
 //!   a wait for a busy connection, and the first request of a connection that is kept, are not recorded.
@@ -38,9 +40,11 @@ mod message;
 mod pacer;
 mod preflight;
 mod queue;
+mod reactor;
 mod road;
 mod run;
 mod share;
+mod stamp;
 mod stop;
 mod stream;
 mod tally;

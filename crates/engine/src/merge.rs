@@ -120,6 +120,7 @@ impl Merge {
             failed_after: Payload::encode(&sum.failed_after),
             connect: Payload::encode(&sum.connect),
             lateness: Payload::encode(&sum.lateness),
+            receipt: sum.receipt(),
             cpu_us: of_threads(|t| t.cpu_us).sum(),
             cpu_max_us: of_threads(|t| t.cpu_us).max().unwrap_or(0),
             handshakes: sum.handshakes(),

@@ -93,6 +93,7 @@ mod tests {
             threads: 2,
             tick: Span::from_secs(1),
             seed: 1,
+            kernel_timestamps: false,
         }
     }
 

@@ -13,11 +13,12 @@ use crate::clock::Clock;
 use crate::ledger::{Outbox, Report};
 use crate::merge::Merge;
 use crate::message::Message;
+use crate::reactor::Reactor;
 use crate::road::Road;
 use crate::share::{Share, level, split};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
-use crate::thread::{Job, Left, What, runtime, work};
+use crate::thread::{Job, Left, What, work};
 use crate::{EngineError, host, websocket};
 
 /// Intervals a thread may be ahead of the collector.
@@ -185,14 +186,14 @@ impl Member {
         let (tell, ready) = sync_channel(1);
         let (go, start) = channel();
         let body = move || {
-            let prepared = cpu.map_or(Ok(()), host::pin).and_then(|()| runtime());
-            let (runtime, said) = match prepared {
-                Ok(runtime) => (Some(runtime), Ok(())),
+            let prepared = cpu.map_or(Ok(()), host::pin).and_then(|()| Reactor::new());
+            let (reactor, said) = match prepared {
+                Ok(reactor) => (Some(reactor), Ok(())),
                 Err(e) => (None, Err(e)),
             };
             let _ = tell.send(said);
-            match (runtime, start.recv()) {
-                (Some(runtime), Ok(clock)) => work(&runtime, &load, job, clock),
+            match (reactor, start.recv()) {
+                (Some(reactor), Ok(clock)) => work(&reactor, &load, job, clock),
                 // The load was called off.
                 _ => Ok(Left { abandoned: 0, stopped: true }),
             }

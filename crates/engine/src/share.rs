@@ -159,6 +159,7 @@ mod tests {
             threads,
             tick: Span::from_secs(1),
             seed: 1,
+            kernel_timestamps: false,
         }
     }
 

@@ -4,19 +4,24 @@
 //! predictable branch for it and nothing else. Readiness is the socket's in any case.
 
 use std::cell::RefCell;
-use std::io::{self, Read, Write};
+use std::io;
 use std::task::{Context, Poll};
 
 use genkai_model::error::ErrorKind;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::Socket;
-use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 
+use crate::clock::Moment;
+use crate::reactor::{Guard, Source};
+use crate::stamp;
 use crate::tls::{self, Step, Tls};
 
 /// An open connection.
 pub(crate) struct Stream {
-    socket: AsyncFd<Socket>,
+    socket: Source<Socket>,
     tls: Option<Box<RefCell<Tls>>>,
+    /// Whether the kernel stamps what arrives.
+    stamped: bool,
 }
 
 /// What a read gave.
@@ -27,29 +32,29 @@ pub(crate) struct Got {
     /// Whether nothing is left for now: the next read would find nothing. A short read has emptied the socket (epoll(7),
     /// question 9).
     pub(crate) emptied: bool,
+    /// How long the last of the bytes had been in the socket, where the kernel says so.
+    pub(crate) waited: Option<Moment>,
 }
-
-/// A socket's readiness; to be cleared when it is used up.
-pub(crate) type Guard<'a> = AsyncFdReadyGuard<'a, Socket>;
 
 impl Stream {
     /// Without TLS.
-    pub(crate) fn plain(socket: AsyncFd<Socket>) -> Stream {
-        Stream { socket, tls: None }
+    pub(crate) fn plain(socket: Source<Socket>, stamped: bool) -> Stream {
+        let stamped = stamped && stamp::ask(socket.get_ref()).is_ok();
+        Stream { socket, tls: None, stamped }
     }
 
     /// With TLS, whose handshake is to be [`secure`](Stream::secure)d.
-    pub(crate) fn secured(socket: AsyncFd<Socket>, tls: Tls) -> Stream {
-        Stream { socket, tls: Some(Box::new(RefCell::new(tls))) }
+    pub(crate) fn secured(socket: Source<Socket>, tls: Tls) -> Stream {
+        Stream { socket, tls: Some(Box::new(RefCell::new(tls))), stamped: false }
     }
 
     #[inline]
-    pub(crate) fn poll_read_ready<'a>(&'a self, cx: &mut Context<'_>) -> Poll<io::Result<Guard<'a>>> {
+    pub(crate) fn poll_read_ready(&self, cx: &Context<'_>) -> Poll<Guard<'_>> {
         self.socket.poll_read_ready(cx)
     }
 
     #[inline]
-    pub(crate) fn poll_write_ready<'a>(&'a self, cx: &mut Context<'_>) -> Poll<io::Result<Guard<'a>>> {
+    pub(crate) fn poll_write_ready(&self, cx: &Context<'_>) -> Poll<Guard<'_>> {
         self.socket.poll_write_ready(cx)
     }
 
@@ -59,8 +64,13 @@ impl Stream {
         if let Some(tls) = &self.tls {
             return tls.borrow_mut().read(self.socket.get_ref(), buffer);
         }
-        let bytes = self.socket.get_ref().read(buffer)?;
-        Ok(Got { bytes, emptied: bytes < buffer.len() })
+        if self.stamped {
+            let (bytes, waited) = stamp::receive(self.socket.get_ref(), buffer)?;
+            return Ok(Got { bytes, emptied: bytes < buffer.len(), waited });
+        }
+        // By rustix, which makes the system call itself: libc's is a cancellation point of threads and pays for that each time.
+        let (bytes, _) = recv(self.socket.get_ref(), &mut *buffer, RecvFlags::empty())?;
+        Ok(Got { bytes, emptied: bytes < buffer.len(), waited: None })
     }
 
     /// Writes some of `bytes`. With TLS, bytes count as written when they are encrypted; they have left when the stream
@@ -68,7 +78,7 @@ impl Stream {
     #[inline]
     pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match &self.tls {
-            None => self.socket.get_ref().write(bytes),
+            None => Ok(send(self.socket.get_ref(), bytes, SendFlags::NOSIGNAL)?),
             Some(tls) => tls.borrow_mut().write(self.socket.get_ref(), bytes),
         }
     }
@@ -80,7 +90,7 @@ impl Stream {
     }
 
     /// Goes on with the TLS handshake; ready when it is done, with whether a session was resumed.
-    pub(crate) fn poll_secure(&self, cx: &mut Context<'_>) -> Poll<Result<bool, ErrorKind>> {
+    pub(crate) fn poll_secure(&self, cx: &Context<'_>) -> Poll<Result<bool, ErrorKind>> {
         let Some(tls) = &self.tls else { return Poll::Ready(Ok(false)) };
         let mut tls = tls.borrow_mut();
         loop {
@@ -93,12 +103,11 @@ impl Stream {
             };
             // Nothing was there: what readiness was known of is used up.
             match ready {
-                Poll::Ready(Ok(mut guard)) => {
+                Poll::Ready(mut guard) => {
                     if tls.take_blocked() {
                         guard.clear_ready();
                     }
                 }
-                Poll::Ready(Err(_)) => return Poll::Ready(Err(ErrorKind::TlsFailed)),
                 Poll::Pending => return Poll::Pending,
             }
         }

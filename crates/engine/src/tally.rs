@@ -10,7 +10,7 @@ use crate::clock::Moment;
 
 /// A distribution with the bounds all genkai histograms have. 32-bit counters: half the memory, and no interval has four
 /// thousand million requests.
-fn empty() -> Histogram<u32> {
+pub(crate) fn empty() -> Histogram<u32> {
     Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS).expect("constant bounds are valid")
 }
 
@@ -39,6 +39,8 @@ pub(crate) struct Tally {
     pub(crate) failed_after: Histogram<u32>,
     pub(crate) connect: Histogram<u32>,
     pub(crate) lateness: Histogram<u32>,
+    /// From arrival, by the kernel's stamps, to reading. There is none without stamps.
+    pub(crate) receipt: Option<Box<Histogram<u32>>>,
     /// TLS handshakes: full, resumed.
     pub(crate) secured: [u64; 2],
     /// WebSocket handshakes.
@@ -68,6 +70,7 @@ impl Tally {
             failed_after: empty(),
             connect: empty(),
             lateness: empty(),
+            receipt: None,
             secured: [0; 2],
             upgraded: 0,
             ready: empty(),
@@ -133,6 +136,9 @@ impl Tally {
             self.refusal.clone_from(&other.refusal);
         }
         self.first_error = [self.first_error, other.first_error].into_iter().flatten().min();
+        if let Some(theirs) = other.receipt.as_deref().filter(|theirs| !theirs.is_empty()) {
+            self.receipt.get_or_insert_with(|| Box::new(empty())).add(theirs).expect("the same bounds");
+        }
         for (mine, theirs) in self.histograms().into_iter().zip(other.distributions()) {
             if !theirs.is_empty() {
                 mine.add(theirs).expect("the same bounds");
@@ -149,6 +155,9 @@ impl Tally {
         self.refusal = None;
         (self.secured, self.upgraded) = ([0; 2], 0);
         self.messages = Messages::default();
+        if let Some(receipt) = self.receipt.as_deref_mut() {
+            receipt.reset();
+        }
         for histogram in self.histograms() {
             if !histogram.is_empty() {
                 histogram.reset();
@@ -159,6 +168,11 @@ impl Tally {
     fn histograms(&mut self) -> [&mut Histogram<u32>; 6] {
         let Tally { latency, service, failed_after, connect, lateness, ready, .. } = self;
         [latency, service, failed_after, connect, lateness, ready]
+    }
+
+    /// How long responses lay in their sockets, if the kernel was asked.
+    pub(crate) fn receipt(&self) -> Payload {
+        self.receipt.as_deref().map_or_else(Payload::default, Payload::encode)
     }
 
     /// TLS and WebSocket handshakes, if there were any.
@@ -199,8 +213,10 @@ mod tests {
         one.messages.sent = 4;
         [200, 404, 404, 999, 7].into_iter().for_each(|status| one.answered(status));
         one.refusal = Some(Refusal { status: 404, location: None, body: "no".into() });
+        one.receipt.get_or_insert_with(|| Box::new(empty())).saturating_record(5_000);
         sum.add(&one);
         sum.add(&one);
+        assert_eq!(sum.receipt().decode().unwrap().len(), 2);
         assert_eq!((sum.opened, sum.sent, sum.closed_idle, sum.bytes_in, sum.bytes_out, sum.ok), (2, 4, 6, 8, 10, 2));
         assert_eq!(sum.errors(), [ErrorCount { kind: ErrorKind::Reset, count: 3 }]);
         assert_eq!(sum.first_error, Some(40));
@@ -212,7 +228,7 @@ mod tests {
         assert_eq!(handshakes.refusal.map(|r| r.status), Some(404));
         sum.clear();
         assert_eq!(sum.distributions().map(Histogram::len), [0; 6]);
-        assert_eq!((sum.handshakes(), sum.messages()), (None, None));
+        assert_eq!((sum.handshakes(), sum.messages(), sum.receipt()), (None, None, Payload::default()));
         assert_eq!((sum.ok, sum.errors().len(), sum.statuses().len(), sum.first_error), (0, 0, 0, None));
     }
 }

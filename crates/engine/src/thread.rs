@@ -6,11 +6,11 @@ use std::rc::Rc;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Reuse};
+use genkai_wire::http1::Memo;
 use genkai_wire::websocket::Scratch;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use socket2::SockAddr;
-use tokio::task::{spawn_local, yield_now};
 
 use crate::alarm::Alarm;
 use crate::clock::{Clock, Moment};
@@ -18,6 +18,7 @@ use crate::connection::Turn;
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
 use crate::queue::{Due, Queue};
+use crate::reactor::{Reactor, spawn, yield_now};
 use crate::road::Road;
 use crate::share::{Model, Share, TALK_BITS};
 use crate::stop::StopFlag;
@@ -42,6 +43,10 @@ pub(crate) struct Core {
     pub(crate) watch: Watch,
     pub(crate) ledger: RefCell<Ledger>,
     pub(crate) buffer: RefCell<Box<[u8]>>,
+    /// The last response head.
+    pub(crate) heads: RefCell<Memo>,
+    /// Whether the kernel is asked when bytes arrived.
+    pub(crate) stamps: bool,
     pub(crate) message: Message,
     pub(crate) reuse: Reuse,
     /// Deadline of connecting, and of a response from its request's first byte.
@@ -51,8 +56,6 @@ pub(crate) struct Core {
     pub(crate) tls: Option<Rc<tls::Shared>>,
     turn: Cell<usize>,
     seed: u64,
-    /// Whether a task panicked.
-    broken: Cell<bool>,
     /// Whether the load is over and connections are being closed.
     ending: Cell<bool>,
     /// Open WebSockets.
@@ -102,6 +105,8 @@ impl Core {
             watch: Watch::default(),
             ledger: RefCell::new(ledger),
             buffer: RefCell::new(vec![0; BUFFER].into_boxed_slice()),
+            heads: RefCell::default(),
+            stamps: load.kernel_timestamps,
             message: job.what.message,
             reuse: load.reuse,
             timeout: load.timeout.0,
@@ -109,7 +114,6 @@ impl Core {
             tls: job.what.road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan))),
             turn: Cell::new(job.share.thread as usize),
             seed: load.seed,
-            broken: Cell::new(false),
             ending: Cell::new(false),
             talks: Cell::new(0),
             scratch: RefCell::default(),
@@ -149,55 +153,27 @@ impl Core {
     }
 }
 
-/// Notices a panic in a task, which the runtime would keep to itself.
-struct Fuse(Rc<Core>);
-
-impl Drop for Fuse {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.broken.set(true);
-        }
-    }
-}
-
-/// Starts a task of the thread.
-fn spawn(core: &Rc<Core>, task: impl Future<Output = ()> + 'static) {
-    let fuse = Fuse(Rc::clone(core));
-    spawn_local(async move {
-        let _fuse = fuse;
-        task.await;
-    });
-}
-
-/// An event loop.
-///
-/// # Errors
-/// When the system has no descriptor left for it.
-pub(crate) fn runtime() -> io::Result<tokio::runtime::LocalRuntime> {
-    tokio::runtime::Builder::new_current_thread().enable_io().build_local(Default::default())
-}
-
 /// Makes the load of `job`, from moment zero of `clock` to its end.
-pub(crate) fn work(runtime: &tokio::runtime::LocalRuntime, load: &Load, job: Job, clock: Clock) -> io::Result<Left> {
+pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io::Result<Left> {
     let (share, stop, abort) = (job.share.clone(), job.stop.clone(), job.abort.clone());
     let websocket = job.what.websocket.clone().map(Rc::new);
-    runtime.block_on(async {
+    let made = reactor.block_on(async {
         let core = Core::new(job, load, clock)?;
-        spawn(&core, Rc::clone(&core.alarm).ring());
-        spawn(&core, arrive(Rc::clone(&core), share, websocket));
+        spawn(Rc::clone(&core.alarm).ring());
+        spawn(arrive(Rc::clone(&core), share, websocket));
         let stopped = supervise(&core, [&stop, &abort]).await;
         take_leave(&core, &abort).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
         Ok(Left { abandoned, stopped })
-    })
-    // Dropping the runtime drops every task, and with it every connection.
+    });
+    // Dropping the loop drops every task, and with it every connection.
+    made.flatten()
 }
 
 /// Looks after the thread until its load is over; whether it was stopped.
 async fn supervise(core: &Core, stops: [&StopFlag; 2]) -> bool {
     let period = Watch::period(core.timeout);
     loop {
-        assert!(!core.broken.get(), "a task of this thread panicked");
         let now = core.clock.now();
         if core.ledger.borrow_mut().over(now) {
             return false;
@@ -256,11 +232,11 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
             Desk::Talks(plan) => {
                 let session = Session::new(Rc::clone(&core), Rc::clone(plan), number(share.thread, n));
                 match plan.message {
-                    Some(_) => spawn(&core, converse(Rc::clone(&core), session, think, first)),
-                    None => spawn(&core, hold(Rc::clone(&core), session, first)),
+                    Some(_) => spawn(converse(Rc::clone(&core), session, think, first)),
+                    None => spawn(hold(Rc::clone(&core), session, first)),
                 }
             }
-            _ => spawn(&core, live(Rc::clone(&core), Turns::User(think), first)),
+            _ => spawn(live(Rc::clone(&core), Turns::User(think), first)),
         }
     }
 }
@@ -295,12 +271,12 @@ impl Desk {
                     move |n| {
                         let session = Session::new(Rc::clone(&core), Rc::clone(&plan), number(thread, n));
                         let inbox = room.enter(&session);
-                        spawn(&core, carry(Rc::clone(&core), session, inbox));
+                        spawn(carry(Rc::clone(&core), session, inbox));
                     }
                 };
                 openings.next().into_iter().for_each(|(n, _)| admit(n));
                 let waits = Rc::clone(core);
-                spawn(core, async move {
+                spawn(async move {
                     for (n, at) in openings {
                         waits.alarm.until(at).await;
                         if waits.is_ending() {
@@ -320,7 +296,7 @@ impl Desk {
             Desk::Queue(queue) => match queue.place(first.planned) {
                 Due::Placed => true,
                 Due::Open => {
-                    spawn(core, live(Rc::clone(core), Turns::Pool(Rc::clone(queue)), first));
+                    spawn(live(Rc::clone(core), Turns::Pool(Rc::clone(queue)), first));
                     true
                 }
                 Due::Dropped => false,

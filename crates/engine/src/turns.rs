@@ -91,6 +91,13 @@ fn sample(spread: Spread, random: &mut impl Rng) -> Moment {
             let unit: f64 = StandardNormal.sample(random);
             (median.0 as f64 * (sigma * unit).exp()) as Moment
         }
+        Spread::Bimodal(usual, other, share) => {
+            if random.random_bool(share.clamp(0.0, 1.0)) {
+                other.0
+            } else {
+                usual.0
+            }
+        }
     }
 }
 
@@ -112,6 +119,7 @@ mod tests {
         // Standard errors of 20,000 draws: 0.12, 0.35 and 0.27 ms.
         assert!((mean_ms("uniform(20ms,80ms)") - 50.0).abs() < 0.6);
         assert!((mean_ms("exp(50ms)") - 50.0).abs() < 1.8);
+        assert!((mean_ms("bimodal(40ms,90ms,0.2)") - 50.0).abs() < 0.8);
         assert!((mean_ms("lognormal(50ms,0.5)") - 50.0 * 0.125f64.exp()).abs() < 1.4);
     }
 

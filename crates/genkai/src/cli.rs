@@ -381,4 +381,13 @@ pub(crate) struct Origin {
     /// Print counters as a JSON line at this interval
     #[arg(long, value_name = "TIME")]
     pub(crate) stats: Option<Span>,
+    /// Stand still for so long, again and again: nothing is read or answered
+    #[arg(long, value_name = "TIME")]
+    pub(crate) stall: Option<Span>,
+    /// Stand still in the middle of every so long, counted from the first request
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "stall")]
+    pub(crate) stall_every: Span,
+    /// Write at the end when each request arrived at the kernel and when it was answered
+    #[arg(long, value_name = "FILE")]
+    pub(crate) account: Option<PathBuf>,
 }

@@ -61,6 +61,9 @@ pub(crate) struct LoadFlags {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Responses end when the kernel had their last byte, however late it was read (Linux; http:// only)
+    #[arg(long)]
+    pub(crate) kernel_timestamps: bool,
 }
 
 /// Most users, requests a second and connections that a load may ask for; above it is a typing error.
@@ -92,6 +95,7 @@ impl LoadFlags {
         }
         load.threads = self.threads.unwrap_or(client_cores.clamp(1, 64) as u16);
         load.seed = self.seed;
+        load.kernel_timestamps = self.kernel_timestamps;
         Ok(load)
     }
 

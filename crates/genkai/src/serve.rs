@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 
 use genkai_model::exit::Exit;
+use genkai_origin::http::Stall;
 
 use crate::cli::{Echo, Origin};
 use crate::{Failure, interrupt};
@@ -11,13 +12,13 @@ use crate::{Failure, interrupt};
 /// `genkai serve origin`. The first line on stdout tells the address.
 pub(crate) fn origin(flags: &Origin) -> Result<Exit, Failure> {
     let listener = listen(flags.listen)?;
-    genkai_origin::http::serve(
-        listener,
-        flags.origin.spec(),
-        flags.stats.map(|s| s.duration()),
-        interrupt::plain_flag(),
-    )
-    .map_err(|e| Failure::environment(format!("the origin stopped: {e}")))?;
+    let extras = genkai_origin::http::Extras {
+        stats: flags.stats.map(|s| s.duration()),
+        stall: flags.stall.map(|lasts| Stall { lasts: lasts.duration(), every: flags.stall_every.duration() }),
+        account: flags.account.clone(),
+    };
+    genkai_origin::http::serve(listener, flags.origin.spec(), &extras, interrupt::plain_flag())
+        .map_err(|e| Failure::environment(format!("the origin stopped: {e}")))?;
     Ok(Exit::Holds)
 }
 

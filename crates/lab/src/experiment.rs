@@ -97,6 +97,7 @@ pub fn users(count: u32, spawn_rate: f64) -> Load {
         timeout: Span::from_secs(60),
         threads: 1,
         tick: Span::from_millis(200),
+        kernel_timestamps: false,
         seed: 1,
     }
 }

@@ -223,6 +223,10 @@ pub struct Tick {
     /// The generator's own lateness, ns: planned instant to the write, or to the attempt to connect where a request needs a
     /// connection of its own; for requests that nothing but the generator could delay.
     pub lateness: Payload,
+    /// With kernel stamps ([`Load::kernel_timestamps`](crate::load::Load::kernel_timestamps)): how long responses lay in their
+    /// sockets before they were read, ns. No part of their latency.
+    #[serde(default, skip_serializing_if = "Payload::is_empty")]
+    pub receipt: Payload,
     /// CPU time the generator's threads used in the interval, microseconds, the sum over threads.
     pub cpu_us: u64,
     /// CPU time of the busiest generator thread in the interval, microseconds.

@@ -489,6 +489,9 @@ pub struct ClientCheck {
     pub reasons: Vec<ClientLimit>,
     /// Lateness of the generator, seconds.
     pub lateness: Quantiles,
+    /// With kernel stamps: how long responses lay in their sockets before the generator read them, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Quantiles>,
     /// CPU of the busiest generator thread, fraction of a core, largest second.
     pub cpu_max: f64,
 }

@@ -39,6 +39,11 @@ pub enum PayloadError {
 }
 
 impl Payload {
+    /// Whether it has no values.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Encodes `histogram`.
     pub fn encode<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Payload {
         if histogram.is_empty() {

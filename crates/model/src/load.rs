@@ -39,6 +39,10 @@ pub struct Load {
     pub tick: Span,
     /// Seed of everything random.
     pub seed: u64,
+    /// A response ends when the kernel had its last byte (software receive stamps of Linux), not when the generator read it. For
+    /// connections without TLS.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kernel_timestamps: bool,
 }
 
 /// What is spoken over a load's connections.

@@ -128,7 +128,7 @@ impl fmt::Display for Bytes {
 }
 
 /// How long something takes, as a distribution; reads `50ms`, `uniform(20ms,80ms)`, `exp(50ms)`, `lognormal(50ms,0.5)`
-/// (median and sigma of the underlying normal).
+/// (median and sigma of the underlying normal), `bimodal(1ms,20ms,0.05)` (usually 1 ms; of a share of 0.05, 20 ms).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
     /// Always the same.
@@ -139,6 +139,8 @@ pub enum Spread {
     Exponential(Span),
     /// Log-normal: median, sigma.
     LogNormal(Span, f64),
+    /// One of two: the first, or, of this share, the second.
+    Bimodal(Span, Span, f64),
 }
 
 impl Default for Spread {
@@ -153,7 +155,7 @@ impl FromStr for Spread {
         let err = || UnitError {
             seen: text.to_owned(),
             what: "time distribution",
-            example: "50ms, uniform(20ms,80ms), exp(50ms) or lognormal(50ms,0.5)",
+            example: "50ms, uniform(20ms,80ms), exp(50ms), lognormal(50ms,0.5) or bimodal(1ms,20ms,0.05)",
         };
         let text_ = text.trim();
         let Some(inner) = text_.strip_suffix(')') else {
@@ -173,6 +175,13 @@ impl FromStr for Spread {
                 }
                 Spread::LogNormal(span(0)?, sigma)
             }
+            ("bimodal", 3) => {
+                let share: f64 = args[2].parse().map_err(|_| err())?;
+                if !(0.0..=1.0).contains(&share) {
+                    return Err(err());
+                }
+                Spread::Bimodal(span(0)?, span(1)?, share)
+            }
             _ => return Err(err()),
         };
         match spread {
@@ -189,6 +198,7 @@ impl fmt::Display for Spread {
             Spread::Uniform(a, b) => write!(f, "uniform({a},{b})"),
             Spread::Exponential(m) => write!(f, "exp({m})"),
             Spread::LogNormal(m, sigma) => write!(f, "lognormal({m},{sigma})"),
+            Spread::Bimodal(a, b, share) => write!(f, "bimodal({a},{b},{share})"),
         }
     }
 }
@@ -236,6 +246,10 @@ mod tests {
         assert_eq!("64k".parse(), Ok(Bytes(65536)));
         assert_eq!("1MB".parse(), Ok(Bytes(1 << 20)));
         assert_eq!("lognormal(50ms, 0.5)".parse(), Ok(Spread::LogNormal(Span::from_millis(50), 0.5)));
+        let bimodal = Spread::Bimodal(Span::from_millis(1), Span::from_millis(20), 0.05);
+        assert_eq!("bimodal(1ms, 20ms, 0.05)".parse(), Ok(bimodal));
+        assert_eq!(bimodal.to_string().parse(), Ok(bimodal));
+        assert!("bimodal(1ms,2ms,1.5)".parse::<Spread>().is_err());
         assert!("uniform(9s,1s)".parse::<Spread>().is_err());
         assert!("-1s".parse::<Span>().is_err());
         assert!("5 parsecs".parse::<Span>().is_err());

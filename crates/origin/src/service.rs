@@ -2,7 +2,7 @@
 
 use genkai_model::units::{Span, Spread};
 use rand::SeedableRng;
-use rand::distr::{Distribution, Uniform};
+use rand::distr::{Bernoulli, Distribution, Uniform};
 use rand_distr::{Exp, LogNormal};
 use rand_pcg::Pcg64Mcg;
 
@@ -22,6 +22,7 @@ enum Law {
     Uniform(Uniform<u64>),
     Exponential(Exp<f64>),
     LogNormal(LogNormal<f64>),
+    Bimodal([u64; 2], Bernoulli),
 }
 
 impl Times {
@@ -41,6 +42,8 @@ impl Times {
                 LogNormal::new((median.0 as f64).ln(), sigma).map_or(Law::Constant(median.0), Law::LogNormal)
             }
             Spread::Exponential(_) | Spread::LogNormal(..) => Law::Constant(0),
+            Spread::Bimodal(usual, other, share) => Bernoulli::new(share)
+                .map_or(Law::Constant(usual.0), |other_one| Law::Bimodal([usual.0, other.0], other_one)),
         };
         Times { random: Pcg64Mcg::seed_from_u64(seed), law }
     }
@@ -57,6 +60,7 @@ impl Times {
             Law::Uniform(law) => law.sample(&mut self.random),
             Law::Exponential(law) => law.sample(&mut self.random) as u64,
             Law::LogNormal(law) => law.sample(&mut self.random) as u64,
+            Law::Bimodal(times, law) => times[usize::from(law.sample(&mut self.random))],
         };
         nanos.min(LONGEST.0)
     }
@@ -98,6 +102,9 @@ mod tests {
         let lognormal = sorted("lognormal(50ms,0.5)", 1);
         close(quantile_ms(&lognormal, 0.5), 50.0);
         close(quantile_ms(&lognormal, 0.841_344_7), 50.0 * 0.5f64.exp());
+        let bimodal = sorted("bimodal(1ms,20ms,0.05)", 1);
+        assert_eq!((bimodal[0], bimodal[N - 1]), (1_000_000, 20_000_000));
+        close(bimodal.iter().filter(|time| **time == 1_000_000).count() as f64, 0.95 * N as f64);
     }
 
     #[test]

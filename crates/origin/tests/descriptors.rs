@@ -21,7 +21,7 @@ fn server() {
     let listener = genkai_origin::listen("127.0.0.1:0".parse().unwrap()).unwrap();
     println!("\nlistening {}", listener.local_addr().unwrap());
     let spec = OriginSpec { body: Bytes(1), service_time: Default::default(), workers: None, queue: None, seed: 1 };
-    genkai_origin::http::serve(listener, spec, None, Arc::new(AtomicBool::new(false))).unwrap();
+    genkai_origin::http::serve(listener, spec, &Default::default(), Arc::new(AtomicBool::new(false))).unwrap();
 }
 
 struct Server(Child);

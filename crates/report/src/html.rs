@@ -98,6 +98,7 @@ fn without_histograms(tick: &Tick) -> Tick {
         latency: none(),
         service: none(),
         failed_after: none(),
+        receipt: none(),
         connect: none(),
         lateness: none(),
         errors: tick.errors.clone(),

@@ -58,7 +58,13 @@ fn serve(flags: &[String]) {
         seed: flag("--seed").unwrap().parse().unwrap(),
     };
     let stats = flag("--stats").map(|text| text.parse::<genkai_model::units::Span>().unwrap().duration());
-    genkai_origin::http::serve(listener, spec, stats, Arc::new(AtomicBool::new(false))).unwrap();
+    genkai_origin::http::serve(
+        listener,
+        spec,
+        &genkai_origin::http::Extras { stats, ..Default::default() },
+        Arc::new(AtomicBool::new(false)),
+    )
+    .unwrap();
 }
 
 fn start(

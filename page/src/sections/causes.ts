@@ -13,7 +13,9 @@ export function causes(data: PageData): HTMLElement | null {
 }
 
 function cause(c: CauseSaid, confidence: keyof typeof marks): HTMLElement {
-  const others = c.others.map((o) => [o.name, o.why, o.evidence.length > 0 ? h("span", {}, ...prose(o.evidence.join("; "))) : "nothing"]);
+  const seen = c.others.filter((o) => o.evidence.length > 0);
+  const unseen = c.others.filter((o) => o.evidence.length === 0).map((o) => o.name);
+  const others = seen.map((o) => [o.name, o.why, h("span", {}, ...prose(o.evidence.join("; ")))]);
   return h(
     "article",
     { class: "cause" },
@@ -24,7 +26,8 @@ function cause(c: CauseSaid, confidence: keyof typeof marks): HTMLElement {
     h("ul", { class: "evidence" }, ...c.evidence.map((e) => h("li", {}, ...prose(e)))),
     c.counterfactual !== null && h("h4", {}, "What changing it alone did"),
     c.counterfactual !== null && h("p", {}, ...prose(c.counterfactual)),
-    others.length > 0 && h("h4", {}, "What else it could have been, and why it is not"),
+    c.others.length > 0 && h("h4", {}, "What else it could have been, and why it is not"),
     others.length > 0 && table("Other candidates", ["candidate", "why not", "what spoke for it"], others),
+    unseen.length > 0 && h("p", { class: "aside" }, `Nothing at all spoke for: ${unseen.join("; ")}.`),
   );
 }

@@ -45,7 +45,10 @@ export function entries(data: PageData): Entry[] {
     const lifted = v.causes.flatMap((c): Entry[] => {
       const test = c.counterfactual;
       if (c.predicted.limit !== predicted.limit || !test?.predicted || test.scale !== "clients") return [];
-      const observed = test.observed?.in_flight ?? null;
+      const broke = test.observed;
+      // Users are clients where they are about as many: one number for one thing.
+      const same = broke && Math.abs(broke.in_flight - broke.level) <= 0.02 * broke.level;
+      const observed = (same ? broke.level : broke?.in_flight) ?? null;
       const formula = "the next limit once this setting alone is changed";
       const after = { ...predicted, value: test.change.to, clients: test.predicted, observed, formula, within_load: false, far: false };
       return [{ predicted: after, changed: true }];

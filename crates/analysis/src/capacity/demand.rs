@@ -42,6 +42,7 @@ pub fn mean(spread: &Spread) -> f64 {
         Spread::Constant(s) | Spread::Exponential(s) => s.as_secs_f64(),
         Spread::Uniform(low, high) => (low.as_secs_f64() + high.as_secs_f64()) / 2.0,
         Spread::LogNormal(median, sigma) => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
+        Spread::Bimodal(usual, other, share) => usual.as_secs_f64() * (1.0 - share) + other.as_secs_f64() * share,
     }
 }
 
@@ -55,6 +56,10 @@ pub fn quantile(spread: &Spread, q: f64) -> f64 {
             median.as_secs_f64() * (sigma * Normal::standard().inverse_cdf(q.min(1.0))).exp()
         }
         Spread::LogNormal(..) => 0.0,
+        Spread::Bimodal(usual, other, share) => {
+            let (low, high, below) = if usual <= other { (usual, other, 1.0 - share) } else { (other, usual, *share) };
+            if q <= below { low.as_secs_f64() } else { high.as_secs_f64() }
+        }
     }
 }
 

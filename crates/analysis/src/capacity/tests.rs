@@ -23,6 +23,7 @@ fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
         timeout: Span::from_secs(60),
         threads: 1,
         tick: Span::from_millis(200),
+        kernel_timestamps: false,
         seed: 1,
     }
 }

@@ -108,7 +108,9 @@ impl Tls {
                 return self.wait(e, Step::Write);
             }
             match self.read_records(socket, &mut []) {
-                Ok(Got { bytes: 0, emptied: false }) if self.ended => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(Got { bytes: 0, emptied: false, .. }) if self.ended => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
                 Ok(_) => {}
                 Err(e) => return self.wait(e, Step::Read),
             }
@@ -133,7 +135,7 @@ impl Tls {
     pub(crate) fn read(&mut self, socket: &Socket, plain: &mut [u8]) -> io::Result<Got> {
         loop {
             if self.ended {
-                return Ok(Got { bytes: 0, emptied: false });
+                return Ok(Got { bytes: 0, emptied: false, waited: None });
             }
             let got = self.read_records(socket, plain)?;
             if got.bytes > 0 {
@@ -158,7 +160,7 @@ impl Tls {
         let n = (&*socket).read(&mut incoming[had..most])?;
         if n == 0 {
             self.ended = true;
-            return Ok(Got { bytes: 0, emptied: false });
+            return Ok(Got { bytes: 0, emptied: false, waited: None });
         }
         let opened = self.open(&mut incoming[..had + n], plain);
         if opened.is_err() {
@@ -166,7 +168,7 @@ impl Tls {
             let _ = self.flush(socket);
         }
         let bytes = opened?;
-        Ok(Got { bytes, emptied: had + n < most })
+        Ok(Got { bytes, emptied: had + n < most, waited: None })
     }
 
     /// Takes records, whole or not: plaintext goes to `plain`, answers of the protocol to `unsent`, the cut end to `carry`.

@@ -136,8 +136,7 @@ impl Session {
     fn poll_io(&mut self, cx: &mut Context<'_>, handshake: Option<&mut Handshake>) -> Poll<Heard> {
         let Some(stream) = &self.connection.stream else { return Poll::Pending };
         while !self.unsent.is_empty() || !stream.is_flushed() {
-            let Poll::Ready(guard) = stream.poll_write_ready(cx) else { break };
-            let Ok(mut guard) = guard else { return Poll::Ready(Err(ErrorKind::Reset)) };
+            let Poll::Ready(mut guard) = stream.poll_write_ready(cx) else { break };
             match stream.write(&self.unsent) {
                 Ok(n) => {
                     self.connection.core.ledger.borrow_mut().wrote(n);
@@ -151,19 +150,25 @@ impl Session {
                 Err(e) => return Poll::Ready(Err(write_error(&e, self.is_open()))),
             }
         }
-        let Ok(mut guard) = ready!(stream.poll_read_ready(cx)) else { return Poll::Ready(Err(ErrorKind::Reset)) };
+        let mut guard = ready!(stream.poll_read_ready(cx));
         let core = Rc::clone(&self.connection.core);
         let mut buffer = core.buffer.borrow_mut();
         let read = stream.read(&mut buffer);
         match read {
             Ok(Got { bytes: 0, .. }) => Poll::Ready(Err(self.ended())),
-            Ok(Got { bytes, emptied }) => {
+            Ok(Got { bytes, emptied, waited }) => {
                 if emptied {
                     guard.clear_ready();
                 }
                 drop(guard);
                 self.heard = core.clock.now();
-                core.ledger.borrow_mut().read(bytes);
+                let mut ledger = core.ledger.borrow_mut();
+                ledger.read(bytes);
+                if let Some(waited) = waited {
+                    ledger.received(self.heard, waited);
+                    self.heard = self.heard.saturating_sub(waited);
+                }
+                drop(ledger);
                 Poll::Ready(match handshake {
                     None => self.hear(&mut buffer[..bytes]),
                     Some(handshake) => self.answered(handshake, &mut buffer[..bytes]),

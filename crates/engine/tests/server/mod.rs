@@ -108,6 +108,7 @@ pub(crate) fn load(address: SocketAddr, requests: u64) -> Load {
         threads: 1,
         tick: Span::from_millis(100),
         seed: 1,
+        kernel_timestamps: false,
     }
 }
 

@@ -6,10 +6,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use genkai_wire::http1::{BodyDecoder, Error, Framing, RequestHead};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
+use super::account::{Account, Arrival, receive};
 use super::page::{self, PIECES, Page, Then};
+use super::stall::Stalls;
 use super::workers::{Bell, Workers};
 use crate::pool::Admission;
 
@@ -27,20 +29,24 @@ const LINGER_BYTES: usize = 1 << 20;
 /// What all connections share.
 pub(super) struct Shared {
     pub(super) workers: Workers,
+    pub(super) stalls: Stalls,
+    /// Where it is kept what was done, if it is.
+    pub(super) account: Option<Rc<Account>>,
     page: Page,
     /// Borrowed only between two waits.
     buffer: RefCell<Box<[u8]>>,
 }
 
 impl Shared {
-    pub(super) fn new(body: u64, workers: Workers) -> Shared {
-        Shared { workers, page: Page::new(body), buffer: RefCell::new(vec![0; READ].into()) }
+    pub(super) fn new(body: u64, workers: Workers, stalls: Stalls, account: Option<Rc<Account>>) -> Shared {
+        Shared { workers, stalls, account, page: Page::new(body), buffer: RefCell::new(vec![0; READ].into()) }
     }
 }
 
 /// Serves a connection until it ends. Its errors are its client's to see, nobody else's.
 pub(super) async fn serve(stream: TcpStream, shared: Rc<Shared>) {
-    let mut connection = Connection { stream, shared, pending: Vec::new(), used: 0, bell: Bell::default() };
+    let mut connection =
+        Connection { stream, shared, pending: Vec::new(), used: 0, arrival: Arrival::default(), bell: Bell::default() };
     let _ = connection.run().await;
 }
 
@@ -50,6 +56,8 @@ struct Connection {
     /// Bytes read; those before `used` are done with. Owns no memory while the connection is idle.
     pending: Vec<u8>,
     used: usize,
+    /// When the last of what was read arrived. Known only to who keeps an account.
+    arrival: Arrival,
     bell: Bell,
 }
 
@@ -99,12 +107,17 @@ impl Connection {
     async fn exchange(&mut self) -> Result<Then, Stop> {
         let request = self.head().await?;
         self.body(request).await?;
+        let arrival = self.arrival;
+        self.shared.stalls.begin();
         match self.shared.workers.work(&self.bell).await? {
             Admission::Taken => self.page(request).await?,
             Admission::Refused => {
                 let answer = page::short(503, "Service Unavailable", request.then, request.to_head);
                 self.send(&answer, 0).await?;
             }
+        }
+        if let Some(account) = &self.shared.account {
+            account.answered(arrival);
         }
         Ok(request.then)
     }
@@ -163,7 +176,16 @@ impl Connection {
         loop {
             self.stream.readable().await?;
             let mut buffer = self.shared.buffer.borrow_mut();
-            match self.stream.try_read(&mut buffer) {
+            let read = match &self.shared.account {
+                None => self.stream.try_read(&mut buffer),
+                Some(_) => {
+                    self.stream.try_io(Interest::READABLE, || receive(&self.stream, &mut buffer)).map(|(n, arrival)| {
+                        self.arrival = arrival;
+                        n
+                    })
+                }
+            };
+            match read {
                 Ok(0) => return Err(Stop::Gone),
                 Ok(n) => {
                     self.pending.extend_from_slice(&buffer[..n]);

@@ -11,13 +11,16 @@
 //!
 //! One thread does everything: what it can serve is bounded by one core, and its CPU is measured as the backend's.
 
+mod account;
 mod connection;
 mod page;
+mod stall;
 mod stats;
 mod workers;
 
 use std::io;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,11 +30,26 @@ use genkai_model::plan::OriginSpec;
 use tokio::task::LocalSet;
 
 use crate::accept;
+use account::Account;
 use connection::Shared;
+use stall::Stalls;
 use stats::{Counters, Printer};
 use workers::Workers;
 
 pub use connection::MAX_BODY;
+pub use stall::Stall;
+
+/// What an origin does besides serving.
+#[derive(Clone, Debug, Default)]
+pub struct Extras {
+    /// Prints counts so often, see [`serve`].
+    pub stats: Option<Duration>,
+    /// Stands still now and then.
+    pub stall: Option<Stall>,
+    /// Where it writes, at its end, what it did: a line of JSON, then a line a request, `arrived answered`, both in
+    /// nanoseconds since 1970; a request arrives when the kernel has its last byte, however long it waits to be read.
+    pub account: Option<PathBuf>,
+}
 
 /// Serves until `stop` is set: blocks the calling thread, which does all the work. With `stats`, a line of JSON a
 /// period goes to standard output, and one at the end:
@@ -40,37 +58,42 @@ pub use connection::MAX_BODY;
 ///
 /// # Errors
 /// When the event loop or its timer cannot be made, or the listener fails for good.
-pub fn serve(
-    listener: TcpListener,
-    spec: OriginSpec,
-    stats: Option<Duration>,
-    stop: Arc<AtomicBool>,
-) -> io::Result<()> {
-    serve_to(listener, &spec, stats, &stop, io::stdout())
+pub fn serve(listener: TcpListener, spec: OriginSpec, extras: &Extras, stop: Arc<AtomicBool>) -> io::Result<()> {
+    serve_to(listener, &spec, extras, &stop, io::stdout())
 }
 
 fn serve_to(
     listener: TcpListener,
     spec: &OriginSpec,
-    stats: Option<Duration>,
+    extras: &Extras,
     stop: &Arc<AtomicBool>,
     out: impl io::Write + Send + 'static,
 ) -> io::Result<()> {
     let counters = Arc::new(Counters::default());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let printer = stats.map(|every| Printer::start(every, spec.workers, Arc::clone(&counters), Arc::clone(stop), out));
-    let served = LocalSet::new().block_on(&runtime, run(listener, spec, counters, stop));
+    let account = extras.account.as_deref().map(Account::new).transpose()?.map(Rc::new);
+    let start = |every| Printer::start(every, spec.workers, Arc::clone(&counters), Arc::clone(stop), out);
+    let printer = extras.stats.map(start);
+    let kept = account.clone();
+    let served = LocalSet::new().block_on(&runtime, async {
+        let workers = Workers::new(spec, Arc::clone(&counters))?;
+        run(listener, Shared::new(spec.body.0, workers, Stalls::new(extras.stall), kept), stop).await
+    });
     drop(printer);
-    served
+    served.and(account.map_or(Ok(()), |account| account.write()))
 }
 
-async fn run(listener: TcpListener, spec: &OriginSpec, counters: Arc<Counters>, stop: &AtomicBool) -> io::Result<()> {
+async fn run(listener: TcpListener, shared: Shared, stop: &AtomicBool) -> io::Result<()> {
     listener.set_nonblocking(true)?;
+    if shared.account.is_some() {
+        account::stamp(&listener)?;
+    }
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let shared = Rc::new(Shared::new(spec.body.0, Workers::new(spec, counters)?));
+    let shared = Rc::new(shared);
     tokio::select! {
         ended = accept::forever(&listener, |stream| connection::serve(stream, Rc::clone(&shared))) => ended,
         ended = shared.workers.run() => ended,
+        () = shared.stalls.run(shared.account.as_deref()) => Ok(()),
         () = accept::stopped(stop) => Ok(()),
     }
 }

@@ -41,13 +41,17 @@ fn spec(body: u64, service: &str, workers: Option<u32>, queue: Option<u32>) -> O
 
 impl Server {
     fn start(spec: OriginSpec) -> Server {
+        Server::start_with(spec, Extras::default())
+    }
+
+    fn start_with(spec: OriginSpec, extras: Extras) -> Server {
         let listener = crate::listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, lines) = channel();
         let flag = Arc::clone(&stop);
-        let every = Some(Duration::from_millis(1));
-        let thread = thread::spawn(move || serve_to(listener, &spec, every, &flag, Out(sender)));
+        let extras = Extras { stats: Some(Duration::from_millis(1)), ..extras };
+        let thread = thread::spawn(move || serve_to(listener, &spec, &extras, &flag, Out(sender)));
         Server { address, stop, thread: Some(thread), lines }
     }
 
@@ -297,4 +301,43 @@ fn without_a_reader_it_ends_quietly() {
     let mut server = Server::start(spec(1, "0s", None, None));
     server.lines = channel().1;
     server.thread.take().unwrap().join().unwrap().unwrap();
+}
+
+/// The account knows of a request that waited in its socket while the origin stood still.
+#[test]
+fn the_account_tells_what_was_done() {
+    const STALL: Duration = Duration::from_millis(300);
+    let folder = std::env::temp_dir().join(format!("genkai-account-{}-{:p}", std::process::id(), &STALL));
+    let extras = Extras {
+        stall: Some(Stall { lasts: STALL, every: Duration::from_millis(500) }),
+        account: Some(folder.clone()),
+        ..Extras::default()
+    };
+    let server = Server::start_with(spec(1, "2ms", None, None), extras);
+    let mut client = server.client();
+    let (began, mut asked, mut longest) = (Instant::now(), 0, Duration::ZERO);
+    while longest < STALL / 2 && began.elapsed() < LONG {
+        let sent = Instant::now();
+        client.send(GET);
+        assert_eq!(client.answer(false).status, 200);
+        (asked, longest) = (asked + 1, longest.max(sent.elapsed()));
+    }
+    drop(client);
+    server.end();
+    let text = std::fs::read_to_string(&folder).unwrap();
+    std::fs::remove_file(&folder).unwrap();
+    let mut lines = text.lines();
+    let head: serde_json::Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    let took = |from: i64, to: i64| Duration::from_nanos(to.checked_sub(from).unwrap().try_into().unwrap());
+    let stall = &head["stalls"][0];
+    assert!(took(stall[0].as_i64().unwrap(), stall[1].as_i64().unwrap()) >= STALL, "{head}");
+    let served: Vec<Duration> = lines
+        .map(|line| line.split_once(' ').unwrap())
+        .map(|(arrived, answered)| took(arrived.parse().unwrap(), answered.parse().unwrap()))
+        .collect();
+    assert_eq!(served.len(), asked);
+    assert!(served.iter().all(|took| *took >= Duration::from_millis(2)), "{served:?}");
+    // The kernel's stamp is before the stall, though the request was read after it.
+    let longest_served = *served.iter().max().unwrap();
+    assert!(longest_served >= STALL / 3 && longest_served <= longest, "{longest_served:?} of {longest:?}");
 }

@@ -112,6 +112,7 @@ fn mean(spread: Spread) -> f64 {
         Spread::Constant(time) | Spread::Exponential(time) => time.as_secs_f64(),
         Spread::Uniform(low, high) => f64::midpoint(low.as_secs_f64(), high.as_secs_f64()),
         Spread::LogNormal(median, sigma) => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
+        Spread::Bimodal(usual, other, share) => usual.as_secs_f64() * (1.0 - share) + other.as_secs_f64() * share,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Receives one response, for a client that keeps nothing of it.
 
-use super::{BodyDecoder, Error, MAX_INTERIM, ResponseHead};
+use super::{BodyDecoder, Error, MAX_INTERIM, Memo, ResponseHead};
 
 /// Receives the response to one request from slices, in any split: interim responses, head, body. Holds no buffer unless
 /// a head was cut in two.
@@ -74,11 +74,19 @@ impl ResponseReader {
     /// # Errors
     /// When the bytes are not a response, or go on after its end ([`Error::Surplus`]): this client sends one request at a
     /// time, so nothing may follow.
-    #[inline]
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Progress, Error> {
+        self.receive_with(bytes, &mut Memo::default())
+    }
+
+    /// The same with the memory of heads that many readers share.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    #[inline]
+    pub fn receive_with(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<Progress, Error> {
         self.started |= !bytes.is_empty();
         if self.carry.is_empty() {
-            let (used, progress) = self.advance(bytes)?;
+            let (used, progress) = self.advance(bytes, memo)?;
             if used < bytes.len() {
                 self.carry.extend_from_slice(&bytes[used..]);
             }
@@ -86,7 +94,7 @@ impl ResponseReader {
         }
         let mut carry = std::mem::take(&mut self.carry);
         carry.extend_from_slice(bytes);
-        let (used, progress) = self.advance(&carry)?;
+        let (used, progress) = self.advance(&carry, memo)?;
         if used < carry.len() {
             carry.drain(..used);
             self.carry = carry;
@@ -107,12 +115,12 @@ impl ResponseReader {
 
     /// Goes as far as `bytes` allow; what it leaves unused is the beginning of a head.
     #[inline]
-    fn advance(&mut self, bytes: &[u8]) -> Result<(usize, Progress), Error> {
+    fn advance(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<(usize, Progress), Error> {
         let mut at = 0;
         loop {
             match &mut self.stage {
                 Stage::Head => {
-                    let Some(head) = ResponseHead::parse(&bytes[at..], self.to_head)? else {
+                    let Some(head) = memo.parse(&bytes[at..], self.to_head)? else {
                         return Ok((at, Progress::More));
                     };
                     at += head.length;
