@@ -110,8 +110,8 @@ fn numbers_are_used_again_and_late_wakers_do_no_harm() {
 fn readiness_lasts_until_it_is_cleared_and_the_end_lasts_for_ever() {
     let reactor = Reactor::new().unwrap();
     let ready = |source: &Source<UnixStream>| {
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        source.poll_read_ready(&mut context).is_ready()
+        let context = std::task::Context::from_waker(std::task::Waker::noop());
+        source.poll_read_ready(&context).is_ready()
     };
     reactor
         .block_on(async {
@@ -153,14 +153,14 @@ fn wakers_of_combinators_are_woken_too() {
             let own = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
             let relay = std::sync::Arc::new(Relay(own, false.into()));
             let waker = std::task::Waker::from(std::sync::Arc::clone(&relay));
-            let mut theirs_context = std::task::Context::from_waker(&waker);
-            assert!(source.poll_read_ready(&mut theirs_context).is_pending());
+            let theirs_context = std::task::Context::from_waker(&waker);
+            assert!(source.poll_read_ready(&theirs_context).is_pending());
             theirs.write_all(b"x").unwrap();
             poll_fn(
                 |_| if relay.1.load(std::sync::atomic::Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending },
             )
             .await;
-            assert!(source.poll_read_ready(&mut theirs_context).is_ready());
+            assert!(source.poll_read_ready(&theirs_context).is_ready());
         })
         .unwrap();
 }

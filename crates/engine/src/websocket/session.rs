@@ -160,7 +160,6 @@ impl Session {
                 if emptied {
                     guard.clear_ready();
                 }
-                drop(guard);
                 self.heard = core.clock.now();
                 let mut ledger = core.ledger.borrow_mut();
                 ledger.read(bytes);
