@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench autobahn build page apps packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo test bench truth autobahn build page apps packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -23,8 +23,14 @@ test: packages-test page apps ## Everything: format, lints, unit, property and i
 	cargo test --workspace --locked
 	cd page && npm run --silent check && npm test --silent
 
-bench: packages-bench build ## CPU per request of genkai, wrk, ab and oha, side by side on the same nginx
+bench: packages-bench build ## CPU per request beside wrk, ab, oha and h2load on the same nginx; WebSocket beside tcpkali and k6
 	scripts/bench.sh $(GENKAI)
+	scripts/bench-websocket.py $(GENKAI)
+
+truth: packages-bench build ## What load generators report beside what the server did, in one table (k6 where Go can build it)
+	@command -v k6 >/dev/null || [ -x target/tools/bin/k6 ] || ! command -v go >/dev/null || \
+	  { echo "building k6 from its Go module into target/tools (some minutes)"; GOBIN=$(CURDIR)/target/tools/bin go install go.k6.io/k6@latest; }
+	scripts/truth.py $(GENKAI)
 
 autobahn: build ## WebSocket conformance, both roles, by the Autobahn test suite (skipped with a notice without Python 2.7)
 	cargo build --release --locked --package genkai-wire --example autobahn
@@ -61,7 +67,7 @@ packages-wordpress: ## What --backend wordpress needs
 	@scripts/packages.sh nginx:nginx $(WORDPRESS)
 
 packages-bench:
-	@scripts/packages.sh nginx:nginx wrk:wrk apache2-utils:ab time:/usr/bin/time python3:python3
+	@scripts/packages.sh nginx:nginx wrk:wrk apache2-utils:ab nghttp2-client:h2load openssl:openssl time:/usr/bin/time python3:python3
 	@command -v oha >/dev/null || [ -x target/tools/bin/oha ] || \
 	  { echo "building oha from crates.io into target/tools (some minutes)"; cargo install oha --locked --quiet --root target/tools; }
 

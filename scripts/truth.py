@@ -11,7 +11,12 @@ an origin of its own. Then what the generator reports stands beside what the ori
   was answered. The start is the latest one that lets no request arrive before its plan. This holds for a generator
   that keeps its schedule, late or not: what it sent late is its latency, as it is of the users it stands for.
 * truth, of what was sent (marked *): from arrival to answer. All there is for a closed loop (wrk), and for one that
-  left out more than 5 % of what was planned.
+  leaves out what it cannot send in time (k6).
+
+"omit" is what was planned and never came: left out, or still waiting for a connection when the load ended.
+
+genkai runs twice: as it is, and as genkai-k with --kernel-timestamps, where a response ends when the kernel had it; how long
+it lay there until genkai read it is told beside.
 
 Servers run on the first core, generators on the last. oha and k6 are looked for on PATH and in target/tools/bin, wrk2 in
 the environment's WRK2; what is not found is skipped, and said so.
@@ -29,8 +34,8 @@ import sys
 import tempfile
 
 RATE, CONNECTIONS = 10_000, 100
-# What is under way when a load ends is not sent any more, so a little is missing of every one.
-MOST_OMITTED = 0.05
+# These leave out what they cannot send in time: one has no schedule, one drops (docs: "dropped_iterations").
+WITHOUT_PLAN = ("wrk", "k6")
 # Its figures begin when it has calibrated itself (wrk2, src/wrk.h: CALIBRATE_DELAY_MS).
 SKIP = {"wrk2": 10.0}
 SERVERS = [
@@ -39,6 +44,8 @@ SERVERS = [
     ("1 ms, stands still for 1 s in the middle of every 10 s",
      ["--service-time", "1ms", "--stall", "1s", "--stall-every", "10s"]),
 ]
+# genkai with the kernel's receive stamps.
+STAMPS = "genkai-k"
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
 
 
@@ -70,12 +77,11 @@ class Origin:
         return head, sorted(served)
 
 
-def truth(served, skip, seconds, closed):
+def truth(served, skip, seconds, from_plan):
     """What the origin did with what arrived from `skip` seconds on. The plan is one from the first request on."""
     planned = [int(k * 1e9 / RATE) for k in range(len(served))]
     start = min(arrived - plan for (arrived, _), plan in zip(served, planned))
     omitted = max(0.0, 1 - len(served) / (RATE * seconds))
-    from_plan = not closed and omitted <= MOST_OMITTED
     first = bisect.bisect(served, (served[0][0] + int(skip * 1e9), 0))
     begin = (lambda k: start + planned[k]) if from_plan else (lambda k: served[k][0])
     took = [(served[k][1] - begin(k)) / 1e9 for k in range(first, len(served))]
@@ -88,14 +94,22 @@ def seconds_of(text):
     return float(number) * UNITS[unit]
 
 
-def run_genkai(program, url, seconds, folder):
+def run_genkai(program, url, seconds, folder, *flags):
     out = output([program, "load", url, "--rate", str(RATE), "--connections", str(CONNECTIONS), "--threads", "1",
-                  "--duration", f"{seconds}s", "--json"], fine=(0, 1, 4))
+                  "--duration", f"{seconds}s", "--json", *flags], fine=(0, 1, 4))
     trial = json.loads(out)["trials"][0]
-    if not trial["client"]["valid"]:
-        print(f"notice: genkai calls its own run invalid: {trial['client']['reasons']}", file=sys.stderr)
+    client = trial["client"]
+    if not client["valid"]:
+        print(f"notice: genkai calls its own run invalid: {client['reasons']}", file=sys.stderr)
     said = {name: trial["latency"][name] for name in ("p50", "p99", "max", "mean")}
+    if "receipt" in client:
+        lay = ", ".join(f"{name} {milliseconds(client['receipt'][name])}" for name in ("p50", "p99", "max"))
+        said["remark"] = f"kernel stamp to reading, ms: {lay}"
     return {**said, "rate": trial["finished"] / trial["lasted"]}
+
+
+def run_stamps(program, url, seconds, folder):
+    return run_genkai(program, url, seconds, folder, "--kernel-timestamps")
 
 
 def run_wrk2(program, url, seconds, folder):
@@ -151,7 +165,7 @@ def output(command, fine=(0,)):
 
 def neighbours(genkai):
     tools = os.path.join("target", "tools", "bin")
-    found = {"genkai": genkai, "wrk2": os.environ.get("WRK2") or shutil.which("wrk2")}
+    found = {"genkai": genkai, STAMPS: genkai, "wrk2": os.environ.get("WRK2") or shutil.which("wrk2")}
     for name in ("oha", "k6", "wrk"):
         found[name] = shutil.which(name) or shutil.which(name, path=tools)
     for name, program in found.items():
@@ -160,7 +174,7 @@ def neighbours(genkai):
     return {name: program for name, program in found.items() if program}
 
 
-RUN = {"genkai": run_genkai, "wrk2": run_wrk2, "oha": run_oha, "k6": run_k6, "wrk": run_wrk}
+RUN = {"genkai": run_genkai, STAMPS: run_stamps, "wrk2": run_wrk2, "oha": run_oha, "k6": run_k6, "wrk": run_wrk}
 CORES = sorted(os.sched_getaffinity(0))
 
 
@@ -173,7 +187,7 @@ def measured(name, program, genkai, arguments, seconds):
             head, served = origin.end()
     if not served or head["left_out"] or head["unstamped"]:
         print(f"notice: {name}: the origin's account is not whole: {head}", file=sys.stderr)
-    return said, truth(served, SKIP.get(name, 0.0), seconds, closed=name == "wrk")
+    return said, truth(served, SKIP.get(name, 0.0), seconds, name not in WITHOUT_PLAN)
 
 
 def milliseconds(seconds):
@@ -186,7 +200,7 @@ def row(name, said, was):
     for what in ("p50", "p99", "max", "mean"):
         cells.append(f"{milliseconds(said[what]):>9} {milliseconds(was[what]):>9}{mark}")
     off = (said["p50"] - was["p50"]) * 1e6, (said["p99"] / was["p99"] - 1) * 100
-    return " ".join([*cells, f"{off[0]:>+11,.0f}", f"{off[1]:>+9.1f}"])
+    return " ".join([*cells, f"{off[0]:>+11,.0f}", f"{off[1]:>+9.1f}", said.get("remark", "")]).rstrip()
 
 
 def main():

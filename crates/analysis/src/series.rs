@@ -3,6 +3,7 @@
 use genkai_model::event::{Handshakes, Tick};
 use genkai_model::finding::{Break, ClientCheck, HandshakeFinding, Point, Quantiles, Series, TrialFinding};
 use genkai_model::histogram;
+use genkai_model::http2::GoAways;
 use genkai_model::record::Trial;
 use genkai_model::websocket::Messages;
 
@@ -74,6 +75,7 @@ pub fn finding(trial: &Trial, broke: Option<Break>, client: ClientCheck) -> Tria
         client,
         handshakes: handshakes(trial),
         messages: messages(trial),
+        goaways: goaways(trial),
     }
 }
 
@@ -99,6 +101,14 @@ fn handshakes(trial: &Trial) -> Option<HandshakeFinding> {
 fn messages(trial: &Trial) -> Option<Messages> {
     let mut all = trial.ticks.iter().filter_map(|tick| tick.messages.as_ref());
     let mut sum = all.next()?.clone();
+    all.for_each(|more| sum.add(more));
+    Some(sum)
+}
+
+/// HTTP/2 connections ended by GOAWAY in sum, if any interval had them.
+fn goaways(trial: &Trial) -> Option<GoAways> {
+    let mut all = trial.ticks.iter().filter_map(|tick| tick.goaways.as_ref());
+    let mut sum = *all.next()?;
     all.for_each(|more| sum.add(more));
     Some(sum)
 }

@@ -30,7 +30,7 @@ pub fn of(record: &Record) -> Option<Summary> {
 /// What a load counts.
 pub fn counted(load: &Load) -> Counted {
     match &load.protocol {
-        Protocol::Http1 => Counted::Requests,
+        Protocol::Http1 | Protocol::Http2(_) => Counted::Requests,
         Protocol::WebSocket(websocket) if websocket.message.is_some() => Counted::Messages,
         Protocol::WebSocket(_) => Counted::Openings,
     }

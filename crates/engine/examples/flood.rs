@@ -1,5 +1,5 @@
-//! Keep-alive load on a loopback address, and what it cost: `flood ADDRESS CONNECTIONS SECONDS [CPU [RATE]]`. As fast as
-//! it goes, or open at a rate.
+//! Keep-alive load on a loopback address, and what it cost: `flood [--tls] [--http2 STREAMS] [--path PATH] ADDRESS USERS
+//! SECONDS [CPU [RATE]]`. As fast as it goes, or open at a rate.
 //!
 //! For comparing the engine's CPU per request with other clients' (`scripts/` and `make bench` do so side by side).
 
@@ -7,7 +7,9 @@ use std::net::SocketAddr;
 
 use genkai_engine::{StopFlag, run, target};
 use genkai_model::histogram::{Payload, empty};
-use genkai_model::load::{Arrivals, Body, Load, Request, Reuse, Spacing, Stop};
+use genkai_model::http2::Http2;
+use genkai_model::load::{Arrivals, Body, Load, Protocol, Request, Reuse, Spacing, Stop};
+use genkai_model::transport::{Tls, Transport};
 use genkai_model::units::{Span, Spread};
 
 fn load(address: SocketAddr, connections: u32, seconds: u64, rate: Option<f64>) -> Load {
@@ -32,9 +34,16 @@ fn load(address: SocketAddr, connections: u32, seconds: u64, rate: Option<f64>) 
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut option = |name: &str, values: usize| -> Option<Vec<String>> {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        Some(arguments.drain(at..=at + values).skip(1).collect())
+    };
+    let tls = option("--tls", 0).is_some();
+    let streams = option("--http2", 1).map(|values| values[0].parse()).transpose()?;
+    let path = option("--path", 1).map_or("/".to_owned(), |mut values| values.remove(0));
     let [address, connections, seconds, rest @ ..] = arguments.as_slice() else {
-        return Err("usage: flood ADDRESS CONNECTIONS SECONDS [CPU [RATE]]".into());
+        return Err("usage: flood [--tls] [--http2 STREAMS] [--path PATH] ADDRESS USERS SECONDS [CPU [RATE]]".into());
     };
     let address: SocketAddr = address.parse()?;
     if !target::is_local(address) {
@@ -44,7 +53,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rate = rest.get(1).map(|rate| rate.parse()).transpose()?;
     let (mut ok, mut failed, mut cpu_us, mut sent_bytes) = (0, 0, 0, 0);
     let (mut latency, mut lateness) = (empty(), empty());
-    let load = load(address, connections.parse()?, seconds.parse()?, rate);
+    let mut load = load(address, connections.parse()?, seconds.parse()?, rate);
+    load.request.path = path;
+    if tls {
+        let server_name = "localhost".to_owned();
+        load.transport = Transport::Tls(Tls { server_name, ca: None, identity: None, insecure: true, resume: true });
+    }
+    if let Some(streams) = streams {
+        load.protocol = Protocol::Http2(Http2 { streams });
+    }
     let end = run(
         &load,
         (!cpus.is_empty()).then_some(&cpus),

@@ -4,9 +4,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use genkai_model::load::{Load, Reuse};
+use genkai_model::load::{Load, Protocol, Reuse};
 use genkai_wire::http1::{ResponseHead, fields};
 
+use crate::http2;
 use crate::message::Message;
 
 /// A longer head is not waited for.
@@ -24,6 +25,11 @@ pub enum Asked {
     },
     /// The connection was closed without one.
     Closed,
+    /// The load speaks HTTP/2, the server does not.
+    NotOffered {
+        /// What it did instead.
+        instead: String,
+    },
     /// None came in time, or none that is HTTP.
     Nothing,
 }
@@ -33,6 +39,9 @@ pub enum Asked {
 pub fn ask(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> {
     if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
         return None;
+    }
+    if let Protocol::Http2(_) = load.protocol {
+        return Some(http2::ask(&Load { addresses: vec![address], ..load.clone() }, within));
     }
     let message = Message::render(&load.request, Reuse::PerRequest).ok()?;
     Some(exchange(&message, address, within).unwrap_or(Asked::Nothing))

@@ -12,6 +12,7 @@ use crate::dial;
 use crate::stream::Stream;
 use crate::thread::Core;
 use crate::tls::Tls;
+use crate::turns::Carrier;
 use crate::watch::Slot;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::Reuse;
@@ -23,9 +24,9 @@ const CLOSE_WAIT: Moment = 20_000_000;
 
 /// Everything one connection needs. Without a stream it is closed, and opens for the next request.
 pub(crate) struct Connection {
-    pub(super) core: Rc<Core>,
+    pub(crate) core: Rc<Core>,
     pub(super) slot: Rc<Slot>,
-    pub(super) stream: Option<Stream>,
+    pub(crate) stream: Option<Stream>,
     /// Whether it has carried a response: tells a keep-alive race from a refusal.
     pub(super) reused: bool,
     /// What is known of the last read.
@@ -72,6 +73,11 @@ impl Connection {
     /// Whether it is open, as far as is known.
     pub(crate) fn is_open(&self) -> bool {
         self.stream.is_some()
+    }
+
+    /// The protocol agreed on by ALPN; none without TLS.
+    pub(crate) fn agreed(&self) -> Option<Vec<u8>> {
+        self.stream.as_ref().and_then(Stream::agreed)
     }
 
     /// What others know it by.
@@ -287,6 +293,32 @@ impl Connection {
     }
 }
 
+impl Carrier for Connection {
+    fn core(&self) -> &Rc<Core> {
+        &self.core
+    }
+
+    fn slot(&self) -> &Rc<Slot> {
+        &self.slot
+    }
+
+    fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    async fn make(&mut self, turn: Turn) -> Option<Done> {
+        Some(Connection::make(self, turn).await)
+    }
+
+    async fn rest(&mut self, at: Moment) {
+        Connection::rest(self, at).await;
+    }
+
+    async fn await_hand_over(&mut self) -> Option<Moment> {
+        Connection::await_hand_over(self).await
+    }
+}
+
 impl Drop for Connection {
     fn drop(&mut self) {
         self.close();
@@ -294,6 +326,6 @@ impl Drop for Connection {
 }
 
 /// The kind of a status; above 599 counts like 500 (RFC 9110 section 15).
-fn of_status(status: u16) -> Option<ErrorKind> {
+pub(crate) fn of_status(status: u16) -> Option<ErrorKind> {
     ErrorKind::of_status(status.min(599))
 }

@@ -114,6 +114,20 @@ impl Ledger {
         }
     }
 
+    /// An HTTP/2 server asked to leave a connection.
+    pub(crate) fn sent_away(&mut self, now: Moment) {
+        if self.open(now) {
+            self.tally.goaways.connections += 1;
+        }
+    }
+
+    /// A request that was written has not been processed, by the server's word, and will be made again.
+    pub(crate) fn retried(&mut self, now: Moment) {
+        if self.open(now) {
+            self.tally.goaways.retried += 1;
+        }
+    }
+
     /// Counts of messages. They go on after the end of the load, while connections are being closed: an echo that is still
     /// on its way then is not lost.
     #[inline]

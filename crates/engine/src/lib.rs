@@ -34,6 +34,7 @@ mod dial;
 mod error;
 mod exchange;
 mod host;
+mod http2;
 mod ledger;
 mod merge;
 mod message;
@@ -57,6 +58,7 @@ mod websocket;
 
 pub use ask::{Asked, ask};
 pub use error::EngineError;
+pub use http2::{NotOffered, http2_offered};
 pub use preflight::{Limiter, TooLarge, preflight};
 pub use run::{End, run};
 pub use stop::StopFlag;

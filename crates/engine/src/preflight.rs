@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use genkai_model::load::{Arrivals, Load};
+use genkai_model::load::{Arrivals, Load, Protocol};
 use genkai_model::transport::Transport;
 
 /// Descriptors the process needs besides its connections: standard streams, the record's files, pipes of the servers it
-/// started; and for each thread an epoll, its wake-up eventfd, their duplicates in tokio, and a timerfd.
+/// started; and for each thread an epoll and a timerfd, and some to spare.
 const OWN: u64 = 64;
 const PER_THREAD: u64 = 8;
 
@@ -39,7 +39,11 @@ pub struct TooLarge {
 /// When the load's connections do not fit, with the largest number that does.
 pub fn preflight(load: &Load, descriptors: u64, ports: (u16, u16)) -> Result<(), TooLarge> {
     let asked = match load.arrivals {
-        Arrivals::Users { count, .. } => u64::from(count),
+        Arrivals::Users { count, .. } => match load.protocol {
+            // More, where the server allows fewer streams a connection: that is found out in the load.
+            Protocol::Http2(http2) => u64::from(count.div_ceil(http2.streams.max(1))),
+            _ => u64::from(count),
+        },
         Arrivals::Rate { connections, .. } => u64::from(connections),
     };
     let own = OWN + PER_THREAD * u64::from(load.threads);

@@ -12,8 +12,9 @@ use std::rc::Rc;
 use genkai_model::error::ErrorKind;
 
 use crate::clock::Moment;
-use crate::connection::{Connection, Turn};
+use crate::connection::Turn;
 use crate::thread::Core;
+use crate::turns::Carrier;
 use crate::watch::Slot;
 
 /// Most requests that wait, in one thread: half a megabyte.
@@ -70,8 +71,8 @@ impl Queue {
     }
 
     /// The next request for `connection`, which has just ended one; `None` when it is closed and nothing waits.
-    pub(crate) async fn next(&self, connection: &mut Connection) -> Option<Turn> {
-        let core = Rc::clone(&connection.core);
+    pub(crate) async fn next(&self, connection: &mut impl Carrier) -> Option<Turn> {
+        let core = Rc::clone(connection.core());
         if let Some(planned) = self.first_in_time(&core) {
             return Some(Turn { planned, prompt: false });
         }

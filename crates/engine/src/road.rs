@@ -24,10 +24,12 @@ impl Road {
             _ => load.addresses.iter().copied().map(SockAddr::from).collect(),
         };
         let tls = match &load.transport {
-            // Both are spoken over HTTP/1.1 (RFC 7301 section 6, RFC 6455 section 4.1).
-            Transport::Tls(tls) => match load.protocol {
-                Protocol::Http1 | Protocol::WebSocket(_) => Some(tls::Plan::read(tls, &["http/1.1"])),
-            },
+            Transport::Tls(tls) => Some(match load.protocol {
+                // Both are spoken over HTTP/1.1 (RFC 7301 section 6, RFC 6455 section 4.1).
+                Protocol::Http1 | Protocol::WebSocket(_) => tls::Plan::read(tls, &["http/1.1"]),
+                // As browsers do, so that a server without HTTP/2 says so by its choice.
+                Protocol::Http2(_) => tls::Plan::read(tls, &["h2", "http/1.1"]),
+            }),
             _ => None,
         };
         Ok(Road { addresses, tls: tls.transpose().map_err(EngineError::Tls)? })

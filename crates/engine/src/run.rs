@@ -12,14 +12,12 @@ use genkai_model::units::Span;
 use crate::clock::Clock;
 use crate::ledger::{Outbox, Report};
 use crate::merge::Merge;
-use crate::message::Message;
 use crate::reactor::Reactor;
-use crate::road::Road;
 use crate::share::{Share, level, split};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
 use crate::thread::{Job, Left, What, work};
-use crate::{EngineError, host, websocket};
+use crate::{EngineError, host};
 
 /// Intervals a thread may be ahead of the collector.
 const AHEAD: usize = 8;
@@ -56,10 +54,7 @@ pub fn run(
     tick: impl FnMut(Tick),
 ) -> Result<End, EngineError> {
     let shares = split(load)?;
-    let message = Message::render(&load.request, load.reuse)?;
-    let road = Road::plan(load)?;
-    let websocket = websocket::Plan::read(load)?;
-    let what = What { message, road, websocket };
+    let what = What::read(load)?;
     let mut crew = Crew::hire(load, shares, &what, cpus, stop)?;
     crew.wait_ready()?;
     let (clock, zero) = (Clock::start(), Instant::now());

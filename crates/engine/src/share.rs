@@ -1,5 +1,6 @@
 //! Which part of a load each thread makes.
 
+use genkai_model::http2::Http2;
 use genkai_model::load::{Arrivals, Load, Protocol, Spacing};
 use genkai_model::transport::Transport;
 use genkai_model::units::Spread;
@@ -49,7 +50,12 @@ pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
         }
     };
     let requests = load.stop.requests.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
-    let threads = u32::from(load.threads).min(total).min(requests);
+    // Users that share a connection are in one thread.
+    let apart = match (&load.protocol, load.arrivals) {
+        (Protocol::Http2(http2), Arrivals::Users { .. }) => total.div_ceil(http2.streams),
+        _ => total,
+    };
+    let threads = u32::from(load.threads).min(apart).min(requests);
     let opening = match &load.protocol {
         Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) => Curve { rate: *rate, ramp: 0 },
         _ => Curve { rate: FASTEST, ramp: 0 },
@@ -112,11 +118,14 @@ fn check(load: &Load) -> Result<(), EngineError> {
         _ if load.timeout.0 == 0 => "the timeout must be longer than zero",
         _ if load.stop.after.0 == 0 => "the load must last longer than zero",
         _ if load.stop.requests == Some(0) => "the load must make at least one request",
+        _ if matches!(load.protocol, Protocol::Http2(Http2 { streams: 0 })) => {
+            "a connection carries at least one stream"
+        }
         _ if load.request.method == "CONNECT" => "CONNECT makes a tunnel, not a load",
         Arrivals::Rate { .. } if holds(load) => "a rate is of messages: give their size, or users to be held",
         _ if opens_out_of(load, in_range) => "connections must open at a rate above 0 and at most 10,000,000 a second",
         Arrivals::Users { count, .. } | Arrivals::Rate { connections: count, .. }
-            if !load.protocol.is_http1() && count > MOST_TALKS =>
+            if matches!(load.protocol, Protocol::WebSocket(_)) && count > MOST_TALKS =>
         {
             "there can be at most 4,194,304 WebSocket connections in one process"
         }
@@ -200,6 +209,7 @@ mod tests {
         fails(load(1, rate(f64::NAN, 1), None));
         fails(load(1, rate(1.0, 0), None));
         fails(Load { addresses: vec![], ..load(1, users(1), None) });
+        fails(Load { protocol: Protocol::Http2(Http2 { streams: 0 }), ..load(1, users(1), None) });
         fails(Load { timeout: Span(0), ..load(1, users(1), None) });
     }
 }

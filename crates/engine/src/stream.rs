@@ -4,7 +4,7 @@
 //! predictable branch for it and nothing else. Readiness is the socket's in any case.
 
 use std::cell::RefCell;
-use std::io;
+use std::io::{self, IoSlice, Write};
 use std::task::{Context, Poll};
 
 use genkai_model::error::ErrorKind;
@@ -81,6 +81,27 @@ impl Stream {
             None => Ok(send(self.socket.get_ref(), bytes, SendFlags::NOSIGNAL)?),
             Some(tls) => tls.borrow_mut().write(self.socket.get_ref(), bytes),
         }
+    }
+
+    /// Writes some of `parts`, together. With TLS, some of the first only.
+    pub(crate) fn write_vectored(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &self.tls {
+            None => self.socket.get_ref().write_vectored(parts),
+            Some(tls) => {
+                let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
+                tls.borrow_mut().write(self.socket.get_ref(), first)
+            }
+        }
+    }
+
+    /// Whether writing many parts together is one system call.
+    pub(crate) fn is_vectored(&self) -> bool {
+        self.tls.is_none()
+    }
+
+    /// The protocol agreed on by ALPN (RFC 7301), empty when the server chose none; none without TLS.
+    pub(crate) fn agreed(&self) -> Option<Vec<u8>> {
+        self.tls.as_ref().map(|tls| tls.borrow().agreed())
     }
 
     /// Whether everything written has been given to the kernel.

@@ -3,6 +3,7 @@
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{Handshakes, Refusal, StatusCount};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload};
+use genkai_model::http2::GoAways;
 use genkai_model::websocket::Messages;
 use hdrhistogram::Histogram;
 
@@ -51,6 +52,8 @@ pub(crate) struct Tally {
     pub(crate) refusal: Option<Refusal>,
     /// WebSocket messages.
     pub(crate) messages: Messages,
+    /// HTTP/2 connections ended by GOAWAY.
+    pub(crate) goaways: GoAways,
 }
 
 impl Tally {
@@ -76,6 +79,7 @@ impl Tally {
             ready: empty(),
             refusal: None,
             messages: Messages::default(),
+            goaways: GoAways::default(),
         }
     }
 
@@ -126,6 +130,7 @@ impl Tally {
         }
         self.upgraded += other.upgraded;
         self.messages.add(&other.messages);
+        self.goaways.add(&other.goaways);
         for (mine, theirs) in self.errors.iter_mut().zip(other.errors) {
             *mine += theirs;
         }
@@ -154,7 +159,7 @@ impl Tally {
         self.statuses = [0; STATUSES];
         self.refusal = None;
         (self.secured, self.upgraded) = ([0; 2], 0);
-        self.messages = Messages::default();
+        (self.messages, self.goaways) = (Messages::default(), GoAways::default());
         if let Some(receipt) = self.receipt.as_deref_mut() {
             receipt.reset();
         }
@@ -188,6 +193,11 @@ impl Tally {
         (self.messages != Messages::default()).then(|| self.messages.clone())
     }
 
+    /// HTTP/2 connections ended by GOAWAY, if there were any.
+    pub(crate) fn goaways(&self) -> Option<GoAways> {
+        (self.goaways != GoAways::default()).then_some(self.goaways)
+    }
+
     fn distributions(&self) -> [&Histogram<u32>; 6] {
         let Tally { latency, service, failed_after, connect, lateness, ready, .. } = self;
         [latency, service, failed_after, connect, lateness, ready]
@@ -211,6 +221,7 @@ mod tests {
         one.secured = [1, 2];
         one.ready.saturating_record(7_000);
         one.messages.sent = 4;
+        one.goaways = GoAways { connections: 1, retried: 3 };
         [200, 404, 404, 999, 7].into_iter().for_each(|status| one.answered(status));
         one.refusal = Some(Refusal { status: 404, location: None, body: "no".into() });
         one.receipt.get_or_insert_with(|| Box::new(empty())).saturating_record(5_000);
@@ -226,9 +237,11 @@ mod tests {
         let statuses: Vec<(u16, u64)> = sum.statuses().iter().map(|s| (s.status, s.count)).collect();
         assert_eq!(statuses, [(100, 2), (200, 2), (404, 4), (599, 2)]);
         assert_eq!(handshakes.refusal.map(|r| r.status), Some(404));
+        assert_eq!(sum.goaways(), Some(GoAways { connections: 2, retried: 6 }));
         sum.clear();
         assert_eq!(sum.distributions().map(Histogram::len), [0; 6]);
-        assert_eq!((sum.handshakes(), sum.messages(), sum.receipt()), (None, None, Payload::default()));
+        let rest = (sum.handshakes(), sum.messages(), sum.goaways(), sum.receipt());
+        assert_eq!(rest, (None, None, None, Payload::default()));
         assert_eq!((sum.ok, sum.errors().len(), sum.statuses().len(), sum.first_error), (0, 0, 0, None));
     }
 }

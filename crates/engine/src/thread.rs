@@ -12,9 +12,11 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use socket2::SockAddr;
 
+use crate::EngineError;
 use crate::alarm::Alarm;
 use crate::clock::{Clock, Moment};
-use crate::connection::Turn;
+use crate::connection::{Connection, Turn};
+use crate::http2::{self, Fleet, Rider};
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
 use crate::queue::{Due, Queue};
@@ -58,7 +60,7 @@ pub(crate) struct Core {
     seed: u64,
     /// Whether the load is over and connections are being closed.
     ending: Cell<bool>,
-    /// Open WebSockets.
+    /// Connections that are not to end without a word.
     talks: Cell<usize>,
     /// What WebSocket codecs share.
     pub(crate) scratch: RefCell<Scratch>,
@@ -86,6 +88,19 @@ pub(crate) struct What {
     pub(crate) message: Message,
     pub(crate) road: Road,
     pub(crate) websocket: Option<websocket::Plan>,
+    pub(crate) http2: Option<http2::Plan>,
+}
+
+impl What {
+    /// What `load` says, its files read and everything checked.
+    pub(crate) fn read(load: &Load) -> Result<What, EngineError> {
+        Ok(What {
+            message: Message::render(&load.request, load.reuse)?,
+            road: Road::plan(load)?,
+            websocket: websocket::Plan::read(load)?,
+            http2: http2::Plan::read(load)?,
+        })
+    }
 }
 
 /// What a thread has at the end.
@@ -97,7 +112,7 @@ pub(crate) struct Left {
 }
 
 impl Core {
-    fn new(job: Job, load: &Load, clock: Clock) -> io::Result<Rc<Core>> {
+    pub(crate) fn new(job: Job, load: &Load, clock: Clock) -> io::Result<Rc<Core>> {
         let ledger = Ledger::new(load.tick.0, load.stop.after.0, job.share.quota, job.outbox);
         Ok(Rc::new(Core {
             clock,
@@ -147,7 +162,7 @@ impl Core {
         self.ending.get()
     }
 
-    /// A WebSocket was opened (1), or has ended (-1).
+    /// A connection was opened that is not to end without a word (1), or has ended (-1): WebSocket, HTTP/2.
     pub(crate) fn talking(&self, by: isize) {
         self.talks.set(self.talks.get().saturating_add_signed(by));
     }
@@ -156,11 +171,11 @@ impl Core {
 /// Makes the load of `job`, from moment zero of `clock` to its end.
 pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io::Result<Left> {
     let (share, stop, abort) = (job.share.clone(), job.stop.clone(), job.abort.clone());
-    let websocket = job.what.websocket.clone().map(Rc::new);
+    let spoken = Spoken { websocket: job.what.websocket.clone().map(Rc::new), http2: job.what.http2.clone() };
     let made = reactor.block_on(async {
         let core = Core::new(job, load, clock)?;
         spawn(Rc::clone(&core.alarm).ring());
-        spawn(arrive(Rc::clone(&core), share, websocket));
+        spawn(arrive(Rc::clone(&core), share, spoken));
         let stopped = supervise(&core, [&stop, &abort]).await;
         take_leave(&core, &abort).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
@@ -191,7 +206,7 @@ async fn supervise(core: &Core, stops: [&StopFlag; 2]) -> bool {
 const LEAVE: Moment = 1_000_000_000;
 const LEAVE_EACH: Moment = 200_000;
 
-/// Closes WebSockets the way they are to be closed, as far as servers answer in time.
+/// Closes WebSockets and HTTP/2 connections the way they are to be closed, as far as servers answer in time.
 async fn take_leave(core: &Core, abort: &StopFlag) {
     let now = core.clock.now();
     core.ledger.borrow_mut().end(now);
@@ -204,9 +219,9 @@ async fn take_leave(core: &Core, abort: &StopFlag) {
 }
 
 /// Starts users, or places requests, when they are planned.
-async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Plan>>) {
+async fn arrive(core: Rc<Core>, share: Share, spoken: Spoken) {
     let (thread, model) = (u64::from(share.thread), share.model);
-    let desk = Desk::open(&core, &share, websocket);
+    let desk = Desk::open(&core, &share, spoken);
     let mut row = 0;
     for (n, planned) in share.pacer.enumerate() {
         row = if core.clock.now() < planned { 0 } else { row + 1 };
@@ -236,7 +251,7 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
                     None => spawn(hold(Rc::clone(&core), session, first)),
                 }
             }
-            _ => spawn(live(Rc::clone(&core), Turns::User(think), first)),
+            _ => desk.begin(&core, Turns::User(think), first),
         }
     }
 }
@@ -246,10 +261,16 @@ fn number(thread: u32, n: usize) -> u32 {
     thread << TALK_BITS | n as u32
 }
 
+/// What is spoken, if it is not HTTP/1.1.
+struct Spoken {
+    websocket: Option<Rc<websocket::Plan>>,
+    http2: Option<http2::Plan>,
+}
+
 /// Where arrivals go.
 enum Desk {
-    /// HTTP.
-    Queue(Rc<Queue>),
+    /// HTTP; with HTTP/2, its connections.
+    Queue(Rc<Queue>, Option<Rc<Fleet>>),
     /// WebSocket, closed model: each user has a connection.
     Talks(Rc<websocket::Plan>),
     /// WebSocket, open model.
@@ -257,10 +278,16 @@ enum Desk {
 }
 
 impl Desk {
-    fn open(core: &Rc<Core>, share: &Share, websocket: Option<Rc<websocket::Plan>>) -> Desk {
-        match (websocket, share.model) {
-            (None, Model::Open { connections }) => Desk::Queue(Rc::new(Queue::new(connections))),
-            (None, Model::Closed { .. }) => Desk::Queue(Rc::new(Queue::new(0))),
+    fn open(core: &Rc<Core>, share: &Share, spoken: Spoken) -> Desk {
+        match (spoken.websocket, share.model) {
+            (None, Model::Open { connections }) => {
+                let streams = spoken.http2.as_ref().map_or(1, |plan| plan.streams);
+                let fleet = spoken.http2.map(|plan| Fleet::new(core, plan, connections));
+                Desk::Queue(Rc::new(Queue::new(connections.saturating_mul(streams))), fleet)
+            }
+            (None, Model::Closed { .. }) => {
+                Desk::Queue(Rc::new(Queue::new(0)), spoken.http2.map(|plan| Fleet::new(core, plan, u32::MAX)))
+            }
             (Some(plan), Model::Closed { .. }) => Desk::Talks(plan),
             (Some(plan), Model::Open { .. }) => {
                 let room = Rc::new(Room::default());
@@ -290,13 +317,21 @@ impl Desk {
         }
     }
 
+    /// Starts one who makes requests.
+    fn begin(&self, core: &Rc<Core>, turns: Turns, first: Turn) {
+        match self {
+            Desk::Queue(_, Some(fleet)) => spawn(live(Rider::new(fleet), turns, first)),
+            _ => spawn(live(Connection::new(Rc::clone(core)), turns, first)),
+        }
+    }
+
     /// Places a planned request or message, which has been claimed.
     fn place(&self, core: &Rc<Core>, first: Turn) {
         let placed = match self {
-            Desk::Queue(queue) => match queue.place(first.planned) {
+            Desk::Queue(queue, _) => match queue.place(first.planned) {
                 Due::Placed => true,
                 Due::Open => {
-                    spawn(live(Rc::clone(core), Turns::Pool(Rc::clone(queue)), first));
+                    self.begin(core, Turns::Pool(Rc::clone(queue)), first);
                     true
                 }
                 Due::Dropped => false,

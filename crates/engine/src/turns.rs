@@ -9,9 +9,10 @@ use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
 use crate::clock::Moment;
-use crate::connection::{Connection, Done, Turn};
+use crate::connection::{Done, Turn};
 use crate::queue::Queue;
 use crate::thread::Core;
+use crate::watch::Slot;
 
 /// A closed user whose request failed plans the next no sooner than this after the one that failed.
 ///
@@ -34,13 +35,32 @@ pub(crate) struct Thinker {
     random: Pcg64Mcg,
 }
 
+/// What makes the requests of one user or worker, one at a time: a connection of its own, or a seat on one.
+pub(crate) trait Carrier {
+    /// What the thread shares.
+    fn core(&self) -> &Rc<Core>;
+
+    /// What others know it by.
+    fn slot(&self) -> &Rc<Slot>;
+
+    /// Whether a request could be written now, as far as is known.
+    fn is_open(&self) -> bool;
+
+    /// Makes one request and counts how it went; none when the load ended meanwhile.
+    async fn make(&mut self, turn: Turn) -> Option<Done>;
+
+    /// Waits until `at`.
+    async fn rest(&mut self, at: Moment);
+
+    /// Waits until a request is handed over; none when it is of no further use.
+    async fn await_hand_over(&mut self) -> Option<Moment>;
+}
+
 /// Makes requests until there are no more: from `first`, which has been claimed.
-pub(crate) async fn live(core: Rc<Core>, mut turns: Turns, first: Turn) {
-    let mut connection = Connection::new(core);
+pub(crate) async fn live(mut carrier: impl Carrier, mut turns: Turns, first: Turn) {
     let mut turn = first;
-    loop {
-        let done = connection.make(turn).await;
-        match turns.next(&mut connection, turn, done).await {
+    while let Some(done) = carrier.make(turn).await {
+        match turns.next(&mut carrier, turn, done).await {
             Some(next) => turn = next,
             None => return,
         }
@@ -48,18 +68,17 @@ pub(crate) async fn live(core: Rc<Core>, mut turns: Turns, first: Turn) {
 }
 
 impl Turns {
-    async fn next(&mut self, connection: &mut Connection, turn: Turn, done: Done) -> Option<Turn> {
+    async fn next(&mut self, carrier: &mut impl Carrier, turn: Turn, done: Done) -> Option<Turn> {
         match self {
             Turns::User(thinker) => {
                 let planned = thinker.next(turn.planned, done);
                 if planned > done.at {
-                    connection.rest(planned).await;
+                    carrier.rest(planned).await;
                 }
-                let core = &connection.core;
-                let claimed = core.ledger.borrow_mut().claim(planned.max(done.at));
+                let claimed = carrier.core().ledger.borrow_mut().claim(planned.max(done.at));
                 claimed.then_some(Turn { planned, prompt: true })
             }
-            Turns::Pool(queue) => queue.next(connection).await,
+            Turns::Pool(queue) => queue.next(carrier).await,
         }
     }
 }

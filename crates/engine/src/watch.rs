@@ -42,6 +42,11 @@ impl Slot {
         self.expired.get()
     }
 
+    /// Whether there is a deadline to come.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.deadline.get().is_some()
+    }
+
     /// Remembers whom to wake. A task's waker stays the same, so this is a comparison almost always.
     #[inline]
     pub(crate) fn attend(&self, waker: &Waker) {

@@ -24,7 +24,7 @@ fn talk(server: &Echo, messages: u64) -> Load {
 fn websocket(load: &mut Load) -> &mut WebSocket {
     match &mut load.protocol {
         Protocol::WebSocket(websocket) => websocket,
-        Protocol::Http1 => panic!("it speaks WebSocket"),
+        other => panic!("it speaks {other:?}"),
     }
 }
 

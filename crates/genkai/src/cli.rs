@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::flags::{LoadFlags, OriginFlags};
+use crate::http2::Http2Flags;
 use crate::load::tables::Tables;
 use crate::target::TlsFlags;
 use crate::websocket::WebSocketFlags;
@@ -293,6 +294,8 @@ pub(crate) struct Load {
     pub(crate) load: LoadFlags,
     #[command(flatten)]
     pub(crate) tls: TlsFlags,
+    #[command(flatten)]
+    pub(crate) http2: Http2Flags,
     #[command(flatten)]
     pub(crate) websocket: WebSocketFlags,
     /// How long, ramp included [default: 10s]

@@ -31,7 +31,8 @@ pub(crate) struct LoadFlags {
     /// Open model: random (Poisson) instead of even spacing
     #[arg(long)]
     pub(crate) poisson: bool,
-    /// Open model: at most so many connections [default: 1000]; WebSocket: so many, held [default with a message rate: 100]
+    /// Open model: at most so many connections [default: 1000]; HTTP/2 without --rate: so many, full of users; WebSocket: so
+    /// many, held [default with a message rate: 100]
     #[arg(long, value_name = "N", conflicts_with = "users", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: Option<u32>,
     /// Path to ask for [default: /]
@@ -116,7 +117,7 @@ impl LoadFlags {
                 Err(Failure::usage("--ramp, --poisson: belong to the open model; they need --rate"))
             }
             (None, _) if self.connections.is_some() => Err(Failure::usage(
-                "--connections: the closed model has one a user; it needs --rate, or a ws:// address",
+                "--connections: the closed model has one a user; it needs --rate, --http2, or a ws:// address",
             )),
             (None, Arrivals::Users { count, spawn_rate, .. }) => Ok(Arrivals::Users {
                 count,

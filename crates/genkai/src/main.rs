@@ -5,6 +5,7 @@ mod cli;
 mod experiment;
 mod explain;
 mod flags;
+mod http2;
 mod interrupt;
 mod keys;
 mod load;

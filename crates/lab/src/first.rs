@@ -31,6 +31,7 @@ pub fn answer(product: &str, load: &Load, address: SocketAddr, backend: &mut Bac
         Asked::Closed => {
             Some(format!("before any load, the connection is closed on {what} without an answer; {choose}"))
         }
+        Asked::NotOffered { instead } => Some(format!("before any load, HTTP/2 is not offered ({instead})")),
         Asked::Nothing => Some(format!("before any load, there is no answer to {what} within {} s", WITHIN.as_secs())),
         Asked::Answered { status: status @ 300..400, location } => {
             let to = location.map(|to| format!(" to {to}")).unwrap_or_default();

@@ -49,6 +49,7 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError>
     crate::tune::fits(&job.plan.load, &environment)?;
     crate::tune::raise_descriptors();
     reach::reach(&job.plan.load)?;
+    reach::offered(&job.plan.load)?;
     let mut recorder = match job.folder {
         None => Recorder::in_memory(watcher),
         Some(folder) => {

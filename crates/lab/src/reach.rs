@@ -1,5 +1,5 @@
 //! Whether somebody listens where a load is to go. A load on a closed port measures nothing, and says so only after its
-//! whole duration.
+//! whole duration; one on a server that does not speak the protocol measures refusals.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use genkai_model::load::Load;
+use genkai_model::load::{Load, Protocol};
 use genkai_model::transport::Transport;
 
 use crate::error::LabError;
@@ -25,6 +25,22 @@ pub fn reach(load: &Load) -> Result<(), LabError> {
         Transport::Unix { path } => socket(path),
         Transport::Tcp | Transport::Tls(_) => addresses(&load.addresses),
     }
+}
+
+/// How long a server may take for each step of saying that it speaks HTTP/2.
+const OFFER: Duration = Duration::from_secs(5);
+
+/// Opens one HTTP/2 connection, if that is what the load speaks, and closes it.
+///
+/// # Errors
+/// When the server does not speak it. What else may be wrong is the load's to find out.
+pub fn offered(load: &Load) -> Result<(), LabError> {
+    let Protocol::Http2(_) = load.protocol else { return Ok(()) };
+    genkai_engine::http2_offered(load, OFFER).map_err(|no| {
+        LabError::Environment(format!(
+            "{no}\n  hint: switch HTTP/2 on in the server (nginx: `listen ... http2`), or load it over HTTP/1.1, without --http2"
+        ))
+    })
 }
 
 fn addresses(all: &[SocketAddr]) -> Result<(), LabError> {

@@ -104,6 +104,14 @@ kinds! {
     Frame = Server,
     /// WebSocket: the connection ended without a close frame.
     ClosedAbnormally = Server,
+    /// HTTP/2: the server does not speak it (ALPN chose another protocol, or it answered in HTTP/1.1).
+    Http2NotOffered = Server,
+    /// HTTP/2: RST_STREAM with REFUSED_STREAM: the server has not looked at the request (RFC 9113 section 8.7).
+    StreamRefused = Server,
+    /// HTTP/2: RST_STREAM with another code.
+    StreamReset = Server,
+    /// HTTP/2: GOAWAY with an error, or a request that GOAWAY left out again and again.
+    GoAway = Server,
 }
 
 impl ErrorKind {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::ErrorCount;
 use crate::evidence::{LogLine, Sample};
 use crate::histogram::Payload;
+use crate::http2::GoAways;
 use crate::limit::Limit;
 use crate::load::Load;
 use crate::plan::Plan;
@@ -242,6 +243,9 @@ pub struct Tick {
     /// WebSocket messages of the interval, where there are such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// HTTP/2 connections the server ended by GOAWAY in the interval, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goaways: Option<GoAways>,
 }
 
 /// What made connections ready after TCP had connected them.

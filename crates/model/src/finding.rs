@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{ErrorCount, Side};
 use crate::event::{Change, Purpose};
+use crate::http2::GoAways;
 use crate::limit::{Limit, Strength};
 use crate::summary::Summary;
 use crate::units::Range;
@@ -390,6 +391,9 @@ pub struct TrialFinding {
     /// WebSocket messages, where there were such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// HTTP/2 connections the server ended by GOAWAY, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goaways: Option<GoAways>,
 }
 
 /// Handshakes of a trial.

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::http2::Http2;
 use crate::transport::Transport;
 use crate::units::{Span, Spread};
 use crate::websocket::WebSocket;
@@ -55,6 +56,9 @@ pub enum Protocol {
     /// WebSocket: the request opens a connection, then messages are exchanged. Where a load speaks of requests, messages
     /// are meant: planned, written, answered by their echo. On connections that are only held, opening is the request.
     WebSocket(WebSocket),
+    /// HTTP/2 (RFC 9113): the request, over and over, many at once on a connection. Agreed by ALPN over TLS; without TLS
+    /// the server is known to speak it (prior knowledge, section 3.3).
+    Http2(Http2),
 }
 
 impl Protocol {
@@ -64,14 +68,14 @@ impl Protocol {
     }
 }
 
-/// An HTTP/1.1 request, sent over and over.
+/// An HTTP request, sent over and over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// Method, e.g. `GET`.
     pub method: String,
     /// Request target in origin form, e.g. `/` or `/shop?id=3`.
     pub path: String,
-    /// Value of the `Host` header.
+    /// Value of the `Host` header; in HTTP/2 of `:authority`.
     pub host: String,
     /// Further headers, in order. Values marked secret by the caller are replaced before a record is written.
     pub headers: Vec<(String, String)>,
@@ -188,7 +192,7 @@ pub enum Reuse {
     /// Keep-alive: a user keeps its connection for as long as the server does.
     #[default]
     KeepAlive,
-    /// A new connection for each request (`Connection: close`).
+    /// A new connection for each request (HTTP/1.1: `Connection: close`).
     PerRequest,
 }
 

@@ -239,7 +239,7 @@ fn label(load: &Load) -> String {
     match &load.protocol {
         Protocol::WebSocket(websocket) if websocket.message.is_some() => format!("message {}", load.request.path),
         Protocol::WebSocket(_) => format!("open {}", load.request.path),
-        Protocol::Http1 => format!("{} {}", load.request.method, load.request.path),
+        Protocol::Http1 | Protocol::Http2(_) => format!("{} {}", load.request.method, load.request.path),
     }
 }
 

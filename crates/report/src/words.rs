@@ -48,6 +48,10 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::Closed => "WebSocket closed before the echo",
         ErrorKind::Frame => "not valid WebSocket frames",
         ErrorKind::ClosedAbnormally => "WebSocket connection lost without a close frame",
+        ErrorKind::Http2NotOffered => "HTTP/2 not offered by the server",
+        ErrorKind::StreamRefused => "stream refused (RST_STREAM, REFUSED_STREAM)",
+        ErrorKind::StreamReset => "stream reset before the response was complete (RST_STREAM)",
+        ErrorKind::GoAway => "connection ended by GOAWAY with the request unanswered",
     }
 }
 
@@ -84,6 +88,10 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::Closed => "closed WebSockets with messages unanswered",
         ErrorKind::Frame => "sent what is not WebSocket",
         ErrorKind::ClosedAbnormally => "dropped WebSockets without a close frame",
+        ErrorKind::Http2NotOffered => "did not speak HTTP/2",
+        ErrorKind::StreamRefused => "refused streams",
+        ErrorKind::StreamReset => "reset streams",
+        ErrorKind::GoAway => "sent its clients away (GOAWAY)",
     }
 }
 

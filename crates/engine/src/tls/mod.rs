@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     name: ServerName<'static>,
     incoming: RefCell<Box<[u8]>>,
     outgoing: RefCell<Vec<u8>>,
+    /// Where plaintext goes that comes with the end of a handshake.
+    early: RefCell<Box<[u8]>>,
 }
 
 /// The TLS of one connection.
@@ -46,6 +48,8 @@ pub(crate) struct Tls {
     shared: Rc<Shared>,
     /// The beginning of a record whose rest has not arrived.
     carry: Vec<u8>,
+    /// Plaintext that came with the end of the handshake: an HTTP/2 server speaks first.
+    early: Vec<u8>,
     /// Records the socket has not taken.
     unsent: Vec<u8>,
     /// Whether the server has said that it will send no more, or something went wrong: nothing more is read or said.
@@ -73,6 +77,7 @@ impl Shared {
             name: plan.name.clone(),
             incoming: RefCell::new(vec![0; INCOMING].into()),
             outgoing: RefCell::default(),
+            early: RefCell::new(vec![0; INCOMING].into()),
         }
     }
 }
@@ -85,10 +90,16 @@ impl Tls {
             session: session.map_err(fault::to_io)?,
             shared: Rc::clone(shared),
             carry: Vec::new(),
+            early: Vec::new(),
             unsent: Vec::new(),
             ended: false,
             blocked: false,
         })
+    }
+
+    /// The protocol the server chose of those offered; empty when it chose none.
+    pub(crate) fn agreed(&self) -> Vec<u8> {
+        self.session.alpn_protocol().unwrap_or_default().to_vec()
     }
 
     /// Whether all that was encrypted is with the kernel.
@@ -107,11 +118,13 @@ impl Tls {
             if let Err(e) = self.flush(socket) {
                 return self.wait(e, Step::Write);
             }
-            match self.read_records(socket, &mut []) {
+            let shared = Rc::clone(&self.shared);
+            let mut early = shared.early.borrow_mut();
+            match self.read_records(socket, &mut early) {
                 Ok(Got { bytes: 0, emptied: false, .. }) if self.ended => {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                Ok(_) => {}
+                Ok(Got { bytes, .. }) => self.early.extend_from_slice(&early[..bytes]),
                 Err(e) => return self.wait(e, Step::Read),
             }
         }
@@ -133,6 +146,12 @@ impl Tls {
 
     /// Reads plaintext.
     pub(crate) fn read(&mut self, socket: &Socket, plain: &mut [u8]) -> io::Result<Got> {
+        if !self.early.is_empty() {
+            let bytes = self.early.len().min(plain.len());
+            plain[..bytes].copy_from_slice(&self.early[..bytes]);
+            self.early = self.early.split_off(bytes);
+            return Ok(Got { bytes, emptied: false, waited: None });
+        }
         loop {
             if self.ended {
                 return Ok(Got { bytes: 0, emptied: false, waited: None });

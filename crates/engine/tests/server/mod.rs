@@ -180,8 +180,8 @@ impl Seen {
         self.messages().closes.iter().map(|c| (c.code, c.count)).collect()
     }
 
-    /// What holds for every run, whatever the server did. Over `http`, what ended was sent, but for the kinds named here; a
-    /// WebSocket message may also fail because its handshake did.
+    /// What holds for every run, whatever the server did. Over `http`/1.1, what ended was sent, but for the kinds named here; a
+    /// WebSocket message may also fail because its handshake did, a stream because its connection did not become ready.
     fn check(&self, http: bool) {
         let from = self.ticks.iter().map(|t| t.from_us);
         let to = self.ticks.iter().map(|t| t.to_us);

@@ -8,7 +8,7 @@ use genkai_model::units::Span;
 
 use crate::cli::Load;
 use crate::target::Target;
-use crate::{Failure, websocket};
+use crate::{Failure, http2, websocket};
 
 /// All users at once: a rate so high that the ramp is over in the first millisecond.
 const AT_ONCE: f64 = 1_000_000.0;
@@ -41,12 +41,19 @@ pub(crate) fn plan(flags: &Load) -> Result<Plan, Failure> {
 fn load(flags: &Load) -> Result<Sent, Failure> {
     let target = Target::read(&flags.url, &flags.allow_remote)?;
     let mut load = if target.websocket {
+        flags.http2.must_be_unused()?;
         websocket::load(&flags.load, &flags.websocket, AT_ONCE)?
     } else {
         flags.websocket.must_be_unused()?;
-        flags.load.load(AT_ONCE, 1)?
+        if flags.http2.used() {
+            http2::load(&flags.load, &flags.http2, AT_ONCE)?
+        } else {
+            flags.http2.must_be_unused()?;
+            flags.load.load(AT_ONCE, 1)?
+        }
     };
     load.transport = target.transport(&flags.tls)?;
+    flags.http2.must_fit(&load.transport)?;
     load.addresses = target.addresses;
     if flags.load.path.is_none() {
         load.request.path = target.path;
@@ -55,6 +62,7 @@ fn load(flags: &Load) -> Result<Sent, Failure> {
         load.request.host = target.host;
     }
     load.stop = stop(flags)?;
+    load.tick = interval(load.tick, load.stop);
     Ok(load)
 }
 
@@ -69,6 +77,15 @@ fn stop(flags: &Load) -> Result<Stop, Failure> {
     Ok(Stop { after, requests: flags.requests })
 }
 
+/// Most intervals of a load of known length. Each is some kilobytes of distributions, which are kept for the judgement at its
+/// end: memory must not grow with the length of a load.
+const INTERVALS: u64 = 1200;
+
+/// How often a load is reported: as `usual`, or seldomer when it is long. One that ends by its requests is not expected to be.
+fn interval(usual: Span, stop: Stop) -> Span {
+    if stop.requests.is_some() { usual } else { usual.max(Span(stop.after.0 / INTERVALS)) }
+}
+
 /// All conditions that were given; the usual one for none.
 fn objective(given: &[Objective]) -> Objective {
     let all: Vec<_> = given.iter().flat_map(|one| one.0.iter().copied()).collect();
@@ -78,6 +95,15 @@ fn objective(given: &[Objective]) -> Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_loads_have_longer_intervals() {
+        let usual = Span::from_millis(200);
+        let of = |seconds, requests| interval(usual, Stop { after: Span::from_secs(seconds), requests });
+        assert_eq!([of(10, None), of(240, None)], [usual, usual]);
+        assert_eq!([of(600, None), of(3600, None)], [Span::from_millis(500), Span::from_secs(3)]);
+        assert_eq!(of(3600, Some(100)), usual);
+    }
 
     #[test]
     fn repeated_thresholds_must_all_hold() {

@@ -38,7 +38,7 @@ impl Unit {
         match protocol {
             Protocol::WebSocket(websocket) if websocket.message.is_some() => Unit::Messages,
             Protocol::WebSocket(_) => Unit::Openings,
-            Protocol::Http1 => Unit::Requests,
+            Protocol::Http1 | Protocol::Http2(_) => Unit::Requests,
         }
     }
 

@@ -82,6 +82,10 @@ fn connections(page: &mut Page, load: &Summary, trial: &TrialFinding) {
         text += &format!("; connecting took {}", brief(all.connect.p50, all.connect.p99, all.connect.max));
     }
     page.labelled("connections", &text);
+    if let Some(goaways) = &trial.goaways {
+        let (connections, retried) = (count(goaways.connections), count(goaways.retried));
+        page.labelled("GOAWAY", &format!("on {connections} connections; {retried} requests made again on another"));
+    }
     let Some(made) = &trial.handshakes else { return };
     if made.full + made.resumed > 0 {
         page.labelled("TLS", &format!("{} full handshakes, {} resumed", count(made.full), count(made.resumed)));

@@ -1,0 +1,167 @@
+//! The request, prepared once.
+
+use bytes::Bytes;
+use genkai_model::load::{Body, Load, Protocol, Raw};
+use genkai_model::transport::Transport;
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, Uri, Version};
+
+use crate::EngineError;
+
+/// Filler of bodies; longer ones are made of it again and again.
+static FILLER: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+
+/// Fields that HTTP/2 has not: they are about an HTTP/1.1 connection (RFC 9113 section 8.2.2).
+const OF_CONNECTIONS: [&str; 6] =
+    ["connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade", "http2-settings"];
+
+/// HTTP/2 as a load has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// Most requests at once on a connection.
+    pub(crate) streams: u32,
+    method: Method,
+    target: Uri,
+    fields: HeaderMap,
+    body: Content,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Given(Bytes),
+    Filler(u64),
+}
+
+impl Plan {
+    /// What `load` says, if it speaks HTTP/2.
+    ///
+    /// # Errors
+    /// When there is no such request.
+    pub(crate) fn read(load: &Load) -> Result<Option<Plan>, EngineError> {
+        let Protocol::Http2(http2) = &load.protocol else { return Ok(None) };
+        let request = &load.request;
+        let wrong = |what: &str| EngineError::Load(format!("{what} cannot be sent in an HTTP/2 request"));
+        let scheme = if matches!(load.transport, Transport::Tls(_)) { "https" } else { "http" };
+        let target = Uri::builder()
+            .scheme(scheme)
+            .authority(request.host.as_str())
+            .path_and_query(request.path.as_str())
+            .build()
+            .map_err(|_| wrong(&format!("`{}` as host with `{}` as path", request.host, request.path)))?;
+        let method = Method::from_bytes(request.method.as_bytes()).map_err(|_| wrong(&request.method))?;
+        let body = match &request.body {
+            Body::Empty => Content::Filler(0),
+            Body::Text(text) => Content::Given(Bytes::from(text.clone())),
+            Body::Bytes(Raw(bytes)) => Content::Given(Bytes::from(bytes.clone())),
+            Body::Size(n) => Content::Filler(*n),
+        };
+        let mut fields = HeaderMap::new();
+        for (name, value) in &request.headers {
+            let field =
+                HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_bytes(value.as_bytes()).ok());
+            let (name, value) = field.ok_or_else(|| wrong(&format!("the field `{name}`")))?;
+            let te = name == "te" && value != "trailers";
+            if te || OF_CONNECTIONS.contains(&name.as_str()) {
+                return Err(wrong(&format!("`{name}`, which is about an HTTP/1.1 connection,")));
+            }
+            fields.append(name, value);
+        }
+        let mut plan = Plan { streams: http2.streams, method, target, fields, body };
+        if request.body != Body::Empty {
+            plan.fields.append(CONTENT_LENGTH, HeaderValue::from(plan.length()));
+        }
+        Ok(Some(plan))
+    }
+
+    /// The request's head.
+    pub(super) fn head(&self) -> Request<()> {
+        let mut request = Request::new(());
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.target.clone();
+        *request.version_mut() = Version::HTTP_2;
+        if !self.fields.is_empty() {
+            *request.headers_mut() = self.fields.clone();
+        }
+        request
+    }
+
+    /// Length of the body.
+    pub(super) fn length(&self) -> u64 {
+        match &self.body {
+            Content::Given(text) => text.len() as u64,
+            Content::Filler(n) => *n,
+        }
+    }
+
+    /// A run of the body from `at`, of at most `most` bytes; empty only at its end.
+    pub(super) fn chunk(&self, at: u64, most: usize) -> Bytes {
+        let left = usize::try_from(self.length() - at).unwrap_or(usize::MAX);
+        match &self.body {
+            Content::Given(text) => text.slice(at as usize..at as usize + left.min(most)),
+            Content::Filler(_) => Bytes::from_static(&FILLER[..left.min(most).min(FILLER.len())]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use genkai_model::http2::Http2;
+    use genkai_model::load::{Arrivals, Request as Asked, Reuse, Stop};
+    use genkai_model::units::{Span, Spread};
+
+    fn load(change: impl FnOnce(&mut Asked)) -> Load {
+        let mut request = Asked {
+            method: "GET".into(),
+            path: "/a?b".into(),
+            host: "h:1".into(),
+            headers: vec![("Accept".into(), "*/*".into())],
+            body: Body::Empty,
+        };
+        change(&mut request);
+        Load {
+            addresses: vec![],
+            transport: Transport::Tcp,
+            protocol: Protocol::Http2(Http2 { streams: 5 }),
+            request,
+            arrivals: Arrivals::Users { count: 1, spawn_rate: 1.0, think: Spread::default() },
+            reuse: Reuse::KeepAlive,
+            stop: Stop { after: Span::from_secs(1), requests: None },
+            timeout: Span::from_secs(1),
+            threads: 1,
+            tick: Span::from_secs(1),
+            seed: 1,
+            kernel_timestamps: false,
+        }
+    }
+
+    #[test]
+    fn a_body_is_as_long_as_its_head_says() {
+        for body in [Body::Text("hello".into()), Body::Size(0), Body::Size(200_001)] {
+            let plan = Plan::read(&load(|r| r.body = body.clone())).unwrap().unwrap();
+            let said: u64 = plan.head().headers()[CONTENT_LENGTH].to_str().unwrap().parse().unwrap();
+            let (mut at, mut runs) = (0, 0);
+            while at < plan.length() {
+                at += plan.chunk(at, 100_000).len() as u64;
+                runs += 1;
+            }
+            assert_eq!((at, plan.chunk(at, 9).len()), (said, 0), "{body:?}");
+            assert!(runs <= 4);
+        }
+        let plain = Plan::read(&load(|_| ())).unwrap().unwrap().head();
+        assert_eq!((plain.uri().to_string(), plain.headers().len()), ("http://h:1/a?b".into(), 1));
+    }
+
+    #[test]
+    fn what_http2_has_not_is_refused_by_name() {
+        let refused = |change: fn(&mut Asked), word: &str| {
+            let error = Plan::read(&load(change)).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        };
+        refused(|r| r.host = "a b".into(), "`a b`");
+        refused(|r| r.headers.push(("Upgrade".into(), "x".into())), "`upgrade`");
+        refused(|r| r.headers.push(("TE".into(), "gzip".into())), "`te`");
+        refused(|r| r.headers.push(("A b".into(), "x".into())), "`A b`");
+        assert!(Plan::read(&load(|r| r.headers.push(("te".into(), "trailers".into())))).is_ok());
+    }
+}

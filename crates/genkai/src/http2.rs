@@ -1,0 +1,85 @@
+//! Flags of HTTP/2 load.
+
+use clap::Args;
+use genkai_model::http2::Http2;
+use genkai_model::load::{Load, Protocol};
+use genkai_model::transport::Transport;
+
+use crate::Failure;
+use crate::flags::LoadFlags;
+
+/// Streams a connection when nothing else is said.
+const STREAMS: u32 = 10;
+/// Most users that connections times streams may come to.
+const MOST: u32 = 10_000_000;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "HTTP/2")]
+pub(crate) struct Http2Flags {
+    /// HTTP/2, agreed on with the server by ALPN: for https:// [default: HTTP/1.1]
+    #[arg(long)]
+    pub(crate) http2: bool,
+    /// HTTP/2 without asking: for http:// and unix:, which have no ALPN
+    #[arg(long)]
+    pub(crate) http2_prior_knowledge: bool,
+    /// Users that share a connection, each a stream at a time; with --rate, requests at once on one. Fewer where the
+    /// server allows fewer [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) streams: Option<u32>,
+}
+
+impl Http2Flags {
+    /// Whether HTTP/2 is to be spoken.
+    pub(crate) fn used(&self) -> bool {
+        self.http2 || self.http2_prior_knowledge
+    }
+
+    /// Refuses flags that need HTTP/2 where it is not spoken.
+    ///
+    /// # Errors
+    /// When such a flag is given.
+    pub(crate) fn must_be_unused(&self) -> Result<(), Failure> {
+        if self.used() {
+            return Err(Failure::usage(
+                "--http2, --http2-prior-knowledge: the address must be http://, https:// or unix:",
+            ));
+        }
+        match self.streams {
+            Some(_) => Err(Failure::usage("--streams: HTTP/1.1 has none; it needs --http2 or --http2-prior-knowledge")),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses HTTP/2 over what cannot agree on it.
+    ///
+    /// # Errors
+    /// When ALPN is asked for and there is no TLS.
+    pub(crate) fn must_fit(&self, transport: &Transport) -> Result<(), Failure> {
+        if self.http2 && !self.http2_prior_knowledge && !matches!(transport, Transport::Tls(_)) {
+            return Err(Failure::usage(
+                "--http2: is agreed on by ALPN, which needs https://\n  hint: --http2-prior-knowledge speaks it without \
+                 asking",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The load that flags describe. In the closed model `--connections C` makes C times `--streams` users.
+///
+/// # Errors
+/// When values make no sense, or not together.
+pub(crate) fn load(flags: &LoadFlags, own: &Http2Flags, at_once: f64) -> Result<Load, Failure> {
+    let streams = own.streams.unwrap_or(STREAMS);
+    let mut flags = flags.clone();
+    if let (None, Some(connections)) = (flags.rate, flags.connections.take_if(|_| flags.rate.is_none())) {
+        let users = connections.checked_mul(streams).filter(|users| *users <= MOST);
+        let too_many = || {
+            Failure::usage(format!("--connections {connections} with {streams} streams each: more than {MOST} users"))
+        };
+        flags.users = Some(users.ok_or_else(too_many)?);
+    }
+    let mut load = flags.load(at_once, 1)?;
+    load.protocol = Protocol::Http2(Http2 { streams });
+    Ok(load)
+}

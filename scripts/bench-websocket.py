@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""WebSocket: what load generators cost, side by side, in turn, over several rounds. Read the ratios.
+
+    bench-websocket.py GENKAI [ROUNDS] [SECONDS]
+
+The server is `genkai serve echo` on the first core; clients run on the last.
+
+* echo: messages of 64 bytes on 100 connections; CPU (user and system) of the client per message that came back. genkai twice: users
+  who wait for each echo (closed), and planned messages at the rate at which tcpkali got them back in the same round (open).
+  genkai measures latencies and keeps account of every message; tcpkali, as run here, of none; it sends without waiting and so
+  reads several echoes at once, one write a message (`--write-combine off`).
+* opening: 10,000 connections at up to 40,000 a second, held; CPU per connection when they are open, before any is closed
+  (genkai ends with closing handshakes, tcpkali with none).
+* idle: peak memory with 15,000 connections less that with 100, per connection.
+
+tcpkali and k6 are looked for on PATH and in target/tools/bin, tcpkali in the environment's TCPKALI too; what is not found is skipped, and
+said so.
+"""
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+CONNECTIONS, SIZE = 100, 64
+OPENED, OPEN_RATE = 10_000, 40_000
+IDLE, FEW = 15_000, 100
+# Messages a second on each of tcpkali's connections: less than what an echo server on one core can send back.
+EACH = 100
+# A server's frame of SIZE bytes has a header of two bytes (RFC 6455 section 5.2).
+FRAME = SIZE + 2
+CORES = sorted(os.sched_getaffinity(0))
+
+
+def cpu_of(pid):
+    """CPU seconds of a process so far."""
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def spend(command, within, look=None):
+    """CPU seconds (at its end, or after `look` seconds), peak bytes and output of a command; none when it does not end in time."""
+    began, seen = time.monotonic(), None
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(["taskset", "-c", str(CORES[-1]), *command], stdout=out, 
+                                 stderr=subprocess.STDOUT if "--ws" in command else subprocess.DEVNULL)
+        while True:
+            pid, _, used = os.wait4(child.pid, os.WNOHANG)
+            if pid:
+                break
+            if look and seen is None and time.monotonic() > began + look:
+                seen = cpu_of(child.pid)
+            if time.monotonic() > began + within:
+                child.kill()
+                child.wait()
+                return None
+            time.sleep(0.02)
+        child.returncode = 0
+        out.seek(0)
+        return seen or used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, out.read().decode(errors="replace")
+
+
+class Clients:
+    """Each method makes one measurement; none when it failed."""
+
+    def __init__(self, genkai, address, seconds, folder):
+        self.genkai, self.address, self.seconds, self.folder = genkai, address, seconds, folder
+        tools = os.path.join("target", "tools", "bin")
+        found = lambda name: shutil.which(name) or shutil.which(name, path=tools)
+        self.tcpkali, self.k6 = os.environ.get("TCPKALI") or found("tcpkali"), found("k6")
+        for name in ("tcpkali", "k6"):
+            if not getattr(self, name):
+                print(f"notice: {name}: not found: skipped", file=sys.stderr)
+
+    def load(self, *flags, seconds=None, look=None):
+        command = [self.genkai, "load", f"ws://{self.address}/", "--threads", "1", "--json", "--duration",
+                   f"{seconds or self.seconds}s", *flags]
+        return spend(command, self.seconds + 60, look)
+
+    def tcp(self, *flags, seconds=None, look=None):
+        message = ["-m", "x" * SIZE] if "-r" in flags else []
+        command = [self.tcpkali, "--ws", "-w1", "-T", f"{seconds or self.seconds}s", *flags, *message, self.address]
+        return spend(command, self.seconds + 60, look) if self.tcpkali else None
+
+    def echo_genkai(self, rate=None):
+        flags = ["--message-rate", str(rate), "--connections"] if rate else ["--users"]
+        cpu, _, out = self.load(*flags, str(CONNECTIONS), "--message-size", str(SIZE))
+        trial = json.loads(out)["trials"][0]
+        ok = trial["finished"] - trial["failed"]
+        return cpu / ok * 1e6, ok / trial["lasted"]
+
+    def echo_tcpkali(self):
+        ran = self.tcp("-c", str(CONNECTIONS), "--connect-rate", "100000", "--write-combine", "off", "-r", str(EACH))
+        if not ran:
+            return None
+        came = int(re.search(r"received:.*\((\d+) bytes", ran[2]).group(1)) / FRAME
+        return ran[0] / came * 1e6, came / self.seconds
+
+    def echo_k6(self):
+        if not self.k6:
+            return None
+        script, summary = os.path.join(self.folder, "echo.js"), os.path.join(self.folder, "summary.json")
+        with open(script, "w") as js:
+            js.write("import { WebSocket } from 'k6/websockets';\n"
+                     f"export const options = {{ vus: {CONNECTIONS}, iterations: {CONNECTIONS} }};\n"
+                     f"const text = 'x'.repeat({SIZE});\n"
+                     f"export default () => {{ const ws = new WebSocket('ws://{self.address}/');\n"
+                     "  ws.onopen = () => ws.send(text);\n  ws.onmessage = () => ws.send(text);\n"
+                     f"  setTimeout(() => ws.close(), {self.seconds * 1000}); }};\n")
+        ran = spend([self.k6, "run", "--quiet", "--no-usage-report", "--summary-export", summary, script], self.seconds + 60)
+        if not ran:
+            return None
+        with open(summary) as said:
+            came = json.load(said)["metrics"]["ws_msgs_received"]["count"]
+        return ran[0] / came * 1e6, came / self.seconds
+
+    def opening_genkai(self):
+        cpu, _, out = self.load("--connections", str(OPENED), "--spawn-rate", str(OPEN_RATE), seconds=4, look=3)
+        trial = json.loads(out)["trials"][0]
+        return (cpu / OPENED * 1e6,) if trial["finished"] - trial["failed"] == OPENED else None
+
+    def opening_tcpkali(self):
+        ran = self.tcp("-c", str(OPENED), "--connect-rate", str(OPEN_RATE), seconds=4, look=3)
+        return (ran[0] / OPENED * 1e6,) if ran and f"Ramped up to {OPENED} " in ran[2] else None
+
+    def idle_genkai(self):
+        peaks = [self.load("--connections", str(n), "--spawn-rate", "10000", seconds=4)[1] for n in (FEW, IDLE)]
+        return ((peaks[1] - peaks[0]) / (IDLE - FEW),)
+
+    def idle_tcpkali(self):
+        peaks = [self.tcp("-c", str(n), "--connect-rate", "10000", seconds=4) for n in (FEW, IDLE)]
+        return ((peaks[1][1] - peaks[0][1]) / (IDLE - FEW),) if all(peaks) else None
+
+
+def shown(values, digits):
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"
+
+
+def table(title, unit, rounds, against):
+    """`rounds`: of each client, what it measured in each round."""
+    print(f"\n{title}; medians (min-max)")
+    print(f"{'client':<14} {unit:>28} {'ratio to ' + against + ', same round':>34} {'a second':>10}")
+    base = rounds.get(against, [])
+    for name, measured in rounds.items():
+        there = [m for m in measured if m and m[0] > 0]
+        if not there:
+            print(f"{name:<14} {'not measured':>28}")
+            continue
+        ratios = [m[0] / b[0] for m, b in zip(measured, base) if m and b and b[0] > 0]
+        rate = f"{statistics.median(m[1] for m in there):,.0f}" if len(there[0]) > 1 else ""
+        print(f"{name:<14} {shown([m[0] for m in there], 2):>28} {shown(ratios, 3) if ratios else '-':>34} {rate:>10}")
+
+
+def measure(clients, rounds):
+    echo = {"genkai closed": [], "genkai open": [], "tcpkali": [], "k6": []}
+    opening, idle = {"genkai": [], "tcpkali": []}, {"genkai": [], "tcpkali": []}
+    for done in range(rounds):
+        print(f"\rround {done + 1} of {rounds}", end="", file=sys.stderr)
+        echo["tcpkali"].append(clients.echo_tcpkali())
+        rate = echo["tcpkali"][-1][1] if echo["tcpkali"][-1] else 20_000
+        echo["genkai closed"].append(clients.echo_genkai())
+        echo["genkai open"].append(clients.echo_genkai(round(rate)))
+        echo["k6"].append(clients.echo_k6())
+        opening["genkai"].append(clients.opening_genkai())
+        opening["tcpkali"].append(clients.opening_tcpkali())
+        if done < 2:
+            idle["genkai"].append(clients.idle_genkai())
+            idle["tcpkali"].append(clients.idle_tcpkali())
+    print(f"\r{'':40}\r", end="", file=sys.stderr)
+    table(f"WebSocket echo, {SIZE} bytes, {CONNECTIONS} connections; {rounds} rounds of {clients.seconds} s", "CPU us a round trip",
+          echo, "tcpkali")
+    table(f"WebSocket opening, {OPENED:,} connections at up to {OPEN_RATE:,} a second", "CPU us a connection", opening, "tcpkali")
+    table(f"WebSocket idle, {IDLE:,} connections", "bytes a connection", idle, "tcpkali")
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    genkai = os.path.realpath(sys.argv[1])
+    rounds, seconds = (int(text) for text in (sys.argv[2:4] + ["5", "4"][len(sys.argv) - 2:]))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    server = subprocess.Popen(["taskset", "-c", str(CORES[0]), genkai, "serve", "echo"], stdout=subprocess.PIPE, text=True)
+    try:
+        address = json.loads(server.stdout.readline())["listening"]
+        with tempfile.TemporaryDirectory() as folder:
+            measure(Clients(genkai, address, seconds, folder), rounds)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=30)
+
+
+if __name__ == "__main__":
+    main()
