@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench truth autobahn build page apps packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo test bench truth c100k autobahn build page apps packages-demo packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -11,7 +11,7 @@ WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm
   wordpress-theme-twentytwentythree:/usr/share/wordpress/wp-content/themes/twentytwentythree
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
 
 demo: packages-demo build ## Experiment 1 in its quick size on real nginx: verdict and report
 	@code=0; $(GENKAI) experiment run nginx-worker-connections --quick --svg --out genkai-runs/demo || code=$$?; \
@@ -31,6 +31,9 @@ truth: packages-bench build ## What load generators report beside what the serve
 	@command -v k6 >/dev/null || [ -x target/tools/bin/k6 ] || ! command -v go >/dev/null || \
 	  { echo "building k6 from its Go module into target/tools (some minutes)"; GOBIN=$(CURDIR)/target/tools/bin go install go.k6.io/k6@latest; }
 	scripts/truth.py $(GENKAI)
+
+c100k: build ## 100,000 idle WebSocket connections on this machine: opened, pinged, closed (two minutes, 2 GiB; not in `make test`)
+	scripts/c100k.sh $(GENKAI)
 
 autobahn: build ## WebSocket conformance, both roles, by the Autobahn test suite (skipped with a notice without Python 2.7)
 	cargo build --release --locked --package genkai-wire --example autobahn

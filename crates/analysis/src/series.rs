@@ -73,6 +73,7 @@ pub fn finding(trial: &Trial, broke: Option<Break>, client: ClientCheck) -> Tria
         service: window::quantiles(&window::merge(&trial.ticks, |t| &t.service)),
         broke,
         client,
+        used: trial.ended.as_ref().and_then(|ended| ended.client),
         handshakes: handshakes(trial),
         messages: messages(trial),
         goaways: goaways(trial),

@@ -27,6 +27,7 @@ fn load(address: SocketAddr, connections: u32, seconds: u64, rate: Option<f64>) 
         stop: Stop { after: Span::from_secs(seconds), requests: None },
         timeout: Span::from_secs(5),
         threads: 1,
+        scale: Default::default(),
         tick: Span::from_secs(1),
         seed: 1,
         kernel_timestamps: false,

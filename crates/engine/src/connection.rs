@@ -161,7 +161,7 @@ impl Connection {
         }
         let began = self.core.clock.now();
         self.slot.arm(began.saturating_add(self.core.timeout));
-        let socket = dial::dial(self.core.next_address())?;
+        let socket = self.core.sources.dial(self.core.next_address())?;
         poll_fn(|cx| {
             self.slot.attend(cx.waker());
             match socket.poll_write_ready(cx) {

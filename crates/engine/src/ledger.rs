@@ -11,9 +11,9 @@ use crate::clock::{Moment, NEVER};
 use crate::host;
 use crate::tally::{Tally, empty};
 
-/// What one thread reports of one interval.
+/// What one thread, or one process of several, reports of one interval.
 pub(crate) struct Report {
-    /// Number of the thread.
+    /// Number of the thread, or of the process.
     pub(crate) thread: usize,
     /// End of the interval. It began where the thread's interval before ended.
     pub(crate) to: Moment,
@@ -23,8 +23,10 @@ pub(crate) struct Report {
     pub(crate) in_flight: u64,
     /// Open connections at the end.
     pub(crate) connections: u64,
-    /// CPU time of the thread in the interval, microseconds.
+    /// CPU time of the thread in the interval, microseconds; of a process, the sum over its threads.
     pub(crate) cpu_us: u64,
+    /// The same of the busiest thread.
+    pub(crate) cpu_max_us: u64,
     /// Whether it is the thread's last.
     pub(crate) last: bool,
 }
@@ -288,7 +290,7 @@ impl Ledger {
         let tally = std::mem::replace(&mut self.tally, fresh);
         let thread = self.outbox.thread;
         let connections = self.at_end.unwrap_or(self.connections);
-        Report { thread, to, tally, in_flight: self.in_flight, connections, cpu_us, last }
+        Report { thread, to, tally, in_flight: self.in_flight, connections, cpu_us, cpu_max_us: cpu_us, last }
     }
 
     /// The collector had no room: the interval goes on.

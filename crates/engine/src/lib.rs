@@ -8,7 +8,7 @@
 //! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `pacer` (when requests are
 //! planned: pure), `reactor` (the event loop), `thread` (what runs on it), `turns` (the loop of one user or connection), `queue` (planned requests that
 //! wait for a connection), `connection` and `exchange` (one request), `ledger` and `tally` (what is counted), `merge` (threads
-//! to one interval), `alarm` (time finer than a millisecond), `watch` (deadlines, coarse and free of charge).
+//! to one interval), `join` (processes to one interval), `alarm` (time finer than a millisecond), `watch` (deadlines, coarse and free of charge).
 //!
 //! What is measured, exactly:
 //! * *Planned instant*: closed model, the user's spawn instant, afterwards the end of the response before plus the think
@@ -35,6 +35,7 @@ mod error;
 mod exchange;
 mod host;
 mod http2;
+mod join;
 mod ledger;
 mod merge;
 mod message;
@@ -57,9 +58,12 @@ mod watch;
 mod websocket;
 
 pub use ask::{Asked, ask};
+pub use clock::Start;
 pub use error::EngineError;
 pub use http2::{NotOffered, http2_offered};
-pub use preflight::{Limiter, TooLarge, preflight};
-pub use run::{End, run};
+pub use join::Join;
+pub use preflight::{Limiter, Room, TooLarge, automatic_sources, preflight};
+pub use run::{End, run, run_part};
+pub use share::{Part, processes};
 pub use stop::StopFlag;
 pub use turns::FAILURE_PACE;

@@ -1,4 +1,5 @@
-//! Intervals of threads to intervals of the load.
+//! Intervals of threads to intervals of the load. Those of processes become the load's in the same way (see `join`): what is
+//! said of threads here is true of processes.
 
 use std::collections::VecDeque;
 
@@ -27,6 +28,7 @@ struct Thread {
     connections: u64,
     /// CPU time in the interval being joined.
     cpu_us: u64,
+    cpu_max_us: u64,
 }
 
 impl Merge {
@@ -38,6 +40,15 @@ impl Merge {
     /// Takes a report.
     pub(crate) fn push(&mut self, report: Report) {
         self.threads[report.thread].reports.push_back(report);
+    }
+
+    /// Nothing more comes from this thread.
+    pub(crate) fn end(&mut self, thread: usize) {
+        let thread = &mut self.threads[thread];
+        match thread.reports.back_mut() {
+            Some(report) => report.last = true,
+            None => thread.ended = true,
+        }
     }
 
     /// Whether every thread has ended and been merged.
@@ -54,7 +65,7 @@ impl Merge {
     pub(crate) fn next(&mut self, mut give_back: impl FnMut(usize, Box<Tally>)) -> Option<Tick> {
         let to = self.common_end()?;
         for (number, thread) in self.threads.iter_mut().enumerate() {
-            thread.cpu_us = 0;
+            (thread.cpu_us, thread.cpu_max_us) = (0, 0);
             if thread.ended {
                 (thread.in_flight, thread.connections) = (0, 0);
             }
@@ -62,6 +73,7 @@ impl Merge {
             for mut report in thread.reports.drain(..ended_by_then) {
                 self.sum.add(&report.tally);
                 thread.cpu_us += report.cpu_us;
+                thread.cpu_max_us += report.cpu_max_us;
                 (thread.in_flight, thread.connections) = (report.in_flight, report.connections);
                 thread.ended = report.last;
                 report.tally.clear();
@@ -122,7 +134,7 @@ impl Merge {
             lateness: Payload::encode(&sum.lateness),
             receipt: sum.receipt(),
             cpu_us: of_threads(|t| t.cpu_us).sum(),
-            cpu_max_us: of_threads(|t| t.cpu_us).max().unwrap_or(0),
+            cpu_max_us: of_threads(|t| t.cpu_max_us).max().unwrap_or(0),
             handshakes: sum.handshakes(),
             messages: sum.messages(),
             goaways: sum.goaways(),
@@ -153,6 +165,7 @@ mod tests {
             in_flight: ok,
             connections: 1,
             cpu_us: 5 * (thread as u64 + 1),
+            cpu_max_us: 5 * (thread as u64 + 1),
             last,
         }
     }

@@ -1,27 +1,49 @@
-//! Whether a load fits this machine, before it is made.
+//! Whether a load fits this machine, before it is made: descriptors of each process, local ports of each source address.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
 
 use genkai_model::load::{Arrivals, Load, Protocol};
 use genkai_model::transport::Transport;
 
-/// Descriptors the process needs besides its connections: standard streams, the record's files, pipes of the servers it
+/// Descriptors a process needs besides its connections: standard streams, the record's files, pipes of the processes it
 /// started; and for each thread an epoll and a timerfd, and some to spare.
 const OWN: u64 = 64;
 const PER_THREAD: u64 = 8;
 
+/// Most processes that are ever advised.
+const MOST_PROCESSES: u64 = 256;
+
+/// Most source addresses that are ever chosen.
+const MOST_SOURCES: u64 = 1024;
+
+/// What this machine has for connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Descriptors that each process may open, once its soft limit is raised as far as it may be.
+    pub descriptors: u64,
+    /// Local ports for outgoing connections, first and last (net.ipv4.ip_local_port_range).
+    pub ports: (u16, u16),
+    /// How many of them are taken for every address, by servers that listen on them.
+    pub listeners: u64,
+    /// How many others are taken already, of each source address, as far as is known.
+    pub taken: BTreeMap<IpAddr, u64>,
+    /// The source address that the system chooses.
+    pub usual: IpAddr,
+}
+
 /// What a load runs out of first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limiter {
-    /// Descriptors of this process (RLIMIT_NOFILE).
+    /// Descriptors of a process (RLIMIT_NOFILE).
     Descriptors,
-    /// Local ports: one a connection for each destination address (net.ipv4.ip_local_port_range).
+    /// Local ports: one a connection for each pair of source and destination address (net.ipv4.ip_local_port_range).
     Ports,
 }
 
 /// A load with more connections than fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the load needs {asked} connections, but only {largest} fit: {hint}")]
+#[error("the load needs {asked} connections, but only {largest} fit: {limit}\n  hint: {hint}")]
 pub struct TooLarge {
     /// Connections asked for.
     pub asked: u64,
@@ -29,47 +51,143 @@ pub struct TooLarge {
     pub largest: u64,
     /// What is short.
     pub limited_by: Limiter,
-    /// The limit in figures and how to raise it, one sentence.
+    /// The limit in figures, one clause.
+    pub limit: String,
+    /// What would make it fit: flags, settings.
     pub hint: String,
 }
 
-/// Checks `load` against the soft limit on `descriptors` and the range of local `ports` (first, last).
-///
-/// # Errors
-/// When the load's connections do not fit, with the largest number that does.
-pub fn preflight(load: &Load, descriptors: u64, ports: (u16, u16)) -> Result<(), TooLarge> {
-    let asked = match load.arrivals {
+impl Room {
+    /// Ports in the range.
+    fn range(&self) -> u64 {
+        (u64::from(self.ports.1) + 1).saturating_sub(u64::from(self.ports.0))
+    }
+
+    /// Free ports of one address.
+    fn free(&self, source: &IpAddr) -> u64 {
+        self.range().saturating_sub(self.listeners + self.taken.get(source).copied().unwrap_or(0))
+    }
+
+    /// Free ports of all sources of `load`, for one destination.
+    fn free_of(&self, load: &Load) -> u64 {
+        let sources: BTreeSet<&IpAddr> = load.scale.sources.iter().collect();
+        if sources.is_empty() { self.free(&self.usual) } else { sources.into_iter().map(|s| self.free(s)).sum() }
+    }
+}
+
+/// Connections that `load` needs at once.
+fn asked(load: &Load) -> u64 {
+    match load.arrivals {
         Arrivals::Users { count, .. } => match load.protocol {
             // More, where the server allows fewer streams a connection: that is found out in the load.
             Protocol::Http2(http2) => u64::from(count.div_ceil(http2.streams.max(1))),
             _ => u64::from(count),
         },
         Arrivals::Rate { connections, .. } => u64::from(connections),
+    }
+}
+
+fn destinations(load: &Load) -> u64 {
+    load.addresses.iter().collect::<BTreeSet<_>>().len() as u64
+}
+
+fn has_ports(load: &Load) -> bool {
+    !matches!(load.transport, Transport::Unix { .. })
+}
+
+/// The sources with which `load` fits this machine's ports: those it names; or, when it names none, goes to 127.0.0.0/8 and needs
+/// more ports than one address has, as many addresses of that network as keep half of their ports free. (All of them are
+/// this machine's, RFC 1122 section 3.2.1.3; and the kernel finds a free port among many at once, among few by trying.)
+pub fn automatic_sources(load: &Load, room: &Room) -> Vec<IpAddr> {
+    let v4_loopback = |ip: IpAddr| matches!(ip, IpAddr::V4(v4) if v4.is_loopback());
+    let inside = !load.addresses.is_empty() && load.addresses.iter().all(|address| v4_loopback(address.ip()));
+    let needed = asked(load).div_ceil(destinations(load).max(1));
+    let enough = room.free(&room.usual) >= needed;
+    if !load.scale.sources.is_empty() || !inside || !has_ports(load) || enough || room.range() == 0 {
+        return load.scale.sources.clone();
+    }
+    let first = u32::from(Ipv4Addr::LOCALHOST);
+    let mut free = 0;
+    let mut half_free = |source: &IpAddr| {
+        let wanted = free < needed;
+        free += room.free(source).min(room.range().div_ceil(2));
+        wanted
     };
-    let own = OWN + PER_THREAD * u64::from(load.threads);
-    let by_descriptors = descriptors.saturating_sub(own);
-    let range = (u64::from(ports.1) + 1).saturating_sub(u64::from(ports.0));
-    let destinations = load.addresses.iter().collect::<BTreeSet<_>>().len() as u64;
-    let by_ports = if matches!(load.transport, Transport::Unix { .. }) { u64::MAX } else { range * destinations };
+    let all = (first..).take(MOST_SOURCES as usize).map(|ip| IpAddr::from(Ipv4Addr::from(ip)));
+    all.take_while(|source| half_free(source)).collect()
+}
+
+/// Checks `load` against what the machine has.
+///
+/// # Errors
+/// When the load's connections do not fit, with the largest number that does and what would make them fit.
+pub fn preflight(load: &Load, room: &Room) -> Result<(), TooLarge> {
+    let (asked, own) = (asked(load), OWN + PER_THREAD * u64::from(load.threads));
+    // Threads of a process differ by at most one connection, and so do processes: see `share`.
+    let each = room.descriptors.saturating_sub(own);
+    let by_descriptors = each * u64::from(load.scale.processes);
+    let by_ports = if has_ports(load) { room.free_of(load) * destinations(load) } else { u64::MAX };
     let largest = by_descriptors.min(by_ports);
     if asked <= largest {
         return Ok(());
     }
-    let (limited_by, hint) = if by_descriptors <= by_ports {
-        let needed = asked + own;
-        let hint = format!(
-            "this process may open {descriptors} descriptors and needs {own} for itself; raise it with `ulimit -n {needed}`"
-        );
-        (Limiter::Descriptors, hint)
+    let (limited_by, limit) = if by_descriptors <= by_ports {
+        (Limiter::Descriptors, descriptors_limit(load, room, own))
     } else {
-        let hint = format!(
-            "there are {range} local ports ({}-{}) for each of {destinations} destination address(es); widen \
-             net.ipv4.ip_local_port_range or give more addresses",
-            ports.0, ports.1
-        );
-        (Limiter::Ports, hint)
+        (Limiter::Ports, ports_limit(load, room))
     };
-    Err(TooLarge { asked, largest, limited_by, hint })
+    let more_processes = (asked > by_descriptors).then(|| more_processes(asked, each, own));
+    let more_ports = (asked > by_ports).then(|| more_ports(load, room, asked));
+    let hint: Vec<String> = more_processes.into_iter().chain(more_ports).collect();
+    Err(TooLarge { asked, largest, limited_by, limit, hint: hint.join("; and ") })
+}
+
+fn descriptors_limit(load: &Load, room: &Room, own: u64) -> String {
+    let who = match load.scale.processes {
+        1 => "one process".to_owned(),
+        n => format!("each of {n} processes"),
+    };
+    format!("{who} may open {} descriptors and needs {own} for itself", room.descriptors)
+}
+
+fn ports_limit(load: &Load, room: &Room) -> String {
+    let sources: BTreeSet<&IpAddr> = load.scale.sources.iter().collect();
+    let taken: u64 = if sources.is_empty() {
+        room.range() - room.free(&room.usual)
+    } else {
+        sources.iter().map(|s| room.range() - room.free(s)).sum()
+    };
+    format!(
+        "there are {} local ports ({}-{}, net.ipv4.ip_local_port_range) for each of {} and each of {}; {taken} are taken",
+        room.range(),
+        room.ports.0,
+        room.ports.1,
+        counted(sources.len().max(1) as u64, "source address", "source addresses"),
+        counted(destinations(load), "destination address", "destination addresses"),
+    )
+}
+
+fn counted(n: u64, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
+fn more_processes(asked: u64, each: u64, own: u64) -> String {
+    let processes = if each == 0 { u64::MAX } else { asked.div_ceil(each) };
+    if processes <= MOST_PROCESSES {
+        return format!(
+            "--processes {processes} makes it fit, or `ulimit -n {}` where the hard limit allows it",
+            asked + own
+        );
+    }
+    format!("raise the hard limit on descriptors (`ulimit -n {}`, which needs root)", asked + own)
+}
+
+fn more_ports(load: &Load, room: &Room, asked: u64) -> String {
+    let addresses = asked.div_ceil(room.range().max(1) * destinations(load).max(1));
+    format!(
+        "--source with {addresses} addresses of this machine makes it fit (on loopback e.g. --source 127.0.0.0/26), or widen \
+         net.ipv4.ip_local_port_range"
+    )
 }
 
 #[cfg(test)]
@@ -77,6 +195,9 @@ mod tests {
     use super::*;
     use genkai_model::load::{Body, Request, Reuse, Stop};
     use genkai_model::units::{Span, Spread};
+    use proptest::prelude::*;
+
+    const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     fn load(count: u32, addresses: &[&str]) -> Load {
         Load {
@@ -95,29 +216,90 @@ mod tests {
             stop: Stop { after: Span::from_secs(1), requests: None },
             timeout: Span::from_secs(1),
             threads: 2,
+            scale: Default::default(),
             tick: Span::from_secs(1),
             seed: 1,
             kernel_timestamps: false,
         }
     }
 
+    fn room(descriptors: u64, ports: (u16, u16)) -> Room {
+        Room { descriptors, ports, listeners: 0, taken: BTreeMap::new(), usual: LOCAL }
+    }
+
+    fn refused(load: &Load, room: &Room) -> TooLarge {
+        preflight(load, room).unwrap_err()
+    }
+
     #[test]
     fn the_largest_fits_and_one_more_does_not() {
         let one = ["127.0.0.1:80"];
         let range = (32768, 60999);
-        let refused = preflight(&load(30_000, &one), 1 << 20, range).unwrap_err();
-        assert_eq!((refused.largest, refused.limited_by), (28_232, Limiter::Ports));
-        assert_eq!(preflight(&load(28_232, &one), 1 << 20, range), Ok(()));
-        let refused = preflight(&load(30_000, &one), 1024, range).unwrap_err();
-        assert_eq!((refused.largest, refused.limited_by), (944, Limiter::Descriptors));
-        assert_eq!(preflight(&load(944, &one), 1024, range), Ok(()));
-        assert!(preflight(&load(945, &one), 1024, range).unwrap_err().to_string().contains("ulimit -n 1025"));
-        assert_eq!(preflight(&load(1, &one), 10, range).unwrap_err().largest, 0);
+        let many = room(1 << 20, range);
+        let short = refused(&load(30_000, &one), &many);
+        assert_eq!((short.largest, short.limited_by), (28_232, Limiter::Ports));
+        assert_eq!(preflight(&load(28_232, &one), &many), Ok(()));
+        let few = room(1024, range);
+        let short = refused(&load(30_000, &one), &few);
+        assert_eq!((short.largest, short.limited_by), (944, Limiter::Descriptors));
+        assert_eq!(preflight(&load(944, &one), &few), Ok(()));
+        assert!(refused(&load(945, &one), &few).to_string().contains("ulimit -n 1025"));
+        assert_eq!(refused(&load(1, &one), &room(10, range)).largest, 0);
     }
 
     #[test]
-    fn each_destination_has_all_ports() {
-        let load = load(300, &["127.0.0.1:80", "127.0.0.1:81", "127.0.0.1:81"]);
-        assert_eq!(preflight(&load, 1 << 20, (1000, 1099)).unwrap_err().largest, 200);
+    fn each_destination_and_each_source_has_all_ports() {
+        let mut load = load(700, &["127.0.0.1:80", "127.0.0.1:81", "127.0.0.1:81"]);
+        let mut room = room(1 << 20, (1000, 1099));
+        assert_eq!(refused(&load, &room).largest, 200);
+        load.scale.sources = ["127.0.0.2", "127.0.0.3", "127.0.0.3"].map(|ip| ip.parse().unwrap()).to_vec();
+        assert_eq!(refused(&load, &room).largest, 400);
+        room.taken = [("127.0.0.3".parse().unwrap(), 30), ("127.0.0.9".parse().unwrap(), 99)].into();
+        let short = refused(&load, &room);
+        assert_eq!(short.largest, 340);
+        assert!(short.to_string().contains("30 are taken"), "{short}");
+        assert!(short.to_string().contains("--source with 4 addresses"), "{short}");
+    }
+
+    #[test]
+    fn the_flags_advised_make_it_fit() {
+        let mut load = load(100_000, &["127.0.0.1:80"]);
+        let room = room(20_000, (32768, 60999));
+        let short = refused(&load, &room);
+        assert_eq!((short.largest, short.limited_by), (19_920, Limiter::Descriptors));
+        assert!(short.hint.contains("--processes 6") && short.hint.contains("--source with 4 addresses"), "{short}");
+        load.scale.processes = 6;
+        assert_eq!(refused(&load, &room).limited_by, Limiter::Ports);
+        load.scale.sources = automatic_sources(&load, &room);
+        // Half of 28,232 ports are used of each.
+        assert_eq!(load.scale.sources.len(), 8);
+        assert_eq!(preflight(&load, &room), Ok(()));
+        load.scale.processes = 5;
+        assert_eq!(refused(&load, &room).largest, 99_600);
+    }
+
+    #[test]
+    fn sources_are_chosen_on_loopback_only_and_by_need_only() {
+        let room = room(1 << 20, (32768, 60999));
+        assert_eq!(automatic_sources(&load(28_232, &["127.0.0.1:80"]), &room), [] as [IpAddr; 0]);
+        assert_eq!(automatic_sources(&load(28_233, &["127.0.0.1:80"]), &room).len(), 2 + 1);
+        for elsewhere in ["10.0.0.1:80", "[::1]:80"] {
+            assert_eq!(automatic_sources(&load(50_000, &[elsewhere]), &room), [] as [IpAddr; 0], "{elsewhere}");
+        }
+        let mut named = load(50_000, &["127.0.0.1:80"]);
+        named.scale.sources = vec!["127.0.0.7".parse().unwrap()];
+        assert_eq!(automatic_sources(&named, &room), named.scale.sources);
+    }
+
+    proptest! {
+        /// What is chosen fits, whatever is taken.
+        #[test]
+        fn chosen_sources_suffice(count in 1u32..400_000, listeners in 0u64..300, taken in 0u64..28_232) {
+            let mut load = load(count, &["127.0.0.1:80"]);
+            let taken = [(LOCAL, taken)].into();
+            let room = Room { descriptors: 1 << 20, ports: (32768, 60999), listeners, taken, usual: LOCAL };
+            load.scale.sources = automatic_sources(&load, &room);
+            prop_assert_eq!(preflight(&load, &room), Ok(()));
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The way to the server: addresses, and TLS where the load has it.
 
+use std::net::SocketAddr;
+
 use genkai_model::load::{Load, Protocol};
 use genkai_model::transport::Transport;
 use socket2::SockAddr;
@@ -10,6 +12,8 @@ use crate::{EngineError, tls};
 #[derive(Clone)]
 pub(crate) struct Road {
     pub(crate) addresses: Vec<SockAddr>,
+    /// Where they come from; none: the system's choice.
+    pub(crate) sources: Vec<SockAddr>,
     pub(crate) tls: Option<tls::Plan>,
 }
 
@@ -32,6 +36,7 @@ impl Road {
             }),
             _ => None,
         };
-        Ok(Road { addresses, tls: tls.transpose().map_err(EngineError::Tls)? })
+        let sources = load.scale.sources.iter().map(|ip| SockAddr::from(SocketAddr::new(*ip, 0))).collect();
+        Ok(Road { addresses, sources, tls: tls.transpose().map_err(EngineError::Tls)? })
     }
 }

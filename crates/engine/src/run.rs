@@ -5,15 +5,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use genkai_model::event::Tick;
+use genkai_model::event::{ClientUse, Tick};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Start};
 use crate::ledger::{Outbox, Report};
 use crate::merge::Merge;
 use crate::reactor::Reactor;
-use crate::share::{Share, level, split};
+use crate::share::{Part, Share, level};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
 use crate::thread::{Job, Left, What, work};
@@ -32,13 +32,15 @@ pub struct End {
     pub lasted: Span,
     /// Requests that were in flight when it ended: neither ok nor failed.
     pub abandoned: u64,
-    /// Largest resident memory of this process so far, bytes.
+    /// Largest resident memory so far, bytes, of all processes that made it.
     pub client_rss: u64,
     /// Whether it was cut short by the stop flag.
     pub stopped: bool,
+    /// What it took of the machine. How many ports there are is not known here.
+    pub client: ClientUse,
 }
 
-/// Makes `load` and blocks until it is over.
+/// Makes `load`, all of it in this process, and blocks until it is over.
 ///
 /// Threads are pinned to `cpus` in turn, if given. `started` is called once with moment zero, when every thread is ready; `tick` once an interval, in order,
 /// intervals adjoining, with the last one as short as it happened to be; both on the calling thread. Within about a
@@ -53,28 +55,89 @@ pub fn run(
     started: impl FnOnce(Instant),
     tick: impl FnMut(Tick),
 ) -> Result<End, EngineError> {
-    let shares = split(load)?;
+    let begin = || {
+        let start = Start::now();
+        started(Instant::now());
+        Some(start)
+    };
+    run_part(load, Part::WHOLE, cpus, stop, begin, tick)
+}
+
+/// As [`run`], but makes only a part of `load`: the rest is other processes'. `begin` is called when every thread is ready and
+/// says when the load begins, which may be a little later; `None`: not at all.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_part(
+    load: &Load,
+    part: Part,
+    cpus: Option<&[usize]>,
+    stop: &StopFlag,
+    begin: impl FnOnce() -> Option<Start>,
+    mut tick: impl FnMut(Tick),
+) -> Result<End, EngineError> {
+    let shares = part.shares(load)?;
     let what = What::read(load)?;
     let mut crew = Crew::hire(load, shares, &what, cpus, stop)?;
     crew.wait_ready()?;
-    let (clock, zero) = (Clock::start(), Instant::now());
-    for member in &crew.members {
-        // It fails when the thread has died, which is found out below.
-        let _ = member.go.send(clock);
+    let start = begin();
+    if let Some(start) = start {
+        for member in &crew.members {
+            // It fails when the thread has died, which is found out below.
+            let _ = member.go.send(start.into());
+        }
     }
-    started(zero);
-    let lasted = crew.collect(load, tick);
+    let mut meter = Meter::new(load);
+    let lasted = match start {
+        None => Ok(Span::default()),
+        Some(_) => crew.collect(load, |one| {
+            meter.look(&one);
+            tick(one);
+        }),
+    };
     if lasted.is_err() {
         crew.abort.stop();
     }
     let left = crew.dismiss()?;
-    let lasted = lasted?;
     Ok(End {
-        lasted,
+        lasted: lasted?,
         abandoned: left.iter().map(|left| left.abandoned).sum(),
         client_rss: host::peak_rss(),
         stopped: left.iter().any(|left| left.stopped),
+        client: meter.read(),
     })
+}
+
+/// What this process uses of the machine while it makes a load.
+struct Meter {
+    /// Descriptors that are no connections.
+    own: u64,
+    seen: ClientUse,
+}
+
+impl Meter {
+    fn new(load: &Load) -> Meter {
+        let sources = load.scale.sources.len().max(1) as u32;
+        Meter { own: host::descriptors().unwrap_or_default(), seen: ClientUse { sources, ..ClientUse::default() } }
+    }
+
+    /// At the end of an interval.
+    fn look(&mut self, tick: &Tick) {
+        let open = host::descriptors().unwrap_or(self.own + tick.connections);
+        self.seen.descriptors = self.seen.descriptors.max(open);
+        self.seen.connections = self.seen.connections.max(tick.connections);
+    }
+
+    fn read(self) -> ClientUse {
+        ClientUse {
+            processes: 1,
+            cpu_us: host::process_cpu_us(),
+            rss: host::peak_rss(),
+            rss_max: host::peak_rss(),
+            descriptors_limit: host::descriptors_limit(),
+            ..self.seen
+        }
+    }
 }
 
 /// The threads of a load, as the collector sees them.
@@ -159,9 +222,13 @@ impl Crew {
 
     /// Waits for the threads, which have ended or are about to.
     fn dismiss(mut self) -> Result<Vec<Left>, EngineError> {
-        let join = |member: Member| match member.handle.join() {
-            Ok(left) => left.map_err(EngineError::Start),
-            Err(_) => Err(EngineError::ThreadDied),
+        let join = |member: Member| {
+            // One that was never told to start waits for that.
+            drop(member.go);
+            match member.handle.join() {
+                Ok(left) => left.map_err(EngineError::Start),
+                Err(_) => Err(EngineError::ThreadDied),
+            }
         };
         // A thread that waits to hand over its last interval must not wait for ever.
         self.inbox = channel().1;
@@ -179,7 +246,7 @@ impl Member {
         spare: Sender<Box<Tally>>,
     ) -> Result<Member, EngineError> {
         let (tell, ready) = sync_channel(1);
-        let (go, start) = channel();
+        let (go, start) = channel::<Clock>();
         let body = move || {
             let prepared = cpu.map_or(Ok(()), host::pin).and_then(|()| Reactor::new());
             let (reactor, said) = match prepared {
@@ -188,7 +255,10 @@ impl Member {
             };
             let _ = tell.send(said);
             match (reactor, start.recv()) {
-                (Some(reactor), Ok(clock)) => work(&reactor, &load, job, clock),
+                (Some(reactor), Ok(clock)) => {
+                    clock.await_zero();
+                    work(&reactor, &load, job, clock)
+                }
                 // The load was called off.
                 _ => Ok(Left { abandoned: 0, stopped: true }),
             }

@@ -40,9 +40,40 @@ pub(crate) enum Model {
     },
 }
 
-/// Splits `load` over its threads: never more than there are users or connections (or requests) to share.
-pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
-    check(load)?;
+/// Which part of a load a process makes: every so many-th of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Number of the process, from 0.
+    pub process: u16,
+    /// Processes there are.
+    pub of: u16,
+}
+
+impl Part {
+    /// All of it.
+    pub const WHOLE: Part = Part { process: 0, of: 1 };
+
+    /// The shares of this part. As threads are numbered through all processes, what a thread does is the same
+    /// however many threads a process has.
+    pub(crate) fn shares(self, load: &Load) -> Result<Vec<Share>, EngineError> {
+        let mine = |share: &Share| share.thread % u32::from(self.of) == u32::from(self.process);
+        Ok(split(load, self.of)?.into_iter().filter(mine).collect())
+    }
+}
+
+/// How many of the load's processes have something to do: never more than there are users or connections (or requests).
+///
+/// # Errors
+/// When the load contradicts itself.
+pub fn processes(load: &Load) -> Result<u16, EngineError> {
+    let shares = split(load, load.scale.processes)?.len();
+    Ok(u16::try_from(shares).unwrap_or(u16::MAX).min(load.scale.processes))
+}
+
+/// Splits `load` over the threads of so many processes: never more than there are users or connections (or requests) to
+/// share.
+fn split(load: &Load, processes: u16) -> Result<Vec<Share>, EngineError> {
+    check(load, processes)?;
     let (total, curve, spacing) = match load.arrivals {
         Arrivals::Users { count, spawn_rate, .. } => (count, Curve { rate: spawn_rate, ramp: 0 }, Spacing::Uniform),
         Arrivals::Rate { per_second, ramp, spacing, connections } => {
@@ -55,7 +86,7 @@ pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
         (Protocol::Http2(http2), Arrivals::Users { .. }) => total.div_ceil(http2.streams),
         _ => total,
     };
-    let threads = u32::from(load.threads).min(apart).min(requests);
+    let threads = (u32::from(load.threads) * u32::from(processes)).min(apart).min(requests);
     let opening = match &load.protocol {
         Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) => Curve { rate: *rate, ramp: 0 },
         _ => Curve { rate: FASTEST, ramp: 0 },
@@ -96,7 +127,9 @@ const FASTEST: f64 = 1e7;
 /// WebSocket connections that can be told apart in one thread.
 pub(crate) const TALK_BITS: u32 = 22;
 const MOST_TALKS: u32 = 1 << TALK_BITS;
-const _: () = assert!(CONNECTIONS >> TALK_BITS >= 256, "every thread has numbers of its own");
+/// Threads, of all processes, that have numbers of their own.
+const MOST_TALKERS: u32 = CONNECTIONS >> TALK_BITS;
+const _: () = assert!(MOST_TALKERS == 256, "as the message below says");
 
 /// Whether connections are only held.
 fn holds(load: &Load) -> bool {
@@ -107,13 +140,14 @@ fn opens_out_of(load: &Load, range: impl Fn(f64) -> bool) -> bool {
     matches!(&load.protocol, Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) if !range(*rate))
 }
 
-fn check(load: &Load) -> Result<(), EngineError> {
+fn check(load: &Load, processes: u16) -> Result<(), EngineError> {
     let in_range = |rate: f64| rate.is_finite() && rate > 0.0 && rate <= FASTEST;
     let fault = match load.arrivals {
         _ if load.addresses.is_empty() && !matches!(load.transport, Transport::Unix { .. }) => {
             "the load has no address to connect to"
         }
         _ if load.threads == 0 => "the load has no threads",
+        _ if processes == 0 => "the load has no processes",
         _ if load.tick.0 < 1_000_000 => "the report interval must be at least 1ms",
         _ if load.timeout.0 == 0 => "the timeout must be longer than zero",
         _ if load.stop.after.0 == 0 => "the load must last longer than zero",
@@ -127,7 +161,10 @@ fn check(load: &Load) -> Result<(), EngineError> {
         Arrivals::Users { count, .. } | Arrivals::Rate { connections: count, .. }
             if matches!(load.protocol, Protocol::WebSocket(_)) && count > MOST_TALKS =>
         {
-            "there can be at most 4,194,304 WebSocket connections in one process"
+            "there can be at most 4,194,304 WebSocket connections"
+        }
+        _ if !load.protocol.is_http1() && u32::from(load.threads) * u32::from(processes) > MOST_TALKERS => {
+            "with WebSocket there can be at most 256 threads in all processes together"
         }
         Arrivals::Users { count: 0, .. } => "there must be at least one user",
         Arrivals::Users { spawn_rate, .. } if !in_range(spawn_rate) => {
@@ -166,6 +203,7 @@ mod tests {
             stop: Stop { after: Span::from_secs(1), requests },
             timeout: Span::from_secs(1),
             threads,
+            scale: Default::default(),
             tick: Span::from_secs(1),
             seed: 1,
             kernel_timestamps: false,
@@ -179,7 +217,7 @@ mod tests {
     proptest! {
         #[test]
         fn shares_add_up(count in 1u32..500, threads in 1u16..9, requests in proptest::option::of(1u64..10_000)) {
-            let shares = split(&load(threads, users(count), requests)).unwrap();
+            let shares = split(&load(threads, users(count), requests), 1).unwrap();
             prop_assert!(shares.len() <= usize::from(threads));
             let started: usize = shares.iter().map(|s| s.pacer.clone().count()).sum();
             prop_assert_eq!(started, count as usize);
@@ -187,15 +225,61 @@ mod tests {
                 prop_assert_eq!(shares.iter().map(|s| s.quota.unwrap()).sum::<u64>(), all);
             }
             let rate = Arrivals::Rate { per_second: 5.0, ramp: Span(0), spacing: Spacing::Uniform, connections: count };
-            let connections: u32 = split(&load(threads, rate, requests)).unwrap().iter()
+            let connections: u32 = split(&load(threads, rate, requests), 1).unwrap().iter()
                 .map(|s| match s.model { Model::Open { connections } => connections, Model::Closed { .. } => 0 }).sum();
             prop_assert_eq!(connections, count);
         }
     }
 
+    fn arrivals(closed: bool, count: u32, poisson: bool) -> Arrivals {
+        let spacing = if poisson { Spacing::Poisson } else { Spacing::Uniform };
+        let rate = Arrivals::Rate { per_second: 700.0, ramp: Span::from_millis(300), spacing, connections: count };
+        if closed { users(count) } else { rate }
+    }
+
+    /// What a share will do: thread, planned instants (of the first second), openings, connections, quota.
+    type Deeds = (u32, Vec<u64>, Vec<u64>, u32, Option<u64>);
+
+    fn deeds(shares: &[Share]) -> Vec<Deeds> {
+        let of = |s: &Share| {
+            let planned = s.pacer.clone().take_while(|at| *at < 1_000_000_000).collect();
+            let connections = match s.model {
+                Model::Open { connections } => connections,
+                Model::Closed { .. } => 0,
+            };
+            (s.thread, planned, s.openings.clone().collect(), connections, s.quota)
+        };
+        let mut all: Vec<_> = shares.iter().map(of).collect();
+        all.sort();
+        all
+    }
+
+    proptest! {
+        /// However a load is spread over processes, it is the load that one process with all the threads makes: users,
+        /// planned instants, connections and requests, each once and to the nanosecond.
+        #[test]
+        fn processes_share_out_exactly_the_load(
+            closed: bool, poisson: bool, count in 1u32..400, threads in 1u16..5, of in 1u16..9,
+            requests in proptest::option::of(1u64..5_000),
+        ) {
+            let one = load(threads * of, arrivals(closed, count, poisson), requests);
+            let mut many = load(threads, arrivals(closed, count, poisson), requests);
+            many.scale.processes = of;
+            let parts: Vec<Vec<Share>> =
+                (0..of).map(|process| Part { process, of }.shares(&many).unwrap()).collect();
+            prop_assert_eq!(deeds(&parts.concat()), deeds(&Part::WHOLE.shares(&one).unwrap()));
+            let busy = parts.iter().filter(|part| !part.is_empty()).count();
+            prop_assert_eq!(busy, usize::from(processes(&many).unwrap()));
+            prop_assert!(parts.iter().take(busy).all(|part| !part.is_empty() && part.len() <= usize::from(threads)));
+            if let Some(all) = requests {
+                prop_assert_eq!(parts.concat().iter().map(|s| s.quota.unwrap()).sum::<u64>(), all);
+            }
+        }
+    }
+
     #[test]
     fn impossible_loads_are_refused() {
-        let fails = |load: Load| assert!(matches!(split(&load), Err(EngineError::Load(_))));
+        let fails = |load: Load| assert!(matches!(split(&load, 1), Err(EngineError::Load(_))));
         fails(load(0, users(1), None));
         fails(load(1, users(0), None));
         fails(load(1, users(1), Some(0)));

@@ -1,8 +1,8 @@
 //! Counters and distributions of one interval.
 
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::event::{Handshakes, Refusal, StatusCount};
-use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload};
+use genkai_model::event::{Handshakes, Refusal, StatusCount, Tick};
+use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload, PayloadError};
 use genkai_model::http2::GoAways;
 use genkai_model::websocket::Messages;
 use hdrhistogram::Histogram;
@@ -81,6 +81,41 @@ impl Tally {
             messages: Messages::default(),
             goaways: GoAways::default(),
         }
+    }
+
+    /// What an interval says that another process reports. Every field of a tick is named here, so that a new one cannot be
+    /// forgotten: those that are not counted (the level, gauges, times) are the reader's.
+    pub(crate) fn read(tick: &Tick) -> Result<Tally, PayloadError> {
+        #[rustfmt::skip]
+        let Tick {
+            opened, closed_idle, sent, ok, errors, bytes_in, bytes_out, latency, service, failed_after, connect, lateness,
+            first_error_us, handshakes, messages, goaways, statuses, receipt,
+            from_us: _, to_us: _, level: _, in_flight: _, connections: _, cpu_us: _, cpu_max_us: _, first_error_level: _,
+        } = tick;
+        let mut tally = Tally::new();
+        (tally.opened, tally.closed_idle, tally.sent, tally.ok) = (*opened, *closed_idle, *sent, *ok);
+        (tally.bytes_in, tally.bytes_out) = (*bytes_in, *bytes_out);
+        for error in errors {
+            tally.errors[error.kind.index()] += error.count;
+        }
+        for StatusCount { status, count } in statuses {
+            let counter = &mut tally.statuses[usize::from(status.saturating_sub(FIRST_STATUS)).min(STATUSES - 1)];
+            *counter = counter.saturating_add(u32::try_from(*count).unwrap_or(u32::MAX));
+        }
+        // To the end of its microsecond: whoever was planned in it may have been the one.
+        tally.first_error = first_error_us.map(|us| us * 1_000 + 999);
+        let Handshakes { full, resumed, upgraded, took, refusal } = handshakes.clone().unwrap_or_default();
+        (tally.secured, tally.upgraded, tally.refusal) = ([full, resumed], upgraded, refusal);
+        tally.messages = messages.clone().unwrap_or_default();
+        tally.goaways = goaways.unwrap_or_default();
+        let payloads = [latency, service, failed_after, connect, lateness, &took];
+        for (mine, payload) in tally.histograms().into_iter().zip(payloads) {
+            payload.add_to(mine)?;
+        }
+        if !receipt.0.is_empty() {
+            receipt.add_to(tally.receipt.get_or_insert_with(|| Box::new(empty())))?;
+        }
+        Ok(tally)
     }
 
     /// Counts a success.

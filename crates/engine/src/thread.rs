@@ -16,6 +16,7 @@ use crate::EngineError;
 use crate::alarm::Alarm;
 use crate::clock::{Clock, Moment};
 use crate::connection::{Connection, Turn};
+use crate::dial::Sources;
 use crate::http2::{self, Fleet, Rider};
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
@@ -54,6 +55,8 @@ pub(crate) struct Core {
     /// Deadline of connecting, and of a response from its request's first byte.
     pub(crate) timeout: Moment,
     addresses: Vec<SockAddr>,
+    /// Where connections come from.
+    pub(crate) sources: Sources,
     /// TLS, where the load has it.
     pub(crate) tls: Option<Rc<tls::Shared>>,
     turn: Cell<usize>,
@@ -126,6 +129,7 @@ impl Core {
             reuse: load.reuse,
             timeout: load.timeout.0,
             addresses: job.what.road.addresses,
+            sources: Sources::new(job.what.road.sources, job.share.thread as usize),
             tls: job.what.road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan))),
             turn: Cell::new(job.share.thread as usize),
             seed: load.seed,
@@ -202,19 +206,23 @@ async fn supervise(core: &Core, stops: [&StopFlag; 2]) -> bool {
     }
 }
 
-/// Most time for closing handshakes, and what each connection adds to it.
+/// Closing handshakes go on for as long as servers answer: until none has for so long.
 const LEAVE: Moment = 1_000_000_000;
-const LEAVE_EACH: Moment = 200_000;
+/// And in all no longer than so.
+const LEAVE_MOST: Moment = 60_000_000_000;
 
 /// Closes WebSockets and HTTP/2 connections the way they are to be closed, as far as servers answer in time.
 async fn take_leave(core: &Core, abort: &StopFlag) {
     let now = core.clock.now();
     core.ledger.borrow_mut().end(now);
     core.ending.set(true);
-    let limit = now + LEAVE + LEAVE_EACH * core.talks.get() as Moment;
     core.watch.wake_all();
-    while core.talks.get() > 0 && core.clock.now() < limit && !abort.is_stopped() {
+    let (mut left, mut limit) = (core.talks.get(), now + LEAVE);
+    while left > 0 && core.clock.now() < limit.min(now + LEAVE_MOST) && !abort.is_stopped() {
         core.alarm.until(core.clock.now() + LEAVE / 200).await;
+        if core.talks.get() < left {
+            (left, limit) = (core.talks.get(), core.clock.now() + LEAVE);
+        }
     }
 }
 
@@ -248,7 +256,7 @@ async fn arrive(core: Rc<Core>, share: Share, spoken: Spoken) {
                 let session = Session::new(Rc::clone(&core), Rc::clone(plan), number(share.thread, n));
                 match plan.message {
                     Some(_) => spawn(converse(Rc::clone(&core), session, think, first)),
-                    None => spawn(hold(Rc::clone(&core), session, first)),
+                    None => spawn(hold(Box::new(session), first.planned)),
                 }
             }
             _ => desk.begin(&core, Turns::User(think), first),

@@ -44,6 +44,11 @@ pub(crate) enum Command {
     Report(Report),
     /// Run an embedded server
     Serve(Serve),
+    /// Show what this machine can hold, and how to raise it
+    Doctor(Doctor),
+    /// Make a part of a load for another genkai, as standard input says
+    #[command(hide = true)]
+    Worker,
 }
 
 const EXPLAIN_EXIT_CODES: &str = "\
@@ -362,6 +367,20 @@ pub(crate) enum Server {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 the machine holds it, 3 it does not")]
+pub(crate) struct Doctor {
+    /// Whether so many idle connections fit, both ends on this machine
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) connections: Option<u64>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    pub(crate) color: Colour,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Echo {
     /// Address and port; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:0")]
@@ -372,6 +391,12 @@ pub(crate) struct Echo {
     /// Largest message
     #[arg(long, value_name = "SIZE", default_value = "64m")]
     pub(crate) max_message: Bytes,
+    /// So many processes on one port, each with descriptors and a thread of its own; the kernel spreads connections
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) processes: u16,
+    /// One of several that listen on the same port
+    #[arg(long, hide = true)]
+    pub(crate) shared: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,11 +4,12 @@ use clap::Args;
 use genkai_lab::experiment;
 use genkai_lab::system::Pin;
 use genkai_model::event::Pinning;
-use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
+use genkai_model::load::{Arrivals, Body, Load, Reuse, Scale, Spacing};
 use genkai_model::plan::OriginSpec;
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::Failure;
+use crate::source::{self, SourceFlag};
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
@@ -59,6 +60,13 @@ pub(crate) struct LoadFlags {
     /// Threads of the generator [default: 1 a core it has]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
+    /// Spread the load over so many processes, each with threads and descriptors of its own; all begin at one instant
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) processes: u16,
+    /// Connect from these addresses of this machine, in turn: 127.0.0.2,127.0.0.3 or 127.0.0.0/26 (repeatable)
+    /// [default: the system's choice; on 127.0.0.0/8 as many as the ports need]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    pub(crate) source: Vec<SourceFlag>,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -95,6 +103,7 @@ impl LoadFlags {
             return Err(Failure::usage("--timeout 0s: a request needs some time; give at least 1ms"));
         }
         load.threads = self.threads.unwrap_or(client_cores.clamp(1, 64) as u16);
+        load.scale = Scale { processes: self.processes, sources: source::all(&self.source)? };
         load.seed = self.seed;
         load.kernel_timestamps = self.kernel_timestamps;
         Ok(load)

@@ -2,6 +2,7 @@
 //! codes only.
 
 mod cli;
+mod doctor;
 mod experiment;
 mod explain;
 mod flags;
@@ -12,6 +13,7 @@ mod load;
 mod outputs;
 mod report;
 mod serve;
+mod source;
 mod target;
 mod tune;
 mod view;
@@ -53,6 +55,8 @@ fn main() -> ExitCode {
         cli::Command::Explain(command) => explain::run(&command),
         cli::Command::Experiment(command) => experiment::run(&command),
         cli::Command::Load(flags) => load::run(&flags),
+        cli::Command::Doctor(flags) => doctor::run(&flags),
+        cli::Command::Worker => worker(),
         cli::Command::Report(flags) => report::run(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Origin(flags) }) => serve::origin(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Echo(flags) }) => serve::echo(&flags),
@@ -62,4 +66,15 @@ fn main() -> ExitCode {
         failure.exit
     });
     ExitCode::from(exit.code())
+}
+
+/// `genkai worker`: what `--processes` starts.
+fn worker() -> Result<Exit, Failure> {
+    genkai_lab::generator::serve(std::io::BufReader::new(std::io::stdin()), std::io::stdout().lock())?;
+    Ok(Exit::Holds)
+}
+
+/// Our own executable, for processes of ours.
+pub(crate) fn program() -> Result<std::path::PathBuf, Failure> {
+    std::env::current_exe().map_err(|e| Failure::environment(format!("cannot find my own program: {e}")))
 }

@@ -1,17 +1,31 @@
 //! `genkai serve`: the embedded servers, each a process of its own.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use genkai_model::exit::Exit;
+use genkai_origin::Reserved;
 use genkai_origin::http::Stall;
+use genkai_targets::local::machine;
+use genkai_targets::local::process::{Child, Signal, Spawn};
 
 use crate::cli::{Echo, Origin};
 use crate::{Failure, interrupt};
 
+/// How often processes of ours are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long one of them may take to listen, or to end.
+const WITHIN: Duration = Duration::from_secs(10);
+
 /// `genkai serve origin`. The first line on stdout tells the address.
 pub(crate) fn origin(flags: &Origin) -> Result<Exit, Failure> {
-    let listener = listen(flags.listen)?;
+    let listener = genkai_origin::listen(flags.listen).map_err(|e| taken(flags.listen, &e))?;
+    announce(address(&listener)?)?;
     let extras = genkai_origin::http::Extras {
         stats: flags.stats.map(|s| s.duration()),
         stall: flags.stall.map(|lasts| Stall { lasts: lasts.duration(), every: flags.stall_every.duration() }),
@@ -24,22 +38,78 @@ pub(crate) fn origin(flags: &Origin) -> Result<Exit, Failure> {
 
 /// `genkai serve echo`. The first line on stdout tells the address.
 pub(crate) fn echo(flags: &Echo) -> Result<Exit, Failure> {
-    let listener = listen(flags.listen)?;
+    genkai_lab::raise_descriptors();
+    if flags.processes > 1 {
+        return several(flags);
+    }
+    let listen = if flags.shared { genkai_origin::listen_shared } else { genkai_origin::listen };
+    let listener = listen(flags.listen).map_err(|e| taken(flags.listen, &e))?;
+    announce(address(&listener)?)?;
     let spec = genkai_origin::echo::Spec { deflate: !flags.no_deflate, max_message: flags.max_message.0 };
     genkai_origin::echo::serve(listener, spec, &interrupt::plain_flag())
         .map_err(|e| Failure::environment(format!("the echo server stopped: {e}")))?;
     Ok(Exit::Holds)
 }
 
-fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    let taken = |e| Failure::environment(format!("cannot listen on {address}: {e}\n  hint: port 0 takes a free one"));
-    let listener = genkai_origin::listen(address).map_err(taken)?;
-    announce(&listener)?;
-    Ok(listener)
+/// The echo server in several processes on one port, which end together.
+fn several(flags: &Echo) -> Result<Exit, Failure> {
+    let stop = interrupt::plain_flag();
+    let reserved = Reserved::take(flags.listen).map_err(|e| taken(flags.listen, &e))?;
+    let address = reserved.address().map_err(|e| taken(flags.listen, &e))?;
+    let mut children = Vec::with_capacity(usize::from(flags.processes));
+    for number in 1..=flags.processes {
+        children.push(one_of(flags, address, number)?);
+    }
+    drop(reserved);
+    announce(address)?;
+    while !stop.load(Ordering::Relaxed) {
+        if let Some((number, status)) = (1..).zip(&mut children).find_map(|(n, c)| Some((n, c.try_exited()?))) {
+            return Err(Failure::environment(format!(
+                "process {number} of the echo server ended by itself ({status})"
+            )));
+        }
+        thread::sleep(LOOK);
+    }
+    children.iter().for_each(|child| child.signal(Signal::SIGTERM));
+    for mut child in children {
+        child.stop(Signal::SIGTERM, WITHIN);
+    }
+    Ok(Exit::Holds)
 }
 
-fn announce(listener: &TcpListener) -> Result<(), Failure> {
-    let address = listener.local_addr().map_err(|e| Failure::environment(e.to_string()))?;
+/// Starts one of them and waits until it listens.
+fn one_of(flags: &Echo, address: SocketAddr, number: u16) -> Result<Child, Failure> {
+    let name = format!("process {number} of the echo server");
+    let fail = |why: String| Failure::environment(format!("{name}: {why}"));
+    let mut command = Command::new(crate::program()?);
+    command.args(["serve", "echo", "--shared", "--listen", &address.to_string()]);
+    command.args(["--max-message", &flags.max_message.0.to_string()]);
+    command.args(flags.no_deflate.then_some("--no-deflate"));
+    let nofile = Some(machine::hard_descriptors());
+    let spawn = Spawn { name: name.clone(), nofile, ..Spawn::default() };
+    let mut child = Child::piped(command, spawn).map_err(|e| fail(e.to_string()))?;
+    let out = child.take_stdout().ok_or_else(|| fail("no output".to_owned()))?;
+    let (tell, said) = mpsc::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let _ = BufReader::new(out).read_line(&mut line);
+        let _ = tell.send(line);
+    });
+    match said.recv_timeout(WITHIN) {
+        Ok(line) if line.contains("listening") => Ok(child),
+        _ => Err(fail("it does not listen".to_owned())),
+    }
+}
+
+fn taken(address: SocketAddr, error: &std::io::Error) -> Failure {
+    Failure::environment(format!("cannot listen on {address}: {error}\n  hint: port 0 takes a free one"))
+}
+
+fn address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
+    listener.local_addr().map_err(|e| Failure::environment(e.to_string()))
+}
+
+fn announce(address: SocketAddr) -> Result<(), Failure> {
     let line = serde_json::json!({ "listening": address.to_string() });
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| Failure::environment(format!("stdout: {e}")))

@@ -212,8 +212,7 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
     let interrupt = interrupt::flag();
     let job = Job {
         plan,
-        program: std::env::current_exe()
-            .map_err(|e| Failure::environment(format!("cannot find my own program: {e}")))?,
+        program: crate::program()?,
         command: std::env::args().collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),

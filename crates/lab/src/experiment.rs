@@ -96,6 +96,7 @@ pub fn users(count: u32, spawn_rate: f64) -> Load {
         stop: Stop { after: Span::from_secs(3600), requests: None },
         timeout: Span::from_secs(60),
         threads: 1,
+        scale: Default::default(),
         tick: Span::from_millis(200),
         kernel_timestamps: false,
         seed: 1,

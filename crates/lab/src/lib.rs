@@ -13,14 +13,17 @@ pub mod experiment;
 pub mod explain;
 pub mod first;
 pub mod folder;
+pub mod generator;
 pub mod measure;
 pub mod observer;
 pub mod pinning;
 pub mod reach;
 pub mod recorder;
 pub mod redact;
+mod room;
 pub mod system;
 pub mod trial;
 pub mod tune;
 
 pub use error::LabError;
+pub use room::raise_descriptors;

@@ -1,27 +1,32 @@
 //! Load on something that already runs: one trial, no server of ours, nothing decided on the way.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use genkai_engine::{End, EngineError, StopFlag};
+use genkai_engine::StopFlag;
 use genkai_model::event::{
-    EndReason, Environment, Limits, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
+    EndReason, Environment, Limits, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialStarted, What,
 };
+use genkai_model::load::Load;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 
 use crate::error::LabError;
 use crate::folder::Folder;
+use crate::generator::{Generator, Made};
 use crate::reach;
 use crate::recorder::{Recorder, Watcher};
-use crate::redact;
 use crate::system::{self, Pin};
 use crate::trial::lost_generator;
+use crate::{redact, room};
 
 /// A measurement to be made. The plan's load has its addresses.
 pub struct Job<'a> {
     /// What is to be sent, where, and what must hold.
     pub plan: Plan,
+    /// genkai's own executable, for worker processes.
+    pub program: PathBuf,
     /// The command line, for the record.
     pub command: Vec<String>,
     /// genkai's version, for the record.
@@ -37,19 +42,28 @@ pub struct Job<'a> {
 enum Message {
     Started(Instant),
     Tick(Box<Tick>),
-    Ended(Result<End, EngineError>),
+    Ended(Result<Made, LabError>),
+}
+
+/// What a measurement left.
+pub struct Outcome {
+    /// The record.
+    pub record: Record,
+    /// What cut it short, if anything did. The record is still good.
+    pub failure: Option<LabError>,
 }
 
 /// Makes the load and gives the record.
 ///
 /// # Errors
-/// When the load does not fit this machine, nobody listens, the generator fails, or the record cannot be written.
-pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError> {
+/// When the load does not fit this machine, nobody listens, the load cannot begin, or the record cannot be written. What goes
+/// wrong later is in [`Outcome::failure`].
+pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     let environment = system::environment(&Pin::Free, None);
-    crate::tune::fits(&job.plan.load, &environment)?;
-    crate::tune::raise_descriptors();
-    reach::reach(&job.plan.load)?;
-    reach::offered(&job.plan.load)?;
+    let load = &room::fit(&job.plan.load, &room::look(&job.plan.load.addresses, &environment))?;
+    room::raise_descriptors();
+    reach::reach(load)?;
+    reach::offered(load)?;
     let mut recorder = match job.folder {
         None => Recorder::in_memory(watcher),
         Some(folder) => {
@@ -58,40 +72,41 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Record, LabError>
         }
     };
     head(job, environment, &mut recorder)?;
+    let generator = Generator { program: &job.program, cpus: None };
     let stop = StopFlag::new();
     let (sender, receiver) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let load = &job.plan.load;
+    let failure = std::thread::scope(|scope| {
         let engine_stop = stop.clone();
         scope.spawn(move || {
             let started = |at| drop(sender.send(Message::Started(at)));
             let tick = |tick| drop(sender.send(Message::Tick(Box::new(tick))));
-            let ended = genkai_engine::run(load, None, &engine_stop, started, tick);
+            let ended = generator.run(load, &engine_stop, started, tick);
             let _ = sender.send(Message::Ended(ended));
         });
-        let result = watch(job, &receiver, &stop, &mut recorder);
+        let result = watch(job, load, &receiver, &stop, &mut recorder);
         // Whatever went wrong: the load must not go on.
         stop.stop();
         result
     })?;
-    Ok(recorder.into_record())
+    Ok(Outcome { record: recorder.into_record(), failure })
 }
 
-/// Writes down what the engine tells, until it has ended.
+/// Writes down what the generator tells, until it has ended. What cut the load short, if anything did.
 fn watch(
     job: &Job<'_>,
+    load: &Load,
     receiver: &Receiver<Message>,
     stop: &StopFlag,
     recorder: &mut Recorder<'_>,
-) -> Result<(), LabError> {
+) -> Result<Option<LabError>, LabError> {
     loop {
         if job.interrupt.is_stopped() {
             stop.stop();
         }
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok(Message::Started(at)) => recorder.at(at, Some(1), started(job))?,
+            Ok(Message::Started(at)) => recorder.at(at, Some(1), started(load))?,
             Ok(Message::Tick(tick)) => recorder.now(Some(1), What::Tick(redact::tick(tick)))?,
-            Ok(Message::Ended(end)) => return close(job, &end?, recorder),
+            Ok(Message::Ended(made)) => return close(job, made?, recorder),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
         }
@@ -112,19 +127,24 @@ fn head(job: &Job<'_>, environment: Environment, recorder: &mut Recorder<'_>) ->
     recorder.now(None, What::Limits(Limits { limits: Vec::new() }))
 }
 
-fn started(job: &Job<'_>) -> What {
+fn started(load: &Load) -> What {
     What::TrialStarted(Box::new(TrialStarted {
         purpose: Purpose::Measure,
         changes: Vec::new(),
         limit: None,
-        load: redact::load(&job.plan.load),
+        load: redact::load(load),
     }))
 }
 
-fn close(job: &Job<'_>, end: &End, recorder: &mut Recorder<'_>) -> Result<(), LabError> {
+fn close(job: &Job<'_>, made: Made, recorder: &mut Recorder<'_>) -> Result<Option<LabError>, LabError> {
     let interrupted = job.interrupt.is_stopped();
-    let reason = if interrupted { EndReason::Interrupted } else { EndReason::Completed };
-    let ended = TrialEnded { reason, lasted: end.lasted, abandoned: end.abandoned, client_rss: end.client_rss };
-    recorder.now(Some(1), What::TrialEnded(ended))?;
-    recorder.now(None, What::RunEnded(RunEnded { interrupted, failure: None, diff: String::new() }))
+    let reason = match made.failure {
+        _ if interrupted => EndReason::Interrupted,
+        Some(_) => EndReason::EngineFailed,
+        None => EndReason::Completed,
+    };
+    recorder.now(Some(1), What::TrialEnded(made.ended(reason)))?;
+    let failure = made.failure.as_ref().map(ToString::to_string);
+    recorder.now(None, What::RunEnded(RunEnded { interrupted, failure, diff: String::new() }))?;
+    Ok(made.failure)
 }

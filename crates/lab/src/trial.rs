@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use genkai_analysis::diagnosis::watch::Watch;
 use genkai_analysis::tuning::TrialPlan;
-use genkai_engine::{End, EngineError, StopFlag};
-use genkai_model::event::{EndReason, Purpose, ServerState, Tick, TrialEnded, TrialStarted, What};
+use genkai_engine::StopFlag;
+use genkai_model::event::{EndReason, Purpose, ServerState, Tick, TrialStarted, What};
 use genkai_model::load::{Arrivals, Load, Stop};
 use genkai_model::plan::Plan;
 use genkai_model::units::Span;
 
 use crate::error::LabError;
+use crate::generator::{Generator, Made};
 use crate::observer::{self, Look, Observer};
 use crate::recorder::Recorder;
 use crate::redact;
@@ -30,8 +31,8 @@ pub struct Trial<'a> {
     pub plan: &'a Plan,
     /// The load, addresses filled in.
     pub load: Load,
-    /// Cores of the generator.
-    pub cpus: Option<&'a [usize]>,
+    /// Makes it.
+    pub generator: Generator<'a>,
     /// Set when the user wants to stop.
     pub interrupt: &'a StopFlag,
 }
@@ -41,7 +42,7 @@ enum Message {
     Started(Instant),
     Tick(Box<Tick>),
     Look(Look),
-    Ended(Result<End, EngineError>),
+    Ended(Result<Made, LabError>),
 }
 
 /// The plan's load at the level and pace of one trial.
@@ -81,7 +82,7 @@ impl Trial<'_> {
             scope.spawn(move || {
                 let started = |at| drop(engine.send(Message::Started(at)));
                 let tick = |tick| drop(engine.send(Message::Tick(Box::new(tick))));
-                let ended = genkai_engine::run(&self.load, self.cpus, &stop, started, tick);
+                let ended = self.generator.run(&self.load, &stop, started, tick);
                 let _ = engine.send(Message::Ended(ended));
             });
             let stop = look_stop.clone();
@@ -111,7 +112,7 @@ impl Trial<'_> {
             for message in receiver {
                 scribe.take(message)?;
             }
-            scribe.close(&end)
+            scribe.close(end)
         })
     }
 }
@@ -136,7 +137,7 @@ struct Scribe<'a, 'r, 'w> {
 
 impl Scribe<'_, '_, '_> {
     /// Takes one message; gives the end of the load when it has come.
-    fn take(&mut self, message: Message) -> Result<Option<End>, LabError> {
+    fn take(&mut self, message: Message) -> Result<Option<Made>, LabError> {
         match message {
             Message::Started(at) => self.begin(at)?,
             Message::Tick(tick) => {
@@ -185,10 +186,10 @@ impl Scribe<'_, '_, '_> {
         Ok(())
     }
 
-    fn close(&mut self, end: &End) -> Result<EndReason, LabError> {
-        let reason = self.reason.unwrap_or(EndReason::Completed);
-        let ended = TrialEnded { reason, lasted: end.lasted, abandoned: end.abandoned, client_rss: end.client_rss };
-        self.recorder.now(Some(self.trial.number), What::TrialEnded(ended))?;
-        Ok(reason)
+    fn close(&mut self, made: Made) -> Result<EndReason, LabError> {
+        let reason = if made.failure.is_some() { EndReason::EngineFailed } else { EndReason::Completed };
+        let reason = self.reason.unwrap_or(reason);
+        self.recorder.now(Some(self.trial.number), What::TrialEnded(made.ended(reason)))?;
+        made.failure.map_or(Ok(reason), Err)
     }
 }

@@ -1,6 +1,5 @@
 //! Finds, names and proves the limit: asks the analysis what to try next, tries it, until there is an answer.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,16 +16,16 @@ use genkai_model::record::Record;
 use genkai_targets::files::masked;
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::product::Running;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
+use crate::generator::Generator;
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
-use crate::redact;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
+use crate::{redact, room};
 
 /// How long a backend may take to finish what an earlier trial left in it.
 const DRAIN: Duration = Duration::from_secs(60);
@@ -83,32 +82,10 @@ pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let product = system::check(plan, dir.path())?;
     let environment = system::environment(pin, Some(&*product));
-    fits(&plan.load, &environment)?;
+    room::fit(&plan.load, &room::look(&[], &environment))?;
     let limits = system::limits_of(&*product, plan, &environment);
     let predictions = capacity::predict_under(&limits, &plan.load, &plan.objective, None);
     Ok(Preview { environment, predictions, rewrites: product.rewrites().to_vec() })
-}
-
-/// Whether this process can make `load` at all, once its own limit on descriptors is raised as far as it may be.
-pub(crate) fn fits(load: &Load, environment: &Environment) -> Result<(), LabError> {
-    let hard = getrlimit(Resource::RLIMIT_NOFILE).map_or(environment.descriptors, |(_, hard)| hard);
-    let mut load = load.clone();
-    if load.addresses.is_empty() {
-        // Not known before the server is up; it will be one address.
-        load.addresses = vec![SocketAddr::from(([127, 0, 0, 1], 80))];
-    }
-    genkai_engine::preflight(&load, hard, environment.ports).map_err(|e| LabError::Environment(e.to_string()))
-}
-
-/// Raises the soft limit on descriptors to the hard one: the generator's connections count against it. Servers under
-/// test keep the limit that a server started by hand would have; they were prepared before.
-pub(crate) fn raise_descriptors() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < hard
-    {
-        // Where it is refused, the engine reports descriptors as what ran out.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-    }
 }
 
 /// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
@@ -119,7 +96,7 @@ pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outco
     preview(&job.plan, &job.pin)?;
     let folder = Folder::open(out, job.keep)?;
     let mut system = System::start(&job.plan, &job.program, &folder, &job.pin)?;
-    raise_descriptors();
+    room::raise_descriptors();
     folder.set_aside()?;
     let mut recorder = Recorder::create(&folder.record(), watcher)?;
     let mut run = Run { job, folder: &folder, system: &mut system, recorder: &mut recorder, written: Vec::new() };
@@ -196,14 +173,14 @@ impl Run<'_, '_, '_> {
         {
             self.note(first::NOTE, &text)?;
         }
-        let load = self.fitted(load);
+        let load = self.fitted(load)?;
         let pinning = self.system.environment().pinning.clone();
         let trial = Trial {
             number: self.recorder.record().trials.len() as u32 + 1,
             what,
             plan: &self.job.plan,
             load,
-            cpus: pinning.as_ref().map(|p| p.client.as_slice()),
+            generator: Generator { program: &self.job.program, cpus: pinning.as_ref().map(|p| p.client.as_slice()) },
             interrupt: self.job.interrupt,
         };
         let mut kernel = Kernel::new();
@@ -214,14 +191,15 @@ impl Run<'_, '_, '_> {
 
     /// The load, cut to what this machine can hold. (The load asked for was checked before; a counterfactual may want
     /// to go beyond it.)
-    fn fitted(&self, mut load: Load) -> Load {
-        while fits(&load, self.system.environment()).is_err() {
+    fn fitted(&self, mut load: Load) -> Result<Load, LabError> {
+        let room = room::look(&load.addresses, self.system.environment());
+        loop {
+            let fitted = room::fit(&load, &room);
             match &mut load.arrivals {
-                Arrivals::Users { count, .. } if *count > 1 => *count = (*count * 9 / 10).max(1),
-                _ => break,
+                Arrivals::Users { count, .. } if fitted.is_err() && *count > 1 => *count = (*count * 9 / 10).max(1),
+                _ => return fitted,
             }
         }
-        load
     }
 
     fn state(&mut self, state: ServerState, detail: Option<String>) -> Result<(), LabError> {

@@ -326,8 +326,34 @@ pub struct TrialEnded {
     pub lasted: Span,
     /// Requests cut off because the load ended while they were in flight; neither ok nor failed.
     pub abandoned: u64,
-    /// Largest resident memory of the generator, bytes.
+    /// Largest resident memory of the generator, bytes, the sum over its processes.
     pub client_rss: u64,
+    /// What else the generator used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientUse>,
+}
+
+/// What the generator used of its machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientUse {
+    /// Processes that made the load.
+    pub processes: u32,
+    /// CPU time of all of them, user and system, microseconds, from their start to the end of the load.
+    pub cpu_us: u64,
+    /// Largest resident memory of each, bytes, the sum.
+    pub rss: u64,
+    /// That of the one which had most.
+    pub rss_max: u64,
+    /// Most descriptors that one of them had open at the end of an interval.
+    pub descriptors: u64,
+    /// Soft limit on descriptors of each.
+    pub descriptors_limit: u64,
+    /// Most connections that all of them together had open at the end of an interval. Each has a local port.
+    pub connections: u64,
+    /// Addresses these came from.
+    pub sources: u32,
+    /// Local ports that each of those addresses has for each destination.
+    pub ports: u32,
 }
 
 /// Why a load ended.

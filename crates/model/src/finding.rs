@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ErrorCount, Side};
-use crate::event::{Change, Purpose};
+use crate::event::{Change, ClientUse, Purpose};
 use crate::http2::GoAways;
 use crate::limit::{Limit, Strength};
 use crate::summary::Summary;
@@ -385,6 +385,9 @@ pub struct TrialFinding {
     pub broke: Option<Break>,
     /// The generator in this trial.
     pub client: ClientCheck,
+    /// What the generator used of its machine, where the record says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<ClientUse>,
     /// TLS and WebSocket handshakes, where there were such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<HandshakeFinding>,

@@ -5,8 +5,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use hdrhistogram::{Counter, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,7 @@ impl Payload {
     }
 
     /// Encodes `histogram`.
-    pub fn encode<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Payload {
+    pub fn encode<C: Counter>(histogram: &Histogram<C>) -> Payload {
         if histogram.is_empty() {
             return Payload::default();
         }
@@ -71,14 +71,15 @@ impl Payload {
     /// Decodes and adds to `all`, which has the common bounds: how many payloads become one distribution.
     ///
     /// # Errors
-    /// When the text is not base64 of an HdrHistogram V2 encoding; `all` is as it was.
-    pub fn add_to(&self, all: &mut Histogram<u64>) -> Result<(), PayloadError> {
+    /// When the text is not base64 of an HdrHistogram V2 encoding, or a count exceeds the counters of `all`; `all` is as it
+    /// was.
+    pub fn add_to<C: Counter>(&self, all: &mut Histogram<C>) -> Result<(), PayloadError> {
         let Some(one) = self.read()? else { return Ok(()) };
         all.add(&one).map_err(|e| PayloadError::Format(format!("{e:?}")))
     }
 
     /// The histogram as it was encoded, with its own bounds; none for an empty payload.
-    fn read(&self) -> Result<Option<Histogram<u64>>, PayloadError> {
+    fn read<C: Counter>(&self) -> Result<Option<Histogram<C>>, PayloadError> {
         if self.0.is_empty() {
             return Ok(None);
         }

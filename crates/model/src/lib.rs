@@ -16,6 +16,7 @@ pub mod histogram;
 pub mod http2;
 pub mod limit;
 pub mod load;
+pub mod machine;
 pub mod objective;
 pub mod plan;
 pub mod record;

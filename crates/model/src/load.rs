@@ -1,6 +1,6 @@
 //! What is sent, how fast, and when it stops: three values, any combination of them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -34,8 +34,11 @@ pub struct Load {
     pub stop: Stop,
     /// A request without a complete response after this long is a timeout (its connection is closed).
     pub timeout: Span,
-    /// Event-loop threads of the generator.
+    /// Event-loop threads of the generator, in each of its processes.
     pub threads: u16,
+    /// How it is spread over this machine.
+    #[serde(default, skip_serializing_if = "Scale::is_one")]
+    pub scale: Scale,
     /// Length of the intervals that are reported.
     pub tick: Span,
     /// Seed of everything random.
@@ -44,6 +47,31 @@ pub struct Load {
     /// connections without TLS.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kernel_timestamps: bool,
+}
+
+/// How a load is spread over the machine that makes it: what one process, or one address, has too little of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Scale {
+    /// Processes that make it together, each with descriptors of its own; 1: genkai's own process.
+    pub processes: u16,
+    /// Addresses of this machine that connections come from, in turn, each with local ports of its own. None: the
+    /// system's choice, which is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub sources: Vec<IpAddr>,
+}
+
+impl Default for Scale {
+    fn default() -> Scale {
+        Scale { processes: 1, sources: Vec::new() }
+    }
+}
+
+impl Scale {
+    /// Whether it is one process and the system's choice of address: what records without a word about scale mean.
+    pub fn is_one(&self) -> bool {
+        *self == Scale::default()
+    }
 }
 
 /// What is spoken over a load's connections.

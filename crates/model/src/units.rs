@@ -72,7 +72,7 @@ impl FromStr for Span {
         if !(0.0..=1e18).contains(&ns) {
             return Err(err());
         }
-        Ok(Span(ns as u64))
+        Ok(Span(ns.round() as u64))
     }
 }
 

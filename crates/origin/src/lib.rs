@@ -26,9 +26,50 @@ const BACKLOG: i32 = 4096;
 /// # Errors
 /// When the address cannot be bound.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
+    let socket = bound(address, false)?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
+}
+
+/// As [`listen`], on an address that several processes listen on: the kernel spreads connections evenly over them
+/// (`SO_REUSEPORT`, socket(7)). All of them must ask for it, and be the same user's.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub fn listen_shared(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = bound(address, true)?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// An address that is kept for processes that will [`listen_shared`] on it. It takes no connections itself.
+#[derive(Debug)]
+pub struct Reserved(Socket);
+
+impl Reserved {
+    /// Keeps `address`; port 0 takes a free one. An address on which somebody listens is refused.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
+    pub fn take(address: SocketAddr) -> io::Result<Reserved> {
+        // With SO_REUSEPORT, another's server of the same kind would share its connections with ours unnoticed.
+        drop(listen(address)?);
+        Ok(Reserved(bound(address, true)?))
+    }
+
+    /// The address, with its port.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    }
+}
+
+fn bound(address: SocketAddr, shared: bool) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(shared)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
 }

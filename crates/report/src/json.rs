@@ -3,6 +3,7 @@
 use genkai_model::event::Environment;
 use genkai_model::explain::Explanation;
 use genkai_model::finding::{Findings, Predicted, Verdict};
+use genkai_model::machine::Checkup;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use schemars::JsonSchema;
@@ -41,6 +42,11 @@ pub fn explanation(explanation: &Explanation) -> String {
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.
 pub fn plan(plan: &Plan, predictions: &[Predicted], environment: &Environment) -> String {
     pretty(&PlanFile { plan, predictions, environment })
+}
+
+/// What a machine holds as JSON; ends with a newline.
+pub fn doctor(checkup: &Checkup) -> String {
+    pretty(checkup)
 }
 
 fn pretty(value: &impl Serialize) -> String {

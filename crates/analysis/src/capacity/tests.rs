@@ -22,6 +22,7 @@ fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
         stop: Stop { after: Span::from_secs(10), requests: None },
         timeout: Span::from_secs(60),
         threads: 1,
+        scale: Default::default(),
         tick: Span::from_millis(200),
         kernel_timestamps: false,
         seed: 1,

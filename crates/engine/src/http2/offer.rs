@@ -14,9 +14,10 @@ use http::header::LOCATION;
 use super::fleet::Fleet;
 use super::rider::{Outcome, Rider};
 use crate::ask::Asked;
-use crate::clock::Clock;
+use crate::clock::Start;
 use crate::ledger::Outbox;
 use crate::reactor::{Reactor, spawn};
+use crate::share::Part;
 use crate::stop::StopFlag;
 use crate::thread::{Core, Job, What};
 
@@ -70,14 +71,14 @@ struct Visit {
 fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
     let timeout = Span(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
     let load = Load { timeout, ..load.clone() };
-    let share = crate::share::split(&load).ok()?.into_iter().next()?;
+    let share = Part::WHOLE.shares(&load).ok()?.into_iter().next()?;
     let plan = super::Plan::read(&load).ok()??;
     let what = What::read(&load).ok()?;
     let (reports, _inbox) = sync_channel(1);
     let outbox = Outbox { thread: 0, reports, spare: channel().1 };
     let job = Job { share, what, outbox, stop: StopFlag::new(), abort: StopFlag::new() };
     let made = Reactor::new().ok()?.block_on(async {
-        let core = Core::new(job, &load, Clock::start()).ok()?;
+        let core = Core::new(job, &load, Start::now().into()).ok()?;
         spawn(Rc::clone(&core.alarm).ring());
         spawn(sweep(Rc::clone(&core)));
         let fleet = Fleet::new(&core, plan, 1);

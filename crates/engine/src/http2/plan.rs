@@ -120,6 +120,7 @@ mod tests {
         };
         change(&mut request);
         Load {
+            scale: Default::default(),
             addresses: vec![],
             transport: Transport::Tcp,
             protocol: Protocol::Http2(Http2 { streams: 5 }),

@@ -106,6 +106,7 @@ pub(crate) fn load(address: SocketAddr, requests: u64) -> Load {
         stop: Stop { after: Span::from_secs(10), requests: Some(requests) },
         timeout: Span::from_secs(5),
         threads: 1,
+        scale: Default::default(),
         tick: Span::from_millis(100),
         seed: 1,
         kernel_timestamps: false,

@@ -27,6 +27,7 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let interrupt = interrupt::flag();
     let job = Job {
         plan,
+        program: crate::program()?,
         command: std::env::args().collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
@@ -34,9 +35,9 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
         folder: folder.as_ref(),
     };
     let mut view = View::choose(flags.quiet, flags.color, &interrupt);
-    let record = measure::run(&job, &mut |event| view.event(event));
+    let outcome = measure::run(&job, &mut |event| view.event(event));
     view.finish();
-    let record = record?;
+    let measure::Outcome { record, failure } = outcome?;
     let findings = findings(&record);
     if !flags.quiet {
         show(flags, &record, &findings);
@@ -48,7 +49,10 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
         page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
         said.iter().for_each(|line| view::say(line));
     }
-    Ok(outputs.exit())
+    match failure {
+        Some(failure) => Err(failure.into()),
+        None => Ok(outputs.exit()),
+    }
 }
 
 fn show(flags: &Load, record: &Record, findings: &Findings) {

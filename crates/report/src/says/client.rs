@@ -1,5 +1,6 @@
 //! The generator's check of itself, and everything that limits what the verdict says.
 
+use genkai_model::event::ClientUse;
 use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, Scale, Verdict};
 
 use crate::scene::Scene;
@@ -26,6 +27,25 @@ pub(super) fn check(v: &Verdict) -> Option<String> {
     } else {
         format!("The generator was the limit: {figures}.")
     })
+}
+
+/// What the generator took of its machine.
+pub(crate) fn used(used: &ClientUse) -> String {
+    let memory = figure::bytes(used.rss as f64);
+    let memory = match used.processes {
+        0 | 1 => memory,
+        many => format!("{memory} in {many} processes (largest {})", figure::bytes(used.rss_max as f64)),
+    };
+    let limit = figure::count(used.descriptors_limit);
+    let each = if used.processes > 1 { " each" } else { "" };
+    format!(
+        "{memory}, {} of CPU time, at most {} of {limit} descriptors{each}, {} from {} ({} ports each)",
+        figure::seconds(used.cpu_us as f64 / 1e6),
+        figure::count(used.descriptors),
+        figure::plural(used.connections, "connection", "connections"),
+        figure::plural(u64::from(used.sources), "address", "addresses"),
+        figure::count(u64::from(used.ports)),
+    )
 }
 
 /// Why the generator limited its own measurement, as a list in words.

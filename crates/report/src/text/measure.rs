@@ -25,6 +25,9 @@ pub fn measure(record: &Record, findings: &Findings, style: Style) -> String {
     failures(&mut page, load, trial);
     thresholds(&mut page, load, trial);
     generator(&mut page, load, findings, record);
+    if let Some(used) = &trial.used {
+        page.labelled("took", &says::used(used));
+    }
     page.finish()
 }
 

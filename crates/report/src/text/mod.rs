@@ -3,12 +3,14 @@
 //! Colour only repeats what words say. All foreign text goes through [`clean`](crate::clean) before a style is put
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
+mod doctor;
 mod explain;
 mod measure;
 mod page;
 mod plan;
 mod verdict;
 
+pub use doctor::doctor;
 pub use explain::explain;
 pub use measure::measure;
 pub use plan::plan;

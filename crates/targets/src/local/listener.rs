@@ -2,21 +2,13 @@
 //! it dropped. Asked of sock_diag(7), the source of `ss -lntm`; unlike the counters of /proc/net/netstat, which are the
 //! machine's, these figures belong to one listener.
 
-use std::io;
-use std::mem::size_of;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::net::SocketAddr;
+
+use super::diag::{self, Question, TCP_LISTEN, attribute, ends};
 
 /// linux/inet_diag.h: attribute with the socket's memory figures, drops the ninth of them (linux/sock_diag.h).
 const INET_DIAG_SKMEMINFO: u16 = 7;
 const SK_MEMINFO_DROPS: usize = 8;
-/// linux/sock_diag.h.
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// linux/tcp_states.h.
-const TCP_LISTEN: u32 = 10;
-/// Answers are read for at most so many datagrams (each of up to [`BUFFER`] bytes): thousands of listeners.
-const DATAGRAMS_MAX: usize = 256;
-const BUFFER: usize = 32 * 1024;
 
 /// Figures of the listeners on one address; several share it with `SO_REUSEPORT`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +25,9 @@ pub struct Queue {
 pub fn queue(address: SocketAddr) -> Option<Queue> {
     let mut found: Option<Queue> = None;
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    dump(family as u8, |local, one| {
+    let question = Question { family: family as u8, states: 1 << TCP_LISTEN, memory: true, to: 0 };
+    diag::dump(question, |payload| {
+        let Some((local, one)) = listener(payload) else { return };
         if local.port() == address.port() && (local.ip() == address.ip() || local.ip().is_unspecified()) {
             let all = found.get_or_insert(Queue { backlog: u32::MAX, ..Queue::default() });
             all.waiting = all.waiting.max(one.waiting);
@@ -45,100 +39,16 @@ pub fn queue(address: SocketAddr) -> Option<Queue> {
     found
 }
 
-/// Has `each` see every TCP listener of a family.
-fn dump(family: u8, mut each: impl FnMut(SocketAddr, Queue)) -> io::Result<()> {
-    let socket = ask(family)?;
-    let mut buffer = vec![0_u8; BUFFER];
-    for _ in 0..DATAGRAMS_MAX {
-        // SAFETY: the buffer is ours and as long as said.
-        let read = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-        let Ok(read) = usize::try_from(read) else { return Err(io::Error::last_os_error()) };
-        let mut rest = &buffer[..read];
-        while let Some((kind, payload, after)) = message(rest) {
-            match i32::from(kind) {
-                libc::NLMSG_DONE => return Ok(()),
-                libc::NLMSG_ERROR => return Err(io::ErrorKind::Unsupported.into()),
-                _ => {
-                    if let Some((local, queue)) = listener(payload) {
-                        each(local, queue);
-                    }
-                }
-            }
-            rest = after;
-        }
-    }
-    Err(io::ErrorKind::TimedOut.into())
-}
-
-/// Sends the question: every TCP socket of `family` that listens, with its memory figures.
-fn ask(family: u8) -> io::Result<OwnedFd> {
-    // SAFETY: a plain system call; the descriptor it gives is owned by nobody else.
-    let socket = unsafe {
-        let fd = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
-    let timeout = libc::timeval { tv_sec: 0, tv_usec: 100_000 };
-    // nlmsghdr (16 bytes), then inet_diag_req_v2: family, protocol, extensions, padding, states, inet_diag_sockid (48).
-    let mut question = Vec::with_capacity(72);
-    question.extend(72_u32.to_ne_bytes());
-    question.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    question.extend(((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
-    question.extend([0; 8]);
-    question.extend([family, libc::IPPROTO_TCP as u8, 1 << (INET_DIAG_SKMEMINFO - 1), 0]);
-    question.extend((1_u32 << TCP_LISTEN).to_ne_bytes());
-    question.extend([0; 48]);
-    // SAFETY: both calls read values that live here, with their true sizes.
-    let sent = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVTIMEO,
-            (&raw const timeout).cast(),
-            size_of::<libc::timeval>() as libc::socklen_t,
-        );
-        libc::send(socket.as_raw_fd(), question.as_ptr().cast(), question.len(), 0)
-    };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
-}
-
-/// The first netlink message: its type, its payload, and what follows it.
-fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
-    let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
-    let payload = bytes.get(16..length)?;
-    Some((kind, payload, bytes.get(length.next_multiple_of(4)..).unwrap_or_default()))
-}
-
 /// Reads an inet_diag_msg (72 bytes) with its attributes. For a listener `idiag_rqueue` is the connections waiting and
 /// `idiag_wqueue` how many may (tcp_diag_get_info, net/ipv4/tcp_diag.c).
 fn listener(payload: &[u8]) -> Option<(SocketAddr, Queue)> {
     let word = |at: usize| Some(u32::from_ne_bytes(payload.get(at..at + 4)?.try_into().ok()?));
-    let port = u16::from_be_bytes(payload.get(4..6)?.try_into().ok()?);
-    let ip = match i32::from(*payload.first()?) {
-        libc::AF_INET => IpAddr::from(Ipv4Addr::from(<[u8; 4]>::try_from(payload.get(8..12)?).ok()?)),
-        _ => IpAddr::from(Ipv6Addr::from(<[u8; 16]>::try_from(payload.get(8..24)?).ok()?)),
-    };
+    let (local, _) = ends(payload)?;
     let dropped = attribute(payload.get(72..)?, INET_DIAG_SKMEMINFO)
         .and_then(|figures| figures.get(4 * SK_MEMINFO_DROPS..4 * SK_MEMINFO_DROPS + 4)?.try_into().ok())
         .map_or(0, u32::from_ne_bytes);
     let queue = Queue { waiting: word(56)?, backlog: word(60)?, dropped: u64::from(dropped) };
-    Some((SocketAddr::new(ip, port), queue))
-}
-
-/// The value of one attribute (rtattr: length, type, value, padded to 4 bytes).
-fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let length = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
-        let kind = u16::from_ne_bytes(bytes.get(2..4)?.try_into().ok()?);
-        let value = bytes.get(4..length)?;
-        if kind == wanted {
-            return Some(value);
-        }
-        bytes = bytes.get(length.next_multiple_of(4)..)?;
-    }
+    Some((local, queue))
 }
 
 #[cfg(test)]
@@ -146,6 +56,7 @@ mod tests {
     use super::*;
     use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, SockaddrIn};
     use std::net::TcpStream;
+    use std::os::fd::{AsRawFd, OwnedFd};
     use std::time::{Duration, Instant};
 
     /// A listener with a short queue that nobody empties.
@@ -186,7 +97,7 @@ mod tests {
     fn a_broken_answer_is_nothing() {
         for length in 0..80 {
             let bytes = vec![0xff; length];
-            assert_eq!(message(&bytes), None);
+            assert_eq!(diag::message(&bytes), None);
             assert_eq!(attribute(&bytes, 7), None);
             listener(&bytes);
         }

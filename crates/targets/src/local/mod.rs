@@ -6,6 +6,7 @@
 
 pub mod caps;
 pub mod cores;
+mod diag;
 pub(crate) mod finish;
 pub mod kernel;
 pub mod listener;
@@ -15,7 +16,9 @@ pub mod process;
 pub mod ready;
 pub(crate) mod room;
 mod session;
+pub mod survey;
 pub mod tail;
+pub mod taken;
 pub mod usage;
 mod warden;
 

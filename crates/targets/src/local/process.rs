@@ -9,7 +9,7 @@
 use std::fs::OpenOptions;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -45,6 +45,14 @@ pub struct Spawn {
     pub user: Option<(u32, u32)>,
 }
 
+/// Which of a child's standard streams are pipes to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Talk {
+    Neither,
+    Out,
+    Both,
+}
+
 /// A running child, leader of its own session.
 #[derive(Debug)]
 pub struct Child {
@@ -61,7 +69,7 @@ impl Child {
     /// # Errors
     /// When the log cannot be opened, a core or the descriptors are not to be had, or the program cannot be executed.
     pub fn spawn(command: Command, spawn: Spawn) -> Result<Child, LocalError> {
-        Self::start(command, spawn, false)
+        Self::start(command, spawn, Talk::Neither)
     }
 
     /// As [`Child::spawn`], but standard output is a pipe ([`Child::take_stdout`]); only standard error is logged.
@@ -69,13 +77,22 @@ impl Child {
     /// # Errors
     /// As [`Child::spawn`].
     pub fn piped(command: Command, spawn: Spawn) -> Result<Child, LocalError> {
-        Self::start(command, spawn, true)
+        Self::start(command, spawn, Talk::Out)
     }
 
-    fn start(mut command: Command, spawn: Spawn, pipe: bool) -> Result<Child, LocalError> {
+    /// As [`Child::piped`], and standard input is a pipe too ([`Child::take_stdin`]).
+    ///
+    /// # Errors
+    /// As [`Child::spawn`].
+    pub fn conversing(command: Command, spawn: Spawn) -> Result<Child, LocalError> {
+        Self::start(command, spawn, Talk::Both)
+    }
+
+    fn start(mut command: Command, spawn: Spawn, talk: Talk) -> Result<Child, LocalError> {
         check(&spawn)?;
         let (out, err) = outputs(&spawn)?;
-        command.stdin(Stdio::null()).stderr(err).stdout(if pipe { Stdio::piped() } else { out });
+        command.stdin(if talk == Talk::Both { Stdio::piped() } else { Stdio::null() });
+        command.stderr(err).stdout(if talk == Talk::Neither { out } else { Stdio::piped() });
         let preparation = Preparation::new(&spawn);
         // SAFETY: `apply` makes system calls only: no allocation, no locks.
         unsafe {
@@ -115,6 +132,11 @@ impl Child {
     /// The reading end of its standard output, once, when it was started by [`Child::piped`].
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.inner.stdout.take()
+    }
+
+    /// The writing end of its standard input, once, when it was started by [`Child::conversing`].
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.inner.stdin.take()
     }
 
     /// How it ended, if it has ended. Processes it left behind live until [`Child::stop`].

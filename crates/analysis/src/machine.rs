@@ -1,0 +1,307 @@
+//! What a machine holds: a pure function of what was found on it.
+//!
+//! Memory of an idle WebSocket connection, measured on x86-64 with 100,000 of them on one machine: the generator 1.4 KB, the
+//! embedded echo server 1.4 KB of user memory. The kernel's part of each end is in slabs of fixed size (/proc/slabinfo,
+//! Linux 6.18): TCP 2,368, sock_inode_cache 832, filp 192, dentry 192, eventpoll_epi 128 bytes. Buffers are empty while nothing is
+//! said.
+
+use genkai_model::machine::{Checkup, Holds, Item, Machine, Raise, State};
+
+/// User memory of one end of an idle connection, bytes.
+const USER: u64 = 1_500;
+/// Kernel memory of one end.
+const KERNEL: u64 = 2_368 + 832 + 192 + 192 + 128;
+/// Descriptors a process of the generator needs besides connections (engine, `preflight`).
+const OWN: u64 = 72;
+/// Most processes of a load.
+const MOST_PROCESSES: u64 = 256;
+/// Most source addresses that are chosen by themselves on loopback.
+const MOST_SOURCES: u64 = 1_024;
+/// Part of the memory that may be used, percent: the rest is for everything else.
+const MEMORY_PART: u64 = 80;
+/// Fewest descriptors of a process, and ports, that are called enough.
+const ENOUGH: u64 = 10_000;
+/// Shortest accept queue that is called enough: the default since Linux 5.4.
+const ENOUGH_QUEUE: u64 = 4_096;
+/// Fewer connections than this, and load tests make no sense.
+const LEAST: u64 = 500;
+
+/// What `machine` holds; `asked` connections in particular.
+pub fn examine(machine: Machine, asked: Option<u64>) -> Checkup {
+    let holds = holds(&machine);
+    let fits = asked.unwrap_or(LEAST) <= holds.all;
+    let flags = asked.filter(|_| fits).map(|asked| flags(&machine, &holds, asked));
+    let mut items = vec![
+        descriptors(&machine, &holds, asked),
+        files(&machine, &holds, asked),
+        ports(&machine, &holds),
+        queue("net.core.somaxconn", machine.somaxconn, "longest accept queue of a server"),
+        queue("net.ipv4.tcp_max_syn_backlog", machine.syn_backlog, "half-open connections of a listener"),
+        memory(&machine, &holds, asked),
+        buffers(&machine),
+        cores(&machine),
+        servers(&machine),
+    ];
+    items.extend(conntrack(&machine, &holds, asked));
+    let good = fits && items.iter().all(|item| item.state != State::Bad);
+    Checkup { machine, holds, asked, flags, good, items }
+}
+
+fn range(machine: &Machine) -> u64 {
+    (u64::from(machine.ports.1) + 1).saturating_sub(u64::from(machine.ports.0)).saturating_sub(machine.ports_listening)
+}
+
+fn holds(machine: &Machine) -> Holds {
+    let one_process = machine.descriptors_hard.saturating_sub(OWN);
+    let one_source = range(machine);
+    let usable = machine.memory_limit.unwrap_or(u64::MAX).min(machine.available);
+    let memory = usable / 100 * MEMORY_PART / (2 * (USER + KERNEL));
+    let files = machine.files.1.saturating_sub(machine.files.0) / 2;
+    let conntrack = machine.conntrack.map(|(used, most)| most.saturating_sub(used));
+    let all = [
+        one_process.saturating_mul(MOST_PROCESSES),
+        one_source.saturating_mul(MOST_SOURCES),
+        memory,
+        files,
+        conntrack.unwrap_or(u64::MAX),
+    ];
+    Holds { one_process, one_source, memory, files, conntrack, all: all.into_iter().min().unwrap_or(0) }
+}
+
+/// Sources are chosen by themselves on loopback.
+fn flags(machine: &Machine, holds: &Holds, asked: u64) -> String {
+    let processes = asked.div_ceil(holds.one_process.max(1)).max(1);
+    let more = if asked > range(machine) { " (elsewhere than on loopback with --source too)" } else { "" };
+    format!("--connections {asked} --processes {processes}{more}")
+}
+
+fn state(bad: bool, low: bool) -> State {
+    match (bad, low) {
+        (true, _) => State::Bad,
+        (false, true) => State::Low,
+        (false, false) => State::Good,
+    }
+}
+
+/// `sysctl -w`: until the next start of the machine.
+fn sysctl(name: &str, value: impl std::fmt::Display) -> Raise {
+    Raise {
+        command: format!("sysctl -w {name}=\"{value}\""),
+        root: true,
+        changes: format!(
+            "the whole machine, until it starts again (for good: a line `{name} = {value}` in /etc/sysctl.d/)"
+        ),
+    }
+}
+
+fn descriptors(machine: &Machine, holds: &Holds, asked: Option<u64>) -> Item {
+    let hard = machine.descriptors_hard;
+    let wanted = asked.unwrap_or(100_000).saturating_add(OWN).min(machine.nr_open.max(hard));
+    let raise = (hard < wanted).then(|| Raise {
+        command: format!("ulimit -Hn {wanted} && ulimit -n {wanted}"),
+        root: true,
+        changes: "this shell and what it starts (for good: a line `* - nofile` in /etc/security/limits.d/); or use --processes"
+            .to_owned(),
+    });
+    Item {
+        name: "descriptors of a process".to_owned(),
+        value: format!("{} (soft), {hard} (hard)", machine.descriptors),
+        means: format!("{} connections in one process; genkai raises the soft limit itself", holds.one_process),
+        state: state(hard < LEAST, hard < ENOUGH),
+        raise,
+    }
+}
+
+fn files(machine: &Machine, holds: &Holds, asked: Option<u64>) -> Item {
+    let (open, most) = machine.files;
+    let bad = asked.is_some_and(|asked| asked > holds.files);
+    let low = holds.files < 10 * ENOUGH;
+    Item {
+        name: "fs.file-max".to_owned(),
+        value: format!("{most}, {open} open"),
+        means: format!("{} connections with both ends on this machine", holds.files),
+        state: state(bad, low),
+        raise: (bad || low).then(|| sysctl("fs.file-max", 2 * asked.unwrap_or(1_000_000) + open + 10_000)),
+    }
+}
+
+fn ports(machine: &Machine, holds: &Holds) -> Item {
+    let (first, last) = machine.ports;
+    let raise = (first > 1_024 || last < 65_535).then(|| sysctl("net.ipv4.ip_local_port_range", "1024 65535"));
+    Item {
+        name: "net.ipv4.ip_local_port_range".to_owned(),
+        value: format!("{first}-{last}, {} of them listened on", machine.ports_listening),
+        means: format!(
+            "{} connections from one address to one destination; more with --source (on loopback by itself)",
+            holds.one_source
+        ),
+        state: state(holds.one_source < LEAST, holds.one_source < ENOUGH),
+        raise,
+    }
+}
+
+fn queue(name: &str, value: u64, what: &str) -> Item {
+    let low = value < ENOUGH_QUEUE / 4;
+    Item {
+        name: name.to_owned(),
+        value: value.to_string(),
+        means: format!("{what}: bursts of new connections beyond it are dropped and tried again after a second"),
+        state: state(false, low),
+        raise: low.then(|| sysctl(name, ENOUGH_QUEUE)),
+    }
+}
+
+fn memory(machine: &Machine, holds: &Holds, asked: Option<u64>) -> Item {
+    let mib = |bytes: u64| bytes >> 20;
+    let limit = machine.memory_limit.map(|limit| format!(", control group {} MiB", mib(limit))).unwrap_or_default();
+    Item {
+        name: "memory".to_owned(),
+        value: format!("{} MiB, {} MiB available{limit}", mib(machine.memory), mib(machine.available)),
+        means: format!(
+            "{} idle connections with both ends here ({} B each: {USER} B user and {KERNEL} B kernel memory an end)",
+            holds.memory,
+            2 * (USER + KERNEL)
+        ),
+        state: state(asked.is_some_and(|asked| asked > holds.memory), holds.memory < ENOUGH),
+        raise: None,
+    }
+}
+
+fn buffers(machine: &Machine) -> Item {
+    let [_, pressure, most] = machine.tcp_mem;
+    let bytes = most.saturating_mul(machine.page) >> 20;
+    Item {
+        name: "net.ipv4.tcp_mem".to_owned(),
+        value: format!("{pressure} pages pressure, {most} pages limit ({bytes} MiB)"),
+        means: format!(
+            "buffers of all connections together; one takes up to {} B to receive (tcp_rmem), {} B to send (tcp_wmem), none when \
+             idle",
+            machine.rmem[2], machine.wmem[2]
+        ),
+        state: state(false, most > 0 && bytes < 128),
+        raise: (most > 0 && bytes < 128).then(|| sysctl("net.ipv4.tcp_mem", "98304 131072 196608")),
+    }
+}
+
+fn cores(machine: &Machine) -> Item {
+    let quota = machine.cpu_quota.map(|quota| format!(", control group {quota}")).unwrap_or_default();
+    let short = machine.cores < 2 || machine.cpu_quota.is_some_and(|quota| quota < 2.0);
+    Item {
+        name: "cores".to_owned(),
+        value: format!("{}{quota}", machine.cores),
+        means: if short {
+            "generator and server share a core: each one's work is the other's wait".to_owned()
+        } else {
+            "generator and server can be kept apart (--pin)".to_owned()
+        },
+        state: state(false, short),
+        raise: None,
+    }
+}
+
+fn servers(machine: &Machine) -> Item {
+    let all: Vec<String> = machine.servers.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let none = !machine.servers.contains_key("nginx");
+    Item {
+        name: "servers".to_owned(),
+        value: if all.is_empty() { "none found".to_owned() } else { all.join(", ") },
+        means: if none { "`genkai tune nginx` needs nginx" } else { "`genkai tune` can run them" }.to_owned(),
+        state: state(false, none),
+        raise: none.then(|| Raise {
+            command: "apt-get install nginx".to_owned(),
+            root: true,
+            changes: "installs the package, which may start a server of its own".to_owned(),
+        }),
+    }
+}
+
+fn conntrack(machine: &Machine, holds: &Holds, asked: Option<u64>) -> Option<Item> {
+    let (used, most) = machine.conntrack?;
+    let free = holds.conntrack.unwrap_or(0);
+    let (bad, low) = (asked.is_some_and(|asked| asked > free), free < 10 * ENOUGH);
+    Some(Item {
+        name: "net.netfilter.nf_conntrack_max".to_owned(),
+        value: format!("{most}, {used} used"),
+        means: format!("the firewall remembers {free} more connections; what is beyond is dropped"),
+        state: state(bad, low),
+        raise: (bad || low)
+            .then(|| sysctl("net.netfilter.nf_conntrack_max", 2 * asked.unwrap_or(500_000).max(500_000))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine {
+            kernel: "Linux 6.1.0 x86_64".into(),
+            os: "Debian GNU/Linux 12".into(),
+            root: false,
+            cores: 2,
+            memory: 24 << 30,
+            available: 20 << 30,
+            descriptors: 1_024,
+            descriptors_hard: 20_000,
+            nr_open: 1 << 20,
+            files: (1_000, 2_466_177),
+            ports: (32_768, 60_999),
+            ports_listening: 2,
+            somaxconn: 4_096,
+            syn_backlog: 2_048,
+            tcp_mem: [287_901, 383_868, 575_802],
+            rmem: [4_096, 131_072, 6_291_456],
+            wmem: [4_096, 16_384, 4_194_304],
+            page: 4_096,
+            servers: [("nginx".to_owned(), "1.22.1".to_owned())].into(),
+            ..Machine::default()
+        }
+    }
+
+    #[test]
+    fn a_usual_machine_holds_a_hundred_thousand() {
+        let checkup = examine(machine(), Some(100_000));
+        let holds = checkup.holds;
+        assert_eq!((holds.one_process, holds.one_source, holds.files), (19_928, 28_230, 1_232_588));
+        assert_eq!(holds.all, holds.files.min(holds.memory));
+        assert!(checkup.good && holds.all > 1_000_000, "{holds:?}");
+        assert!(checkup.flags.is_some_and(|flags| flags.starts_with("--connections 100000 --processes 6")));
+        insta::assert_json_snapshot!("usual", examine(machine(), None).items);
+    }
+
+    #[test]
+    fn what_is_too_small_is_said_with_what_raises_it() {
+        let small = Machine {
+            cpu_quota: Some(0.5),
+            memory_limit: Some(256 << 20),
+            descriptors_hard: 400,
+            somaxconn: 128,
+            tcp_mem: [1_000, 2_000, 3_000],
+            conntrack: Some((60_000, 65_536)),
+            files: (9_000, 10_000),
+            servers: Default::default(),
+            ..machine()
+        };
+        let checkup = examine(small, Some(10_000));
+        assert!(!checkup.good && checkup.flags.is_none());
+        assert_eq!(checkup.holds.all, 500);
+        insta::assert_json_snapshot!("small", checkup.items);
+    }
+
+    #[test]
+    fn every_limit_can_be_the_one() {
+        let all = |change: fn(&mut Machine)| {
+            let mut one = machine();
+            change(&mut one);
+            examine(one, Some(50_000)).good
+        };
+        assert!(all(|_| ()));
+        assert!(!all(|m| m.available = 300 << 20));
+        assert!(!all(|m| m.memory_limit = Some(300 << 20)));
+        assert!(!all(|m| m.files = (0, 60_000)));
+        assert!(!all(|m| m.conntrack = Some((0, 40_000))));
+        assert!(!all(|m| m.descriptors_hard = 200));
+        assert!(!all(|m| m.ports = (40_000, 40_010)));
+        assert_eq!(examine(Machine::default(), None).holds.all, 0);
+    }
+}

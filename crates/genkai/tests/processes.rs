@@ -1,0 +1,279 @@
+//! One load in several processes, and one server in several: what is counted, who dies, what is left behind.
+
+mod harness;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use genkai_model::finding::{TrialFinding, Verdict};
+use genkai_model::websocket::CloseCount;
+use harness::{all_gone, descendants, finish, genkai, machine, signal, until, wait};
+
+const LONGEST: Duration = Duration::from_secs(90);
+
+/// A process that ends with the test.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if self.0.try_wait().unwrap().is_none() {
+            signal(self.0.id(), "TERM");
+            wait(&mut self.0, LONGEST);
+        }
+    }
+}
+
+fn echo(flags: &str) -> (Guard, String) {
+    let mut child =
+        genkai(&format!("serve echo {flags}")).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+    (Guard(child), said["listening"].as_str().unwrap().to_owned())
+}
+
+/// nginx with its own count of requests, and a log of who came.
+struct Nginx {
+    _guard: Guard,
+    dir: tempfile::TempDir,
+    port: u16,
+}
+
+impl Nginx {
+    fn start() -> Nginx {
+        let dir = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let root = dir.path().display();
+        let config = format!(
+            "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log;\n\
+             events {{ worker_connections 512; }}\n\
+             http {{ client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c; \
+             uwsgi_temp_path {root}/d; scgi_temp_path {root}/e; log_format who '$remote_addr'; access_log off;\n\
+             server {{ listen 127.0.0.1:{port}; keepalive_requests 1000000; \
+             location / {{ access_log {root}/who who; return 200 hello; }} location /status {{ stub_status; }} }} }}\n"
+        );
+        let file = dir.path().join("nginx.conf");
+        std::fs::write(&file, config).unwrap();
+        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+        let guard = Guard(Command::new("nginx").env("PATH", path).arg("-c").arg(&file).spawn().unwrap());
+        until("nginx to listen", LONGEST, || TcpStream::connect(("127.0.0.1", port)).ok());
+        Nginx { _guard: guard, dir, port }
+    }
+
+    /// Requests nginx has had, this one not counted (ngx_http_stub_status_module: the third number of the third line).
+    fn requests(&self) -> u64 {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(b"GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let counts = answer.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).unwrap();
+        counts.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap() - 1
+    }
+
+    /// Addresses requests came from, each once.
+    fn came_from(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.dir.path().join("who")).unwrap();
+        let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+fn shown(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{:?}\n{}\n{}", output.status, text(&output.stdout), text(&output.stderr))
+}
+
+/// The only trial of a load, which must have ended without a failure.
+fn trial(command: &mut Command) -> TrialFinding {
+    let output = finish(command.arg("--json"), LONGEST);
+    let verdict: Verdict = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}\n{}", shown(&output)));
+    let trial = verdict.trials.into_iter().next().unwrap();
+    assert_eq!(trial.failed, 0, "{}", shown(&output));
+    trial
+}
+
+/// With at most so many descriptors a process, and no way to have more.
+fn with_descriptors(most: u32, arguments: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &format!("ulimit -n {most}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_genkai")]);
+    command.args(arguments.split_whitespace()).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn totals_add_up_to_what_nginx_counted() {
+    let _machine = machine();
+    let nginx = Nginx::start();
+    for (load, finished) in
+        [("--users 5 -n 1001 --threads 2", 1001..=1001), ("--rate 400 --connections 7 -d 1s", 380..=400)]
+    {
+        let before = nginx.requests();
+        let trial = trial(&mut genkai(&format!("load http://127.0.0.1:{}/ --processes 3 {load}", nginx.port)));
+        // The status request before is counted too; what was in flight at the end of a timed load is nginx's alone.
+        let counted = nginx.requests() - before - 1;
+        assert!(finished.contains(&trial.finished), "{load}: {}", trial.finished);
+        assert!((trial.finished..=trial.finished + 7).contains(&counted), "{load}: {} {counted}", trial.finished);
+        assert_eq!(trial.latency.count, trial.finished);
+        let used = trial.used.unwrap();
+        assert_eq!(used.processes, 3);
+        assert!(used.rss > used.rss_max && used.rss_max > 1 << 20 && used.cpu_us > 0, "{used:?}");
+        assert!((1..=7).contains(&used.connections) && used.descriptors > 3, "{used:?}");
+    }
+}
+
+#[test]
+fn more_processes_than_users_are_not_started() {
+    let _machine = machine();
+    let nginx = Nginx::start();
+    let trial = trial(&mut genkai(&format!("load http://127.0.0.1:{}/ --processes 9 --users 2 -n 50", nginx.port)));
+    assert_eq!((trial.finished, trial.used.unwrap().processes), (50, 2));
+}
+
+#[test]
+fn connections_come_from_the_sources_given() {
+    let _machine = machine();
+    let nginx = Nginx::start();
+    let url = format!("load http://127.0.0.1:{}/ -n 40 --users 4", nginx.port);
+    let used = trial(&mut genkai(&format!("{url} --source 127.0.0.2,127.0.0.8/30 --processes 2"))).used.unwrap();
+    assert_eq!(used.sources, 3);
+    let came = nginx.came_from();
+    assert!(came.len() >= 2 && came.iter().all(|ip| ["127.0.0.2", "127.0.0.9", "127.0.0.10"].contains(&ip.as_str())));
+    for (source, code, words) in
+        [("192.0.2.77", 3, "ip address"), ("::1", 2, "of another kind"), ("127.0.0.0/8", 2, "smaller"), ("x", 2, "/26")]
+    {
+        let output = finish(&mut genkai(&format!("{url} --source {source}")), LONGEST);
+        assert_eq!(output.status.code(), Some(code), "{source}: {}", shown(&output));
+        assert!(shown(&output).contains(words), "{source}: {}", shown(&output));
+    }
+}
+
+#[test]
+fn what_one_process_has_too_few_descriptors_for_several_have() {
+    let _machine = machine();
+    let (_echo, address) = echo("--processes 2");
+    let load = format!("load ws://{address} --connections 600 --spawn-rate 2000 --ping 200ms -d 2s");
+    let refused = finish(&mut with_descriptors(256, &load), LONGEST);
+    assert_eq!(refused.status.code(), Some(3), "{}", shown(&refused));
+    for words in ["600 connections", "only 184 fit", "--processes 4"] {
+        assert!(shown(&refused).contains(words), "{words}: {}", shown(&refused));
+    }
+    let held = trial(&mut with_descriptors(256, &format!("{load} --processes 4")));
+    let (messages, used) = (held.messages.unwrap(), held.used.unwrap());
+    assert_eq!((held.finished, messages.closes), (600, vec![CloseCount { code: 1000, count: 600 }]));
+    assert!(messages.pongs >= 600, "{}", messages.pongs);
+    assert_eq!((used.descriptors_limit, used.connections, used.processes), (256, 600, 4));
+    assert!((150..=256).contains(&used.descriptors), "{used:?}");
+}
+
+#[test]
+fn messages_of_all_processes_are_told_apart() {
+    let _machine = machine();
+    let (_echo, address) = echo("");
+    let open =
+        trial(&mut genkai(&format!("load ws://{address} --message-rate 600 --connections 9 -d 1s --processes 3")));
+    let messages = open.messages.unwrap();
+    assert_eq!((messages.sent, messages.lost + messages.duplicated + messages.foreign), (messages.delivered, 0));
+    assert!((500..=600).contains(&messages.sent), "{messages:?}");
+    assert_eq!(messages.closes, [CloseCount { code: 1000, count: 9 }]);
+}
+
+/// A load in two processes that would last long, once its workers make it.
+fn long(address: &str, more: &str) -> (Guard, Vec<u32>) {
+    let mut child = genkai(&format!("load ws://{address} --connections 20 -d 60s --processes 2 --json {more}"));
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let workers = until("workers", LONGEST, || {
+        let workers: Vec<u32> = descendants(pid).into_iter().filter(|pid| is_worker(*pid)).collect();
+        let connected = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/fd")).is_ok_and(|all| all.count() > 15);
+        (workers.len() == 2 && workers.iter().all(connected)).then_some(workers)
+    });
+    (Guard(child), workers)
+}
+
+fn is_worker(pid: u32) -> bool {
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(b"\0worker\0"))
+}
+
+fn ended(mut guard: Guard) -> (Option<i32>, String, String) {
+    let status = wait(&mut guard.0, LONGEST);
+    let (mut out, mut err) = (String::new(), String::new());
+    guard.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    guard.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    (status.code(), out, err)
+}
+
+#[test]
+fn a_worker_that_dies_ends_the_load_with_its_name() {
+    let _machine = machine();
+    let (_echo, address) = echo("");
+    let (load, workers) = long(&address, "");
+    let all = descendants(load.0.id());
+    signal(workers[1], "KILL");
+    let (code, out, err) = ended(load);
+    assert_eq!(code, Some(3), "{err}");
+    assert!(err.contains("worker process") && err.contains("of 2 was lost (signal: 9"), "{err}");
+    let verdict: Verdict = serde_json::from_str(&out).unwrap();
+    assert_eq!(verdict.trials[0].used.unwrap().processes, 1, "of the other is told what it used");
+    all_gone(&all);
+}
+
+#[test]
+fn ctrl_c_reaches_every_process() {
+    let _machine = machine();
+    let (_echo, address) = echo("");
+    let (load, _) = long(&address, "");
+    let all = descendants(load.0.id());
+    signal(load.0.id(), "INT");
+    let (code, out, err) = ended(load);
+    assert_eq!(code, Some(130), "{err}");
+    let verdict: Verdict = serde_json::from_str(&out).unwrap();
+    let messages = verdict.trials[0].messages.clone().unwrap();
+    assert_eq!(messages.closes, [CloseCount { code: 1000, count: 20 }], "closed in good order");
+    all_gone(&all);
+}
+
+#[test]
+fn workers_do_not_outlive_genkai() {
+    let _machine = machine();
+    let (_echo, address) = echo("");
+    let (mut load, workers) = long(&address, "--quiet");
+    signal(load.0.id(), "KILL");
+    wait(&mut load.0, LONGEST);
+    all_gone(&workers);
+}
+
+#[test]
+fn servers_on_one_port_end_together() {
+    let _machine = machine();
+    for (name, code) in [("TERM", Some(0)), ("KILL", Some(3))] {
+        let (mut server, address) = echo("--processes 3");
+        let all = descendants(server.0.id());
+        let held = trial(&mut genkai(&format!("load ws://{address} --connections 60 --ping 100ms -d 1s")));
+        assert_eq!(held.messages.unwrap().closes, [CloseCount { code: 1000, count: 60 }]);
+        let child = all.iter().find(|pid| {
+            std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|l| l.windows(8).any(|w| w == b"--shared"))
+        });
+        signal(if name == "TERM" { server.0.id() } else { *child.unwrap() }, name);
+        assert_eq!(wait(&mut server.0, LONGEST).code(), code);
+        all_gone(&all);
+    }
+}
+
+#[test]
+fn an_echo_server_does_not_share_a_port_unasked() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let output =
+        finish(&mut genkai(&format!("serve echo --processes 2 --listen {}", taken.local_addr().unwrap())), LONGEST);
+    assert!(output.status.code() == Some(3) && shown(&output).contains("cannot listen on"), "{}", shown(&output));
+}
+
+#[test]
+fn a_worker_without_an_order_says_whom_it_is_for() {
+    let output = finish(&mut genkai("worker"), LONGEST);
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(shown(&output).contains("genkai load"), "{}", shown(&output));
+}

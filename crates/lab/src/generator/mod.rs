@@ -1,0 +1,72 @@
+//! Where a load is made: in this process, or in several worker processes that begin at one instant and whose intervals are
+//! joined as those of threads are. Who asks for a load gets the same intervals and the same end in both cases.
+
+mod protocol;
+mod worker;
+mod workers;
+
+use std::path::Path;
+use std::time::Instant;
+
+use genkai_engine::{End, StopFlag};
+use genkai_model::event::{ClientUse, EndReason, Tick, TrialEnded};
+use genkai_model::load::Load;
+use genkai_model::units::Span;
+use genkai_targets::local::machine;
+
+pub use worker::serve;
+
+use crate::error::LabError;
+
+/// Makes loads.
+#[derive(Clone, Copy, Debug)]
+pub struct Generator<'a> {
+    /// genkai's own executable, for worker processes.
+    pub program: &'a Path,
+    /// Cores of its threads, in turn; none: any.
+    pub cpus: Option<&'a [usize]>,
+}
+
+/// A load that was made.
+#[derive(Debug)]
+pub struct Made {
+    /// How it ended.
+    pub end: End,
+    /// What cut it short, if anything did: a worker process that died. What was seen until then is good.
+    pub failure: Option<LabError>,
+}
+
+impl Made {
+    /// The end as a record has it.
+    pub fn ended(&self, reason: EndReason) -> TrialEnded {
+        let End { lasted, abandoned, client_rss, client, .. } = self.end;
+        TrialEnded { reason, lasted, abandoned, client_rss, client: Some(client) }
+    }
+}
+
+impl Generator<'_> {
+    /// Makes `load` and blocks until it is over; `started` and `tick` as in [`genkai_engine::run`].
+    ///
+    /// # Errors
+    /// When the load could not begin.
+    pub fn run(
+        &self,
+        load: &Load,
+        stop: &StopFlag,
+        started: impl FnOnce(Instant),
+        tick: impl FnMut(Tick),
+    ) -> Result<Made, LabError> {
+        let mut made = match genkai_engine::processes(load)? {
+            1 => Made { end: genkai_engine::run(load, self.cpus, stop, started, tick)?, failure: None },
+            many => workers::run(self, load, many, stop, started, tick)?,
+        };
+        let (first, last) = machine::local_ports();
+        made.end.client.ports = (u32::from(last) + 1).saturating_sub(u32::from(first));
+        Ok(made)
+    }
+}
+
+/// The end of a load that no process has made yet.
+fn nothing() -> End {
+    End { lasted: Span(0), abandoned: 0, client_rss: 0, stopped: false, client: ClientUse::default() }
+}

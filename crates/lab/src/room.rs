@@ -1,0 +1,102 @@
+//! Whether a load fits this machine, and from which addresses it comes.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+
+use genkai_engine::{Room, automatic_sources, preflight};
+use genkai_model::event::Environment;
+use genkai_model::load::Load;
+use genkai_targets::local::taken::taken;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+use crate::error::LabError;
+
+/// What this machine has for connections to `destinations`. One that is not known yet (the server is not up) is some port of
+/// 127.0.0.1.
+pub(crate) fn look(destinations: &[SocketAddr], environment: &Environment) -> Room {
+    let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(environment.descriptors, |(_, hard)| hard);
+    let taken = taken(destinations);
+    let usual = destinations.first().and_then(|to| usual_source(*to)).unwrap_or(Ipv4Addr::LOCALHOST.into());
+    Room { descriptors, ports: environment.ports, listeners: taken.by_listeners, taken: taken.by_source, usual }
+}
+
+/// The address from which the system connects to `destination`. (connect(2) of a datagram socket chooses it and sends nothing.)
+fn usual_source(destination: SocketAddr) -> Option<IpAddr> {
+    let any: IpAddr = if destination.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(destination).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+/// The load, with the source addresses it needs.
+///
+/// # Errors
+/// When it does not fit, or a source address is not this machine's.
+pub(crate) fn fit(load: &Load, room: &Room) -> Result<Load, LabError> {
+    let mut load = load.clone();
+    let known = !load.addresses.is_empty();
+    if !known {
+        load.addresses = vec![SocketAddr::from(([127, 0, 0, 1], 80))];
+    }
+    load.scale.sources = automatic_sources(&load, room);
+    preflight(&load, room).map_err(|e| LabError::Environment(e.to_string()))?;
+    ours(&load)?;
+    if !known {
+        load.addresses.clear();
+    }
+    Ok(load)
+}
+
+/// Whether all sources are this machine's, and of the family of the destinations.
+fn ours(load: &Load) -> Result<(), LabError> {
+    for source in load.scale.sources.iter().collect::<BTreeSet<_>>() {
+        if let Some(other) = load.addresses.iter().find(|to| to.is_ipv4() != source.is_ipv4()) {
+            return Err(LabError::Plan(format!(
+                "--source {source}: cannot connect to {}, which is of another kind",
+                other.ip()
+            )));
+        }
+        TcpListener::bind((*source, 0)).map_err(|e| {
+            LabError::Environment(format!(
+                "--source {source}: this machine cannot use that address ({e})\n  hint: `ip address` shows those it has; all of \
+                 127.0.0.0/8 are its own"
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// Raises the soft limit on descriptors to the hard one: the generator's connections count against it. Servers under
+/// test keep the limit that a server started by hand would have; they were prepared before.
+pub fn raise_descriptors() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Where it is refused, the engine reports descriptors as what ran out.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_must_be_ours_and_of_the_right_family() {
+        let mut load = crate::experiment::users(2, 1.0);
+        load.addresses = vec!["127.0.0.1:80".parse().unwrap()];
+        let with = |source: &str| {
+            let mut load = load.clone();
+            load.scale.sources = vec![source.parse().unwrap()];
+            ours(&load)
+        };
+        assert!(with("127.3.4.5").is_ok());
+        assert!(matches!(with("192.0.2.7"), Err(LabError::Environment(text)) if text.contains("192.0.2.7")));
+        assert!(matches!(with("::1"), Err(LabError::Plan(_))));
+    }
+
+    #[test]
+    fn the_system_comes_to_loopback_from_loopback() {
+        assert_eq!(usual_source("127.0.0.1:9".parse().unwrap()), Some(Ipv4Addr::LOCALHOST.into()));
+    }
+}

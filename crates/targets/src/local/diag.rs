@@ -1,0 +1,127 @@
+//! Sockets as the kernel tells of them: sock_diag(7), the source of `ss`.
+
+use std::io;
+use std::mem::size_of;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// linux/inet_diag.h: attribute with the socket's memory figures.
+const INET_DIAG_SKMEMINFO: u16 = 7;
+/// linux/sock_diag.h.
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+/// linux/tcp_states.h.
+pub(super) const TCP_TIME_WAIT: u32 = 6;
+/// linux/tcp_states.h.
+pub(super) const TCP_LISTEN: u32 = 10;
+/// Answers are read for at most so many datagrams (each of up to [`BUFFER`] bytes): a million sockets.
+const DATAGRAMS_MAX: usize = 4096;
+const BUFFER: usize = 32 * 1024;
+
+/// Which TCP sockets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Question {
+    /// AF_INET or AF_INET6.
+    pub(super) family: u8,
+    /// States: a bit each, by their numbers in linux/tcp_states.h.
+    pub(super) states: u32,
+    /// Whether memory figures are wanted too.
+    pub(super) memory: bool,
+    /// Connected to this port; 0 for any.
+    pub(super) to: u16,
+}
+
+/// Has `each` see every socket asked for: an inet_diag_msg (72 bytes) with its attributes.
+///
+/// # Errors
+/// When the kernel does not tell, or there are too many to tell.
+pub(super) fn dump(question: Question, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    let socket = ask(question)?;
+    let mut buffer = vec![0_u8; BUFFER];
+    for _ in 0..DATAGRAMS_MAX {
+        // SAFETY: the buffer is ours and as long as said.
+        let read = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        let Ok(read) = usize::try_from(read) else { return Err(io::Error::last_os_error()) };
+        let mut rest = &buffer[..read];
+        while let Some((kind, payload, after)) = message(rest) {
+            match i32::from(kind) {
+                libc::NLMSG_DONE => return Ok(()),
+                libc::NLMSG_ERROR => return Err(io::ErrorKind::Unsupported.into()),
+                _ => each(payload),
+            }
+            rest = after;
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+/// Sends the question.
+fn ask(question: Question) -> io::Result<OwnedFd> {
+    // SAFETY: a plain system call; the descriptor it gives is owned by nobody else.
+    let socket = unsafe {
+        let fd = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    let timeout = libc::timeval { tv_sec: 0, tv_usec: 100_000 };
+    // nlmsghdr (16 bytes), then inet_diag_req_v2: family, protocol, extensions, padding, states, inet_diag_sockid (48).
+    let Question { family, states, memory, to } = question;
+    let extensions = if memory { 1 << (INET_DIAG_SKMEMINFO - 1) } else { 0 };
+    let mut question = Vec::with_capacity(72);
+    question.extend(72_u32.to_ne_bytes());
+    question.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    question.extend(((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
+    question.extend([0; 8]);
+    question.extend([family, libc::IPPROTO_TCP as u8, extensions, 0]);
+    question.extend(states.to_ne_bytes());
+    // inet_diag_sockid begins with the ports, in network order; where they are not zero, they must match.
+    question.extend([0; 2]);
+    question.extend(to.to_be_bytes());
+    question.extend([0; 44]);
+    // SAFETY: both calls read values that live here, with their true sizes.
+    let sent = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVTIMEO,
+            (&raw const timeout).cast(),
+            size_of::<libc::timeval>() as libc::socklen_t,
+        );
+        libc::send(socket.as_raw_fd(), question.as_ptr().cast(), question.len(), 0)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
+}
+
+/// The first netlink message: its type, its payload, and what follows it.
+pub(super) fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
+    let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
+    let payload = bytes.get(16..length)?;
+    Some((kind, payload, bytes.get(length.next_multiple_of(4)..).unwrap_or_default()))
+}
+
+/// Local and remote address of an inet_diag_msg.
+pub(super) fn ends(payload: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
+    let port = |at: usize| Some(u16::from_be_bytes(payload.get(at..at + 2)?.try_into().ok()?));
+    let ip = |at: usize| {
+        Some(match i32::from(*payload.first()?) {
+            libc::AF_INET => IpAddr::from(Ipv4Addr::from(<[u8; 4]>::try_from(payload.get(at..at + 4)?).ok()?)),
+            _ => IpAddr::from(Ipv6Addr::from(<[u8; 16]>::try_from(payload.get(at..at + 16)?).ok()?)),
+        })
+    };
+    Some((SocketAddr::new(ip(8)?, port(4)?), SocketAddr::new(ip(24)?, port(6)?)))
+}
+
+/// The value of one attribute (rtattr: length, type, value, padded to 4 bytes).
+pub(super) fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
+        let kind = u16::from_ne_bytes(bytes.get(2..4)?.try_into().ok()?);
+        let value = bytes.get(4..length)?;
+        if kind == wanted {
+            return Some(value);
+        }
+        bytes = bytes.get(length.next_multiple_of(4)..)?;
+    }
+}

@@ -1,0 +1,199 @@
+//! What this machine has for load tests: everything `genkai doctor` looks at.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use genkai_model::machine::Machine;
+use nix::sys::resource::{Resource, getrlimit};
+
+use super::machine::environment;
+use super::process::{Child, Signal, Spawn};
+use super::taken::taken;
+
+/// Servers genkai knows: program, and the flag with which it tells its version.
+const SERVERS: [(&str, &[&str]); 9] = [
+    ("nginx", &["-v"]),
+    ("apache2", &["-v"]),
+    ("haproxy", &["-v"]),
+    ("caddy", &["version"]),
+    ("lighttpd", &["-v"]),
+    ("varnishd", &["-V"]),
+    ("squid", &["-v"]),
+    ("node", &["--version"]),
+    ("redis-server", &["--version"]),
+];
+
+/// Where distributions put them, besides PATH.
+const PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];
+
+/// How long a program may take to tell its version.
+const WITHIN: Duration = Duration::from_secs(3);
+
+/// Looks at this machine. Programs are asked for their versions; nothing is changed.
+pub fn survey() -> Machine {
+    let seen = environment(BTreeMap::new());
+    let (descriptors, descriptors_hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
+    let file_nr = numbers("/proc/sys/fs/file-nr");
+    let groups = groups();
+    Machine {
+        kernel: seen.kernel,
+        os: seen.os,
+        root: nix::unistd::geteuid().is_root(),
+        cores: seen.cores,
+        cpu_quota: groups.iter().filter_map(|group| group.cpu_quota()).reduce(f64::min),
+        memory: seen.memory,
+        available: available(),
+        memory_limit: groups.iter().filter_map(|group| group.memory_limit()).min().filter(|limit| *limit < seen.memory),
+        descriptors,
+        descriptors_hard,
+        nr_open: number("/proc/sys/fs/nr_open").unwrap_or_default(),
+        files: (file_nr.first().copied().unwrap_or(0), file_nr.get(2).copied().unwrap_or(0)),
+        ports: seen.ports,
+        ports_listening: taken(&[]).by_listeners,
+        somaxconn: number("/proc/sys/net/core/somaxconn").unwrap_or_default(),
+        syn_backlog: number("/proc/sys/net/ipv4/tcp_max_syn_backlog").unwrap_or_default(),
+        tcp_mem: three("/proc/sys/net/ipv4/tcp_mem"),
+        rmem: three("/proc/sys/net/ipv4/tcp_rmem"),
+        wmem: three("/proc/sys/net/ipv4/tcp_wmem"),
+        page: procfs::page_size(),
+        conntrack: number("/proc/sys/net/netfilter/nf_conntrack_count")
+            .zip(number("/proc/sys/net/netfilter/nf_conntrack_max")),
+        servers: servers(),
+    }
+}
+
+fn numbers(path: &str) -> Vec<u64> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().map_while(|word| word.parse().ok()).collect()
+}
+
+fn number(path: &str) -> Option<u64> {
+    numbers(path).first().copied()
+}
+
+fn three(path: &str) -> [u64; 3] {
+    numbers(path).try_into().unwrap_or_default()
+}
+
+fn available() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+/// A control group of this process, or one above it (cgroups(7)).
+struct Group {
+    folder: PathBuf,
+}
+
+/// All groups this process is in, of version 2 (one hierarchy) and 1 (cpu and memory each).
+fn groups() -> Vec<Group> {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(kinds), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let root = match kinds {
+            "" if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() => PathBuf::from("/sys/fs/cgroup"),
+            "" => PathBuf::from("/sys/fs/cgroup/unified"),
+            kinds => PathBuf::from("/sys/fs/cgroup").join(kinds),
+        };
+        let relative = Path::new(path).strip_prefix("/").unwrap_or(Path::new(""));
+        all.extend(relative.ancestors().map(|part| Group { folder: root.join(part) }));
+    }
+    all
+}
+
+impl Group {
+    fn read(&self, file: &str) -> Option<String> {
+        fs::read_to_string(self.folder.join(file)).ok()
+    }
+
+    /// Cores' worth of time: `cpu.max` (version 2: quota and period, microseconds), or the two files of version 1.
+    fn cpu_quota(&self) -> Option<f64> {
+        let (quota, period) = match self.read("cpu.max") {
+            Some(text) => {
+                let (quota, period) = text.trim().split_once(' ')?;
+                (quota.to_owned(), period.to_owned())
+            }
+            None => (self.read("cpu.cfs_quota_us")?, self.read("cpu.cfs_period_us")?),
+        };
+        let (quota, period): (f64, f64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
+        (quota > 0.0 && period > 0.0).then(|| quota / period)
+    }
+
+    /// Bytes: `memory.max`, or `memory.limit_in_bytes` of version 1.
+    fn memory_limit(&self) -> Option<u64> {
+        self.read("memory.max").or_else(|| self.read("memory.limit_in_bytes"))?.trim().parse().ok()
+    }
+}
+
+fn servers() -> BTreeMap<String, String> {
+    let found = SERVERS.iter().filter_map(|(name, flags)| Some(((*name).to_owned(), version(&find(name)?, flags)?)));
+    found.collect()
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(PLACES.iter().map(PathBuf::from));
+    places.map(|place| place.join(program)).find(|file| file.is_file())
+}
+
+/// What a program says of its version: the first word with a number and a dot in the first line that has one.
+fn version(program: &Path, flags: &[&str]) -> Option<String> {
+    let dir = tempfile::Builder::new().prefix("genkai-version-").tempdir().ok()?;
+    let log = dir.path().join("said");
+    let mut command = Command::new(program);
+    command.args(flags);
+    let spawn = Spawn { name: program.display().to_string(), log: Some(log.clone()), ..Spawn::default() };
+    let mut child = Child::spawn(command, spawn).ok()?;
+    let deadline = std::time::Instant::now() + WITHIN;
+    while child.try_exited().is_none() && std::time::Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.stop(Signal::SIGKILL, Duration::ZERO);
+    numbered(&String::from_utf8_lossy(&fs::read(log).ok()?))
+}
+
+fn numbered(said: &str) -> Option<String> {
+    let words = said.lines().take(5).flat_map(|line| line.split(|c: char| c.is_whitespace() || "/=,(".contains(c)));
+    let is_version = |word: &&str| {
+        let word = word.trim_start_matches('v');
+        word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')
+    };
+    let word = words.map(|word| word.trim_start_matches("varnish-")).find(is_version)?;
+    Some(word.chars().filter(|c| !c.is_control()).take(40).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_say() {
+        for (said, version) in [
+            ("nginx version: nginx/1.22.1\n", Some("1.22.1")),
+            ("Server version: Apache/2.4.62 (Debian)\nServer built: 2024-10\n", Some("2.4.62")),
+            ("HAProxy version 2.6.12-1+deb12u1 2023/12/16 - https://haproxy.org/\n", Some("2.6.12-1+deb12u1")),
+            ("varnishd (varnish-7.1.1 revision 7cee)\n", Some("7.1.1")),
+            ("Redis server v=7.0.15 sha=00000000:0\n", Some("7.0.15")),
+            ("v18.19.0\n", Some("v18.19.0")),
+            ("what?", None),
+        ] {
+            assert_eq!(numbered(said).as_deref(), version, "{said}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_seen_whole() {
+        let seen = survey();
+        assert!(seen.cores > 0 && seen.memory >= seen.available && seen.available > 0, "{seen:?}");
+        assert!(seen.descriptors > 0 && seen.descriptors <= seen.descriptors_hard, "{seen:?}");
+        assert!(seen.ports.0 < seen.ports.1 && seen.somaxconn > 0 && seen.files.1 > seen.files.0, "{seen:?}");
+        assert!(seen.tcp_mem[2] > 0 && seen.rmem[2] > 0 && seen.page.is_power_of_two(), "{seen:?}");
+        assert!(seen.cpu_quota.is_none_or(|quota| quota > 0.0));
+    }
+}
