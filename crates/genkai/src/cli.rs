@@ -34,6 +34,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find, name and prove the limit of a server's configuration
     Tune(Tune),
+    /// Say what a configuration means: every limit, what bites first, and what is not as it seems; nothing is started
+    Explain(Explain),
     /// Run one of the experiments genkai was made for
     Experiment(Experiment),
     /// Make load on a URL, or as a scenario file says, and measure
@@ -50,6 +52,38 @@ pub(crate) enum Command {
     Worker,
 }
 
+const EXPLAIN_EXIT_CODES: &str = "\
+Exit codes:
+  0    nothing is wrong with what genkai knows of it
+  1    something is wrong or not as it seems (it is printed)
+  2    wrong flags, or a file that cannot be read or understood";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXIT_CODES)]
+pub(crate) struct Explain {
+    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/apache2/apache2.conf; includes are followed
+    #[arg(required = true, value_name = "CONFIG")]
+    pub(crate) configs: Vec<PathBuf>,
+    /// Whose they are: nginx or apache [default: as the text looks]
+    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache"])]
+    pub(crate) product: Option<String>,
+    /// Path of the requests that are looked at
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    pub(crate) path: String,
+    /// Their Host header: it decides which virtual server counts
+    #[arg(long, value_name = "NAME", default_value = "localhost")]
+    pub(crate) host: String,
+    /// They open WebSocket connections
+    #[arg(long)]
+    pub(crate) websocket: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    pub(crate) color: Colour,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
     #[command(subcommand)]
@@ -61,6 +95,9 @@ pub(crate) enum Product {
     /// nginx, as a reverse proxy in front of a backend
     #[command(after_help = NGINX_EXAMPLES)]
     Nginx(Box<Nginx>),
+    /// Apache httpd, as a reverse proxy in front of a backend
+    #[command(after_help = APACHE_EXAMPLES)]
+    Apache(Box<Apache>),
 }
 
 const NGINX_EXAMPLES: &str = "\
@@ -73,18 +110,44 @@ Examples:
 genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
 The load goes to 127.0.0.1 only.";
 
+const APACHE_EXAMPLES: &str = "\
+Examples:
+  genkai tune apache --set MaxRequestWorkers=300 --users 500 --spawn-rate 20
+  genkai tune apache --set mpm=prefork --set MaxRequestWorkers=150 --users 300
+  genkai tune apache --config /etc/apache2/apache2.conf --backend embedded --users 500
+  genkai tune apache --config ./httpd.conf --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
+
+genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
+The load goes to 127.0.0.1 only.";
+
 #[derive(Debug, Args)]
 pub(crate) struct Nginx {
-    /// Change a setting, e.g. worker_connections=512 (repeatable)
-    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
-    pub(crate) set: Vec<String>,
-    /// Your nginx.conf; includes are followed, a private copy runs [default: a plain reverse proxy]
-    #[arg(long, value_name = "FILE", help_heading = "System")]
-    pub(crate) config: Option<PathBuf>,
     /// The nginx program to run [default: the one installed]
     #[arg(long, value_name = "PROGRAM", help_heading = "System")]
     pub(crate) nginx: Option<PathBuf>,
-    /// What stands behind nginx: embedded, wordpress, keep (what the file names), or http://127.0.0.1:PORT
+    #[command(flatten)]
+    pub(crate) flags: TuneFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Apache {
+    /// The Apache program (apache2, httpd) to run [default: the one installed]
+    #[arg(long, value_name = "PROGRAM", help_heading = "System")]
+    pub(crate) apache: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: TuneFlags,
+}
+
+/// What every product is tuned by.
+#[derive(Debug, Args)]
+pub(crate) struct TuneFlags {
+    /// Change a setting, e.g. worker_connections=512 or MaxRequestWorkers=300 (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
+    pub(crate) set: Vec<String>,
+    /// Your configuration's main file; includes are followed, a private copy runs [default: a plain reverse proxy]
+    #[arg(long, value_name = "FILE", help_heading = "System")]
+    pub(crate) config: Option<PathBuf>,
+    /// What stands behind it: embedded, wordpress, keep (what the file names), or http://127.0.0.1:PORT
     /// [default: embedded; keep with --config]
     #[arg(long, value_name = "WHAT", help_heading = "System")]
     pub(crate) backend: Option<String>,

@@ -1,11 +1,13 @@
 //! Keeps secrets out of records: headers and query parameters that carry credentials, and passwords in URLs, wherever they
 //! are written: the command line, the load, the plan.
 
+use genkai_model::event::Rewrite;
 use genkai_model::event::Tick;
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, Plan, System};
 use genkai_model::scenario::{Scenario, Step};
 use genkai_model::template::Template;
+use genkai_targets::files::masked;
 
 /// What a secret is replaced with.
 pub const HIDDEN: &str = "(hidden)";
@@ -93,6 +95,12 @@ pub fn tick(mut tick: Box<Tick>) -> Box<Tick> {
         *to = url(to);
     }
     tick
+}
+
+/// Differences of a private copy from the user's files without the secrets of those files.
+pub fn rewrites(all: &[Rewrite]) -> Vec<Rewrite> {
+    let one = |r: &Rewrite| Rewrite { place: r.place.clone(), from: masked(&r.from), to: masked(&r.to) };
+    all.iter().map(one).collect()
 }
 
 /// The plan without its secrets.

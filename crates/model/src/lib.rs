@@ -10,6 +10,7 @@ pub mod error;
 pub mod event;
 pub mod evidence;
 pub mod exit;
+pub mod explain;
 pub mod finding;
 pub mod flows;
 pub mod histogram;

@@ -1,6 +1,7 @@
 //! The verdict and the plan as JSON, for scripts.
 
 use genkai_model::event::Environment;
+use genkai_model::explain::Explanation;
 use genkai_model::finding::{Findings, Predicted, Verdict};
 use genkai_model::load::Load;
 use genkai_model::machine::Checkup;
@@ -32,6 +33,11 @@ struct PlanFile<'a> {
 /// The verdict as JSON (schema: [`crate::schema::verdict`]), with `says` added; ends with a newline.
 pub fn verdict(record: &Record, findings: &Findings) -> String {
     pretty(&VerdictFile { verdict: &findings.verdict, says: says::sentences(findings, record) })
+}
+
+/// An explained configuration as JSON: [`Explanation`]; ends with a newline.
+pub fn explanation(explanation: &Explanation) -> String {
+    pretty(explanation)
 }
 
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.

@@ -4,6 +4,7 @@
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
 mod doctor;
+mod explain;
 mod measure;
 mod page;
 mod plan;
@@ -12,6 +13,7 @@ mod steps;
 mod verdict;
 
 pub use doctor::doctor;
+pub use explain::explain;
 pub use measure::measure;
 pub use plan::plan;
 pub use script::script;
