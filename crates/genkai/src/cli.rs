@@ -272,6 +272,33 @@ pub(crate) enum Server {
     Origin(Origin),
     /// A WebSocket server that sends every message back
     Echo(Echo),
+    /// Chat rooms over WebSocket: what a member of /rooms/NAME sends goes to all of its members
+    Rooms(Rooms),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rooms {
+    /// Address and port; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Share rooms with other nodes over this Redis, e.g. redis://127.0.0.1:6379/
+    #[arg(long, value_name = "URL")]
+    pub(crate) redis: Option<String>,
+    /// Largest message
+    #[arg(long, value_name = "SIZE", default_value = "64k")]
+    pub(crate) max_message: Bytes,
+    /// What may wait for one member; who lets more pile up is disconnected with code 1008
+    #[arg(long, value_name = "SIZE", default_value = "1m")]
+    pub(crate) member_queue: Bytes,
+    /// Keep what became of the last N messages, for GET /trace
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) trace: usize,
+    /// Print counters as a JSON line at this interval (GET /counters gives the same)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) stats: Option<Span>,
+    /// A fault on purpose: lose every Nth message before anything is done with it
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) lose_every: Option<u64>,
 }
 
 #[derive(Debug, Args)]

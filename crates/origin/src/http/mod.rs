@@ -27,8 +27,9 @@ use genkai_model::plan::OriginSpec;
 use tokio::task::LocalSet;
 
 use crate::accept;
+use crate::printer::Printer;
 use connection::Shared;
-use stats::{Counters, Printer};
+use stats::Counters;
 use workers::Workers;
 
 pub use connection::MAX_BODY;
@@ -58,7 +59,10 @@ fn serve_to(
 ) -> io::Result<()> {
     let counters = Arc::new(Counters::default());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let printer = stats.map(|every| Printer::start(every, spec.workers, Arc::clone(&counters), Arc::clone(stop), out));
+    let printer = stats.map(|every| {
+        let (counters, workers) = (Arc::clone(&counters), spec.workers);
+        Printer::start(every, move || counters.line(workers), Arc::clone(stop), out)
+    });
     let served = LocalSet::new().block_on(&runtime, run(listener, spec, counters, stop));
     drop(printer);
     served
