@@ -27,6 +27,8 @@ pub(crate) struct Connection {
     pub(super) stream: Option<Stream>,
     /// Whether it has carried a response: tells a keep-alive race from a refusal.
     pub(super) reused: bool,
+    /// Which of the load's addresses it goes to; none: whose turn it is.
+    pub(super) address: Option<usize>,
 }
 
 /// One request to make.
@@ -52,7 +54,7 @@ impl Connection {
     /// A connection that is not open yet.
     pub(crate) fn new(core: Rc<Core>) -> Connection {
         let slot = core.watch.slot();
-        Connection { core, slot, stream: None, reused: false }
+        Connection { core, slot, stream: None, reused: false, address: None }
     }
 
     /// Whether it is open, as far as is known.
@@ -124,7 +126,7 @@ impl Connection {
         }
         let began = self.core.clock.now();
         self.slot.arm(began.saturating_add(self.core.timeout));
-        let socket = dial::dial(self.core.next_address())?;
+        let socket = dial::dial(self.core.address(self.address))?;
         poll_fn(|cx| {
             self.slot.attend(cx.waker());
             match socket.poll_write_ready(cx) {

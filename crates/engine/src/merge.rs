@@ -123,6 +123,7 @@ impl Merge {
             cpu_max_us: of_threads(|t| t.cpu_us).max().unwrap_or(0),
             handshakes: sum.handshakes(),
             messages: sum.messages(),
+            deliveries: sum.deliveries(),
             first_error_us: sum.first_error.map(|at| at / 1_000),
             // The user who was planned at that very instant is one of those that it met.
             first_error_level: sum.first_error.map(|at| self.level.at(at + 1)),

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use genkai_model::event::Tick;
-use genkai_model::load::Load;
+use genkai_model::load::{Arrivals, Load, Protocol};
+use genkai_model::rooms::Attendance;
 use genkai_model::units::Span;
+use genkai_model::websocket::WebSocket;
 
 use crate::clock::Clock;
 use crate::ledger::{Outbox, Report};
@@ -18,6 +20,7 @@ use crate::share::{Share, level, split};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
 use crate::thread::{Job, Left, What, runtime, work};
+use crate::websocket::rooms::{Attendee, settle};
 use crate::{EngineError, host, websocket};
 
 /// Intervals a thread may be ahead of the collector.
@@ -27,7 +30,7 @@ const AHEAD: usize = 8;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How a load ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct End {
     /// How long it lasted: as planned, or until the last request of a bounded number, or until it was stopped.
     pub lasted: Span,
@@ -37,6 +40,8 @@ pub struct End {
     pub client_rss: u64,
     /// Whether it was cut short by the stop flag.
     pub stopped: bool,
+    /// What became of the messages of chat rooms, where there are such.
+    pub rooms: Option<Attendance>,
 }
 
 /// Makes `load` and blocks until it is over.
@@ -71,14 +76,26 @@ pub fn run(
     if lasted.is_err() {
         crew.abort.stop();
     }
-    let left = crew.dismiss()?;
+    let mut left = crew.dismiss()?;
     let lasted = lasted?;
+    let attendees = left.iter_mut().flat_map(|left| std::mem::take(&mut left.attendees)).collect();
     Ok(End {
         lasted,
         abandoned: left.iter().map(|left| left.abandoned).sum(),
         client_rss: host::peak_rss(),
         stopped: left.iter().any(|left| left.stopped),
+        rooms: attendance(load, attendees),
     })
+}
+
+/// What became of the messages of chat rooms.
+fn attendance(load: &Load, attendees: Vec<Attendee>) -> Option<Attendance> {
+    match (&load.protocol, load.arrivals) {
+        (Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }), Arrivals::Users { count, .. }) => {
+            Some(settle(rooms, count, attendees))
+        }
+        _ => None,
+    }
 }
 
 /// The threads of a load, as the collector sees them.
@@ -194,7 +211,7 @@ impl Member {
             match (runtime, start.recv()) {
                 (Some(runtime), Ok(clock)) => work(&runtime, &load, job, clock),
                 // The load was called off.
-                _ => Ok(Left { abandoned: 0, stopped: true }),
+                _ => Ok(Left { abandoned: 0, stopped: true, attendees: Vec::new() }),
             }
         };
         let handle = thread::Builder::new().name(format!("load-{number}")).spawn(body).map_err(EngineError::Start)?;

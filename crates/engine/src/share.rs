@@ -1,6 +1,7 @@
 //! Which part of a load each thread makes.
 
 use genkai_model::load::{Arrivals, Load, Protocol, Spacing};
+use genkai_model::rooms::Rooms;
 use genkai_model::transport::Transport;
 use genkai_model::units::Spread;
 use genkai_model::websocket::WebSocket;
@@ -14,6 +15,8 @@ use crate::websocket::CONNECTIONS;
 pub(crate) struct Share {
     /// Number of the thread, from 0.
     pub(crate) thread: u32,
+    /// Threads of the load.
+    pub(crate) threads: u32,
     /// When it starts users, or plans requests.
     pub(crate) pacer: Pacer,
     /// What an instant of the pacer means.
@@ -66,7 +69,7 @@ pub(crate) fn split(load: &Load) -> Result<Vec<Share>, EngineError> {
         };
         let pacer = Pacer::new(curve, spacing, load.seed, thread, threads, most);
         let openings = Pacer::new(opening, Spacing::Uniform, load.seed, thread, threads, u64::from(size));
-        Share { thread, pacer, openings, model, quota }
+        Share { thread, threads, pacer, openings, model, quota }
     };
     Ok((0..threads).map(share).collect())
 }
@@ -97,6 +100,13 @@ fn holds(load: &Load) -> bool {
     matches!(&load.protocol, Protocol::WebSocket(WebSocket { message: None, .. }))
 }
 
+fn rooms(load: &Load) -> Option<&Rooms> {
+    match &load.protocol {
+        Protocol::WebSocket(websocket) => websocket.rooms.as_ref(),
+        Protocol::Http1 => None,
+    }
+}
+
 fn opens_out_of(load: &Load, range: impl Fn(f64) -> bool) -> bool {
     matches!(&load.protocol, Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) if !range(*rate))
 }
@@ -113,6 +123,11 @@ fn check(load: &Load) -> Result<(), EngineError> {
         _ if load.stop.after.0 == 0 => "the load must last longer than zero",
         _ if load.stop.requests == Some(0) => "the load must make at least one request",
         _ if load.request.method == "CONNECT" => "CONNECT makes a tunnel, not a load",
+        Arrivals::Rate { .. } if rooms(load).is_some() => "chat rooms have members: give users",
+        _ if rooms(load).is_some() && holds(load) => "members of chat rooms say something: give the size of a message",
+        _ if rooms(load).is_some_and(|rooms| rooms.rooms == 0 || rooms.messages == 0) => {
+            "there must be at least one chat room, and one message a member"
+        }
         Arrivals::Rate { .. } if holds(load) => "a rate is of messages: give their size, or users to be held",
         _ if opens_out_of(load, in_range) => "connections must open at a rate above 0 and at most 10,000,000 a second",
         Arrivals::Users { count, .. } | Arrivals::Rate { connections: count, .. }

@@ -1,7 +1,7 @@
 //! Counters and distributions of one interval.
 
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::event::Handshakes;
+use genkai_model::event::{Deliveries, Handshakes};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload};
 use genkai_model::websocket::Messages;
 use hdrhistogram::Histogram;
@@ -40,6 +40,8 @@ pub(crate) struct Tally {
     pub(crate) ready: Histogram<u32>,
     /// WebSocket messages.
     pub(crate) messages: Messages,
+    /// What members of chat rooms heard: from the planned instant.
+    pub(crate) deliveries: Histogram<u32>,
 }
 
 impl Tally {
@@ -62,6 +64,7 @@ impl Tally {
             upgraded: 0,
             ready: empty(),
             messages: Messages::default(),
+            deliveries: empty(),
         }
     }
 
@@ -125,9 +128,9 @@ impl Tally {
         }
     }
 
-    fn histograms(&mut self) -> [&mut Histogram<u32>; 6] {
-        let Tally { latency, service, failed_after, connect, lateness, ready, .. } = self;
-        [latency, service, failed_after, connect, lateness, ready]
+    fn histograms(&mut self) -> [&mut Histogram<u32>; 7] {
+        let Tally { latency, service, failed_after, connect, lateness, ready, deliveries, .. } = self;
+        [latency, service, failed_after, connect, lateness, ready, deliveries]
     }
 
     /// TLS and WebSocket handshakes, if there were any.
@@ -143,9 +146,15 @@ impl Tally {
         (self.messages != Messages::default()).then(|| self.messages.clone())
     }
 
-    fn distributions(&self) -> [&Histogram<u32>; 6] {
-        let Tally { latency, service, failed_after, connect, lateness, ready, .. } = self;
-        [latency, service, failed_after, connect, lateness, ready]
+    /// What members of chat rooms heard, if there are such.
+    pub(crate) fn deliveries(&self) -> Option<Deliveries> {
+        (!self.deliveries.is_empty())
+            .then(|| Deliveries { count: self.deliveries.len(), latency: Payload::encode(&self.deliveries) })
+    }
+
+    fn distributions(&self) -> [&Histogram<u32>; 7] {
+        let Tally { latency, service, failed_after, connect, lateness, ready, deliveries, .. } = self;
+        [latency, service, failed_after, connect, lateness, ready, deliveries]
     }
 }
 
@@ -171,11 +180,11 @@ mod tests {
         assert_eq!((sum.opened, sum.sent, sum.closed_idle, sum.bytes_in, sum.bytes_out, sum.ok), (2, 4, 6, 8, 10, 2));
         assert_eq!(sum.errors(), [ErrorCount { kind: ErrorKind::Reset, count: 3 }]);
         assert_eq!(sum.first_error, Some(40));
-        assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2]);
+        assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2, 0]);
         let handshakes = sum.handshakes().unwrap();
         assert_eq!((handshakes.full, handshakes.resumed, sum.messages().unwrap().sent), (2, 4, 8));
         sum.clear();
-        assert_eq!(sum.distributions().map(Histogram::len), [0; 6]);
+        assert_eq!(sum.distributions().map(Histogram::len), [0; 7]);
         assert_eq!((sum.handshakes(), sum.messages()), (None, None));
         assert_eq!((sum.ok, sum.errors().len(), sum.first_error), (0, 0, None));
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::rc::Rc;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::load::{Load, Reuse};
+use genkai_model::load::{Arrivals, Load, Reuse};
 use genkai_wire::websocket::Scratch;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -24,6 +24,7 @@ use crate::stop::StopFlag;
 use crate::tls;
 use crate::turns::{Thinker, Turns, live};
 use crate::watch::Watch;
+use crate::websocket::rooms::{Attendee, Roster, attend};
 use crate::websocket::{self, Room, Session, carry, converse, hold};
 
 /// How often a thread looks whether it should stop.
@@ -51,6 +52,8 @@ pub(crate) struct Core {
     pub(crate) tls: Option<Rc<tls::Shared>>,
     turn: Cell<usize>,
     seed: u64,
+    /// Users of the load, all threads together.
+    members: u32,
     /// Whether a task panicked.
     broken: Cell<bool>,
     /// Whether the load is over and connections are being closed.
@@ -64,6 +67,8 @@ pub(crate) struct Core {
     /// The next message.
     pub(crate) payload: RefCell<Vec<u8>>,
     random: RefCell<Pcg64Mcg>,
+    /// Members of chat rooms.
+    roster: Roster,
 }
 
 /// What a thread needs to make its share of a load.
@@ -91,6 +96,8 @@ pub(crate) struct Left {
     pub(crate) abandoned: u64,
     /// Whether it ended because it was asked to.
     pub(crate) stopped: bool,
+    /// Members of chat rooms, as they were at the end.
+    pub(crate) attendees: Vec<Attendee>,
 }
 
 impl Core {
@@ -109,6 +116,10 @@ impl Core {
             tls: job.what.road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan))),
             turn: Cell::new(job.share.thread as usize),
             seed: load.seed,
+            members: match load.arrivals {
+                Arrivals::Users { count, .. } => count,
+                Arrivals::Rate { .. } => 0,
+            },
             broken: Cell::new(false),
             ending: Cell::new(false),
             talks: Cell::new(0),
@@ -116,13 +127,17 @@ impl Core {
             out: RefCell::default(),
             payload: RefCell::default(),
             random: RefCell::new(Pcg64Mcg::seed_from_u64(load.seed ^ u64::from(job.share.thread) << 40)),
+            roster: Roster::default(),
         }))
     }
 
-    /// The address the next connection goes to: in turn.
-    pub(crate) fn next_address(&self) -> &SockAddr {
-        let turn = self.turn.get();
-        self.turn.set(turn.wrapping_add(1));
+    /// The address a connection goes to: the one chosen, or the next in turn.
+    pub(crate) fn address(&self, chosen: Option<usize>) -> &SockAddr {
+        let turn = chosen.unwrap_or_else(|| {
+            let turn = self.turn.get();
+            self.turn.set(turn.wrapping_add(1));
+            turn
+        });
         &self.addresses[turn % self.addresses.len()]
     }
 
@@ -188,7 +203,7 @@ pub(crate) fn work(runtime: &tokio::runtime::LocalRuntime, load: &Load, job: Job
         let stopped = supervise(&core, [&stop, &abort]).await;
         take_leave(&core, &abort).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
-        Ok(Left { abandoned, stopped })
+        Ok(Left { abandoned, stopped, attendees: core.roster.close() })
     })
     // Dropping the runtime drops every task, and with it every connection.
 }
@@ -256,6 +271,9 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
             Desk::Talks(plan) => {
                 let session = Session::new(Rc::clone(&core), Rc::clone(plan), number(share.thread, n));
                 match plan.message {
+                    Some(_) if plan.rooms.is_some() => {
+                        admit(&core, plan, share.threads * n as u32 + share.thread, first)
+                    }
                     Some(_) => spawn(&core, converse(Rc::clone(&core), session, think, first)),
                     None => spawn(&core, hold(Rc::clone(&core), session, first)),
                 }
@@ -263,6 +281,15 @@ async fn arrive(core: Rc<Core>, share: Share, websocket: Option<Rc<websocket::Pl
             _ => spawn(&core, live(Rc::clone(&core), Turns::User(think), first)),
         }
     }
+}
+
+/// Starts the member `number` of chat rooms. Neighbours in a room go to different addresses, and so do rooms.
+fn admit(core: &Rc<Core>, plan: &Rc<websocket::Plan>, number: u32, first: Turn) {
+    let Some(rooms) = plan.rooms.clone() else { return };
+    let who = core.roster.add(Attendee::new(number, core.members, &rooms));
+    let address = number / rooms.rooms + number % rooms.rooms;
+    let session = Session::new(Rc::clone(core), Rc::clone(plan), number).of_member(Rc::clone(&who), address as usize);
+    spawn(core, attend(Rc::clone(core), session, rooms, who, first));
 }
 
 /// Number of the `n`-th WebSocket connection of a thread, one of a kind in the load.

@@ -235,6 +235,18 @@ pub struct Tick {
     /// WebSocket messages of the interval, where there are such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// Messages of others that members of chat rooms heard in the interval, where there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deliveries: Option<Deliveries>,
+}
+
+/// Messages heard by members of chat rooms, their own included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Deliveries {
+    /// Messages times members that heard them, repetitions left out.
+    pub count: u64,
+    /// From the planned instant of a message until a member heard it, ns.
+    pub latency: Payload,
 }
 
 /// What made connections ready after TCP had connected them.

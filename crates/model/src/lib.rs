@@ -17,6 +17,7 @@ pub mod load;
 pub mod objective;
 pub mod plan;
 pub mod record;
+pub mod rooms;
 pub mod transport;
 pub mod units;
 pub mod websocket;

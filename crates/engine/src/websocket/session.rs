@@ -1,10 +1,11 @@
 //! One WebSocket connection: opening, what is said and heard, closing. It does what the socket allows and never waits by
 //! itself; who waits, and for what, is in `talk`.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use genkai_model::error::ErrorKind;
 use genkai_model::websocket::{Fate, Incident};
@@ -14,6 +15,7 @@ use genkai_wire::websocket::{Chunk, Close, Decoder, Encoder, Event, MAX_MESSAGE,
 
 use super::identity::{Identity, Incoming};
 use super::plan::Plan;
+use super::rooms::{Attendee, Came};
 use super::window::{How, Window};
 use crate::clock::Moment;
 use crate::connection::Connection;
@@ -28,12 +30,16 @@ pub(crate) struct Session {
     pub(super) connection: Connection,
     pub(super) plan: Rc<Plan>,
     number: u32,
+    /// Who it is in its chat room, where there is one.
+    attendee: Option<Rc<RefCell<Attendee>>>,
     /// What was encoded and not taken by the socket.
     unsent: Vec<u8>,
     /// While it is open. What is said on it, and what is heard.
     codec: Option<Box<Codec>>,
     /// When something was last heard.
     heard: Moment,
+    /// When a message was last given to the kernel.
+    sent: Moment,
 }
 
 struct Codec {
@@ -52,7 +58,14 @@ impl Session {
     /// A connection that is not open yet.
     pub(crate) fn new(core: Rc<Core>, plan: Rc<Plan>, number: u32) -> Session {
         let connection = Connection::new(core);
-        Session { connection, plan, number, unsent: Vec::new(), codec: None, heard: 0 }
+        Session { connection, plan, number, attendee: None, unsent: Vec::new(), codec: None, heard: 0, sent: 0 }
+    }
+
+    /// The connection of a member of a chat room, to the address whose turn it is.
+    pub(crate) fn of_member(mut self, attendee: Rc<RefCell<Attendee>>, address: usize) -> Session {
+        self.connection.address = Some(address);
+        self.attendee = Some(attendee);
+        self
     }
 
     pub(super) fn core(&self) -> &Rc<Core> {
@@ -78,6 +91,21 @@ impl Session {
     }
 
     /// When something was last heard.
+    /// When the last message was sent.
+    pub(super) fn sent_at(&self) -> Moment {
+        self.sent
+    }
+
+    /// Remembers whom to wake when its deadline has passed.
+    pub(super) fn attend(&self, waker: &Waker) {
+        self.connection.slot().attend(waker);
+    }
+
+    /// Takes its deadline away.
+    pub(super) fn disarm(&self) {
+        self.connection.slot().disarm();
+    }
+
     pub(super) fn heard_at(&self) -> Moment {
         self.heard
     }
@@ -100,7 +128,8 @@ impl Session {
         self.connection.slot().arm(began.saturating_add(core.timeout));
         let mut request = Vec::with_capacity(512);
         let nonce = core.random_bytes();
-        let mut handshake = self.plan.open(nonce, &mut request, |handshake| handshake).expect("written before");
+        let mut handshake =
+            self.plan.open(self.number, nonce, &mut request, |handshake| handshake).expect("written before");
         asked(began);
         self.say(&request)?;
         poll_fn(|cx| {
@@ -183,7 +212,7 @@ impl Session {
     /// Takes bytes of the handshake's answer. What follows it are frames.
     fn answered(&mut self, handshake: &mut Handshake, bytes: &mut [u8]) -> Heard {
         let plan = Rc::clone(&self.plan);
-        let answer = plan.opening(|opening| match handshake.receive(opening, bytes) {
+        let answer = plan.opening(self.number, |opening| match handshake.receive(opening, bytes) {
             Ok(Progress::More) => Ok(None),
             Ok(Progress::Open { used, agreement, .. }) => Ok(Some((used, agreement.deflate))),
             Ok(Progress::Refused { response, .. }) => {
@@ -207,7 +236,9 @@ impl Session {
         out.clear();
         let heard = {
             let (mut scratch, mut ledger) = (core.scratch.borrow_mut(), core.ledger.borrow_mut());
-            let mut ear = Ear { now: self.heard, number: self.number, plan: &self.plan, ledger: &mut ledger };
+            let mut attendee = self.attendee.as_ref().map(|attendee| attendee.borrow_mut());
+            let attendee = attendee.as_deref_mut();
+            let mut ear = Ear { now: self.heard, number: self.number, plan: &self.plan, ledger: &mut ledger, attendee };
             codec.hear(bytes, &mut scratch, &mut out, &mut ear, || core.random_key())
         };
         // When the connection ends, what it is told last may fail to be sent.
@@ -222,6 +253,7 @@ impl Session {
         let plan = Rc::clone(&self.plan);
         let (Some(codec), Some(spoken)) = (self.codec.as_deref_mut(), &plan.message) else { return Ok(()) };
         let now = core.clock.now();
+        self.sent = now;
         let identity = Identity { connection: self.number, sequence: codec.window.next(), planned };
         let mut out = core.out.take();
         out.clear();
@@ -366,6 +398,7 @@ struct Ear<'a> {
     number: u32,
     plan: &'a Plan,
     ledger: &'a mut Ledger,
+    attendee: Option<&'a mut Attendee>,
 }
 
 impl Codec {
@@ -430,6 +463,15 @@ impl Ear<'_> {
             return;
         };
         let Some(whole) = incoming.push(chunk, &spoken.template, spoken.kind) else { return };
+        if let (Some(attendee), Some(identity)) = (&mut self.attendee, whole) {
+            match attendee.hears(identity.connection, identity.sequence) {
+                Came::New { .. } => self.ledger.delivered(self.now, identity.planned),
+                Came::Again | Came::Foreign => {}
+            }
+            if identity.connection != self.number {
+                return;
+            }
+        }
         let Some(identity) = whole.filter(|identity| identity.connection == self.number) else {
             let (connection, sequence) = whole.map_or((self.number, window.next()), |i| (i.connection, i.sequence));
             return self.foreign(connection, sequence);

@@ -202,7 +202,7 @@ impl Session {
 
     /// Ends the connection; after close frames it is the server's to close first (RFC 6455 section 7.1.1), which also
     /// leaves TIME_WAIT on its side.
-    async fn part(&mut self, kind: ErrorKind) {
+    pub(super) async fn part(&mut self, kind: ErrorKind) {
         if kind == ErrorKind::Closed {
             self.connection.await_close().await;
         }
@@ -292,7 +292,7 @@ impl Session {
     }
 
     /// The closing handshake, if the connection is open: what is still on its way comes before the server's close frame.
-    async fn finish(&mut self) {
+    pub(super) async fn finish(&mut self) {
         if !self.is_open() {
             return;
         }

@@ -1,0 +1,141 @@
+//! Chat rooms as a load: who enters, who says what, and who heard it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ErrorCount, ErrorKind};
+use crate::units::Span;
+
+/// Members of rooms. A load of so many users (see [`Arrivals::Users`](crate::load::Arrivals)): the `k`-th user enters room
+/// `k mod rooms`, at the path [`path`](Rooms::path), sends messages at a fixed pace, and hears what everybody in its room
+/// says until the load ends. All messages of a room are due at all its members, the sender too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rooms {
+    /// Rooms.
+    pub rooms: u32,
+    /// Messages each member sends.
+    pub messages: u32,
+    /// Time between two messages of a member; the first is sent when it should have entered.
+    pub every: Span,
+    /// How often a member that could not enter tries again.
+    pub retries: u32,
+    /// Pause before it does.
+    pub pause: Span,
+}
+
+impl Rooms {
+    /// Request target for the member `number` of the load, below `base`, the path of the load.
+    pub fn path(&self, base: &str, number: u32) -> String {
+        format!("{}/{}?member={number}", base.trim_end_matches('/'), number % self.rooms.max(1))
+    }
+}
+
+/// Losses that are named, one by one, in an [`Attendance`].
+pub const MOST_LOSSES: usize = 20_000;
+
+/// What became of the messages of all rooms.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Attendance {
+    /// Each room.
+    pub rooms: Vec<RoomCount>,
+    /// Attempts to enter that failed, by kind.
+    pub refused: Vec<ErrorCount>,
+    /// Members that entered at the first attempt, after one more, after two more...
+    pub entered_after: Vec<u64>,
+    /// Members that never entered.
+    pub never_entered: u64,
+    /// Members whose connection ended before the load did.
+    pub cuts: Vec<Cut>,
+    /// Messages that were planned and not sent, in runs.
+    pub unsent: Vec<Unsent>,
+    /// Messages that were sent and did not come, in runs; at most [`MOST_LOSSES`].
+    pub losses: Vec<Loss>,
+    /// Deliveries lost beyond those named.
+    pub unnamed: u64,
+}
+
+/// What happened in one room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoomCount {
+    /// Its number.
+    pub room: u32,
+    /// The member that entered first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u32>,
+    /// Messages that member heard: the room's score.
+    pub score: u64,
+    /// Members that entered.
+    pub members: u32,
+    /// Messages its members were to send.
+    pub planned: u64,
+    /// Messages they sent.
+    pub sent: u64,
+    /// Deliveries: messages times the members that heard them, each once.
+    pub delivered: u64,
+    /// Deliveries that were due and did not come: sent while the member was there.
+    pub lost: u64,
+    /// Messages a member could not hear because its connection had ended.
+    pub away: u64,
+    /// Deliveries that came again.
+    pub duplicated: u64,
+    /// Deliveries that came after a later message of the same sender.
+    pub reordered: u64,
+}
+
+/// A connection that ended too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cut {
+    /// Whose.
+    pub member: u32,
+    /// When, microseconds since the load began.
+    pub at_us: u64,
+    /// How.
+    pub kind: ErrorKind,
+}
+
+/// Messages of one member that were never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unsent {
+    /// Whose.
+    pub sender: u32,
+    /// Number of the first.
+    pub first: u32,
+    /// Number of the last.
+    pub last: u32,
+}
+
+/// Messages of one sender, in a row, that one receiver did not hear although it was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// Who should have heard them.
+    pub receiver: u32,
+    /// Who sent them.
+    pub sender: u32,
+    /// Number of the first.
+    pub first: u32,
+    /// Number of the last.
+    pub last: u32,
+    /// When the first was sent, microseconds since the load began.
+    pub from_us: u64,
+    /// When the last was.
+    pub to_us: u64,
+}
+
+impl Loss {
+    /// How many.
+    pub fn count(&self) -> u64 {
+        u64::from(self.last - self.first) + 1
+    }
+}
+
+impl Attendance {
+    /// The score of all rooms.
+    pub fn score(&self) -> u64 {
+        self.rooms.iter().map(|room| room.score).sum()
+    }
+
+    /// Full marks.
+    pub fn planned(&self) -> u64 {
+        self.rooms.iter().map(|room| room.planned).sum()
+    }
+}
