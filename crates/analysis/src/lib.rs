@@ -7,12 +7,13 @@
 //!
 //! Reading order: [`window`] (ticks added up), [`capacity`] (a limit's law against a load), [`diagnosis`] (when it broke
 //! and which limit it was), [`client`] (was it the generator itself), [`tuning`] (what to try next, from the record
-//! alone), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
+//! alone), [`rooms`] (chat rooms: where messages went), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
 pub mod capacity;
 pub mod client;
 pub mod diagnosis;
 pub mod proof;
+pub mod rooms;
 pub mod series;
 pub mod statistics;
 pub mod tuning;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use genkai_model::plan::Fault;
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::flags::{LoadFlags, OriginFlags};
@@ -202,11 +203,58 @@ pub(crate) struct ExperimentRun {
     /// As the original was done, on real WordPress
     #[arg(long)]
     pub(crate) full: bool,
-    /// The setting's value to start from
-    #[arg(long, value_name = "N", default_value = "512")]
-    pub(crate) worker_connections: String,
+    /// nginx-worker-connections: the setting's value to start from [default: 512]
+    #[arg(long, value_name = "N")]
+    pub(crate) worker_connections: Option<String>,
+    #[command(flatten)]
+    pub(crate) rooms: RoomsFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
+}
+
+/// Flags of the experiment `rooms`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "rooms")]
+pub(crate) struct RoomsFlags {
+    /// Nodes that serve the rooms [default: 1]
+    #[arg(long, value_name = "N", conflicts_with = "sweep_nodes", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) nodes: Option<u32>,
+    /// Several numbers of nodes, one after the other: 5,10,25,30
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) sweep_nodes: Vec<u32>,
+    /// How nodes share rooms [default: redis for several nodes, else none]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) backplane: Option<BackplaneFlag>,
+    /// Rooms [default: 10, with --full 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) rooms: Option<u32>,
+    /// Members of a room [default: 20, with --full 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) members: Option<u32>,
+    /// Messages of a member [default: 20, with --full 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) messages: Option<u32>,
+    /// Time between two messages of a member [default: 500ms, with --full 5s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) message_every: Option<Span>,
+    /// Time between two members that enter a room [default: 100ms, with --full 3s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) enter_every: Option<Span>,
+    /// What may wait for one member in a node; who lets more pile up is disconnected [default: 1m]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) member_queue: Option<Bytes>,
+    /// A fault on purpose, to see it found (repeatable): lose-every=N (node 1), kill-node=TIME (the last), cut-redis=TIME
+    #[arg(long, value_name = "FAULT", value_parser = crate::rooms::fault)]
+    pub(crate) fault: Vec<Fault>,
+}
+
+/// How nodes share rooms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackplaneFlag {
+    /// They do not
+    None,
+    /// Over a private Redis
+    Redis,
 }
 
 #[derive(Debug, Args)]

@@ -73,6 +73,7 @@ fn plan(flags: &Load) -> Result<Plan, Failure> {
     };
     load.stop = Stop { after, requests: flags.requests };
     Ok(Plan {
+        cluster: None,
         title: format!("load {}", flags.url),
         system: System {
             product: "server".to_owned(),

@@ -8,6 +8,7 @@ mod interrupt;
 mod load;
 mod outputs;
 mod report;
+mod rooms;
 mod serve;
 mod target;
 mod tune;

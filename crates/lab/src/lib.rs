@@ -17,6 +17,7 @@ pub mod observer;
 pub mod pinning;
 pub mod recorder;
 pub mod redact;
+pub mod rooms;
 pub mod system;
 pub mod trial;
 pub mod tune;

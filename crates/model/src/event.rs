@@ -11,6 +11,7 @@ use crate::histogram::Payload;
 use crate::limit::Limit;
 use crate::load::Load;
 use crate::plan::Plan;
+use crate::rooms::{Attendance, NodeReport};
 use crate::units::Span;
 use crate::websocket::Messages;
 
@@ -52,6 +53,10 @@ pub enum What {
     State(State),
     /// The load ended.
     TrialEnded(TrialEnded),
+    /// Chat rooms: what became of the messages of a trial.
+    Attendance(Box<Attendance>),
+    /// Chat rooms: what a node tells after a trial.
+    Node(Box<NodeReport>),
     /// Something the reader should know.
     Note(Note),
     /// The run ended: always the last line of a whole record.

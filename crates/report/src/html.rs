@@ -103,6 +103,7 @@ fn without_histograms(tick: &Tick) -> Tick {
         errors: tick.errors.clone(),
         handshakes: None,
         messages: tick.messages.clone(),
+        deliveries: None,
         ..*tick
     }
 }

@@ -4,6 +4,7 @@ use genkai_model::event::Environment;
 use genkai_model::finding::{Findings, Predicted, Verdict};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
+use genkai_model::rooms::RoomsFinding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,6 +20,16 @@ pub(crate) struct VerdictFile<'a> {
     pub(crate) says: Vec<String>,
 }
 
+/// `verdict.json` of an experiment with rooms: what was found and what it says in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "genkai rooms")]
+pub(crate) struct RoomsFile<'a> {
+    #[serde(flatten)]
+    pub(crate) finding: &'a RoomsFinding,
+    /// The finding in plain sentences.
+    pub(crate) says: Vec<String>,
+}
+
 /// The plan with what was predicted for it.
 #[derive(Serialize)]
 struct PlanFile<'a> {
@@ -30,6 +41,11 @@ struct PlanFile<'a> {
 /// The verdict as JSON (schema: [`crate::schema::verdict`]), with `says` added; ends with a newline.
 pub fn verdict(record: &Record, findings: &Findings) -> String {
     pretty(&VerdictFile { verdict: &findings.verdict, says: says::sentences(findings, record) })
+}
+
+/// The finding of an experiment with rooms as JSON (schema: [`crate::schema::rooms`]); ends with a newline.
+pub fn rooms(finding: &RoomsFinding) -> String {
+    pretty(&RoomsFile { finding, says: says::rooms::sentences(finding) })
 }
 
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.

@@ -5,4 +5,6 @@ pub mod foreign;
 pub mod local;
 pub mod nginx;
 pub mod observation;
+pub mod redis;
+pub mod rooms;
 pub mod wordpress;

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use genkai_model::rooms::PUBLISHED;
 use genkai_wire::websocket::Kind;
 use redis::aio::{MultiplexedConnection, PubSubSink, PubSubStream};
 use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult, pipe};
@@ -18,7 +19,6 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::house::House;
-use super::trace::PUBLISHED;
 
 /// Messages that may wait for Redis.
 const WAITING: usize = 16 * 1024;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::{Deserialize, Serialize};
+use genkai_model::rooms::Hops;
 
 /// Counts of one node, readable from any thread. Each is exact; together they may be a message apart.
 #[derive(Debug, Default)]
@@ -34,38 +34,6 @@ impl Count {
     fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
-}
-
-/// Counts since a node began. `received = published + unpublished + lost_inside` with a backplane; each message that is
-/// passed on is `queued` once a member; `queued = written + dropped_slow + dropped_gone +` what still waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hops {
-    /// Members that entered.
-    pub joined: u64,
-    /// Members that left, or were disconnected.
-    pub left: u64,
-    /// Members disconnected because they read too slowly.
-    pub slow: u64,
-    /// Messages received from members.
-    pub received: u64,
-    /// Messages lost in the node on purpose.
-    pub lost_inside: u64,
-    /// Messages given to Redis, which said so.
-    pub published: u64,
-    /// Messages that could not be given to Redis, or of which it is not known.
-    pub unpublished: u64,
-    /// Messages that came from Redis.
-    pub returned: u64,
-    /// Times the connection to Redis was lost.
-    pub backplane_lost: u64,
-    /// Deliveries: messages times the members they are for.
-    pub queued: u64,
-    /// Deliveries that the kernel took.
-    pub written: u64,
-    /// Deliveries lost because their member was disconnected for being slow.
-    pub dropped_slow: u64,
-    /// Deliveries lost because their member was gone.
-    pub dropped_gone: u64,
 }
 
 impl Counters {

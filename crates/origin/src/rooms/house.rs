@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use genkai_model::rooms::{LOST, RECEIVED, RETURNED};
 use genkai_wire::websocket::{Encoder, Kind, Role, Scratch};
 use tokio::sync::Notify;
 
@@ -13,7 +14,7 @@ use super::counters::Counters;
 use super::member::{Books, Member};
 use super::outgoing::{Content, Frame};
 use super::room::Room;
-use super::trace::{LOST, RECEIVED, RETURNED, Trace};
+use super::trace::Trace;
 use super::{SLOW, Spec};
 use crate::socket::{self, Buffer};
 
@@ -58,6 +59,9 @@ impl House {
     pub(super) fn enter(&self, name: &str, member: &Rc<Member>) {
         self.rooms.borrow_mut().entry(name.into()).or_default().enter(member);
         self.counters.joined.add(1);
+        if let Some(number) = member.number {
+            self.trace.borrow_mut().joined(number);
+        }
     }
 
     /// A member is gone: what still waits for it is lost, and an empty room is no more.

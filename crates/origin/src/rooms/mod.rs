@@ -5,7 +5,7 @@
 //! * A message is encoded once and the bytes shared by all receivers. What a member's socket does not take waits in that
 //!   member's queue, which is bounded: who reads too slowly is told so ([`SLOW`]) and disconnected, and never holds up
 //!   others.
-//! * Every hop counts ([`counters`]): received, published, back from Redis, queued for members, written to their sockets,
+//! * Every hop counts ([`Hops`](genkai_model::rooms::Hops)): received, published, back from Redis, queued for members, written to their sockets,
 //!   lost and why. With a trace ([`trace`]) each message can be followed, too.
 //! * `GET /counters` answers the counts in JSON, `GET /trace` the trace.
 //!
@@ -16,14 +16,14 @@
 
 mod backplane;
 mod connection;
-pub mod counters;
+mod counters;
 mod house;
 mod member;
 mod outgoing;
 mod room;
 #[cfg(test)]
 mod tests;
-pub mod trace;
+mod trace;
 
 use std::io;
 use std::net::TcpListener;

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use genkai_model::rooms::Hops;
 use genkai_wire::identity::{Identity, LENGTH};
 use genkai_wire::websocket::Kind;
 
-use super::counters::Hops;
 use super::{SLOW, Spec, serve_to};
 use crate::peer::{Client, Heard, connect};
 

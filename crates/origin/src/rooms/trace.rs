@@ -2,10 +2,11 @@
 //!
 //! As text, a line each, fields separated by a space, times in microseconds of the system's monotonic clock (shared by all
 //! processes of one machine):
-//! * `m SENDER SEQUENCE HOPS QUEUED WRITTEN MICROS`: a message; HOPS is the sum of [`RECEIVED`], [`PUBLISHED`], ...; QUEUED
+//! * `m SENDER SEQUENCE HOPS QUEUED WRITTEN MICROS`: a message; HOPS as in [`Traced`](genkai_model::rooms::Traced); QUEUED
 //!   members it was queued for, WRITTEN those whose socket took it;
 //! * `d MEMBER SENDER SEQUENCE WHY MICROS`: a delivery that was lost; MEMBER is who the client said it is, or `-`; WHY is
 //!   `slow` or `gone`;
+//! * `j MEMBER`: a member that entered, if it said who it is;
 //! * at last `end MESSAGES KEPT DROPS KEPT`: how many there were, and how many are above.
 
 use std::collections::VecDeque;
@@ -15,15 +16,8 @@ use std::time::Duration;
 use genkai_wire::identity::{Identity, LENGTH};
 use nix::time::{ClockId, clock_gettime};
 
-/// HOPS: received from the member that sent it.
-pub const RECEIVED: u8 = 1;
-/// HOPS: given to Redis, which said so.
-pub const PUBLISHED: u8 = 2;
-/// HOPS: came from Redis. A message that the node received too has two lines.
-pub const RETURNED: u8 = 4;
-/// HOPS: lost in the node.
-pub const LOST: u8 = 8;
-
+/// Members kept.
+const MEMBERS: usize = 1 << 20;
 /// Lost deliveries kept.
 const DROPS: usize = 1 << 18;
 
@@ -64,12 +58,13 @@ pub(super) struct Trace {
     next: u64,
     drops: VecDeque<Drop>,
     dropped: u64,
+    members: Vec<u32>,
 }
 
 impl Trace {
     /// Keeps `capacity` messages; none for 0.
     pub(super) fn new(capacity: usize) -> Trace {
-        Trace { ring: Vec::new(), capacity, next: 0, drops: VecDeque::new(), dropped: 0 }
+        Trace { ring: Vec::new(), capacity, next: 0, drops: VecDeque::new(), dropped: 0, members: Vec::new() }
     }
 
     /// A message was seen; its place, if it is traced.
@@ -88,6 +83,13 @@ impl Trace {
         }
         self.next += 1;
         Some(self.next - 1)
+    }
+
+    /// A member entered.
+    pub(super) fn joined(&mut self, member: u32) {
+        if self.capacity > 0 && self.members.len() < MEMBERS {
+            self.members.push(member);
+        }
     }
 
     fn entry(&mut self, place: Option<u64>) -> Option<&mut Entry> {
@@ -139,6 +141,9 @@ impl Trace {
             let why = if *why == Why::Slow { "slow" } else { "gone" };
             let _ = writeln!(text, "d {member} {sender} {sequence} {why} {micros}");
         }
+        for member in &self.members {
+            let _ = writeln!(text, "j {member}");
+        }
         let _ = writeln!(text, "end {} {} {} {}", self.next, self.ring.len(), self.dropped, self.drops.len());
         text
     }
@@ -152,6 +157,7 @@ fn micros() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use genkai_model::rooms::{PUBLISHED, RECEIVED};
 
     fn message(sender: u32, sequence: u64) -> [u8; LENGTH] {
         let mut text = [0; LENGTH];

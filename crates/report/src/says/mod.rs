@@ -5,6 +5,7 @@ mod cause;
 mod client;
 mod limits;
 mod proof;
+pub(crate) mod rooms;
 
 use genkai_model::finding::{Cause, Confidence, Findings, Outcome};
 use genkai_model::record::Record;

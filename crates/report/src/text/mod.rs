@@ -6,10 +6,12 @@
 mod measure;
 mod page;
 mod plan;
+mod rooms;
 mod verdict;
 
 pub use measure::measure;
 pub use plan::plan;
+pub use rooms::rooms;
 pub use verdict::verdict;
 
 /// How text is laid out.

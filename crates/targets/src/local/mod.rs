@@ -12,6 +12,7 @@ pub mod port;
 pub mod process;
 pub mod ready;
 mod session;
+pub(crate) mod spoken;
 pub mod tail;
 pub mod usage;
 mod warden;

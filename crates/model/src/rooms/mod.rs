@@ -1,10 +1,14 @@
 //! Chat rooms as a load: who enters, who says what, and who heard it.
 
+mod finding;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ErrorCount, ErrorKind};
 use crate::units::Span;
+
+pub use finding::{Place, Placed, RoomsFinding, RoomsRun};
 
 /// Members of rooms. A load of so many users (see [`Arrivals::Users`](crate::load::Arrivals)): the `k`-th user enters room
 /// `k mod rooms`, at the path [`path`](Rooms::path), sends messages at a fixed pace, and hears what everybody in its room
@@ -126,6 +130,94 @@ impl Loss {
     pub fn count(&self) -> u64 {
         u64::from(self.last - self.first) + 1
     }
+}
+
+/// Counts since a node began. `received = published + unpublished + lost_inside` with a backplane; each message that is
+/// passed on is `queued` once a member; `queued = written + dropped_slow + dropped_gone +` what still waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hops {
+    /// Members that entered.
+    pub joined: u64,
+    /// Members that left, or were disconnected.
+    pub left: u64,
+    /// Members disconnected because they read too slowly.
+    pub slow: u64,
+    /// Messages received from members.
+    pub received: u64,
+    /// Messages lost in the node on purpose.
+    pub lost_inside: u64,
+    /// Messages given to Redis, which said so.
+    pub published: u64,
+    /// Messages that could not be given to Redis, or of which it is not known.
+    pub unpublished: u64,
+    /// Messages that came from Redis.
+    pub returned: u64,
+    /// Times the connection to Redis was lost.
+    pub backplane_lost: u64,
+    /// Deliveries: messages times the members they are for.
+    pub queued: u64,
+    /// Deliveries that the kernel took.
+    pub written: u64,
+    /// Deliveries lost because their member was disconnected for being slow.
+    pub dropped_slow: u64,
+    /// Deliveries lost because their member was gone.
+    pub dropped_gone: u64,
+}
+
+/// HOPS of a [`Traced`] message: received from the member that sent it.
+pub const RECEIVED: u8 = 1;
+/// HOPS: given to the backplane, which said so.
+pub const PUBLISHED: u8 = 2;
+/// HOPS: came from the backplane. A message that the node received too is there twice.
+pub const RETURNED: u8 = 4;
+/// HOPS: lost in the node.
+pub const LOST: u8 = 8;
+
+/// What a node tells after a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeReport {
+    /// Which one, from 1.
+    pub node: u32,
+    /// Whether it could still be asked. A node that is gone tells nothing but its last counts.
+    pub alive: bool,
+    /// Its counts.
+    pub hops: Hops,
+    /// Whether it kept a trace of every message, so that what is not in it was not there.
+    pub traced: bool,
+    /// Members that entered here.
+    pub members: Vec<u32>,
+    /// Of the messages that somebody did not hear: what happened to them here.
+    pub messages: Vec<Traced>,
+    /// Of those: deliveries that were lost here.
+    pub drops: Vec<Dropped>,
+}
+
+/// What happened to a message in a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Traced {
+    /// Who sent it.
+    pub sender: u32,
+    /// Its number.
+    pub sequence: u32,
+    /// Sum of [`RECEIVED`], [`PUBLISHED`], [`RETURNED`], [`LOST`].
+    pub hops: u8,
+    /// Members it was queued for.
+    pub queued: u32,
+    /// Those of them whose socket took it.
+    pub written: u32,
+}
+
+/// A delivery that was lost in a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dropped {
+    /// For whom it was.
+    pub member: u32,
+    /// Who sent it.
+    pub sender: u32,
+    /// Its number.
+    pub sequence: u32,
+    /// Whether that member was disconnected for being slow; else it was gone.
+    pub slow: bool,
 }
 
 impl Attendance {
