@@ -129,22 +129,22 @@ impl Run<'_, '_, '_> {
         };
         self.recorder.now(None, What::RunStarted(Box::new(head)))?;
         let cluster = cluster(&self.job.plan)?.clone();
-        let mut before = None;
+        let mut before: Option<u32> = None;
         for (number, nodes) in (1..).zip(cluster.nodes.iter().copied()) {
             if self.job.interrupt.is_stopped() {
                 break;
             }
             let product = self.job.plan.system.product.clone();
-            let change = Change { product, setting: "nodes".to_owned(), from: text(before), to: text(Some(nodes)) };
-            before = Some(nodes);
-            self.trial(number, nodes, change, &cluster)?;
+            let from = before.replace(nodes).unwrap_or(nodes).to_string();
+            let change = Change { product, setting: "nodes".to_owned(), from, to: nodes.to_string() };
+            let changes = if change.from == change.to { Vec::new() } else { vec![change] };
+            self.trial(number, nodes, changes, &cluster)?;
         }
         Ok(())
     }
 
     /// One number of nodes: servers up, load, questions, servers down.
-    fn trial(&mut self, number: u32, nodes: u32, change: Change, cluster: &Cluster) -> Result<(), LabError> {
-        let changes = vec![change];
+    fn trial(&mut self, number: u32, nodes: u32, changes: Vec<Change>, cluster: &Cluster) -> Result<(), LabError> {
         let step = Step { purpose: Purpose::Measure, changes: changes.clone(), limit: None };
         self.recorder.now(None, What::Step(step))?;
         self.recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
@@ -256,10 +256,6 @@ impl Run<'_, '_, '_> {
         }
         Ok(())
     }
-}
-
-fn text(nodes: Option<u32>) -> String {
-    nodes.map_or_else(String::new, |nodes| nodes.to_string())
 }
 
 /// The servers of one trial.

@@ -13,20 +13,31 @@ pub(super) struct Trails<'a> {
     seen: HashMap<(u32, u32), Vec<(usize, &'a Traced)>>,
     /// Deliveries lost in a node, by receiver, sender, number.
     drops: HashMap<(u32, u32, u32), (usize, &'a Dropped)>,
+    /// Since when members are gone.
+    gone: HashMap<u32, u64>,
     /// Nodes that ended before they could be asked, and where some members therefore are.
     dead: HashSet<usize>,
 }
 
 impl<'a> Trails<'a> {
     pub(super) fn read(nodes: &'a [NodeReport]) -> Trails<'a> {
-        let mut trails =
-            Trails { nodes, home: HashMap::new(), seen: HashMap::new(), drops: HashMap::new(), dead: HashSet::new() };
+        let mut trails = Trails {
+            nodes,
+            home: HashMap::new(),
+            seen: HashMap::new(),
+            drops: HashMap::new(),
+            gone: HashMap::new(),
+            dead: HashSet::new(),
+        };
         for (at, node) in nodes.iter().enumerate() {
             if !node.alive {
                 trails.dead.insert(at);
             }
             for member in &node.members {
                 trails.home.insert(*member, at);
+            }
+            for gone in &node.gone {
+                trails.gone.insert(gone.member, gone.at_us);
             }
             for message in &node.messages {
                 trails.seen.entry((message.sender, message.sequence)).or_default().push((at, message));
@@ -78,19 +89,25 @@ impl<'a> Trails<'a> {
     ) -> (Place, Option<u32>) {
         let backplane = self.nodes.iter().any(|node| node.hops.published + node.hops.unpublished > 0);
         if !backplane {
-            return (Place::AfterNode, self.number(first));
+            return self.written(receiver, first, message);
         }
         let Some(home) = self.home.get(&receiver) else {
             return (Place::DeadNode, None);
         };
-        if seen.iter().any(|(at, message)| at == home && message.hops & RETURNED != 0) {
-            return (Place::AfterNode, self.number(*home));
+        if let Some((_, back)) = seen.iter().find(|(at, message)| at == home && message.hops & RETURNED != 0) {
+            return self.written(receiver, *home, back);
         }
         if message.hops & PUBLISHED != 0 || message.hops & RECEIVED == 0 {
             (Place::InBackplane, None)
         } else {
             (Place::ToBackplane, self.number(first))
         }
+    }
+
+    /// The node passed it on to all who were there, and lost nothing of it.
+    fn written(&self, receiver: u32, at: usize, message: &Traced) -> (Place, Option<u32>) {
+        let gone = self.gone.get(&receiver).is_some_and(|since| *since <= message.at_us);
+        (if gone { Place::ReceiverGone } else { Place::AfterNode }, self.number(at))
     }
 
     fn number(&self, at: usize) -> Option<u32> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use genkai_model::load::{Arrivals, Body, Load, Protocol, Request, Reuse, Stop};
-use genkai_model::objective::Objective;
+use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::{Backend, Backplane, Cluster, ConfigSource, Fault, Plan, System};
 use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span, Spread};
@@ -28,30 +28,39 @@ pub struct Shape {
     pub message: Bytes,
     /// Bytes that may wait for a member in a node.
     pub member_queue: Bytes,
+    /// After the last message was to be sent: time for what is late, so that it is not counted as lost.
+    pub settle: Span,
 }
 
 /// Failed attempts to enter before a client gives up.
 const RETRIES: u32 = 10;
 /// Pause between two attempts.
 const PAUSE: Span = Span::from_secs(1);
-/// After the last message was to be sent: time for what is late, not counted as lost.
-const SETTLE: Span = Span::from_secs(5);
 
 impl Shape {
     /// The original's, or one that takes seconds.
     pub fn of(size: Size) -> Shape {
-        let (rooms, members, messages, message_every, enter_every) = match size {
-            Size::Quick => (10, 20, 20, Span::from_millis(500), Span::from_millis(100)),
-            Size::Full => (100, 100, 100, Span::from_secs(5), Span::from_secs(3)),
+        let (rooms, members, messages, message_every, enter_every, settle) = match size {
+            Size::Quick => (10, 20, 20, Span::from_millis(500), Span::from_millis(100), Span::from_secs(2)),
+            Size::Full => (100, 100, 100, Span::from_secs(5), Span::from_secs(3), Span::from_secs(10)),
         };
-        Shape { rooms, members, messages, message_every, enter_every, message: Bytes(64), member_queue: Bytes(1 << 20) }
+        Shape {
+            rooms,
+            members,
+            messages,
+            message_every,
+            enter_every,
+            message: Bytes(64),
+            member_queue: Bytes(1 << 20),
+            settle,
+        }
     }
 
     /// How long it takes: all enter, the last one says all it has to say, everything arrives.
     pub fn lasts(&self) -> Span {
         let entering = self.enter_every.0.saturating_mul(u64::from(self.members));
         let talking = self.message_every.0.saturating_mul(u64::from(self.messages));
-        Span(entering.saturating_add(talking).saturating_add(SETTLE.0))
+        Span(entering.saturating_add(talking).saturating_add(self.settle.0))
     }
 
     /// Messages in all.
@@ -83,7 +92,7 @@ pub fn plan(size: Size, shape: &Shape, nodes: Vec<u32>, backplane: Backplane, fa
         },
         load: load(shape),
         // A message that is heard within a second is in time for a chat, and tells how late a generator may be.
-        objective: Objective { conditions: vec![Condition::latency(0.99, Span::from_secs(1))] },
+        objective: Objective(vec![Condition::LatencyBelow(0.99, Span::from_secs(1))]),
         procedure: procedure(size),
     }
 }
@@ -130,7 +139,7 @@ mod tests {
     fn the_full_size_is_the_original() {
         let shape = Shape::of(Size::Full);
         assert_eq!(shape.planned(), 1_000_000);
-        assert_eq!(shape.lasts(), Span::from_secs(300 + 500 + 5));
+        assert_eq!(shape.lasts(), Span::from_secs(300 + 500 + 10));
         let Arrivals::Users { count, spawn_rate, .. } = load(&shape).arrivals else { panic!("users") };
         assert_eq!((count, spawn_rate), (10_000, 100.0 / 3.0));
     }

@@ -186,6 +186,9 @@ pub struct NodeReport {
     pub traced: bool,
     /// Members that entered here.
     pub members: Vec<u32>,
+    /// Members that left, or were disconnected, while the load ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<Gone>,
     /// Of the messages that somebody did not hear: what happened to them here.
     pub messages: Vec<Traced>,
     /// Of those: deliveries that were lost here.
@@ -205,6 +208,17 @@ pub struct Traced {
     pub queued: u32,
     /// Those of them whose socket took it.
     pub written: u32,
+    /// When it came to the node, microseconds of the machine's monotonic clock.
+    pub at_us: u64,
+}
+
+/// A member that is not in its room any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gone {
+    /// Who.
+    pub member: u32,
+    /// Since when, microseconds of the machine's monotonic clock.
+    pub at_us: u64,
 }
 
 /// A delivery that was lost in a node.

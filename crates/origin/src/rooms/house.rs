@@ -70,10 +70,18 @@ impl House {
         let mut rooms = self.rooms.borrow_mut();
         let Some(room) = rooms.get(name) else { return };
         if room.leave(member) {
-            self.counters.left.add(1);
+            self.gone(member);
         }
         if room.is_empty() {
             rooms.remove(name);
+        }
+    }
+
+    /// A member is not in its room any more.
+    fn gone(&self, member: &Member) {
+        self.counters.left.add(1);
+        if let Some(number) = member.number {
+            self.trace.borrow_mut().left(number);
         }
     }
 
@@ -128,7 +136,7 @@ impl House {
         // It cannot fail: the code may be sent, the reason is short, nothing was closed before.
         let _ = Encoder::new(Role::Server).close(&mut close, Some(SLOW), 0);
         room.leave(member);
-        self.counters.left.add(1);
+        self.gone(member);
         self.counters.queued.add(1);
         self.books().dropped(frame, member.number, super::trace::Why::Slow);
         member.give_up(close, &self.books());

@@ -6,7 +6,7 @@
 //!   members it was queued for, WRITTEN those whose socket took it;
 //! * `d MEMBER SENDER SEQUENCE WHY MICROS`: a delivery that was lost; MEMBER is who the client said it is, or `-`; WHY is
 //!   `slow` or `gone`;
-//! * `j MEMBER`: a member that entered, if it said who it is;
+//! * `j MEMBER` and `l MEMBER MICROS`: a member that entered, and one that left or was disconnected, if it said who it is;
 //! * at last `end MESSAGES KEPT DROPS KEPT`: how many there were, and how many are above.
 
 use std::collections::VecDeque;
@@ -59,12 +59,21 @@ pub(super) struct Trace {
     drops: VecDeque<Drop>,
     dropped: u64,
     members: Vec<u32>,
+    gone: Vec<(u32, u64)>,
 }
 
 impl Trace {
     /// Keeps `capacity` messages; none for 0.
     pub(super) fn new(capacity: usize) -> Trace {
-        Trace { ring: Vec::new(), capacity, next: 0, drops: VecDeque::new(), dropped: 0, members: Vec::new() }
+        Trace {
+            ring: Vec::new(),
+            capacity,
+            next: 0,
+            drops: VecDeque::new(),
+            dropped: 0,
+            members: Vec::new(),
+            gone: Vec::new(),
+        }
     }
 
     /// A message was seen; its place, if it is traced.
@@ -89,6 +98,13 @@ impl Trace {
     pub(super) fn joined(&mut self, member: u32) {
         if self.capacity > 0 && self.members.len() < MEMBERS {
             self.members.push(member);
+        }
+    }
+
+    /// A member is not in its room any more.
+    pub(super) fn left(&mut self, member: u32) {
+        if self.capacity > 0 && self.gone.len() < MEMBERS {
+            self.gone.push((member, micros()));
         }
     }
 
@@ -143,6 +159,9 @@ impl Trace {
         }
         for member in &self.members {
             let _ = writeln!(text, "j {member}");
+        }
+        for (member, micros) in &self.gone {
+            let _ = writeln!(text, "l {member} {micros}");
         }
         let _ = writeln!(text, "end {} {} {} {}", self.next, self.ring.len(), self.dropped, self.drops.len());
         text

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use genkai_model::rooms::{Dropped, Loss, NodeReport, Traced};
+use genkai_model::rooms::{Dropped, Gone, Loss, NodeReport, Traced};
 
 /// Longest wait for bytes of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,17 +33,19 @@ pub(super) fn read(text: &str, losses: &[Loss], report: &mut NodeReport) {
         let kind = words.next();
         let fields: Vec<&str> = words.collect();
         let number = |at: usize| fields.get(at).and_then(|word| word.parse::<u32>().ok());
+        let micros = |at: usize| fields.get(at).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
         match (kind, number(0), number(1), number(2), number(3), number(4)) {
             (Some("m"), Some(sender), Some(sequence), Some(hops), Some(queued), Some(written))
                 if wanted.contains(&(sender, sequence)) =>
             {
-                report.messages.push(Traced { sender, sequence, hops: hops as u8, queued, written });
+                report.messages.push(Traced { sender, sequence, hops: hops as u8, queued, written, at_us: micros(5) });
             }
             (Some("d"), Some(member), Some(sender), Some(sequence), ..) if wanted.contains(&(sender, sequence)) => {
                 let slow = fields.get(3) == Some(&"slow");
                 report.drops.push(Dropped { member, sender, sequence, slow });
             }
             (Some("j"), Some(member), ..) => report.members.push(member),
+            (Some("l"), Some(member), ..) => report.gone.push(Gone { member, at_us: micros(1) }),
             // All that there were are in it.
             (Some("end"), Some(all), Some(kept), Some(dropped), Some(named), _) => {
                 report.traced = all == kept && dropped == named;
@@ -60,13 +62,14 @@ mod tests {
     #[test]
     fn only_what_was_lost_is_kept() {
         let text = "m 1 0 1 2 2 99\nm 1 1 3 2 1 99\nm x\nm 4294967296 1 1 1 1 1\nd 7 1 1 slow 99\nd - 1 1 gone 99\n\
-                    d 8 1 0 gone 99\nj 7\nj 8\nend 2 2 3 3\n";
+                    d 8 1 0 gone 99\nj 7\nj 8\nl 7 77\nend 2 2 3 3\n";
         let loss = Loss { receiver: 7, sender: 1, first: 1, last: 2, from_us: 0, to_us: 0 };
         let mut report = NodeReport::default();
         read(text, &[loss], &mut report);
-        assert_eq!(report.messages, [Traced { sender: 1, sequence: 1, hops: 3, queued: 2, written: 1 }]);
+        assert_eq!(report.messages, [Traced { sender: 1, sequence: 1, hops: 3, queued: 2, written: 1, at_us: 99 }]);
         assert_eq!(report.drops, [Dropped { member: 7, sender: 1, sequence: 1, slow: true }]);
         assert_eq!((report.members, report.traced), (vec![7, 8], true));
+        assert_eq!(report.gone, [Gone { member: 7, at_us: 77 }]);
         let mut report = NodeReport::default();
         read("end 5 2 0 0\n", &[loss], &mut report);
         assert!(!report.traced, "the oldest were forgotten");
