@@ -97,8 +97,8 @@ fn who_reads_too_slowly_is_found_in_the_write_queue() {
     let (run, rooms) = rooms("--member-queue 100 --message-every 1ms");
     let queue = rooms.losses.iter().find(|placed| placed.place == Place::WriteQueue);
     assert!(queue.is_some_and(|placed| placed.node == Some(1) && placed.count > 0), "{}", run.story());
-    // What was in a socket of a connection that was then cut off may be lost, too (a reset throws it away).
-    let expected = |place| matches!(place, Place::WriteQueue | Place::ReceiverGone | Place::AfterNode);
+    // What was in a socket of a connection that was then cut off may be lost too, on its way in or out.
+    let expected = |place| place != Place::InNode && place != Place::InBackplane && place != Place::Unknown;
     assert!(rooms.losses.iter().all(|placed| expected(placed.place)), "{}", run.story());
     let slow: u64 = run.record().trials[0].nodes.iter().map(|node| node.hops.slow).sum();
     assert!(slow > 0 && rooms.cuts.len() as u64 >= slow.min(1), "{}", run.story());
