@@ -75,7 +75,7 @@ packages-bench:
 	  { echo "building oha from crates.io into target/tools (some minutes)"; cargo install oha --locked --quiet --root target/tools; }
 
 schemas: ## Write the JSON Schemas anew
-	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report schema
+	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report --package genkai-scenario schema
 
 clean: ## Remove what was built
 	cargo clean

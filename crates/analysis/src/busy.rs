@@ -28,6 +28,10 @@ const ENOUGH: u64 = 20;
 /// loads, where connections were free, where the violation is not one of waiting, or where the server had become slow.
 pub(crate) fn check(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> {
     let Arrivals::Rate { connections, .. } = trial.started.load.arrivals else { return None };
+    if trial.started.load.scenario.is_some() {
+        // What is planned are runs of flows, of many requests each.
+        return None;
+    }
     let ticks = window::before(&trial.ticks, Some(onset.certain_us));
     if !waits(onset, ticks) {
         return None;

@@ -223,8 +223,15 @@ fn short(trial: &Trial, ticks: &[Tick]) -> Option<(ClientLimit, u64)> {
     if refused || hung || ticks.iter().any(full) {
         return None;
     }
+    if trial.started.load.scenario.is_some() {
+        // What is planned are runs of flows, of many requests each; one that found no room counts as dropped.
+        return None;
+    }
     let at_first = if demand::ramp(&trial.started.load) > 0.0 { 0.0 } else { ticks.first()?.level };
-    let planned = planned(ticks, at_first);
+    let planned = match trial.started.load.stages.as_slice() {
+        [] => planned(ticks, at_first),
+        stages => ticks.iter().map(|t| demand::integral(stages, t.from_us, t.to_us)).collect(),
+    };
     let total: f64 = planned.iter().sum();
     // The count of a Poisson process strays by its root: three of them hold 99.7 % of all cases.
     let stray = if spacing == Spacing::Poisson { 3.0 * total.sqrt() } else { 0.0 };

@@ -13,6 +13,7 @@ mod busy;
 pub mod capacity;
 pub mod client;
 pub mod diagnosis;
+pub mod flows;
 pub mod machine;
 pub mod proof;
 pub mod series;

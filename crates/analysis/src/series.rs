@@ -8,6 +8,7 @@ use genkai_model::record::Trial;
 use genkai_model::websocket::Messages;
 
 use crate::capacity::demand;
+use crate::flows;
 use crate::window::{self, Tally, US};
 
 /// Fewest responses in an interval for its 99 % quantile to be more than its largest value; a fifth of it for the 90 %.
@@ -77,6 +78,7 @@ pub fn finding(trial: &Trial, broke: Option<Break>, client: ClientCheck) -> Tria
         handshakes: handshakes(trial),
         messages: messages(trial),
         goaways: goaways(trial),
+        flows: flows::finding(trial, lasted(trial)),
     }
 }
 

@@ -23,6 +23,8 @@ fn load(address: SocketAddr, connections: u32, seconds: u64, rate: Option<f64>) 
             None => Arrivals::Users { count: connections, spawn_rate: 1e6, think: Spread::default() },
             Some(per_second) => Arrivals::Rate { per_second, ramp: Span(0), spacing: Spacing::Uniform, connections },
         },
+        stages: Vec::new(),
+        scenario: None,
         reuse: Reuse::KeepAlive,
         stop: Stop { after: Span::from_secs(seconds), requests: None },
         timeout: Span::from_secs(5),

@@ -9,6 +9,9 @@ use std::task::{Context, Poll, ready};
 
 use crate::clock::Moment;
 use crate::dial;
+use crate::exchange::Intake;
+use crate::message::Message;
+use crate::road::Way;
 use crate::stream::Stream;
 use crate::thread::Core;
 use crate::tls::Tls;
@@ -25,6 +28,7 @@ const CLOSE_WAIT: Moment = 20_000_000;
 /// Everything one connection needs. Without a stream it is closed, and opens for the next request.
 pub(crate) struct Connection {
     pub(crate) core: Rc<Core>,
+    way: Rc<Way>,
     pub(super) slot: Rc<Slot>,
     pub(crate) stream: Option<Stream>,
     /// Whether it has carried a response: tells a keep-alive race from a refusal.
@@ -54,6 +58,19 @@ pub(crate) struct Turn {
     pub(crate) prompt: bool,
 }
 
+/// A request that was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    /// When it was written; where it came to nothing before, when it was planned.
+    pub(crate) written: Moment,
+    /// When it ended.
+    pub(crate) at: Moment,
+    /// The present moment: it may have ended before it was noticed.
+    pub(crate) now: Moment,
+    /// How.
+    pub(crate) outcome: Result<Received, ErrorKind>,
+}
+
 /// How a request went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
@@ -66,8 +83,14 @@ pub(crate) struct Done {
 impl Connection {
     /// A connection that is not open yet.
     pub(crate) fn new(core: Rc<Core>) -> Connection {
+        let way = Rc::clone(&core.way);
+        Connection::toward(core, way)
+    }
+
+    /// The same, by a way that is not the load's own.
+    pub(crate) fn toward(core: Rc<Core>, way: Rc<Way>) -> Connection {
         let slot = core.watch.slot();
-        Connection { core, slot, stream: None, reused: false, last: Cell::default(), fresh: None }
+        Connection { core, way, slot, stream: None, reused: false, last: Cell::default(), fresh: None }
     }
 
     /// Whether it is open, as far as is known.
@@ -85,8 +108,27 @@ impl Connection {
         &self.slot
     }
 
-    /// Makes one request, whatever that needs, and counts how it went.
+    /// Makes the load's request, whatever that needs, and counts how it went.
     pub(crate) async fn make(&mut self, turn: Turn) -> Done {
+        let core = Rc::clone(&self.core);
+        let mut reader = core.message.reader();
+        let Attempt { written, at, now, outcome } = self.attempt(turn, &core.message, &mut reader, core.timeout).await;
+        let failed = self.count(turn.planned, written, at, outcome);
+        self.after(outcome).await;
+        self.fresh = (self.is_open() && !self.last.get().closed).then_some(now);
+        Done { at: if self.is_open() { at } else { core.clock.now() }, failed }
+    }
+
+    /// Makes a request, whatever that needs. It must have been taken up; that it is written is counted, how it went is the
+    /// caller's to count, and [`after`](Self::after) must follow.
+    #[inline]
+    pub(crate) async fn attempt(
+        &mut self,
+        turn: Turn,
+        message: &Message,
+        intake: &mut impl Intake,
+        timeout: Moment,
+    ) -> Attempt {
         // Without a wait in between nothing new can be known.
         let fresh = self.fresh.take();
         if fresh.is_none() {
@@ -101,20 +143,17 @@ impl Connection {
         let (written, outcome) = match self.open().await {
             Ok(()) => {
                 let written = fresh.unwrap_or_else(|| self.core.clock.now());
-                self.slot.arm(written.saturating_add(self.core.timeout));
+                self.slot.arm(written.saturating_add(timeout));
                 let late = prompt.then(|| written.saturating_sub(turn.planned));
                 self.core.ledger.borrow_mut().sent(written, late);
-                (written, self.exchange().await)
+                (written, self.exchange(message, intake).await)
             }
             Err(kind) => (turn.planned, Err(kind)),
         };
         self.slot.disarm();
         let now = self.core.clock.now();
         let at = if outcome.is_ok() { self.arrived(now) } else { now };
-        let failed = self.count(turn.planned, written, at, outcome);
-        self.after(outcome).await;
-        self.fresh = (self.is_open() && !self.last.get().closed).then_some(now);
-        Done { at: if self.is_open() { at } else { self.core.clock.now() }, failed }
+        Attempt { written, at, now, outcome }
     }
 
     /// When the response that has been read now arrived.
@@ -143,7 +182,7 @@ impl Connection {
     }
 
     /// Keeps the connection, or closes it.
-    async fn after(&mut self, outcome: Result<Received, ErrorKind>) {
+    pub(crate) async fn after(&mut self, outcome: Result<Received, ErrorKind>) {
         match outcome {
             Ok(Received { persistent: true, .. }) if self.core.reuse == Reuse::KeepAlive => self.reused = true,
             Ok(_) => {
@@ -161,7 +200,7 @@ impl Connection {
         }
         let began = self.core.clock.now();
         self.slot.arm(began.saturating_add(self.core.timeout));
-        let socket = self.core.sources.dial(self.core.next_address())?;
+        let socket = self.core.sources.dial(self.way.next_address())?;
         poll_fn(|cx| {
             self.slot.attend(cx.waker());
             match socket.poll_write_ready(cx) {
@@ -175,7 +214,7 @@ impl Connection {
         let now = self.core.clock.now();
         self.core.ledger.borrow_mut().opened(now, now.saturating_sub(began));
         self.reused = false;
-        match &self.core.tls {
+        match &self.way.tls {
             None => self.stream = Some(Stream::plain(socket, self.core.stamps)),
             Some(shared) => {
                 let Ok(tls) = Tls::new(shared) else {

@@ -9,15 +9,41 @@ use std::io;
 use std::task::{Context, Poll};
 
 use genkai_model::error::ErrorKind;
-use genkai_wire::http1::{Ending, Progress, Received, ResponseReader};
+use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader};
 
 use crate::connection::{Connection, Last};
+use crate::message::Message;
 use crate::reactor::Guard;
 use crate::stream::{Got, Stream};
 use crate::tls;
 
 /// Most writes in a row before the loop looks whether an answer has come and lets others run.
 const WRITES: usize = 16;
+
+/// What takes a response in: as little of it as shows how it ends, or more.
+pub(crate) trait Intake {
+    /// See [`ResponseReader::receive_with`].
+    fn receive_with(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<Progress, Error>;
+    /// See [`ResponseReader::close`].
+    fn close(&self) -> Ending;
+    /// See [`ResponseReader::started`].
+    fn started(&self) -> bool;
+}
+
+impl Intake for ResponseReader {
+    #[inline]
+    fn receive_with(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<Progress, Error> {
+        ResponseReader::receive_with(self, bytes, memo)
+    }
+
+    fn close(&self) -> Ending {
+        ResponseReader::close(self)
+    }
+
+    fn started(&self) -> bool {
+        ResponseReader::started(self)
+    }
+}
 
 /// What writing came to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,32 +62,27 @@ enum Event<'a> {
 }
 
 impl Connection {
-    /// Sends the request, receives the response. The connection must be open; after an error it is of no further use.
-    pub(super) async fn exchange(&self) -> Result<Received, ErrorKind> {
+    /// Sends the request `message`, receives the response. The connection must be open; after an error it is of no further use.
+    pub(super) async fn exchange<I: Intake>(&self, message: &Message, reader: &mut I) -> Result<Received, ErrorKind> {
         let stream = self.stream.as_ref().expect("open() came before");
-        let message = &self.core.message;
-        let mut reader = ResponseReader::new(message.is_head);
-        if message.upgrades {
-            reader = reader.upgrading();
-        }
         let mut sent = 0;
-        let mut sending = match self.write(stream, &mut sent) {
+        let mut sending = match self.write(stream, message, &mut sent) {
             Ok(written) => written != Written::All,
-            Err(e) => return self.last_words(stream, &mut reader, write_error(&e, self.reused)),
+            Err(e) => return self.last_words(stream, reader, write_error(&e, self.reused)),
         };
         loop {
             match poll_fn(|cx| self.poll_event(stream, sending, cx)).await? {
                 Event::Readable(mut guard) => {
-                    if let Some(received) = self.read(stream, &mut guard, &mut reader)? {
+                    if let Some(received) = self.read(stream, &mut guard, reader)? {
                         // What is left of the request would be taken for the next one.
                         return Ok(Received { persistent: received.persistent && !sending, ..received });
                     }
                 }
-                Event::Writable(mut guard) => match self.write(stream, &mut sent) {
+                Event::Writable(mut guard) => match self.write(stream, message, &mut sent) {
                     Ok(Written::All) => sending = false,
                     Ok(Written::Some) => {}
                     Ok(Written::Full) => guard.clear_ready(),
-                    Err(e) => return self.last_words(stream, &mut reader, write_error(&e, self.reused)),
+                    Err(e) => return self.last_words(stream, reader, write_error(&e, self.reused)),
                 },
             }
         }
@@ -88,8 +109,7 @@ impl Connection {
 
     /// Writes on from `sent`.
     #[inline]
-    fn write(&self, stream: &Stream, sent: &mut u64) -> io::Result<Written> {
-        let message = &self.core.message;
+    fn write(&self, stream: &Stream, message: &Message, sent: &mut u64) -> io::Result<Written> {
         for _ in 0..WRITES {
             match stream.write(message.from(*sent)) {
                 Ok(n) => {
@@ -113,7 +133,7 @@ impl Connection {
         &self,
         stream: &Stream,
         guard: &mut Guard<'_>,
-        reader: &mut ResponseReader,
+        reader: &mut impl Intake,
     ) -> Result<Option<Received>, ErrorKind> {
         let mut buffer = self.core.buffer.borrow_mut();
         match stream.read(&mut buffer) {
@@ -136,7 +156,7 @@ impl Connection {
     }
 
     #[inline]
-    fn received(&self, bytes: &[u8], reader: &mut ResponseReader) -> Result<Option<Received>, ErrorKind> {
+    fn received(&self, bytes: &[u8], reader: &mut impl Intake) -> Result<Option<Received>, ErrorKind> {
         self.core.ledger.borrow_mut().read(bytes.len());
         match reader.receive_with(bytes, &mut self.core.heads.borrow_mut()) {
             Ok(Progress::Done(received)) => Ok(Some(received)),
@@ -146,7 +166,7 @@ impl Connection {
     }
 
     /// The server closed its side.
-    fn ended(&self, reader: &ResponseReader) -> Result<Received, ErrorKind> {
+    fn ended(&self, reader: &impl Intake) -> Result<Received, ErrorKind> {
         match reader.close() {
             Ending::Done(received) => Ok(received),
             Ending::Truncated => Err(ErrorKind::Truncated),
@@ -157,12 +177,7 @@ impl Connection {
 
     /// The request cannot be written any further, because of `broken`: what has arrived by now is all there will be. A
     /// response that was sent before the connection broke is still in the socket.
-    fn last_words(
-        &self,
-        stream: &Stream,
-        reader: &mut ResponseReader,
-        broken: ErrorKind,
-    ) -> Result<Received, ErrorKind> {
+    fn last_words(&self, stream: &Stream, reader: &mut impl Intake, broken: ErrorKind) -> Result<Received, ErrorKind> {
         let mut buffer = self.core.buffer.borrow_mut();
         loop {
             match stream.read(&mut buffer) {
@@ -197,7 +212,7 @@ pub(crate) fn write_error(error: &io::Error, reused: bool) -> ErrorKind {
     }
 }
 
-fn read_error(error: &io::Error, reader: &ResponseReader, reused: bool) -> ErrorKind {
+fn read_error(error: &io::Error, reader: &impl Intake, reused: bool) -> ErrorKind {
     match error.raw_os_error() {
         None => tls::fault(error).unwrap_or(ErrorKind::WriteOther),
         _ if reader.started() => ErrorKind::Truncated,

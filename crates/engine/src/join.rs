@@ -61,12 +61,13 @@ impl Iterator for Join {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pacer::{Curve, Level};
+    use crate::pacer::Level;
+    use crate::profile::Profile;
     use genkai_model::error::ErrorKind;
     use genkai_model::websocket::{Fate, Incident};
 
     fn level() -> Level {
-        Level::Users(Curve { rate: 10.0, ramp: 0 }, 300)
+        Level::Users(Profile::users(300, 10.0))
     }
 
     /// A thread's interval with something of everything in it.

@@ -8,6 +8,7 @@ use genkai_model::event::Refusal;
 use genkai_model::websocket::Messages;
 
 use crate::clock::{Moment, NEVER};
+use crate::flow::FlowTally;
 use crate::host;
 use crate::tally::{Tally, empty};
 
@@ -220,6 +221,39 @@ impl Ledger {
             self.finish(now);
             self.tally.succeeded(now.saturating_sub(planned), now.saturating_sub(written));
         }
+    }
+
+    /// A request taken up ended well some time before it is counted, after `latency` from its planned instant and `service`
+    /// from its writing.
+    pub(crate) fn succeeded_at(&mut self, now: Moment, latency: Moment, service: Moment) {
+        if self.open(now) {
+            self.finish(now);
+            self.tally.succeeded(latency, service);
+        }
+    }
+
+    /// Counts of flows, unless the load is over.
+    pub(crate) fn flows(&mut self, now: Moment) -> Option<&mut FlowTally> {
+        self.open(now).then(|| &mut **self.tally.flows.get_or_insert_default())
+    }
+
+    /// A step of a flow ended.
+    pub(crate) fn step(&mut self, now: Moment, name: u32, kind: Option<ErrorKind>, took: Option<Moment>) {
+        match (self.flows(now), kind) {
+            (Some(flows), None) => flows.succeeded(name, took),
+            (Some(flows), Some(_)) => flows.failed(name),
+            (None, _) => {}
+        }
+    }
+
+    /// Whether no further request may be taken up.
+    pub(crate) fn is_spent(&mut self, now: Moment) -> bool {
+        !self.open(now) || self.left == 0
+    }
+
+    /// The load ends at `now`, if not before: there is nobody left to make it.
+    pub(crate) fn finish_at(&mut self, now: Moment) {
+        self.end = self.end.min(now);
     }
 
     /// A request taken up failed.

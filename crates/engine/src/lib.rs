@@ -5,10 +5,11 @@
 //! counters and histograms that is handed to the calling thread at the end of every interval. Nothing is shared or locked
 //! on the path of a request.
 //!
-//! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `pacer` (when requests are
-//! planned: pure), `reactor` (the event loop), `thread` (what runs on it), `turns` (the loop of one user or connection), `queue` (planned requests that
-//! wait for a connection), `connection` and `exchange` (one request), `ledger` and `tally` (what is counted), `merge` (threads
-//! to one interval), `join` (processes to one interval), `alarm` (time finer than a millisecond), `watch` (deadlines, coarse and free of charge).
+//! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `profile` and `pacer` (when requests
+//! are planned: pure), `reactor` (the event loop), `thread` (what runs on it), `turns` (the loop of one user or connection), `queue`
+//! (planned requests that wait for a connection), `connection` and `exchange` (one request), `flow` (scenarios), `ledger` and `tally`
+//! (what is counted), `merge` (threads to one interval), `join` (processes to one interval), `alarm` (time finer than a millisecond),
+//! `watch` (deadlines, coarse and free of charge).
 //!
 //! What is measured, exactly:
 //! * *Planned instant*: closed model, the user's spawn instant, afterwards the end of the response before plus the think
@@ -33,6 +34,7 @@ mod connection;
 mod dial;
 mod error;
 mod exchange;
+mod flow;
 mod host;
 mod http2;
 mod join;
@@ -41,6 +43,7 @@ mod merge;
 mod message;
 mod pacer;
 mod preflight;
+mod profile;
 mod queue;
 mod reactor;
 mod road;

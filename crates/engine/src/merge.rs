@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use genkai_model::event::Tick;
 use genkai_model::histogram::Payload;
+use genkai_model::scenario::Scenario;
 
 use crate::clock::Moment;
 use crate::ledger::Report;
@@ -14,6 +15,8 @@ use crate::tally::Tally;
 /// Joins what threads report. An interval is complete when every thread has reported up to the same end, or has ended.
 pub(crate) struct Merge {
     level: Level,
+    /// Of a scenario's steps, and of its checks.
+    names: [Vec<String>; 2],
     threads: Vec<Thread>,
     sum: Tally,
     from: Moment,
@@ -32,9 +35,16 @@ struct Thread {
 }
 
 impl Merge {
+    /// For so many threads of a load with this level.
     pub(crate) fn new(threads: usize, level: Level) -> Merge {
         let threads = (0..threads).map(|_| Thread::default()).collect();
-        Merge { level, threads, sum: Tally::new(), from: 0 }
+        Merge { level, names: Default::default(), threads, sum: Tally::new(), from: 0 }
+    }
+
+    /// With the names of a scenario's steps and checks.
+    pub(crate) fn naming(self, scenario: Option<&Scenario>) -> Merge {
+        let names = scenario.map(|scenario| [scenario.names.clone(), scenario.checks.clone()]).unwrap_or_default();
+        Merge { names, ..self }
     }
 
     /// Takes a report.
@@ -138,6 +148,7 @@ impl Merge {
             handshakes: sum.handshakes(),
             messages: sum.messages(),
             goaways: sum.goaways(),
+            flows: sum.flows.as_ref().map(|flows| Box::new(flows.flows(&self.names))),
             first_error_us: sum.first_error.map(|at| at / 1_000),
             // The user who was planned at that very instant is one of those that it met.
             first_error_level: sum.first_error.map(|at| self.level.at(at + 1)),
@@ -148,11 +159,11 @@ impl Merge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pacer::Curve;
+    use crate::profile::Profile;
     use genkai_model::error::ErrorKind;
 
     fn merge(threads: usize) -> Merge {
-        Merge::new(threads, Level::Users(Curve { rate: 10.0, ramp: 0 }, 300))
+        Merge::new(threads, Level::Users(Profile::users(300, 10.0)))
     }
 
     fn report(thread: usize, to_ms: u64, ok: u64, last: bool) -> Report {

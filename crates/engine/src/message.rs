@@ -1,7 +1,7 @@
 //! The request, rendered once.
 
 use genkai_model::load::{Body, Raw, Request, Reuse};
-use genkai_wire::http1::{Length, WriteError, write_request};
+use genkai_wire::http1::{Length, ResponseReader, WriteError, write_request};
 
 /// Body bytes kept in memory; what a `Body::Size` has beyond them is sent from [`FILLER`], again and again.
 const INLINE: u64 = 64 * 1024;
@@ -43,6 +43,34 @@ impl Message {
         write_request(&mut rendered, &request.method, &request.path, &request.host, given.chain(close), length)?;
         rendered.extend_from_slice(inline);
         Ok(Message { rendered, filler, is_head: request.method == "HEAD", upgrades })
+    }
+
+    /// Nothing yet.
+    pub(crate) fn empty() -> Message {
+        Message { rendered: Vec::new(), filler: 0, is_head: false, upgrades: false }
+    }
+
+    /// What receives its response.
+    pub(crate) fn reader(&self) -> ResponseReader {
+        let reader = ResponseReader::new(self.is_head);
+        if self.upgrades { reader.upgrading() } else { reader }
+    }
+
+    /// Becomes another request, keeping its memory.
+    pub(crate) fn rewrite<'a>(
+        &mut self,
+        method: &str,
+        path: &str,
+        host: &'a str,
+        fields: impl IntoIterator<Item = (&'a str, &'a str)>,
+        body: Option<&str>,
+    ) -> Result<(), WriteError> {
+        self.rendered.clear();
+        (self.filler, self.is_head) = (0, method == "HEAD");
+        let length = body.map_or(Length::None, |body| Length::Known(body.len() as u64));
+        write_request(&mut self.rendered, method, path, host, fields, length)?;
+        self.rendered.extend_from_slice(body.unwrap_or_default().as_bytes());
+        Ok(())
     }
 
     /// Length of all of it.

@@ -212,6 +212,8 @@ mod tests {
                 body: Body::Empty,
             },
             arrivals: Arrivals::Users { count, spawn_rate: 1.0, think: Spread::default() },
+            stages: Vec::new(),
+            scenario: None,
             reuse: Reuse::KeepAlive,
             stop: Stop { after: Span::from_secs(1), requests: None },
             timeout: Span::from_secs(1),

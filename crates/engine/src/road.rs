@@ -1,6 +1,8 @@
-//! The way to the server: addresses, and TLS where the load has it.
+//! The way to a server: addresses, and TLS where the load has it.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use genkai_model::load::{Load, Protocol};
 use genkai_model::transport::Transport;
@@ -8,35 +10,69 @@ use socket2::SockAddr;
 
 use crate::{EngineError, tls};
 
+/// What is spoken over TLS but for HTTP/2: WebSocket begins as HTTP/1.1, too (RFC 7301 section 6, RFC 6455 section 4.1).
+pub(crate) const HTTP1: &[&str] = &["http/1.1"];
+
 /// Where connections go, the same for all threads.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Road {
-    pub(crate) addresses: Vec<SockAddr>,
-    /// Where they come from; none: the system's choice.
+    addresses: Vec<SockAddr>,
+    /// Where connections come from; none: the system's choice.
     pub(crate) sources: Vec<SockAddr>,
-    pub(crate) tls: Option<tls::Plan>,
+    tls: Option<tls::Plan>,
 }
 
 impl Road {
     /// The way of `load`, its files read and checked.
     pub(crate) fn plan(load: &Load) -> Result<Road, EngineError> {
-        let addresses = match &load.transport {
+        let spoken: &[&str] = match load.protocol {
+            // As browsers do, so that a server without HTTP/2 says so by its choice.
+            Protocol::Http2(_) => &["h2", "http/1.1"],
+            Protocol::Http1 | Protocol::WebSocket(_) => HTTP1,
+        };
+        let sources = load.scale.sources.iter().map(|ip| SockAddr::from(SocketAddr::new(*ip, 0))).collect();
+        Ok(Road { sources, ..Road::to(&load.addresses, &load.transport, spoken)? })
+    }
+
+    /// The way to `addresses` by `transport`, its files read and checked; over TLS one of the protocols `spoken` (ALPN).
+    pub(crate) fn to(addresses: &[SocketAddr], transport: &Transport, spoken: &[&str]) -> Result<Road, EngineError> {
+        let addresses = match transport {
             Transport::Unix { path } => {
                 let address = SockAddr::unix(path);
                 vec![address.map_err(|e| EngineError::Load(format!("{}: {e}", path.display())))?]
             }
-            _ => load.addresses.iter().copied().map(SockAddr::from).collect(),
+            _ if addresses.is_empty() => {
+                return Err(EngineError::Load("the load has no address to connect to".to_owned()));
+            }
+            _ => addresses.iter().copied().map(SockAddr::from).collect(),
         };
-        let tls = match &load.transport {
-            Transport::Tls(tls) => Some(match load.protocol {
-                // Both are spoken over HTTP/1.1 (RFC 7301 section 6, RFC 6455 section 4.1).
-                Protocol::Http1 | Protocol::WebSocket(_) => tls::Plan::read(tls, &["http/1.1"]),
-                // As browsers do, so that a server without HTTP/2 says so by its choice.
-                Protocol::Http2(_) => tls::Plan::read(tls, &["h2", "http/1.1"]),
-            }),
+        let tls = match transport {
+            Transport::Tls(tls) => Some(tls::Plan::read(tls, spoken)),
             _ => None,
         };
-        let sources = load.scale.sources.iter().map(|ip| SockAddr::from(SocketAddr::new(*ip, 0))).collect();
-        Ok(Road { addresses, sources, tls: tls.transpose().map_err(EngineError::Tls)? })
+        Ok(Road { addresses, sources: Vec::new(), tls: tls.transpose().map_err(EngineError::Tls)? })
+    }
+}
+
+/// The way as one thread has it: its connections take the addresses in turn, and resume each other's TLS sessions.
+pub(crate) struct Way {
+    addresses: Vec<SockAddr>,
+    /// TLS, where there is such.
+    pub(crate) tls: Option<Rc<tls::Shared>>,
+    turn: Cell<usize>,
+}
+
+impl Way {
+    /// Along `road`, from its `turn`-th address on.
+    pub(crate) fn new(road: &Road, turn: usize) -> Way {
+        let tls = road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan)));
+        Way { addresses: road.addresses.clone(), tls, turn: Cell::new(turn) }
+    }
+
+    /// The address the next connection goes to: in turn.
+    pub(crate) fn next_address(&self) -> &SockAddr {
+        let turn = self.turn.get();
+        self.turn.set(turn.wrapping_add(1));
+        &self.addresses[turn % self.addresses.len()]
     }
 }

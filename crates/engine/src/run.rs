@@ -196,7 +196,7 @@ impl Crew {
 
     /// Merges and passes on intervals until every thread has ended. How long the load lasted.
     fn collect(&mut self, load: &Load, mut tick: impl FnMut(Tick)) -> Result<Span, EngineError> {
-        let mut merge = Merge::new(self.members.len(), level(load));
+        let mut merge = Merge::new(self.members.len(), level(load)).naming(load.scenario.as_deref());
         let mut lasted = 0;
         while !merge.is_done() {
             match self.inbox.recv_timeout(LOOK) {

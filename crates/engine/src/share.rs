@@ -2,12 +2,14 @@
 
 use genkai_model::http2::Http2;
 use genkai_model::load::{Arrivals, Load, Protocol, Spacing};
+use genkai_model::stage::{self, MOST_STAGES, Stage};
 use genkai_model::transport::Transport;
 use genkai_model::units::Spread;
 use genkai_model::websocket::WebSocket;
 
 use crate::EngineError;
-use crate::pacer::{Curve, Level, Pacer};
+use crate::pacer::{Level, Pacer};
+use crate::profile::Profile;
 use crate::websocket::CONNECTIONS;
 
 /// The part of one thread.
@@ -15,6 +17,8 @@ use crate::websocket::CONNECTIONS;
 pub(crate) struct Share {
     /// Number of the thread, from 0.
     pub(crate) thread: u32,
+    /// Number of threads.
+    pub(crate) threads: u32,
     /// When it starts users, or plans requests.
     pub(crate) pacer: Pacer,
     /// What an instant of the pacer means.
@@ -74,11 +78,11 @@ pub fn processes(load: &Load) -> Result<u16, EngineError> {
 /// share.
 fn split(load: &Load, processes: u16) -> Result<Vec<Share>, EngineError> {
     check(load, processes)?;
-    let (total, curve, spacing) = match load.arrivals {
-        Arrivals::Users { count, spawn_rate, .. } => (count, Curve { rate: spawn_rate, ramp: 0 }, Spacing::Uniform),
-        Arrivals::Rate { per_second, ramp, spacing, connections } => {
-            (connections, Curve { rate: per_second, ramp: ramp.0 }, spacing)
-        }
+    let profile = Profile::of(load);
+    let (total, spacing) = match load.arrivals {
+        Arrivals::Users { count, .. } if load.stages.is_empty() => (count, Spacing::Uniform),
+        Arrivals::Users { .. } => (stage::peak(&load.stages).ceil() as u32, Spacing::Uniform),
+        Arrivals::Rate { spacing, connections, .. } => (connections, spacing),
     };
     let requests = load.stop.requests.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
     // Users that share a connection are in one thread.
@@ -88,8 +92,8 @@ fn split(load: &Load, processes: u16) -> Result<Vec<Share>, EngineError> {
     };
     let threads = (u32::from(load.threads) * u32::from(processes)).min(apart).min(requests);
     let opening = match &load.protocol {
-        Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) => Curve { rate: *rate, ramp: 0 },
-        _ => Curve { rate: FASTEST, ramp: 0 },
+        Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) => Profile::rate(*rate, 0),
+        _ => Profile::rate(FASTEST, 0),
     };
     let part = |thread: u32| total / threads + u32::from(thread < total % threads);
     let mut before = 0;
@@ -97,22 +101,26 @@ fn split(load: &Load, processes: u16) -> Result<Vec<Share>, EngineError> {
         let size = part(thread);
         let quota = load.stop.requests.map(|all| portion(all, before + size, total) - portion(all, before, total));
         before += size;
-        let (model, most) = match load.arrivals {
-            Arrivals::Users { think, .. } => (Model::Closed { think }, u64::from(size)),
-            Arrivals::Rate { .. } => (Model::Open { connections: size }, u64::MAX),
+        let place = (thread, threads);
+        let (model, pacer) = match load.arrivals {
+            Arrivals::Users { think, .. } => (Model::Closed { think }, Pacer::users(profile.clone(), place)),
+            Arrivals::Rate { .. } => {
+                let pacer = Pacer::rate(profile.clone(), spacing, load.seed, place, u64::MAX);
+                (Model::Open { connections: size }, pacer)
+            }
         };
-        let pacer = Pacer::new(curve, spacing, load.seed, thread, threads, most);
-        let openings = Pacer::new(opening, Spacing::Uniform, load.seed, thread, threads, u64::from(size));
-        Share { thread, pacer, openings, model, quota }
+        let openings = Pacer::rate(opening.clone(), Spacing::Uniform, load.seed, place, u64::from(size));
+        Share { thread, threads, pacer, openings, model, quota }
     };
     Ok((0..threads).map(share).collect())
 }
 
 /// The level of `load` as a function of time.
 pub(crate) fn level(load: &Load) -> Level {
+    let profile = Profile::of(load);
     match load.arrivals {
-        Arrivals::Users { count, spawn_rate, .. } => Level::Users(Curve { rate: spawn_rate, ramp: 0 }, count),
-        Arrivals::Rate { per_second, ramp, .. } => Level::Rate(Curve { rate: per_second, ramp: ramp.0 }),
+        Arrivals::Users { .. } => Level::Users(profile),
+        Arrivals::Rate { .. } => Level::Rate(profile),
     }
 }
 
@@ -140,6 +148,13 @@ fn opens_out_of(load: &Load, range: impl Fn(f64) -> bool) -> bool {
     matches!(&load.protocol, Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) if !range(*rate))
 }
 
+/// Whether stages cannot be made.
+fn impossible(stages: &[Stage]) -> bool {
+    let in_range = |level: f64| level.is_finite() && (0.0..=FASTEST).contains(&level);
+    let none = stage::lasting(stages).0 == 0 || stage::peak(stages) == 0.0;
+    stages.len() > MOST_STAGES || none || stages.iter().any(|stage| !in_range(stage.from) || !in_range(stage.to))
+}
+
 fn check(load: &Load, processes: u16) -> Result<(), EngineError> {
     let in_range = |rate: f64| rate.is_finite() && rate > 0.0 && rate <= FASTEST;
     let fault = match load.arrivals {
@@ -156,6 +171,9 @@ fn check(load: &Load, processes: u16) -> Result<(), EngineError> {
             "a connection carries at least one stream"
         }
         _ if load.request.method == "CONNECT" => "CONNECT makes a tunnel, not a load",
+        _ if !load.stages.is_empty() && impossible(&load.stages) => {
+            "stages must last, reach a level above 0, and stay below 10,000,000; there can be at most 1,000"
+        }
         Arrivals::Rate { .. } if holds(load) => "a rate is of messages: give their size, or users to be held",
         _ if opens_out_of(load, in_range) => "connections must open at a rate above 0 and at most 10,000,000 a second",
         Arrivals::Users { count, .. } | Arrivals::Rate { connections: count, .. }
@@ -163,7 +181,9 @@ fn check(load: &Load, processes: u16) -> Result<(), EngineError> {
         {
             "there can be at most 4,194,304 WebSocket connections"
         }
-        _ if !load.protocol.is_http1() && u32::from(load.threads) * u32::from(processes) > MOST_TALKERS => {
+        _ if matches!(load.protocol, Protocol::WebSocket(_))
+            && u32::from(load.threads) * u32::from(processes) > MOST_TALKERS =>
+        {
             "with WebSocket there can be at most 256 threads in all processes together"
         }
         Arrivals::Users { count: 0, .. } => "there must be at least one user",
@@ -199,6 +219,8 @@ mod tests {
                 body: Body::Empty,
             },
             arrivals,
+            stages: Vec::new(),
+            scenario: None,
             reuse: Reuse::KeepAlive,
             stop: Stop { after: Span::from_secs(1), requests },
             timeout: Span::from_secs(1),
@@ -242,12 +264,12 @@ mod tests {
 
     fn deeds(shares: &[Share]) -> Vec<Deeds> {
         let of = |s: &Share| {
-            let planned = s.pacer.clone().take_while(|at| *at < 1_000_000_000).collect();
+            let planned = s.pacer.clone().map(|arrival| arrival.at).take_while(|at| *at < 1_000_000_000).collect();
             let connections = match s.model {
                 Model::Open { connections } => connections,
                 Model::Closed { .. } => 0,
             };
-            (s.thread, planned, s.openings.clone().collect(), connections, s.quota)
+            (s.thread, planned, s.openings.clone().map(|arrival| arrival.at).collect(), connections, s.quota)
         };
         let mut all: Vec<_> = shares.iter().map(of).collect();
         all.sort();

@@ -8,6 +8,7 @@ use genkai_model::websocket::Messages;
 use hdrhistogram::Histogram;
 
 use crate::clock::Moment;
+use crate::flow::FlowTally;
 
 /// A distribution with the bounds all genkai histograms have. 32-bit counters: half the memory, and no interval has four
 /// thousand million requests.
@@ -54,6 +55,8 @@ pub(crate) struct Tally {
     pub(crate) messages: Messages,
     /// HTTP/2 connections ended by GOAWAY.
     pub(crate) goaways: GoAways,
+    /// Flows, where there are such.
+    pub(crate) flows: Option<Box<FlowTally>>,
 }
 
 impl Tally {
@@ -80,6 +83,7 @@ impl Tally {
             refusal: None,
             messages: Messages::default(),
             goaways: GoAways::default(),
+            flows: None,
         }
     }
 
@@ -89,7 +93,7 @@ impl Tally {
         #[rustfmt::skip]
         let Tick {
             opened, closed_idle, sent, ok, errors, bytes_in, bytes_out, latency, service, failed_after, connect, lateness,
-            first_error_us, handshakes, messages, goaways, statuses, receipt,
+            first_error_us, handshakes, messages, goaways, flows, statuses, receipt,
             from_us: _, to_us: _, level: _, in_flight: _, connections: _, cpu_us: _, cpu_max_us: _, first_error_level: _,
         } = tick;
         let mut tally = Tally::new();
@@ -108,6 +112,7 @@ impl Tally {
         (tally.secured, tally.upgraded, tally.refusal) = ([full, resumed], upgraded, refusal);
         tally.messages = messages.clone().unwrap_or_default();
         tally.goaways = goaways.unwrap_or_default();
+        tally.flows = flows.as_deref().map(FlowTally::read).transpose()?.map(Box::new);
         let payloads = [latency, service, failed_after, connect, lateness, &took];
         for (mine, payload) in tally.histograms().into_iter().zip(payloads) {
             payload.add_to(mine)?;
@@ -166,6 +171,9 @@ impl Tally {
         self.upgraded += other.upgraded;
         self.messages.add(&other.messages);
         self.goaways.add(&other.goaways);
+        if let Some(theirs) = &other.flows {
+            self.flows.get_or_insert_default().add(theirs);
+        }
         for (mine, theirs) in self.errors.iter_mut().zip(other.errors) {
             *mine += theirs;
         }
@@ -195,6 +203,9 @@ impl Tally {
         self.refusal = None;
         (self.secured, self.upgraded) = ([0; 2], 0);
         (self.messages, self.goaways) = (Messages::default(), GoAways::default());
+        if let Some(flows) = &mut self.flows {
+            flows.clear();
+        }
         if let Some(receipt) = self.receipt.as_deref_mut() {
             receipt.reset();
         }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Reuse};
@@ -10,22 +11,22 @@ use genkai_wire::http1::Memo;
 use genkai_wire::websocket::Scratch;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use socket2::SockAddr;
 
 use crate::EngineError;
 use crate::alarm::Alarm;
 use crate::clock::{Clock, Moment};
 use crate::connection::{Connection, Turn};
 use crate::dial::Sources;
+use crate::flow::{self, Company};
 use crate::http2::{self, Fleet, Rider};
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
+use crate::pacer::Arrival;
 use crate::queue::{Due, Queue};
 use crate::reactor::{Reactor, spawn, yield_now};
-use crate::road::Road;
+use crate::road::{Road, Way};
 use crate::share::{Model, Share, TALK_BITS};
 use crate::stop::StopFlag;
-use crate::tls;
 use crate::turns::{Thinker, Turns, live};
 use crate::watch::Watch;
 use crate::websocket::{self, Room, Session, carry, converse, hold};
@@ -54,13 +55,11 @@ pub(crate) struct Core {
     pub(crate) reuse: Reuse,
     /// Deadline of connecting, and of a response from its request's first byte.
     pub(crate) timeout: Moment,
-    addresses: Vec<SockAddr>,
+    /// Where the load's connections go.
+    pub(crate) way: Rc<Way>,
     /// Where connections come from.
     pub(crate) sources: Sources,
-    /// TLS, where the load has it.
-    pub(crate) tls: Option<Rc<tls::Shared>>,
-    turn: Cell<usize>,
-    seed: u64,
+    pub(crate) seed: u64,
     /// Whether the load is over and connections are being closed.
     ending: Cell<bool>,
     /// Connections that are not to end without a word.
@@ -92,6 +91,7 @@ pub(crate) struct What {
     pub(crate) road: Road,
     pub(crate) websocket: Option<websocket::Plan>,
     pub(crate) http2: Option<http2::Plan>,
+    pub(crate) flows: Option<Arc<flow::Plan>>,
 }
 
 impl What {
@@ -102,6 +102,7 @@ impl What {
             road: Road::plan(load)?,
             websocket: websocket::Plan::read(load)?,
             http2: http2::Plan::read(load)?,
+            flows: flow::Plan::read(load)?,
         })
     }
 }
@@ -128,10 +129,8 @@ impl Core {
             message: job.what.message,
             reuse: load.reuse,
             timeout: load.timeout.0,
-            addresses: job.what.road.addresses,
+            way: Rc::new(Way::new(&job.what.road, job.share.thread as usize)),
             sources: Sources::new(job.what.road.sources, job.share.thread as usize),
-            tls: job.what.road.tls.as_ref().map(|plan| Rc::new(tls::Shared::new(plan))),
-            turn: Cell::new(job.share.thread as usize),
             seed: load.seed,
             ending: Cell::new(false),
             talks: Cell::new(0),
@@ -140,13 +139,6 @@ impl Core {
             payload: RefCell::default(),
             random: RefCell::new(Pcg64Mcg::seed_from_u64(load.seed ^ u64::from(job.share.thread) << 40)),
         }))
-    }
-
-    /// The address the next connection goes to: in turn.
-    pub(crate) fn next_address(&self) -> &SockAddr {
-        let turn = self.turn.get();
-        self.turn.set(turn.wrapping_add(1));
-        &self.addresses[turn % self.addresses.len()]
     }
 
     /// A masking key (RFC 6455 section 5.3).
@@ -176,10 +168,14 @@ impl Core {
 pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io::Result<Left> {
     let (share, stop, abort) = (job.share.clone(), job.stop.clone(), job.abort.clone());
     let spoken = Spoken { websocket: job.what.websocket.clone().map(Rc::new), http2: job.what.http2.clone() };
+    let flows = job.what.flows.clone();
     let made = reactor.block_on(async {
         let core = Core::new(job, load, clock)?;
         spawn(Rc::clone(&core.alarm).ring());
-        spawn(arrive(Rc::clone(&core), share, spoken));
+        match flows {
+            Some(plan) => spawn(admit(Rc::clone(&core), share, plan)),
+            None => spawn(arrive(Rc::clone(&core), share, spoken)),
+        }
         let stopped = supervise(&core, [&stop, &abort]).await;
         take_leave(&core, &abort).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
@@ -231,7 +227,7 @@ async fn arrive(core: Rc<Core>, share: Share, spoken: Spoken) {
     let (thread, model) = (u64::from(share.thread), share.model);
     let desk = Desk::open(&core, &share, spoken);
     let mut row = 0;
-    for (n, planned) in share.pacer.enumerate() {
+    for (n, Arrival { at: planned, until }) in share.pacer.enumerate() {
         row = if core.clock.now() < planned { 0 } else { row + 1 };
         if row >= ARRIVALS {
             row = 0;
@@ -245,7 +241,7 @@ async fn arrive(core: Rc<Core>, share: Share, spoken: Spoken) {
         // often many in one moment, which says little about the rest.
         let first = Turn { planned, prompt: core.reuse == Reuse::PerRequest };
         let think = match model {
-            Model::Closed { think } => Thinker::new(think, core.seed, thread << 32 | n as u64),
+            Model::Closed { think } => Thinker::new(think, core.seed, thread << 32 | n as u64, until),
             Model::Open { .. } => {
                 desk.place(&core, first);
                 continue;
@@ -256,12 +252,42 @@ async fn arrive(core: Rc<Core>, share: Share, spoken: Spoken) {
                 let session = Session::new(Rc::clone(&core), Rc::clone(plan), number(share.thread, n));
                 match plan.message {
                     Some(_) => spawn(converse(Rc::clone(&core), session, think, first)),
-                    None => spawn(hold(Box::new(session), first.planned)),
+                    None => spawn(hold(Box::new(session), first.planned, until)),
                 }
             }
             _ => desk.begin(&core, Turns::User(think), first),
         }
     }
+}
+
+/// Starts users of a scenario when they are planned.
+async fn admit(core: Rc<Core>, share: Share, plan: Arc<flow::Plan>) {
+    let most = match share.model {
+        Model::Open { connections } => connections,
+        Model::Closed { .. } => u32::MAX,
+    };
+    let company = Rc::new(Company::new(plan, (share.thread, share.threads), most));
+    let mut row = 0;
+    for (n, arrival) in share.pacer.enumerate() {
+        row = if core.clock.now() < arrival.at { 0 } else { row + 1 };
+        if row >= ARRIVALS {
+            row = 0;
+            yield_now().await;
+        }
+        core.alarm.until(arrival.at).await;
+        if core.ledger.borrow_mut().is_spent(core.clock.now()) {
+            break;
+        }
+        if !company.enter(&core, arrival.at) {
+            continue;
+        }
+        let (of, number) = (Rc::clone(&company), number(share.thread, n));
+        match share.model {
+            Model::Closed { .. } => spawn(flow::stay(Rc::clone(&core), of, arrival, number)),
+            Model::Open { .. } => spawn(flow::once(Rc::clone(&core), of, arrival, number)),
+        }
+    }
+    company.close(&core);
 }
 
 /// Number of the `n`-th WebSocket connection of a thread, one of a kind in the load.
@@ -312,7 +338,7 @@ impl Desk {
                 openings.next().into_iter().for_each(|(n, _)| admit(n));
                 let waits = Rc::clone(core);
                 spawn(async move {
-                    for (n, at) in openings {
+                    for (n, Arrival { at, .. }) in openings {
                         waits.alarm.until(at).await;
                         if waits.is_ending() {
                             return;

@@ -33,6 +33,8 @@ pub(crate) enum Turns {
 pub(crate) struct Thinker {
     think: Spread,
     random: Pcg64Mcg,
+    /// When the user leaves: no request is planned from then on.
+    pub(crate) until: Moment,
 }
 
 /// What makes the requests of one user or worker, one at a time: a connection of its own, or a seat on one.
@@ -72,6 +74,10 @@ impl Turns {
         match self {
             Turns::User(thinker) => {
                 let planned = thinker.next(turn.planned, done);
+                if planned >= thinker.until {
+                    carrier.rest(thinker.until).await;
+                    return None;
+                }
                 if planned > done.at {
                     carrier.rest(planned).await;
                 }
@@ -84,10 +90,11 @@ impl Turns {
 }
 
 impl Thinker {
-    /// For the `user`-th user of a load.
-    pub(crate) fn new(think: Spread, seed: u64, user: u64) -> Thinker {
+    /// For the `user`-th user of a load, who leaves at `until`.
+    pub(crate) fn new(think: Spread, seed: u64, user: u64, until: Moment) -> Thinker {
         // Golden-ratio steps keep the seeds of neighbours apart.
-        Thinker { think, random: Pcg64Mcg::seed_from_u64(seed ^ user.wrapping_mul(0x9e37_79b9_7f4a_7c15)) }
+        let random = Pcg64Mcg::seed_from_u64(seed ^ user.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Thinker { think, random, until }
     }
 
     /// When the next request is planned.
@@ -98,7 +105,7 @@ impl Thinker {
 }
 
 /// A value of `spread`, nanoseconds.
-fn sample(spread: Spread, random: &mut impl Rng) -> Moment {
+pub(crate) fn sample(spread: Spread, random: &mut impl Rng) -> Moment {
     match spread {
         Spread::Constant(span) => span.0,
         Spread::Uniform(low, high) => random.random_range(low.0..=high.0.max(low.0)),
@@ -127,7 +134,7 @@ mod tests {
     const MS: Moment = 1_000_000;
 
     fn mean_ms(spread: &str) -> f64 {
-        let mut thinker = Thinker::new(spread.parse().unwrap(), 1, 2);
+        let mut thinker = Thinker::new(spread.parse().unwrap(), 1, 2, Moment::MAX);
         let sum: u64 = (0..20_000).map(|_| thinker.next(0, Done { at: 0, failed: false })).sum();
         sum as f64 / 20_000.0 / MS as f64
     }
@@ -144,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_failed_user_does_not_hammer() {
-        let mut thinker = Thinker::new(Spread::default(), 1, 2);
+        let mut thinker = Thinker::new(Spread::default(), 1, 2, Moment::MAX);
         let mut next = |at, failed| thinker.next(1_000 * MS, Done { at, failed });
         assert_eq!(next(1_001 * MS, true), 1_100 * MS, "failed at once");
         assert_eq!(next(3_000 * MS, true), 3_000 * MS, "failed slowly");

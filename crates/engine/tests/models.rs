@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use genkai_engine::{EngineError, StopFlag, run};
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Arrivals, Load, Spacing, Stop};
+use genkai_model::stage::Stages;
 use genkai_model::units::{Span, Spread};
 use server::{HELLO, Seen, Server, load, make, make_until, read_request, users};
 
@@ -228,4 +229,36 @@ fn what_cannot_start_says_why() {
     bad.request.path = "a b".into();
     assert!(matches!(fails(&bad, None), EngineError::Request(_)));
     assert!(matches!(fails(&load(server.address, 1), Some(&[100_000])), EngineError::Start(_)));
+}
+
+#[test]
+fn users_go_up_and_down_with_the_stages() {
+    let server = Server::always(HELLO);
+    let stages: Stages = "200ms:0..4, 200ms:4, 200ms:0".parse().unwrap();
+    let arrivals = Arrivals::Users { count: 4, spawn_rate: 1.0, think: Spread::Constant(Span::from_millis(5)) };
+    let seen = make(&Load {
+        arrivals,
+        stages: stages.stages,
+        threads: 2,
+        stop: lasting(600),
+        ..load(server.address, 100_000)
+    });
+    let levels: Vec<f64> = seen.ticks.iter().map(|t| t.level).collect();
+    assert_eq!(levels, [2.0, 4.0, 4.0, 4.0, 2.0, 0.0]);
+    assert_eq!((server.connections(), seen.sum(|t| t.opened)), (4, 4));
+    assert_eq!((seen.errors(), seen.end.abandoned), (0, 0), "who leaves lets its request end");
+    let [full, low] = [&seen.ticks[3], &seen.ticks[5]].map(|t| t.connections);
+    assert!(full == 4 && low <= 1, "{full} then {low} connections");
+}
+
+#[test]
+fn a_rate_pauses_and_comes_back() {
+    let server = Server::always(HELLO);
+    let stages: Stages = "200ms:100..100/s, 200ms:pause, 200ms:200..200/s".parse().unwrap();
+    let arrivals = rate(200.0, 50);
+    let seen = make(&Load { arrivals, stages: stages.stages, stop: lasting(600), ..load(server.address, 100_000) });
+    let levels: Vec<f64> = seen.ticks.iter().map(|t| t.level).collect();
+    assert_eq!(levels, [100.0, 100.0, 0.0, 0.0, 200.0, 200.0]);
+    let planned = seen.ok() + seen.errors() + seen.end.abandoned;
+    assert!((50..=60).contains(&planned), "{planned}: 20 and 40, of which the last may come too late");
 }

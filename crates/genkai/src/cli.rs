@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::flags::{LoadFlags, OriginFlags};
@@ -33,9 +34,11 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find, name and prove the limit of a server's configuration
     Tune(Tune),
+    /// Say what a configuration means: every limit, what bites first, and what is not as it seems; nothing is started
+    Explain(Explain),
     /// Run one of the experiments genkai was made for
     Experiment(Experiment),
-    /// Make load on a URL and measure
+    /// Make load on a URL, or as a scenario file says, and measure
     #[command(after_help = LOAD_EXAMPLES)]
     Load(Box<Load>),
     /// Rebuild every output of a run from its record alone
@@ -49,6 +52,38 @@ pub(crate) enum Command {
     Worker,
 }
 
+const EXPLAIN_EXIT_CODES: &str = "\
+Exit codes:
+  0    nothing is wrong with what genkai knows of it
+  1    something is wrong or not as it seems (it is printed)
+  2    wrong flags, or a file that cannot be read or understood";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXIT_CODES)]
+pub(crate) struct Explain {
+    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/apache2/apache2.conf; includes are followed
+    #[arg(required = true, value_name = "CONFIG")]
+    pub(crate) configs: Vec<PathBuf>,
+    /// Whose they are: nginx or apache [default: as the text looks]
+    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache"])]
+    pub(crate) product: Option<String>,
+    /// Path of the requests that are looked at
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    pub(crate) path: String,
+    /// Their Host header: it decides which virtual server counts
+    #[arg(long, value_name = "NAME", default_value = "localhost")]
+    pub(crate) host: String,
+    /// They open WebSocket connections
+    #[arg(long)]
+    pub(crate) websocket: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    pub(crate) color: Colour,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
     #[command(subcommand)]
@@ -60,6 +95,9 @@ pub(crate) enum Product {
     /// nginx, as a reverse proxy in front of a backend
     #[command(after_help = NGINX_EXAMPLES)]
     Nginx(Box<Nginx>),
+    /// Apache httpd, as a reverse proxy in front of a backend
+    #[command(after_help = APACHE_EXAMPLES)]
+    Apache(Box<Apache>),
 }
 
 const NGINX_EXAMPLES: &str = "\
@@ -72,18 +110,44 @@ Examples:
 genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
 The load goes to 127.0.0.1 only.";
 
+const APACHE_EXAMPLES: &str = "\
+Examples:
+  genkai tune apache --set MaxRequestWorkers=300 --users 500 --spawn-rate 20
+  genkai tune apache --set mpm=prefork --set MaxRequestWorkers=150 --users 300
+  genkai tune apache --config /etc/apache2/apache2.conf --backend embedded --users 500
+  genkai tune apache --config ./httpd.conf --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
+
+genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
+The load goes to 127.0.0.1 only.";
+
 #[derive(Debug, Args)]
 pub(crate) struct Nginx {
-    /// Change a setting, e.g. worker_connections=512 (repeatable)
-    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
-    pub(crate) set: Vec<String>,
-    /// Your nginx.conf; includes are followed, a private copy runs [default: a plain reverse proxy]
-    #[arg(long, value_name = "FILE", help_heading = "System")]
-    pub(crate) config: Option<PathBuf>,
     /// The nginx program to run [default: the one installed]
     #[arg(long, value_name = "PROGRAM", help_heading = "System")]
     pub(crate) nginx: Option<PathBuf>,
-    /// What stands behind nginx: embedded, wordpress, keep (what the file names), or http://127.0.0.1:PORT
+    #[command(flatten)]
+    pub(crate) flags: TuneFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Apache {
+    /// The Apache program (apache2, httpd) to run [default: the one installed]
+    #[arg(long, value_name = "PROGRAM", help_heading = "System")]
+    pub(crate) apache: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: TuneFlags,
+}
+
+/// What every product is tuned by.
+#[derive(Debug, Args)]
+pub(crate) struct TuneFlags {
+    /// Change a setting, e.g. worker_connections=512 or MaxRequestWorkers=300 (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
+    pub(crate) set: Vec<String>,
+    /// Your configuration's main file; includes are followed, a private copy runs [default: a plain reverse proxy]
+    #[arg(long, value_name = "FILE", help_heading = "System")]
+    pub(crate) config: Option<PathBuf>,
+    /// What stands behind it: embedded, wordpress, keep (what the file names), or http://127.0.0.1:PORT
     /// [default: embedded; keep with --config]
     #[arg(long, value_name = "WHAT", help_heading = "System")]
     pub(crate) backend: Option<String>,
@@ -222,6 +286,9 @@ Examples:
   genkai load http://127.0.0.1:8080/ --users 100 --duration 30s
   genkai load https://localhost:8443/ --cacert ca.pem --rate 2000 --threshold \"p99 < 50ms\" --threshold \"errors < 0.1%\"
   genkai load ws://127.0.0.1:9000/chat --connections 1000 --message-rate 5000
+  genkai load http://127.0.0.1:8080/ --stages \"10s:0..500, 30s:500, 10s:0\"
+  genkai load shop.yaml --target http://127.0.0.1:8080 --dry-run
+  genkai load artillery.yml --environment local
   genkai load http://127.0.0.1:8080/ --out run1 --csv run1.csv --jtl run1.jtl
 
 On a terminal: - and + change the time scale, a lets it follow the load, q stops and shows what was measured.
@@ -230,7 +297,9 @@ The exit code is 0 if every threshold holds, 1 if one does not, 4 if this machin
 
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH
+    /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH; or a scenario file
+    /// (YAML), genkai's own or an Artillery script
+    #[arg(value_name = "URL|FILE")]
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
@@ -240,8 +309,13 @@ pub(crate) struct Load {
     pub(crate) http2: Http2Flags,
     #[command(flatten)]
     pub(crate) websocket: WebSocketFlags,
+    /// Stages, e.g. "10s:0..500, 30s:500, 10s:0": each goes evenly from where the last one ended (or FROM..) to its level;
+    /// 5s:pause sends nothing; levels are users, or a rate with /s
+    #[arg(long, value_name = "LIST", help_heading = "Load", conflicts_with_all =
+        ["users", "spawn_rate", "rate", "ramp", "message_rate"])]
+    pub(crate) stages: Option<Stages>,
     /// How long, ramp included [default: 10s]
-    #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load")]
+    #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load", conflicts_with = "stages")]
     pub(crate) duration: Option<Span>,
     /// End after so many requests
     #[arg(long, short = 'n', value_name = "N", help_heading = "Load")]
@@ -253,6 +327,15 @@ pub(crate) struct Load {
     /// "p99 < 500ms, errors < 1%, rate > 100" [default: errors < 0.1%]
     #[arg(long, visible_alias = "threshold", value_name = "TEXT", help_heading = "Load")]
     pub(crate) objective: Vec<genkai_model::objective::Objective>,
+    /// Scenario file: where it goes instead of where it says (repeatable)
+    #[arg(long, value_name = "[NAME=]URL", help_heading = "Scenario")]
+    pub(crate) target: Vec<String>,
+    /// Artillery script: the environment under config.environments
+    #[arg(long, short = 'e', value_name = "NAME", help_heading = "Scenario")]
+    pub(crate) environment: Option<String>,
+    /// Scenario file: show what would be sent, and send nothing
+    #[arg(long, help_heading = "Scenario")]
+    pub(crate) dry_run: bool,
     /// Folder for the record, verdict.json and report.html (`genkai report DIR` makes them again)
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,

@@ -4,6 +4,7 @@
 mod cli;
 mod doctor;
 mod experiment;
+mod explain;
 mod flags;
 mod http2;
 mod interrupt;
@@ -50,7 +51,8 @@ impl From<genkai_lab::LabError> for Failure {
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let exit = match cli.command {
-        cli::Command::Tune(cli::Tune { product: cli::Product::Nginx(flags) }) => tune::nginx(&flags),
+        cli::Command::Tune(command) => tune::product(&command.product),
+        cli::Command::Explain(command) => explain::run(&command),
         cli::Command::Experiment(command) => experiment::run(&command),
         cli::Command::Load(flags) => load::run(&flags),
         cli::Command::Doctor(flags) => doctor::run(&flags),

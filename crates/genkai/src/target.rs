@@ -8,7 +8,7 @@ use genkai_model::transport::{Identity, Tls, Transport};
 
 use crate::{Failure, flags, tune};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsFlags {
     /// Trust the authorities in this file (PEM) instead of the system's
@@ -29,7 +29,13 @@ pub(crate) struct TlsFlags {
 }
 
 impl TlsFlags {
-    fn used(&self) -> bool {
+    /// The same without anything that only TLS has.
+    pub(crate) fn none(&self) -> TlsFlags {
+        TlsFlags { cacert: None, cert: None, key: None, insecure: false, no_resume: false }
+    }
+
+    /// Whether any is given.
+    pub(crate) fn used(&self) -> bool {
         self.cacert.is_some() || self.cert.is_some() || self.insecure || self.no_resume
     }
 }
@@ -115,6 +121,11 @@ impl Target {
             path: path(tail)?,
             way: Way::Unix(PathBuf::from(socket)),
         })
+    }
+
+    /// Whether connections have TLS.
+    pub(crate) fn is_tls(&self) -> bool {
+        matches!(self.way, Way::Tls { .. })
     }
 
     /// What carries connections.

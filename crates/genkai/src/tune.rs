@@ -15,7 +15,7 @@ use genkai_model::plan::{Backend, ConfigSource, Plan, Procedure, System};
 use genkai_model::units::Span;
 use genkai_report::{json, text};
 
-use crate::cli::{BackendFlags, Nginx, OutputFlags, SearchFlags};
+use crate::cli::{BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags};
 use crate::outputs::Outputs;
 use crate::view::{self, View};
 use crate::{Failure, flags, interrupt};
@@ -25,14 +25,18 @@ const SPAWN_RATE: f64 = 10.0;
 /// An open load rises so long when nothing else is said, so that the rate at which it breaks can be seen.
 const RATE_RAMP: Span = Span::from_secs(15);
 
-/// `genkai tune nginx`.
-pub(crate) fn nginx(flags: &Nginx) -> Result<Exit, Failure> {
+/// `genkai tune PRODUCT`.
+pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
+    let (name, program, flags) = match product {
+        Product::Nginx(nginx) => ("nginx", nginx.nginx.clone(), &nginx.flags),
+        Product::Apache(apache) => ("apache", apache.apache.clone(), &apache.flags),
+    };
     let pin = flags::pin(&flags.search.pin)?;
-    let plan = plan(flags, &pin)?;
+    let plan = plan(name, program, flags, &pin)?;
     run(plan, pin, &flags.output, flags.write)
 }
 
-fn plan(flags: &Nginx, pin: &Pin) -> Result<Plan, Failure> {
+fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, pin: &Pin) -> Result<Plan, Failure> {
     let cores = pin.resolve().map_or_else(|| genkai_lab::pinning::cores().len(), |p| p.client.len());
     let mut load = flags.load.load(SPAWN_RATE, cores)?;
     if let Arrivals::Rate { ramp, .. } = &mut load.arrivals
@@ -43,10 +47,10 @@ fn plan(flags: &Nginx, pin: &Pin) -> Result<Plan, Failure> {
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &config)?;
     Ok(Plan {
-        title: "tune nginx".to_owned(),
+        title: format!("tune {product}"),
         system: System {
-            product: "nginx".to_owned(),
-            program: flags.nginx.clone(),
+            product: product.to_owned(),
+            program,
             config,
             settings: settings(&flags.set)?,
             backend,
@@ -120,7 +124,7 @@ fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a path or query in a backend's URL: nginx gets an address, and passes on the path of the request.
+/// Refuses a path or query in a backend's URL: the product gets an address, and passes on the path of the request.
 fn no_path(url: &str) -> Result<(), Failure> {
     let rest = url.strip_prefix("http://").unwrap_or(url);
     match rest.find(['/', '?', '#']) {

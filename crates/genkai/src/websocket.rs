@@ -13,7 +13,7 @@ const CONNECTIONS: u32 = 100;
 /// Bytes of a message when nothing else is said.
 const SIZE: Bytes = Bytes(64);
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "WebSocket")]
 pub(crate) struct WebSocketFlags {
     /// Bytes of a message, at least 24; the server is to send each one back [default: 64]

@@ -3,32 +3,9 @@
 mod harness;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::finding::{Answer, Because, Confidence, Outcome, Verdict};
-use harness::{Origin, Run, genkai, machine, run};
-
-/// Asserts that `limit` and no other is named as the cause.
-fn only_cause(run: &Run, limit: &str) -> Verdict {
-    let verdict = run.verdict();
-    let named: Vec<&str> = verdict.causes.iter().map(|c| c.limit.id.as_str()).collect();
-    assert_eq!(named, [limit], "{}", run.story());
-    verdict
-}
-
-/// Asserts a cause that a setting lifts: proved by changing it alone, and the proposal holds.
-fn proved(run: &Run, limit: &str, setting: &str) -> Verdict {
-    let verdict = only_cause(run, limit);
-    assert_eq!(run.code, Some(1), "{}", run.story());
-    assert_eq!(verdict.must_change, Answer::Yes, "{}", run.story());
-    assert_eq!(verdict.because, Because::ProvedAndHolds, "{}", run.story());
-    assert_eq!(verdict.causes[0].confidence, Confidence::Proved, "{}", run.story());
-    assert_eq!(verdict.proposal.len(), 1, "{}", run.story());
-    assert_eq!(verdict.proposal[0].change.setting, setting, "{}", run.story());
-    let proof = verdict.proof.as_ref().unwrap_or_else(|| panic!("no proof\n{}", run.story()));
-    assert!(proof.baseline_fails && proof.proposal_holds && proof.certain, "{}", run.story());
-    assert!(proof.failures[0] > 0 || proof.p99[0].value > proof.p99[1].value, "{}", run.story());
-    assert!(proof.order.starts_with("AB"), "{}", proof.order);
-    verdict
-}
+use genkai_model::finding::{Answer, Because, Confidence, Outcome};
+use harness::judged::{only_cause, proved};
+use harness::{Origin, genkai, machine, run};
 
 #[test]
 fn worker_connections() {

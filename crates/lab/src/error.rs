@@ -23,7 +23,7 @@ pub enum LabError {
     },
     /// The configuration or the server under test.
     #[error(transparent)]
-    Nginx(#[from] genkai_targets::nginx::NginxError),
+    Product(#[from] genkai_targets::product::ProductError),
     /// A process of ours.
     #[error(transparent)]
     Local(#[from] genkai_targets::local::LocalError),
@@ -41,7 +41,7 @@ impl LabError {
         match self {
             LabError::Plan(_) => Exit::Usage,
             LabError::Engine(e) if e.is_usage() => Exit::Usage,
-            LabError::Nginx(e) if e.is_usage() => Exit::Usage,
+            LabError::Product(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,
         }
     }

@@ -92,6 +92,8 @@ pub fn users(count: u32, spawn_rate: f64) -> Load {
             body: Body::Empty,
         },
         arrivals: Arrivals::Users { count, spawn_rate, think: Spread::default() },
+        stages: Vec::new(),
+        scenario: None,
         reuse: Reuse::KeepAlive,
         stop: Stop { after: Span::from_secs(3600), requests: None },
         timeout: Span::from_secs(60),

@@ -21,7 +21,7 @@ const TOLD: Duration = Duration::from_millis(400);
 pub const NOTE: &str = "first-answer";
 
 /// A sentence about the answer, where it is not what a load is usually meant to measure.
-pub fn answer(load: &Load, address: SocketAddr, backend: &mut Backend) -> Option<String> {
+pub fn answer(product: &str, load: &Load, address: SocketAddr, backend: &mut Backend) -> Option<String> {
     // A backend that has not told anything yet has not been asked anything yet.
     let before = done(backend).unwrap_or(0.0);
     let asked = ask(load, address, WITHIN)?;
@@ -44,7 +44,7 @@ pub fn answer(load: &Load, address: SocketAddr, backend: &mut Backend) -> Option
             let ours = matches!(backend, Backend::Embedded(_) | Backend::WordPress(_));
             std::thread::sleep(if ours { TOLD } else { Duration::ZERO });
             let unasked = ours && done(backend).is_some_and(|after| after <= before);
-            unasked.then(|| format!("{what} is answered without the backend: nginx serves it itself; {choose}"))
+            unasked.then(|| format!("{what} is answered without the backend: {product} serves it itself; {choose}"))
         }
     }
 }

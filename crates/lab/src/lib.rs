@@ -10,6 +10,7 @@
 pub mod backend;
 pub mod error;
 pub mod experiment;
+pub mod explain;
 pub mod first;
 pub mod folder;
 pub mod generator;

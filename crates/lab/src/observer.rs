@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use genkai_engine::StopFlag;
 use genkai_targets::local::cores;
 use genkai_targets::local::kernel::Kernel;
-use genkai_targets::nginx::Running;
 use genkai_targets::observation::Observation;
+use genkai_targets::product::Running;
 
 use crate::backend::Backend;
 
@@ -26,7 +26,7 @@ pub struct Look {
 /// Everything there is to look at.
 pub struct Observer<'a> {
     /// The product under test.
-    pub server: &'a mut Running,
+    pub server: &'a mut dyn Running,
     /// What stands behind it.
     pub backend: &'a mut Backend,
     /// The kernel.

@@ -1,9 +1,13 @@
 //! Keeps secrets out of records: headers and query parameters that carry credentials, and passwords in URLs, wherever they
 //! are written: the command line, the load, the plan.
 
+use genkai_model::event::Rewrite;
 use genkai_model::event::Tick;
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, Plan, System};
+use genkai_model::scenario::{Scenario, Step};
+use genkai_model::template::Template;
+use genkai_targets::files::masked;
 
 /// What a secret is replaced with.
 pub const HIDDEN: &str = "(hidden)";
@@ -30,7 +34,59 @@ pub fn load(load: &Load) -> Load {
         }
     }
     load.request.path = target(&load.request.path);
+    if let Some(scenario) = &mut load.scenario {
+        redact(scenario);
+    }
     load
+}
+
+/// A scenario without its secrets: rows of tables are left out whole, for names of columns do not tell all that is secret.
+fn redact(scenario: &mut Scenario) {
+    for table in &mut scenario.tables {
+        table.rows.clear();
+    }
+    for variable in scenario.variables.iter_mut().filter(|variable| is_secret(&variable.name)) {
+        variable.values = vec![HIDDEN.into()];
+    }
+    for one in &mut scenario.targets {
+        one.url = url(&one.url);
+        one.base = target(&one.base);
+    }
+    for flow in &mut scenario.flows {
+        steps(&mut flow.steps);
+    }
+}
+
+fn steps(all: &mut [Step]) {
+    for step in all {
+        match step {
+            Step::Request(request) => {
+                fields(&mut request.headers);
+                path(&mut request.path);
+            }
+            Step::Connect(connect) => {
+                fields(&mut connect.headers);
+                path(&mut connect.path);
+            }
+            Step::Loop(inner) => steps(&mut inner.steps),
+            Step::Send(_) | Step::Expect(_) | Step::Think(_) => {}
+        }
+    }
+}
+
+/// Secrets that stand in it; what is put in when it is sent stays a name.
+fn path(template: &mut Template) {
+    if let Ok(clean) = target(&template.to_string()).parse() {
+        *template = clean;
+    }
+}
+
+fn fields(headers: &mut [(String, Template)]) {
+    for (name, value) in headers {
+        if is_secret(name) {
+            *value = Template::text(HIDDEN);
+        }
+    }
 }
 
 /// An interval without the secrets of the address that a refused handshake leads to.
@@ -39,6 +95,12 @@ pub fn tick(mut tick: Box<Tick>) -> Box<Tick> {
         *to = url(to);
     }
     tick
+}
+
+/// Differences of a private copy from the user's files without the secrets of those files.
+pub fn rewrites(all: &[Rewrite]) -> Vec<Rewrite> {
+    let one = |r: &Rewrite| Rewrite { place: r.place.clone(), from: masked(&r.from), to: masked(&r.to) };
+    all.iter().map(one).collect()
 }
 
 /// The plan without its secrets.
@@ -182,6 +244,24 @@ mod tests {
             "--pin=servers=0,client=1",
         ];
         assert_eq!(shown(&words), words);
+    }
+
+    #[test]
+    fn secrets_go_from_scenarios() {
+        let scenario = serde_json::json!({
+            "targets": [{"name": "t", "url": "http://u:SECRET@127.0.0.1/", "host": "h"}],
+            "variables": [{"name": "api_key", "values": ["SECRET"]}, {"name": "city", "values": ["Paris"]}],
+            "tables": [{"source": "a.csv", "columns": ["pin"], "rows": [["SECRET"]], "order": "random"}],
+            "flows": [{"name": "f", "weight": 1, "steps": [{"do": "loop", "times": "forever", "variable": "n", "steps": [
+                {"do": "request", "name": 0, "target": 0, "method": "GET", "path": "/{{city}}?token=SECRET",
+                 "headers": [["Authorization", "Bearer SECRET"], ["Accept", "text/html"]]}]}]}],
+            "names": ["GET /{{city}}"], "drain": "1s"
+        });
+        let mut all = experiment::users(1, 1.0);
+        all.scenario = Some(Box::new(serde_json::from_value(scenario).unwrap()));
+        let clean = serde_json::to_string(&load(&all)).unwrap();
+        assert!(!clean.contains("SECRET"), "{clean}");
+        assert!(["Paris", "text/html", "/{{city}}"].iter().all(|kept| clean.contains(kept)), "{clean}");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The system of a run: the product under test in its variants, and what stands behind it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::plan::{self, Plan};
+use genkai_targets::local::caps::online;
 use genkai_targets::local::{cores, machine};
-use genkai_targets::nginx::limits::online;
-use genkai_targets::nginx::{Nginx, Prepare};
+use genkai_targets::product::{self, Prepare, Prepared};
 use genkai_targets::{embedded, local::port};
 
 use crate::backend::Backend;
@@ -40,8 +41,8 @@ impl Pin {
 }
 
 /// The machine, with what is known before any server runs.
-pub fn environment(pin: &Pin, nginx: Option<&Nginx>) -> Environment {
-    let versions = nginx.map(|n| ("nginx".to_owned(), n.version().to_owned())).into_iter().collect();
+pub fn environment(pin: &Pin, product: Option<&dyn Prepared>) -> Environment {
+    let versions = product.map(|p| (p.product().to_owned(), p.version().to_owned())).into_iter().collect();
     Environment { pinning: pin.resolve(), ..machine::environment(versions) }
 }
 
@@ -49,21 +50,27 @@ pub fn environment(pin: &Pin, nginx: Option<&Nginx>) -> Environment {
 ///
 /// # Errors
 /// When the configuration is wrong or the product is missing.
-pub fn check(plan: &Plan, dir: &Path) -> Result<Nginx, LabError> {
+pub fn check(plan: &Plan, dir: &Path) -> Result<Box<dyn Prepared>, LabError> {
     let backend = match plan.system.backend {
         plan::Backend::Kept => None,
         _ => Some(([127, 0, 0, 1], free_port()?).into()),
     };
-    Ok(Nginx::prepare(Prepare {
+    prepare(plan, backend, dir.to_owned())
+}
+
+fn prepare(plan: &Plan, backend: Option<SocketAddr>, dir: PathBuf) -> Result<Box<dyn Prepared>, LabError> {
+    let what = Prepare {
         program: plan.system.program.as_deref(),
         source: plan.system.config.clone(),
         settings: &plan.system.settings,
         backend,
-        dir: dir.to_owned(),
+        dir,
         path: &plan.load.request.path,
         host: &plan.load.request.host,
+        websocket: !plan.load.protocol.is_http1(),
         allow_remote: &plan.system.allow_remote,
-    })?)
+    };
+    Ok(product::prepare(&plan.system.product, what)?)
 }
 
 fn free_port() -> Result<u16, LabError> {
@@ -71,8 +78,8 @@ fn free_port() -> Result<u16, LabError> {
 }
 
 /// Limits that can be told before anything runs: the product's, and the backend's where the plan says how it is built.
-pub fn limits_of(nginx: &Nginx, plan: &Plan, environment: &Environment) -> Vec<Limit> {
-    let mut all = nginx.limits(environment);
+pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment) -> Vec<Limit> {
+    let mut all = product.limits(environment);
     all.push(cores::limit(server_cores(environment)));
     all.push(cores::machine(online()));
     if let plan::Backend::Embedded(spec) = &plan.system.backend {
@@ -88,7 +95,7 @@ pub fn server_cores(environment: &Environment) -> u32 {
 
 /// The system while a run lasts.
 pub struct System {
-    baseline: Nginx,
+    baseline: Box<dyn Prepared>,
     /// What stands behind the product.
     pub backend: Backend,
     cpus: Option<Vec<usize>>,
@@ -106,25 +113,16 @@ impl System {
     pub fn start(plan: &Plan, program: &Path, folder: &Folder, pin: &Pin) -> Result<System, LabError> {
         let cpus = pin.resolve().map(|p| p.servers);
         let backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
-        let baseline = Nginx::prepare(Prepare {
-            program: plan.system.program.as_deref(),
-            source: plan.system.config.clone(),
-            settings: &plan.system.settings,
-            backend: backend.address(),
-            dir: folder.private("baseline")?,
-            path: &plan.load.request.path,
-            host: &plan.load.request.host,
-            allow_remote: &plan.system.allow_remote,
-        })?;
-        let mut environment = environment(pin, Some(&baseline));
+        let baseline = prepare(plan, backend.address(), folder.private("baseline")?)?;
+        let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
         let alone = first::alone(&plan.load, &backend);
         Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })
     }
 
     /// The product as the plan has it.
-    pub fn baseline(&self) -> &Nginx {
-        &self.baseline
+    pub fn baseline(&self) -> &dyn Prepared {
+        &*self.baseline
     }
 
     /// The machine and the programs used.
@@ -141,15 +139,15 @@ impl System {
     ///
     /// # Errors
     /// When the product refuses the changed configuration.
-    pub fn variant(&mut self, changes: &[Change], folder: &Folder) -> Result<Nginx, LabError> {
+    pub fn variant(&mut self, changes: &[Change], folder: &Folder) -> Result<Box<dyn Prepared>, LabError> {
         self.variants += 1;
         let dir: PathBuf = folder.private(&format!("variant-{}", self.variants))?;
-        Ok(self.baseline.with(changes, dir)?)
+        Ok(self.baseline.with(changes, &dir)?)
     }
 
-    /// Every limit of `nginx` and of what stands behind it.
-    pub fn limits(&self, nginx: &Nginx) -> Vec<Limit> {
-        let mut all = nginx.limits(&self.environment);
+    /// Every limit of `product` and of what stands behind it.
+    pub fn limits(&self, product: &dyn Prepared) -> Vec<Limit> {
+        let mut all = product.limits(&self.environment);
         all.push(cores::limit(server_cores(&self.environment)));
         all.push(cores::machine(online()));
         all.extend(self.backend.limits());

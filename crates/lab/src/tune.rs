@@ -13,8 +13,9 @@ use genkai_model::finding::{Because, Predicted};
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
+use genkai_targets::files::masked;
 use genkai_targets::local::kernel::Kernel;
-use genkai_targets::nginx::Nginx;
+use genkai_targets::product::Running;
 
 use crate::error::LabError;
 use crate::first;
@@ -79,12 +80,12 @@ pub struct Preview {
 pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
-    let nginx = system::check(plan, dir.path())?;
-    let environment = system::environment(pin, Some(&nginx));
+    let product = system::check(plan, dir.path())?;
+    let environment = system::environment(pin, Some(&*product));
     room::fit(&plan.load, &room::look(&[], &environment))?;
-    let limits = system::limits_of(&nginx, plan, &environment);
+    let limits = system::limits_of(&*product, plan, &environment);
     let predictions = capacity::predict_under(&limits, &plan.load, &plan.objective, None);
-    Ok(Preview { environment, predictions, rewrites: nginx.rewrites().to_vec() })
+    Ok(Preview { environment, predictions, rewrites: product.rewrites().to_vec() })
 }
 
 /// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
@@ -136,7 +137,7 @@ impl Run<'_, '_, '_> {
             command: redact::command(&self.job.command),
             environment: self.system.environment().clone(),
             plan: redact::plan(&self.job.plan),
-            rewrites: self.system.baseline().rewrites().to_vec(),
+            rewrites: redact::rewrites(self.system.baseline().rewrites()),
         };
         self.recorder.now(None, What::RunStarted(Box::new(head)))
     }
@@ -145,8 +146,8 @@ impl Run<'_, '_, '_> {
     fn trial(&mut self, what: &TrialPlan) -> Result<EndReason, LabError> {
         let step = Step { purpose: what.purpose, changes: what.changes.clone(), limit: what.limit.clone() };
         self.recorder.now(None, What::Step(step))?;
-        let nginx = self.system.variant(&what.changes, self.folder)?;
-        self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&nginx) }))?;
+        let product = self.system.variant(&what.changes, self.folder)?;
+        self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&*product) }))?;
         let idle = self.system.backend.drain(DRAIN, self.job.interrupt);
         if self.job.interrupt.is_stopped() {
             return Ok(EndReason::Interrupted);
@@ -155,20 +156,20 @@ impl Run<'_, '_, '_> {
             self.note("backend-not-idle", "the backend still works on requests of the trial before")?;
         }
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
-        let mut server = nginx.start(cpus.as_deref())?;
+        let mut server = product.start(cpus.as_deref())?;
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
-        let ended = self.load(what, &mut server);
+        let ended = self.load(what, &mut *server);
         server.stop();
         self.state(ServerState::Stopped, None)?;
         ended
     }
 
-    fn load(&mut self, what: &TrialPlan, server: &mut genkai_targets::nginx::Running) -> Result<EndReason, LabError> {
+    fn load(&mut self, what: &TrialPlan, server: &mut dyn Running) -> Result<EndReason, LabError> {
         let address = server.address();
         let mut load = trial::shape(&self.job.plan.load, what);
         load.addresses = vec![address];
         if self.recorder.record().trials.is_empty()
-            && let Some(text) = first::answer(&load, address, &mut self.system.backend)
+            && let Some(text) = first::answer(&self.job.plan.system.product, &load, address, &mut self.system.backend)
         {
             self.note(first::NOTE, &text)?;
         }
@@ -229,7 +230,7 @@ impl Run<'_, '_, '_> {
     fn end(&mut self, failure: Option<LabError>) -> Option<LabError> {
         let verdict = findings(self.recorder.record()).verdict;
         let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
-        let diff = if changes.is_empty() { String::new() } else { self.diff(&changes) };
+        let diff = if changes.is_empty() { String::new() } else { masked(&self.diff(&changes)) };
         let interrupted = self.job.interrupt.is_stopped();
         let end = RunEnded { interrupted, failure: failure.as_ref().map(ToString::to_string), diff };
         let written = self.recorder.now(None, What::RunEnded(end));
@@ -237,7 +238,6 @@ impl Run<'_, '_, '_> {
     }
 
     fn diff(&self, changes: &[genkai_model::event::Change]) -> String {
-        let baseline: &Nginx = self.system.baseline();
-        baseline.diff(changes)
+        self.system.baseline().diff(changes)
     }
 }

@@ -112,6 +112,12 @@ kinds! {
     StreamReset = Server,
     /// HTTP/2: GOAWAY with an error, or a request that GOAWAY left out again and again.
     GoAway = Server,
+    /// A response or message that a check of the scenario does not accept.
+    Check = Server,
+    /// A response or message that does not hold what the scenario is to take from it; its flow ends.
+    Capture = Server,
+    /// What a template of the scenario gave cannot be sent (a line break in a header, an unknown variable).
+    Unsendable = Client,
 }
 
 impl ErrorKind {

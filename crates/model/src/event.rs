@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorCount;
 use crate::evidence::{LogLine, Sample};
+use crate::flows::Flows;
 use crate::histogram::Payload;
 use crate::http2::GoAways;
 use crate::limit::Limit;
@@ -246,6 +247,9 @@ pub struct Tick {
     /// HTTP/2 connections the server ended by GOAWAY in the interval, where there were such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goaways: Option<GoAways>,
+    /// What became of flows in the interval, where the load has a scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Box<Flows>>,
 }
 
 /// What made connections ready after TCP had connected them.

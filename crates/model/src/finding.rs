@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{ErrorCount, Side};
 use crate::event::{Change, ClientUse, Purpose};
+use crate::flows::Flows;
 use crate::http2::GoAways;
 use crate::limit::{Limit, Strength};
 use crate::summary::Summary;
@@ -397,6 +398,33 @@ pub struct TrialFinding {
     /// HTTP/2 connections the server ended by GOAWAY, where there were such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goaways: Option<GoAways>,
+    /// Flows of a scenario, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowFinding>,
+}
+
+/// What became of a scenario's flows, and how each of its steps went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowFinding {
+    /// Counts of all intervals together; their steps' distributions are in `steps`.
+    pub counts: Flows,
+    /// How long each step took when it went well, from the planned instant, seconds; as `counts.steps`.
+    pub steps: Vec<StepFinding>,
+}
+
+/// One step of a scenario in sum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepFinding {
+    /// Its name.
+    pub name: String,
+    /// Times it went well.
+    pub ok: u64,
+    /// Times it failed.
+    pub failed: u64,
+    /// Times it went well, a second, over the whole trial.
+    pub rate: f64,
+    /// How long it took, seconds.
+    pub took: Quantiles,
 }
 
 /// Handshakes of a trial.

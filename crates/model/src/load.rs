@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::http2::Http2;
+use crate::scenario::Scenario;
+use crate::stage::Stage;
 use crate::transport::Transport;
 use crate::units::{Span, Spread};
 use crate::websocket::WebSocket;
@@ -28,6 +30,14 @@ pub struct Load {
     pub request: Request,
     /// When requests are planned.
     pub arrivals: Arrivals,
+    /// How the level of the arrivals (users, or requests a second) changes; none: it rises once and stays. With stages, the
+    /// count or rate of the arrivals is the highest level, and their spawn rate or ramp means nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<Stage>,
+    /// What users do instead of sending the request over and over. Arrivals are runs of its flows then; the request is the
+    /// first one of them, for display.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<Box<Scenario>>,
     /// Whether a connection carries one request or many.
     pub reuse: Reuse,
     /// When the load ends.

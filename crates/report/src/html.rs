@@ -104,6 +104,7 @@ fn without_histograms(tick: &Tick) -> Tick {
         errors: tick.errors.clone(),
         statuses: tick.statuses.clone(),
         handshakes: None,
+        flows: None,
         messages: tick.messages.clone(),
         ..*tick
     }

@@ -1,7 +1,9 @@
 //! The verdict and the plan as JSON, for scripts.
 
 use genkai_model::event::Environment;
+use genkai_model::explain::Explanation;
 use genkai_model::finding::{Findings, Predicted, Verdict};
+use genkai_model::load::Load;
 use genkai_model::machine::Checkup;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
@@ -33,6 +35,11 @@ pub fn verdict(record: &Record, findings: &Findings) -> String {
     pretty(&VerdictFile { verdict: &findings.verdict, says: says::sentences(findings, record) })
 }
 
+/// An explained configuration as JSON: [`Explanation`]; ends with a newline.
+pub fn explanation(explanation: &Explanation) -> String {
+    pretty(explanation)
+}
+
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.
 pub fn plan(plan: &Plan, predictions: &[Predicted], environment: &Environment) -> String {
     pretty(&PlanFile { plan, predictions, environment })
@@ -41,6 +48,11 @@ pub fn plan(plan: &Plan, predictions: &[Predicted], environment: &Environment) -
 /// What a machine holds as JSON; ends with a newline.
 pub fn doctor(checkup: &Checkup) -> String {
     pretty(checkup)
+}
+
+/// A load as JSON, as it would be made; ends with a newline.
+pub fn load(load: &Load) -> String {
+    pretty(load)
 }
 
 fn pretty(value: &impl Serialize) -> String {

@@ -2,7 +2,7 @@
 
 use genkai_model::event::RunStarted;
 use genkai_model::finding::{Break, TrialFinding};
-use genkai_model::load::Arrivals;
+use genkai_model::load::{Arrivals, Load};
 use genkai_model::record::Record;
 use genkai_model::units::Range;
 
@@ -29,9 +29,9 @@ impl<'a> Scene<'a> {
         self.head.is_none_or(|h| matches!(h.plan.load.arrivals, Arrivals::Users { .. }))
     }
 
-    /// Unit of the load: `users` or `planned requests/s`.
+    /// Unit of the load: `users`, `planned requests/s`, or `planned runs/s` of a scenario.
     pub(crate) fn unit(&self) -> &'static str {
-        if self.closed() { "users" } else { "planned requests/s" }
+        self.head.map_or("users", |h| unit(&h.plan.load))
     }
 
     /// A load with its unit: `243 users`, `1,200 planned requests/s`.
@@ -81,6 +81,15 @@ impl<'a> Scene<'a> {
             return self.level(broke.level);
         }
         format!("{} ({clients} at once)", self.level(broke.level))
+    }
+}
+
+/// What the level of a load counts.
+pub(crate) fn unit(load: &Load) -> &'static str {
+    match load.arrivals {
+        Arrivals::Users { .. } => "users",
+        Arrivals::Rate { .. } if load.scenario.is_some() => "planned runs/s",
+        Arrivals::Rate { .. } => "planned requests/s",
     }
 }
 

@@ -52,6 +52,9 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::StreamRefused => "stream refused (RST_STREAM, REFUSED_STREAM)",
         ErrorKind::StreamReset => "stream reset before the response was complete (RST_STREAM)",
         ErrorKind::GoAway => "connection ended by GOAWAY with the request unanswered",
+        ErrorKind::Check => "not what a check of the scenario expects",
+        ErrorKind::Capture => "without a value that the scenario takes from it",
+        ErrorKind::Unsendable => "not sent: what a template of the scenario gave cannot be",
     }
 }
 
@@ -64,6 +67,8 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::PortsExhausted | ErrorKind::DescriptorsExhausted => {
             "was not asked, because the generator could not send"
         }
+        ErrorKind::Unsendable => "was not asked, because there was nothing that could be sent",
+        ErrorKind::Check | ErrorKind::Capture => "answered otherwise than the scenario expects",
         ErrorKind::Dropped => "kept all connections busy",
         ErrorKind::Reset | ErrorKind::ResetReused => "reset its clients' connections",
         ErrorKind::EofNew | ErrorKind::EofReused => "dropped clients",

@@ -1,8 +1,13 @@
 //! real servers: render or edit the configuration, check, start, wait until ready, observe, stop.
 
+pub mod apache;
 pub mod embedded;
+pub mod explain;
+pub mod files;
 pub mod foreign;
+pub mod held;
 pub mod local;
 pub mod nginx;
 pub mod observation;
+pub mod product;
 pub mod wordpress;

@@ -32,6 +32,7 @@ fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, Nginx
         dir: stage.folder(),
         path: "/",
         host: "localhost",
+        websocket: false,
         allow_remote: &[],
     })
 }

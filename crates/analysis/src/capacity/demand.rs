@@ -4,6 +4,7 @@ use genkai_model::finding::Quantiles;
 use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Arrivals, Load, Reuse};
 use genkai_model::objective::{Condition, Objective};
+use genkai_model::stage::Stage;
 use genkai_model::units::{Range, Spread};
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -74,10 +75,41 @@ pub fn asked(load: &Load) -> f64 {
 /// Seconds the ramp of a load takes.
 pub fn ramp(load: &Load) -> f64 {
     match load.arrivals {
+        _ if !load.stages.is_empty() => to_peak(&load.stages),
         Arrivals::Users { count, spawn_rate, .. } if spawn_rate > 0.0 => f64::from(count) / spawn_rate,
         Arrivals::Users { .. } => 0.0,
         Arrivals::Rate { ramp, .. } => ramp.as_secs_f64(),
     }
+}
+
+/// Seconds until stages first reach their highest level.
+fn to_peak(stages: &[Stage]) -> f64 {
+    let (mut at, mut best) = (0.0, (0.0, 0.0));
+    for stage in stages {
+        for (level, when) in [(stage.from, at), (stage.to, at + stage.lasts.as_secs_f64())] {
+            if level > best.0 {
+                best = (level, when);
+            }
+        }
+        at += stage.lasts.as_secs_f64();
+    }
+    best.1
+}
+
+/// What `stages` of a rate plan from one moment to another, microseconds since the load began: the integral of their level.
+pub fn integral(stages: &[Stage], from_us: u64, to_us: u64) -> f64 {
+    let (from, to) = (from_us as f64 / 1e6, to_us as f64 / 1e6);
+    let (mut at, mut sum) = (0.0, 0.0);
+    for stage in stages {
+        let length = stage.lasts.as_secs_f64();
+        let (begin, end) = ((from - at).clamp(0.0, length), (to - at).clamp(0.0, length));
+        if end > begin {
+            let level = |x: f64| stage.from + (stage.to - stage.from) * x / length;
+            sum += (level(begin) + level(end)) / 2.0 * (end - begin);
+        }
+        at += length;
+    }
+    sum
 }
 
 /// The tightest latency condition of an objective, seconds; none where it has none.

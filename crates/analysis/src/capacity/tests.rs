@@ -18,6 +18,8 @@ fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
             body,
         },
         arrivals,
+        stages: Vec::new(),
+        scenario: None,
         reuse,
         stop: Stop { after: Span::from_secs(10), requests: None },
         timeout: Span::from_secs(60),

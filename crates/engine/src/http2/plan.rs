@@ -121,6 +121,8 @@ mod tests {
         change(&mut request);
         Load {
             scale: Default::default(),
+            scenario: None,
+            stages: Vec::new(),
             addresses: vec![],
             transport: Transport::Tcp,
             protocol: Protocol::Http2(Http2 { streams: 5 }),

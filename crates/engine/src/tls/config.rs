@@ -13,7 +13,7 @@ use rustls::{
 };
 
 /// TLS as it will be made, checked before the load begins.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(super) config: ClientConfig,
     pub(super) name: ServerName<'static>,

@@ -7,6 +7,7 @@
 //! server's close frame, and lost if not.
 
 mod identity;
+mod mail;
 mod plan;
 mod session;
 mod talk;

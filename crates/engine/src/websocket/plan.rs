@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     /// A message; its identity is written over its first bytes. None: connections are held.
     pub(crate) message: Option<Spoken>,
     pub(crate) ping: Option<Moment>,
+    /// Whether messages are kept for who waits for them.
+    pub(super) keeps: bool,
 }
 
 /// A message to be sent.
@@ -40,9 +42,24 @@ impl Plan {
             deflate: websocket.deflate.map(offer),
             message: message(websocket)?,
             ping: websocket.ping.map(|span| span.0.max(1_000_000)),
+            keeps: false,
         };
         plan.open([0; 16], &mut Vec::new(), |_| ()).map_err(EngineError::Handshake)?;
         Ok(Some(plan))
+    }
+
+    /// For a connection on which messages are not counted but kept for who waits for them.
+    ///
+    /// # Errors
+    /// When the handshake cannot be written.
+    pub(crate) fn listening(
+        request: Request,
+        subprotocols: Vec<String>,
+        deflate: Option<Deflate>,
+    ) -> Result<Plan, WriteError> {
+        let deflate = deflate.map(offer);
+        let plan = Plan { request, subprotocols, deflate, message: None, ping: None, keeps: true };
+        plan.open([0; 16], &mut Vec::new(), |_| ()).map(|()| plan)
     }
 
     /// Appends the request of a handshake to `out`. `use_it` gets the opening, which is needed to read the answer.

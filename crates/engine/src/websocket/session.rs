@@ -12,9 +12,10 @@ use genkai_model::websocket::{Fate, Incident};
 use genkai_wire::http1::fields;
 use genkai_wire::websocket::deflate::{Agreed, Effort};
 use genkai_wire::websocket::handshake::{Handshake, HandshakeError, Progress};
-use genkai_wire::websocket::{Chunk, Close, Decoder, Encoder, Event, MAX_MESSAGE, Role, Scratch, code};
+use genkai_wire::websocket::{Chunk, Close, Decoder, Encoder, Event, Kind, MAX_MESSAGE, Role, Scratch, code};
 
 use super::identity::{Identity, Incoming};
+use super::mail::Mail;
 use super::plan::Plan;
 use super::window::{How, Window};
 use crate::clock::Moment;
@@ -51,6 +52,8 @@ struct Codec {
     window: Window,
     /// Whether a ping is unanswered.
     pinged: bool,
+    /// Messages kept, where they are.
+    mail: Option<Box<Mail>>,
 }
 
 /// What came out of a slice of bytes.
@@ -59,7 +62,11 @@ type Heard = Result<(), ErrorKind>;
 impl Session {
     /// A connection that is not open yet.
     pub(crate) fn new(core: Rc<Core>, plan: Rc<Plan>, number: u32) -> Session {
-        let connection = Connection::new(core);
+        Session::on(Connection::new(core), plan, number)
+    }
+
+    /// The same, on a connection of the caller's.
+    pub(crate) fn on(connection: Connection, plan: Rc<Plan>, number: u32) -> Session {
         Session { connection, plan, number, unsent: Vec::new(), pongs: 0, codec: None, heard: 0 }
     }
 
@@ -91,7 +98,7 @@ impl Session {
     }
 
     /// Connects and opens the WebSocket. `asked` gets the moment at which the request was written.
-    pub(super) async fn open(&mut self, asked: impl FnOnce(Moment)) -> Result<(), ErrorKind> {
+    pub(crate) async fn open(&mut self, asked: impl FnOnce(Moment)) -> Result<(), ErrorKind> {
         // Boxed: what opening needs must not be a part of every open connection's task.
         let opened = Box::pin(self.handshake(asked)).await;
         self.connection.slot().disarm();
@@ -207,7 +214,8 @@ impl Session {
             Err(_) => Err(ErrorKind::UpgradeInvalid),
         })?;
         let Some((used, deflate)) = answer else { return Ok(()) };
-        self.codec = Some(Box::new(Codec::new(deflate)));
+        let mail = plan.keeps.then(Box::default);
+        self.codec = Some(Box::new(Codec { mail, ..Codec::new(deflate) }));
         self.core().talking(1);
         self.hear(&mut bytes[used..])
     }
@@ -287,6 +295,28 @@ impl Session {
         Ok(())
     }
 
+    /// Sends a message of the caller's.
+    pub(crate) fn utter(&mut self, kind: Kind, payload: &[u8]) -> Heard {
+        let core = Rc::clone(&self.connection.core);
+        let Some(codec) = self.codec.as_deref_mut() else { return Err(ErrorKind::Closed) };
+        let mut out = core.out.take();
+        out.clear();
+        let said = codec.encoder.message(&mut out, kind, payload, core.random_key(), &mut core.scratch.borrow_mut());
+        let said = if said.is_ok() { self.say(&out) } else { Err(ErrorKind::Closed) };
+        core.out.replace(out);
+        said
+    }
+
+    /// Whether everything said has been taken by the socket.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.unsent.is_empty()
+    }
+
+    /// Messages kept, while the connection is open.
+    pub(super) fn mail(&mut self) -> Option<&mut Mail> {
+        self.codec.as_deref_mut().and_then(|codec| codec.mail.as_deref_mut())
+    }
+
     /// Sends a ping.
     pub(super) fn ping(&mut self) -> Heard {
         let mut out = Vec::new();
@@ -341,7 +371,7 @@ impl Session {
     }
 
     /// The connection has ended, because of `kind`: what is on its way will not come. Closes the socket.
-    pub(super) fn end(&mut self, kind: ErrorKind) {
+    pub(crate) fn end(&mut self, kind: ErrorKind) {
         let Some(mut codec) = self.codec.take() else { return self.connection.close() };
         let core = Rc::clone(self.core());
         let now = core.clock.now();
@@ -402,7 +432,7 @@ impl Codec {
             encoder = encoder.deflating(agreed, Effort::default());
             decoder = decoder.inflating(agreed);
         }
-        Codec { encoder, decoder, incoming: Incoming::default(), window: Window::default(), pinged: false }
+        Codec { encoder, decoder, incoming: Incoming::default(), window: Window::default(), pinged: false, mail: None }
     }
 
     /// Decodes and counts; answers go to `out`.
@@ -414,7 +444,7 @@ impl Codec {
         ear: &mut Ear<'_>,
         key: impl Fn() -> u32,
     ) -> Heard {
-        let Codec { encoder, decoder, incoming, window, pinged } = self;
+        let Codec { encoder, decoder, incoming, window, pinged, mail } = self;
         let mut at = 0;
         loop {
             // Answers fail only when a close frame has been sent: then none are due.
@@ -422,7 +452,10 @@ impl Codec {
                 Ok((_, None)) => return Ok(()),
                 Ok((used, Some(event))) => {
                     match event {
-                        Event::Data(chunk) => ear.data(&chunk, incoming, window),
+                        Event::Data(chunk) => match mail {
+                            None => ear.data(&chunk, incoming, window),
+                            Some(mail) => mail.take(chunk, ear.now, ear.ledger),
+                        },
                         Event::Ping(_) if out.len() >= ear.room => {}
                         Event::Ping(payload) => {
                             let _ = encoder.pong(out, payload, key());

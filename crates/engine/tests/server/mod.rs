@@ -102,6 +102,8 @@ pub(crate) fn load(address: SocketAddr, requests: u64) -> Load {
             body: Body::Empty,
         },
         arrivals: users(1),
+        stages: Vec::new(),
+        scenario: None,
         reuse: Reuse::KeepAlive,
         stop: Stop { after: Span::from_secs(10), requests: Some(requests) },
         timeout: Span::from_secs(5),

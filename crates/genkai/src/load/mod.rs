@@ -2,6 +2,7 @@
 //! `tables` (and, with `--out`, the same files as a tuning run's).
 
 mod plan;
+mod script;
 pub(crate) mod tables;
 
 use std::time::SystemTime;
@@ -22,6 +23,11 @@ use crate::{Failure, interrupt};
 /// `genkai load`.
 pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let plan = plan::plan(flags)?;
+    if flags.dry_run {
+        let style = view::stdout_style(flags.color);
+        view::print(&if flags.json { json::load(&plan.load) } else { text::script(&plan, style) });
+        return Ok(Exit::Holds);
+    }
     let tables = flags.tables.open()?;
     let folder = flags.out.as_deref().map(|out| Folder::open(out, false)).transpose()?;
     let interrupt = interrupt::flag();

@@ -4,10 +4,14 @@ use genkai_lab::experiment;
 use genkai_model::load::{Load as Sent, Stop};
 use genkai_model::objective::Objective;
 use genkai_model::plan::{Backend, ConfigSource, Plan, System};
+use genkai_model::stage::{self, Unit};
 use genkai_model::units::Span;
 
+use super::script;
 use crate::cli::Load;
+use crate::flags::LoadFlags;
 use crate::target::Target;
+use crate::websocket::WebSocketFlags;
 use crate::{Failure, http2, websocket};
 
 /// All users at once: a rate so high that the ramp is over in the first millisecond.
@@ -22,34 +26,55 @@ const LONGEST: Span = Span::from_secs(3600);
 /// # Errors
 /// When flags make no sense, or not together.
 pub(crate) fn plan(flags: &Load) -> Result<Plan, Failure> {
-    Ok(Plan {
-        title: format!("load {}", flags.url),
+    if script::is_file(&flags.url) {
+        return scripted(flags);
+    }
+    if flags.dry_run || !flags.target.is_empty() || flags.environment.is_some() {
+        return Err(Failure::usage("--dry-run, --target, --environment: are for scenario files"));
+    }
+    Ok(whole(flags, format!("load {}", flags.url), load(flags)?, objective(&flags.objective)))
+}
+
+/// What a scenario file says.
+fn scripted(flags: &Load) -> Result<Plan, Failure> {
+    let script = script::read(flags)?;
+    let (title, own) = (script.title.clone(), script.objective.clone());
+    let load = script::load(script, flags, flags.load.load(AT_ONCE, 1)?)?;
+    let objective = if flags.objective.is_empty() { own.unwrap_or_default() } else { objective(&flags.objective) };
+    Ok(whole(flags, title, load, objective))
+}
+
+fn whole(flags: &Load, title: String, load: Sent, objective: Objective) -> Plan {
+    let target = load.scenario.as_ref().map_or(&flags.url, |scenario| &scenario.targets[0].url).clone();
+    Plan {
+        title,
         system: System {
             product: "server".to_owned(),
             program: None,
             config: ConfigSource::Generated,
             settings: std::collections::BTreeMap::new(),
-            backend: Backend::Url(flags.url.clone()),
+            backend: Backend::Url(target),
             allow_remote: flags.allow_remote.clone(),
         },
-        load: load(flags)?,
-        objective: objective(&flags.objective),
+        load,
+        objective,
         procedure: experiment::procedure(experiment::Size::Quick),
-    })
+    }
 }
 
 fn load(flags: &Load) -> Result<Sent, Failure> {
     let target = Target::read(&flags.url, &flags.allow_remote)?;
+    let (shape, message_rate) = staged(flags, target.websocket);
     let mut load = if target.websocket {
         flags.http2.must_be_unused()?;
-        websocket::load(&flags.load, &flags.websocket, AT_ONCE)?
+        websocket::load(&shape, &WebSocketFlags { message_rate, ..flags.websocket.clone() }, AT_ONCE)?
     } else {
         flags.websocket.must_be_unused()?;
         if flags.http2.used() {
-            http2::load(&flags.load, &flags.http2, AT_ONCE)?
+            http2::load(&shape, &flags.http2, AT_ONCE)?
         } else {
             flags.http2.must_be_unused()?;
-            flags.load.load(AT_ONCE, 1)?
+            shape.load(AT_ONCE, 1)?
         }
     };
     load.transport = target.transport(&flags.tls)?;
@@ -61,9 +86,28 @@ fn load(flags: &Load) -> Result<Sent, Failure> {
     if !flags.load.header.iter().any(|h| h.to_ascii_lowercase().starts_with("host:")) {
         load.request.host = target.host;
     }
+    load.stages = flags.stages.as_ref().map(|stages| stages.stages.clone()).unwrap_or_default();
     load.stop = stop(flags)?;
+    if !load.stages.is_empty() {
+        load.stop.after = stage::lasting(&load.stages);
+    }
     load.tick = interval(load.tick, load.stop);
     Ok(load)
+}
+
+/// The flags with the highest level of the stages, if there are any, as users or rate; the rate of messages apart.
+fn staged(flags: &Load, websocket: bool) -> (LoadFlags, Option<f64>) {
+    let mut shape = flags.load.clone();
+    let Some(stages) = &flags.stages else { return (shape, flags.websocket.message_rate) };
+    let peak = stage::peak(&stages.stages);
+    match stages.unit {
+        // With --connections they are only held.
+        Unit::Users if websocket && shape.connections.is_some() => shape.connections = Some(peak as u32),
+        Unit::Users => shape.users = Some(peak as u32),
+        Unit::Rate if websocket => return (shape, Some(peak)),
+        Unit::Rate => shape.rate = Some(peak),
+    }
+    (shape, None)
 }
 
 fn stop(flags: &Load) -> Result<Stop, Failure> {

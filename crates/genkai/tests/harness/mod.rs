@@ -1,6 +1,8 @@
 //! Runs the real binary in fresh folders and reads what it leaves.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod judged;
+
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};

@@ -44,7 +44,11 @@ pub(super) struct View {
     pub(super) trial: Option<u32>,
     closed: bool,
     pub(super) asked: f64,
+    /// The highest level so far.
+    reached: f64,
     unit: Unit,
+    /// What the level counts, where requests are.
+    level_unit: &'static str,
     present: Present,
     now: Slice,
     /// A plain load in more detail.
@@ -106,9 +110,10 @@ impl View {
         self.asked = scene::asked(&started.load.arrivals);
         self.closed = matches!(started.load.arrivals, Arrivals::Users { .. });
         self.unit = Unit::of(&started.load.protocol);
+        self.level_unit = scene::unit(&started.load);
         (self.present, self.now) = (Present::default(), Slice::default());
         self.load = (started.purpose == Purpose::Measure).then(|| Box::new(Load::new(started)));
-        (self.finished, self.failed, self.seconds) = (0, 0, 0.0);
+        (self.finished, self.failed, self.seconds, self.reached) = (0, 0, 0.0, 0.0);
         self.history.clear();
         self.log.clear();
         self.heard.clear();
@@ -119,6 +124,7 @@ impl View {
         self.finished += slice.ok + slice.failed;
         self.failed += slice.failed;
         self.seconds = tick.to_us as f64 / 1e6;
+        self.reached = self.reached.max(tick.level);
         if self.history.len() == HISTORY {
             self.history.remove(0);
         }
@@ -161,7 +167,7 @@ impl View {
         } else {
             format!(" ({})", figure::percent(self.failed as f64 / self.finished as f64))
         };
-        format!("{how}: {}, {all}{share} up to {}", figure::seconds(self.seconds), self.level(self.now.level))
+        format!("{how}: {}, {all}{share} up to {}", figure::seconds(self.seconds), self.level(self.reached))
     }
 
     /// A load with its unit.
@@ -169,6 +175,7 @@ impl View {
         match (self.closed, self.unit) {
             (true, Unit::Openings) => figure::plural(level.max(0.0).round() as u64, "connection", "connections"),
             (true, _) => figure::plural(level.max(0.0).round() as u64, "user", "users"),
+            (false, Unit::Requests) => format!("{} {}", figure::number(level), self.level_unit),
             (false, unit) => format!("{} planned {}/s", figure::number(level), unit.many()),
         }
     }

@@ -5,8 +5,8 @@ use genkai_model::finding::{Findings, TrialFinding};
 use genkai_model::record::Record;
 use genkai_model::summary::{Counted, Distribution, Summary, Threshold};
 
-use super::Style;
 use super::page::{Page, Tone};
+use super::{Style, steps};
 use crate::figure::{bytes, count, number, percent, seconds};
 use crate::{clean, says, words};
 
@@ -22,6 +22,7 @@ pub fn measure(record: &Record, findings: &Findings, style: Style) -> String {
     connections(&mut page, load, trial);
     latency(&mut page, load);
     messages(&mut page, trial);
+    steps::section(&mut page, trial);
     failures(&mut page, load, trial);
     thresholds(&mut page, load, trial);
     generator(&mut page, load, findings, record);

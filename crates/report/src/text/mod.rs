@@ -4,14 +4,19 @@
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
 mod doctor;
+mod explain;
 mod measure;
 mod page;
 mod plan;
+mod script;
+mod steps;
 mod verdict;
 
 pub use doctor::doctor;
+pub use explain::explain;
 pub use measure::measure;
 pub use plan::plan;
+pub use script::script;
 pub use verdict::verdict;
 
 /// How text is laid out.

@@ -65,7 +65,17 @@ fn backend(backend: &Backend) -> String {
 }
 
 fn load(load: &Load) -> String {
+    let stages: Vec<String> = load.stages.iter().map(|stage| clean::line(&stage.to_string())).collect();
     let arrivals = match load.arrivals {
+        Arrivals::Users { think, .. } if !stages.is_empty() => {
+            format!("users in stages: {}; think time {think}", stages.join(", "))
+        }
+        Arrivals::Rate { spacing, connections, .. } if !stages.is_empty() => format!(
+            "requests/s in stages: {} ({}), over at most {}",
+            stages.join(", "),
+            spaced(spacing),
+            figure::plural(connections.into(), "connection", "connections")
+        ),
         Arrivals::Users { count, spawn_rate, think } => format!(
             "{}, {} more a second, think time {think}",
             figure::plural(count.into(), "user", "users"),
@@ -74,10 +84,7 @@ fn load(load: &Load) -> String {
         Arrivals::Rate { per_second, ramp, spacing, connections } => format!(
             "{} requests/s ({}), reached in {ramp}, over at most {}",
             figure::number(per_second),
-            match spacing {
-                Spacing::Uniform => "evenly spaced",
-                Spacing::Poisson => "Poisson",
-            },
+            spaced(spacing),
             figure::plural(connections.into(), "connection", "connections")
         ),
     };
@@ -90,6 +97,13 @@ fn load(load: &Load) -> String {
         load.timeout,
         figure::plural(load.threads.into(), "thread", "threads")
     )
+}
+
+fn spaced(spacing: Spacing) -> &'static str {
+    match spacing {
+        Spacing::Uniform => "evenly spaced",
+        Spacing::Poisson => "Poisson",
+    }
 }
 
 fn request(load: &Load) -> String {

@@ -4,14 +4,17 @@
 //! it answers), [`usage`] (what it consumes), [`tail`] (what it logs), [`kernel`] (what the machine shows),
 //! [`machine`] (what the machine is).
 
+pub mod caps;
 pub mod cores;
 mod diag;
+pub(crate) mod finish;
 pub mod kernel;
 pub mod listener;
 pub mod machine;
 pub mod port;
 pub mod process;
 pub mod ready;
+pub(crate) mod room;
 mod session;
 pub mod survey;
 pub mod tail;

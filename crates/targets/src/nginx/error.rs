@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::config::{ConfigError, EditError, SaveError};
+use super::config::{ConfigError, EditError};
 use super::private::PrivateError;
 use super::remote::Remote;
 use super::settings::SettingError;
+use crate::files::SaveError;
 use crate::local::LocalError;
 
 /// One clear message each: what was seen and what to do.

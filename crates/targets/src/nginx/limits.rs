@@ -5,7 +5,6 @@
 
 mod clients;
 mod facts;
-mod machine;
 mod read;
 mod requests;
 mod system;
@@ -14,8 +13,9 @@ mod upstream;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{ConnZone, Facts, Held, ReqZone, Serving, Upstream};
-pub use machine::{Machine, online};
+pub use crate::held::Held;
+pub use crate::local::caps::{Machine, online};
+pub use facts::{ConnZone, Facts, ReqZone, Serving, Upstream};
 pub use read::Reading;
 
 use genkai_model::error::ErrorKind;

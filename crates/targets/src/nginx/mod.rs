@@ -3,17 +3,18 @@
 pub mod config;
 mod error;
 pub mod evidence;
+pub mod explain;
 pub mod lifecycle;
 pub mod limits;
-mod origin;
 mod prepared;
 pub mod private;
 pub mod remote;
-mod room;
 mod runnable;
 pub mod settings;
 
-pub use config::Backup;
+pub use crate::files::Backup;
 pub use error::NginxError;
 pub use lifecycle::Running;
-pub use prepared::{Nginx, Prepare};
+pub use prepared::Nginx;
+
+pub use crate::product::Prepare;

@@ -1,9 +1,9 @@
 //! An nginx that is ready to be started: its configuration read, settings applied, a private copy made, and tested by
 //! nginx itself. Variants differ from it by changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use genkai_model::event::{Change, Environment, Rewrite};
@@ -11,38 +11,19 @@ use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
 use nix::sys::resource::{Resource, getrlimit};
 
-use super::config::{Backup, Config};
+use super::config::Config;
 use super::error::NginxError;
 use super::lifecycle::{Binary, Running, check, port_taken, start};
 use super::limits::{self, Facts, Machine};
-use super::origin::Origins;
 use super::remote::Remote;
-use super::room::Room;
 use super::runnable::Runnable;
 use super::settings::{self, Rendering, Scope, lookup, render};
+use crate::files::{Backup, Origins};
+use crate::local::room::Room;
+use crate::product::Prepare;
 
 /// A start whose ports were taken meanwhile is tried again with others, so many times.
 const STARTS: u32 = 5;
-
-/// What to prepare.
-pub struct Prepare<'a> {
-    /// The nginx to run; none: the one installed.
-    pub program: Option<&'a Path>,
-    /// Where the configuration comes from.
-    pub source: ConfigSource,
-    /// Settings applied on top of it, in the user's words.
-    pub settings: &'a BTreeMap<String, String>,
-    /// What to pass requests to; none: where the configuration says.
-    pub backend: Option<SocketAddr>,
-    /// Folder for the private copy.
-    pub dir: PathBuf,
-    /// Path of the requests that will be made.
-    pub path: &'a str,
-    /// Their Host header; it decides which `server` answers.
-    pub host: &'a str,
-    /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
-    pub allow_remote: &'a [String],
-}
 
 /// An nginx that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
@@ -113,7 +94,7 @@ impl Nginx {
     }
 
     fn made(base: Arc<Base>, config: Config, given: BTreeSet<String>, room: Room) -> Result<Nginx, NginxError> {
-        let origins = Origins::new(&base.original, &config);
+        let origins = Origins::new(base.original.pairs(&config));
         let copy = Runnable::make(&config, &base.binary, &base.scope, base.backend, room)?;
         let translate = |message: &str| origins.translate(&copy.private.translate(message));
         let checked = check(&base.binary, copy.room.path(), &copy.private.main, translate)?;
@@ -269,7 +250,7 @@ impl Nginx {
 
 fn room(dir: &Path) -> Result<Room, NginxError> {
     let failed = |source| NginxError::Folder { path: dir.to_owned(), source };
-    Room::make(dir, nix::unistd::geteuid().is_root()).map_err(failed)
+    Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-nginx-").map_err(failed)
 }
 
 /// The configuration: the user's as it is on disk, or one that is rendered (with its settings).

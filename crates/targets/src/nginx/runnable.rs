@@ -12,9 +12,9 @@ use super::lifecycle::{Binary, Site};
 use super::limits::{Facts, Machine, Reading};
 use super::private::{self, Options, Private, STATUS_PATH};
 use super::remote::{self, Remote};
-use super::room::Room;
 use super::settings::Scope;
 use crate::local::port;
+use crate::local::room::Room;
 
 /// A private copy with what is needed to start it.
 #[derive(Clone, Debug)]

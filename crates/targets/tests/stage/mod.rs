@@ -223,6 +223,7 @@ impl Stage {
             dir,
             path: "/",
             host: "localhost",
+            websocket: false,
             allow_remote: &[],
         })
     }

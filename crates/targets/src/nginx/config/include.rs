@@ -2,18 +2,17 @@
 //! folder, patterns by glob(3) in its order, a pattern without a match is fine, a missing file is not.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
 use super::tree::Directive;
 use super::{Config, File, FileId};
+use crate::files::read::{bytes, glob};
 
-/// Largest file that is read.
-pub const MAX_SIZE: u64 = 16 << 20;
+pub use crate::files::read::MAX_SIZE;
 /// Most inclusions, a file counted as often as it is included.
 pub const MAX_INCLUSIONS: usize = 10_000;
 
@@ -52,13 +51,6 @@ pub(super) fn read(main: &Path, prefix: &Path) -> Result<Config, ConfigError> {
         prefix: prefix.to_owned(),
         conf_prefix: reader.conf_prefix,
     })
-}
-
-/// The file's bytes, at most one more than [`MAX_SIZE`].
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    fs::File::open(path)?.take(MAX_SIZE + 1).read_to_end(&mut text)?;
-    Ok(text)
 }
 
 impl Reader {
@@ -150,24 +142,4 @@ pub(super) fn target(directive: &Directive) -> Option<&[u8]> {
         [only] if directive.is("include") && !directive.is_block() => Some(&only.value),
         _ => None,
     }
-}
-
-/// glob(3) itself, so that what matches and its order are nginx's own (`ngx_open_glob` passes no flags). None: an error.
-fn glob(pattern: &Path) -> Option<Vec<PathBuf>> {
-    let pattern = CString::new(pattern.as_os_str().as_bytes()).ok()?;
-    // SAFETY: an all-zero glob_t is what glob(3) expects without GLOB_APPEND; it is freed below in every case.
-    let mut found: libc::glob_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the pattern is a C string and `found` is valid for writes.
-    let code = unsafe { libc::glob(pattern.as_ptr(), 0, None, &raw mut found) };
-    let mut paths = Vec::new();
-    if code == 0 {
-        for i in 0..found.gl_pathc {
-            // SAFETY: on success gl_pathv holds gl_pathc C strings, which live until globfree.
-            let path = unsafe { CStr::from_ptr(*found.gl_pathv.add(i)) };
-            paths.push(PathBuf::from(OsString::from_vec(path.to_bytes().to_vec())));
-        }
-    }
-    // SAFETY: `found` was filled by glob(3), or is still zero.
-    unsafe { libc::globfree(&raw mut found) };
-    matches!(code, 0 | libc::GLOB_NOMATCH).then_some(paths)
 }

@@ -3,7 +3,6 @@
 //! A [`Config`] is the main file and all that it includes, each with its text and a tree of spans over it. Questions go to
 //! [`Config::walk`] and what is built on it; changes are [`Edit`]s, which replace spans and leave every other byte alone.
 
-mod diff;
 mod edit;
 mod error;
 mod include;
@@ -13,7 +12,6 @@ mod listen;
 mod lua;
 mod pass;
 mod route;
-mod save;
 mod syntax;
 mod tree;
 mod walk;
@@ -27,12 +25,13 @@ pub(in crate::nginx) use listen::is_socket_option;
 pub use listen::{Address, Family, Host, Listen, sockets};
 pub use pass::{Pass, Protocol, Target, Upstream, UpstreamServer};
 pub use route::Route;
-pub use save::{Backup, SaveError};
 pub use syntax::{Problem, SyntaxError};
 pub use tree::{Directive, End, MAX_DEPTH, Word, parse};
 pub use walk::{Block, Found};
 
 use include::Includes;
+
+use crate::files::{self, Backup, Pair, SaveError};
 
 /// Names a file of a [`Config`]; 0 is the main one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,6 +116,29 @@ impl Config {
     /// One file.
     pub fn file(&self, id: FileId) -> &File {
         &self.files[id.0]
+    }
+
+    /// Each file with what `edited` (made from this one by edits) made of it.
+    pub(crate) fn pairs<'a>(&'a self, edited: &'a Config) -> impl Iterator<Item = Pair<'a>> {
+        self.files.iter().zip(&edited.files).map(|(before, after)| Pair {
+            path: &before.path,
+            real: &before.real,
+            before: &before.text,
+            after: &after.text,
+        })
+    }
+
+    /// Unified diff from `self` to `edited` (made from it by edits): [`files::diff`].
+    pub fn diff(&self, edited: &Config) -> String {
+        files::diff(self.pairs(edited))
+    }
+
+    /// Writes `edited` (made from `self` by edits) over the user's files: [`files::write_back`].
+    ///
+    /// # Errors
+    /// When a file changed since it was read, or cannot be replaced; then all files are as they were.
+    pub fn write_back(&self, edited: &Config) -> Result<Vec<Backup>, SaveError> {
+        files::write_back(self.pairs(edited))
     }
 
     /// Where relative paths of most directives start.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::local::process::Spawn;
 use crate::nginx::error::NginxError;
 
-use super::finish;
+use crate::local::finish::finish;
 
 /// Folders that are searched after those of `PATH`, which for ordinary users often lacks the `sbin` ones.
 const USUAL: [&str; 5] =

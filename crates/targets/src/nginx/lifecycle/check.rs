@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Binary, finish};
+use super::Binary;
+use crate::local::finish::finish;
 use crate::local::process::Spawn;
 use crate::nginx::error::NginxError;
 

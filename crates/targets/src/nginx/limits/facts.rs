@@ -3,19 +3,10 @@
 
 use std::net::SocketAddr;
 
-use genkai_model::limit::{Ceiling, Origin};
+use genkai_model::limit::Ceiling;
 use genkai_model::units::Span;
 
-/// A value in force.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Held<T> {
-    /// The number it stands for.
-    pub value: T,
-    /// As written (`auto`, `1m`), or as the default is documented.
-    pub written: String,
-    /// Where it is written.
-    pub origin: Origin,
-}
+use crate::held::Held;
 
 /// What answers a request for the path under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
-use super::machine::Machine;
-use super::{ConnZone, Facts, Held, ReqZone, Serving, Upstream};
+use super::{ConnZone, Facts, Held, Machine, ReqZone, Serving, Upstream};
 use crate::nginx::config::{self, Address, Config, Found, Host, Listen, Pass, Protocol, Route, Target, sockets};
 use crate::nginx::settings::{all, value};
 

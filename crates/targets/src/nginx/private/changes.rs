@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::files::flat;
 use crate::nginx::config::{Config, Edit, FileId, Found};
 
 /// One difference between the user's files and the private copy.
@@ -95,21 +96,10 @@ impl<'c> Changes<'c> {
     }
 }
 
-/// Longest name made from another (NAME_MAX is 255).
-const LONGEST: usize = 100;
-
-/// A name without slashes and without anything that means something to nginx or a shell.
-pub(super) fn flat(name: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
-    let all: String = name.trim_start_matches('/').chars().map(safe).collect();
-    let end = &all[all.len().saturating_sub(LONGEST)..];
-    let end = end.trim_start_matches('.');
-    if end.is_empty() { "_".to_owned() } else { end.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::LONGEST;
 
     #[test]
     fn names_are_flat_safe_and_unique() {

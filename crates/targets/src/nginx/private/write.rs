@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::changes::{Changes, Rewrite, flat};
+use super::changes::{Changes, Rewrite};
 use super::error::PrivateError;
+use crate::files::flat;
 use crate::nginx::config::{Config, Directive, Edit, File, FileId, lexer};
 
 /// Subfolders: copies, access logs, temporary files, caches, Unix sockets.

@@ -1,6 +1,6 @@
-//! A folder in which the workers can work.
+//! A folder in which a server's workers can work.
 //!
-//! When nginx runs as root, its workers run as another user (`nobody`, `www-data`), who must be able to pass through every
+//! When a server is started as root, its workers usually run as another user (`nobody`, `www-data`), who must be able to pass through every
 //! folder on the way to the temporary files; a home folder usually lets nobody through.
 
 use std::fs;
@@ -13,15 +13,15 @@ use tempfile::TempDir;
 
 /// The folder of one private copy. One of our own making is removed with its last clone.
 #[derive(Clone, Debug)]
-pub(super) struct Room {
+pub(crate) struct Room {
     path: PathBuf,
     _own: Option<Arc<TempDir>>,
 }
 
 impl Room {
-    /// `wanted`, made if it is not there; or, when nginx is to run as root and its workers could not get to it, a folder
-    /// of our own among the temporary ones.
-    pub(super) fn make(wanted: &Path, root: bool) -> io::Result<Room> {
+    /// `wanted`, made if it is not there; or, when the server is to run as root and its workers could not get to it, a folder
+    /// of our own among the temporary ones, whose name begins with `prefix`.
+    pub(crate) fn make(wanted: &Path, root: bool, prefix: &str) -> io::Result<Room> {
         fs::create_dir_all(wanted)?;
         let path = wanted.canonicalize()?;
         if !root {
@@ -31,14 +31,14 @@ impl Room {
         if passable(&path) {
             return Ok(Room { path, _own: None });
         }
-        let own = tempfile::Builder::new().prefix("genkai-nginx-").tempdir()?;
+        let own = tempfile::Builder::new().prefix(prefix).tempdir()?;
         open(own.path())?;
         let path = own.path().canonicalize()?;
         Ok(Room { path, _own: Some(Arc::new(own)) })
     }
 
     /// Where it is.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_passable_folder_is_used_and_opened() {
         let dir = folder(0o700);
-        let room = Room::make(dir.path(), true).unwrap();
+        let room = Room::make(dir.path(), true, "a-").unwrap();
         assert_eq!(room.path(), dir.path().canonicalize().unwrap());
         assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o711);
     }
@@ -76,7 +76,7 @@ mod tests {
     fn behind_a_closed_folder_another_is_made_and_removed() {
         let closed = folder(0o700);
         let wanted = closed.path().join("work/nginx");
-        let room = Room::make(&wanted, true).unwrap();
+        let room = Room::make(&wanted, true, "a-").unwrap();
         let path = room.path().to_owned();
         assert!(!path.starts_with(closed.path()) && passable(&path));
         let clone = room.clone();
@@ -85,7 +85,7 @@ mod tests {
         drop(clone);
         assert!(!path.exists());
         assert_eq!(
-            Room::make(&wanted, false).unwrap().path(),
+            Room::make(&wanted, false, "a-").unwrap().path(),
             wanted.canonicalize().unwrap(),
             "its own user gets there"
         );

@@ -8,23 +8,23 @@ use genkai_model::limit::Origin;
 use regex::Regex;
 use similar::{DiffOp, TextDiff};
 
-use super::config::{Config, File};
+use super::Pair;
 
 /// Lines of each file after the settings were applied, with the user's line each came from (0-based); none: it is new.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Origins {
+pub(crate) struct Origins {
     files: BTreeMap<PathBuf, Vec<Option<usize>>>,
 }
 
 impl Origins {
     /// From the user's configuration to the one with settings applied.
-    pub(super) fn new(original: &Config, edited: &Config) -> Origins {
-        let changed = original.files().zip(edited.files()).filter(|((_, a), (_, b))| a.text != b.text);
-        Origins { files: changed.map(|((_, a), (_, b))| (a.path.clone(), lines(a, b))).collect() }
+    pub(crate) fn new<'a>(pairs: impl IntoIterator<Item = Pair<'a>>) -> Origins {
+        let changed = pairs.into_iter().filter(|pair| pair.before != pair.after);
+        Origins { files: changed.map(|pair| (pair.path.to_owned(), lines(pair.before, pair.after))).collect() }
     }
 
     /// The user's line (from 1) of a line of the edited file; none when a setting put it there.
-    pub(super) fn line(&self, path: &Path, line: usize) -> Option<usize> {
+    pub(crate) fn line(&self, path: &Path, line: usize) -> Option<usize> {
         match self.files.get(path) {
             Some(lines) => lines.get(line.saturating_sub(1)).copied().flatten().map(|at| at + 1),
             None => Some(line),
@@ -32,12 +32,12 @@ impl Origins {
     }
 
     /// The origin of what is on this line.
-    pub(super) fn of(&self, path: &Path, line: usize) -> Origin {
+    pub(crate) fn of(&self, path: &Path, line: usize) -> Origin {
         self.line(path, line).map_or(Origin::Given, |line| Origin::File { path: path.to_owned(), line })
     }
 
     /// A difference of the private copy with its place in the user's file.
-    pub(super) fn rewrite(&self, rewrite: Rewrite) -> Rewrite {
+    pub(crate) fn rewrite(&self, rewrite: Rewrite) -> Rewrite {
         let Some((path, line)) = rewrite.place.rsplit_once(':') else { return rewrite };
         match line.parse().ok().and_then(|line| self.line(Path::new(path), line)) {
             Some(line) => Rewrite { place: format!("{path}:{line}"), ..rewrite },
@@ -46,7 +46,7 @@ impl Origins {
     }
 
     /// A message of nginx's with the user's line numbers at each ` in FILE:LINE` (files already the user's).
-    pub(super) fn translate(&self, message: &str) -> String {
+    pub(crate) fn translate(&self, message: &str) -> String {
         let Ok(place) = Regex::new(r" in (\S+):(\d+)") else { return message.to_owned() };
         let translated = place.replace_all(message, |found: &regex::Captures<'_>| {
             let (path, line) = (Path::new(&found[1]), found[2].parse().unwrap_or(0));
@@ -60,8 +60,8 @@ impl Origins {
 }
 
 /// For each line of `after`, the line of `before` that it is, or that it replaces.
-fn lines(before: &File, after: &File) -> Vec<Option<usize>> {
-    let diff = TextDiff::from_lines(&before.text[..], &after.text[..]);
+fn lines(before: &[u8], after: &[u8]) -> Vec<Option<usize>> {
+    let diff = TextDiff::from_lines(before, after);
     let mut lines = Vec::new();
     for op in diff.ops() {
         match *op {
@@ -81,16 +81,17 @@ fn lines(before: &File, after: &File) -> Vec<Option<usize>> {
 mod tests {
     use super::*;
 
-    fn config(text: &str) -> Config {
-        Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.into(), Path::new("/usr")).unwrap()
+    const PATH: &str = "/etc/nginx/nginx.conf";
+
+    fn origins(before: &str, after: &str) -> Origins {
+        let path = Path::new(PATH);
+        Origins::new([Pair { path, real: path, before: before.as_bytes(), after: after.as_bytes() }])
     }
 
     #[test]
     fn lines_are_the_user_s_whatever_was_inserted_above() {
-        let before = config("a 1;\nb 2;\nc 3;\n");
-        let after = config("a 1;\nnew 0;\nb 9;\nc 3;\n");
-        let origins = Origins::new(&before, &after);
-        let path = Path::new("/etc/nginx/nginx.conf");
+        let origins = origins("a 1;\nb 2;\nc 3;\n", "a 1;\nnew 0;\nb 9;\nc 3;\n");
+        let path = Path::new(PATH);
         assert_eq!(origins.line(path, 1), Some(1));
         assert_eq!(origins.line(path, 4), Some(3));
         assert!(matches!(origins.of(path, 4), Origin::File { line: 3, .. }));
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn messages_name_the_user_s_lines() {
-        let origins = Origins::new(&config("a 1;\nb 2;\n"), &config("x 0;\na 1;\nb 2;\n"));
+        let origins = origins("a 1;\nb 2;\n", "x 0;\na 1;\nb 2;\n");
         let said = |line| origins.translate(&format!("unknown directive \"b\" in /etc/nginx/nginx.conf:{line}"));
         assert_eq!(said(3), "unknown directive \"b\" in /etc/nginx/nginx.conf:2");
         assert_eq!(said(1), "unknown directive \"b\" in a setting given for /etc/nginx/nginx.conf");

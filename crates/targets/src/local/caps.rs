@@ -1,4 +1,4 @@
-//! What this machine lets an nginx have.
+//! What this machine lets a server have.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ const CAP_SYS_RESOURCE: u32 = 24;
 pub struct Machine {
     /// Soft limit on descriptors that a child inherits.
     pub descriptors: u64,
-    /// The most descriptors that nginx can give its workers.
+    /// The most descriptors that a server can give its workers.
     pub descriptors_ceiling: Ceiling,
     /// What `worker_processes auto` counts: cores online, whether or not they may be used.
     pub online: u32,
@@ -43,7 +43,7 @@ impl Machine {
     }
 }
 
-/// nginx's master raises the limit of its workers with setrlimit(2): beyond the hard limit only with CAP_SYS_RESOURCE,
+/// A server's master raises the limit of its workers with setrlimit(2): beyond the hard limit only with CAP_SYS_RESOURCE,
 /// never beyond fs.nr_open.
 fn ceiling(hard: u64) -> Ceiling {
     let most = fs::read_to_string("/proc/sys/fs/nr_open").ok().and_then(|text| text.trim().parse::<u64>().ok());
@@ -53,7 +53,7 @@ fn ceiling(hard: u64) -> Ceiling {
     }
 }
 
-/// Whether this process (and so nginx's master) has CAP_SYS_RESOURCE: proc(5), `CapEff`.
+/// Whether this process (and so a server that it starts) has CAP_SYS_RESOURCE: proc(5), `CapEff`.
 fn may_raise() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

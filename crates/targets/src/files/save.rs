@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::Config;
+use super::Pair;
 
 /// A file that was replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,31 +56,27 @@ impl Drop for Staged {
     }
 }
 
-impl Config {
-    /// Replaces the files in which `edited` (made from `self` by edits) differs. Each is written beside its place with the
-    /// same mode and owner, flushed to disk and renamed over it; the old content stays in a backup. Symlinks are followed.
-    ///
-    /// # Errors
-    /// When a file changed since it was read, or cannot be replaced; then all files are as they were.
-    pub fn write_back(&self, edited: &Config) -> Result<Vec<Backup>, SaveError> {
-        let stamp = stamp(SystemTime::now());
-        let mut staged = Vec::new();
-        for ((_, before), (_, after)) in self.files().zip(edited.files()) {
-            if before.text != after.text {
-                let io = |source| SaveError::Io { file: before.real.clone(), source };
-                staged.push(stage(&before.real, &before.text, &after.text, &stamp).map_err(io)??);
-            }
-        }
-        let mut done: Vec<Backup> = Vec::new();
-        for one in &staged {
-            done.push(Backup { file: one.file.clone(), backup: one.backup.clone() });
-            if let Err(source) = commit(one) {
-                done.iter().for_each(put_back);
-                return Err(SaveError::Io { file: one.file.clone(), source });
-            }
-        }
-        Ok(done)
+/// Replaces the files that differ. Each is written beside its place with the same mode and owner, flushed to disk and
+/// renamed over it; the old content stays in a backup. Symlinks are followed.
+///
+/// # Errors
+/// When a file changed since it was read, or cannot be replaced; then all files are as they were.
+pub fn write_back<'a>(pairs: impl IntoIterator<Item = Pair<'a>>) -> Result<Vec<Backup>, SaveError> {
+    let stamp = stamp(SystemTime::now());
+    let mut staged = Vec::new();
+    for pair in pairs.into_iter().filter(|pair| pair.before != pair.after) {
+        let io = |source| SaveError::Io { file: pair.real.to_owned(), source };
+        staged.push(stage(pair.real, pair.before, pair.after, &stamp).map_err(io)??);
     }
+    let mut done: Vec<Backup> = Vec::new();
+    for one in &staged {
+        done.push(Backup { file: one.file.clone(), backup: one.backup.clone() });
+        if let Err(source) = commit(one) {
+            done.iter().for_each(put_back);
+            return Err(SaveError::Io { file: one.file.clone(), source });
+        }
+    }
+    Ok(done)
 }
 
 /// Checks the file and writes the new content beside it.

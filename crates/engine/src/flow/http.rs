@@ -1,0 +1,214 @@
+//! HTTP requests of a flow.
+
+use genkai_model::error::ErrorKind;
+use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader};
+
+use super::answer::Answer;
+use super::plan::{Ask, Plan};
+use super::user::{Halt, User};
+use crate::connection::{Attempt, Connection, Turn};
+use crate::exchange::Intake;
+
+/// Bytes kept of a response whose body is looked at, and of one whose head is.
+const MOST_BODY: usize = 1 << 20;
+const MOST_HEAD: usize = 16 * 1024;
+
+/// Receives a response and keeps its beginning.
+struct Keeper {
+    reader: ResponseReader,
+    raw: Vec<u8>,
+    most: usize,
+}
+
+impl Intake for Keeper {
+    fn receive_with(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<Progress, Error> {
+        let room = self.most - self.raw.len();
+        self.raw.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.reader.receive_with(bytes, memo)
+    }
+
+    fn close(&self) -> Ending {
+        self.reader.close()
+    }
+
+    fn started(&self) -> bool {
+        self.reader.started()
+    }
+}
+
+/// Where a request goes, after redirections.
+struct Way {
+    target: u32,
+    method: String,
+    path: String,
+}
+
+impl User {
+    /// Makes a request, counts it, and takes from its response what is wanted.
+    pub(super) async fn ask(&mut self, plan: &Plan, ask: &Ask) -> Result<(), Halt> {
+        let (planned, now) = (self.planned, self.core.clock.now());
+        if !self.core.ledger.borrow_mut().claim(planned.max(now)) {
+            return Err(Halt::Over);
+        }
+        let most = if ask.wanted.keeps { MOST_BODY } else { MOST_HEAD };
+        let keeps = ask.wanted.keeps || ask.cookies || ask.redirects > 0;
+        let mut keeper =
+            Keeper { reader: ResponseReader::new(false), raw: Vec::new(), most: if keeps { most } else { 0 } };
+        let Some(path) = self.path(plan, ask) else { return Err(self.unsendable(ask.name)) };
+        let mut way = Way { target: ask.target, method: ask.method.clone(), path };
+        let mut left = ask.redirects;
+        loop {
+            if self.render(plan, ask, &way).is_none() {
+                return Err(self.unsendable(ask.name));
+            }
+            keeper.reader = ResponseReader::new(way.method == "HEAD");
+            keeper.raw.clear();
+            let attempt = self.attempt(ask, &way, &mut keeper).await;
+            let Ok(received) = attempt.outcome else { return self.judge(ask, &attempt, None) };
+            let took = attempt.at.saturating_sub(planned);
+            let answer = Answer::of_response(&keeper.raw, way.method == "HEAD", received.status, took);
+            if ask.cookies {
+                answer.fields("set-cookie").for_each(|field| self.cookies.set(way.target, &way.path, field));
+            }
+            match redirected(plan, &way, received.status, &answer).filter(|_| left > 0) {
+                Some(next) => (way, left) = (next, left - 1),
+                None => return self.judge(ask, &attempt, Some((received, answer))),
+            }
+        }
+    }
+
+    /// Sends the rendered request and receives its response.
+    async fn attempt(&mut self, ask: &Ask, way: &Way, keeper: &mut Keeper) -> Attempt {
+        let line = way.target as usize;
+        let mut connection = self.lines[line].take().unwrap_or_else(|| {
+            Connection::toward(std::rc::Rc::clone(&self.core), std::rc::Rc::clone(&self.company.ways[line]))
+        });
+        let turn = Turn { planned: self.planned, prompt: true };
+        let timeout = ask.timeout.unwrap_or(self.core.timeout);
+        let attempt = connection.attempt(turn, &self.message, keeper, timeout).await;
+        connection.after(attempt.outcome).await;
+        self.lines[line] = Some(connection);
+        attempt
+    }
+
+    /// The path after the target's base; none when a variable is missing.
+    fn path(&mut self, plan: &Plan, ask: &Ask) -> Option<String> {
+        let mut path = plan.targets[ask.target as usize].base.clone();
+        let written = self.written(&ask.path)?;
+        if !written.starts_with('/') && !path.ends_with('/') {
+            path.push('/');
+        }
+        encode(&mut path, &written);
+        Some(path)
+    }
+
+    /// Renders the request.
+    fn render(&mut self, plan: &Plan, ask: &Ask, way: &Way) -> Option<()> {
+        let User { slots, random, text, message, cookies, .. } = self;
+        text.clear();
+        let mut fields = Vec::with_capacity(ask.headers.len() + 1);
+        for (name, value) in &ask.headers {
+            let from = text.len();
+            value.write(text, slots, random).ok()?;
+            fields.push((name.as_str(), from..text.len()));
+        }
+        let from = text.len();
+        if ask.cookies && cookies.write(way.target, &way.path, text) {
+            fields.push(("Cookie", from..text.len()));
+        }
+        let from = text.len();
+        // A redirection that changes the method has no body (RFC 9110 section 15.4).
+        let body = ask.body.as_ref().filter(|_| way.method == ask.method);
+        if let Some(body) = body {
+            body.write(text, slots, random).ok()?;
+        }
+        let body = body.map(|_| &text[from..]);
+        let host = &plan.targets[way.target as usize].host;
+        // A Host header of the scenario's own is what goes into the Host field.
+        let own =
+            fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| &text[value.clone()]);
+        let others = fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
+        let others = others.map(|(name, value)| (*name, &text[value.clone()]));
+        message.rewrite(&way.method, &way.path, own.unwrap_or(host), others, body).ok()
+    }
+
+    /// Counts a request that was taken up and whose end is known.
+    fn judge(&mut self, ask: &Ask, attempt: &Attempt, got: Option<(Received, Answer<'_>)>) -> Result<(), Halt> {
+        let planned = std::mem::replace(&mut self.planned, attempt.at);
+        let (slots, random) = (&mut self.slots, &mut self.random);
+        let mut ledger = self.core.ledger.borrow_mut();
+        if let Ok(received) = attempt.outcome {
+            ledger.answered(attempt.at, received.status);
+        }
+        let (kind, go_on) = match (got, ledger.flows(attempt.at)) {
+            (None, _) => (attempt.outcome.err(), false),
+            (Some((received, _)), None) => (ErrorKind::of_status(received.status.min(599)), true),
+            (Some((received, answer)), Some(flows)) => {
+                let verdict = ask.wanted.apply(&answer, slots, random, flows);
+                let status = ErrorKind::of_status(received.status.min(599)).filter(|_| !ask.wanted.status);
+                let check = (!verdict.held).then_some(ErrorKind::Check);
+                let capture = (!verdict.found).then_some(ErrorKind::Capture);
+                (status.or(check).or(capture), verdict.go_on)
+            }
+        };
+        ledger.step(attempt.at, ask.name, kind, Some(attempt.at.saturating_sub(planned)));
+        match kind {
+            None => ledger.succeeded(attempt.at, planned, attempt.written),
+            Some(kind) => ledger.failed(attempt.at, planned, kind),
+        }
+        if go_on { Ok(()) } else { Err(Halt::Broken) }
+    }
+
+    /// Counts a request that was taken up and cannot be sent.
+    pub(super) fn unsendable(&mut self, name: u32) -> Halt {
+        let now = self.core.clock.now();
+        let mut ledger = self.core.ledger.borrow_mut();
+        ledger.step(now, name, Some(ErrorKind::Unsendable), None);
+        ledger.failed(now, self.planned, ErrorKind::Unsendable);
+        Halt::Broken
+    }
+}
+
+/// Appends a path with what must not stand in one percent-encoded (RFC 3986 section 2.1).
+pub(super) fn encode(out: &mut String, path: &str) {
+    use std::fmt::Write as _;
+    for byte in path.split('#').next().unwrap_or_default().bytes() {
+        match byte {
+            0x21..=0x7e => out.push(byte as char),
+            other => write!(out, "%{other:02X}").expect("writing to memory"),
+        }
+    }
+}
+
+/// Where a response sends on to (RFC 9110 section 15.4), if that is one of the scenario's targets.
+fn redirected(plan: &Plan, way: &Way, status: u16, answer: &Answer<'_>) -> Option<Way> {
+    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = std::str::from_utf8(answer.fields("location").next()?).ok()?;
+    let (target, place) = match location.strip_prefix("//") {
+        Some(_) => return None,
+        None if location.contains("://") => {
+            let of = |origin: &str| {
+                location.strip_prefix(origin).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+            };
+            plan.targets.iter().enumerate().find_map(|(n, target)| of(&target.origin).map(|rest| (n as u32, rest)))?
+        }
+        None => (way.target, location),
+    };
+    let mut path = String::new();
+    match place.chars().next() {
+        Some('/') => {}
+        Some('?') | None if location.contains("://") => path.push('/'),
+        Some('?') => path.push_str(way.path.split('?').next().unwrap_or("/")),
+        // Relative to the last slash of the path (RFC 3986 section 5.2.3).
+        _ => {
+            let old = way.path.split('?').next().unwrap_or("/");
+            path.push_str(&old[..=old.rfind('/').unwrap_or(0)]);
+        }
+    }
+    encode(&mut path, place);
+    // As browsers do it, and RFC 9110 allows: only 307 and 308 keep a method that is not safe.
+    let keep = matches!(status, 307 | 308) || matches!(way.method.as_str(), "GET" | "HEAD");
+    Some(Way { target, method: if keep { way.method.clone() } else { "GET".to_owned() }, path })
+}

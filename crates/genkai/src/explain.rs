@@ -1,0 +1,31 @@
+//! `genkai explain`.
+
+use genkai_lab::explain;
+use genkai_model::exit::Exit;
+use genkai_report::{json, text};
+
+use crate::cli::Explain;
+use crate::{Failure, flags, view};
+
+/// Explains each configuration in turn. One that cannot be read ends the command.
+pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
+    let requests = explain::Requests {
+        host: command.host.clone(),
+        path: flags::path(&command.path)?,
+        websocket: command.websocket,
+    };
+    let mut exit = Exit::Holds;
+    for (i, config) in command.configs.iter().enumerate() {
+        let explanation = explain::explain(command.product.as_deref(), config, &requests)?;
+        if !explanation.remarks.is_empty() {
+            exit = Exit::Fails;
+        }
+        if command.json {
+            view::print(&json::explanation(&explanation));
+        } else {
+            let gap = if i > 0 { "\n" } else { "" };
+            view::print(&format!("{gap}{}", text::explain(&explanation, view::stdout_style(command.color))));
+        }
+    }
+    Ok(exit)
+}

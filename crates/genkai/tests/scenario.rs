@@ -1,0 +1,288 @@
+//! `genkai load FILE`: scenarios and Artillery scripts on a real nginx and the echo server.
+
+mod harness;
+
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use genkai_model::finding::{FlowFinding, TrialFinding, Verdict};
+use harness::{finish, genkai, machine, signal, until, wait};
+
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A process that ends with the test.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        signal(self.0.id(), "TERM");
+        wait(&mut self.0, LONGEST);
+    }
+}
+
+fn echo() -> (Guard, String) {
+    let mut child = genkai("serve echo").stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+    (Guard(child), said["listening"].as_str().unwrap().to_owned())
+}
+
+/// A shop: log in for a token and a cookie, without which there is nothing to see.
+const SHOP: &str = r#"
+location = /login { if ($request_method != POST) { return 405; } add_header Set-Cookie "sid=s-$arg_name; Path=/; HttpOnly";
+  return 200 '{"token":"t-$arg_name","user":{"name":"$arg_name"}}'; }
+location /api/ { if ($http_authorization !~ "^Bearer t-") { return 401; } if ($cookie_sid = "") { return 403; }
+  return 200 '{"items":[1,2,3],"for":"$cookie_sid"}'; }
+location = /moved { return 302 /landed; }
+location = /landed { return 200 '{"landed":true}'; }
+location / { return 200 '{"hello":"world"}'; }
+"#;
+
+struct Shop {
+    _guard: Guard,
+    dir: tempfile::TempDir,
+    url: String,
+}
+
+fn shop() -> Shop {
+    let dir = tempfile::tempdir().unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let root = dir.path().display();
+    let log = "log_format plain '$request_method $request_uri $status $http_cookie';";
+    let config = format!(
+        "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{ worker_connections 512; }}\n\
+         http {{ {log} access_log {root}/access.log plain; client_body_temp_path {root}/a; proxy_temp_path {root}/b; \
+         fastcgi_temp_path {root}/c; uwsgi_temp_path {root}/d; scgi_temp_path {root}/e; default_type application/json; \
+         keepalive_requests 1000000; server {{ listen 127.0.0.1:{port}; {SHOP} }} }}"
+    );
+    let file = dir.path().join("nginx.conf");
+    std::fs::write(&file, config).unwrap();
+    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+    let child = Command::new("nginx").env("PATH", path).arg("-c").arg(&file).spawn().unwrap();
+    let guard = Guard(child);
+    until("nginx to listen", LONGEST, || TcpStream::connect(("127.0.0.1", port)).ok());
+    Shop { _guard: guard, dir, url: format!("http://127.0.0.1:{port}") }
+}
+
+impl Shop {
+    /// Requests as nginx saw them: method, path, status, cookie.
+    fn log(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.dir.path().join("access.log")).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+struct Shown {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn load(arguments: &str) -> Shown {
+    let output = finish(&mut genkai(&format!("load {arguments}")), LONGEST);
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Shown { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// The only trial of a load, its flows, and the exit code.
+fn trial(arguments: &str) -> (TrialFinding, FlowFinding, Option<i32>) {
+    let shown = load(&format!("{arguments} --json"));
+    let verdict: Verdict =
+        serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e}\n{}\n{}", shown.stdout, shown.stderr));
+    let trial = verdict.trials.into_iter().next().unwrap();
+    let flows = trial.flows.clone().expect("a scenario has flows");
+    (trial, flows, shown.code)
+}
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
+}
+
+fn step<'a>(flows: &'a FlowFinding, name: &str) -> &'a genkai_model::finding::StepFinding {
+    flows.steps.iter().find(|step| step.name == name).unwrap_or_else(|| panic!("{name} in {:?}", flows.steps))
+}
+
+#[test]
+fn the_shop_logs_in_with_rows_captures_and_cookies() {
+    let _machine = machine();
+    let shop = shop();
+    let (trial, flows, code) =
+        trial(&format!("{} --target {} --requests 400", example("shop.yaml").display(), shop.url));
+    assert_eq!((code, trial.failed, trial.finished), (Some(0), 0, 400), "{:?}", trial.errors);
+    let named: u64 = flows.steps.iter().map(|step| step.ok + step.failed).sum();
+    assert_eq!(named, 400, "every request has a name");
+    let (login, browse) = (step(&flows, "login"), step(&flows, "browse"));
+    assert!(login.ok > 20 && browse.ok > login.ok && browse.took.count == browse.ok, "{flows:?}");
+    let failed: u64 = flows.counts.checks.iter().map(|check| check.failed).sum();
+    assert!(failed == 0 && flows.counts.checks.iter().any(|check| check.name == "login: /user/name = {{name}}"));
+    let log = shop.log();
+    for name in ["ada", "grace", "alan"] {
+        assert!(log.iter().any(|line| line.starts_with(&format!("POST /login?name={name} 200"))), "{name}");
+        let cookie = format!("sid=s-{name}");
+        assert!(log.iter().any(|line| line.starts_with("GET /api/") && line.ends_with(&cookie)), "{cookie}");
+    }
+    assert!(log.iter().all(|line| !line.contains("{{")), "nothing is sent unfilled");
+    assert!(
+        log.iter().filter(|line| line.contains("/login")).all(|line| line.ends_with('-')),
+        "each run begins without cookies"
+    );
+}
+
+#[test]
+fn checks_that_fail_are_counted_named_and_fail_the_run() {
+    let _machine = machine();
+    let shop = shop();
+    let file = shop.write(
+        "s.yaml",
+        "target: http://127.0.0.1:1\nphases: [{users: 2, for: 5s}]\nrequests: 40\nflows:\n  - steps:\n    \
+         - {request: GET /, name: front, check: {contains: moon, latency: 5s, json: {/hello: world}}}\n    \
+         - {request: GET /moved, redirects: 1, name: moved, check: {status: 200, exists: /landed}}\n    \
+         - {request: GET /missing, name: taken, capture: {x: {json: /none}}}\n    \
+         - {request: GET /never, name: never}\n",
+    );
+    let (trial, flows, code) = trial(&format!("{} --target {}", file.display(), shop.url));
+    assert_eq!(code, Some(1));
+    let names: Vec<&str> = flows.steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["front", "moved", "taken"], "a failed capture ends the run");
+    assert_eq!((step(&flows, "front").ok, step(&flows, "moved").failed, step(&flows, "taken").ok), (0, 0, 0));
+    assert!(step(&flows, "moved").ok > 0 && shop.log().iter().any(|line| line.starts_with("GET /landed 200")));
+    let check = |name: &str| flows.counts.checks.iter().find(|check| check.name == name).unwrap();
+    let moon = check("front: contains `moon`");
+    assert!(moon.failed > 5 && moon.passed == 0 && check("front: latency < 5s").failed == 0);
+    assert!(check("front: /hello = world").failed == 0 && flows.counts.missed == step(&flows, "taken").failed);
+    assert!(flows.counts.broken > 0 && flows.counts.completed == 0);
+    assert_eq!(trial.failed, trial.errors.iter().map(|e| e.count).sum::<u64>());
+    let text = load(&format!("{} --target {}", file.display(), shop.url));
+    for wanted in ["not what a check", "front: contains `moon`: failed", "values to capture not found"] {
+        assert!(text.stdout.contains(wanted), "{wanted}: {}", text.stdout);
+    }
+}
+
+#[test]
+fn websockets_are_opened_talked_on_and_closed() {
+    let _machine = machine();
+    let (_guard, address) = echo();
+    let (trial, flows, code) = trial(&format!("{} --target ws://{address}", example("chat.yaml").display()));
+    // 20/s after a ramp of 2 s: 20 and 20.
+    assert_eq!((code, trial.failed, flows.counts.started, flows.counts.completed), (Some(0), 0, 40, 40));
+    assert_eq!((flows.counts.sent, flows.counts.came, flows.counts.unread), (200, 200, 0));
+    let echo = step(&flows, "echo");
+    assert!(echo.ok == 200 && echo.took.count == 200 && echo.took.p50 > 0.0, "{echo:?}");
+    assert_eq!(
+        flows.counts.checks.iter().map(|check| (check.passed, check.failed)).collect::<Vec<_>>(),
+        [(200, 0), (200, 0)]
+    );
+    let closes = trial.messages.unwrap().closes;
+    assert_eq!(closes.iter().map(|close| (close.code, close.count)).collect::<Vec<_>>(), [(1000, 40)]);
+    assert!(trial.lasted < 8.0, "it ends with its last user, not with the drain: {}", trial.lasted);
+}
+
+#[test]
+fn messages_that_come_unasked_are_kept_and_searched() {
+    let _machine = machine();
+    let (_guard, address) = echo();
+    let shop = shop();
+    let file = shop.write(
+        "s.yaml",
+        &format!(
+            "target: ws://{address}\nphases: [{{count: 3, for: 100ms}}]\nflows:\n  - steps:\n    - connect: /\n    \
+             - loop: [one, two, three]\n      as: word\n      steps: [{{send: '{{{{word}}}}'}}, {{think: 1ms}}]\n    \
+             - {{expect: three, search: true, name: third}}\n    - {{send: last}}\n    - {{expect: last, name: last}}\n    \
+             - {{expect: more, within: 200ms, name: more}}\n"
+        ),
+    );
+    let (trial, flows, code) = trial(&file.display().to_string());
+    assert_eq!((step(&flows, "third").ok, step(&flows, "last").ok, step(&flows, "more").failed), (3, 3, 3));
+    assert_eq!((flows.counts.sent, flows.counts.came, flows.counts.broken), (12, 12, 3));
+    assert_eq!((code, trial.failed), (Some(1), 3), "{:?}", trial.errors);
+}
+
+#[test]
+fn artillery_scripts_run_as_they_are() {
+    let _machine = machine();
+    let (shop, (_guard, address)) = (shop(), echo());
+    let shown = load(&format!("{} --target {} --json", example("artillery.yml").display(), shop.url));
+    assert!(shown.stderr.contains("`log`: prints nothing under load"), "{}", shown.stderr);
+    let verdict: Verdict = serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e} {}", shown.stderr));
+    let flows = verdict.trials[0].flows.clone().unwrap();
+    // A ramp from 5 to 20 in a second, and 20 more: 32.5.
+    assert_eq!((shown.code, flows.counts.started, flows.counts.completed), (Some(0), 33, 33), "{}", shown.stdout);
+    let log = shop.log();
+    assert_eq!(log.iter().filter(|line| line.starts_with("GET /api/")).count(), 66);
+    assert!(log.iter().all(|line| line.contains(" 200 ")), "{log:?}");
+    let ws = shop.write(
+        "ws.yml",
+        "config:\n  target: ws://127.0.0.1:1/\n  phases: [{duration: 1, arrivalRate: 10}]\n  ws: {timeout: 3}\n  \
+         variables: {who: [ada, alan]}\nscenarios:\n  - engine: ws\n    name: talk\n    flow:\n      \
+         - connect: '{{ target }}room?who={{ who }}'\n      \
+         - send: {payload: {hello: '{{ who }}', n: 7}, capture: {json: $.hello, as: back}, match: {json: $.n, value: 7}}\n      \
+         - loop:\n          - send: '{{ back }} {{ $loopCount }}'\n          - think: 10ms\n        count: 3\n      \
+         - wait: {capture: {regexp: '([a-z]+) [0-9]', as: word}}\n      - think: 0.05\n",
+    );
+    let (trial, flows, code) = trial(&format!("{} --target ws://{address}/", ws.display()));
+    assert_eq!((code, trial.failed, flows.counts.completed), (Some(0), 0, 10), "{:?}", trial.errors);
+    assert_eq!((flows.counts.sent, flows.counts.came), (40, 40));
+    assert_eq!((step(&flows, "send answered").took.count, step(&flows, "wait").ok), (10, 10));
+}
+
+#[test]
+fn a_dry_run_shows_what_would_be_sent_and_sends_nothing() {
+    let shop = shop();
+    let shown = load(&format!("{} --target {} --dry-run", example("shop.yaml").display(), shop.url));
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    for wanted in ["/login?name=ada", "lovelace", "Bearer {{token}}", "phase", "spike: 30 for 1s", "Nothing was sent"] {
+        assert!(shown.stdout.contains(wanted), "{wanted}: {}", shown.stdout);
+    }
+    assert!(shop.log().is_empty());
+    let json = load(&format!("{} --target {} --dry-run --json", example("shop.yaml").display(), shop.url));
+    let plan: genkai_model::load::Load = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(plan.scenario.unwrap().tables[0].rows.len(), 3, "another process could make the same load from it");
+}
+
+#[test]
+fn mistakes_end_before_any_load() {
+    let shop = shop();
+    let file = |text: &str| shop.write("bad.yaml", text).display().to_string();
+    let good = "phases: [{users: 1, for: 1s}]\nflows: [{steps: [{request: GET /}]}]\n";
+    let refused = |arguments: &str, wanted: &str| {
+        let shown = load(arguments);
+        assert!(shown.code == Some(2) && shown.stderr.contains(wanted), "{arguments}: {wanted}\n{}", shown.stderr);
+    };
+    let path = file(&format!("target: {}\nphase: 1\n{good}", shop.url));
+    refused(&path, &format!("{path}:2:1: unknown key `phase`"));
+    refused(&path, "hint: did you mean `phases`?");
+    refused(&file(good), "give --target");
+    refused(&file(&format!("target: http://192.0.2.7/\n{good}")), "--allow-remote");
+    refused("/no/such/file.yaml", "/no/such/file.yaml");
+    let path = file(&format!("target: {}\n{good}", shop.url));
+    refused(&format!("{path} --users 5"), "--users: the scenario file says that");
+    refused(&format!("{} --dry-run", shop.url), "are for scenario files");
+    refused(&format!("{} --stages nonsense", shop.url), "30s:500");
+    assert!(shop.log().is_empty());
+}
+
+#[test]
+fn stages_are_seen_in_the_levels_of_a_load() {
+    let _machine = machine();
+    let shop = shop();
+    let output = finish(
+        Command::new(env!("CARGO_BIN_EXE_genkai"))
+            .args(["load", &format!("{}/", shop.url), "--json", "--think", "5ms"])
+            .args(["--stages", "400ms:0..4, 200ms:4, 400ms:0, 200ms:pause, 200ms:6..6"]),
+        LONGEST,
+    );
+    let verdict: Verdict = serde_json::from_slice(&output.stdout).unwrap();
+    let trial = &verdict.trials[0];
+    assert_eq!((trial.asked, trial.failed), (6.0, 0));
+    assert!((trial.lasted - 1.4).abs() < 0.05 && trial.finished > 50, "{trial:?}");
+}

@@ -1,0 +1,74 @@
+//! What a configuration says before anything runs: its limits, its timers, and what is wrong with it.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Predicted;
+use crate::limit::{Limit, Origin};
+use crate::units::Span;
+
+/// A configuration explained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// Product, e.g. `apache`.
+    pub product: String,
+    /// Every file that was read, the main one first.
+    pub files: Vec<PathBuf>,
+    /// Every limit, in no order.
+    pub limits: Vec<Limit>,
+    /// How many clients, bytes or requests a second each limit lets through, what bites first first. Filled in by the
+    /// analysis.
+    pub predictions: Vec<Predicted>,
+    /// Settings that count time.
+    pub timers: Vec<Timer>,
+    /// What is wrong, or is not what it seems.
+    pub remarks: Vec<Remark>,
+}
+
+/// A setting that ends something after a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Timer {
+    /// The setting.
+    pub setting: String,
+    /// Its value as written.
+    pub value: String,
+    /// Where it is written.
+    pub origin: Origin,
+    /// How long it is; none where it is not a single time.
+    pub span: Option<Span>,
+    /// What it ends.
+    pub ends: String,
+}
+
+/// Something that is wrong, or is not what it seems.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Remark {
+    /// What kind of thing.
+    pub kind: RemarkKind,
+    /// `path:line`; none for what is written nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// The setting.
+    pub setting: String,
+    /// What is so, with numbers.
+    pub text: String,
+    /// What to do, or the nearest name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// Kinds of remarks, the gravest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RemarkKind {
+    /// There is no such setting: the server does not start.
+    Unknown,
+    /// Two settings want what cannot both be.
+    Contradiction,
+    /// The server silently takes another value than the one written.
+    Clamped,
+    /// It has no effect here.
+    Ignored,
+}

@@ -1,0 +1,94 @@
+//! The JSON Schema (2020-12) of scenario files, for editors, from the description that finds their mistakes.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::form;
+use crate::shape::{Kind, Shape};
+
+/// Schema of a scenario file; ends with a newline.
+pub fn scenario() -> String {
+    let mut definitions = BTreeMap::new();
+    let root = object(&form::SCENARIO, &mut definitions);
+    let mut schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "genkai scenario",
+        "description": form::SCENARIO.about,
+    });
+    let all = schema.as_object_mut().expect("an object");
+    all.extend(root.as_object().expect("an object").clone().into_iter().filter(|(key, _)| key != "description"));
+    all.insert("$defs".to_owned(), Value::Object(definitions.into_iter().collect::<Map<_, _>>()));
+    let mut text = serde_json::to_string_pretty(&schema).expect("a schema serialises");
+    text.push('\n');
+    text
+}
+
+type Definitions = BTreeMap<String, Value>;
+
+fn of(kind: &Kind, definitions: &mut Definitions) -> Value {
+    let scalar = json!(["string", "number", "boolean"]);
+    match kind {
+        Kind::Same(kind) => of(kind, definitions),
+        Kind::Any | Kind::Noted(_) => json!(true),
+        Kind::Refused(_) => json!(false),
+        Kind::Text => json!({ "type": scalar }),
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::Number => json!({ "type": "number", "minimum": 0 }),
+        Kind::Whole(least) => json!({ "type": "integer", "minimum": least }),
+        Kind::Word(words) => json!({ "enum": words }),
+        Kind::Read(format) => {
+            let mut schema = json!({ "type": ["string", "number"], "description": format!("{}, e.g. {}", format.name, format.example) });
+            if let Some(pattern) = format.pattern {
+                schema["pattern"] = pattern.into();
+            }
+            schema
+        }
+        Kind::List(inner) => json!({ "type": "array", "items": of(inner, definitions) }),
+        Kind::OneOrMore(inner) => {
+            let one = of(inner, definitions);
+            json!({ "anyOf": [one, { "type": "array", "items": one }] })
+        }
+        Kind::Map(inner) => json!({ "type": "object", "additionalProperties": of(inner, definitions) }),
+        Kind::Object(shape) => reference(shape, definitions),
+        Kind::Either(kinds) => json!({ "anyOf": kinds.iter().map(|kind| of(kind, definitions)).collect::<Vec<_>>() }),
+        Kind::Step(shapes) => {
+            json!({ "anyOf": shapes.iter().map(|shape| reference(shape, definitions)).collect::<Vec<_>>() })
+        }
+    }
+}
+
+/// Shapes refer to each other, and to themselves.
+fn reference(shape: &Shape, definitions: &mut Definitions) -> Value {
+    let name = shape.name.trim_start_matches("a ").trim_start_matches("an ").replace(' ', "_");
+    if !definitions.contains_key(&name) {
+        definitions.insert(name.clone(), Value::Null);
+        let schema = object(shape, definitions);
+        definitions.insert(name.clone(), schema);
+    }
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
+fn object(shape: &Shape, definitions: &mut Definitions) -> Value {
+    let mut properties = Map::new();
+    for field in shape.keys {
+        let mut schema = of(&field.kind, definitions);
+        // A key without a value is allowed where the key alone says enough.
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("description".to_owned(), field.about.into());
+        }
+        let schema = if shape.needs.contains(&field.name) {
+            schema
+        } else {
+            json!({ "anyOf": [schema, { "type": "null" }], "description": field.about })
+        };
+        properties.insert(field.name.to_owned(), schema);
+    }
+    json!({
+        "type": "object",
+        "description": shape.about,
+        "properties": properties,
+        "required": shape.needs,
+        "additionalProperties": false,
+    })
+}

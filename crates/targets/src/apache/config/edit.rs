@@ -1,0 +1,130 @@
+//! Changes as values: replace a span of one file by other bytes. Everything else stays as it is, byte for byte.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::error::ConfigError;
+use super::lexer::quote;
+use super::{Config, File, FileId, Found, evaluate};
+
+/// Replaces a span of a file. Made against one [`Config`] and applied to the same one, together with others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edit {
+    /// The file it touches.
+    pub file: FileId,
+    /// First byte that goes away.
+    pub from: usize,
+    /// The byte after the last that goes away; `from` for an insertion.
+    pub to: usize,
+    /// Text that comes.
+    pub with: String,
+}
+
+impl Edit {
+    /// Replaces `span` of `file`.
+    pub fn new(file: FileId, span: &Range<usize>, with: impl Into<String>) -> Edit {
+        Edit { file, from: span.start, to: span.end, with: with.into() }
+    }
+}
+
+impl Found {
+    /// Replaces one argument (0 is the first), quoting it where needed; adds it where it is the next. None beyond that.
+    pub fn set_arg(&self, index: usize, value: &str) -> Option<Edit> {
+        match self.words.get(index + 1) {
+            Some(word) => Some(Edit::new(self.file, &word.span, quote(value))),
+            None if index + 1 == self.words.len() => {
+                let end = self.words[index].span.end;
+                Some(Edit::new(self.file, &(end..end), format!(" {}", quote(value))))
+            }
+            None => None,
+        }
+    }
+
+    /// Replaces all arguments. Those that stay the same keep their quotes and variables; with the same number of them the
+    /// spacing between them stays too.
+    pub fn set_args(&self, values: &[String]) -> Vec<Edit> {
+        if self.args.len() == values.len() {
+            let changed = values.iter().enumerate().filter(|(i, value)| self.args[*i] != **value);
+            return changed.filter_map(|(i, value)| self.set_arg(i, value)).collect();
+        }
+        let with: String = values.iter().map(|value| format!(" {}", quote(value))).collect();
+        let span = self.words[0].span.end..self.words[self.words.len() - 1].span.end;
+        vec![Edit::new(self.file, &span, with)]
+    }
+}
+
+impl Config {
+    /// A new line after the line of a directive (or after a section's end), indented like it.
+    pub fn line_after(&self, found: &Found, text: &str) -> Edit {
+        let file = self.file(found.file);
+        let start = file.text[..found.span.start].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+        let indent = String::from_utf8_lossy(&file.text[start..found.span.start]).into_owned();
+        let indent: String = indent.chars().take_while(|c| *c == ' ' || *c == '\t').collect();
+        let end = memchr::memchr(b'\n', &file.text[found.span.end..]).map(|n| found.span.end + n + 1);
+        match end {
+            Some(at) => Edit::new(found.file, &(at..at), format!("{indent}{text}{}", file.line_end())),
+            None => {
+                let at = file.text.len();
+                Edit::new(found.file, &(at..at), format!("{}{indent}{text}{}", file.line_end(), file.line_end()))
+            }
+        }
+    }
+
+    /// A new line at the end of the main file.
+    pub fn line_at_end(&self, text: &str) -> Edit {
+        let file = self.file(FileId::MAIN);
+        let at = file.text.len();
+        let end = file.line_end();
+        let before = if file.text.is_empty() || file.text.ends_with(b"\n") { "" } else { end };
+        Edit::new(FileId::MAIN, &(at..at), format!("{before}{text}{end}"))
+    }
+
+    /// A file's text with the edits that concern it; none when none does.
+    ///
+    /// # Errors
+    /// When two edits overlap.
+    pub fn edited_text(&self, id: FileId, edits: &[Edit]) -> Result<Option<Vec<u8>>, ConfigError> {
+        let file = self.file(id);
+        let mut mine: Vec<&Edit> = edits.iter().filter(|e| e.file == id).collect();
+        mine.sort_by_key(|e| (e.from, e.to));
+        mine.dedup();
+        if let Some(pair) = mine.windows(2).find(|pair| pair[1].from < pair[0].to || overwritten(pair)) {
+            return Err(ConfigError::Conflict { place: place(file, pair[1].from) });
+        }
+        if mine.is_empty() {
+            return Ok(None);
+        }
+        let mut out = Vec::with_capacity(file.text.len() + 64);
+        let mut at = 0;
+        for edit in mine {
+            out.extend_from_slice(&file.text[at..edit.from]);
+            out.extend_from_slice(edit.with.as_bytes());
+            at = edit.to;
+        }
+        out.extend_from_slice(&file.text[at..]);
+        Ok(Some(out))
+    }
+
+    /// The configuration with `edits` (all made against this one), evaluated anew.
+    ///
+    /// # Errors
+    /// When two edits overlap, or the result cannot be read.
+    pub fn apply(&self, edits: &[Edit]) -> Result<Config, ConfigError> {
+        let mut texts: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+        for (id, file) in self.files() {
+            let text = self.edited_text(id, edits)?.unwrap_or_else(|| file.text.clone());
+            texts.insert(file.path.clone(), text);
+        }
+        evaluate::read(&self.file(FileId::MAIN).path.clone(), self.reading.clone(), texts)
+    }
+}
+
+/// Two different texts for the same span.
+fn overwritten(pair: &[&Edit]) -> bool {
+    pair[0].from == pair[1].from && pair[0].to == pair[1].to && pair[0].from != pair[0].to
+}
+
+fn place(file: &File, at: usize) -> String {
+    format!("{}:{}", file.path.display(), file.line(at))
+}

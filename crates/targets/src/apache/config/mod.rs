@@ -1,0 +1,260 @@
+//! httpd's configuration, read and edited without losing a byte.
+//!
+//! A [`Config`] is the main file and all that it includes, each with its text and a tree of spans over it, and the
+//! directives that are in force: `IfModule`, `IfDefine`, `IfVersion` and `IfFile` are decided, `${VARIABLES}` replaced,
+//! includes followed, in the order in which httpd does it. Questions go to [`Config::found`]; changes are [`Edit`]s, which
+//! replace spans and leave every other byte alone.
+
+mod edit;
+mod error;
+mod evaluate;
+mod include;
+pub mod lexer;
+mod modules;
+pub mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+pub use edit::Edit;
+pub use error::ConfigError;
+pub use lexer::Word;
+pub use modules::STATIC;
+pub use tree::Directive;
+
+use crate::files::{self, Backup, Pair, SaveError};
+
+/// Names a file of a [`Config`]; 0 is the main one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub(crate) usize);
+
+impl FileId {
+    /// The main file.
+    pub const MAIN: FileId = FileId(0);
+}
+
+/// One file of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Absolute path by which it was reached.
+    pub path: PathBuf,
+    /// The same with every symlink resolved.
+    pub real: PathBuf,
+    /// Its bytes.
+    pub text: Vec<u8>,
+    /// Its directives.
+    pub tree: Vec<Directive>,
+    /// Offsets at which lines begin.
+    lines: Vec<usize>,
+}
+
+impl File {
+    fn parse(path: PathBuf, real: PathBuf, text: Vec<u8>) -> Result<File, ConfigError> {
+        let lines: Vec<usize> = std::iter::once(0).chain(memchr::memchr_iter(b'\n', &text).map(|at| at + 1)).collect();
+        match tree::parse(&text) {
+            Ok(tree) => Ok(File { path, real, text, tree, lines }),
+            Err(e) => {
+                let line = lines.partition_point(|&start| start <= e.offset);
+                Err(ConfigError::Syntax { path, line, what: e.what })
+            }
+        }
+    }
+
+    /// Line (from 1) of an offset.
+    pub fn line(&self, offset: usize) -> usize {
+        self.lines.partition_point(|&start| start <= offset)
+    }
+
+    /// How its lines end.
+    pub fn line_end(&self) -> &'static str {
+        match memchr::memchr(b'\n', &self.text) {
+            Some(at) if at > 0 && self.text[at - 1] == b'\r' => "\r\n",
+            _ => "\n",
+        }
+    }
+}
+
+/// What decides how a configuration is read, besides its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Where relative paths start until a `ServerRoot` says otherwise (`HTTPD_ROOT` of `apache2 -V`).
+    pub root: PathBuf,
+    /// Environment of the server: `${NAME}` falls back to it.
+    pub environment: BTreeMap<String, String>,
+    /// Names defined on the command line (`-D`).
+    pub defines: BTreeSet<String>,
+    /// Version of httpd, for `IfVersion`.
+    pub version: (u32, u32, u32),
+}
+
+/// A section that encloses a directive. Sections that only decide whether their inside counts are not among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Name in lower case, e.g. `virtualhost`.
+    pub name: String,
+    /// Arguments, variables replaced.
+    pub args: Vec<String>,
+    /// Position of the section itself among [`Config::found`].
+    pub index: usize,
+}
+
+/// A directive or section in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its file.
+    pub file: FileId,
+    /// Line, from 1.
+    pub line: usize,
+    /// Name in lower case.
+    pub name: String,
+    /// Name and arguments as written.
+    pub words: Vec<Word>,
+    /// Arguments, variables replaced.
+    pub args: Vec<String>,
+    /// Bytes of the directive, or of the whole section.
+    pub span: Range<usize>,
+    /// Bytes of the line that names it.
+    pub head: Range<usize>,
+    /// Whether it is a section.
+    pub section: bool,
+    /// Enclosing sections, outermost first.
+    pub context: Vec<Section>,
+    /// For an include: the files it names.
+    pub includes: Vec<FileId>,
+}
+
+impl Found {
+    /// An argument, variables replaced.
+    pub fn arg(&self, index: usize) -> Option<&str> {
+        self.args.get(index).map(String::as_str)
+    }
+
+    /// Name as written, and arguments, variables replaced.
+    pub fn written(&self) -> String {
+        let words: Vec<&str> =
+            std::iter::once(self.words[0].value.as_str()).chain(self.args.iter().map(String::as_str)).collect();
+        words.join(" ")
+    }
+
+    /// Whether it stands for the whole server: in no section.
+    pub fn is_global(&self) -> bool {
+        self.context.is_empty()
+    }
+
+    /// Position of the enclosing `VirtualHost` among [`Config::found`]; none: the main server.
+    pub fn host(&self) -> Option<usize> {
+        self.context.iter().find(|s| s.name == "virtualhost").map(|s| s.index)
+    }
+}
+
+/// A part of a file that does not count, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its file.
+    pub file: FileId,
+    /// Line of the section's head.
+    pub line: usize,
+    /// The condition as written, e.g. `<IfModule mod_ssl.c>`.
+    pub condition: String,
+    /// Directives in it, in lower case with their lines.
+    pub directives: Vec<(String, usize)>,
+}
+
+/// A main file with all that it includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    files: Vec<File>,
+    found: Vec<Found>,
+    skipped: Vec<Skipped>,
+    /// Modules that are loaded, by identifier (`ssl_module`).
+    modules: BTreeSet<String>,
+    /// Variables that nothing defines, with their place.
+    undefined: Vec<(String, String)>,
+    root: PathBuf,
+    reading: Reading,
+}
+
+impl Config {
+    /// Reads a configuration. Nothing is written.
+    ///
+    /// # Errors
+    /// A file that is missing, unreadable, too large, not httpd's syntax, or that includes itself.
+    pub fn read(main: &Path, reading: Reading) -> Result<Config, ConfigError> {
+        evaluate::read(main, reading, BTreeMap::new())
+    }
+
+    /// A configuration whose main file need not exist.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn of_text(path: &Path, text: Vec<u8>, reading: Reading) -> Result<Config, ConfigError> {
+        evaluate::read(path, reading, BTreeMap::from([(path.to_owned(), text)]))
+    }
+
+    /// All files, the main one first, then in the order they were met.
+    pub fn files(&self) -> impl Iterator<Item = (FileId, &File)> {
+        self.files.iter().enumerate().map(|(i, f)| (FileId(i), f))
+    }
+
+    /// One file.
+    pub fn file(&self, id: FileId) -> &File {
+        &self.files[id.0]
+    }
+
+    /// Every directive and section in force, in httpd's order.
+    pub fn found(&self) -> &[Found] {
+        &self.found
+    }
+
+    /// Those of one name (in lower case).
+    pub fn named<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a Found> {
+        self.found.iter().filter(move |f| f.name == name)
+    }
+
+    /// What does not count because of a condition.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// Whether a module is loaded, by identifier (`ssl_module`).
+    pub fn has_module(&self, name: &str) -> bool {
+        self.modules.contains(name)
+    }
+
+    /// `${VARIABLES}` that nothing defines, with `path:line`.
+    pub fn undefined(&self) -> &[(String, String)] {
+        &self.undefined
+    }
+
+    /// Where relative paths start.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `path:line` of a directive.
+    pub fn place(&self, found: &Found) -> String {
+        format!("{}:{}", self.file(found.file).path.display(), found.line)
+    }
+
+    /// Each file with what `edited` (made from this one by edits) made of it.
+    pub(crate) fn pairs<'a>(&'a self, edited: &'a Config) -> impl Iterator<Item = Pair<'a>> {
+        self.files.iter().filter_map(|before| {
+            let after = edited.files.iter().find(|f| f.path == before.path)?;
+            Some(Pair { path: &before.path, real: &before.real, before: &before.text, after: &after.text })
+        })
+    }
+
+    /// Unified diff from `self` to `edited` (made from it by edits): [`files::diff`].
+    pub fn diff(&self, edited: &Config) -> String {
+        files::diff(self.pairs(edited))
+    }
+
+    /// Writes `edited` (made from `self` by edits) over the user's files: [`files::write_back`].
+    ///
+    /// # Errors
+    /// When a file changed since it was read, or cannot be replaced; then all files are as they were.
+    pub fn write_back(&self, edited: &Config) -> Result<Vec<Backup>, SaveError> {
+        files::write_back(self.pairs(edited))
+    }
+}

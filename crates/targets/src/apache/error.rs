@@ -1,0 +1,96 @@
+//! Why Apache could not be prepared or started.
+
+use std::path::PathBuf;
+
+use super::config::ConfigError;
+use super::private::PrivateError;
+use super::settings::SettingError;
+use crate::files::SaveError;
+use crate::local::LocalError;
+
+/// One clear message each: what was seen and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ApacheError {
+    /// There is no httpd.
+    #[error(
+        "Apache is not installed: there is no apache2 or httpd in PATH or in /usr/sbin\n  hint: apt-get install apache2-bin"
+    )]
+    NotInstalled,
+    /// The program given is not there.
+    #[error("there is no Apache at {}\n  hint: apt-get install apache2-bin, or leave --apache out to use the installed one", .0.display())]
+    NotThere(PathBuf),
+    /// A program called apache2 that is none.
+    #[error("{} does not say that it is Apache (`-V` printed `{}`)", path.display(), said.lines().next().unwrap_or_default())]
+    NotApache {
+        /// The program.
+        path: PathBuf,
+        /// What it printed.
+        said: String,
+    },
+    /// Its modules cannot be found.
+    #[error("{}: there is no folder of modules in any of the usual places\n  hint: give a configuration of your own with --config", .0.display())]
+    NoModules(PathBuf),
+    /// The configuration cannot be read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A setting cannot be made.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// There is no private copy.
+    #[error(transparent)]
+    Private(#[from] PrivateError),
+    /// A generated proxy with nothing behind it.
+    #[error("a reverse proxy needs a backend\n  hint: --backend embedded, or --config FILE to use your own")]
+    NoBackend,
+    /// Nothing to send requests to.
+    #[error("the configuration has no `Listen` on a TCP port")]
+    NoServer,
+    /// Every listener wants TLS.
+    #[error(
+        "{place}: only TLS listeners, and genkai speaks plain HTTP/1.1 here so far\n  hint: add a plain `Listen` to a copy of \
+         the file and give that"
+    )]
+    OnlyTls {
+        /// `path:line` of the first.
+        place: String,
+    },
+    /// The user's file cannot be written.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+    /// `apache2 -t` says no. The message is Apache's own, with the places in the user's files.
+    #[error("Apache does not accept the configuration:\n{0}")]
+    Rejected(String),
+    /// All ports tried were taken by somebody else before Apache could bind them.
+    #[error(
+        "Apache could not bind its ports {attempts} times in a row: {said}\n  hint: something else takes ports as fast as they are freed; stop it, or try again"
+    )]
+    Ports {
+        /// How often it was tried.
+        attempts: u32,
+        /// Apache's last words.
+        said: String,
+    },
+    /// The private folder cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Folder {
+        /// What was to be written.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// The process.
+    #[error(transparent)]
+    Local(#[from] LocalError),
+}
+
+impl ApacheError {
+    /// Whether what the user gave is at fault (files, settings), not the machine.
+    pub fn is_usage(&self) -> bool {
+        use ApacheError::{Config, NoBackend, NoServer, OnlyTls, Private, Rejected, Setting};
+        match self {
+            Config(_) | Setting(_) | Rejected(_) | NoBackend | NoServer | OnlyTls { .. } => true,
+            Private(error) => matches!(error, PrivateError::Config(_) | PrivateError::Remote { .. }),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The error log: a line becomes a level and, where it is a message that proves something, a signature.
+//!
+//! Messages are known by their numbers (docs/log-message-tags in httpd's source), which httpd writes right after the fields
+//! of its own. What a client sent appears later in the line, so no request can forge evidence.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use genkai_model::evidence::LogLine;
+use regex::Regex;
+
+/// Longest text kept of a line, in characters.
+const TEXT_MAX: usize = 400;
+/// Kinds of unknown lines kept apart in one interval; further kinds are counted together.
+const UNKNOWN_MAX: usize = 16;
+
+/// Names of the messages that prove something.
+pub mod signature {
+    /// Every worker is busy and there may be no more (once a start).
+    pub const MAX_REQUEST_WORKERS: &str = "apache.max_request_workers";
+    /// The scoreboard is full though fewer workers than allowed live: children that end gracefully hold its slots.
+    pub const SCOREBOARD_FULL: &str = "apache.scoreboard_full";
+    /// No descriptor for a new client.
+    pub const DESCRIPTORS_ACCEPT: &str = "apache.descriptors.accept";
+    /// No descriptor for something else (error 24).
+    pub const DESCRIPTORS_OTHER: &str = "apache.descriptors.other";
+    /// No free connection in a child's pool towards the backend within `acquire`.
+    pub const POOL_EXHAUSTED: &str = "apache.proxy.pool";
+    /// The backend does not take connections.
+    pub const BACKEND_REFUSED: &str = "apache.backend.refused";
+    /// The backend was silent longer than it may, or closed before it had answered.
+    pub const BACKEND_SILENT: &str = "apache.backend.silent";
+    /// No local port left towards the backend (error 99).
+    pub const BACKEND_PORTS: &str = "apache.backend.ports";
+    /// A request body above `LimitRequestBody`.
+    pub const BODY_TOO_LARGE: &str = "apache.LimitRequestBody";
+    /// Every thread of one child is busy (event, at level debug): it accepts no more, and connections that its clients keep
+    /// may be closed, although other children have room.
+    pub const CHILD_FULL: &str = "apache.child_full";
+    /// A child process died of a signal.
+    pub const CHILD_DIED: &str = "apache.child_died";
+    /// A child process could not be forked.
+    pub const FORK_FAILED: &str = "apache.fork_failed";
+    /// wss:// backend without `SSLProxyEngine`.
+    pub const NO_SSL_PROXY: &str = "apache.ssl_proxy_engine";
+}
+
+/// Message numbers with their signatures (httpd 2.4.68; file named).
+const KNOWN: &[(&str, &str)] = &[
+    ("AH00484", signature::MAX_REQUEST_WORKERS), // server/mpm/event/event.c: perform_idle_server_maintenance
+    ("AH00286", signature::MAX_REQUEST_WORKERS), // server/mpm/worker/worker.c
+    ("AH00161", signature::MAX_REQUEST_WORKERS), // server/mpm/prefork/prefork.c
+    ("AH03490", signature::SCOREBOARD_FULL),     // event.c
+    ("AH00288", signature::SCOREBOARD_FULL),     // worker.c
+    ("AH02179", signature::DESCRIPTORS_ACCEPT),  // os/unix/unixd.c: ap_unixd_accept
+    ("AH00941", signature::POOL_EXHAUSTED),      // modules/proxy/proxy_util.c: ap_proxy_acquire_connection
+    ("AH00957", signature::BACKEND_REFUSED),     // proxy_util.c: ap_proxy_connect_backend
+    ("AH00959", signature::BACKEND_REFUSED),     // proxy_util.c: the worker is disabled for `retry` seconds
+    ("AH00940", signature::BACKEND_REFUSED),     // proxy_util.c: disabled connection
+    ("AH01114", signature::BACKEND_REFUSED),     // modules/proxy/mod_proxy_http.c
+    ("AH01102", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading status line
+    ("AH01110", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading response
+    ("AH01588", signature::BODY_TOO_LARGE),      // modules/http/http_filters.c: ap_http_filter
+    ("AH01591", signature::BODY_TOO_LARGE),      // http_filters.c: read past the limit
+    ("AH00051", signature::CHILD_DIED),          // server/mpm_unix.c: ap_process_child_status
+    ("AH00052", signature::CHILD_DIED),          // the same, without a core dump
+    ("AH00159", signature::FORK_FAILED),         // prefork.c
+    ("AH00481", signature::FORK_FAILED),         // event.c
+    ("AH00283", signature::FORK_FAILED),         // worker.c
+    ("AH01961", signature::NO_SSL_PROXY),        // modules/ssl/ssl_engine_init.c
+];
+
+/// `[time] [module:level] [pid 1:tid 2] (24)Too many open files: [client 1.2.3.4:5] AH02179: message`. The format is
+/// httpd's own (server/log.c: do_errorlog_default); a private copy leaves no other.
+static LINE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^\[[^\]]*\] \[(?:[\w-]*:)?(\w+)\] \[pid \d+(?::tid \d+)?\] (?:\[remote [^\]]*\] )?(?:\((\d+)\)[^:]*: )?(?:\[(?:client|remote) [^\]]*\] )?(?:(AH\d{5}): )?",
+    )
+    .expect("pattern is a constant")
+});
+
+/// server/mpm/event/event.c: listener_thread. These messages have no number.
+static CHILD_FULL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:event\.c\(\d+\): )?(?:All workers (?:are )?busy|Too many open connections \(\d+\), not accepting)")
+        .expect("pattern is a constant")
+});
+
+/// One line, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// `debug` ... `emerg`; empty for a line that is not in httpd's format.
+    pub level: &'a str,
+    /// The known message it is.
+    pub signature: Option<&'static str>,
+    /// httpd's message without the fields before it.
+    pub message: &'a str,
+}
+
+/// Reads one line.
+pub fn classify(line: &str) -> Entry<'_> {
+    let Some(head) = LINE.captures(line) else { return Entry { level: "", signature: None, message: line } };
+    let level = head.get(1).map_or("", |m| m.as_str());
+    let number = head.get(3).map(|m| m.as_str());
+    let errno = head.get(2).map(|m| m.as_str());
+    let known = number.and_then(|n| KNOWN.iter().find(|(known, _)| *known == n)).map(|(_, signature)| *signature);
+    let message = &line[head.get(0).map_or(0, |m| m.end())..];
+    let signature = match (known, errno) {
+        (None, None) if CHILD_FULL.is_match(message) => Some(signature::CHILD_FULL),
+        (Some(signature::BACKEND_REFUSED), Some("99")) => Some(signature::BACKEND_PORTS),
+        (Some(signature::DESCRIPTORS_ACCEPT), Some("24")) => known,
+        (Some(signature::DESCRIPTORS_ACCEPT), _) => None,
+        (_, Some("24")) => Some(signature::DESCRIPTORS_OTHER),
+        _ => known,
+    };
+    Entry { level, signature, message }
+}
+
+/// Lines of one interval, alike ones as one, in the order of their first: known ones by signature, others by their text
+/// without numbers.
+pub fn gather<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
+    let mut gathered: Vec<LogLine> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut unknown = 0;
+    for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
+        let entry = classify(line);
+        let mut key = match entry.signature {
+            Some(signature) => signature.to_owned(),
+            None => format!("{} {}", entry.level, without_numbers(entry.message)),
+        };
+        if entry.signature.is_none() && !places.contains_key(&key) {
+            unknown += 1;
+            if unknown > UNKNOWN_MAX {
+                "further kinds".clone_into(&mut key);
+            }
+        }
+        let place = *places.entry(key).or_insert_with(|| {
+            gathered.push(log_line(&entry, line));
+            gathered.len() - 1
+        });
+        gathered[place].count += 1;
+    }
+    gathered
+}
+
+fn log_line(entry: &Entry<'_>, line: &str) -> LogLine {
+    LogLine {
+        subject: "apache".to_owned(),
+        level: entry.level.to_owned(),
+        text: line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TEXT_MAX).collect(),
+        signature: entry.signature.map(str::to_owned),
+        count: 0,
+    }
+}
+
+/// The message, runs of digits as one `#`.
+fn without_numbers(message: &str) -> String {
+    let mut out = String::with_capacity(message.len().min(TEXT_MAX));
+    let mut in_number = false;
+    for c in message.chars().take(TEXT_MAX) {
+        if !c.is_ascii_digit() {
+            out.push(c);
+        } else if !in_number {
+            out.push('#');
+        }
+        in_number = c.is_ascii_digit();
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(line: &str) -> (&str, Option<&'static str>) {
+        let entry = classify(line);
+        (entry.level, entry.signature)
+    }
+
+    #[test]
+    fn real_lines_are_known_by_their_numbers() {
+        let head = "[Sat Nov 21 14:40:14.905182 2026]";
+        let line = |rest: &str| format!("{head} {rest}");
+        for (rest, level, signature) in [
+            (
+                "[mpm_event:error] [pid 9:tid 9] AH00484: server reached MaxRequestWorkers setting, consider raising the MaxRequestWorkers setting",
+                "error",
+                Some(signature::MAX_REQUEST_WORKERS),
+            ),
+            (
+                "[core:warn] [pid 9:tid 8] (24)Too many open files: AH02179: apr_socket_accept: (client socket)",
+                "warn",
+                Some(signature::DESCRIPTORS_ACCEPT),
+            ),
+            (
+                "[proxy:error] [pid 7:tid 8] (111)Connection refused: AH00957: http: attempt to connect to 127.0.0.1:1 (127.0.0.1:1) failed",
+                "error",
+                Some(signature::BACKEND_REFUSED),
+            ),
+            (
+                "[proxy:error] [pid 7:tid 8] (99)Cannot assign requested address: AH00957: http: attempt to connect to 127.0.0.1:1 failed",
+                "error",
+                Some(signature::BACKEND_PORTS),
+            ),
+            (
+                "[proxy_http:error] [pid 7:tid 8] (70007)The timeout specified has expired: [client 127.0.0.1:9] AH01102: error reading status line from remote server 127.0.0.1:1",
+                "error",
+                Some(signature::BACKEND_SILENT),
+            ),
+            (
+                "[http:error] [pid 7] [client 127.0.0.1:9] AH01588: Requested content-length of 20480 is larger than the configured limit of 8192",
+                "error",
+                Some(signature::BODY_TOO_LARGE),
+            ),
+            (
+                "[mpm_event:error] [pid 9:tid 9] AH10159: server is within MinSpareThreads of MaxRequestWorkers",
+                "error",
+                None,
+            ),
+        ] {
+            assert_eq!(seen(&line(rest)), (level, signature), "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_full_child_is_told_at_level_debug() {
+        let head = "[Sat Nov 21 15:13:10.040487 2026] [mpm_event:debug] [pid 19436:tid 19463] event.c(1961): ";
+        for said in
+            ["Too many open connections (25), not accepting new conns", "All workers busy, not accepting new conns"]
+        {
+            assert_eq!(seen(&format!("{head}{said}")), ("debug", Some(signature::CHILD_FULL)));
+        }
+        assert_eq!(seen(&format!("{head}Idle workers: 0")), ("debug", None));
+    }
+
+    #[test]
+    fn a_client_cannot_forge_evidence() {
+        let line = "[Sat Nov 21 14:40:14 2026] [core:error] [pid 7] [client 127.0.0.1:9] AH00126: Invalid URI in request GET AH00484: server reached HTTP/1.1";
+        assert_eq!(seen(line).1, None);
+        assert_eq!(seen("AH00484: server reached MaxRequestWorkers").1, None, "not in httpd's format");
+    }
+
+    #[test]
+    fn alike_lines_are_counted() {
+        let refused = "[x] [proxy:error] [pid 7:tid 8] (111)Connection refused: AH00957: http: attempt";
+        let other = |n: u32| format!("[x] [core:notice] [pid 7:tid 8] AH00094: Command line {n}");
+        let (a, b) = (other(1), other(22));
+        let lines = gather([refused, &a, refused, &b, ""]);
+        assert_eq!(lines.iter().map(|l| l.count).collect::<Vec<_>>(), [2, 2]);
+    }
+}

@@ -1,0 +1,190 @@
+//! What a running httpd shows: its error log, its status page, its processes, its accept queue.
+//!
+//! One look ([`Watch::look`]) costs a few milliseconds and, of httpd, one short request for the status page. When every
+//! worker is busy that request waits with the clients: it is given up after 100 ms and asked again a second later.
+
+mod log;
+mod status;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use genkai_model::event::{ServerState, State};
+use genkai_model::evidence::Sample;
+
+pub use log::{Entry, classify, gather, signature};
+pub use status::{Status, ask};
+
+use super::lifecycle::Site;
+use crate::local::listener::{self, Queue};
+use crate::local::tail::Tail;
+use crate::local::usage::{Tree, Usage};
+use crate::observation::Observation;
+
+/// Names of Apache's metrics. Those of the status page are absent when it did not answer; `..._total` are cumulative since
+/// the start of this Apache.
+pub mod metrics {
+    /// Workers that serve, genkai's own question taken off.
+    pub const BUSY: &str = "apache.busy_workers";
+    /// Workers that wait.
+    pub const IDLE: &str = "apache.idle_workers";
+    /// Workers that hold an idle keep-alive connection.
+    pub const KEEPING: &str = "apache.keepalive_workers";
+    /// Workers of children that end gracefully.
+    pub const GRACEFUL: &str = "apache.graceful_workers";
+    /// Requests.
+    pub const REQUESTS: &str = "apache.requests_total";
+    /// Times that the status page did not answer.
+    pub const UNREACHABLE: &str = "apache.status_unreachable_total";
+    /// Child processes.
+    pub const PROCESSES: &str = "apache.processes";
+    /// CPU of parent and children, cores.
+    pub const CPU: &str = "apache.cpu";
+    /// CPU of the busiest child, cores.
+    pub const WORKER_CPU_MAX: &str = "apache.worker_cpu_max";
+    /// Resident memory of all processes, bytes.
+    pub const RSS: &str = "apache.rss";
+    /// Descriptors of the child that has most.
+    pub const WORKER_FDS_MAX: &str = "apache.worker_fds_max";
+    /// Soft limit on its descriptors.
+    pub const WORKER_FD_LIMIT: &str = "apache.worker_fd_limit";
+    /// Connections waiting in the accept queue of the listener under load.
+    pub const ACCEPT_QUEUE: &str = "apache.accept_queue";
+    /// Connections that this listener dropped while its accept queue was seen full. (httpd sets TCP_DEFER_ACCEPT, with which
+    /// the kernel's own count of drops holds every handshake that waits for its first data: tcp_check_req,
+    /// net/ipv4/tcp_minisocks.c.)
+    pub const LISTEN_DROPS: &str = "apache.listen_drops_total";
+}
+
+/// Levels below a warning: `debug` is the deepest that is switched on.
+const CHATTER: [&str; 3] = ["notice", "info", "debug"];
+
+/// Looks without a question after one that was not answered.
+const PATIENCE: u32 = 4;
+
+/// Looks at one running httpd, again and again.
+#[derive(Debug)]
+pub struct Watch {
+    address: SocketAddr,
+    status: Option<SocketAddr>,
+    parent: u32,
+    tree: Tree,
+    tail: Tail,
+    /// The accept queue at the last look, and what was dropped while it was full.
+    queue: Option<Queue>,
+    overflowed: u64,
+    unreachable: u64,
+    answered: u64,
+    /// Looks left until the page is asked again.
+    rest: u32,
+}
+
+impl Watch {
+    /// Watches the httpd of this parent, which runs at this site, and its error log.
+    pub fn new(parent: u32, site: &Site, error_log: Tail) -> Watch {
+        Watch {
+            address: site.address,
+            status: site.status,
+            parent,
+            tree: Tree::new(parent),
+            tail: error_log,
+            queue: None,
+            overflowed: 0,
+            unreachable: 0,
+            answered: 0,
+            rest: 0,
+        }
+    }
+
+    /// One look.
+    pub fn look(&mut self) -> Observation {
+        let usage = self.tree.sample();
+        let mut metrics = consumption(&usage, self.parent);
+        if let Some(queue) = listener::queue(self.address) {
+            metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
+            metrics.insert(metrics::LISTEN_DROPS.to_owned(), self.dropped(queue) as f64);
+        }
+        self.ask(&mut metrics);
+        let (logs, states) = self.log();
+        Observation { samples: vec![Sample { subject: "apache".to_owned(), metrics }], logs, states }
+    }
+
+    /// What was logged since the last look, when there is nobody left to look at.
+    pub fn last_words(&mut self) -> Observation {
+        let (logs, states) = self.log();
+        Observation { logs, states, ..Observation::default() }
+    }
+
+    fn log(&mut self) -> (Vec<genkai_model::evidence::LogLine>, Vec<State>) {
+        let lines = self.tail.lines();
+        let died = |line: &String| {
+            let entry = classify(line);
+            (entry.signature == Some(signature::CHILD_DIED)).then(|| State {
+                subject: "apache".to_owned(),
+                state: ServerState::WorkerDied,
+                detail: Some(entry.message.to_owned()),
+            })
+        };
+        let states = lines.iter().filter_map(died).collect();
+        // The private copy has httpd say more than usual: what is neither known nor a warning is left out.
+        let mut logs = gather(lines.iter().map(String::as_str));
+        logs.retain(|line| line.signature.is_some() || !CHATTER.contains(&line.level.as_str()));
+        (logs, states)
+    }
+
+    /// Drops of the intervals at whose end or beginning the queue was full.
+    fn dropped(&mut self, queue: Queue) -> u64 {
+        let full = |q: Queue| q.waiting >= q.backlog;
+        if let Some(before) = self.queue.replace(queue)
+            && (full(before) || full(queue))
+        {
+            self.overflowed += queue.dropped.saturating_sub(before.dropped);
+        }
+        self.overflowed
+    }
+
+    fn ask(&mut self, metrics: &mut BTreeMap<String, f64>) {
+        let Some(address) = self.status else { return };
+        if self.rest > 0 {
+            self.rest -= 1;
+        } else if let Some(page) = ask(address) {
+            self.answered += 1;
+            for (name, value) in [
+                (metrics::BUSY, page.busy.saturating_sub(1)),
+                (metrics::IDLE, page.idle),
+                (metrics::KEEPING, page.keeping),
+                (metrics::GRACEFUL, page.graceful),
+                (metrics::REQUESTS, page.accesses.saturating_sub(self.answered - 1)),
+            ] {
+                metrics.insert(name.to_owned(), value as f64);
+            }
+        } else {
+            self.unreachable += 1;
+            self.rest = PATIENCE;
+        }
+        metrics.insert(metrics::UNREACHABLE.to_owned(), self.unreachable as f64);
+    }
+}
+
+fn consumption(usage: &Usage, parent: u32) -> BTreeMap<String, f64> {
+    let children: Vec<_> = usage.processes.iter().filter(|p| p.parent == parent).collect();
+    let cpu_max = children.iter().map(|p| p.cpu).fold(0.0, f64::max);
+    let mut metrics = BTreeMap::from([
+        (metrics::CPU.to_owned(), usage.cpu),
+        (metrics::RSS.to_owned(), usage.rss as f64),
+        (metrics::PROCESSES.to_owned(), children.len() as f64),
+        (metrics::WORKER_CPU_MAX.to_owned(), cpu_max),
+    ]);
+    let fds = children.iter().filter_map(|p| Some((p.fds?, p.fd_limit))).max();
+    if let Some((fds, limit)) = fds {
+        metrics.insert(metrics::WORKER_FDS_MAX.to_owned(), fds as f64);
+        metrics.extend(limit.map(|limit| (metrics::WORKER_FD_LIMIT.to_owned(), limit as f64)));
+    }
+    metrics
+}
+
+/// Process ids of the live children of a parent.
+pub fn children(parent: u32) -> Vec<u32> {
+    let usage = Tree::new(parent).sample();
+    usage.processes.iter().filter(|p| p.parent == parent).map(|p| p.pid).collect()
+}

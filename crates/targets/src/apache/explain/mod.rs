@@ -1,0 +1,47 @@
+//! What a configuration means and what is wrong with it, told from its text alone: nothing is started, and httpd need not be
+//! installed.
+
+mod remarks;
+mod timers;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use genkai_model::explain::Explanation;
+
+use super::config::{Config, Reading};
+use super::error::ApacheError;
+use super::lifecycle::environment;
+use super::limits::{self, Facts};
+use super::route::Scope;
+use crate::files::masked;
+use crate::local::caps::Machine;
+
+/// What is taken for the version of a server that is not asked: defaults are those of httpd 2.4.68.
+const VERSION: (u32, u32, u32) = (2, 4, 68);
+
+/// Explains the configuration `main` for requests of `scope` (WebSocket connections where `websocket`).
+///
+/// # Errors
+/// A file that is missing, unreadable, or not httpd's syntax.
+pub fn explain(main: &Path, scope: &Scope, websocket: bool, machine: &Machine) -> Result<Explanation, ApacheError> {
+    let folder = main.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    // Debian's HTTPD_ROOT is the main file's folder; others say ServerRoot.
+    let reading =
+        Reading { root: folder, environment: environment(Some(main)), defines: BTreeSet::new(), version: VERSION };
+    let config = Config::read(main, reading)?;
+    let facts = Facts::of(&config, scope, machine, websocket);
+    let mut limits = limits::of(&facts);
+    for limit in &mut limits {
+        limit.value = masked(&limit.value);
+    }
+    Ok(Explanation {
+        product: "apache".to_owned(),
+        files: config.files().map(|(_, file)| file.path.clone()).collect(),
+        limits,
+        predictions: Vec::new(),
+        timers: timers::of(&config, &facts, scope),
+        remarks: remarks::of(&config, &facts),
+    })
+}

@@ -1,0 +1,266 @@
+//! What is wrong with a configuration, or is not what it seems: names that do not exist, values that httpd silently changes,
+//! settings without effect, settings that contradict one another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use genkai_model::explain::{Remark, RemarkKind};
+use genkai_model::limit::Origin;
+
+use crate::apache::config::{Config, Found};
+use crate::apache::limits::{Facts, most_servers};
+use crate::apache::settings::{Kind, Mpm, Place, lookup};
+use crate::files::names::{nearest, table};
+
+/// Every directive of httpd 2.4.71 with the modules that bring it (`apache2 -L` with all of Debian's modules).
+static DIRECTIVES: &str = include_str!("directives.txt");
+
+/// Modules that are part of every httpd, or of every build with the same MPM.
+const BUILT_IN: &[&str] = &[
+    "core",
+    "http_core",
+    "mod_so",
+    "mod_watchdog",
+    "mod_log_config",
+    "mod_logio",
+    "mod_version",
+    "mod_unixd",
+    "mod_core",
+];
+
+pub(super) fn of(config: &Config, facts: &Facts) -> Vec<Remark> {
+    let mut all = names(config);
+    all.extend(clamps(facts));
+    all.extend(contradictions(config, facts));
+    all.extend(without_effect(config, facts));
+    all.extend(undefined(config));
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn remark(kind: RemarkKind, place: Option<String>, setting: &str, text: String, hint: Option<String>) -> Remark {
+    Remark { kind, place, setting: setting.to_owned(), text, hint }
+}
+
+/// `path:line` of a value; none where it is written nowhere.
+fn place(origin: &Origin) -> Option<String> {
+    match origin {
+        Origin::File { path, line } => Some(format!("{}:{line}", path.display())),
+        _ => None,
+    }
+}
+
+/// Directives that no module brings, and those of modules that are not loaded. Either keeps httpd from starting.
+fn names(config: &Config) -> Vec<Remark> {
+    let known: BTreeMap<String, &str> =
+        table(DIRECTIVES).map(|(n, modules)| (n.to_ascii_lowercase(), modules)).collect();
+    let macros = config.has_module("macro_module");
+    let mpm = Mpm::of(config).name();
+    let mut all = Vec::new();
+    for found in config.found() {
+        let name = &found.words[0].value;
+        let say = |text: String, hint| remark(RemarkKind::Unknown, Some(config.place(found)), name, text, hint);
+        match known.get(&found.name) {
+            None if macros || name.starts_with(['$', '@', '%']) => {}
+            None => {
+                let near = nearest(name, table(DIRECTIVES).map(|(n, _)| n));
+                let text = "there is no such directive in httpd or its own modules: Apache does not start, unless a module \
+                            from elsewhere brings it";
+                all.push(say(text.to_owned(), near.map(|n| format!("did you mean {n}?"))));
+            }
+            Some(modules) => {
+                let loaded = modules.split(',').any(|m| is_loaded(config, m, mpm));
+                if !loaded {
+                    let text = format!(
+                        "belongs to {}, which is not loaded: Apache does not start",
+                        modules.replace(',', " or ")
+                    );
+                    all.push(say(text, Some("load the module, or take the directive out".to_owned())));
+                }
+            }
+        }
+    }
+    all
+}
+
+fn is_loaded(config: &Config, module: &str, mpm: &str) -> bool {
+    match module {
+        "event" | "worker" | "prefork" => module == mpm,
+        _ if BUILT_IN.contains(&module) => true,
+        // The file of mod_foo.c holds foo_module; a few are named otherwise.
+        _ => {
+            let plain = module.strip_prefix("mod_").unwrap_or(module);
+            let plain = if plain == "util_ldap" { "ldap" } else { plain };
+            config.has_module(&format!("{plain}_module")) || plain.contains("ssl_") && config.has_module("ssl_module")
+        }
+    }
+}
+
+/// Values that httpd changes when it starts (event.c: event_check_config and its kin).
+fn clamps(facts: &Facts) -> Vec<Remark> {
+    let mut all = Vec::new();
+    let mut say = |setting: &str, origin: &Origin, text: String, hint: String| {
+        all.push(remark(RemarkKind::Clamped, place(origin), setting, text, Some(hint)));
+    };
+    let (asked, threads) = (facts.max_request_workers.value, facts.threads());
+    let origin = &facts.max_request_workers.origin;
+    let most = most_servers(facts.mpm);
+    if facts.server_limit.value > most {
+        say(
+            "ServerLimit",
+            &facts.server_limit.origin,
+            format!("{} is taken as {most}, the most there can be", facts.server_limit.value),
+            format!("write at most {most}"),
+        );
+    }
+    if facts.threads_per_child.value > facts.thread_limit.value {
+        let text = format!(
+            "{} is taken as {threads}: ThreadLimit is {}",
+            facts.threads_per_child.value, facts.thread_limit.value
+        );
+        say(
+            "ThreadsPerChild",
+            &facts.threads_per_child.origin,
+            text,
+            format!("ThreadLimit {}", facts.threads_per_child.value),
+        );
+    }
+    if asked < threads {
+        say(
+            "MaxRequestWorkers",
+            origin,
+            format!("{asked} is taken as {threads}: one child has so many threads"),
+            format!("write {threads}, or lower ThreadsPerChild"),
+        );
+    } else if facts.is_clamped() {
+        let sum = if facts.mpm == Mpm::Prefork { String::new() } else { format!(" x ThreadsPerChild {threads}") };
+        let text = format!("{asked} is taken as {}: ServerLimit {}{sum}", facts.workers(), facts.servers());
+        say("MaxRequestWorkers", origin, text, format!("ServerLimit {}", asked.div_ceil(threads)));
+    } else if asked % threads != 0 {
+        let text = format!("{asked} is taken as {}: it is no multiple of ThreadsPerChild {threads}", facts.workers());
+        say("MaxRequestWorkers", origin, text, format!("write {} or {}", facts.workers(), facts.workers() + threads));
+    }
+    if facts.backlog.value > facts.somaxconn {
+        let text =
+            format!("{} is taken as {}: net.core.somaxconn of this machine", facts.backlog.value, facts.somaxconn);
+        say("ListenBacklog", &facts.backlog.origin, text, format!("sysctl net.core.somaxconn={}", facts.backlog.value));
+    }
+    all
+}
+
+fn contradictions(config: &Config, facts: &Facts) -> Vec<Remark> {
+    let mut all = Vec::new();
+    let number = |name: &str| {
+        let found = config.found().iter().rev().find(|f| f.name == name && f.is_global())?;
+        Some((found.arg(0)?.parse::<u64>().ok()?, found))
+    };
+    let mut say = |found: &Found, text: String, hint: String| {
+        all.push(remark(RemarkKind::Contradiction, Some(config.place(found)), &found.words[0].value, text, Some(hint)));
+    };
+    for (least, most, unit) in
+        [("minsparethreads", "maxsparethreads", facts.threads()), ("minspareservers", "maxspareservers", 1)]
+    {
+        if let (Some((min, _)), Some((max, found))) = (number(least), number(most))
+            && max < min + unit
+        {
+            let text = format!("{max} is below what must be spare ({min}) and one child: httpd takes {}", min + unit);
+            say(found, text, format!("write at least {}", min + unit));
+        }
+    }
+    let start = number("startservers").filter(|(n, _)| n * facts.threads() > facts.workers());
+    if let Some((n, found)) = start {
+        let text = format!(
+            "{n} children of {} at the start are more than MaxRequestWorkers allows ({})",
+            facts.threads(),
+            facts.workers()
+        );
+        say(found, text, format!("write at most {}", facts.children()));
+    }
+    if let Some((min, found)) = number("minsparethreads").filter(|(n, _)| *n > facts.workers()) {
+        let text = format!("{min} threads can never be spare: there are {} in all", facts.workers());
+        say(found, text, format!("write at most {}", facts.workers()));
+    }
+    let needed = facts.base_descriptors() + facts.threads() * facts.busy_descriptors();
+    if needed > facts.nofile.value {
+        let text = format!(
+            "{} threads of a child may need {needed} descriptors, and it has {} here (ulimit -n)",
+            facts.threads(),
+            facts.nofile.value
+        );
+        all.push(remark(
+            RemarkKind::Contradiction,
+            place(&facts.threads_per_child.origin),
+            "ThreadsPerChild",
+            text,
+            Some(format!("ulimit -n {needed}")),
+        ));
+    }
+    all
+}
+
+fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
+    let mut all = Vec::new();
+    let mut say = |place: String, setting: &str, text: String| {
+        all.push(remark(RemarkKind::Ignored, Some(place), setting, text, None))
+    };
+    let limits_of = |name: &str| lookup(name).ok().filter(|s| s.place != Place::Mpm);
+    for skipped in config.skipped() {
+        let path = config.file(skipped.file).path.display();
+        for (name, line) in &skipped.directives {
+            if let Some(setting) = limits_of(name) {
+                say(format!("{path}:{line}"), setting.name, format!("does not count: {} is not so", skipped.condition));
+            }
+        }
+    }
+    let mut last: BTreeMap<&'static str, &Found> = BTreeMap::new();
+    for found in config.found().iter().filter(|f| f.is_global() && !f.section) {
+        // What has several arguments may be given part by part.
+        if let Some(setting) = limits_of(&found.name).filter(|s| s.kind != Kind::Words)
+            && let Some(before) = last.insert(setting.name, found)
+        {
+            say(
+                config.place(before),
+                setting.name,
+                format!("is set again at {}: the later one counts", config.place(found)),
+            );
+        }
+    }
+    if !facts.keep_alive {
+        for found in
+            config.found().iter().filter(|f| matches!(f.name.as_str(), "keepalivetimeout" | "maxkeepaliverequests"))
+        {
+            say(config.place(found), &found.words[0].value, "has no effect: KeepAlive is Off".to_owned());
+        }
+    }
+    if facts.upstream.is_some()
+        && let Some(place) = place(&facts.body.origin)
+    {
+        say(
+            place,
+            "LimitRequestBody",
+            "has no effect on this path: requests that are passed to a backend are not limited".to_owned(),
+        );
+    }
+    let (setting, held) = &facts.proxy_timeout;
+    if facts.websocket && setting != "Timeout" && held.value.0 < facts.timeout.value.0 {
+        let text = format!("cannot shorten a tunnel's silence: Timeout {} is longer", facts.timeout.value);
+        say(place(&held.origin).unwrap_or_default(), setting, text);
+    }
+    let pool = facts.upstream.as_ref().and_then(|u| u.max.as_ref()).filter(|max| max.value > facts.threads());
+    if let Some(max) = pool {
+        let text = format!("{} is more than a child can use: it has {} threads", max.value, facts.threads());
+        say(place(&max.origin).unwrap_or_default(), "ProxyPass.max", text);
+    }
+    all
+}
+
+/// Variables that nothing defines stay as they are written.
+fn undefined(config: &Config) -> Vec<Remark> {
+    let all: BTreeSet<&(String, String)> = config.undefined().iter().collect();
+    let say = |(name, place): &&(String, String)| {
+        let text = "nothing defines it: the text stays as it is written".to_owned();
+        let hint = Some(format!("Define {name} ..., or export it where Apache is started"));
+        remark(RemarkKind::Contradiction, Some(place.clone()), &format!("${{{name}}}"), text, hint)
+    };
+    all.iter().map(say).collect()
+}

@@ -1,0 +1,108 @@
+//! The httpd that is installed: where it is, which version, where it looks for things.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::apache::error::ApacheError;
+use crate::local::finish::finish;
+use crate::local::process::Spawn;
+
+/// Folders that are searched after those of `PATH`.
+const USUAL: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin", "/opt/apache2/bin"];
+/// What distributions call it.
+const NAMES: [&str; 2] = ["apache2", "httpd"];
+/// Where distributions put its modules.
+const MODULES: [&str; 4] =
+    ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules", "/usr/local/apache2/modules"];
+/// `apache2 -V` answers at once.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// An installed httpd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binary {
+    path: PathBuf,
+    version: String,
+    root: PathBuf,
+}
+
+impl Binary {
+    /// Takes the httpd given, or finds one in `PATH` or where distributions put it, and asks for its version. `dir` takes
+    /// what it prints.
+    ///
+    /// # Errors
+    /// When there is none, or it does not say its version.
+    pub fn find(given: Option<&Path>, dir: &Path) -> Result<Binary, ApacheError> {
+        let path = match given {
+            Some(path) if path.is_file() => path.to_owned(),
+            Some(path) => return Err(ApacheError::NotThere(path.to_owned())),
+            None => installed().ok_or(ApacheError::NotInstalled)?,
+        };
+        let mut command = Command::new(&path);
+        // An empty configuration: it must not read (and complain about) the packaged one.
+        command.args(["-V", "-f", "/dev/null"]);
+        let spawn = Spawn { name: "apache2 -V".to_owned(), log: Some(dir.join("version.txt")), ..Spawn::default() };
+        let said = finish(command, spawn, ANSWER)?.text;
+        Binary::read(path.clone(), &said).ok_or(ApacheError::NotApache { path, said })
+    }
+
+    /// Reads what `-V` prints.
+    fn read(path: PathBuf, said: &str) -> Option<Binary> {
+        let version = said.lines().find_map(|l| l.strip_prefix("Server version: Apache/"))?;
+        let version = version.split_ascii_whitespace().next()?.to_owned();
+        let root = said.lines().find_map(|l| l.trim().strip_prefix("-D HTTPD_ROOT="));
+        let root = PathBuf::from(root.map_or("/etc/apache2", |r| r.trim_matches('"')));
+        Some(Binary { path, version, root })
+    }
+
+    /// The executable.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `2.4.71`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Major, minor, patch; zeros where it does not say.
+    pub fn numbers(&self) -> (u32, u32, u32) {
+        let mut numbers = self.version.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+    }
+
+    /// Where relative paths start without a `ServerRoot` (`HTTPD_ROOT`).
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder of its modules.
+    pub fn modules(&self) -> Option<PathBuf> {
+        let beside = self.path.ancestors().nth(2).map(|prefix| prefix.join("modules"));
+        let usual = MODULES.iter().map(PathBuf::from);
+        usual.chain(beside).chain([self.root.join("modules")]).find(|folder| folder.join("mod_status.so").exists())
+    }
+}
+
+fn installed() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> =
+        std::env::split_paths(&path).filter(|p| p.is_absolute()).chain(USUAL.iter().map(PathBuf::from)).collect();
+    let files = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    files.into_iter().find(|f| f.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_and_root_are_read() {
+        let said = "Server version: Apache/2.4.71 (Debian)\nServer built:   x\n -D HTTPD_ROOT=\"/etc/apache2\"\n";
+        let binary = Binary::read("/x".into(), said).unwrap();
+        assert_eq!((binary.version(), binary.numbers()), ("2.4.71", (2, 4, 71)));
+        assert_eq!(binary.root(), Path::new("/etc/apache2"));
+        assert_eq!(Binary::read("/bin/true".into(), "hello\n"), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! A started httpd: until it answers, while it serves, until nothing of it is left.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use genkai_model::event::{ServerState, State};
+
+use super::{Binary, command};
+use crate::apache::error::ApacheError;
+use crate::apache::evidence::{Watch, children};
+use crate::local::process::{Child, Signal, Spawn};
+use crate::local::tail::Tail;
+use crate::local::{LocalError, ready};
+use crate::observation::Observation;
+
+/// A server that has not started by then will not.
+const READY: Duration = Duration::from_secs(30);
+/// Once one child is there, the others have this long.
+const STRAGGLERS: Duration = Duration::from_secs(2);
+/// A graceful end (SIGWINCH) waits for requests in flight, but not longer than this.
+const GRACE: Duration = Duration::from_millis(1500);
+/// A fast end (SIGTERM) after that.
+const TERM: Duration = Duration::from_secs(2);
+/// Between two looks at something awaited.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Where a private copy's parts are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Folder of the copy.
+    pub dir: PathBuf,
+    /// Main configuration file of the copy.
+    pub conf: PathBuf,
+    /// Its error log.
+    pub error_log: PathBuf,
+    /// Listener that the load goes to.
+    pub address: SocketAddr,
+    /// The status page's listener.
+    pub status: Option<SocketAddr>,
+    /// Variables of its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Soft limit on descriptors that it inherits.
+    pub nofile: u64,
+    /// Child processes that it starts with.
+    pub children: u32,
+}
+
+/// A running httpd. Dropping it ends it.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    address: SocketAddr,
+    watch: Watch,
+    /// Its death was told.
+    dead: bool,
+}
+
+/// Starts httpd in the foreground on the cores given and waits until its children run and its listener accepts.
+///
+/// # Errors
+/// [`LocalError::Exited`] with its last words (a port that is taken among them), [`LocalError::Silent`] when it does not
+/// answer in 30 s.
+pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, ApacheError> {
+    let output = site.dir.join("output.txt");
+    let spawn = Spawn {
+        name: "apache2".to_owned(),
+        cpus: cpus.map(<[usize]>::to_vec),
+        log: Some(output.clone()),
+        nofile: Some(site.nofile),
+        user: None,
+    };
+    // Output of an earlier start must not be mistaken for this one's last words.
+    let _ = std::fs::remove_file(output);
+    let tail = Tail::open(&site.error_log);
+    let mut command = command(binary, &site.conf, &site.environment);
+    command.args(["-D", "FOREGROUND"]);
+    let mut child = Child::spawn(command, spawn)?;
+    let deadline = Instant::now() + READY;
+    // Children are forked only once every listener is bound, so an answer cannot come from somebody else's listener.
+    grown(&mut child, site, deadline)?;
+    ready::connectable(site.address, deadline.saturating_duration_since(Instant::now()), &mut child)?;
+    let watch = Watch::new(child.pid(), site, tail);
+    Ok(Running { child, address: site.address, watch, dead: false })
+}
+
+/// Waits for the children it starts with; when some do not come, those that live are enough.
+fn grown(child: &mut Child, site: &Site, deadline: Instant) -> Result<(), LocalError> {
+    let mut enough = None;
+    loop {
+        let alive = children(child.pid()).len();
+        let all = alive >= site.children.max(1) as usize;
+        if all || (alive > 0 && *enough.get_or_insert(Instant::now() + STRAGGLERS) <= Instant::now()) {
+            return Ok(());
+        }
+        if child.try_exited().is_some() {
+            return Err(child.exited());
+        }
+        if Instant::now() >= deadline {
+            let tail = child.last_words();
+            return Err(LocalError::Silent { name: "apache2".to_owned(), address: site.address, within: READY, tail });
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+impl Running {
+    /// The listener that the load goes to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The parent's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Looks at it: metrics under `apache.`, new log lines, deaths. At most a few milliseconds, 100 more when the status
+    /// page does not answer.
+    pub fn observe(&mut self) -> Observation {
+        if self.dead {
+            return self.watch.last_words();
+        }
+        let mut seen = self.watch.look();
+        if let Some(status) = self.child.try_exited() {
+            self.dead = true;
+            let detail = Some(format!("the parent process ended: {status}"));
+            seen.states = vec![State { subject: "apache".to_owned(), state: ServerState::Died, detail }];
+        }
+        seen
+    }
+
+    /// Ends it: gracefully (SIGWINCH), then fast, then by force. Afterwards no process of it is left.
+    pub fn stop(mut self) -> ExitStatus {
+        self.child.signal(Signal::SIGWINCH);
+        let deadline = Instant::now() + GRACE;
+        while self.child.try_exited().is_none() && Instant::now() < deadline {
+            std::thread::sleep(PAUSE);
+        }
+        self.child.stop(Signal::SIGTERM, TERM)
+    }
+}
+
+/// Whether a start failed because somebody else has a port.
+pub(in crate::apache) fn port_taken(error: &ApacheError) -> Option<&str> {
+    let ApacheError::Local(LocalError::Exited { tail, .. }) = error else { return None };
+    tail.lines().find(|line| line.contains("AH00072") || line.contains("could not bind to address"))
+}

@@ -1,0 +1,229 @@
+//! What the limits need to know: values in force, each with the place it comes from, and how httpd adjusts them to one
+//! another when it starts.
+
+use std::net::SocketAddr;
+
+use genkai_model::limit::{Ceiling, Origin};
+use genkai_model::units::Span;
+
+use crate::apache::config::Config;
+use crate::apache::route::{Route, Scope, listens};
+use crate::apache::settings::{Mpm, effective, value};
+use crate::held::Held;
+use crate::local::caps::Machine;
+
+/// The backend that answers the path under load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Upstream {
+    /// As the `ProxyPass` names it, and where that is written.
+    pub name: Held<()>,
+    /// Its address, where it is one.
+    pub address: Option<SocketAddr>,
+    /// `max=`: connections of each child process at once; none: as many as threads.
+    pub max: Option<Held<u64>>,
+    /// Whether a request gives up waiting for one of them (`acquire=`).
+    pub acquire: bool,
+}
+
+/// Everything the limits are computed from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// The multi-processing module.
+    pub mpm: Mpm,
+    /// `MaxRequestWorkers`, as written.
+    pub max_request_workers: Held<u64>,
+    /// `ServerLimit`, as written.
+    pub server_limit: Held<u64>,
+    /// `ThreadsPerChild`, as written; 1 for prefork.
+    pub threads_per_child: Held<u64>,
+    /// `ThreadLimit`, as written.
+    pub thread_limit: Held<u64>,
+    /// `AsyncRequestWorkerFactor`.
+    pub async_factor: Held<f64>,
+    /// `StartServers`.
+    pub start_servers: u32,
+    /// `ListenBacklog`.
+    pub backlog: Held<u32>,
+    /// net.core.somaxconn.
+    pub somaxconn: u32,
+    /// `LimitRequestBody` for the path under load; 0: no cap.
+    pub body: Held<u64>,
+    /// `Timeout`.
+    pub timeout: Held<Span>,
+    /// How long the backend may be silent: `timeout=` of the pass, `ProxyTimeout`, or `Timeout`.
+    pub proxy_timeout: (String, Held<Span>),
+    /// Whether connections are kept between requests.
+    pub keep_alive: bool,
+    /// `KeepAliveTimeout`.
+    pub keep_alive_timeout: Held<Span>,
+    /// Descriptors of a child process.
+    pub nofile: Held<u64>,
+    /// The most descriptors that it can be given here.
+    pub nofile_ceiling: Ceiling,
+    /// Listening sockets.
+    pub listeners: u32,
+    /// Log files open in each child.
+    pub logs: u32,
+    /// What answers the path under load; none: httpd itself.
+    pub upstream: Option<Upstream>,
+    /// Whether the load holds WebSocket connections.
+    pub websocket: bool,
+    /// Cores that the servers can use.
+    pub cores: u32,
+    /// Local ports for outgoing connections, first and last.
+    pub ports: (u16, u16),
+}
+
+/// Hard maximum of `ServerLimit`: `MAX_SERVER_LIMIT` of event.c:115, worker.c:87, prefork.c:75.
+pub(crate) fn most_servers(mpm: Mpm) -> u64 {
+    if mpm == Mpm::Prefork { 200_000 } else { 20_000 }
+}
+
+impl Facts {
+    /// Reads them for the requests of `scope`.
+    pub fn of(config: &Config, scope: &Scope, machine: &Machine, websocket: bool) -> Facts {
+        let mpm = Mpm::of(config);
+        let reading = Reading { config, scope };
+        let one = |mut held: Held<u64>| {
+            if mpm == Mpm::Prefork {
+                held.value = 1;
+            }
+            held
+        };
+        let timeout = reading.span("Timeout");
+        Facts {
+            mpm,
+            max_request_workers: reading.number("MaxRequestWorkers"),
+            server_limit: reading.number("ServerLimit"),
+            threads_per_child: one(reading.number("ThreadsPerChild")),
+            thread_limit: one(reading.number("ThreadLimit")),
+            async_factor: reading.held("AsyncRequestWorkerFactor", 2.0, value::factor),
+            start_servers: reading.number("StartServers").value.min(1000) as u32,
+            backlog: reading.held("ListenBacklog", 511, |t| value::count(t).and_then(|n| u32::try_from(n).ok())),
+            somaxconn: machine.somaxconn,
+            body: reading.number("LimitRequestBody"),
+            proxy_timeout: reading.proxy_timeout(&timeout),
+            timeout,
+            keep_alive: !reading.written("KeepAlive").eq_ignore_ascii_case("off"),
+            keep_alive_timeout: reading.span("KeepAliveTimeout"),
+            nofile: Held {
+                value: machine.descriptors,
+                written: machine.descriptors.to_string(),
+                origin: Origin::Machine("inherited: `ulimit -n` (RLIMIT_NOFILE)".to_owned()),
+            },
+            nofile_ceiling: machine.descriptors_ceiling.clone(),
+            listeners: listens(config).len() as u32,
+            logs: config.named("customlog").chain(config.named("transferlog")).count().max(1) as u32,
+            upstream: reading.upstream(),
+            websocket,
+            cores: machine.cores,
+            ports: machine.ports,
+        }
+    }
+
+    /// Threads of a child in force: at most `ThreadLimit` (event.c: event_check_config, AH00507).
+    pub fn threads(&self) -> u64 {
+        self.threads_per_child.value.min(self.thread_limit.value).max(1)
+    }
+
+    /// `ServerLimit` in force.
+    pub fn servers(&self) -> u64 {
+        self.server_limit.value.clamp(1, most_servers(self.mpm))
+    }
+
+    /// Workers in force: whole children, at least one, at most `ServerLimit` of them (event.c: event_check_config; AH00511,
+    /// AH00513, AH00515).
+    pub fn workers(&self) -> u64 {
+        self.children() * self.threads()
+    }
+
+    /// Child processes at most.
+    pub fn children(&self) -> u64 {
+        (self.max_request_workers.value / self.threads()).clamp(1, self.servers())
+    }
+
+    /// Whether `ServerLimit` keeps workers below `MaxRequestWorkers`.
+    pub fn is_clamped(&self) -> bool {
+        self.max_request_workers.value / self.threads() > self.servers()
+    }
+
+    /// Workers that an idle keep-alive client costs. Event lets a child hold `threads + idle threads * factor` connections
+    /// (event.c: connections_above_limit), so `b` busy and `i` idle ones fit while `b (1 + f) + i <= threads (1 + f)`.
+    pub fn idle_cost(&self) -> f64 {
+        match self.mpm {
+            _ if self.websocket => 1.0,
+            _ if !self.keep_alive => 0.0,
+            Mpm::Event => 1.0 / (1.0 + self.async_factor.value.floor()),
+            Mpm::Worker | Mpm::Prefork => 1.0,
+        }
+    }
+
+    /// Descriptors of a child that are never a client's: standard streams, event queue, wake-up and control pipes, listening
+    /// sockets (genkai's status page included), logs. Measured on httpd 2.4.71 (event): 9 and one for each of the others.
+    pub fn base_descriptors(&self) -> u64 {
+        9 + u64::from(self.listeners) + 1 + u64::from(self.logs) + u64::from(self.upstream.is_some())
+    }
+
+    /// Descriptors of a client whose request is in flight; a tunnel has an event queue, too (apr_pollset_create).
+    pub fn busy_descriptors(&self) -> u64 {
+        1 + u64::from(self.upstream.is_some()) + u64::from(self.upstream.is_some() && self.websocket)
+    }
+}
+
+struct Reading<'a> {
+    config: &'a Config,
+    scope: &'a Scope,
+}
+
+impl Reading<'_> {
+    fn raw(&self, name: &str) -> Held<()> {
+        effective(self.config, name, self.scope).expect("asked for by names of the registry")
+    }
+
+    fn written(&self, name: &str) -> String {
+        self.raw(name).written
+    }
+
+    /// A value; what httpd would refuse is taken as `otherwise`.
+    fn held<T>(&self, name: &str, otherwise: T, parse: impl Fn(&str) -> Option<T>) -> Held<T> {
+        let raw = self.raw(name);
+        Held { value: parse(&raw.written).unwrap_or(otherwise), written: raw.written, origin: raw.origin }
+    }
+
+    fn number(&self, name: &str) -> Held<u64> {
+        self.held(name, 1, value::count)
+    }
+
+    fn span(&self, name: &str) -> Held<Span> {
+        self.held(name, Span::from_secs(60), |t| value::interval(t, 1_000).map(Span::from_millis))
+    }
+
+    /// The setting that says how long a backend may be silent, and its value.
+    fn proxy_timeout(&self, timeout: &Held<Span>) -> (String, Held<Span>) {
+        for name in ["ProxyPass.timeout", "ProxyTimeout"] {
+            let raw = self.raw(name);
+            if let Some(ms) = value::interval(&raw.written, 1_000) {
+                let held = Held { value: Span::from_millis(ms), written: raw.written, origin: raw.origin };
+                return (name.to_owned(), held);
+            }
+        }
+        ("Timeout".to_owned(), timeout.clone())
+    }
+
+    fn upstream(&self) -> Option<Upstream> {
+        let route = Route::find(self.config, self.scope).ok()?;
+        let pass = route.pass(self.config, &self.scope.path)?;
+        let path = self.config.file(pass.found.file).path.clone();
+        let origin = Origin::File { path, line: pass.found.line };
+        let (_, authority) = pass.authority();
+        // Without the user and password that a URL may have.
+        let authority = authority.rsplit('@').next().unwrap_or(authority);
+        let max = self.raw("ProxyPass.max");
+        Some(Upstream {
+            name: Held { value: (), written: authority.to_owned(), origin },
+            address: authority.replace("localhost", "127.0.0.1").parse().ok(),
+            max: value::count(&max.written).map(|n| Held { value: n, written: max.written, origin: max.origin }),
+            acquire: pass.parameter("acquire").is_some(),
+        })
+    }
+}

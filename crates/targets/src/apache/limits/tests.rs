@@ -1,0 +1,87 @@
+use std::path::Path;
+
+use genkai_model::limit::{Ceiling, Law, Limit, Origin};
+
+use super::*;
+use crate::apache::config::{Config, Reading};
+use crate::apache::route::Scope;
+use crate::local::caps::Machine;
+
+fn facts(text: &str) -> Facts {
+    let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+    let text = format!("Listen 80\nProxyPass / http://127.0.0.1:9/ {text}");
+    let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
+    let machine = Machine {
+        descriptors: 1024,
+        descriptors_ceiling: Ceiling { value: 4096.0, by: "hard".into() },
+        online: 2,
+        cores: 2,
+        somaxconn: 4096,
+        ports: (32768, 60999),
+    };
+    Facts::of(&config, &Scope { host: "x".into(), path: "/".into() }, &machine, false)
+}
+
+fn limit(facts: &Facts, id: &str) -> Limit {
+    let all = of(facts);
+    let ids: Vec<_> = all.iter().map(|l| l.id.clone()).collect();
+    all.into_iter().find(|l| l.id == id).unwrap_or_else(|| panic!("{id} is not among {ids:?}"))
+}
+
+/// The table of limits.md section 3 b: what httpd's `-t` says it makes of these values.
+#[test]
+fn workers_are_fitted_as_httpd_does() {
+    for (text, workers) in [
+        ("", 400),
+        ("\nMaxRequestWorkers 300", 300),
+        ("\nMaxRequestWorkers 500", 400),
+        ("\nMaxRequestWorkers 500\nServerLimit 20", 500),
+        ("\nMaxRequestWorkers 500\nThreadsPerChild 64\nServerLimit 20", 448),
+        ("\nMaxRequestWorkers 10", 25),
+        ("\nThreadsPerChild 100\nMaxRequestWorkers 640", 640),
+        ("\nLoadModule mpm_prefork_module x\nMaxRequestWorkers 500", 256),
+        ("\nLoadModule mpm_prefork_module x", 256),
+        ("\nLoadModule mpm_worker_module x\nMaxClients 50", 50),
+    ] {
+        assert_eq!(facts(text).workers(), workers, "{text}");
+    }
+}
+
+#[test]
+fn the_setting_that_decides_is_named() {
+    let free = limit(&facts("\nMaxRequestWorkers 300"), "apache.MaxRequestWorkers");
+    assert!(matches!(free.origin, Origin::File { line: 3, .. }));
+    let remedy = free.remedy.unwrap();
+    assert_eq!((remedy.step, remedy.ceiling.unwrap().value), (25.0, 500_000.0));
+    let clamped = limit(&facts("\nMaxRequestWorkers 500"), "apache.ServerLimit");
+    assert!(matches!(clamped.law, Law::Slots { value: 16.0, busy_cost, .. } if (busy_cost - 0.04).abs() < 1e-9));
+    assert_eq!(clamped.remedy.unwrap().ceiling.unwrap().value, 20.0);
+}
+
+#[test]
+fn idle_clients_cost_event_a_third_and_the_others_a_whole_worker() {
+    let idle = |text: &str| facts(text).idle_cost();
+    assert!((idle("") - 1.0 / 3.0).abs() < 1e-9);
+    assert_eq!(idle("\nLoadModule mpm_worker_module x"), 1.0);
+    assert_eq!(idle("\nKeepAlive Off"), 0.0);
+    assert_eq!(Facts { websocket: true, ..facts("") }.idle_cost(), 1.0);
+}
+
+#[test]
+fn a_pool_counts_only_below_the_threads() {
+    assert!(of(&facts("max=30")).iter().all(|l| l.id != "apache.ProxyPass.max"));
+    let pool = limit(&facts("max=3 acquire=500"), "apache.ProxyPass.max");
+    assert!(matches!(pool.law, Law::Slots { value: 3.0, pools: 16.0, .. }));
+    assert!(!pool.symptom.slow, "acquire refuses");
+}
+
+#[test]
+fn the_longest_of_the_timeouts_is_named_for_tunnels() {
+    let tunnels = |text: &str| limit(&Facts { websocket: true, ..facts(text) }, "apache.ProxyTimeout").formula;
+    assert!(
+        tunnels("\nTimeout 5\nProxyTimeout 30").contains("max(Timeout 5s, ProxyTimeout 30s)"),
+        "{}",
+        tunnels("\nTimeout 5\nProxyTimeout 30")
+    );
+    assert_eq!(limit(&facts("timeout=7\nProxyTimeout 30"), "apache.ProxyTimeout").setting, "ProxyPass.timeout");
+}

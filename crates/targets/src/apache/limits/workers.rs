@@ -1,0 +1,206 @@
+//! Limits on how many clients can be served at once: workers, and descriptors of their processes.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
+
+use super::facts::most_servers;
+use super::{Facts, counted, grew, log, reached};
+use crate::apache::evidence::{metrics, signature};
+use crate::apache::settings::Mpm;
+
+/// Share of the workers from which on all are as good as busy: the last ones are those that just finished.
+const FULL: f64 = 0.98;
+
+/// Workers: a request in flight holds one, a tunnel holds one for its whole life. Named after the setting that decides:
+/// `ServerLimit` where that keeps `MaxRequestWorkers` from counting.
+pub(super) fn max_request_workers(facts: &Facts) -> Limit {
+    let clamped = facts.is_clamped();
+    let (setting, held, per) = match clamped {
+        true => ("ServerLimit", &facts.server_limit, facts.threads() as f64),
+        false => ("MaxRequestWorkers", &facts.max_request_workers, 1.0),
+    };
+    let value = if clamped { facts.servers() as f64 } else { facts.workers() as f64 };
+    let mpm = facts.mpm.name();
+    Limit {
+        id: format!("apache.{setting}"),
+        subject: "apache".to_owned(),
+        setting: setting.to_owned(),
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        caps: "requests and tunnels served at once".to_owned(),
+        law: Law::Slots {
+            value,
+            reserved: 0.0,
+            idle_cost: facts.idle_cost() / per,
+            busy_cost: 1.0 / per,
+            pools: 1.0,
+            soft: 1.0,
+        },
+        formula: formula(facts),
+        source: format!(
+            "httpd server/mpm/{mpm}/{mpm}.c: {mpm}_check_config (how the numbers are fitted to one another){}",
+            if facts.mpm == Mpm::Event { ", connections_above_limit (idle connections)" } else { "" }
+        ),
+        signatures: signatures(facts),
+        symptom: symptom(facts),
+        remedy: Some(remedy(facts, setting, clamped)),
+    }
+}
+
+fn signatures(facts: &Facts) -> Vec<Signature> {
+    let mut all = vec![
+        log(signature::MAX_REQUEST_WORKERS, Strength::Decisive),
+        log(signature::SCOREBOARD_FULL, Strength::Supports),
+        reached(metrics::BUSY, facts.workers() as f64 * FULL, Strength::Supports),
+        grew(metrics::UNREACHABLE, Strength::Consistent),
+    ];
+    if facts.mpm == Mpm::Event && facts.children() == 1 {
+        // Where there is one child only, it is full when the server is.
+        all.push(log(signature::CHILD_FULL, Strength::Decisive));
+    }
+    all
+}
+
+/// Clients wait; those of event that kept a connection may find it closed.
+fn symptom(facts: &Facts) -> Symptom {
+    let mut errors = vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout];
+    if facts.mpm == Mpm::Event {
+        errors.extend([ErrorKind::EofReused, ErrorKind::ResetReused, ErrorKind::Reset]);
+    }
+    Symptom { errors, slow: true }
+}
+
+/// Threads of one child, with event and several children: kept connections stay with the child that accepted them, and a
+/// child whose threads are all busy closes some of them although others have room. None otherwise.
+pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
+    let children = facts.children();
+    if facts.mpm != Mpm::Event || children < 2 || !facts.keep_alive || facts.websocket {
+        return None;
+    }
+    let held = &facts.threads_per_child;
+    let threads = facts.threads();
+    Some(Limit {
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        caps: "clients that one child can serve at once; a kept connection stays with its child".to_owned(),
+        law: Law::Slots {
+            value: threads as f64,
+            reserved: 0.0,
+            idle_cost: facts.idle_cost() / children as f64,
+            busy_cost: 1.0 / children as f64,
+            pools: 1.0,
+            soft: 1.0 / children as f64,
+        },
+        formula: format!(
+            "from {threads} (all with one child) to {children} children x {threads} threads = {} (evenly spread)",
+            facts.workers()
+        ),
+        source: "httpd server/mpm/event/event.c: listener_thread (all workers busy: keep-alive connections are closed)".to_owned(),
+        signatures: vec![log(signature::CHILD_FULL, Strength::Decisive)],
+        symptom: Symptom { errors: vec![ErrorKind::EofReused, ErrorKind::ResetReused, ErrorKind::Reset], slow: false },
+        remedy: Some(Remedy {
+            setting: "ThreadsPerChild".to_owned(),
+            unit: RemedyUnit::Count,
+            step: 25.0,
+            ceiling: Some(Ceiling {
+                value: facts.workers() as f64,
+                by: format!("MaxRequestWorkers {}: one child for all", facts.max_request_workers.value),
+            }),
+            note: Some(
+                "fewer, larger children; ThreadLimit is raised along. The worker MPM never closes a kept connection for want \
+                 of a thread: each has one"
+                    .to_owned(),
+            ),
+        }),
+        ..Limit::named("apache.ThreadsPerChild", "apache", "ThreadsPerChild")
+    })
+}
+
+fn formula(facts: &Facts) -> String {
+    let (asked, threads, servers) = (facts.max_request_workers.value, facts.threads(), facts.servers());
+    let sum = match facts.mpm {
+        Mpm::Prefork => {
+            format!("min(MaxRequestWorkers {asked}, ServerLimit {servers}) = {} processes", facts.workers())
+        }
+        _ => format!(
+            "min(floor(MaxRequestWorkers {asked} / {threads}), ServerLimit {servers}) x {threads} threads = {} workers",
+            facts.workers()
+        ),
+    };
+    let idle = match facts.mpm {
+        _ if facts.websocket => "; a tunnel holds one worker".to_owned(),
+        Mpm::Event if facts.keep_alive => {
+            format!("; a request in flight holds 1, an idle client 1/{}", 1 + facts.async_factor.value as u64)
+        }
+        _ if facts.keep_alive => "; a connection holds 1, an idle one too".to_owned(),
+        _ => "; a request in flight holds 1".to_owned(),
+    };
+    sum + &idle
+}
+
+fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {
+    let threads = facts.threads() as f64;
+    let most = most_servers(facts.mpm) as f64;
+    let needed = "ServerLimit must be at least MaxRequestWorkers / ThreadsPerChild: it is raised along where it is not. Both take \
+                  effect at a restart only, and each worker takes memory";
+    Remedy {
+        setting: setting.to_owned(),
+        unit: RemedyUnit::Count,
+        step: if clamped { 1.0 } else { threads },
+        ceiling: Some(match clamped {
+            true => Ceiling {
+                value: (facts.max_request_workers.value as f64 / threads).floor(),
+                by: format!("MaxRequestWorkers {}", facts.max_request_workers.value),
+            },
+            false => {
+                Ceiling { value: most * threads, by: format!("MAX_SERVER_LIMIT {most} of {}.c", facts.mpm.name()) }
+            }
+        }),
+        note: (!clamped).then(|| needed.to_owned()),
+    }
+}
+
+/// Descriptors of each child process.
+pub(super) fn nofile(facts: &Facts) -> Limit {
+    let (base, busy) = (facts.base_descriptors(), facts.busy_descriptors());
+    Limit {
+        id: "apache.nofile".to_owned(),
+        subject: "apache".to_owned(),
+        setting: "ulimit -n".to_owned(),
+        value: facts.nofile.written.clone(),
+        origin: facts.nofile.origin.clone(),
+        caps: "descriptors a child process may open: clients, backends, logs, listeners".to_owned(),
+        law: Law::Slots {
+            value: facts.nofile.value as f64,
+            reserved: base as f64,
+            idle_cost: 1.0,
+            busy_cost: busy as f64,
+            pools: facts.children() as f64,
+            soft: 1.0,
+        },
+        formula: format!(
+            "{} x floor(({} - {base} of its own) / {busy})",
+            counted(facts.children(), "process").replace("processs", "processes"),
+            facts.nofile.value
+        ),
+        source: "getrlimit(2) RLIMIT_NOFILE; httpd os/unix/unixd.c: ap_unixd_accept (EMFILE: the child ends)"
+            .to_owned(),
+        signatures: vec![
+            log(signature::DESCRIPTORS_ACCEPT, Strength::Decisive),
+            log(signature::DESCRIPTORS_OTHER, Strength::Decisive),
+            Signature {
+                sign: Sign::ReachedMetric {
+                    metric: metrics::WORKER_FDS_MAX.to_owned(),
+                    of: metrics::WORKER_FD_LIMIT.to_owned(),
+                    fraction: FULL,
+                },
+                strength: Strength::Supports,
+            },
+        ],
+        symptom: Symptom {
+            errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout, ErrorKind::Status503],
+            slow: true,
+        },
+        remedy: None,
+    }
+}

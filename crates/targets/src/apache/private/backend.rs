@@ -1,0 +1,140 @@
+//! What is behind: kept, or replaced by one backend. What leads back into the same httpd follows its listeners in any case.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+use super::PrivateError;
+use super::changes::Changes;
+use super::listen::{Moved, own};
+use crate::apache::config::{Config, Found};
+
+/// A URL inside a directive.
+struct Place<'c> {
+    found: &'c Found,
+    /// Position of the argument with the URL.
+    index: usize,
+    /// What stands before the URL in it (`proxy:`).
+    before: &'static str,
+}
+
+/// Every URL that requests are passed to.
+fn places(config: &Config) -> Vec<Place<'_>> {
+    let mut all = Vec::new();
+    for found in config.found() {
+        let in_location = found.context.iter().any(|s| s.name.starts_with("location"));
+        let index = match found.name.as_str() {
+            "proxypass" | "proxypassmatch" | "proxypassreverse" => usize::from(!in_location),
+            "balancermember" => usize::from(!found.context.iter().any(|s| s.name == "proxy")),
+            "proxyremote" | "proxyremotematch" => 1,
+            "rewriterule" if passes(found) => 1,
+            "sethandler" if found.arg(0).is_some_and(|a| a.starts_with("proxy:")) => {
+                all.push(Place { found, index: 0, before: "proxy:" });
+                continue;
+            }
+            _ => continue,
+        };
+        all.push(Place { found, index, before: "" });
+    }
+    all
+}
+
+/// Whether a `RewriteRule` has the flag P.
+fn passes(found: &Found) -> bool {
+    let flags = found.arg(2).unwrap_or_default().trim_matches(['[', ']']);
+    flags.split(',').any(|f| f.trim().eq_ignore_ascii_case("p") || f.trim().eq_ignore_ascii_case("proxy"))
+}
+
+/// Scheme, authority and the rest of a URL; none for what names no host: `!`, `balancer://`, variables, Unix sockets.
+fn parts(url: &str) -> Option<(&str, &str, &str)> {
+    let (scheme, rest) = url.split_once("://")?;
+    if scheme == "balancer" || scheme.starts_with("unix:") {
+        return None;
+    }
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    Some((scheme, &rest[..end], &rest[end..]))
+}
+
+fn host_and_port<'a>(scheme: &str, authority: &'a str) -> (&'a str, u16) {
+    let default = match scheme {
+        "https" | "wss" => 443,
+        "ajp" => 8009,
+        "fcgi" => 8000,
+        "scgi" => 4000,
+        _ => 80,
+    };
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !authority.ends_with(']') => (host, port.parse().unwrap_or(default)),
+        _ => (authority, default),
+    }
+}
+
+/// Points every URL to where its target is now, and refuses those that leave this machine.
+pub(super) fn redirect(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    moved: &[Moved],
+    backend: Option<SocketAddr>,
+    allowed: &[String],
+) -> Result<(), PrivateError> {
+    for place in places(config) {
+        let Some(url) = place.found.arg(place.index).and_then(|a| a.strip_prefix(place.before)) else { continue };
+        let socket = url.starts_with("unix:");
+        let Some((scheme, authority, rest)) = parts(url) else {
+            if let (true, Some(backend)) = (socket, backend) {
+                changes.set_one(place.found, place.index, format!("{}http://{backend}/", place.before));
+            }
+            continue;
+        };
+        let (host, port) = host_and_port(scheme, authority);
+        let new = match (own(moved, host, port), backend) {
+            (Some(own), _) => format!("{}{scheme}://{own}{rest}", place.before),
+            (None, Some(backend)) => {
+                let scheme = if scheme.starts_with("ws") { "ws" } else { "http" };
+                format!("{}{scheme}://{backend}{rest}", place.before)
+            }
+            (None, None) if place.found.name == "proxypassreverse" => continue,
+            (None, None) => {
+                local_only(config, &place, host, allowed)?;
+                continue;
+            }
+        };
+        changes.set_one(place.found, place.index, new);
+    }
+    Ok(())
+}
+
+/// Refuses a host that is not this machine, unless the user named it.
+fn local_only(config: &Config, place: &Place<'_>, host: &str, allowed: &[String]) -> Result<(), PrivateError> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if allowed.iter().any(|name| name.eq_ignore_ascii_case(bare) || name.eq_ignore_ascii_case(host)) {
+        return Ok(());
+    }
+    let variables = bare.contains(['$', '%']);
+    let addresses: Vec<IpAddr> = match bare.parse() {
+        Ok(ip) => vec![ip],
+        Err(_) if variables => Vec::new(),
+        Err(_) => (bare, 80).to_socket_addrs().map(|all| all.map(|a| a.ip()).collect()).unwrap_or_default(),
+    };
+    let why = match addresses.iter().find(|ip| !ip.is_loopback()) {
+        Some(ip) => format!("is not this machine ({ip})"),
+        None if variables => "is decided by variables for each request, so it cannot be known".to_owned(),
+        None if addresses.is_empty() => "does not resolve, so it cannot be known to be this machine".to_owned(),
+        None => return Ok(()),
+    };
+    let (place, written) = (config.place(place.found), place.found.written());
+    Err(PrivateError::Remote { place, written, host: bare.to_owned(), why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_come_apart() {
+        assert_eq!(parts("http://a:1/b?c"), Some(("http", "a:1", "/b?c")));
+        assert_eq!(parts("fcgi://[::1]:9"), Some(("fcgi", "[::1]:9", "")));
+        assert_eq!((parts("balancer://x/"), parts("!"), parts("unix:/s|http://h/")), (None, None, None));
+        assert_eq!(host_and_port("wss", "h"), ("h", 443));
+        assert_eq!(host_and_port("http", "[::1]:9"), ("[::1]", 9));
+        assert_eq!(host_and_port("http", "[::1]"), ("[::1]", 80));
+    }
+}

@@ -1,0 +1,218 @@
+//! A private copy of a configuration, which runs beside the original without touching anything of it.
+//!
+//! Everything that httpd would open to the outside or write to is moved into one folder and onto free loopback ports;
+//! everything it only reads stays where it is (relative paths still start at the user's `ServerRoot`; keys and passwords are
+//! never copied). The copies keep their line numbers. A frame around them, `httpd.conf`, holds what must be so whatever the
+//! user's files say, and a status page on a port of its own.
+
+mod backend;
+mod changes;
+mod listen;
+mod output;
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use genkai_model::event::Rewrite;
+
+pub use listen::Moved;
+
+use super::config::{Config, ConfigError, Edit, lexer::quote};
+use super::route::Route;
+use super::settings::Mpm;
+use changes::Changes;
+
+/// Path of the status page on its own port.
+pub const STATUS_PATH: &str = "/genkai-status";
+/// The one error log, in the folder.
+const ERROR_LOG: &str = "error.log";
+/// Subfolders: copies, access logs, caches, sockets and shared memory, mutexes.
+const FOLDERS: [&str; 5] = ["conf", "logs", "cache", "run", "locks"];
+
+/// A private copy that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateError {
+    /// There is no port.
+    #[error("no free port on 127.0.0.1: {0}")]
+    Port(io::Error),
+    /// The folder cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// What was to be written.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The text cannot be changed that way.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Requests would leave this machine.
+    #[error(
+        "{place}: `{written}`: `{host}` {why}, and a load test can take a host down\n  hint: --backend embedded puts a server \
+         of genkai's own in its place; if it is yours to load, say so with --allow-remote '{host}'"
+    )]
+    Remote {
+        /// `path:line`.
+        place: String,
+        /// The directive as written.
+        written: String,
+        /// The host.
+        host: String,
+        /// Why it is taken for another machine.
+        why: String,
+    },
+}
+
+/// What a private copy should be like.
+pub struct Options<'a> {
+    /// An existing folder for it.
+    pub dir: &'a Path,
+    /// Gives a free TCP port of 127.0.0.1 at each call.
+    pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
+    /// What to pass requests to instead of the user's backends; none: those.
+    pub backend: Option<SocketAddr>,
+    /// Hosts that requests may reach though they are not this machine.
+    pub allowed: &'a [String],
+    /// Whether httpd will run as root (then it keeps the user's `User` and `Group`).
+    pub root: bool,
+    /// Folder of the modules, for the status page.
+    pub modules: &'a Path,
+}
+
+/// A private copy on disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Private {
+    /// Its main file, for `apache2 -f`.
+    pub main: PathBuf,
+    /// Where it logs errors, of level `warn` at least.
+    pub error_log: PathBuf,
+    /// Where the load goes.
+    pub address: SocketAddr,
+    /// Where the status page is, at [`STATUS_PATH`]; none where httpd has no mod_status.
+    pub status: Option<SocketAddr>,
+    /// Everything that differs from the user's files.
+    pub rewrites: Vec<Rewrite>,
+    /// Each copy and its original.
+    files: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Private {
+    /// A message of httpd's with the copies' names replaced by the originals', as `in FILE:LINE` where it names a line. Line
+    /// numbers are the same.
+    pub fn translate(&self, message: &str) -> String {
+        self.files.iter().fold(message.to_owned(), |text, (copy, original)| {
+            text.replace(&*copy.to_string_lossy(), &original.to_string_lossy())
+        })
+    }
+}
+
+/// Writes a private copy of `config` into `options.dir`. The user's files are not touched.
+///
+/// # Errors
+/// When there is no port, the folder cannot be written, requests would leave this machine, or a file that is included twice
+/// needs two different changes.
+pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, PrivateError> {
+    let dir = options.dir.to_owned();
+    let mut changes = Changes::new(config, &dir);
+    let moved = listen::move_all(config, &mut changes, options.ports)?;
+    backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;
+    output::redirect(config, &mut changes, options.root);
+    let has_status = config.has_module("status_module") || options.modules.join("mod_status.so").exists();
+    let status = if has_status {
+        Some(SocketAddr::from(([127, 0, 0, 1], (options.ports)().map_err(PrivateError::Port)?)))
+    } else {
+        None
+    };
+    let files = changes::copies(config, &dir);
+    for folder in FOLDERS {
+        let path = dir.join(folder);
+        let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(&path);
+        made.map_err(|source| PrivateError::Write { path, source })?;
+    }
+    includes(config, &mut changes, &files)?;
+    for ((id, file), (copy, _)) in config.files().zip(&files) {
+        let text = config.edited_text(id, &changes.edits)?;
+        save(copy, text.as_deref().unwrap_or(&file.text))?;
+    }
+    let main = dir.join("httpd.conf");
+    save(&main, frame(config, &dir, &files[0].0, status, options.modules).as_bytes())?;
+    let mine = |m: &&Moved| m.port == route.listen.port && m.ip == route.listen.ip;
+    let twin = |m: &&Moved| m.port == route.listen.port;
+    let address = moved.iter().find(mine).or(moved.iter().find(twin)).map_or(([127, 0, 0, 1], 0).into(), |m| m.to);
+    Ok(Private { main, error_log: dir.join(ERROR_LOG), address, status, rewrites: changes.rewrites, files })
+}
+
+/// Every include names the copies now. Where it stands for several files, a list of them takes its place.
+fn includes(config: &Config, changes: &mut Changes<'_>, files: &[(PathBuf, PathBuf)]) -> Result<(), PrivateError> {
+    let mut lists = 0;
+    for found in config.found().iter().filter(|f| matches!(f.name.as_str(), "include" | "includeoptional")) {
+        let line = |id: &super::config::FileId| format!("Include {}", quote(&files[id.0].0.to_string_lossy()));
+        let text = match &found.includes[..] {
+            [] => String::new(),
+            [one] => line(one),
+            many => {
+                lists += 1;
+                let list = changes.dir.join(format!("conf/list-{lists:03}"));
+                let lines: Vec<String> = many.iter().map(line).collect();
+                save(&list, (lines.join("\n") + "\n").as_bytes())?;
+                format!("Include {}", quote(&list.to_string_lossy()))
+            }
+        };
+        let same = |e: &Edit| e.file == found.file && e.from == found.head.start;
+        if !changes.edits.iter().any(same) {
+            changes.line(found, text, false);
+        }
+    }
+    Ok(())
+}
+
+/// What stands around the copies.
+fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, modules: &Path) -> String {
+    let path = |name: &str| quote(&dir.join(name).to_string_lossy()).into_owned();
+    let mut text = format!(
+        "# Written by genkai around a private copy.\nDefaultRuntimeDir {}\nServerName localhost\nInclude {}\n\
+         PidFile {}\nErrorLog {}\n",
+        path("run"),
+        quote(&copy.to_string_lossy()),
+        path("httpd.pid"),
+        path(ERROR_LOG),
+    );
+    if !config.found().iter().any(|f| f.is_global() && matches!(f.name.as_str(), "customlog" | "transferlog")) {
+        text.push_str(&format!("TransferLog {}\n", path("logs/access.log")));
+    }
+    if Mpm::of(config) == Mpm::Event {
+        // At its usual level event says nothing of a child that is full and closes connections that clients keep.
+        text.push_str("LogLevel mpm_event:debug\n");
+    }
+    let Some(status) = status else { return text };
+    let loaded = |module: &str| config.has_module(module);
+    if !loaded("status_module") {
+        let file = modules.join("mod_status.so");
+        text.push_str(&format!("LoadModule status_module {}\n", quote(&file.to_string_lossy())));
+    }
+    let line = |module: &str, line: &str| if loaded(module) { format!("  {line}\n") } else { String::new() };
+    // In a Location it counts before any ProxyPass of the server's.
+    let inside = [
+        line("proxy_module", "  ProxyPass !"),
+        line("authz_core_module", "  Require all granted"),
+        "    SetHandler server-status\n".to_owned(),
+    ];
+    text.push_str(&format!(
+        "ExtendedStatus On\nListen {status}\n<VirtualHost {status}>\n  ServerName genkai\n{}{}  <Location \
+         {STATUS_PATH}>\n{}  </Location>\n</VirtualHost>\n",
+        line("ssl_module", "SSLEngine Off"),
+        line("rewrite_module", "RewriteEngine Off"),
+        inside.concat(),
+    ));
+    text
+}
+
+/// Only the owner may read it: a configuration may hold passwords. (httpd reads it before it gives up root.)
+fn save(path: &Path, text: &[u8]) -> Result<(), PrivateError> {
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(text))
+        .map_err(|source| PrivateError::Write { path: path.to_owned(), source })
+}

@@ -1,0 +1,293 @@
+//! Which virtual host answers the requests under test, which directives are in force for them, and what stands behind.
+
+use super::config::{Config, Found};
+
+/// Requests under test, as far as they decide what applies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Host header.
+    pub host: String,
+    /// Request target.
+    pub path: String,
+}
+
+/// A `Listen` directive, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen<'a> {
+    /// The directive.
+    pub found: &'a Found,
+    /// Address, without brackets; none: any.
+    pub ip: Option<String>,
+    /// Port.
+    pub port: u16,
+    /// Whether it asks for TLS itself (`Listen 443 https`).
+    pub https: bool,
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route<'a> {
+    /// The listener.
+    pub listen: Listen<'a>,
+    /// Position of the `VirtualHost` among the configuration's directives; none: the main server.
+    pub host: Option<usize>,
+}
+
+/// `[ADDRESS:]PORT` of a `Listen` (server/listen.c: apr_parse_addr_port).
+pub fn address(text: &str) -> Option<(Option<String>, u16)> {
+    match text.rsplit_once(':') {
+        None => Some((None, text.parse().ok()?)),
+        Some((ip, port)) => {
+            let ip = ip.trim_start_matches('[').trim_end_matches(']');
+            let any = matches!(ip, "*" | "0.0.0.0" | "::");
+            Some(((!any).then(|| ip.to_owned()), port.parse().ok()?))
+        }
+    }
+}
+
+/// Every listener.
+pub fn listens(config: &Config) -> Vec<Listen<'_>> {
+    let read = |found| {
+        let found: &Found = found;
+        let (ip, port) = address(found.arg(0)?)?;
+        let https = found.arg(1).is_some_and(|p| p.eq_ignore_ascii_case("https"));
+        Some(Listen { found, ip, port, https })
+    };
+    config.named("listen").filter_map(read).collect()
+}
+
+/// Whether an address of a `VirtualHost` takes connections of a listener.
+fn takes(address_of_host: &str, listen: &Listen<'_>) -> bool {
+    let (ip, port) = match address_of_host.rsplit_once(':') {
+        Some((ip, port)) if port == "*" || port.parse::<u16>().is_ok() => (ip, Some(port)),
+        _ => (address_of_host, None),
+    };
+    let ip = ip.trim_start_matches('[').trim_end_matches(']');
+    let same_port = port.is_none_or(|p| p == "*" || p.parse() == Ok(listen.port));
+    let any = matches!(ip, "*" | "_default_" | "0.0.0.0" | "::");
+    same_port && (any || listen.ip.is_none() || listen.ip.as_deref() == Some(ip))
+}
+
+impl<'a> Route<'a> {
+    /// The route of the requests under test: the first plain listener whose virtual host has the name asked for, else the
+    /// first plain one.
+    ///
+    /// # Errors
+    /// The first listener, when all of them want TLS; none when there is no listener at all.
+    pub fn find(config: &'a Config, scope: &Scope) -> Result<Route<'a>, Option<Listen<'a>>> {
+        let routes: Vec<(Route<'a>, bool)> =
+            listens(config).into_iter().map(|listen| Route::of(config, listen, &scope.host)).collect();
+        let plain: Vec<&(Route<'a>, bool)> = routes.iter().filter(|(r, _)| !r.is_tls(config)).collect();
+        let best = plain.iter().find(|(_, named)| *named).or(plain.first());
+        match best {
+            Some((route, _)) => Ok(route.clone()),
+            None => Err(routes.into_iter().next().map(|(route, _)| route.listen)),
+        }
+    }
+
+    /// The virtual host of a listener for a Host header, and whether it has that name: the first by name, else the first
+    /// there is (httpd.apache.org/docs/2.4/vhosts/details.html).
+    fn of(config: &'a Config, listen: Listen<'a>, name: &str) -> (Route<'a>, bool) {
+        let hosts = config.found().iter().enumerate().filter(|(_, f)| {
+            f.name == "virtualhost" && f.section && f.args.iter().any(|address| takes(address, &listen))
+        });
+        let hosts: Vec<usize> = hosts.map(|(i, _)| i).collect();
+        let named = hosts.iter().copied().find(|host| has_name(config, *host, name));
+        let host = named.or(hosts.first().copied());
+        (Route { listen, host }, named.is_some())
+    }
+
+    fn is_tls(&self, config: &Config) -> bool {
+        let engine = self.of_host(config, &["sslengine"]);
+        self.listen.https || engine.is_some_and(|f| f.arg(0).is_some_and(|v| v.eq_ignore_ascii_case("on")))
+    }
+
+    /// The last directive with one of `names` that stands for the whole server.
+    pub fn global<'c>(config: &'c Config, names: &[&str]) -> Option<&'c Found> {
+        config.found().iter().rev().find(|f| f.is_global() && names.contains(&f.name.as_str()))
+    }
+
+    /// The directive in force for the virtual host: its own, or the server's.
+    pub fn of_host<'c>(&self, config: &'c Config, names: &[&str]) -> Option<&'c Found> {
+        let own = |f: &&Found| f.context.len() == 1 && f.host().is_some() && f.host() == self.host;
+        let named = |f: &&Found| names.contains(&f.name.as_str());
+        config.found().iter().rev().filter(named).find(own).or_else(|| Route::global(config, names))
+    }
+
+    /// The directive in force for the path: of a `Location` that holds it, of the virtual host, or the server's.
+    pub fn of_path<'c>(&self, config: &'c Config, names: &[&str], path: &str) -> Option<&'c Found> {
+        let mut best: Option<(&Found, u8)> = None;
+        for found in config.found().iter().filter(|f| names.contains(&f.name.as_str())) {
+            let host = found.host();
+            if host.is_some() && host != self.host {
+                continue;
+            }
+            let inner = &found.context[usize::from(host.is_some())..];
+            let holds = inner.iter().all(|s| match s.name.as_str() {
+                "location" => s.args.first().is_some_and(|prefix| under(path, prefix)),
+                "proxy" => s.args.first().is_some_and(|p| p == "*"),
+                "directory" => s.args.first().is_some_and(|p| p == "/"),
+                _ => false,
+            });
+            if !holds {
+                continue;
+            }
+            let rank = u8::from(host.is_some()) + if inner.is_empty() { 0 } else { 2 };
+            if best.is_none_or(|(_, held)| rank >= held) {
+                best = Some((found, rank));
+            }
+        }
+        best.map(|(found, _)| found)
+    }
+
+    /// Where requests for the path are passed to; none: httpd answers itself.
+    pub fn pass<'c>(&self, config: &'c Config, path: &str) -> Option<Pass<'c>> {
+        let mine = |f: &&Found| f.host().is_none() || f.host() == self.host;
+        let all: Vec<Pass<'c>> = config.found().iter().filter(mine).filter_map(Pass::read).collect();
+        // Those in a Location come first (mod_proxy.c: proxy_trans), then the server's, then the virtual host's own
+        // (merge_proxy_config).
+        let rank = |p: &Pass<'_>| match p.found.context.iter().any(|s| s.name.starts_with("location")) {
+            true => 0,
+            false => 1 + usize::from(p.found.host().is_some()),
+        };
+        let first = (0..3).find_map(|wanted| all.iter().find(|p| rank(p) == wanted && p.holds(path)).cloned());
+        first.filter(|p| p.url != "!")
+    }
+}
+
+fn under(path: &str, prefix: &str) -> bool {
+    let prefix = prefix.trim_end_matches('/');
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+}
+
+fn has_name(config: &Config, host: usize, name: &str) -> bool {
+    let name = name.rsplit_once(':').filter(|(_, p)| p.parse::<u16>().is_ok()).map_or(name, |(name, _)| name);
+    let bare = |text: &str| {
+        let text = text.split_once("://").map_or(text, |(_, rest)| rest);
+        text.rsplit_once(':').filter(|(_, p)| p.parse::<u16>().is_ok()).map_or(text, |(n, _)| n).to_ascii_lowercase()
+    };
+    let names = config.found().iter().filter(|f| f.host() == Some(host) && f.context.len() == 1);
+    let names = names.filter(|f| f.name == "servername" || f.name == "serveralias").flat_map(|f| &f.args);
+    names.map(|n| bare(n)).any(|pattern| matches(&pattern, &name.to_ascii_lowercase()))
+}
+
+/// `*` stands for any characters (server/vhost.c uses ap_strcasecmp_match).
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => name
+            .strip_prefix(before)
+            .is_some_and(|rest| (0..=rest.len()).any(|i| rest.is_char_boundary(i) && matches(after, &rest[i..]))),
+    }
+}
+
+/// A directive that passes requests to a backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass<'a> {
+    /// The directive.
+    pub found: &'a Found,
+    /// Path it is for; a regular expression where `pattern`.
+    pub path: String,
+    /// Whether the path is a regular expression.
+    pub pattern: bool,
+    /// Where to, e.g. `http://127.0.0.1:8080/`; `!` for nowhere.
+    pub url: String,
+    /// Position of the URL among the arguments.
+    pub index: usize,
+}
+
+impl<'a> Pass<'a> {
+    /// Reads `ProxyPass` and `ProxyPassMatch`, in and outside of a `Location`.
+    pub fn read(found: &'a Found) -> Option<Pass<'a>> {
+        let pattern = match found.name.as_str() {
+            "proxypass" => false,
+            "proxypassmatch" => true,
+            _ => return None,
+        };
+        let location = found.context.iter().rev().find(|s| s.name == "location" || s.name == "locationmatch");
+        let (path, index) = match location {
+            Some(section) => (section.args.first()?.clone(), 0),
+            None => (found.arg(0)?.to_owned(), 1),
+        };
+        let pattern = pattern || location.is_some_and(|s| s.name == "locationmatch");
+        Some(Pass { found, path, pattern, url: found.arg(index)?.to_owned(), index })
+    }
+
+    fn holds(&self, path: &str) -> bool {
+        if self.pattern {
+            return regex::Regex::new(&self.path).is_ok_and(|r| r.is_match(path));
+        }
+        path.starts_with(self.path.as_str())
+    }
+
+    /// A `key=value` after the URL.
+    pub fn parameter(&self, key: &str) -> Option<&str> {
+        let rest = self.found.args.get(self.index + 1..)?;
+        rest.iter().find_map(|a| a.strip_prefix(key)?.strip_prefix('='))
+    }
+
+    /// Scheme and authority of the URL, e.g. `("http", "127.0.0.1:8080")`.
+    pub fn authority(&self) -> (&str, &str) {
+        let (scheme, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
+        (scheme, rest.split(['/', '?']).next().unwrap_or(rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apache::config::Reading;
+    use std::path::Path;
+
+    fn config(text: &str) -> Config {
+        let reading =
+            Reading { root: "/etc/apache2".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+        Config::of_text(Path::new("/x/httpd.conf"), text.into(), reading).unwrap()
+    }
+
+    fn scope(host: &str) -> Scope {
+        Scope { host: host.to_owned(), path: "/app/x".to_owned() }
+    }
+
+    const TWO: &str = "Listen 443 https\nListen 80\nTimeout 60\n\
+        <VirtualHost *:80>\n ServerName one.example\n ProxyPass /app http://one:1/ max=7\n Timeout 5\n</VirtualHost>\n\
+        <VirtualHost *:80>\n ServerName two.example\n ServerAlias *.two.example\n <Location /app>\n  ProxyPass http://two:2/\n\
+         LimitRequestBody 9\n </Location>\n</VirtualHost>\n";
+
+    #[test]
+    fn hosts_are_found_by_name_and_the_first_is_the_default() {
+        let config = config(TWO);
+        let pass = |host: &str| {
+            let route = Route::find(&config, &scope(host)).unwrap();
+            assert_eq!(route.listen.port, 80, "plain before TLS");
+            route.pass(&config, "/app/x").unwrap().url
+        };
+        assert_eq!(pass("one.example"), "http://one:1/");
+        assert_eq!(pass("www.TWO.example:80"), "http://two:2/");
+        assert_eq!(pass("other"), "http://one:1/");
+    }
+
+    #[test]
+    fn what_is_in_force_is_the_innermost() {
+        let config = config(TWO);
+        let value = |host: &str, name: &str| {
+            let route = Route::find(&config, &scope(host)).unwrap();
+            route.of_path(&config, &[name], "/app/x").map(|f| f.args[0].clone())
+        };
+        assert_eq!(value("one.example", "timeout").as_deref(), Some("5"));
+        assert_eq!(value("two.example", "timeout").as_deref(), Some("60"));
+        assert_eq!(value("two.example", "limitrequestbody").as_deref(), Some("9"));
+        assert_eq!(value("one.example", "limitrequestbody"), None);
+    }
+
+    #[test]
+    fn parameters_and_exceptions_of_a_pass() {
+        let config = config("Listen 80\nProxyPass /static !\nProxyPass / http://[::1]:8/ max=7 acquire=5\n");
+        let route = Route::find(&config, &scope("x")).unwrap();
+        assert_eq!(route.pass(&config, "/static/a"), None);
+        let pass = route.pass(&config, "/a").unwrap();
+        assert_eq!((pass.parameter("max"), pass.parameter("timeout")), (Some("7"), None));
+        assert_eq!(pass.authority(), ("http", "[::1]:8"));
+        assert!(Route::find(&self::config("Timeout 5\n"), &scope("x")).is_err());
+    }
+}

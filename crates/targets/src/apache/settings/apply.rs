@@ -1,0 +1,197 @@
+//! A setting written into a configuration, at the place where it is in force for the requests under test.
+
+use genkai_model::limit::Origin;
+
+use super::value::count;
+use super::{Mpm, Place, Setting, SettingError, lookup};
+use crate::apache::config::{Config, Edit, Found};
+use crate::apache::route::{Route, Scope};
+use crate::held::Held;
+
+/// The configuration with a setting changed. Where it is written already it is changed there; else a line is added.
+///
+/// `MaxRequestWorkers` beyond what `ServerLimit` allows brings `ServerLimit` along, `ThreadsPerChild` `ThreadLimit`: httpd
+/// would silently take less.
+///
+/// # Errors
+/// An unknown setting, a value it does not accept, or no place for it.
+pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
+    let setting = lookup(name)?;
+    let refused =
+        || SettingError::Value { name: name.to_owned(), value: value.to_owned(), allowed: setting.kind.allowed() };
+    let value = setting.kind.written(value.trim()).ok_or_else(refused)?;
+    let changed = config.apply(&edits(config, setting, &value, scope)?)?;
+    match setting.name {
+        "MaxRequestWorkers" => room_for(changed, &value, scope),
+        "ThreadsPerChild" => raised(changed, "ThreadLimit", count(&value).unwrap_or(0), scope),
+        _ => Ok(changed),
+    }
+}
+
+fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+    match setting.place {
+        Place::Pass => parameter(config, setting, value, scope),
+        Place::Mpm => mpm(config, value),
+        _ => Ok(match held_by(config, setting, scope) {
+            Some(found) => found.set_args(&arguments(setting, value)),
+            None => vec![added(config, &format!("{} {value}", setting.directive))],
+        }),
+    }
+}
+
+/// The arguments a value makes: most settings have one; `RequestReadTimeout` has several.
+fn arguments(setting: &Setting, value: &str) -> Vec<String> {
+    match setting.kind {
+        super::Kind::Words => value.split_ascii_whitespace().map(str::to_owned).collect(),
+        _ => vec![value.to_owned()],
+    }
+}
+
+/// A new line for the whole server: after the last setting of its kind, in whichever file, else at the end of the main one.
+fn added(config: &Config, line: &str) -> Edit {
+    let kin = |f: &&Found| f.is_global() && lookup(&f.name).is_ok_and(|s| s.place == Place::Server);
+    match config.found().iter().rev().find(kin) {
+        Some(found) => config.line_after(found, line),
+        None => config.line_at_end(line),
+    }
+}
+
+/// The directive that holds a setting for the requests under test.
+fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Found> {
+    let names = setting.directives();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let route = || Route::find(config, scope).ok();
+    match setting.place {
+        Place::Server => Route::global(config, &names),
+        Place::Host => route().and_then(|r| r.of_host(config, &names)).or_else(|| Route::global(config, &names)),
+        Place::Path => {
+            route().and_then(|r| r.of_path(config, &names, &scope.path)).or_else(|| Route::global(config, &names))
+        }
+        Place::Pass | Place::Mpm => None,
+    }
+}
+
+fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+    let missing = || SettingError::NoPlace {
+        name: setting.name.to_owned(),
+        missing: "no ProxyPass holds this path; choose a path that is passed to a backend".to_owned(),
+    };
+    let route = Route::find(config, scope).map_err(|_| missing())?;
+    let pass = route.pass(config, &scope.path).ok_or_else(missing)?;
+    let text = format!("{}={value}", setting.directive);
+    let key = format!("{}=", setting.directive);
+    let args = &pass.found.args;
+    let at = args.iter().skip(pass.index + 1).position(|a| a.starts_with(&key)).map(|i| i + pass.index + 1);
+    Ok(pass.found.set_arg(at.unwrap_or(args.len()), &text).into_iter().collect())
+}
+
+/// Loads another multi-processing module in place of the one that is loaded.
+fn mpm(config: &Config, value: &str) -> Result<Vec<Edit>, SettingError> {
+    let loaded = config.named("loadmodule").find(|f| f.arg(0).is_some_and(|m| m.starts_with("mpm_")));
+    let found = loaded.ok_or_else(|| SettingError::NoPlace {
+        name: "mpm".to_owned(),
+        missing: "the configuration loads no MPM; it may be compiled in".to_owned(),
+    })?;
+    let before = Mpm::of(config).name();
+    let file = found.arg(1).unwrap_or_default().replace(&format!("mod_mpm_{before}"), &format!("mod_mpm_{value}"));
+    Ok(found.set_args(&[format!("mpm_{value}_module"), file]))
+}
+
+/// Raises `ServerLimit` (and for threads nothing else) so that so many workers fit.
+fn room_for(config: Config, workers: &str, scope: &Scope) -> Result<Config, SettingError> {
+    let threads = number(&config, "ThreadsPerChild", scope).min(number(&config, "ThreadLimit", scope)).max(1);
+    let threads = if Mpm::of(&config) == Mpm::Prefork { 1 } else { threads };
+    let needed = count(workers).unwrap_or(0) / threads;
+    raised(config, "ServerLimit", needed, scope)
+}
+
+/// The configuration with a cap of at least so much.
+fn raised(config: Config, cap: &str, needed: u64, scope: &Scope) -> Result<Config, SettingError> {
+    if needed <= number(&config, cap, scope) {
+        return Ok(config);
+    }
+    let setting = lookup(cap)?;
+    Ok(config.apply(&edits(&config, setting, &needed.to_string(), scope)?)?)
+}
+
+fn number(config: &Config, name: &str, scope: &Scope) -> u64 {
+    effective(config, name, scope).ok().and_then(|held| count(&held.written)).unwrap_or(1)
+}
+
+/// A setting's default with its source; none where it has none of its own.
+pub fn default_of(setting: &Setting, mpm: Mpm) -> Held<()> {
+    let default = if mpm == Mpm::Prefork { setting.prefork } else { setting.default };
+    let written = if default.is_empty() { "(not set)" } else { default };
+    Held { value: (), written: written.to_owned(), origin: Origin::Default(setting.source.to_owned()) }
+}
+
+/// The value of a setting in force for the requests under test, and where it is written.
+///
+/// # Errors
+/// When there is no such setting.
+pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Held<()>, SettingError> {
+    let setting = lookup(name)?;
+    let file = |found: &Found, written: String| {
+        let path = config.file(found.file).path.clone();
+        Held { value: (), written, origin: Origin::File { path, line: found.line } }
+    };
+    let default = || default_of(setting, Mpm::of(config));
+    Ok(match setting.place {
+        Place::Pass => {
+            let route = Route::find(config, scope).ok();
+            let pass = route.as_ref().and_then(|r| r.pass(config, &scope.path));
+            let given = pass.and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
+            given.map_or_else(default, |(found, value)| file(found, value))
+        }
+        Place::Mpm => {
+            let loaded = config.named("loadmodule").find(|f| f.arg(0).is_some_and(|m| m.starts_with("mpm_")));
+            loaded.map_or_else(default, |found| file(found, Mpm::of(config).name().to_owned()))
+        }
+        _ => held_by(config, setting, scope).map_or_else(default, |found| file(found, found.args.join(" "))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apache::config::Reading;
+    use std::path::Path;
+
+    const TEXT: &str = "LoadModule mpm_event_module modules/mod_mpm_event.so\nListen 80\n# workers\n<IfModule event.c>\n  \
+        MaxRequestWorkers   300   \n</IfModule>\n<VirtualHost *:80>\n  Timeout 9\n  ProxyPass / \"http://b:1/\" \\\n    retry=0\n</VirtualHost>\n";
+
+    fn changed(name: &str, value: &str) -> Result<String, SettingError> {
+        let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+        let config = Config::of_text(Path::new("/x/httpd.conf"), TEXT.into(), reading).unwrap();
+        let scope = Scope { host: "x".into(), path: "/".into() };
+        let after = apply(&config, name, value, &scope)?;
+        Ok(String::from_utf8(after.file(crate::apache::config::FileId::MAIN).text.clone()).unwrap())
+    }
+
+    #[test]
+    fn a_setting_changes_where_it_is_and_nothing_else_does() {
+        assert_eq!(changed("MaxRequestWorkers", "350").unwrap(), TEXT.replace("300", "350"));
+        assert_eq!(changed("timeout", "30").unwrap(), TEXT.replace("Timeout 9", "Timeout 30"));
+        assert_eq!(changed("ProxyPass.retry", "5").unwrap(), TEXT.replace("retry=0", "retry=5"));
+        assert_eq!(changed("ProxyPass.max", "5").unwrap(), TEXT.replace("retry=0", "retry=0 max=5"));
+        let worker = TEXT.replace("mpm_event_module modules/mod_mpm_event", "mpm_worker_module modules/mod_mpm_worker");
+        assert_eq!(changed("mpm", "worker").unwrap(), worker);
+    }
+
+    #[test]
+    fn more_workers_bring_the_server_limit_along() {
+        let text = changed("MaxRequestWorkers", "600").unwrap();
+        assert_eq!(
+            text,
+            TEXT.replace("  MaxRequestWorkers   300   \n", "  MaxRequestWorkers   600   \n  ServerLimit 24\n")
+        );
+    }
+
+    #[test]
+    fn new_settings_get_a_line_of_their_own() {
+        let text = changed("ListenBacklog", "64").unwrap();
+        assert!(text.contains("300   \n  ListenBacklog 64\n</IfModule>"), "{text}");
+        assert!(changed("LimitRequestBody", "8k").unwrap().contains("LimitRequestBody 8192\n"));
+        assert!(changed("KeepAlive", "maybe").unwrap_err().to_string().contains("On or Off"));
+    }
+}

@@ -1,0 +1,58 @@
+//! Settings by name: what each accepts, its default and where that comes from, and how it is written into a configuration.
+
+mod apply;
+mod error;
+mod registry;
+mod render;
+pub mod value;
+
+pub use apply::{apply, default_of, effective};
+pub use error::SettingError;
+pub use registry::{Setting, all, lookup, near};
+pub use render::{Rendering, render};
+pub use value::Kind;
+
+/// Where a setting belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The whole server.
+    Server,
+    /// The server or a virtual host.
+    Host,
+    /// The server, a virtual host or a `Location`.
+    Path,
+    /// A `key=value` of the `ProxyPass` that holds the path.
+    Pass,
+    /// The multi-processing module that is loaded.
+    Mpm,
+}
+
+/// The multi-processing modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mpm {
+    /// Threads, and idle connections without one.
+    Event,
+    /// Threads.
+    Worker,
+    /// Processes.
+    Prefork,
+}
+
+impl Mpm {
+    /// Its name, e.g. `event`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mpm::Event => "event",
+            Mpm::Worker => "worker",
+            Mpm::Prefork => "prefork",
+        }
+    }
+
+    /// The one that a configuration loads; event where it loads none.
+    pub fn of(config: &super::config::Config) -> Mpm {
+        [Mpm::Prefork, Mpm::Worker]
+            .into_iter()
+            .find(|mpm| config.has_module(&format!("mpm_{}_module", mpm.name())))
+            .unwrap_or(Mpm::Event)
+    }
+}

@@ -1,0 +1,61 @@
+//! A plain reverse proxy, for when the user brings settings but no file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::{SettingError, apply};
+use crate::apache::config::{Config, Reading, lexer::quote};
+use crate::apache::route::Scope;
+
+/// What to render.
+#[derive(Clone, Debug)]
+pub struct Rendering<'a> {
+    /// Address of the backend, `host:port`.
+    pub backend: &'a str,
+    /// Port to listen on. (A private copy moves it.)
+    pub port: u16,
+    /// Whether WebSocket connections are passed through.
+    pub websocket: bool,
+    /// Folder of the modules.
+    pub modules: &'a Path,
+    /// User and group of the workers, where httpd is started as root.
+    pub user: Option<(&'a str, &'a str)>,
+    /// Settings by name, in the user's words.
+    pub settings: &'a BTreeMap<String, String>,
+    /// How the text is to be read.
+    pub reading: Reading,
+}
+
+/// One backend that is always tried (`retry=0`: a failure is shown, not hidden). With WebSocket, mod_proxy_http tunnels the
+/// upgrade itself (since 2.4.47), and an idle tunnel may live for an hour. The MPM is worker: a connection has a thread, so
+/// that formulas are exact; `mpm` chooses another.
+fn text(rendering: &Rendering<'_>) -> String {
+    let module = |name: &str| {
+        let file = rendering.modules.join(format!("mod_{name}.so"));
+        format!("LoadModule {name}_module {}\n", quote(&file.to_string_lossy()))
+    };
+    let modules: String = ["mpm_worker", "authz_core", "status", "proxy", "proxy_http"].map(module).concat();
+    let user = rendering.user.map(|(user, group)| format!("User {user}\nGroup {group}\n")).unwrap_or_default();
+    let (upgrade, timeout) = if rendering.websocket { (" upgrade=websocket", "ProxyTimeout 3600\n") } else { ("", "") };
+    format!(
+        "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen {port}\n\n\
+         MaxRequestWorkers 400\nListenBacklog 511\nTimeout 60\nKeepAlive On\nKeepAliveTimeout 5\n{timeout}\n\
+         ProxyPreserveHost On\nProxyPass / http://{backend}/ retry=0{upgrade}\n",
+        port = rendering.port,
+        backend = rendering.backend,
+    )
+}
+
+/// A configuration of one file, `httpd.conf`, with every setting where it belongs. Nothing is written.
+///
+/// # Errors
+/// When a setting is unknown, its value not allowed, or it has no place.
+pub fn render(rendering: &Rendering<'_>) -> Result<Config, SettingError> {
+    let text = text(rendering).into_bytes();
+    let mut config = Config::of_text(Path::new("/httpd.conf"), text, rendering.reading.clone())?;
+    let scope = Scope { host: "localhost".to_owned(), path: "/".to_owned() };
+    for (name, value) in rendering.settings {
+        config = apply(&config, name, value, &scope)?;
+    }
+    Ok(config)
+}

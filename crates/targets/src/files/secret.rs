@@ -1,0 +1,59 @@
+//! Secrets in a configuration's text: replaced before anything is shown or recorded.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// What stands for a secret.
+const MASK: &str = "***";
+
+/// `://user:password@`, `password=...` and `secret ...` in any line.
+static PATTERNS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
+    let regex = |pattern: &str| Regex::new(pattern).expect("patterns are constants");
+    [
+        (regex(r"://[^/@\s]+@"), "://***@"),
+        (regex(r#"(?m)(^|[\s"'=])[^/@\s:"'=]+:[^/@\s]+@"#), "$1***@"),
+        (regex(r#"(?i)\b([\w-]*(?:password|passwd|secret|token|api[_-]?key))=("[^"]*"|'[^']*'|[^\s;&]+)"#), "$1=***"),
+        (
+            regex(r#"(?im)^([-+ \t]*[\w-]*(?:password|passwd|passphrase|secret|token|authorization)[\w-]*[ \t]+).+$"#),
+            "$1***",
+        ),
+    ]
+});
+
+/// A header with a secret value in a directive: `proxy_set_header Authorization "Basic ..."`, `RequestHeader set Cookie ..`.
+static HEADER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?im)(\b(?:authorization|proxy-authorization|cookie|set-cookie|x-api-key|x-auth-token)["']?[ \t]+).+$"#,
+    )
+    .expect("pattern is a constant")
+});
+
+/// The text with every secret that can be told by its name, or its place in a URL, replaced.
+pub fn masked(text: &str) -> String {
+    let plain =
+        PATTERNS.iter().fold(text.to_owned(), |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned());
+    HEADER.replace_all(&plain, format!("${{1}}{MASK}").as_str()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_go_and_the_rest_stays() {
+        for (text, shown) in [
+            ("ProxyPass / http://me:hunter2@h:1/ retry=0", "ProxyPass / http://***@h:1/ retry=0"),
+            ("me:hunter2@h:1", "***@h:1"),
+            ("BalancerMember ajp://h secret=hunter2 ttl=5", "BalancerMember ajp://h secret=*** ttl=5"),
+            ("  AuthLDAPBindPassword hunter2", "  AuthLDAPBindPassword ***"),
+            ("+    proxy_set_header Authorization \"Basic aHVudGVyMg==\";", "+    proxy_set_header Authorization ***"),
+            ("RequestHeader set X-Api-Key hunter2", "RequestHeader set X-Api-Key ***"),
+            ("return 302 /login?token=hunter2;", "return 302 /login?token=***;"),
+            ("worker_connections 512;", "worker_connections 512;"),
+            ("ssl_certificate_key /etc/ssl/key.pem;", "ssl_certificate_key /etc/ssl/key.pem;"),
+        ] {
+            assert_eq!(masked(text), shown);
+        }
+    }
+}

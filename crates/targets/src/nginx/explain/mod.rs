@@ -1,0 +1,46 @@
+//! What a configuration means and what is wrong with it, told from its text alone: nothing is started, and nginx need not be
+//! installed.
+
+mod remarks;
+mod timers;
+
+use std::path::Path;
+
+use genkai_model::explain::Explanation;
+use genkai_model::limit::Origin;
+
+use super::config::{Config, Found};
+use super::error::NginxError;
+use super::limits::{self, Machine, Reading};
+use super::settings::Scope;
+use crate::files::masked;
+
+/// What is taken for the version of a server that is not asked: the settings' defaults are those of nginx 1.22.1.
+const VERSION: (u32, u32, u32) = (1, 22, 1);
+/// Where relative paths of most directives start (Debian's `--prefix`).
+const PREFIX: &str = "/usr/share/nginx";
+
+/// Explains the configuration `main` for requests of `scope`.
+///
+/// # Errors
+/// A file that is missing, unreadable, or not nginx's syntax; no server to send requests to.
+pub fn explain(main: &Path, scope: &Scope, machine: &Machine) -> Result<Explanation, NginxError> {
+    let config = Config::read(main, Path::new(PREFIX))?;
+    let route = config.route(scope.host.as_deref(), &scope.path).ok_or(NginxError::NoServer)?;
+    let origin =
+        |found: &Found<'_>| Origin::File { path: found.config.file(found.file).path.clone(), line: found.line() };
+    let reading = Reading { config: &config, route: route.clone(), origin: &origin, version: VERSION, machine };
+    let facts = reading.facts();
+    let mut limits = limits::of(&facts);
+    for limit in &mut limits {
+        limit.value = masked(&limit.value);
+    }
+    Ok(Explanation {
+        product: "nginx".to_owned(),
+        files: config.files().map(|(_, file)| file.path.clone()).collect(),
+        limits,
+        predictions: Vec::new(),
+        timers: timers::of(&config, scope),
+        remarks: remarks::of(&config, &facts, &route, machine),
+    })
+}

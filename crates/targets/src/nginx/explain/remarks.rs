@@ -1,0 +1,210 @@
+//! What is wrong with a configuration, or is not what it seems.
+
+use std::collections::BTreeMap;
+
+use genkai_model::explain::{Remark, RemarkKind};
+use genkai_model::limit::Origin;
+
+use crate::files::names::{nearest, table};
+use crate::nginx::config::{Config, Found, Protocol, Route, Target};
+use crate::nginx::limits::{Facts, Machine};
+
+/// Every directive of nginx 1.31 with the blocks it may be in (the command tables of its source).
+static DIRECTIVES: &str = include_str!("directives.txt");
+
+/// Blocks whose content is no directives.
+const DATA: &[&str] = &["map", "geo", "types", "split_clients", "charset_map", "match", "otel_exporter"];
+
+/// Beginnings of directives that modules from elsewhere bring.
+const ELSEWHERE: &[&str] = &[
+    "lua_",
+    "js_",
+    "more_",
+    "brotli",
+    "zstd",
+    "vhost_traffic_status",
+    "modsecurity",
+    "passenger",
+    "rtmp",
+    "push_stream",
+    "nchan",
+    "geoip2",
+    "headers_more",
+    "echo",
+    "set_by_lua",
+    "otel_",
+    "image_filter",
+    "opentracing",
+    "sticky",
+    "fancyindex",
+];
+
+pub(super) fn of(config: &Config, facts: &Facts, route: &Route<'_>, machine: &Machine) -> Vec<Remark> {
+    let mut all = names(config);
+    all.extend(clamps(config, facts, machine));
+    all.extend(contradictions(config, facts, route, machine));
+    all.extend(without_effect(config));
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn remark(kind: RemarkKind, place: Option<String>, setting: &str, text: String, hint: Option<String>) -> Remark {
+    Remark { kind, place, setting: setting.to_owned(), text, hint }
+}
+
+fn place(origin: &Origin) -> Option<String> {
+    match origin {
+        Origin::File { path, line } => Some(format!("{}:{line}", path.display())),
+        _ => None,
+    }
+}
+
+/// Directives that nginx does not have, and those in a block where it does not take them. Either keeps it from starting.
+fn names(config: &Config) -> Vec<Remark> {
+    let known: BTreeMap<&str, &str> = table(DIRECTIVES).collect();
+    let mut all = Vec::new();
+    for found in config.walk() {
+        if found.blocks.iter().any(|b| DATA.iter().any(|name| b.directive.is(name))) {
+            continue;
+        }
+        let name = String::from_utf8_lossy(found.directive.name()).into_owned();
+        let say = |text: String, hint| remark(RemarkKind::Unknown, Some(found.place()), &name, text, hint);
+        match known.get(name.as_str()) {
+            None if name.contains("_by_lua") || ELSEWHERE.iter().any(|start| name.starts_with(start)) => {}
+            None => {
+                let near = nearest(&name, table(DIRECTIVES).map(|(n, _)| n));
+                let text = "there is no such directive in nginx's own modules: it does not start, unless a module from elsewhere \
+                            brings it";
+                all.push(say(text.to_owned(), near.map(|n| format!("did you mean {n}?"))));
+            }
+            Some(contexts) if !fits(contexts, &found) => {
+                let where_to = contexts.replace(',', ", ");
+                all.push(say(
+                    "is not allowed here: nginx does not start".to_owned(),
+                    Some(format!("it belongs into {where_to}")),
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    all
+}
+
+fn fits(contexts: &str, found: &Found<'_>) -> bool {
+    let parent = found.blocks.last().map(|b| String::from_utf8_lossy(b.directive.name()).into_owned());
+    let parent = parent.as_deref().unwrap_or("main");
+    // Blocks of modules from elsewhere take what they like.
+    let ours = ["main", "events", "http", "server", "location", "upstream", "if", "limit_except", "stream", "mail"];
+    !ours.contains(&parent) || contexts.split(',').any(|c| c == parent || c == "any")
+}
+
+/// Values that are not what is written.
+fn clamps(config: &Config, facts: &Facts, machine: &Machine) -> Vec<Remark> {
+    let mut all = Vec::new();
+    if facts.backlog.value > facts.somaxconn {
+        let text =
+            format!("{} is taken as {}: net.core.somaxconn of this machine", facts.backlog.value, facts.somaxconn);
+        let hint = format!("sysctl net.core.somaxconn={}", facts.backlog.value);
+        all.push(remark(RemarkKind::Clamped, place(&facts.backlog.origin), "listen.backlog", text, Some(hint)));
+    }
+    let asked = config.find(&[], "worker_rlimit_nofile").into_iter().next_back();
+    let asked = asked.and_then(|f| Some((f.arg(0)?.parse::<u64>().ok()?, f)));
+    if let Some((asked, found)) = asked.filter(|(n, _)| *n as f64 > machine.descriptors_ceiling.value) {
+        let (most, by) = (machine.descriptors_ceiling.value, &machine.descriptors_ceiling.by);
+        let text = format!(
+            "{asked} cannot be had ({by}): nginx logs an alert and keeps the {} it inherits",
+            facts.nofile.value
+        );
+        all.push(remark(
+            RemarkKind::Clamped,
+            Some(found.place()),
+            "worker_rlimit_nofile",
+            text,
+            Some(format!("write at most {most}")),
+        ));
+    }
+    all
+}
+
+fn contradictions(config: &Config, facts: &Facts, route: &Route<'_>, machine: &Machine) -> Vec<Remark> {
+    let mut all = Vec::new();
+    let slots = facts.worker_connections.value;
+    let needed = slots + facts.base_descriptors().saturating_sub(facts.base_slots());
+    if needed > facts.nofile.value {
+        let text = format!(
+            "{slots} connections of a worker need {needed} descriptors, and it has {} here",
+            facts.nofile.value
+        );
+        let hint = Some(format!("worker_rlimit_nofile {needed};"));
+        all.push(remark(
+            RemarkKind::Contradiction,
+            place(&facts.worker_connections.origin),
+            "worker_connections",
+            text,
+            hint,
+        ));
+    }
+    if facts.workers.value > machine.online {
+        let text = format!(
+            "{} workers share {} cores: more than one a core makes them wait for each other",
+            facts.workers.value, machine.online
+        );
+        all.push(remark(
+            RemarkKind::Contradiction,
+            place(&facts.workers.origin),
+            "worker_processes",
+            text,
+            Some("worker_processes auto;".to_owned()),
+        ));
+    }
+    all.extend(unused_keepalive(config, route));
+    all
+}
+
+/// Kept connections to the upstream need HTTP/1.1 and no `Connection: close` (the default of nginx before 1.29.7 is 1.0 with
+/// `close`).
+fn unused_keepalive(config: &Config, route: &Route<'_>) -> Option<Remark> {
+    let pass = route.pass().filter(|p| p.protocol == Protocol::Http)?;
+    let Target::Upstream(name) = &pass.target else { return None };
+    let group = config.upstreams().into_iter().find(|u| u.name.eq_ignore_ascii_case(name))?;
+    let (_, keepalive) = group.keepalive.as_ref()?;
+    let version = route.inherited("proxy_http_version").last().and_then(|f| f.arg(0));
+    let new = version.as_deref().is_some_and(|v| v != "1.0");
+    let header = route.inherited("proxy_set_header");
+    let open = header.iter().any(|f| f.arg(0).is_some_and(|n| n.eq_ignore_ascii_case("connection")));
+    (!new || !open).then(|| {
+        let text = "has no effect before nginx 1.29.7: requests go upstream as HTTP/1.0 or with `Connection: close`"
+            .to_owned();
+        let hint = "proxy_http_version 1.1; proxy_set_header Connection \"\";".to_owned();
+        remark(RemarkKind::Ignored, Some(keepalive.place()), "keepalive", text, Some(hint))
+    })
+}
+
+/// What another setting makes pointless.
+fn without_effect(config: &Config) -> Vec<Remark> {
+    let mut all = Vec::new();
+    let first = |found: &Found<'_>| found.arg(0).unwrap_or_default();
+    let off = config.find(&["events"], "accept_mutex").iter().next_back().is_none_or(|f| first(f) == "off");
+    for found in config.find(&["events"], "accept_mutex_delay").iter().filter(|_| off) {
+        let text = "has no effect: accept_mutex is off".to_owned();
+        all.push(remark(RemarkKind::Ignored, Some(found.place()), "accept_mutex_delay", text, None));
+    }
+    for zone in config.find(&["http"], "limit_req_zone").iter().chain(&config.find(&["http"], "limit_conn_zone")) {
+        let Some(name) = zone.args().iter().find_map(|a| a.strip_prefix("zone=")?.split(':').next().map(str::to_owned))
+        else {
+            continue;
+        };
+        let user = if zone.directive.is("limit_req_zone") { "limit_req" } else { "limit_conn" };
+        let used = config
+            .walk()
+            .iter()
+            .any(|f| f.directive.is(user) && f.args().iter().any(|a| *a == name || *a == format!("zone={name}")));
+        if !used {
+            let text = format!("zone {name} limits nothing: no {user} uses it");
+            let setting = String::from_utf8_lossy(zone.directive.name()).into_owned();
+            all.push(remark(RemarkKind::Ignored, Some(zone.place()), &setting, text, None));
+        }
+    }
+    all
+}

@@ -1,0 +1,37 @@
+//! Settings that end something after a time.
+
+use genkai_model::explain::Timer;
+use genkai_model::units::Span;
+
+use crate::nginx::config::Config;
+use crate::nginx::settings::{Scope, effective, value};
+
+/// Each with what it ends. Those of the upstream count only where there is one.
+const TIMERS: &[(&str, &str)] = &[
+    ("keepalive_timeout", "a kept connection without a next request"),
+    ("client_header_timeout", "a request head that comes too slowly: nginx answers 408"),
+    ("client_body_timeout", "a request body that pauses for so long: nginx answers 408"),
+    ("send_timeout", "a client that takes no byte for so long"),
+    ("proxy_connect_timeout", "an upstream that does not accept: nginx answers 504"),
+    (
+        "proxy_read_timeout",
+        "an upstream that is silent: nginx answers 504, and an upgraded connection (WebSocket) is closed",
+    ),
+];
+
+pub(super) fn of(config: &Config, scope: &Scope) -> Vec<Timer> {
+    let proxied = config.route(scope.host.as_deref(), &scope.path).is_some_and(|r| r.pass().is_some());
+    let all = TIMERS.iter().filter(|(name, _)| proxied || !name.starts_with("proxy_"));
+    all.filter_map(|(name, ends)| {
+        let held = effective(config, name, scope).ok()?;
+        let first = held.value.split_ascii_whitespace().next().unwrap_or_default();
+        Some(Timer {
+            setting: (*name).to_owned(),
+            span: value::time(first).map(Span::from_millis),
+            value: held.value,
+            origin: held.origin,
+            ends: (*ends).to_owned(),
+        })
+    })
+    .collect()
+}

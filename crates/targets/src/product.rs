@@ -1,0 +1,190 @@
+//! What every product under test can do, so that the lab needs to know none of them by name.
+//!
+//! [`prepare`] chooses by the plan's word. Adding a product is a folder beside `nginx/`, an implementation of [`Prepared`]
+//! and [`Running`], and a line in [`prepare`].
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::limit::Limit;
+use genkai_model::plan::ConfigSource;
+
+use crate::apache::{self, Apache, ApacheError};
+use crate::files::Backup;
+use crate::nginx::{self, Nginx, NginxError};
+use crate::observation::Observation;
+
+/// Names of the products, as plans and the command line have them.
+pub const PRODUCTS: &[&str] = &["nginx", "apache"];
+
+/// What to prepare.
+pub struct Prepare<'a> {
+    /// The program to run; none: the one installed.
+    pub program: Option<&'a Path>,
+    /// Where the configuration comes from.
+    pub source: ConfigSource,
+    /// Settings applied on top of it, in the user's words.
+    pub settings: &'a BTreeMap<String, String>,
+    /// What to pass requests to; none: where the configuration says.
+    pub backend: Option<SocketAddr>,
+    /// Folder for the private copy.
+    pub dir: PathBuf,
+    /// Path of the requests that will be made.
+    pub path: &'a str,
+    /// Their Host header; it decides which virtual server answers.
+    pub host: &'a str,
+    /// Whether they open WebSocket connections.
+    pub websocket: bool,
+    /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
+    pub allow_remote: &'a [String],
+}
+
+/// A product that is ready to be started, any number of times, one at a time: its configuration read, settings applied, a
+/// private copy made and tested by the product itself.
+pub trait Prepared {
+    /// Its name, one of [`PRODUCTS`].
+    fn product(&self) -> &'static str;
+
+    /// Its version, e.g. `1.22.1`.
+    fn version(&self) -> &str;
+
+    /// The same with settings changed, in a folder of its own, tested.
+    ///
+    /// # Errors
+    /// When the product refuses the changed configuration.
+    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError>;
+
+    /// Every limit of this configuration on this machine.
+    fn limits(&self, environment: &Environment) -> Vec<Limit>;
+
+    /// Where the private copy differs from the user's files; nothing for a generated configuration.
+    fn rewrites(&self) -> &[Rewrite];
+
+    /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
+    /// there are none.
+    fn diff(&self, changes: &[Change]) -> String;
+
+    /// Writes `changes` (and the settings given) into the user's files, all or none, each with a backup beside it. Nothing
+    /// for a generated configuration.
+    ///
+    /// # Errors
+    /// When a change cannot be applied, or a file was changed by somebody else or cannot be written.
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, ProductError>;
+
+    /// Starts it on the cores given and waits until it answers.
+    ///
+    /// # Errors
+    /// When it does not start; the message carries its last words.
+    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError>;
+}
+
+/// A product that runs. Dropping it ends it.
+pub trait Running: Send {
+    /// The listener that the load goes to.
+    fn address(&self) -> SocketAddr;
+
+    /// Looks at it: metrics, new log lines, deaths.
+    fn observe(&mut self) -> Observation;
+
+    /// Ends it, gracefully first. Afterwards no process of it is left.
+    fn stop(self: Box<Self>) -> ExitStatus;
+}
+
+/// Why a product could not be prepared or started. One clear message each.
+#[derive(Debug, thiserror::Error)]
+pub enum ProductError {
+    /// There is no such product.
+    #[error("there is no product `{name}`; there are: {}", PRODUCTS.join(", "))]
+    Unknown {
+        /// As asked for.
+        name: String,
+    },
+    /// nginx.
+    #[error(transparent)]
+    Nginx(#[from] NginxError),
+    /// Apache.
+    #[error(transparent)]
+    Apache(#[from] ApacheError),
+}
+
+impl ProductError {
+    /// Whether what the user gave is at fault (files, settings), not the machine.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            ProductError::Unknown { .. } => true,
+            ProductError::Nginx(e) => e.is_usage(),
+            ProductError::Apache(e) => e.is_usage(),
+        }
+    }
+}
+
+/// Prepares the product called `name`. Nothing is started, nothing of the user's is touched.
+///
+/// # Errors
+/// The product is unknown or missing, or does not accept what it is given.
+pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, ProductError> {
+    match name {
+        "nginx" => Ok(Box::new(Nginx::prepare(what)?)),
+        "apache" => Ok(Box::new(Apache::prepare(what)?)),
+        other => Err(ProductError::Unknown { name: other.to_owned() }),
+    }
+}
+
+/// The methods of a product's own types are those of the traits, with the product's own errors.
+macro_rules! forward {
+    ($name:literal, $prepared:ty, $running:ty) => {
+        impl Prepared for $prepared {
+            fn product(&self) -> &'static str {
+                $name
+            }
+
+            fn version(&self) -> &str {
+                <$prepared>::version(self)
+            }
+
+            fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError> {
+                Ok(Box::new(<$prepared>::with(self, changes, dir)?))
+            }
+
+            fn limits(&self, environment: &Environment) -> Vec<Limit> {
+                <$prepared>::limits(self, environment)
+            }
+
+            fn rewrites(&self) -> &[Rewrite] {
+                <$prepared>::rewrites(self)
+            }
+
+            fn diff(&self, changes: &[Change]) -> String {
+                <$prepared>::diff(self, changes)
+            }
+
+            fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, ProductError> {
+                Ok(<$prepared>::write_back(self, changes)?)
+            }
+
+            fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError> {
+                Ok(Box::new(<$prepared>::start(self, cpus)?))
+            }
+        }
+
+        impl Running for $running {
+            fn address(&self) -> SocketAddr {
+                <$running>::address(self)
+            }
+
+            fn observe(&mut self) -> Observation {
+                <$running>::observe(self)
+            }
+
+            fn stop(self: Box<Self>) -> ExitStatus {
+                <$running>::stop(*self)
+            }
+        }
+    };
+}
+
+forward!("nginx", Nginx, nginx::Running);
+forward!("apache", Apache, apache::Running);
