@@ -126,7 +126,7 @@ mod tests {
             sources: 3,
             ports: 0,
         };
-        End { lasted: Span(lasted), abandoned: 2, client_rss: rss, stopped: false, client }.into()
+        End { lasted: Span(lasted), abandoned: 2, client_rss: rss, stopped: false, client, rooms: None }.into()
     }
 
     #[test]

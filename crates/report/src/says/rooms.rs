@@ -116,7 +116,8 @@ mod tests {
     use genkai_model::finding::{ClientCheck, Quantiles};
 
     fn run(nodes: u32, score: u64, missing: Vec<Placed>) -> RoomsRun {
-        let client = ClientCheck { valid: true, reasons: vec![], lateness: Quantiles::default(), cpu_max: 0.5 };
+        let client =
+            ClientCheck { valid: true, reasons: vec![], lateness: Quantiles::default(), receipt: None, cpu_max: 0.5 };
         RoomsRun {
             trial: 1,
             nodes,
