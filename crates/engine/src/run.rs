@@ -42,7 +42,7 @@ pub struct End {
     /// What it took of the machine. How many ports there are is not known here.
     pub client: ClientUse,
     /// What became of the messages of chat rooms, where there are such.
-    pub rooms: Option<Attendance>,
+    pub rooms: Option<Box<Attendance>>,
 }
 
 /// Makes `load`, all of it in this process, and blocks until it is over.
@@ -116,10 +116,10 @@ pub fn run_part(
 }
 
 /// What became of the messages of chat rooms.
-fn attendance(load: &Load, attendees: Vec<Attendee>) -> Option<Attendance> {
+fn attendance(load: &Load, attendees: Vec<Attendee>) -> Option<Box<Attendance>> {
     match (&load.protocol, load.arrivals) {
         (Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }), Arrivals::Users { count, .. }) => {
-            Some(settle(rooms, count, attendees))
+            Some(Box::new(settle(rooms, count, attendees)))
         }
         _ => None,
     }

@@ -159,7 +159,7 @@ impl Run<'_, '_, '_> {
             let report = node.report(&attendance.losses);
             self.recorder.now(Some(number), What::Node(Box::new(report)))?;
         }
-        self.recorder.now(Some(number), What::Attendance(Box::new(attendance)))?;
+        self.recorder.now(Some(number), What::Attendance(attendance))?;
         servers.stop();
         Ok(())
     }

@@ -72,7 +72,7 @@ fn load(address: SocketAddr) -> Load {
     }
 }
 
-fn make(load: &Load) -> (Attendance, End, Vec<Tick>) {
+fn make(load: &Load) -> (Box<Attendance>, End, Vec<Tick>) {
     let mut ticks = Vec::new();
     let end = run(load, None, &StopFlag::new(), |_| (), |tick| ticks.push(tick)).unwrap();
     (end.rooms.clone().unwrap(), end, ticks)
