@@ -16,7 +16,7 @@ pub struct Join(Merge);
 impl Join {
     /// For a load made by so many processes, which began at one instant and report intervals of the same length.
     pub fn new(load: &Load, processes: usize) -> Join {
-        Join(Merge::new(processes, level(load)))
+        Join(Merge::new(processes, level(load)).naming(load.scenario.as_deref()))
     }
 
     /// Takes the next interval of a process.

@@ -12,6 +12,8 @@ use genkai_model::stage::Stage;
 use crate::clock::{Moment, NEVER};
 
 const SECOND: f64 = 1e9;
+/// Less than any part of an arrival that matters, more than what a sum of a thousand pieces strays.
+const STRAY: f64 = 1e-7;
 
 /// A level over time. Before its first piece and after its last it is zero.
 #[derive(Clone, Debug)]
@@ -77,7 +79,8 @@ impl Profile {
     /// When a rate plans its `n`-th (from 0; need not be whole); none if it never does. `piece` is where to begin to look: 0,
     /// or what it was left at for a smaller `n`.
     pub(crate) fn planned(&self, piece: &mut usize, n: f64) -> Option<Moment> {
-        while n >= self.pieces.get(*piece)?.after() {
+        // Sums of fractions stray a little: what is planned for the very end of a piece belongs to the next.
+        while n + STRAY >= self.pieces.get(*piece)?.after() {
             *piece += 1;
         }
         Some(self.pieces[*piece].planned(n))

@@ -139,6 +139,19 @@ fn the_shop_logs_in_with_rows_captures_and_cookies() {
 }
 
 #[test]
+fn processes_share_out_a_scenario() {
+    let _machine = machine();
+    let shop = shop();
+    let (trial, flows, code) =
+        trial(&format!("{} --target {} --requests 200 --processes 2", example("shop.yaml").display(), shop.url));
+    assert_eq!((code, trial.failed, trial.finished), (Some(0), 0, 200), "{:?}", trial.errors);
+    let named: u64 = ["login", "browse", "buy", "front page"].map(|name| step(&flows, name).took.count).iter().sum();
+    assert_eq!(named, 200, "{:?}", flows.steps);
+    let log = shop.log();
+    assert!(["ada", "grace", "alan"].iter().all(|name| log.iter().any(|line| line.contains(&format!("name={name} ")))));
+}
+
+#[test]
 fn checks_that_fail_are_counted_named_and_fail_the_run() {
     let _machine = machine();
     let shop = shop();

@@ -2,6 +2,7 @@
 
 use genkai_model::flows::{CheckCount, Flows, StepCount};
 use genkai_model::histogram::{Payload, PayloadError};
+use genkai_model::scenario::{MOST_CHECKS, MOST_STEPS};
 use hdrhistogram::Histogram;
 
 use crate::clock::Moment;
@@ -94,7 +95,11 @@ impl FlowTally {
     /// When a distribution is damaged.
     pub(crate) fn read(flows: &Flows) -> Result<FlowTally, PayloadError> {
         let mut tally = FlowTally::default();
+        // Positions come from another process of ours, and yet they must not make a table of any size.
         for StepCount { position, name: _, ok, failed, took } in &flows.steps {
+            if *position as usize >= MOST_STEPS {
+                continue;
+            }
             let step = tally.step(*position);
             (step.ok, step.failed) = (*ok, *failed);
             if *took != Payload::default() {
@@ -103,6 +108,9 @@ impl FlowTally {
         }
         for CheckCount { position, name: _, passed, failed } in &flows.checks {
             let at = *position as usize;
+            if at >= MOST_CHECKS {
+                continue;
+            }
             tally.checks.resize(tally.checks.len().max(at + 1), [0; 2]);
             tally.checks[at] = [*passed, *failed];
         }

@@ -75,6 +75,15 @@ fn a_pause_plans_nothing_and_a_spike_much() {
 }
 
 #[test]
+fn a_whole_integral_is_planned_whole() {
+    // Its pieces' integrals are not exact in binary: 82.65, 18.45, 34.3, 32.2 and 18.4 are 186.
+    let profile = stages("2900ms:24..33/s, 900ms:32..9/s, 1400ms:16..33/s, 2300ms:28..0/s, 800ms:28..18/s");
+    for threads in [1, 2, 3] {
+        assert_eq!(all(&profile, Spacing::Uniform, threads, NEVER).len(), 186);
+    }
+}
+
+#[test]
 fn a_poisson_process_has_the_rate_and_the_spread_of_one() {
     for threads in [1, 3] {
         let gaps: Vec<f64> = all(&Profile::rate(1000.0, 0), Spacing::Poisson, threads, 100 * S)
@@ -120,7 +129,7 @@ proptest! {
         let expected = rate * (seconds as f64 - ramp as f64 / 2.0);
         prop_assume!(expected < 30_000.0);
         let planned = all(&Profile::rate(rate, ramp * S), Spacing::Uniform, threads, until);
-        prop_assert!((planned.len() as f64 - expected).abs() <= 1.0, "{} of {}", planned.len(), expected);
+        prop_assert!((planned.len() as f64 - expected).abs() < 1.0 + 1e-6, "{} of {}", planned.len(), expected);
     }
 
     #[test]
@@ -128,13 +137,13 @@ proptest! {
         let profile = Profile::stages(&stages);
         let planned = all(&profile, Spacing::Uniform, threads, NEVER);
         let expected = integral(&stages);
-        prop_assert!((planned.len() as f64 - expected).abs() <= 1.0, "{} of {}", planned.len(), expected);
+        prop_assert!((planned.len() as f64 - expected).abs() < 1.0 + 1e-6, "{} of {}", planned.len(), expected);
         // And so at the end of every stage, not only of the last.
         let mut end = 0;
         for n in 1..=stages.len() {
             end += stages[n - 1].lasts.0;
             let so_far = planned.iter().filter(|t| **t < end).count() as f64;
-            prop_assert!((so_far - integral(&stages[..n])).abs() <= 1.0, "{} until stage {}", so_far, n);
+            prop_assert!((so_far - integral(&stages[..n])).abs() < 1.0 + 1e-6, "{} until stage {}", so_far, n);
         }
     }
 

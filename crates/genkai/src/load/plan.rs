@@ -39,7 +39,9 @@ pub(crate) fn plan(flags: &Load) -> Result<Plan, Failure> {
 fn scripted(flags: &Load) -> Result<Plan, Failure> {
     let script = script::read(flags)?;
     let (title, own) = (script.title.clone(), script.objective.clone());
-    let load = script::load(script, flags, flags.load.load(AT_ONCE, 1)?)?;
+    flags.http2.must_be_unused()?;
+    let mut load = script::load(script, flags, flags.load.load(AT_ONCE, 1)?)?;
+    load.tick = interval(load.tick, load.stop);
     let objective = if flags.objective.is_empty() { own.unwrap_or_default() } else { objective(&flags.objective) };
     Ok(whole(flags, title, load, objective))
 }
