@@ -7,7 +7,7 @@
 //!
 //! Reading order: [`window`] (ticks added up), [`capacity`] (a limit's law against a load), [`diagnosis`] (when it broke
 //! and which limit it was), [`client`] (was it the generator itself), [`tuning`] (what to try next, from the record
-//! alone), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
+//! alone), [`rooms`] (chat rooms: where messages went), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
 mod busy;
 pub mod capacity;
@@ -16,6 +16,7 @@ pub mod diagnosis;
 pub mod flows;
 pub mod machine;
 pub mod proof;
+pub mod rooms;
 pub mod series;
 pub mod statistics;
 pub mod summary;

@@ -95,6 +95,18 @@ pub fn merge<'t>(ticks: impl IntoIterator<Item = &'t Tick>, pick: impl Fn(&Tick)
     all
 }
 
+/// As [`merge`], of a histogram that not every tick has.
+pub fn merge_some<'t>(
+    ticks: impl IntoIterator<Item = &'t Tick>,
+    pick: impl Fn(&Tick) -> Option<&Payload>,
+) -> Histogram<u64> {
+    let mut all = histogram::empty();
+    for payload in ticks.into_iter().filter_map(pick) {
+        let _ = payload.add_to(&mut all);
+    }
+    all
+}
+
 /// How many values of `histogram` reach `bound` nanoseconds (within the histogram's three digits).
 pub fn reaching(histogram: &Histogram<u64>, bound: u64) -> u64 {
     if histogram.is_empty() || histogram.max() < bound { 0 } else { histogram.count_between(bound, u64::MAX) }

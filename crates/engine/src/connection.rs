@@ -195,12 +195,17 @@ impl Connection {
 
     /// Connects, unless connected; with TLS, where the load has it.
     pub(crate) async fn open(&mut self) -> Result<(), ErrorKind> {
+        self.open_to(None).await
+    }
+
+    /// The same, to the address chosen; none: whose turn it is.
+    pub(crate) async fn open_to(&mut self, chosen: Option<usize>) -> Result<(), ErrorKind> {
         if self.is_open() {
             return Ok(());
         }
         let began = self.core.clock.now();
         self.slot.arm(began.saturating_add(self.core.timeout));
-        let socket = self.core.sources.dial(self.way.next_address())?;
+        let socket = self.core.sources.dial(self.way.address(chosen))?;
         poll_fn(|cx| {
             self.slot.attend(cx.waker());
             match socket.poll_write_ready(cx) {

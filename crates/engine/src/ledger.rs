@@ -138,6 +138,14 @@ impl Ledger {
         &mut self.tally.messages
     }
 
+    /// A member of a chat room heard a message for the first time.
+    #[inline]
+    pub(crate) fn delivered(&mut self, now: Moment, planned: Moment) {
+        // After the end too, as for other counts of messages.
+        self.open(now);
+        self.tally.deliveries.saturating_record(now.saturating_sub(planned));
+    }
+
     /// Ends the load now, if it has not ended before: nothing after it counts as a request.
     pub(crate) fn end(&mut self, now: Moment) {
         self.end = self.end.min(now);

@@ -69,10 +69,13 @@ impl Way {
         Way { addresses: road.addresses.clone(), tls, turn: Cell::new(turn) }
     }
 
-    /// The address the next connection goes to: in turn.
-    pub(crate) fn next_address(&self) -> &SockAddr {
-        let turn = self.turn.get();
-        self.turn.set(turn.wrapping_add(1));
+    /// The address a connection goes to: the one chosen, or the next in turn.
+    pub(crate) fn address(&self, chosen: Option<usize>) -> &SockAddr {
+        let turn = chosen.unwrap_or_else(|| {
+            let turn = self.turn.get();
+            self.turn.set(turn.wrapping_add(1));
+            turn
+        });
         &self.addresses[turn % self.addresses.len()]
     }
 }

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use genkai_model::event::{ClientUse, Tick};
-use genkai_model::load::Load;
+use genkai_model::load::{Arrivals, Load, Protocol};
+use genkai_model::rooms::Attendance;
 use genkai_model::units::Span;
+use genkai_model::websocket::WebSocket;
 
 use crate::clock::{Clock, Start};
 use crate::ledger::{Outbox, Report};
@@ -17,6 +19,7 @@ use crate::share::{Part, Share, level};
 use crate::stop::StopFlag;
 use crate::tally::Tally;
 use crate::thread::{Job, Left, What, work};
+use crate::websocket::rooms::{Attendee, settle};
 use crate::{EngineError, host};
 
 /// Intervals a thread may be ahead of the collector.
@@ -26,7 +29,7 @@ const AHEAD: usize = 8;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How a load ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct End {
     /// How long it lasted: as planned, or until the last request of a bounded number, or until it was stopped.
     pub lasted: Span,
@@ -38,6 +41,8 @@ pub struct End {
     pub stopped: bool,
     /// What it took of the machine. How many ports there are is not known here.
     pub client: ClientUse,
+    /// What became of the messages of chat rooms, where there are such.
+    pub rooms: Option<Box<Attendance>>,
 }
 
 /// Makes `load`, all of it in this process, and blocks until it is over.
@@ -98,14 +103,26 @@ pub fn run_part(
     if lasted.is_err() {
         crew.abort.stop();
     }
-    let left = crew.dismiss()?;
+    let mut left = crew.dismiss()?;
+    let attendees = left.iter_mut().flat_map(|left| std::mem::take(&mut left.attendees)).collect();
     Ok(End {
         lasted: lasted?,
         abandoned: left.iter().map(|left| left.abandoned).sum(),
         client_rss: host::peak_rss(),
         stopped: left.iter().any(|left| left.stopped),
         client: meter.read(),
+        rooms: attendance(load, attendees),
     })
+}
+
+/// What became of the messages of chat rooms.
+fn attendance(load: &Load, attendees: Vec<Attendee>) -> Option<Box<Attendance>> {
+    match (&load.protocol, load.arrivals) {
+        (Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }), Arrivals::Users { count, .. }) => {
+            Some(Box::new(settle(rooms, count, attendees)))
+        }
+        _ => None,
+    }
 }
 
 /// What this process uses of the machine while it makes a load.
@@ -260,7 +277,7 @@ impl Member {
                     work(&reactor, &load, job, clock)
                 }
                 // The load was called off.
-                _ => Ok(Left { abandoned: 0, stopped: true }),
+                _ => Ok(Left { abandoned: 0, stopped: true, attendees: Vec::new() }),
             }
         };
         let handle = thread::Builder::new().name(format!("load-{number}")).spawn(body).map_err(EngineError::Start)?;

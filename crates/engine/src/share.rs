@@ -2,6 +2,7 @@
 
 use genkai_model::http2::Http2;
 use genkai_model::load::{Arrivals, Load, Protocol, Spacing};
+use genkai_model::rooms::Rooms;
 use genkai_model::stage::{self, MOST_STAGES, Stage};
 use genkai_model::transport::Transport;
 use genkai_model::units::Spread;
@@ -144,6 +145,13 @@ fn holds(load: &Load) -> bool {
     matches!(&load.protocol, Protocol::WebSocket(WebSocket { message: None, .. }))
 }
 
+fn rooms(load: &Load) -> Option<&Rooms> {
+    match &load.protocol {
+        Protocol::WebSocket(websocket) => websocket.rooms.as_ref(),
+        Protocol::Http1 | Protocol::Http2(_) => None,
+    }
+}
+
 fn opens_out_of(load: &Load, range: impl Fn(f64) -> bool) -> bool {
     matches!(&load.protocol, Protocol::WebSocket(WebSocket { open_rate: Some(rate), .. }) if !range(*rate))
 }
@@ -173,6 +181,11 @@ fn check(load: &Load, processes: u16) -> Result<(), EngineError> {
         _ if load.request.method == "CONNECT" => "CONNECT makes a tunnel, not a load",
         _ if !load.stages.is_empty() && impossible(&load.stages) => {
             "stages must last, reach a level above 0, and stay below 10,000,000; there can be at most 1,000"
+        }
+        Arrivals::Rate { .. } if rooms(load).is_some() => "chat rooms have members: give users",
+        _ if rooms(load).is_some() && holds(load) => "members of chat rooms say something: give the size of a message",
+        _ if rooms(load).is_some_and(|rooms| rooms.rooms == 0 || rooms.messages == 0) => {
+            "there must be at least one chat room, and one message a member"
         }
         Arrivals::Rate { .. } if holds(load) => "a rate is of messages: give their size, or users to be held",
         _ if opens_out_of(load, in_range) => "connections must open at a rate above 0 and at most 10,000,000 a second",

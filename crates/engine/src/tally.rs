@@ -1,7 +1,7 @@
 //! Counters and distributions of one interval.
 
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::event::{Handshakes, Refusal, StatusCount, Tick};
+use genkai_model::event::{Deliveries, Handshakes, Refusal, StatusCount, Tick};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload, PayloadError};
 use genkai_model::http2::GoAways;
 use genkai_model::websocket::Messages;
@@ -57,6 +57,8 @@ pub(crate) struct Tally {
     pub(crate) goaways: GoAways,
     /// Flows, where there are such.
     pub(crate) flows: Option<Box<FlowTally>>,
+    /// What members of chat rooms heard: from the planned instant.
+    pub(crate) deliveries: Histogram<u32>,
 }
 
 impl Tally {
@@ -84,6 +86,7 @@ impl Tally {
             messages: Messages::default(),
             goaways: GoAways::default(),
             flows: None,
+            deliveries: empty(),
         }
     }
 
@@ -93,7 +96,7 @@ impl Tally {
         #[rustfmt::skip]
         let Tick {
             opened, closed_idle, sent, ok, errors, bytes_in, bytes_out, latency, service, failed_after, connect, lateness,
-            first_error_us, handshakes, messages, goaways, flows, statuses, receipt,
+            first_error_us, handshakes, messages, goaways, flows, deliveries, statuses, receipt,
             from_us: _, to_us: _, level: _, in_flight: _, connections: _, cpu_us: _, cpu_max_us: _, first_error_level: _,
         } = tick;
         let mut tally = Tally::new();
@@ -113,7 +116,8 @@ impl Tally {
         tally.messages = messages.clone().unwrap_or_default();
         tally.goaways = goaways.unwrap_or_default();
         tally.flows = flows.as_deref().map(FlowTally::read).transpose()?.map(Box::new);
-        let payloads = [latency, service, failed_after, connect, lateness, &took];
+        let heard = deliveries.clone().unwrap_or_default().latency;
+        let payloads = [latency, service, failed_after, connect, lateness, &took, &heard];
         for (mine, payload) in tally.histograms().into_iter().zip(payloads) {
             payload.add_to(mine)?;
         }
@@ -216,9 +220,9 @@ impl Tally {
         }
     }
 
-    fn histograms(&mut self) -> [&mut Histogram<u32>; 6] {
-        let Tally { latency, service, failed_after, connect, lateness, ready, .. } = self;
-        [latency, service, failed_after, connect, lateness, ready]
+    fn histograms(&mut self) -> [&mut Histogram<u32>; 7] {
+        let Tally { latency, service, failed_after, connect, lateness, ready, deliveries, .. } = self;
+        [latency, service, failed_after, connect, lateness, ready, deliveries]
     }
 
     /// How long responses lay in their sockets, if the kernel was asked.
@@ -244,9 +248,15 @@ impl Tally {
         (self.goaways != GoAways::default()).then_some(self.goaways)
     }
 
-    fn distributions(&self) -> [&Histogram<u32>; 6] {
-        let Tally { latency, service, failed_after, connect, lateness, ready, .. } = self;
-        [latency, service, failed_after, connect, lateness, ready]
+    /// What members of chat rooms heard, if there are such.
+    pub(crate) fn deliveries(&self) -> Option<Deliveries> {
+        (!self.deliveries.is_empty())
+            .then(|| Deliveries { count: self.deliveries.len(), latency: Payload::encode(&self.deliveries) })
+    }
+
+    fn distributions(&self) -> [&Histogram<u32>; 7] {
+        let Tally { latency, service, failed_after, connect, lateness, ready, deliveries, .. } = self;
+        [latency, service, failed_after, connect, lateness, ready, deliveries]
     }
 }
 
@@ -277,7 +287,7 @@ mod tests {
         assert_eq!((sum.opened, sum.sent, sum.closed_idle, sum.bytes_in, sum.bytes_out, sum.ok), (2, 4, 6, 8, 10, 2));
         assert_eq!(sum.errors(), [ErrorCount { kind: ErrorKind::Reset, count: 3 }]);
         assert_eq!(sum.first_error, Some(40));
-        assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2]);
+        assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2, 0]);
         let handshakes = sum.handshakes().unwrap();
         assert_eq!((handshakes.full, handshakes.resumed, sum.messages().unwrap().sent), (2, 4, 8));
         let statuses: Vec<(u16, u64)> = sum.statuses().iter().map(|s| (s.status, s.count)).collect();
@@ -285,7 +295,7 @@ mod tests {
         assert_eq!(handshakes.refusal.map(|r| r.status), Some(404));
         assert_eq!(sum.goaways(), Some(GoAways { connections: 2, retried: 6 }));
         sum.clear();
-        assert_eq!(sum.distributions().map(Histogram::len), [0; 6]);
+        assert_eq!(sum.distributions().map(Histogram::len), [0; 7]);
         let rest = (sum.handshakes(), sum.messages(), sum.goaways(), sum.receipt());
         assert_eq!(rest, (None, None, None, Payload::default()));
         assert_eq!((sum.ok, sum.errors().len(), sum.statuses().len(), sum.first_error), (0, 0, 0, None));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::load::{Load, Reuse};
+use genkai_model::load::{Arrivals, Load, Reuse};
 use genkai_wire::http1::Memo;
 use genkai_wire::websocket::Scratch;
 use rand::{Rng, SeedableRng};
@@ -29,6 +29,7 @@ use crate::share::{Model, Share, TALK_BITS};
 use crate::stop::StopFlag;
 use crate::turns::{Thinker, Turns, live};
 use crate::watch::Watch;
+use crate::websocket::rooms::{Attendee, Roster, attend};
 use crate::websocket::{self, Room, Session, carry, converse, hold};
 
 /// How often a thread looks whether it should stop.
@@ -60,6 +61,8 @@ pub(crate) struct Core {
     /// Where connections come from.
     pub(crate) sources: Sources,
     pub(crate) seed: u64,
+    /// Users of the load, all threads together.
+    members: u32,
     /// Whether the load is over and connections are being closed.
     ending: Cell<bool>,
     /// Connections that are not to end without a word.
@@ -71,6 +74,8 @@ pub(crate) struct Core {
     /// The next message.
     pub(crate) payload: RefCell<Vec<u8>>,
     random: RefCell<Pcg64Mcg>,
+    /// Members of chat rooms.
+    roster: Roster,
 }
 
 /// What a thread needs to make its share of a load.
@@ -113,6 +118,8 @@ pub(crate) struct Left {
     pub(crate) abandoned: u64,
     /// Whether it ended because it was asked to.
     pub(crate) stopped: bool,
+    /// Members of chat rooms, as they were at the end.
+    pub(crate) attendees: Vec<Attendee>,
 }
 
 impl Core {
@@ -132,12 +139,17 @@ impl Core {
             way: Rc::new(Way::new(&job.what.road, job.share.thread as usize)),
             sources: Sources::new(job.what.road.sources, job.share.thread as usize),
             seed: load.seed,
+            members: match load.arrivals {
+                Arrivals::Users { count, .. } => count,
+                Arrivals::Rate { .. } => 0,
+            },
             ending: Cell::new(false),
             talks: Cell::new(0),
             scratch: RefCell::default(),
             out: RefCell::default(),
             payload: RefCell::default(),
             random: RefCell::new(Pcg64Mcg::seed_from_u64(load.seed ^ u64::from(job.share.thread) << 40)),
+            roster: Roster::default(),
         }))
     }
 
@@ -179,7 +191,7 @@ pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io
         let stopped = supervise(&core, [&stop, &abort]).await;
         take_leave(&core, &abort).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
-        Ok(Left { abandoned, stopped })
+        Ok(Left { abandoned, stopped, attendees: core.roster.close() })
     });
     // Dropping the loop drops every task, and with it every connection.
     made.flatten()
@@ -251,6 +263,9 @@ async fn arrive(core: Rc<Core>, share: Share, spoken: Spoken) {
             Desk::Talks(plan) => {
                 let session = Session::new(Rc::clone(&core), Rc::clone(plan), number(share.thread, n));
                 match plan.message {
+                    Some(_) if plan.rooms.is_some() => {
+                        seat(&core, plan, share.threads * n as u32 + share.thread, first)
+                    }
                     Some(_) => spawn(converse(Rc::clone(&core), session, think, first)),
                     None => spawn(hold(Box::new(session), first.planned, until)),
                 }
@@ -288,6 +303,14 @@ async fn admit(core: Rc<Core>, share: Share, plan: Arc<flow::Plan>) {
         }
     }
     company.close(&core);
+}
+
+/// Starts the member `number` of chat rooms.
+fn seat(core: &Rc<Core>, plan: &Rc<websocket::Plan>, number: u32, first: Turn) {
+    let Some(rooms) = plan.rooms.clone() else { return };
+    let who = core.roster.add(Attendee::new(number, core.members, &rooms));
+    let session = Session::new(Rc::clone(core), Rc::clone(plan), number).of_member(Rc::clone(&who));
+    spawn(attend(Rc::clone(core), session, rooms, who, first));
 }
 
 /// Number of the `n`-th WebSocket connection of a thread, one of a kind in the load.

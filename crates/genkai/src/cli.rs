@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use genkai_model::plan::Fault;
 use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span, Spread};
 
@@ -274,9 +275,11 @@ pub(crate) struct ExperimentRun {
     /// As the original was done, on real WordPress
     #[arg(long)]
     pub(crate) full: bool,
-    /// The setting's value to start from
-    #[arg(long, value_name = "N", default_value = "512")]
-    pub(crate) worker_connections: String,
+    /// nginx-worker-connections: the setting's value to start from [default: 512]
+    #[arg(long, value_name = "N")]
+    pub(crate) worker_connections: Option<String>,
+    #[command(flatten)]
+    pub(crate) rooms: RoomsFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }
@@ -294,6 +297,50 @@ Examples:
 On a terminal: - and + change the time scale, a lets it follow the load, q stops and shows what was measured.
 Latency counts from the instant at which a request was planned, service time from its first byte written.
 The exit code is 0 if every threshold holds, 1 if one does not, 4 if this machine could not make the load.";
+/// Flags of the experiment `rooms`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "rooms")]
+pub(crate) struct RoomsFlags {
+    /// Nodes that serve the rooms [default: 1]
+    #[arg(long, value_name = "N", conflicts_with = "sweep_nodes", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) nodes: Option<u32>,
+    /// Several numbers of nodes, one after the other: 5,10,25,30
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) sweep_nodes: Vec<u32>,
+    /// How nodes share rooms [default: redis for several nodes, else none]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) backplane: Option<BackplaneFlag>,
+    /// Rooms [default: 10, with --full 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) rooms: Option<u32>,
+    /// Members of a room [default: 20, with --full 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) members: Option<u32>,
+    /// Messages of a member [default: 20, with --full 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) messages: Option<u32>,
+    /// Time between two messages of a member [default: 500ms, with --full 5s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) message_every: Option<Span>,
+    /// Time between two members that enter a room [default: 100ms, with --full 3s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) enter_every: Option<Span>,
+    /// What may wait for one member in a node; who lets more pile up is disconnected [default: 1m]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) member_queue: Option<Bytes>,
+    /// A fault on purpose, to see it found (repeatable): lose-every=N (node 1), kill-node=TIME (the last), cut-redis=TIME
+    #[arg(long, value_name = "FAULT", value_parser = crate::rooms::fault)]
+    pub(crate) fault: Vec<Fault>,
+}
+
+/// How nodes share rooms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackplaneFlag {
+    /// They do not
+    None,
+    /// Over a private Redis
+    Redis,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Load {
@@ -384,6 +431,33 @@ pub(crate) enum Server {
     Origin(Origin),
     /// A WebSocket server that sends every message back
     Echo(Echo),
+    /// Chat rooms over WebSocket: what a member of /rooms/NAME sends goes to all of its members
+    Rooms(Rooms),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rooms {
+    /// Address and port; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Share rooms with other nodes over this Redis, e.g. redis://127.0.0.1:6379/
+    #[arg(long, value_name = "URL")]
+    pub(crate) redis: Option<String>,
+    /// Largest message
+    #[arg(long, value_name = "SIZE", default_value = "64k")]
+    pub(crate) max_message: Bytes,
+    /// What may wait for one member; who lets more pile up is disconnected with code 1008
+    #[arg(long, value_name = "SIZE", default_value = "1m")]
+    pub(crate) member_queue: Bytes,
+    /// Keep what became of the last N messages, for GET /trace
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) trace: usize,
+    /// Print counters as a JSON line at this interval (GET /counters gives the same)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) stats: Option<Span>,
+    /// A fault on purpose: lose every Nth message before anything is done with it
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) lose_every: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -1,11 +1,11 @@
 //! `genkai experiment`.
 
-use genkai_lab::experiment::{EXPERIMENTS, Size, find};
+use genkai_lab::experiment::{DEFAULT_CONNECTIONS, EXPERIMENTS, Kind, Size, find};
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 
-use crate::cli::{Experiment, ExperimentAction};
-use crate::{Failure, tune, view};
+use crate::cli::{Experiment, ExperimentAction, ExperimentRun};
+use crate::{Failure, rooms, tune, view};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -19,7 +19,38 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
     };
     let experiment = find(&flags.name).ok_or_else(|| unknown(&flags.name))?;
     let size = if flags.full { Size::Full } else { Size::Quick };
-    tune::run((experiment.plan)(size, &flags.worker_connections), Pin::Apart, &flags.output, false)
+    fits(experiment.name, flags)?;
+    match experiment.kind {
+        Kind::Tune(plan) => {
+            let value = flags.worker_connections.as_deref().unwrap_or(DEFAULT_CONNECTIONS);
+            tune::run(plan(size, value), Pin::Apart, &flags.output, false)
+        }
+        Kind::Rooms => rooms::run(rooms::plan(size, &flags.rooms)?, &flags.output),
+    }
+}
+
+/// Refuses flags of other experiments.
+fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
+    let rooms = &flags.rooms;
+    let all = [
+        ("--worker-connections", "nginx-worker-connections", flags.worker_connections.is_some()),
+        ("--nodes", "rooms", rooms.nodes.is_some()),
+        ("--sweep-nodes", "rooms", !rooms.sweep_nodes.is_empty()),
+        ("--backplane", "rooms", rooms.backplane.is_some()),
+        ("--rooms", "rooms", rooms.rooms.is_some()),
+        ("--members", "rooms", rooms.members.is_some()),
+        ("--messages", "rooms", rooms.messages.is_some()),
+        ("--message-every", "rooms", rooms.message_every.is_some()),
+        ("--enter-every", "rooms", rooms.enter_every.is_some()),
+        ("--member-queue", "rooms", rooms.member_queue.is_some()),
+        ("--fault", "rooms", !rooms.fault.is_empty()),
+    ];
+    match all.iter().find(|(_, of, given)| *given && *of != name) {
+        Some((flag, of, _)) => {
+            Err(Failure::usage(format!("{flag}: belongs to the experiment `{of}`, not to `{name}`")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn unknown(name: &str) -> Failure {

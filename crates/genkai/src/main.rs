@@ -12,6 +12,7 @@ mod keys;
 mod load;
 mod outputs;
 mod report;
+mod rooms;
 mod serve;
 mod source;
 mod target;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         cli::Command::Report(flags) => report::run(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Origin(flags) }) => serve::origin(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Echo(flags) }) => serve::echo(&flags),
+        cli::Command::Serve(cli::Serve { server: cli::Server::Rooms(flags) }) => serve::rooms(&flags),
     };
     let exit = exit.unwrap_or_else(|failure| {
         view::say(&view::error(&failure.message));

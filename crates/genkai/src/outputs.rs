@@ -48,7 +48,7 @@ impl Outputs<'_> {
 }
 
 /// Writes a file so that a reader sees the old one or the new one, never half of it.
-fn whole(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn whole(path: &Path, text: &str) -> Result<(), Failure> {
     let part = path.with_extension("part");
     let written = fs::File::create(&part)
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))

@@ -14,7 +14,7 @@ use genkai_origin::http::Stall;
 use genkai_targets::local::machine;
 use genkai_targets::local::process::{Child, Signal, Spawn};
 
-use crate::cli::{Echo, Origin};
+use crate::cli::{Echo, Origin, Rooms};
 use crate::{Failure, interrupt};
 
 /// How often processes of ours are looked at.
@@ -48,6 +48,22 @@ pub(crate) fn echo(flags: &Echo) -> Result<Exit, Failure> {
     let spec = genkai_origin::echo::Spec { deflate: !flags.no_deflate, max_message: flags.max_message.0 };
     genkai_origin::echo::serve(listener, spec, &interrupt::plain_flag())
         .map_err(|e| Failure::environment(format!("the echo server stopped: {e}")))?;
+    Ok(Exit::Holds)
+}
+
+/// `genkai serve rooms`. The first line on stdout tells the address.
+pub(crate) fn rooms(flags: &Rooms) -> Result<Exit, Failure> {
+    let listener = genkai_origin::listen(flags.listen).map_err(|e| taken(flags.listen, &e))?;
+    announce(address(&listener)?)?;
+    let spec = genkai_origin::rooms::Spec {
+        max_message: flags.max_message.0,
+        member_queue: usize::try_from(flags.member_queue.0).unwrap_or(usize::MAX),
+        trace: flags.trace,
+        redis: flags.redis.clone(),
+        lose_every: flags.lose_every,
+    };
+    genkai_origin::rooms::serve(listener, spec, flags.stats.map(|s| s.duration()), &interrupt::plain_flag())
+        .map_err(|e| Failure::environment(format!("the rooms stopped: {e}")))?;
     Ok(Exit::Holds)
 }
 

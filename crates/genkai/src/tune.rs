@@ -47,6 +47,7 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, pin: &Pin) -
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &config)?;
     Ok(Plan {
+        cluster: None,
         title: format!("tune {product}"),
         system: System {
             product: product.to_owned(),
@@ -250,7 +251,7 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
 }
 
 /// `genkai-runs/2026-11-21T11-22-33-tune-nginx`.
-fn default_folder(title: &str) -> PathBuf {
+pub(crate) fn default_folder(title: &str) -> PathBuf {
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let name: String = format!("{}-{title}", time.trim_end_matches('Z'))
         .chars()

@@ -116,6 +116,7 @@ pub(crate) fn load(flags: &LoadFlags, own: &WebSocketFlags, at_once: f64) -> Res
         }),
         ping: own.ping,
         open_rate: open_rate.filter(|_| own.message_rate.is_some()),
+        rooms: None,
     });
     Ok(load)
 }

@@ -30,6 +30,9 @@ pub enum LabError {
     /// WordPress or what it stands on.
     #[error(transparent)]
     WordPress(#[from] genkai_targets::wordpress::WordPressError),
+    /// Redis.
+    #[error(transparent)]
+    Redis(#[from] genkai_targets::redis::RedisError),
     /// The generator.
     #[error(transparent)]
     Engine(#[from] genkai_engine::EngineError),

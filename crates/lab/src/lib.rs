@@ -21,6 +21,7 @@ pub mod reach;
 pub mod recorder;
 pub mod redact;
 mod room;
+pub mod rooms;
 pub mod system;
 pub mod trial;
 pub mod tune;

@@ -13,6 +13,7 @@ use crate::http2::GoAways;
 use crate::limit::Limit;
 use crate::load::Load;
 use crate::plan::Plan;
+use crate::rooms::{Attendance, NodeReport};
 use crate::units::Span;
 use crate::websocket::Messages;
 
@@ -54,6 +55,10 @@ pub enum What {
     State(State),
     /// The load ended.
     TrialEnded(TrialEnded),
+    /// Chat rooms: what became of the messages of a trial.
+    Attendance(Box<Attendance>),
+    /// Chat rooms: what a node tells after a trial.
+    Node(Box<NodeReport>),
     /// Something the reader should know.
     Note(Note),
     /// The run ended: always the last line of a whole record.
@@ -250,6 +255,18 @@ pub struct Tick {
     /// What became of flows in the interval, where the load has a scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Box<Flows>>,
+    /// Messages of others that members of chat rooms heard in the interval, where there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deliveries: Option<Deliveries>,
+}
+
+/// Messages heard by members of chat rooms, their own included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Deliveries {
+    /// Messages times members that heard them, repetitions left out.
+    pub count: u64,
+    /// From the planned instant of a message until a member heard it, ns.
+    pub latency: Payload,
 }
 
 /// What made connections ready after TCP had connected them.

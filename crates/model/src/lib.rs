@@ -21,6 +21,7 @@ pub mod machine;
 pub mod objective;
 pub mod plan;
 pub mod record;
+pub mod rooms;
 pub mod scenario;
 pub mod stage;
 pub mod summary;

@@ -23,6 +23,48 @@ pub struct Plan {
     pub objective: Objective,
     /// How the answer is found.
     pub procedure: Procedure,
+    /// Chat rooms: the servers of them, instead of `system`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Cluster>,
+}
+
+/// Servers of chat rooms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cluster {
+    /// Numbers of nodes to be tried, one after the other.
+    pub nodes: Vec<u32>,
+    /// How nodes share rooms.
+    pub backplane: Backplane,
+    /// Bytes that may wait for one member in a node.
+    pub member_queue: Bytes,
+    /// Messages each node keeps a trace of.
+    pub trace: u32,
+    /// Faults on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
+}
+
+/// How nodes share rooms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Backplane {
+    /// They do not: only one node can serve a room.
+    #[default]
+    None,
+    /// Over a private Redis (pub/sub).
+    Redis,
+}
+
+/// Something that goes wrong on purpose, to see whether it is found out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// Node 1 loses every so many-th message.
+    LoseEvery(u64),
+    /// The last node is killed so long after the load began.
+    KillNode(Span),
+    /// Redis closes the connections of all subscribers so long after the load began.
+    CutSubscribers(Span),
 }
 
 /// The servers of a run.

@@ -2,6 +2,7 @@
 
 use crate::event::{Event, Limits, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
 use crate::evidence::{LogLine, Sample};
+use crate::rooms::{Attendance, NodeReport};
 
 /// A record in memory. Grows by [`Record::push`], the same whether events come from a live run or from a file.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +40,10 @@ pub struct Trial {
     pub states: Vec<(i64, crate::event::State)>,
     /// How it ended; none while it runs or when the run was cut off.
     pub ended: Option<TrialEnded>,
+    /// Chat rooms: what became of its messages.
+    pub attendance: Option<Attendance>,
+    /// Chat rooms: what nodes told after it.
+    pub nodes: Vec<NodeReport>,
 }
 
 /// A line that is not part of a record.
@@ -100,6 +105,8 @@ impl Record {
             (What::Log(line), Some(trial)) => trial.logs.push((trial.since(at), line)),
             (What::State(state), Some(trial)) => trial.states.push((trial.since(at), state)),
             (What::TrialEnded(ended), Some(trial)) => trial.ended = Some(ended),
+            (What::Attendance(attendance), Some(trial)) => trial.attendance = Some(*attendance),
+            (What::Node(node), Some(trial)) => trial.nodes.push(*node),
             (What::RunEnded(end), _) => self.end = Some(end),
             (what, _) => self.remarks.push(Event { at_us: at, trial: event.trial, what }),
         }
@@ -118,6 +125,8 @@ impl Trial {
             logs: Vec::new(),
             states: Vec::new(),
             ended: None,
+            attendance: None,
+            nodes: Vec::new(),
         }
     }
 

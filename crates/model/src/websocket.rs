@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rooms::Rooms;
 use crate::units::Span;
 
 /// Smallest message that carries its identity, bytes: connection, sequence number and planned instant in text.
@@ -27,6 +28,9 @@ pub struct WebSocket {
     /// Open model: connections opened a second; none: all at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_rate: Option<f64>,
+    /// Closed model: users are members of chat rooms. The messages are as `message` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rooms: Option<Rooms>,
 }
 
 /// One message, sent over and over.

@@ -1,4 +1,5 @@
-//! embedded servers: an HTTP origin with a known service time and a cap on concurrent work, a WebSocket echo.
+//! embedded servers: an HTTP origin with a known service time and a cap on concurrent work, a WebSocket echo,
+//! chat rooms.
 //!
 //! A measured server must not share a process with what measures it, so each of these runs as a process of its own
 //! (`genkai serve ...`); this crate is what that process does. Reading order: [`http`] (how it behaves),
@@ -8,8 +9,13 @@ mod accept;
 mod clock;
 pub mod echo;
 pub mod http;
+#[cfg(test)]
+mod peer;
 pub mod pool;
+mod printer;
+pub mod rooms;
 pub mod service;
+mod socket;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

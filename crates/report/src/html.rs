@@ -106,6 +106,7 @@ fn without_histograms(tick: &Tick) -> Tick {
         handshakes: None,
         flows: None,
         messages: tick.messages.clone(),
+        deliveries: None,
         ..*tick
     }
 }

@@ -7,6 +7,7 @@ use genkai_model::load::Load;
 use genkai_model::machine::Checkup;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
+use genkai_model::rooms::RoomsFinding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,6 +20,16 @@ pub(crate) struct VerdictFile<'a> {
     #[serde(flatten)]
     pub(crate) verdict: &'a Verdict,
     /// The verdict in plain sentences, the answer first.
+    pub(crate) says: Vec<String>,
+}
+
+/// `verdict.json` of an experiment with rooms: what was found and what it says in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "genkai rooms")]
+pub(crate) struct RoomsFile<'a> {
+    #[serde(flatten)]
+    pub(crate) finding: &'a RoomsFinding,
+    /// The finding in plain sentences.
     pub(crate) says: Vec<String>,
 }
 
@@ -38,6 +49,11 @@ pub fn verdict(record: &Record, findings: &Findings) -> String {
 /// An explained configuration as JSON: [`Explanation`]; ends with a newline.
 pub fn explanation(explanation: &Explanation) -> String {
     pretty(explanation)
+}
+
+/// The finding of an experiment with rooms as JSON (schema: [`crate::schema::rooms`]); ends with a newline.
+pub fn rooms(finding: &RoomsFinding) -> String {
+    pretty(&RoomsFile { finding, says: says::rooms::sentences(finding) })
 }
 
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.

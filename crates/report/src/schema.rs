@@ -3,7 +3,7 @@
 use genkai_model::event::Event;
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-use crate::json::VerdictFile;
+use crate::json::{RoomsFile, VerdictFile};
 
 /// Schema of one line of `run.jsonl`; ends with a newline.
 pub fn run() -> String {
@@ -18,6 +18,11 @@ pub fn verdict() -> String {
     let mut schema = of::<VerdictFile<'static>>();
     schema.insert("$comment".to_owned(), format!("format {}", genkai_model::finding::SCHEMA).into());
     text(&schema)
+}
+
+/// Schema of `verdict.json` of an experiment with rooms; ends with a newline.
+pub fn rooms() -> String {
+    text(&of::<RoomsFile<'static>>())
 }
 
 fn of<T: JsonSchema>() -> Schema {

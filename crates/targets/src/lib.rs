@@ -10,4 +10,6 @@ pub mod local;
 pub mod nginx;
 pub mod observation;
 pub mod product;
+pub mod redis;
+pub mod rooms;
 pub mod wordpress;

@@ -6,6 +6,8 @@
 //!
 //! * [`http1`]: HTTP/1.1 (RFC 9112).
 //! * [`websocket`]: WebSocket (RFC 6455, RFC 7692).
+//! * [`identity`]: what a load's messages carry so that each can be accounted for.
 
 pub mod http1;
+pub mod identity;
 pub mod websocket;

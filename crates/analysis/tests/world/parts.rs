@@ -117,6 +117,7 @@ pub fn rate(per_second: f64, ramp: u64, connections: u32) -> Load {
 /// A quick plan for a load.
 pub fn plan(load: Load, objective: &str) -> Plan {
     Plan {
+        cluster: None,
         title: "a test".into(),
         system: System {
             product: "proxy".into(),

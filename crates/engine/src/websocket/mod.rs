@@ -1,7 +1,8 @@
 //! WebSocket load.
 //!
 //! Reading order: [`identity`] (who a message is), [`window`] (what becomes of each: pure), [`session`] (one connection),
-//! [`talk`] (what is done with connections), [`plan`] (what a load says, prepared).
+//! [`talk`] (what is done with connections), [`plan`] (what a load says, prepared),
+//! [`rooms`] (chat rooms).
 //!
 //! A message that is on its way when the load ends is abandoned as a request; as a message it is delivered if its echo comes before the
 //! server's close frame, and lost if not.
@@ -9,6 +10,7 @@
 mod identity;
 mod mail;
 mod plan;
+pub(crate) mod rooms;
 mod session;
 mod talk;
 mod window;

@@ -1,6 +1,9 @@
 //! What is asked for and sent on every connection, prepared once.
 
+use std::borrow::Cow;
+
 use genkai_model::load::{Load, Protocol, Request};
+use genkai_model::rooms::Rooms;
 use genkai_model::websocket::{Deflate, SMALLEST_MESSAGE, WebSocket};
 use genkai_wire::websocket::deflate::{Direction, Settings};
 use genkai_wire::websocket::handshake::{Handshake, Opening, WriteError};
@@ -20,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) ping: Option<Moment>,
     /// Whether messages are kept for who waits for them.
     pub(super) keeps: bool,
+    /// Chat rooms.
+    pub(crate) rooms: Option<Rooms>,
 }
 
 /// A message to be sent.
@@ -43,8 +48,9 @@ impl Plan {
             message: message(websocket)?,
             ping: websocket.ping.map(|span| span.0.max(1_000_000)),
             keeps: false,
+            rooms: websocket.rooms.clone(),
         };
-        plan.open([0; 16], &mut Vec::new(), |_| ()).map_err(EngineError::Handshake)?;
+        plan.open(u32::MAX, [0; 16], &mut Vec::new(), |_| ()).map_err(EngineError::Handshake)?;
         Ok(Some(plan))
     }
 
@@ -58,27 +64,33 @@ impl Plan {
         deflate: Option<Deflate>,
     ) -> Result<Plan, WriteError> {
         let deflate = deflate.map(offer);
-        let plan = Plan { request, subprotocols, deflate, message: None, ping: None, keeps: true };
-        plan.open([0; 16], &mut Vec::new(), |_| ()).map(|()| plan)
+        let plan = Plan { request, subprotocols, deflate, message: None, ping: None, keeps: true, rooms: None };
+        plan.open(0, [0; 16], &mut Vec::new(), |_| ()).map(|()| plan)
     }
 
-    /// Appends the request of a handshake to `out`. `use_it` gets the opening, which is needed to read the answer.
+    /// Appends the request of a handshake of connection `number` to `out`. `use_it` gets the opening, which is needed to read the
+    /// answer.
     pub(crate) fn open<T>(
         &self,
+        number: u32,
         nonce: [u8; 16],
         out: &mut Vec<u8>,
         use_it: impl FnOnce(Handshake) -> T,
     ) -> Result<T, WriteError> {
-        self.opening(|opening| opening.write(out, nonce)).map(use_it)
+        self.opening(number, |opening| opening.write(out, nonce)).map(use_it)
     }
 
     /// What is asked for.
-    pub(crate) fn opening<T>(&self, use_it: impl FnOnce(&Opening<'_>) -> T) -> T {
+    pub(crate) fn opening<T>(&self, number: u32, use_it: impl FnOnce(&Opening<'_>) -> T) -> T {
         let headers = self.request.headers.iter();
         let fields: Vec<(&str, &str)> = headers.map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let protocols: Vec<&str> = self.subprotocols.iter().map(String::as_str).collect();
+        let target = match &self.rooms {
+            Some(rooms) => Cow::Owned(rooms.path(&self.request.path, number)),
+            None => Cow::Borrowed(&*self.request.path),
+        };
         use_it(&Opening {
-            target: &self.request.path,
+            target: &target,
             host: &self.request.host,
             fields: &fields,
             protocols: &protocols,

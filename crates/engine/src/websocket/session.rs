@@ -1,10 +1,11 @@
 //! One WebSocket connection: opening, what is said and heard, closing. It does what the socket allows and never waits by
 //! itself; who waits, and for what, is in `talk`.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Refusal;
@@ -17,6 +18,7 @@ use genkai_wire::websocket::{Chunk, Close, Decoder, Encoder, Event, Kind, MAX_ME
 use super::identity::{Identity, Incoming};
 use super::mail::Mail;
 use super::plan::Plan;
+use super::rooms::{Attendee, Came};
 use super::window::{How, Window};
 use crate::clock::Moment;
 use crate::connection::Connection;
@@ -35,6 +37,8 @@ pub(crate) struct Session {
     pub(super) connection: Connection,
     pub(super) plan: Rc<Plan>,
     number: u32,
+    /// Who it is in its chat room, where there is one.
+    attendee: Option<Rc<RefCell<Attendee>>>,
     /// What was encoded and not taken by the socket.
     unsent: Vec<u8>,
     /// Bytes of answers among them.
@@ -67,7 +71,13 @@ impl Session {
 
     /// The same, on a connection of the caller's.
     pub(crate) fn on(connection: Connection, plan: Rc<Plan>, number: u32) -> Session {
-        Session { connection, plan, number, unsent: Vec::new(), pongs: 0, codec: None, heard: 0 }
+        Session { connection, plan, number, attendee: None, unsent: Vec::new(), pongs: 0, codec: None, heard: 0 }
+    }
+
+    /// The connection of a member of a chat room.
+    pub(crate) fn of_member(mut self, attendee: Rc<RefCell<Attendee>>) -> Session {
+        self.attendee = Some(attendee);
+        self
     }
 
     pub(super) fn core(&self) -> &Rc<Core> {
@@ -93,6 +103,16 @@ impl Session {
     }
 
     /// When something was last heard.
+    /// Remembers whom to wake when its deadline has passed.
+    pub(super) fn attend(&self, waker: &Waker) {
+        self.connection.slot().attend(waker);
+    }
+
+    /// Takes its deadline away.
+    pub(super) fn disarm(&self) {
+        self.connection.slot().disarm();
+    }
+
     pub(super) fn heard_at(&self) -> Moment {
         self.heard
     }
@@ -109,13 +129,15 @@ impl Session {
     }
 
     async fn handshake(&mut self, asked: impl FnOnce(Moment)) -> Result<(), ErrorKind> {
-        self.connection.open().await?;
+        let address = self.attendee.as_ref().map(|attendee| attendee.borrow().address());
+        self.connection.open_to(address).await?;
         let core = Rc::clone(self.core());
         let began = core.clock.now();
         self.connection.slot().arm(began.saturating_add(core.timeout));
         let mut request = Vec::with_capacity(512);
         let nonce = core.random_bytes();
-        let mut handshake = self.plan.open(nonce, &mut request, |handshake| handshake).expect("written before");
+        let mut handshake =
+            self.plan.open(self.number, nonce, &mut request, |handshake| handshake).expect("written before");
         asked(began);
         self.say(&request)?;
         poll_fn(|cx| {
@@ -202,7 +224,7 @@ impl Session {
     /// Takes bytes of the handshake's answer. What follows it are frames.
     fn answered(&mut self, handshake: &mut Handshake, bytes: &mut [u8]) -> Heard {
         let plan = Rc::clone(&self.plan);
-        let answer = plan.opening(|opening| match handshake.receive(opening, bytes) {
+        let answer = plan.opening(self.number, |opening| match handshake.receive(opening, bytes) {
             Ok(Progress::More) => Ok(None),
             Ok(Progress::Open { used, agreement, .. }) => Ok(Some((used, agreement.deflate))),
             Ok(Progress::Refused { used, head, response }) => {
@@ -230,7 +252,10 @@ impl Session {
         let heard = {
             let (mut scratch, mut ledger) = (core.scratch.borrow_mut(), core.ledger.borrow_mut());
             let room = MOST_PONGS.saturating_sub(self.pongs);
-            let mut ear = Ear { now: self.heard, number: self.number, plan: &self.plan, ledger: &mut ledger, room };
+            let mut attendee = self.attendee.as_ref().map(|attendee| attendee.borrow_mut());
+            let attendee = attendee.as_deref_mut();
+            let (now, number, plan, ledger) = (self.heard, self.number, &self.plan, &mut ledger);
+            let mut ear = Ear { now, number, plan, ledger, room, attendee };
             codec.hear(bytes, &mut scratch, &mut out, &mut ear, || core.random_key())
         };
         // When the connection ends, what it is told last may fail to be sent.
@@ -248,6 +273,9 @@ impl Session {
         let plan = Rc::clone(&self.plan);
         let (Some(codec), Some(spoken)) = (self.codec.as_deref_mut(), &plan.message) else { return Ok(()) };
         let now = core.clock.now();
+        if let Some(attendee) = &self.attendee {
+            attendee.borrow_mut().sent.push(now);
+        }
         let identity = Identity { connection: self.number, sequence: codec.window.next(), planned };
         let mut out = core.out.take();
         out.clear();
@@ -423,6 +451,7 @@ struct Ear<'a> {
     ledger: &'a mut Ledger,
     /// Bytes of answers that may be added to those that wait.
     room: usize,
+    attendee: Option<&'a mut Attendee>,
 }
 
 impl Codec {
@@ -491,6 +520,15 @@ impl Ear<'_> {
             return;
         };
         let Some(whole) = incoming.push(chunk, &spoken.template, spoken.kind) else { return };
+        if let (Some(attendee), Some(identity)) = (&mut self.attendee, whole) {
+            match attendee.hears(identity.connection, identity.sequence) {
+                Came::New { .. } => self.ledger.delivered(self.now, identity.planned),
+                Came::Again | Came::Foreign => {}
+            }
+            if identity.connection != self.number {
+                return;
+            }
+        }
         let Some(identity) = whole.filter(|identity| identity.connection == self.number) else {
             let (connection, sequence) = whole.map_or((self.number, window.next()), |i| (i.connection, i.sequence));
             return self.foreign(connection, sequence);

@@ -47,6 +47,7 @@ fn scripted(flags: &Load) -> Result<Plan, Failure> {
 fn whole(flags: &Load, title: String, load: Sent, objective: Objective) -> Plan {
     let target = load.scenario.as_ref().map_or(&flags.url, |scenario| &scenario.targets[0].url).clone();
     Plan {
+        cluster: None,
         title,
         system: System {
             product: "server".to_owned(),

@@ -68,5 +68,6 @@ impl Generator<'_> {
 
 /// The end of a load that no process has made yet.
 fn nothing() -> End {
-    End { lasted: Span(0), abandoned: 0, client_rss: 0, stopped: false, client: ClientUse::default() }
+    let client = ClientUse::default();
+    End { lasted: Span(0), abandoned: 0, client_rss: 0, stopped: false, client, rooms: None }
 }

@@ -3,42 +3,31 @@
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
-use std::time::Duration;
 
 use genkai_wire::http1::{Error, RequestHead};
 use genkai_wire::websocket::deflate::{Agreed, Effort, Settings};
 use genkai_wire::websocket::handshake::Upgrade;
 use genkai_wire::websocket::{Assembler, Decoder, Encoder, Event, Role, Scratch};
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::Spec;
+use crate::socket::{self, Buffer, leave, read, write};
 
-/// Bytes read at once, into a buffer that all connections share.
-const READ: usize = 64 * 1024;
-/// Longest wait for the other side to close after we have; what it sends meanwhile is thrown away, so that our last words
-/// are not lost to a reset (RFC 6455 section 7.1.1, RFC 9112 section 9.6).
-const LINGER: Duration = Duration::from_secs(1);
 /// An encoding buffer larger than this is given back after use.
 const KEPT: usize = 1024 * 1024;
 
 /// What all connections share.
 pub(super) struct Shared {
     spec: Spec,
-    /// These three are borrowed only between two waits.
-    buffer: RefCell<Box<[u8]>>,
+    buffer: Buffer,
+    /// These two are borrowed only between two waits.
     scratch: RefCell<Scratch>,
     out: RefCell<Vec<u8>>,
 }
 
 impl Shared {
     pub(super) fn new(spec: Spec) -> Shared {
-        Shared {
-            spec,
-            buffer: RefCell::new(vec![0; READ].into()),
-            scratch: RefCell::default(),
-            out: RefCell::default(),
-        }
+        Shared { spec, buffer: socket::buffer(), scratch: RefCell::default(), out: RefCell::default() }
     }
 }
 
@@ -49,7 +38,7 @@ pub(super) async fn serve(stream: TcpStream, shared: Rc<Shared>) {
         let mut talk = Talk::new(&shared.spec, agreed);
         let _ = talk.run(&stream, &shared, first).await;
     }
-    let _ = leave(stream, &shared).await;
+    let _ = leave(stream, &shared.buffer).await;
 }
 
 /// Reads the request and answers it. What was agreed on and the bytes behind the request; none when it was refused.
@@ -59,7 +48,7 @@ async fn handshake(stream: &TcpStream, shared: &Shared) -> io::Result<Option<(Op
         let mut out = Vec::new();
         let opened = match RequestHead::parse(&bytes) {
             Ok(None) => {
-                read(stream, shared, |new| bytes.extend_from_slice(new)).await?;
+                read(stream, &shared.buffer, |new| bytes.extend_from_slice(new)).await?;
                 continue;
             }
             Ok(Some(head)) => match Upgrade::check(&bytes, &head) {
@@ -86,34 +75,6 @@ async fn handshake(stream: &TcpStream, shared: &Shared) -> io::Result<Option<(Op
 
 fn not_a_request(_: Error) -> &'static [u8] {
     b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-}
-
-/// Waits for bytes and gives them to `take`.
-async fn read(stream: &TcpStream, shared: &Shared, take: impl FnOnce(&mut [u8])) -> io::Result<()> {
-    loop {
-        stream.readable().await?;
-        let mut buffer = shared.buffer.borrow_mut();
-        match stream.try_read(&mut buffer) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(n) => {
-                take(&mut buffer[..n]);
-                return Ok(());
-            }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-            Err(e) => return Err(e),
-        }
-    }
-}
-
-async fn write(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match stream.try_write(bytes) {
-            Ok(n) => bytes = &bytes[n..],
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => stream.writable().await?,
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
 }
 
 /// An open WebSocket.
@@ -157,7 +118,7 @@ impl Talk {
             }
             let heard = &mut open;
             let mut answer = Vec::new();
-            read(stream, shared, |bytes| {
+            read(stream, &shared.buffer, |bytes| {
                 answer = shared.out.take();
                 *heard = self.hear(bytes, shared, &mut answer);
             })
@@ -206,12 +167,4 @@ fn give_back(shared: &Shared, out: Vec<u8>) {
     if out.capacity() <= KEPT && shared.out.borrow().capacity() < out.capacity() {
         shared.out.replace(out);
     }
-}
-
-/// Closes: says so, and lets the client close too.
-async fn leave(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
-    stream.shutdown().await?;
-    let drained = async { while read(&stream, shared, |_| ()).await.is_ok() {} };
-    let _ = tokio::time::timeout(LINGER, drained).await;
-    Ok(())
 }

@@ -1,15 +1,14 @@
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-use genkai_wire::websocket::deflate::{Effort, Settings};
-use genkai_wire::websocket::handshake::{Opening, Progress};
-use genkai_wire::websocket::{Assembler, Decoder, Encoder, Event, Kind, MAX_MESSAGE, Role, Scratch};
+use genkai_wire::websocket::Kind;
+use genkai_wire::websocket::deflate::Settings;
 
 use super::{Spec, serve};
+use crate::peer::{Client, Heard, connect};
 
 struct Server {
     address: SocketAddr,
@@ -34,106 +33,20 @@ impl Drop for Server {
     }
 }
 
-/// A client that may say anything.
-struct Client {
-    stream: TcpStream,
-    encoder: Encoder,
-    decoder: Decoder,
-    scratch: Scratch,
-    assembler: Assembler,
-    bytes: Vec<u8>,
-}
-
-#[derive(Debug, PartialEq)]
-enum Heard {
-    Message(Kind, Vec<u8>),
-    Pong(Vec<u8>),
-    Close(Option<u16>),
-    End,
-}
-
-fn connect(server: &Server) -> TcpStream {
-    let stream = TcpStream::connect(server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream
-}
-
-impl Client {
-    fn open(server: &Server, deflate: Option<Settings>) -> Client {
-        let mut stream = connect(server);
-        let opening = Opening { target: "/", host: "a", fields: &[], protocols: &["x", "y"], deflate };
-        let mut out = Vec::new();
-        let mut handshake = opening.write(&mut out, [7; 16]).unwrap();
-        stream.write_all(&out).unwrap();
-        let mut buffer = [0; 1];
-        let agreement = loop {
-            stream.read_exact(&mut buffer).unwrap();
-            match handshake.receive(&opening, &buffer).unwrap() {
-                Progress::More => {}
-                Progress::Open { agreement, .. } => break agreement,
-                Progress::Refused { response, .. } => panic!("{response:?}"),
-            }
-        };
-        assert_eq!(agreement.protocol, Some(0));
-        assert_eq!(agreement.deflate.is_some(), deflate.is_some());
-        let (mut encoder, mut decoder) = (Encoder::new(Role::Client), Decoder::new(Role::Client, MAX_MESSAGE));
-        if let Some(agreed) = &agreement.deflate {
-            encoder = encoder.deflating(agreed, Effort::default());
-            decoder = decoder.inflating(agreed);
-        }
-        let (scratch, assembler) = (Scratch::default(), Assembler::default());
-        Client { stream, encoder, decoder, scratch, assembler, bytes: Vec::new() }
-    }
-
-    fn say(&mut self, kind: Kind, data: &[u8]) {
-        let mut out = Vec::new();
-        self.encoder.message(&mut out, kind, data, 0x0102_0304, &mut self.scratch).unwrap();
-        self.stream.write_all(&out).unwrap();
-    }
-
-    fn hear(&mut self) -> Heard {
-        let mut buffer = vec![0; 65_536];
-        loop {
-            let (used, event) = self.decoder.decode(&mut self.bytes, &mut self.scratch).unwrap();
-            let heard = match event {
-                Some(Event::Data(chunk)) => self.assembler.push(chunk).map(|m| Heard::Message(m.kind, m.data.to_vec())),
-                Some(Event::Pong(data)) => Some(Heard::Pong(data.to_vec())),
-                Some(Event::Close(close)) => Some(Heard::Close(close.code)),
-                Some(Event::Ping(_)) => panic!("it does not ping"),
-                None => None,
-            };
-            let waiting = event.is_none();
-            self.bytes.drain(..used);
-            if let Some(heard) = heard {
-                return heard;
-            }
-            if waiting {
-                match self.stream.read(&mut buffer).unwrap() {
-                    0 => return Heard::End,
-                    n => self.bytes.extend_from_slice(&buffer[..n]),
-                }
-            }
-        }
-    }
-}
-
 #[test]
 fn messages_come_back_as_they_were() {
     let server = Server::start(Spec::default());
     for deflate in [None, Some(Settings::default())] {
-        let mut client = Client::open(&server, deflate);
+        let mut client = Client::open(server.address, "/", deflate);
         for size in [0, 1, 125, 126, 65_535, 65_536, 3_000_000] {
             for kind in [Kind::Text, Kind::Binary] {
                 let data: Vec<u8> = (0..size).map(|i: u32| b'a' + (i % 23) as u8).collect();
                 // Written by another thread: large messages fill both sockets.
-                let mut writer = Client { stream: client.stream.try_clone().unwrap(), ..client };
-                let sent = data.clone();
-                let writing = thread::spawn(move || {
-                    writer.say(kind, &sent);
-                    writer
-                });
-                client = writing.join().unwrap();
+                let mut writer = client.stream.try_clone().unwrap();
+                let frame = client.frame(kind, &data);
+                let writing = thread::spawn(move || writer.write_all(&frame).unwrap());
                 assert_eq!(client.hear(), Heard::Message(kind, data));
+                writing.join().unwrap();
             }
         }
         let mut out = Vec::new();
@@ -151,7 +64,7 @@ fn messages_come_back_as_they_were() {
 fn violations_end_with_their_code() {
     let server = Server::start(Spec { max_message: 1000, deflate: false });
     let ends_with = |bytes: &[u8]| {
-        let mut client = Client::open(&server, None);
+        let mut client = Client::open(server.address, "/", None);
         client.stream.write_all(bytes).unwrap();
         (client.hear(), client.hear())
     };
@@ -165,7 +78,7 @@ fn violations_end_with_their_code() {
 #[test]
 fn frames_right_behind_the_request_are_heard() {
     let server = Server::start(Spec::default());
-    let mut stream = connect(&server);
+    let mut stream = connect(server.address);
     let request = "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
     let mut bytes = request.as_bytes().to_vec();
@@ -181,7 +94,7 @@ fn frames_right_behind_the_request_are_heard() {
 fn what_is_no_handshake_is_refused() {
     let server = Server::start(Spec::default());
     let status = |request: &str| {
-        let mut stream = connect(&server);
+        let mut stream = connect(server.address);
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

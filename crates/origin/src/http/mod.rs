@@ -30,10 +30,11 @@ use genkai_model::plan::OriginSpec;
 use tokio::task::LocalSet;
 
 use crate::accept;
+use crate::printer::Printer;
 use account::Account;
 use connection::Shared;
 use stall::Stalls;
-use stats::{Counters, Printer};
+use stats::Counters;
 use workers::Workers;
 
 pub use connection::MAX_BODY;
@@ -72,8 +73,10 @@ fn serve_to(
     let counters = Arc::new(Counters::default());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let account = extras.account.as_deref().map(Account::new).transpose()?.map(Rc::new);
-    let start = |every| Printer::start(every, spec.workers, Arc::clone(&counters), Arc::clone(stop), out);
-    let printer = extras.stats.map(start);
+    let printer = extras.stats.map(|every| {
+        let (counters, workers) = (Arc::clone(&counters), spec.workers);
+        Printer::start(every, move || counters.line(workers), Arc::clone(stop), out)
+    });
     let kept = account.clone();
     let served = LocalSet::new().block_on(&runtime, async {
         let workers = Workers::new(spec, Arc::clone(&counters))?;

@@ -100,7 +100,7 @@ impl View {
                 let cut = end.interrupted.then(|| note("interrupted: what was measured is kept".to_owned()));
                 cut.into_iter().chain(end.failure.iter().map(|why| note(clean::line(why)))).collect()
             }
-            What::Limits(_) | What::Sample(_) => vec![],
+            What::Limits(_) | What::Sample(_) | What::Attendance(_) | What::Node(_) => vec![],
         }
     }
 

@@ -5,6 +5,7 @@ mod cause;
 mod client;
 mod limits;
 mod proof;
+pub(crate) mod rooms;
 
 pub(crate) use client::used;
 use genkai_model::finding::{Because, Cause, Confidence, Findings, Outcome};

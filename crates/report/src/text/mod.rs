@@ -8,6 +8,7 @@ mod explain;
 mod measure;
 mod page;
 mod plan;
+mod rooms;
 mod script;
 mod steps;
 mod verdict;
@@ -16,6 +17,7 @@ pub use doctor::doctor;
 pub use explain::explain;
 pub use measure::measure;
 pub use plan::plan;
+pub use rooms::rooms;
 pub use script::script;
 pub use verdict::verdict;
 

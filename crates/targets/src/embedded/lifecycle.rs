@@ -2,19 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::LogLine;
 use genkai_model::limit::Limit;
 use genkai_model::plan::OriginSpec;
 
-use super::evidence::{self, Counts};
+use super::evidence;
 use super::limits;
-use crate::local::process::{Child, Signal, Spawn};
+use crate::local::spoken::Spoken;
 use crate::local::tail::Tail;
 use crate::local::usage::Tree;
 use crate::local::{LocalError, machine};
@@ -22,12 +18,6 @@ use crate::observation::Observation;
 
 /// What messages call it.
 const NAME: &str = "embedded origin";
-/// It binds a socket and prints a line; anything near this long is a fault.
-const READY_WITHIN: Duration = Duration::from_secs(10);
-/// Between two looks whether it has ended.
-const PAUSE: Duration = Duration::from_millis(20);
-/// How long it has to end when asked to.
-const GRACE: Duration = Duration::from_secs(2);
 /// Between two lines of its counts: half of the time between two looks, so that none is older than that.
 const STATS: &str = "100ms";
 /// At most so many lines of its log are told a look; it logs only what goes wrong, and then once.
@@ -38,11 +28,9 @@ const LOG_LINE: usize = 400;
 /// A running embedded origin.
 #[derive(Debug)]
 pub struct Origin {
-    child: Child,
-    address: SocketAddr,
+    server: Spoken,
     spec: OriginSpec,
     cores: u32,
-    counts: Counts,
     tree: Tree,
     tail: Tail,
     /// Its end has been told.
@@ -56,29 +44,18 @@ impl Origin {
     /// # Errors
     /// When it cannot be started, ends at once, or does not say where it listens within ten seconds.
     pub fn start(program: &Path, spec: &OriginSpec, cpus: Option<&[usize]>, dir: &Path) -> Result<Origin, LocalError> {
-        let mut command = Command::new(program);
-        command.args(["serve", "origin"]).args(flags(spec));
         let log = dir.join("origin.log");
         let tail = Tail::open(&log);
-        let spawn = Spawn {
-            name: NAME.to_owned(),
-            cpus: cpus.map(<[usize]>::to_vec),
-            log: Some(log),
-            nofile: Some(machine::hard_descriptors()),
-            user: None,
-        };
-        let mut child = Child::piped(command, spawn)?;
-        let Some(out) = child.take_stdout() else { return Err(child.exited()) };
-        let (first, counts) = evidence::listen(out);
-        let address = ready(&mut child, &first)?;
-        let tree = Tree::new(child.pid());
+        let args = ["serve", "origin"].map(str::to_owned).into_iter().chain(flags(spec));
+        let server = Spoken::start(program, args, NAME, cpus, &log)?;
+        let tree = Tree::new(server.child.pid());
         let cores = cpus.map_or_else(|| machine::cores().len(), <[usize]>::len) as u32;
-        Ok(Origin { child, address, spec: spec.clone(), cores, counts, tree, tail, dead: false })
+        Ok(Origin { server, spec: spec.clone(), cores, tree, tail, dead: false })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.server.address()
     }
 
     /// Its limits as configured.
@@ -90,8 +67,8 @@ impl Origin {
     /// there are no more samples.
     pub fn observe(&mut self) -> Observation {
         let mut seen = Observation { logs: self.log(), ..Observation::default() };
-        match self.child.try_exited() {
-            None => seen.samples.push(evidence::sample(&self.counts, &self.tree.sample())),
+        match self.server.child.try_exited() {
+            None => seen.samples.push(evidence::sample(&self.server.last_line(), &self.tree.sample())),
             Some(status) if !self.dead => {
                 self.dead = true;
                 let (subject, detail) = ("backend".to_owned(), Some(format!("{NAME}: {status}")));
@@ -104,7 +81,7 @@ impl Origin {
 
     /// Ends it.
     pub fn stop(mut self) {
-        self.child.stop(Signal::SIGTERM, GRACE);
+        self.server.stop();
     }
 
     fn log(&mut self) -> Vec<LogLine> {
@@ -132,31 +109,6 @@ fn flags(spec: &OriginSpec) -> Vec<String> {
     flag("--seed", Some(spec.seed.to_string()));
     flag("--stats", Some(STATS.to_owned()));
     flags
-}
-
-/// Waits for the line that tells the address.
-fn ready(child: &mut Child, first: &Receiver<String>) -> Result<SocketAddr, LocalError> {
-    let deadline = Instant::now() + READY_WITHIN;
-    let mut said = String::new();
-    while Instant::now() < deadline {
-        match first.recv_timeout(PAUSE) {
-            Ok(line) => match evidence::address(&line) {
-                Some(address) => return Ok(address),
-                None => said = line,
-            },
-            Err(RecvTimeoutError::Timeout) => {}
-            // Its output has ended: so will it, most likely, in a moment.
-            Err(RecvTimeoutError::Disconnected) => thread::sleep(PAUSE),
-        }
-        if child.try_exited().is_some() {
-            return Err(child.exited());
-        }
-        if !said.is_empty() {
-            break;
-        }
-    }
-    said = said.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(LOG_LINE).collect();
-    Err(LocalError::Mute { name: NAME.to_owned(), within: READY_WITHIN, said, tail: child.last_words() })
 }
 
 #[cfg(test)]

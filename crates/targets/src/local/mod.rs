@@ -16,6 +16,7 @@ pub mod process;
 pub mod ready;
 pub(crate) mod room;
 mod session;
+pub(crate) mod spoken;
 pub mod survey;
 pub mod tail;
 pub mod taken;

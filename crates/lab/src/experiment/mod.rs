@@ -1,5 +1,7 @@
 //! The experiments genkai exists for, as plans.
 
+pub mod rooms;
+
 use std::collections::BTreeMap;
 
 use genkai_model::load::{Arrivals, Body, Load, Request, Reuse, Stop};
@@ -22,16 +24,35 @@ pub struct Experiment {
     pub name: &'static str,
     /// The question it answers.
     pub question: &'static str,
-    /// Its plan.
-    pub plan: fn(Size, &str) -> Plan,
+    /// How it is made.
+    pub kind: Kind,
 }
 
+/// Kinds of experiments.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// Finds a limit; the plan for a size and a value to start from.
+    Tune(fn(Size, &str) -> Plan),
+    /// Chat rooms.
+    Rooms,
+}
+
+/// `worker_connections` of the original, nginx's own default.
+pub const DEFAULT_CONNECTIONS: &str = "512";
+
 /// Every experiment.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "nginx-worker-connections",
-    question: "nginx in front of a web application: must I change worker_connections, and to what?",
-    plan: nginx_worker_connections,
-}];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "nginx-worker-connections",
+        question: "nginx in front of a web application: must I change worker_connections, and to what?",
+        kind: Kind::Tune(nginx_worker_connections),
+    },
+    Experiment {
+        name: "rooms",
+        question: "100 chat rooms of 100 clients: which messages are lost, and where? how many nodes keep a full score?",
+        kind: Kind::Rooms,
+    },
+];
 
 /// The experiment called `name`.
 pub fn find(name: &str) -> Option<&'static Experiment> {
@@ -49,6 +70,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
         Size::Full => ("full", SPAWN_RATE, Backend::WordPress { children: DEBIAN_MAX_CHILDREN }),
     };
     Plan {
+        cluster: None,
         title: format!("nginx-worker-connections ({word})"),
         system: System {
             product: "nginx".to_owned(),

@@ -1,0 +1,60 @@
+//! Chat rooms: the score, who could not enter, and where each missing message went.
+
+mod place;
+mod trail;
+
+use genkai_model::finding::Outcome;
+use genkai_model::objective::Objective;
+use genkai_model::record::{Record, Trial};
+use genkai_model::rooms::{Attendance, RoomCount, RoomsFinding, RoomsRun};
+
+use crate::{client, window};
+
+/// What the trials with rooms of a record showed; none when there was not one.
+pub fn findings(record: &Record) -> Option<RoomsFinding> {
+    let objective = record.head.as_ref().map(|head| head.plan.objective.clone()).unwrap_or_default();
+    let judged = |trial: &Trial| trial.attendance.as_ref().map(|attendance| run(trial, attendance, &objective));
+    let runs: Vec<RoomsRun> = record.trials.iter().filter_map(judged).collect();
+    if runs.is_empty() {
+        return None;
+    }
+    let full = |run: &&RoomsRun| run.score == run.planned && run.planned > 0;
+    let smallest_full = runs.iter().filter(full).filter(|run| run.client.valid).map(|run| run.nodes).min();
+    let invalid = runs.iter().any(|run| !run.client.valid);
+    let outcome = match smallest_full {
+        Some(_) => Outcome::Holds,
+        None if invalid => Outcome::Invalid,
+        None if record.end.as_ref().is_none_or(|end| end.interrupted) => Outcome::Unfinished,
+        None => Outcome::Fails,
+    };
+    Some(RoomsFinding { runs, smallest_full, outcome })
+}
+
+fn run(trial: &Trial, attendance: &Attendance, objective: &Objective) -> RoomsRun {
+    let sum = |what: fn(&RoomCount) -> u64| attendance.rooms.iter().map(what).sum::<u64>();
+    let latency = window::merge_some(&trial.ticks, |tick| tick.deliveries.as_ref().map(|all| &all.latency));
+    RoomsRun {
+        trial: trial.number,
+        nodes: trial.nodes.len() as u32,
+        score: attendance.score(),
+        planned: attendance.planned(),
+        sent: sum(|room| room.sent),
+        delivered: sum(|room| room.delivered),
+        lost: sum(|room| room.lost),
+        duplicated: sum(|room| room.duplicated),
+        reordered: sum(|room| room.reordered),
+        away: sum(|room| room.away),
+        rooms: attendance.rooms.iter().map(|room| room.score).collect(),
+        full: attendance.rooms.iter().map(|room| room.planned).max().unwrap_or(0),
+        entered: sum(|room| u64::from(room.members)),
+        never_entered: attendance.never_entered,
+        entered_after: attendance.entered_after.clone(),
+        refused: attendance.refused.clone(),
+        cuts: attendance.cuts.clone(),
+        missing: place::missing(trial, attendance),
+        losses: place::losses(trial, attendance),
+        latency: window::quantiles(&latency),
+        lasted: trial.ended.as_ref().map_or(0.0, |ended| ended.lasted.as_secs_f64()),
+        client: client::check(trial, objective, None).finding,
+    }
+}

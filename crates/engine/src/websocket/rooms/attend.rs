@@ -1,0 +1,105 @@
+//! One member's time: it enters, however often it must ask; says what it has to say when it is time; and hears the others
+//! until the load ends.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Poll, ready};
+
+use genkai_model::error::ErrorKind;
+use genkai_model::rooms::Rooms;
+
+use super::roster::Attendee;
+use crate::clock::{Moment, NEVER};
+use crate::connection::Turn;
+use crate::thread::Core;
+use crate::websocket::Session;
+
+/// A member that should enter at `first`, whose first message has been claimed.
+pub(crate) async fn attend(
+    core: Rc<Core>,
+    mut session: Session,
+    rooms: Rooms,
+    who: Rc<RefCell<Attendee>>,
+    first: Turn,
+) {
+    match enter(&core, &mut session, &rooms, &who).await {
+        Ok(()) => {
+            let stayed = talk(&core, &mut session, &rooms, &who, first.planned).await;
+            if let Err(kind) = stayed {
+                who.borrow_mut().cut = Some((core.clock.now(), kind));
+                session.part(kind).await;
+            }
+        }
+        // Its first message cannot be sent. Those after it are not planned any more: the roster tells of them.
+        Err(kind) => core.ledger.borrow_mut().failed(core.clock.now(), first.planned, kind),
+    }
+    session.finish().await;
+}
+
+/// Opens the connection, if need be by asking again.
+async fn enter(
+    core: &Rc<Core>,
+    session: &mut Session,
+    rooms: &Rooms,
+    who: &RefCell<Attendee>,
+) -> Result<(), ErrorKind> {
+    let mut attempt = 0;
+    loop {
+        let opened = session.open(|_| ()).await;
+        let now = core.clock.now();
+        let Err(kind) = opened else {
+            who.borrow_mut().entered = Some(now);
+            return Ok(());
+        };
+        session.end(kind);
+        who.borrow_mut().refused.push(kind);
+        if attempt == rooms.retries || core.is_ending() {
+            return Err(kind);
+        }
+        attempt += 1;
+        let again = now.saturating_add(rooms.pause.0);
+        core.alarm.until(again).await;
+    }
+}
+
+/// Says and hears until the load ends.
+async fn talk(
+    core: &Rc<Core>,
+    session: &mut Session,
+    rooms: &Rooms,
+    who: &RefCell<Attendee>,
+    begin: Moment,
+) -> Result<(), ErrorKind> {
+    for n in 0..rooms.messages {
+        let planned = begin.saturating_add(u64::from(n).saturating_mul(rooms.every.0));
+        listen(core, session, planned).await?;
+        if core.is_ending() || n > 0 && !core.ledger.borrow_mut().claim(core.clock.now()) {
+            return Ok(());
+        }
+        // A member that was late to enter says at once what it should have said before.
+        let prompt = n > 0 && session.is_prompt() && who.borrow().entered.is_none_or(|entered| entered <= planned);
+        session.send(planned, prompt)?;
+    }
+    listen(core, session, NEVER).await
+}
+
+/// Hears what is said until `until`, or the end of the load.
+async fn listen(core: &Rc<Core>, session: &mut Session, until: Moment) -> Result<(), ErrorKind> {
+    let mut alarm = pin!(core.alarm.until(until));
+    let heard = poll_fn(|cx| {
+        session.attend(cx.waker());
+        loop {
+            if core.is_ending() || alarm.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            session.expire();
+            session.arm();
+            ready!(session.poll_step(cx))?;
+        }
+    })
+    .await;
+    session.disarm();
+    heard
+}

@@ -1,0 +1,76 @@
+//! Members and what is known of each.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::rooms::Rooms;
+
+use super::seen::{Came, Seen};
+use crate::clock::Moment;
+
+/// One member, as it is at the moment or was at the end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attendee {
+    /// Its number in the load.
+    pub(crate) number: u32,
+    /// Rooms of the load.
+    rooms: u32,
+    /// When it had entered.
+    pub(crate) entered: Option<Moment>,
+    /// How and when its connection ended before the load did.
+    pub(crate) cut: Option<(Moment, ErrorKind)>,
+    /// Why attempts to enter failed.
+    pub(crate) refused: Vec<ErrorKind>,
+    /// When each of its messages was sent, of those that were.
+    pub(crate) sent: Vec<Moment>,
+    /// What it heard.
+    pub(crate) seen: Seen,
+}
+
+impl Attendee {
+    /// Not there yet.
+    pub(crate) fn new(number: u32, members: u32, rooms: &Rooms) -> Attendee {
+        let seats = members.div_ceil(rooms.rooms);
+        Attendee { number, rooms: rooms.rooms, seen: Seen::new(seats, rooms.messages), ..Attendee::default() }
+    }
+
+    /// Its room.
+    pub(crate) fn room(&self) -> u32 {
+        self.number % self.rooms
+    }
+
+    /// Its place in it.
+    pub(crate) fn seat(&self) -> u32 {
+        self.number / self.rooms
+    }
+
+    /// Which of the load's addresses it goes to: neighbours in a room to different ones, and so do rooms.
+    pub(crate) fn address(&self) -> usize {
+        (self.seat() + self.room()) as usize
+    }
+
+    /// It heard message `sequence` of `sender`.
+    #[inline]
+    pub(crate) fn hears(&mut self, sender: u32, sequence: u64) -> Came {
+        if sender % self.rooms != self.room() { Came::Foreign } else { self.seen.came(sender / self.rooms, sequence) }
+    }
+}
+
+/// The members of one thread.
+#[derive(Default)]
+pub(crate) struct Roster(RefCell<Vec<Rc<RefCell<Attendee>>>>);
+
+impl Roster {
+    /// Adds a member.
+    pub(crate) fn add(&self, attendee: Attendee) -> Rc<RefCell<Attendee>> {
+        let attendee = Rc::new(RefCell::new(attendee));
+        self.0.borrow_mut().push(Rc::clone(&attendee));
+        attendee
+    }
+
+    /// All of them, at the end.
+    pub(crate) fn close(&self) -> Vec<Attendee> {
+        self.0.take().into_iter().map(|attendee| attendee.take()).collect()
+    }
+}

@@ -1,0 +1,133 @@
+//! The experiment `rooms` on real processes, and its fault drill: what is dropped on purpose must be found, in its place.
+
+mod harness;
+
+use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun};
+use harness::{Run, genkai, machine, run};
+
+/// Four rooms of five who say eight things each, in about three seconds.
+const SMALL: &str = "experiment run rooms --rooms 4 --members 5 --messages 8 --enter-every 50ms";
+/// Between two messages, where a test has no wish of its own.
+const PACE: &str = "--message-every 250ms";
+const PLANNED: u64 = 4 * 5 * 8;
+
+fn rooms(flags: &str) -> (Run, RoomsRun) {
+    let pace = if flags.contains("--message-every") { "" } else { PACE };
+    let run = run(&mut genkai(&format!("{SMALL} {pace} {flags}")));
+    let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
+    let finding: RoomsFinding = serde_json::from_str(&text).unwrap();
+    let [one] = &finding.runs[..] else { panic!("one run\n{}", run.story()) };
+    assert_eq!(one.planned, PLANNED);
+    let missing: u64 = one.missing.iter().map(|placed| placed.count).sum();
+    assert_eq!(missing, one.planned - one.score, "every missing point has a place\n{}", run.story());
+    let one = one.clone();
+    (run, one)
+}
+
+/// The places, most first, without those that only follow from a member being gone.
+fn places(placed: &[Placed]) -> Vec<(Place, Option<u32>)> {
+    placed.iter().map(|placed| (placed.place, placed.node)).collect()
+}
+
+#[test]
+fn one_node_keeps_a_full_score() {
+    let _machine = machine();
+    let (run, rooms) = rooms("");
+    assert_eq!((rooms.score, rooms.lost, rooms.never_entered), (PLANNED, 0, 0), "{}", run.story());
+    assert_eq!((rooms.entered_after[0], rooms.cuts.len(), rooms.duplicated), (20, 0, 0), "{}", run.story());
+    assert!(run.stdout.starts_with("1 node: 160 of 160, a full score."), "{}", run.stdout);
+    assert!(run.code == Some(0) || !rooms.client.valid, "{}", run.story());
+}
+
+#[test]
+fn three_nodes_share_rooms_over_redis() {
+    let _machine = machine();
+    let (run, rooms) = rooms("--nodes 3");
+    assert_eq!((rooms.nodes, rooms.score, rooms.lost, rooms.reordered), (3, PLANNED, 0, 0), "{}", run.story());
+    let record = run.record();
+    let nodes = &record.trials[0].nodes;
+    assert!(nodes.iter().all(|node| node.alive && node.traced && node.hops.joined > 0), "{nodes:#?}");
+    let published: u64 = nodes.iter().map(|node| node.hops.published).sum();
+    assert_eq!(published, PLANNED, "each message went over Redis once");
+    let members: usize = nodes.iter().map(|node| node.members.len()).sum();
+    assert_eq!(members, 20);
+}
+
+#[test]
+fn what_a_node_loses_is_found_in_that_node() {
+    let _machine = machine();
+    let (run, rooms) = rooms("--nodes 2 --fault lose-every=5");
+    assert_eq!(places(&rooms.missing), [(Place::InNode, Some(1))], "{}", run.story());
+    assert_eq!(places(&rooms.losses), [(Place::InNode, Some(1))], "{}", run.story());
+    assert!(rooms.score < PLANNED && run.code != Some(0), "{}", run.story());
+}
+
+#[test]
+fn what_redis_does_not_deliver_is_found_in_the_backplane() {
+    let _machine = machine();
+    // Subscribers are cut off again and again: some messages pass while they are not there.
+    let faults = "--fault cut-redis=600ms --fault cut-redis=900ms --fault cut-redis=1200ms --fault cut-redis=1500ms";
+    let (run, rooms) = rooms(&format!("--nodes 2 {faults}"));
+    let lost = run.record().trials[0].nodes.iter().map(|node| node.hops.backplane_lost).sum::<u64>();
+    assert!(lost >= 4, "nodes noticed, and came back: {lost}\n{}", run.story());
+    let elsewhere = rooms.losses.iter().filter(|placed| placed.place != Place::InBackplane).count();
+    assert_eq!(elsewhere, 0, "{}", run.story());
+}
+
+#[test]
+fn a_node_that_is_killed_is_named() {
+    let _machine = machine();
+    let (run, rooms) = rooms("--nodes 3 --fault kill-node=1s");
+    assert!(!rooms.cuts.is_empty() && rooms.score < PLANNED, "{}", run.story());
+    // What its members would have said was never sent; what it had received and not passed on died with it.
+    let expected =
+        |place| matches!(place, Place::NeverSent | Place::ReceiverAway | Place::DeadNode | Place::BeforeNode);
+    assert!(rooms.missing.iter().all(|placed| expected(placed.place)), "{}", run.story());
+    let node = rooms.losses.iter().filter(|placed| placed.place == Place::DeadNode).filter_map(|placed| placed.node);
+    assert!(node.into_iter().all(|node| node == 3), "{}", run.story());
+    let record = run.record();
+    let told: Vec<u32> = record.trials[0].nodes.iter().filter(|node| !node.alive).map(|node| node.node).collect();
+    assert_eq!(told, [3], "{}", run.story());
+}
+
+#[test]
+fn who_reads_too_slowly_is_found_in_the_write_queue() {
+    let _machine = machine();
+    // A queue for one message and a half: two at once are too many.
+    let (run, rooms) = rooms("--member-queue 100 --message-every 1ms");
+    let queue = rooms.losses.iter().find(|placed| placed.place == Place::WriteQueue);
+    assert!(queue.is_some_and(|placed| placed.node == Some(1) && placed.count > 0), "{}", run.story());
+    // What was in a socket of a connection that was then cut off may be lost too, on its way in or out.
+    let expected = |place| place != Place::InNode && place != Place::InBackplane && place != Place::Unknown;
+    assert!(rooms.losses.iter().all(|placed| expected(placed.place)), "{}", run.story());
+    let slow: u64 = run.record().trials[0].nodes.iter().map(|node| node.hops.slow).sum();
+    assert!(slow > 0 && rooms.cuts.len() as u64 >= slow.min(1), "{}", run.story());
+}
+
+#[test]
+fn a_sweep_names_the_smallest_number_of_nodes() {
+    let _machine = machine();
+    let run = run(&mut genkai(&format!("{SMALL} {PACE} --sweep-nodes 2,1")));
+    let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap();
+    let finding: RoomsFinding = serde_json::from_str(&text).unwrap();
+    assert_eq!(finding.runs.iter().map(|run| (run.nodes, run.score)).collect::<Vec<_>>(), [(2, PLANNED), (1, PLANNED)]);
+    assert!(finding.smallest_full == Some(1) || finding.runs.iter().any(|run| !run.client.valid), "{}", run.story());
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_starts() {
+    for (flags, said) in [
+        ("experiment run rooms --nodes 2 --backplane none", "--backplane redis"),
+        ("experiment run rooms --worker-connections 5", "nginx-worker-connections"),
+        ("experiment run nginx-worker-connections --nodes 3", "`rooms`"),
+        ("experiment run rooms --nodes 0", "--nodes"),
+        ("experiment run rooms --message-every 0s", "--message-every"),
+        ("experiment run rooms --fault lose-every=0", "lose-every=N"),
+        ("experiment run rooms --rooms 300 --members 100", "descriptors"),
+    ] {
+        let run = run(&mut genkai(flags));
+        assert!(run.code == Some(2) || run.code == Some(3), "{flags}\n{}", run.story());
+        assert!(run.stderr.contains(said), "{flags}\n{}", run.story());
+        assert!(!run.out.exists(), "{flags}");
+    }
+}

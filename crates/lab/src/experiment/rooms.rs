@@ -1,0 +1,150 @@
+//! The chat-room challenge as a plan.
+
+use std::collections::BTreeMap;
+
+use genkai_model::load::{Arrivals, Body, Load, Protocol, Request, Reuse, Stop};
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::plan::{Backend, Backplane, Cluster, ConfigSource, Fault, Plan, System};
+use genkai_model::rooms::Rooms;
+use genkai_model::units::{Bytes, Span, Spread};
+use genkai_model::websocket::{Message, WebSocket};
+
+use super::{Size, procedure};
+
+/// How many, how often.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Rooms.
+    pub rooms: u32,
+    /// Members of each.
+    pub members: u32,
+    /// Messages of each member.
+    pub messages: u32,
+    /// Time between two messages of a member.
+    pub message_every: Span,
+    /// Time between two members that enter a room.
+    pub enter_every: Span,
+    /// Bytes of a message.
+    pub message: Bytes,
+    /// Bytes that may wait for a member in a node.
+    pub member_queue: Bytes,
+    /// After the last message was to be sent: time for what is late, so that it is not counted as lost.
+    pub settle: Span,
+}
+
+/// Failed attempts to enter before a client gives up.
+const RETRIES: u32 = 10;
+/// Pause between two attempts.
+const PAUSE: Span = Span::from_secs(1);
+
+impl Shape {
+    /// The original's, or one that takes seconds.
+    pub fn of(size: Size) -> Shape {
+        let (rooms, members, messages, message_every, enter_every, settle) = match size {
+            Size::Quick => (10, 20, 20, Span::from_millis(500), Span::from_millis(100), Span::from_secs(2)),
+            Size::Full => (100, 100, 100, Span::from_secs(5), Span::from_secs(3), Span::from_secs(10)),
+        };
+        Shape {
+            rooms,
+            members,
+            messages,
+            message_every,
+            enter_every,
+            message: Bytes(64),
+            member_queue: Bytes(1 << 20),
+            settle,
+        }
+    }
+
+    /// How long it takes: all enter, the last one says all it has to say, everything arrives.
+    pub fn lasts(&self) -> Span {
+        let entering = self.enter_every.0.saturating_mul(u64::from(self.members));
+        let talking = self.message_every.0.saturating_mul(u64::from(self.messages));
+        Span(entering.saturating_add(talking).saturating_add(self.settle.0))
+    }
+
+    /// Messages in all.
+    pub fn planned(&self) -> u64 {
+        u64::from(self.rooms) * u64::from(self.members) * u64::from(self.messages)
+    }
+}
+
+/// The plan: this shape, on these numbers of nodes.
+pub fn plan(size: Size, shape: &Shape, nodes: Vec<u32>, backplane: Backplane, faults: Vec<Fault>) -> Plan {
+    let word = if size == Size::Quick { "quick" } else { "full" };
+    Plan {
+        cluster: Some(Cluster {
+            nodes,
+            backplane,
+            member_queue: shape.member_queue,
+            // Every message, and with a backplane a second time on its way back.
+            trace: u32::try_from(shape.planned() * 2).unwrap_or(u32::MAX),
+            faults,
+        }),
+        title: format!("rooms ({word})"),
+        system: System {
+            product: "rooms".to_owned(),
+            program: None,
+            config: ConfigSource::Generated,
+            settings: BTreeMap::new(),
+            backend: Backend::Kept,
+            allow_remote: Vec::new(),
+        },
+        load: load(shape),
+        // A message that is heard within a second is in time for a chat, and tells how late a generator may be.
+        objective: Objective(vec![Condition::LatencyBelow(0.99, Span::from_secs(1))]),
+        procedure: procedure(size),
+    }
+}
+
+fn load(shape: &Shape) -> Load {
+    let rooms = Rooms {
+        rooms: shape.rooms,
+        messages: shape.messages,
+        every: shape.message_every,
+        retries: RETRIES,
+        pause: PAUSE,
+    };
+    let message = Some(Message { size: shape.message.0, binary: false });
+    Load {
+        addresses: Vec::new(),
+        transport: Default::default(),
+        protocol: Protocol::WebSocket(WebSocket { message, rooms: Some(rooms), ..WebSocket::default() }),
+        request: Request {
+            method: "GET".to_owned(),
+            path: "/rooms".to_owned(),
+            host: "localhost".to_owned(),
+            headers: Vec::new(),
+            body: Body::Empty,
+        },
+        arrivals: Arrivals::Users {
+            count: shape.rooms * shape.members,
+            spawn_rate: f64::from(shape.rooms) / shape.enter_every.as_secs_f64(),
+            think: Spread::default(),
+        },
+        reuse: Reuse::KeepAlive,
+        stop: Stop { after: shape.lasts(), requests: None },
+        timeout: Span::from_secs(10),
+        threads: 1,
+        tick: Span::from_millis(500),
+        seed: 1,
+        kernel_timestamps: false,
+        scale: Default::default(),
+        scenario: None,
+        stages: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_full_size_is_the_original() {
+        let shape = Shape::of(Size::Full);
+        assert_eq!(shape.planned(), 1_000_000);
+        assert_eq!(shape.lasts(), Span::from_secs(300 + 500 + 10));
+        let Arrivals::Users { count, spawn_rate, .. } = load(&shape).arrivals else { panic!("users") };
+        assert_eq!((count, spawn_rate), (10_000, 100.0 / 3.0));
+    }
+}

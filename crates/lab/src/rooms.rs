@@ -1,0 +1,335 @@
+//! Chat rooms: nodes and their backplane up, members in, everybody talks, nodes are asked what became of messages, servers down;
+//! once for each number of nodes.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use genkai_engine::{End, EngineError, StopFlag};
+use genkai_model::event::{
+    Change, EndReason, Environment, Limits, Note, Purpose, RunEnded, RunStarted, SCHEMA, Step, Tick, TrialEnded,
+    TrialStarted, What,
+};
+use genkai_model::load::Load;
+use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
+use genkai_model::record::Record;
+use genkai_targets::local::kernel::Kernel;
+use genkai_targets::observation::Observation;
+use genkai_targets::redis::Redis;
+use genkai_targets::rooms::{Node, Settings};
+
+use crate::error::LabError;
+use crate::folder::Folder;
+use crate::recorder::{Recorder, Watcher};
+use crate::redact;
+use crate::room;
+use crate::system::{self, Pin};
+use crate::trial::lost_generator;
+
+/// Time between two looks at all nodes.
+const LOOK: Duration = Duration::from_millis(500);
+/// Longest wait for anything before the clock is looked at again.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A run to be made.
+pub struct Job<'a> {
+    /// What is to be done. Its `cluster` says on what.
+    pub plan: Plan,
+    /// genkai's own executable, for the nodes.
+    pub program: PathBuf,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// genkai's version, for the record.
+    pub version: String,
+    /// Wall-clock start, RFC 3339.
+    pub started: String,
+    /// Cores.
+    pub pin: Pin,
+    /// Keep the servers' private files.
+    pub keep: bool,
+    /// Set when the user wants to stop.
+    pub interrupt: &'a StopFlag,
+}
+
+/// What a run left.
+pub struct Outcome {
+    /// The record, also on disk.
+    pub record: Record,
+    /// What cut the run short, if anything did. The record is still good.
+    pub failure: Option<LabError>,
+}
+
+/// Checks a plan before anything is started.
+///
+/// # Errors
+/// When it contradicts itself or does not fit this machine.
+pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
+    let cluster = cluster(plan)?;
+    if cluster.nodes.is_empty() || cluster.nodes.contains(&0) {
+        return Err(LabError::Plan("there must be at least one node".to_owned()));
+    }
+    if cluster.backplane == Backplane::None && cluster.nodes.iter().any(|nodes| *nodes > 1) {
+        let text = "several nodes share rooms only over a backplane\n  hint: add --backplane redis, or use --nodes 1";
+        return Err(LabError::Plan(text.to_owned()));
+    }
+    let environment = system::environment(pin, None);
+    room::fit(&plan.load, &room::look(&[], &environment))?;
+    Ok(environment)
+}
+
+fn cluster(plan: &Plan) -> Result<&Cluster, LabError> {
+    plan.cluster.as_ref().ok_or_else(|| LabError::Plan("the plan names no servers for rooms".to_owned()))
+}
+
+/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+///
+/// # Errors
+/// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
+pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(&job.plan, &job.pin)?;
+    let folder = Folder::open(out, job.keep)?;
+    room::raise_descriptors();
+    folder.set_aside()?;
+    let mut recorder = Recorder::create(&folder.record(), watcher)?;
+    let mut run = Run { job, folder: &folder, environment, recorder: &mut recorder };
+    let failure = run.whole().err();
+    let end = RunEnded {
+        interrupted: job.interrupt.is_stopped(),
+        failure: failure.as_ref().map(ToString::to_string),
+        diff: String::new(),
+    };
+    let written = recorder.now(None, What::RunEnded(end));
+    Ok(Outcome { record: recorder.into_record(), failure: failure.or(written.err()) })
+}
+
+struct Run<'r, 'j, 'w> {
+    job: &'j Job<'j>,
+    folder: &'r Folder,
+    environment: Environment,
+    recorder: &'r mut Recorder<'w>,
+}
+
+/// What the generator's thread tells.
+enum Message {
+    Started(Instant),
+    Tick(Box<Tick>),
+    Ended(Result<End, EngineError>),
+}
+
+impl Run<'_, '_, '_> {
+    fn whole(&mut self) -> Result<(), LabError> {
+        let head = RunStarted {
+            schema: SCHEMA.to_owned(),
+            version: self.job.version.clone(),
+            started: self.job.started.clone(),
+            command: redact::command(&self.job.command),
+            environment: self.environment.clone(),
+            plan: redact::plan(&self.job.plan),
+            rewrites: Vec::new(),
+        };
+        self.recorder.now(None, What::RunStarted(Box::new(head)))?;
+        let cluster = cluster(&self.job.plan)?.clone();
+        let mut before: Option<u32> = None;
+        for (number, nodes) in (1..).zip(cluster.nodes.iter().copied()) {
+            if self.job.interrupt.is_stopped() {
+                break;
+            }
+            let product = self.job.plan.system.product.clone();
+            let from = before.replace(nodes).unwrap_or(nodes).to_string();
+            let change = Change { product, setting: "nodes".to_owned(), from, to: nodes.to_string() };
+            let changes = if change.from == change.to { Vec::new() } else { vec![change] };
+            self.trial(number, nodes, changes, &cluster)?;
+        }
+        Ok(())
+    }
+
+    /// One number of nodes: servers up, load, questions, servers down.
+    fn trial(&mut self, number: u32, nodes: u32, changes: Vec<Change>, cluster: &Cluster) -> Result<(), LabError> {
+        let step = Step { purpose: Purpose::Measure, changes: changes.clone(), limit: None };
+        self.recorder.now(None, What::Step(step))?;
+        self.recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
+        let dir = self.folder.private(&format!("trial-{number}"))?;
+        let cpus = self.environment.pinning.clone();
+        let mut servers = Servers::start(cluster, nodes, &self.job.program, cpus.as_ref().map(|p| &*p.servers), &dir)?;
+        let load = Load { addresses: servers.nodes.iter().map(Node::address).collect(), ..self.job.plan.load.clone() };
+        let started = TrialStarted { purpose: Purpose::Measure, changes, limit: None, load: redact::load(&load) };
+        let end = self.load(number, &load, started, &mut servers, &cluster.faults)?;
+        let attendance = end.rooms.unwrap_or_default();
+        for node in &mut servers.nodes {
+            let report = node.report(&attendance.losses);
+            self.recorder.now(Some(number), What::Node(Box::new(report)))?;
+        }
+        self.recorder.now(Some(number), What::Attendance(attendance))?;
+        servers.stop();
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        number: u32,
+        load: &Load,
+        trial: TrialStarted,
+        servers: &mut Servers,
+        faults: &[Fault],
+    ) -> Result<End, LabError> {
+        let stop = StopFlag::new();
+        let cpus = self.environment.pinning.as_ref().map(|p| p.client.clone());
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let engine_stop = stop.clone();
+            scope.spawn(move || {
+                let started = |at| drop(sender.send(Message::Started(at)));
+                let tick = |tick| drop(sender.send(Message::Tick(Box::new(tick))));
+                let ended = genkai_engine::run(load, cpus.as_deref(), &engine_stop, started, tick);
+                let _ = sender.send(Message::Ended(ended));
+            });
+            let mut trial = Some(trial);
+            let (mut next, mut faults) = (Instant::now(), faults.to_vec());
+            let mut began = None;
+            let watched = loop {
+                if self.job.interrupt.is_stopped() {
+                    stop.stop();
+                }
+                if let Some(at) = began {
+                    self.disturb(number, at, &mut faults, servers)?;
+                }
+                if Instant::now() >= next {
+                    next = Instant::now() + LOOK;
+                    let seen = servers.observe();
+                    if began.is_some() {
+                        self.write(number, seen)?;
+                    }
+                }
+                match receiver.recv_timeout(POLL) {
+                    Ok(Message::Started(at)) => {
+                        began = Some(at);
+                        if let Some(trial) = trial.take() {
+                            self.recorder.at(at, Some(number), What::TrialStarted(Box::new(trial)))?;
+                        }
+                    }
+                    Ok(Message::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
+                    Ok(Message::Ended(end)) => break end.map_err(LabError::from),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break Err(lost_generator()),
+                }
+            };
+            stop.stop();
+            let end = watched?;
+            self.write(number, servers.observe())?;
+            let interrupted = self.job.interrupt.is_stopped();
+            let reason = if interrupted { EndReason::Interrupted } else { EndReason::Completed };
+            let ended = TrialEnded {
+                reason,
+                lasted: end.lasted,
+                abandoned: end.abandoned,
+                client_rss: end.client_rss,
+                client: Some(end.client),
+            };
+            self.recorder.now(Some(number), What::TrialEnded(ended))?;
+            Ok(end)
+        })
+    }
+
+    fn write(&mut self, number: u32, seen: Observation) -> Result<(), LabError> {
+        let Observation { samples, logs, states } = seen;
+        let all = samples.into_iter().map(What::Sample);
+        let all = all.chain(logs.into_iter().map(What::Log)).chain(states.into_iter().map(What::State));
+        for what in all {
+            self.recorder.now(Some(number), what)?;
+        }
+        Ok(())
+    }
+
+    /// Does what is to go wrong by now.
+    fn disturb(
+        &mut self,
+        number: u32,
+        began: Instant,
+        faults: &mut Vec<Fault>,
+        servers: &Servers,
+    ) -> Result<(), LabError> {
+        let due = |fault: &Fault| match fault {
+            Fault::KillNode(at) | Fault::CutSubscribers(at) => began.elapsed() >= at.duration(),
+            Fault::LoseEvery(_) => false,
+        };
+        while let Some(at) = faults.iter().position(due) {
+            let text = match faults.swap_remove(at) {
+                Fault::KillNode(_) => servers.kill_last(),
+                Fault::CutSubscribers(_) => servers.cut_subscribers(),
+                Fault::LoseEvery(_) => continue,
+            };
+            self.recorder.now(Some(number), What::Note(Note { id: "fault".to_owned(), text }))?;
+        }
+        Ok(())
+    }
+}
+
+/// The servers of one trial.
+struct Servers {
+    redis: Option<Redis>,
+    nodes: Vec<Node>,
+    kernel: Kernel,
+}
+
+impl Servers {
+    fn start(
+        cluster: &Cluster,
+        nodes: u32,
+        program: &Path,
+        cpus: Option<&[usize]>,
+        dir: &Path,
+    ) -> Result<Servers, LabError> {
+        let redis = match cluster.backplane {
+            Backplane::None => None,
+            Backplane::Redis => Some(Redis::start(&[], cpus, dir)?),
+        };
+        let lose = cluster.faults.iter().find_map(|fault| match fault {
+            Fault::LoseEvery(every) => Some(*every),
+            _ => None,
+        });
+        let settings = Settings {
+            redis: redis.as_ref().map(Redis::url),
+            member_queue: cluster.member_queue.0,
+            trace: cluster.trace,
+            lose_every: None,
+        };
+        let start = |number: u32| {
+            let settings = Settings { lose_every: lose.filter(|_| number == 1), ..settings.clone() };
+            Node::start(program, number, &settings, cpus, dir)
+        };
+        let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>()?;
+        Ok(Servers { redis, nodes, kernel: Kernel::new() })
+    }
+
+    fn observe(&mut self) -> Observation {
+        let mut seen = Observation::default();
+        for node in &mut self.nodes {
+            seen.merge(node.observe());
+        }
+        if let Some(redis) = &mut self.redis {
+            seen.merge(redis.observe());
+        }
+        let listeners: Vec<_> = self.nodes.iter().map(Node::address).collect();
+        seen.samples.push(self.kernel.sample(&listeners));
+        seen
+    }
+
+    fn kill_last(&self) -> String {
+        let Some(node) = self.nodes.last() else { return String::new() };
+        node.kill();
+        format!("node {} was killed on purpose", node.number())
+    }
+
+    fn cut_subscribers(&self) -> String {
+        let done = self.redis.as_ref().is_some_and(Redis::cut_subscribers);
+        let what = if done { "closed the connections of all subscribers" } else { "did not answer" };
+        format!("redis {what}, on purpose")
+    }
+
+    fn stop(self) {
+        self.nodes.into_iter().for_each(Node::stop);
+        if let Some(redis) = self.redis {
+            redis.stop();
+        }
+    }
+}

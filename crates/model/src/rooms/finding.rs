@@ -1,0 +1,116 @@
+//! What chat rooms showed: statements about a record.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Cut;
+use crate::error::ErrorCount;
+use crate::finding::{ClientCheck, Outcome, Quantiles};
+
+/// All runs of an experiment with rooms, and the answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoomsFinding {
+    /// Each run, in order.
+    pub runs: Vec<RoomsRun>,
+    /// The smallest number of nodes with a full score and a valid client, of those tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_full: Option<u32>,
+    /// Holds: some number of nodes has a full score. Fails: none has. Invalid: the client limited every run that might have.
+    pub outcome: Outcome,
+}
+
+/// One run: so many nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoomsRun {
+    /// Number of the trial in the record.
+    pub trial: u32,
+    /// Nodes.
+    pub nodes: u32,
+    /// Messages that the first entrants of all rooms heard.
+    pub score: u64,
+    /// Full marks: messages that were to be sent.
+    pub planned: u64,
+    /// Messages that were sent.
+    pub sent: u64,
+    /// Deliveries: messages times members that heard them.
+    pub delivered: u64,
+    /// Deliveries that were due and did not come.
+    pub lost: u64,
+    /// Deliveries that came again.
+    pub duplicated: u64,
+    /// Deliveries that came after a later message of the same sender.
+    pub reordered: u64,
+    /// Messages that members could not hear because their connection had ended.
+    pub away: u64,
+    /// Scores of all rooms, in order of room.
+    pub rooms: Vec<u64>,
+    /// Full marks of a room (the largest, where rooms differ).
+    pub full: u64,
+    /// Members that entered.
+    pub entered: u64,
+    /// Members that never did.
+    pub never_entered: u64,
+    /// Members that entered after 0, 1, 2... failed attempts.
+    pub entered_after: Vec<u64>,
+    /// Failed attempts, by kind.
+    pub refused: Vec<ErrorCount>,
+    /// Connections that ended too early.
+    pub cuts: Vec<Cut>,
+    /// Where the points that are missing from the score went; together `planned - score`.
+    pub missing: Vec<Placed>,
+    /// Where all lost deliveries were lost, as far as they are named.
+    pub losses: Vec<Placed>,
+    /// From the planned instant of a message until a member heard it, seconds.
+    pub latency: Quantiles,
+    /// Seconds the load lasted.
+    pub lasted: f64,
+    /// The generator's check of itself.
+    pub client: ClientCheck,
+}
+
+/// Something missing, and where it went missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Placed {
+    /// Where.
+    pub place: Place,
+    /// In which node, where it was in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
+    /// How many.
+    pub count: u64,
+    /// When the first of the messages was sent, microseconds since the load began; none for those never sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_us: Option<u64>,
+    /// When the last was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_us: Option<u64>,
+}
+
+/// Where a message can go missing, in the order of its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Its sender never entered, or was cut off before.
+    NeverSent,
+    /// It was written by its sender, and no node received it: the network, the router, a socket's buffer.
+    BeforeNode,
+    /// A node received it and did not pass it on.
+    InNode,
+    /// It was in a node that ended.
+    DeadNode,
+    /// A node could not give it to the backplane, or does not know whether it did.
+    ToBackplane,
+    /// The backplane took it and did not give it to the node of the receiver.
+    InBackplane,
+    /// It waited in the queue of a member that was disconnected for reading too slowly.
+    WriteQueue,
+    /// Its receiver's connection had ended when it was passed on.
+    ReceiverGone,
+    /// A node wrote it to the receiver's socket, and the receiver did not hear it: the router, the network, a socket's buffer,
+    /// the client.
+    AfterNode,
+    /// The receiver was not there.
+    ReceiverAway,
+    /// Nothing is known of it: the servers kept no trace.
+    Unknown,
+}

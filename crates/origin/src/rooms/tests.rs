@@ -1,0 +1,163 @@
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use genkai_model::rooms::Hops;
+use genkai_wire::identity::{Identity, LENGTH};
+use genkai_wire::websocket::Kind;
+
+use super::{SLOW, Spec, serve_to};
+use crate::peer::{Client, Heard, connect};
+
+struct Node {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Node {
+    fn start(spec: Spec) -> Node {
+        let listener = crate::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (address, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+        let ends = Arc::clone(&stop);
+        let thread = thread::spawn(move || serve_to(listener, spec, None, &ends, std::io::sink()).unwrap());
+        Node { address, stop, thread: Some(thread) }
+    }
+
+    fn enter(&self, target: &str) -> Client {
+        let mut client = Client::open(self.address, target, None);
+        // Who hears its own words is in the room.
+        client.say(Kind::Text, b"here");
+        while client.hear() != said(Kind::Text, b"here") {}
+        client
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = connect(self.address);
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        body.to_owned()
+    }
+
+    fn hops(&self) -> Hops {
+        serde_json::from_str(&self.get("/counters")).unwrap()
+    }
+
+    fn eventually(&self, what: impl Fn(&Hops) -> bool) -> Hops {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let hops = self.hops();
+            if what(&hops) {
+                return hops;
+            }
+            assert!(Instant::now() < deadline, "{hops:?}");
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+fn said(kind: Kind, data: &[u8]) -> Heard {
+    Heard::Message(kind, data.to_vec())
+}
+
+fn message(sender: u32, sequence: u64) -> Vec<u8> {
+    let mut text = [0; LENGTH];
+    Identity { connection: sender, sequence, planned: 1 }.write(&mut text);
+    text.to_vec()
+}
+
+#[test]
+fn all_of_a_room_hear_and_nobody_else() {
+    let node = Node::start(Spec::default());
+    let mut anna = node.enter("/rooms/blue?member=1");
+    let mut berta = node.enter("/rooms/blue?member=2");
+    let mut clara = node.enter("/rooms/red");
+    assert_eq!(anna.hear(), said(Kind::Text, b"here"), "Berta's entry");
+    let long = vec![7; 60_000];
+    anna.say(Kind::Binary, &long);
+    berta.say(Kind::Text, "größer".as_bytes());
+    for member in [&mut anna, &mut berta] {
+        let mut heard = [member.hear(), member.hear()];
+        heard.sort_by_key(|heard| matches!(heard, Heard::Message(Kind::Text, _)));
+        assert_eq!(heard, [said(Kind::Binary, &long), said(Kind::Text, "größer".as_bytes())]);
+    }
+    clara.say(Kind::Text, b"alone");
+    assert_eq!(clara.hear(), said(Kind::Text, b"alone"));
+    drop((anna, berta, clara));
+    let hops = node.eventually(|hops| hops.left == 3);
+    assert_eq!((hops.joined, hops.received, hops.queued, hops.written), (3, 6, 9, 9), "{hops:?}");
+}
+
+#[test]
+fn who_does_not_read_is_disconnected_and_holds_up_nobody() {
+    let node = Node::start(Spec { member_queue: 100_000, trace: 1000, ..Spec::default() });
+    let mut talker = node.enter("/rooms/a?member=1");
+    let mut sleeper = node.enter("/rooms/a?member=2");
+    assert_eq!(talker.hear(), said(Kind::Text, b"here"));
+    let mut sent = 0;
+    while node.hops().slow == 0 {
+        // More than sockets take in all, in the end.
+        assert!(sent < 2000, "{:?}", node.hops());
+        let mut data = message(1, sent);
+        data.resize(30_000, b'x');
+        talker.say(Kind::Text, &data);
+        assert_eq!(talker.hear(), said(Kind::Text, &data), "the talker hears everything");
+        sent += 1;
+    }
+    let mut came = 0;
+    let code = loop {
+        match sleeper.hear() {
+            Heard::Message(..) => came += 1,
+            Heard::Close(code) => break code,
+            // It was cut off before the close frame got through.
+            Heard::End => break None,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(code.is_none_or(|code| code == SLOW.0), "{code:?}");
+    let hops = node.eventually(|hops| hops.left == 1 && hops.queued == hops.written + hops.dropped_slow);
+    assert!(hops.dropped_slow > 0 && came < sent, "{hops:?}, {came} of {sent}");
+    let trace = node.get("/trace");
+    let lost: Vec<&str> = trace.lines().filter(|line| line.starts_with("d 2 1 ")).collect();
+    assert_eq!(lost.len() as u64, hops.dropped_slow, "each lost delivery is named:\n{trace}");
+    assert!(lost.iter().all(|line| line.contains(" slow ")), "{lost:?}");
+}
+
+#[test]
+fn what_is_lost_on_purpose_is_counted_and_traced() {
+    let node = Node::start(Spec { lose_every: Some(3), trace: 10, ..Spec::default() });
+    let mut member = Client::open(node.address, "/rooms/a?member=5", None);
+    (0..6).for_each(|n| member.say(Kind::Text, &message(5, n)));
+    let heard: Vec<Heard> = (0..4).map(|_| member.hear()).collect();
+    assert_eq!(heard, [0, 1, 3, 4].map(|n| said(Kind::Text, &message(5, n))));
+    let hops = node.eventually(|hops| hops.received == 6);
+    assert_eq!((hops.lost_inside, hops.written), (2, 4));
+    let trace = node.get("/trace");
+    let inside = |n: u64, hops: u8| trace.lines().any(|line| line.starts_with(&format!("m 5 {n} {hops} ")));
+    assert!(inside(2, 9) && inside(5, 9) && inside(0, 1), "{trace}");
+}
+
+#[test]
+fn what_is_no_room_is_refused() {
+    let node = Node::start(Spec::default());
+    let status = |target: &str| {
+        let mut stream = connect(node.address);
+        write!(stream, "GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer[9..12].parse::<u16>().unwrap()
+    };
+    assert_eq!(["/", "/rooms/", "/rooms/a/b", "/rooms/a"].map(status), [404, 404, 404, 426]);
+}

@@ -1,0 +1,179 @@
+//! Chat rooms in words.
+
+use genkai_model::finding::Outcome;
+use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun};
+
+use super::client;
+use crate::{figure, words};
+
+/// The answer, first sentence first.
+pub(crate) fn sentences(finding: &RoomsFinding) -> Vec<String> {
+    let mut all: Vec<String> = finding.runs.iter().map(score).collect();
+    all.extend(answer(finding));
+    for run in finding.runs.iter().filter(|run| !run.client.valid) {
+        all.push(format!("{}: the client was the limit: {}", nodes(run.nodes), client::reasons(&run.client)));
+    }
+    all
+}
+
+/// `25 nodes: 999,812 of 1,000,000; 188 missing: all in the write queue of node 7, sent between 412 s and 419 s.`
+pub(crate) fn score(run: &RoomsRun) -> String {
+    let (score, planned) = (figure::count(run.score), figure::count(run.planned));
+    let missing = run.planned.saturating_sub(run.score);
+    if missing == 0 {
+        return format!("{}: {score} of {planned}, a full score.", nodes(run.nodes));
+    }
+    let places = match &run.missing[..] {
+        [] => "it is not known where".to_owned(),
+        [one] => format!("all {}", place(one)),
+        many => {
+            many.iter().map(|one| format!("{} {}", figure::count(one.count), place(one))).collect::<Vec<_>>().join("; ")
+        }
+    };
+    format!("{}: {score} of {planned}; {} missing: {places}.", nodes(run.nodes), figure::count(missing))
+}
+
+fn answer(finding: &RoomsFinding) -> Option<String> {
+    let tried = finding.runs.len() > 1;
+    match (finding.smallest_full, finding.outcome) {
+        (Some(n), _) if tried => Some(format!("The smallest number of nodes with a full score: {n}.")),
+        (Some(_), _) => None,
+        (None, Outcome::Unfinished) => Some("The run was cut off before there was an answer.".to_owned()),
+        (None, Outcome::Invalid) => Some("No run with a valid client has a full score.".to_owned()),
+        (None, _) if tried => Some("No number of nodes that was tried has a full score.".to_owned()),
+        (None, _) => None,
+    }
+}
+
+/// `25 nodes`.
+pub(crate) fn nodes(n: u32) -> String {
+    figure::plural(u64::from(n), "node", "nodes")
+}
+
+/// `in the write queue of node 7, sent between 412 s and 419 s`.
+pub(crate) fn place(placed: &Placed) -> String {
+    let node = placed.node.map_or_else(|| "a node".to_owned(), |n| format!("node {n}"));
+    let place = match placed.place {
+        Place::NeverSent => "never sent".to_owned(),
+        Place::BeforeNode => "between their senders and the nodes".to_owned(),
+        Place::InNode => format!("in {node}"),
+        Place::DeadNode => format!("in {node}, which ended"),
+        Place::ToBackplane => format!("between {node} and the backplane"),
+        Place::InBackplane => "in the backplane".to_owned(),
+        Place::WriteQueue => format!("in the write queue of {node} (the receiver read too slowly)"),
+        Place::ReceiverGone => format!("in {node}, whose receiver was gone"),
+        Place::AfterNode => format!("after {node} had written them to the receiver's socket"),
+        Place::ReceiverAway => "while the room's first entrant was not connected".to_owned(),
+        Place::Unknown => "somewhere beyond the senders (the servers kept no trace)".to_owned(),
+    };
+    match (placed.from_us, placed.to_us) {
+        (Some(from), Some(to)) => {
+            let at = |us: u64| figure::seconds(us as f64 / 1e6);
+            if to - from < 1_000_000 {
+                format!("{place}, sent at {}", at(from))
+            } else {
+                format!("{place}, sent between {} and {}", at(from), at(to))
+            }
+        }
+        _ => place,
+    }
+}
+
+/// `9,990 at the first attempt, 8 at the second, 2 later; 2 never`.
+pub(crate) fn entries(run: &RoomsRun) -> String {
+    let names = ["at the first attempt", "at the second"];
+    let mut parts: Vec<String> = run
+        .entered_after
+        .iter()
+        .take(2)
+        .zip(names)
+        .filter(|(count, _)| **count > 0)
+        .map(|(count, name)| format!("{} {name}", figure::count(*count)))
+        .collect();
+    let later: u64 = run.entered_after.iter().skip(2).sum();
+    if later > 0 {
+        parts.push(format!("{} later", figure::count(later)));
+    }
+    if run.never_entered > 0 {
+        parts.push(format!("{} never", figure::count(run.never_entered)));
+    }
+    let refused =
+        if run.refused.is_empty() { String::new() } else { format!("; refused: {}", words::errors(&run.refused)) };
+    format!("{}{refused}", parts.join(", "))
+}
+
+/// How the generator did.
+pub(crate) fn generator(run: &RoomsRun) -> String {
+    let (used, late) = (figure::percent(run.client.cpu_max), figure::seconds(run.client.lateness.p99));
+    let figures =
+        format!("its busiest thread used {used} of a core, 99 % of messages left within {late} of their instant");
+    if run.client.valid { format!("was not the limit: {figures}") } else { format!("was the limit: {figures}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use genkai_model::finding::{ClientCheck, Quantiles};
+
+    fn run(nodes: u32, score: u64, missing: Vec<Placed>) -> RoomsRun {
+        let client =
+            ClientCheck { valid: true, reasons: vec![], lateness: Quantiles::default(), receipt: None, cpu_max: 0.5 };
+        RoomsRun {
+            trial: 1,
+            nodes,
+            score,
+            planned: 1_000_000,
+            sent: 1_000_000,
+            delivered: 0,
+            lost: 0,
+            duplicated: 0,
+            reordered: 0,
+            away: 0,
+            rooms: vec![],
+            full: 10_000,
+            entered: 10_000,
+            never_entered: 2,
+            entered_after: vec![9_000, 8, 1, 1],
+            refused: vec![],
+            cuts: vec![],
+            missing,
+            losses: vec![],
+            latency: Quantiles::default(),
+            lasted: 800.0,
+            client,
+        }
+    }
+
+    #[test]
+    fn the_answer_is_a_sentence_to_quote() {
+        let queue = Placed {
+            place: Place::WriteQueue,
+            node: Some(7),
+            count: 188,
+            from_us: Some(412_000_000),
+            to_us: Some(419_000_000),
+        };
+        let runs = vec![run(25, 999_812, vec![queue]), run(30, 1_000_000, vec![])];
+        let finding = RoomsFinding { runs, smallest_full: Some(30), outcome: Outcome::Holds };
+        assert_eq!(
+            sentences(&finding),
+            [
+                "25 nodes: 999,812 of 1,000,000; 188 missing: all in the write queue of node 7 (the receiver read too \
+                 slowly), sent between 412 s and 419 s.",
+                "30 nodes: 1,000,000 of 1,000,000, a full score.",
+                "The smallest number of nodes with a full score: 30."
+            ]
+        );
+    }
+
+    #[test]
+    fn several_places_are_told_apart() {
+        let of = |place, count| Placed { place, node: None, count, from_us: None, to_us: None };
+        let run = run(1, 900_000, vec![of(Place::NeverSent, 60_000), of(Place::InBackplane, 40_000)]);
+        assert_eq!(
+            score(&run),
+            "1 node: 900,000 of 1,000,000; 100,000 missing: 60,000 never sent; 40,000 in the backplane."
+        );
+        assert_eq!(entries(&run), "9,000 at the first attempt, 8 at the second, 2 later, 2 never");
+    }
+}

@@ -1,0 +1,155 @@
+//! A server of genkai's own (`genkai serve ...`): a process that says on the first line of its standard output where it
+//! listens (`{"listening":"127.0.0.1:PORT"}`), and on later ones how it is.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{ChildStdout, Command};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::process::{Child, Signal, Spawn};
+use super::{LocalError, machine};
+
+/// It binds a socket and prints a line; anything near this long is a fault.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+/// Between two looks whether it has ended.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long it has to end when asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// Longest line that is read; a line of counts has a few hundred bytes.
+const LINE: u64 = 4096;
+/// Longest line that is quoted, characters.
+const QUOTED: usize = 400;
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Spoken {
+    pub(crate) child: Child,
+    address: SocketAddr,
+    last: Last,
+}
+
+/// The last line.
+type Last = Arc<Mutex<String>>;
+
+impl Spoken {
+    /// Starts `program` with `args` and waits until it says where it listens. It gets all the descriptors that may be given
+    /// without privilege, and logs to `log`.
+    ///
+    /// # Errors
+    /// When it cannot be started, ends at once, or does not say where it listens within ten seconds.
+    pub(crate) fn start(
+        program: &Path,
+        args: impl IntoIterator<Item = String>,
+        name: &str,
+        cpus: Option<&[usize]>,
+        log: &Path,
+    ) -> Result<Spoken, LocalError> {
+        let mut command = Command::new(program);
+        command.args(args);
+        let spawn = Spawn {
+            name: name.to_owned(),
+            cpus: cpus.map(<[usize]>::to_vec),
+            log: Some(log.to_owned()),
+            nofile: Some(machine::hard_descriptors()),
+            user: None,
+        };
+        let mut child = Child::piped(command, spawn)?;
+        let Some(out) = child.take_stdout() else { return Err(child.exited()) };
+        let (first, last) = listen(out);
+        let address = ready(&mut child, &first)?;
+        Ok(Spoken { child, address, last })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The last line it said; empty before the second.
+    pub(crate) fn last_line(&self) -> String {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends it.
+    pub(crate) fn stop(&mut self) {
+        self.child.stop(Signal::SIGTERM, GRACE);
+    }
+}
+
+/// Reads a server's output until it ends. The first line comes through the channel, whatever it is (a closed channel: there
+/// was none); of the others the last one is kept.
+fn listen(out: ChildStdout) -> (Receiver<String>, Last) {
+    let (first, received) = channel();
+    let last = Last::default();
+    let kept = Arc::clone(&last);
+    let read = move || {
+        let mut out = BufReader::new(out);
+        let Some(line) = line(&mut out) else { return };
+        let _ = first.send(line);
+        while let Some(line) = self::line(&mut out) {
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = line;
+        }
+    };
+    // Without the thread the channel is closed, and the server counts as one that said nothing.
+    let _ = thread::Builder::new().name("server-out".into()).spawn(read);
+    (received, last)
+}
+
+/// The next line, cut where it is too long; none at the end.
+fn line(out: &mut impl BufRead) -> Option<String> {
+    let mut bytes = Vec::new();
+    match out.by_ref().take(LINE).read_until(b'\n', &mut bytes) {
+        Ok(n) if n > 0 => Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()),
+        _ => None,
+    }
+}
+
+/// The address in the first line.
+fn address(line: &str) -> Option<SocketAddr> {
+    serde_json::from_str::<Value>(line).ok()?.get("listening")?.as_str()?.parse().ok()
+}
+
+/// Waits for the line that tells the address.
+fn ready(child: &mut Child, first: &Receiver<String>) -> Result<SocketAddr, LocalError> {
+    let deadline = Instant::now() + READY_WITHIN;
+    let mut said = String::new();
+    while Instant::now() < deadline {
+        match first.recv_timeout(PAUSE) {
+            Ok(line) => match address(&line) {
+                Some(address) => return Ok(address),
+                None => said = line,
+            },
+            Err(RecvTimeoutError::Timeout) => {}
+            // Its output has ended: so will it, most likely, in a moment.
+            Err(RecvTimeoutError::Disconnected) => thread::sleep(PAUSE),
+        }
+        if child.try_exited().is_some() {
+            return Err(child.exited());
+        }
+        if !said.is_empty() {
+            break;
+        }
+    }
+    said = said.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(QUOTED).collect();
+    let name = child.name().to_owned();
+    Err(LocalError::Mute { name, within: READY_WITHIN, said, tail: child.last_words() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_tells_the_address() {
+        assert_eq!(address(r#"{"listening":"127.0.0.1:8080"}"#), Some("127.0.0.1:8080".parse().unwrap()));
+        for text in ["", "listening", r#"{"listening":"somewhere"}"#, r#"{"listening":5}"#] {
+            assert_eq!(address(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What `INFO` and the log tell.
+
+use genkai_model::evidence::{LogLine, Sample};
+
+use crate::local::usage::Usage;
+
+/// A subscriber was cut off because it read too slowly (`client-output-buffer-limit pubsub`; networking.c,
+/// `closeClientOnOutputBufferLimitReached`): the messages that waited for it are lost.
+pub(super) const OUTPUT_BUFFER: &str = "redis.output_buffer_limit";
+/// A client was refused because there are as many as may be (`maxclients`).
+pub(super) const MAX_CLIENTS: &str = "redis.maxclients";
+
+/// Counts of `INFO` that are kept (sections clients, stats, memory).
+const COUNTS: [&str; 8] = [
+    "connected_clients",
+    "blocked_clients",
+    "rejected_connections",
+    "total_commands_processed",
+    "pubsub_channels",
+    "used_memory",
+    "client_recent_max_output_buffer",
+    "evicted_clients",
+];
+
+/// One sample of subject `redis`: the counts above as `redis.NAME`, and `redis.cpu`, `redis.rss`, `redis.worker_fds_max`.
+pub(super) fn sample(info: &str, usage: &Usage) -> Sample {
+    let count = |line: &str| {
+        let (name, value) = line.trim_end().split_once(':')?;
+        let known = COUNTS.contains(&name);
+        Some((format!("redis.{name}"), value.parse::<f64>().ok().filter(|_| known)?))
+    };
+    let mut sample = Sample { subject: "redis".to_owned(), metrics: info.lines().filter_map(count).collect() };
+    sample.metrics.insert("redis.cpu".to_owned(), usage.cpu);
+    sample.metrics.insert("redis.rss".to_owned(), usage.rss as f64);
+    if let Some(fds) = usage.fds_max {
+        sample.metrics.insert("redis.worker_fds_max".to_owned(), fds as f64);
+    }
+    sample
+}
+
+/// A line of the log that tells of a limit.
+pub(super) fn log(line: &str) -> Option<LogLine> {
+    let known = [
+        ("overcoming of output buffer limits", OUTPUT_BUFFER),
+        ("Error registering fd event for the new client", MAX_CLIENTS),
+    ];
+    let (_, signature) = known.into_iter().find(|(words, _)| line.contains(words))?;
+    Some(LogLine {
+        subject: "redis".to_owned(),
+        level: "warning".to_owned(),
+        text: line.chars().take(400).collect(),
+        signature: Some(signature.to_owned()),
+        count: 1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_info_are_metrics() {
+        let info = "$123\r\n# Clients\r\nconnected_clients:7\r\nmaxclients:10000\r\nused_memory:1000\r\nos:Linux:6\r\n";
+        let sample = sample(info, &Usage { rss: 5, ..Usage::default() });
+        let names: Vec<&str> = sample.metrics.keys().map(String::as_str).collect();
+        assert_eq!(names, ["redis.connected_clients", "redis.cpu", "redis.rss", "redis.used_memory"]);
+        assert_eq!(sample.metrics["redis.connected_clients"], 7.0);
+    }
+
+    #[test]
+    fn a_subscriber_that_was_cut_off_is_recognised() {
+        // Redis 7.0.15.
+        let line = "1:M 01 Jan 2026 10:00:00.000 # Client id=5 addr=127.0.0.1:4 omem=33 cmd=subscribe scheduled to be closed \
+                    ASAP for overcoming of output buffer limits.";
+        assert_eq!(log(line).unwrap().signature.as_deref(), Some(OUTPUT_BUFFER));
+        assert_eq!(log("1:M 01 Jan 2026 10:00:00.000 * Ready to accept connections"), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! Find, start, ready, observe, disturb, stop.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use genkai_model::event::{ServerState, State};
+
+use super::evidence;
+use crate::local::process::{Child, Signal, Spawn};
+use crate::local::tail::Tail;
+use crate::local::usage::Tree;
+use crate::local::{LocalError, machine, port, ready};
+use crate::observation::Observation;
+
+/// What messages call it.
+const NAME: &str = "redis";
+/// An empty Redis is up in some milliseconds.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+/// How long it has to end when asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Ports that are tried: another process may take one that was free a moment ago.
+const ATTEMPTS: usize = 5;
+
+/// Why there is no Redis.
+#[derive(Debug, thiserror::Error)]
+pub enum RedisError {
+    /// It is not installed.
+    #[error("redis-server is not installed (not in PATH): install it (Debian, Ubuntu: apt-get install redis-server)")]
+    Missing,
+    /// It cannot be started.
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    /// There is no free port.
+    #[error("no free port for redis: {0}")]
+    Port(std::io::Error),
+}
+
+/// A running Redis.
+#[derive(Debug)]
+pub struct Redis {
+    child: Child,
+    address: SocketAddr,
+    tree: Tree,
+    tail: Tail,
+    dead: bool,
+}
+
+impl Redis {
+    /// Starts a private Redis on a free port of loopback, its files in `dir`, without persistence, with Redis's own defaults
+    /// otherwise but for `config`, further lines of its configuration.
+    ///
+    /// # Errors
+    /// When it is not installed or does not start.
+    pub fn start(config: &[String], cpus: Option<&[usize]>, dir: &Path) -> Result<Redis, RedisError> {
+        let program = find().ok_or(RedisError::Missing)?;
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let port = port::free().map_err(RedisError::Port)?;
+            match Redis::start_on(&program, port, config, cpus, dir) {
+                Ok(redis) => return Ok(redis),
+                Err(e) => last = Some(e),
+            }
+        }
+        Err(last.map_or(RedisError::Missing, RedisError::Local))
+    }
+
+    fn start_on(
+        program: &Path,
+        port: u16,
+        config: &[String],
+        cpus: Option<&[usize]>,
+        dir: &Path,
+    ) -> Result<Redis, LocalError> {
+        let log = dir.join("redis.log");
+        let mut command = Command::new(program);
+        let port_text = port.to_string();
+        let own =
+            [("bind", "127.0.0.1"), ("port", &*port_text), ("save", ""), ("appendonly", "no"), ("daemonize", "no")];
+        for (name, value) in own {
+            command.arg(format!("--{name}")).arg(value);
+        }
+        for line in config {
+            let mut words = line.split(' ');
+            command.arg(format!("--{}", words.next().unwrap_or_default())).args(words);
+        }
+        command.arg("--dir").arg(dir);
+        let spawn = Spawn {
+            name: NAME.to_owned(),
+            cpus: cpus.map(<[usize]>::to_vec),
+            log: Some(log.clone()),
+            nofile: Some(machine::hard_descriptors()),
+            user: None,
+        };
+        let tail = Tail::open(&log);
+        let mut child = Child::spawn(command, spawn)?;
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        ready::connectable(address, READY_WITHIN, &mut child)?;
+        let tree = Tree::new(child.pid());
+        Ok(Redis { child, address, tree, tail, dead: false })
+    }
+
+    /// Where it listens, as a URL.
+    pub fn url(&self) -> String {
+        format!("redis://{}/", self.address)
+    }
+
+    /// Looks at it: `INFO`, what its process consumes, its log.
+    pub fn observe(&mut self) -> Observation {
+        let logs = self.tail.lines().iter().filter_map(|line| evidence::log(line)).collect();
+        let mut seen = Observation { logs, ..Observation::default() };
+        match self.child.try_exited() {
+            None => {
+                let info = self.ask("INFO").unwrap_or_default();
+                seen.samples.push(evidence::sample(&info, &self.tree.sample()));
+            }
+            Some(status) if !self.dead => {
+                self.dead = true;
+                let (subject, detail) = (NAME.to_owned(), Some(status.to_string()));
+                seen.states.push(State { subject, state: ServerState::Died, detail });
+            }
+            Some(_) => {}
+        }
+        seen
+    }
+
+    /// Closes the connections of all subscribers: a fault on purpose. Whether it was done.
+    pub fn cut_subscribers(&self) -> bool {
+        self.ask("CLIENT KILL TYPE pubsub").is_some()
+    }
+
+    /// Sends an inline command (Redis protocol, "Inline commands") and gives the beginning of the answer.
+    fn ask(&self, command: &str) -> Option<String> {
+        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        write!(stream, "{command}\r\nQUIT\r\n").ok()?;
+        let mut answer = Vec::new();
+        stream.take(1 << 16).read_to_end(&mut answer).ok()?;
+        Some(String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    /// Ends it.
+    pub fn stop(mut self) {
+        self.child.stop(Signal::SIGTERM, GRACE);
+    }
+}
+
+/// The server's program, in PATH or where distributions put it.
+fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/bin", "/usr/local/bin"].map(PathBuf::from));
+    folders.map(|folder| folder.join("redis-server")).find(|program| program.is_file())
+}

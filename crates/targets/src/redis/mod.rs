@@ -1,0 +1,6 @@
+//! A private Redis as a participant of a run: the backplane over which nodes share rooms. Nothing is kept on disk.
+
+mod evidence;
+mod lifecycle;
+
+pub use lifecycle::{Redis, RedisError};
