@@ -4,7 +4,7 @@
 //! as long as that lasts, and one request at a time. A [`Fleet`] are the connections of a thread: a rider without a seat takes
 //! a free one, else opens another connection. A connection has as many seats as the load says, or as the server allows if
 //! that is less; it takes riders when the server's SETTINGS have come, so that no stream is sent that the server would
-//! have to refuse. A [`Link`] is one connection and the task that drives it; [`View`] shows its socket to h2.
+//! have to refuse. A [`Link`] is one connection and the task that drives it, an `Exchange` one stream; [`View`] shows its socket to h2.
 //!
 //! The same things are measured as with HTTP/1.1. *Written* is the moment a request was handed to h2, which writes when all
 //! riders that could go on have gone on: requests of one moment leave in one write. *Ended* is the moment the last bytes of
@@ -16,6 +16,7 @@
 //!
 //! h2 keeps the state of a connection in a mutex. Its tasks run on one thread, so nothing ever waits for it.
 
+mod exchange;
 mod fault;
 mod fleet;
 mod link;

@@ -11,8 +11,9 @@ use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 use http::header::LOCATION;
 
+use super::exchange::Outcome;
 use super::fleet::Fleet;
-use super::rider::{Outcome, Rider};
+use super::rider::Rider;
 use crate::ask::Asked;
 use crate::clock::Start;
 use crate::ledger::Outbox;

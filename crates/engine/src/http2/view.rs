@@ -51,9 +51,8 @@ impl View {
                     if emptied {
                         guard.clear_ready();
                     }
-                    if self.link.is_new() && buffer[..bytes].starts_with(HTTP1) {
-                        self.link.was_cut(Cut::Http1);
-                        self.fleet.instead.replace("it answered in HTTP/1".to_owned());
+                    if self.link.is_new() {
+                        self.look_for_http1(&buffer[..bytes]);
                     }
                     let now = core.clock.now();
                     let mut ledger = core.ledger.borrow_mut();
@@ -91,10 +90,29 @@ impl View {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
+                    self.last_words(stream);
                     self.link.was_cut(fault::cut(&e));
                     return Poll::Ready(Err(e));
                 }
             }
+        }
+    }
+
+    /// The connection broke under what was to be written. A server that does not speak HTTP/2 may have said so before.
+    fn last_words(&self, stream: &Stream) {
+        let mut buffer = self.connection.core.buffer.borrow_mut();
+        if self.link.is_new()
+            && let Ok(Got { bytes, .. }) = stream.read(&mut buffer)
+        {
+            self.look_for_http1(&buffer[..bytes]);
+        }
+    }
+
+    /// Notes an answer in HTTP/1, which nothing else begins like.
+    fn look_for_http1(&self, first: &[u8]) {
+        if first.starts_with(HTTP1) {
+            self.link.was_cut(Cut::Http1);
+            self.fleet.instead.replace("it answered in HTTP/1".to_owned());
         }
     }
 }
