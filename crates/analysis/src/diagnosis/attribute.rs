@@ -102,6 +102,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
     let (share, symptoms) = symptom(limit, &case.broke);
     let out_of_reach = out_of_reach(limit, case.trial, &case.demand, case.certain);
     let place = if out_of_reach { Place::Elsewhere } else { place(&forecast, case) };
+    let strongest = strongest.or(told_by_size(limit, share, &case.demand).then_some(Strength::Supports));
     let mut against = Vec::new();
     if strongest.is_none() {
         against.push(Against::NoSign);
@@ -133,6 +134,12 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
         against,
     };
     Weighed { forecast, candidate, strongest, out_of_reach }
+}
+
+/// Whether bodies are larger than a limit on them allows and clients are told just that: a status that means it is a sign, also
+/// of a server that writes nothing to its log (httpd does not).
+fn told_by_size(limit: &Limit, share: Option<f64>, demand: &Demand) -> bool {
+    matches!(limit.law, Law::BodySize { value } if demand.body > value) && share.is_some()
 }
 
 /// Takes away marks that a gauge passed on its way to a higher one.

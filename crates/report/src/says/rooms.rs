@@ -68,7 +68,7 @@ pub(crate) fn place(placed: &Placed) -> String {
     };
     match (placed.from_us, placed.to_us) {
         (Some(from), Some(to)) => {
-            let at = |us: u64| figure::seconds(us as f64 / 1e6);
+            let at = |us: u64| format!("{} s", figure::number(us as f64 / 1e6));
             if to - from < 1_000_000 {
                 format!("{place}, sent at {}", at(from))
             } else {
