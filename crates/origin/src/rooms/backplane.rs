@@ -86,7 +86,12 @@ pub(super) async fn join(house: &Rc<House>) -> io::Result<impl Future<Output = (
     };
     let client = Client::open(address).map_err(io::Error::other)?;
     let (publishing, subscribing) = (publishing(&client).await, subscribing(&client).await);
-    let (publishing, subscribing) = (publishing.map_err(io::Error::other)?, subscribing.map_err(io::Error::other)?);
+    // The address, not the URL: that may carry a password.
+    let away = |e: RedisError| {
+        let server = client.get_connection_info().addr();
+        io::Error::other(format!("no Redis at {server}: {e}\n  hint: start redis-server, or correct --redis"))
+    };
+    let (publishing, subscribing) = (publishing.map_err(away)?, subscribing.map_err(away)?);
     let (outbox, outward) = channel(WAITING);
     let (wishes, wished) = unbounded_channel();
     let _ = house.backplane.set(Backplane { outbox, wishes });

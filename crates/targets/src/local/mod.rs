@@ -4,10 +4,12 @@
 //! it answers), [`usage`] (what it consumes), [`tail`] (what it logs), [`kernel`] (what the machine shows),
 //! [`machine`] (what the machine is).
 
+pub(crate) mod brood;
 pub mod caps;
 pub mod cores;
 mod diag;
 pub(crate) mod finish;
+pub(crate) mod gather;
 pub mod kernel;
 pub mod listener;
 pub mod machine;

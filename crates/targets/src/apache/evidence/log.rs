@@ -3,16 +3,13 @@
 //! Messages are known by their numbers (docs/log-message-tags in httpd's source), which httpd writes right after the fields
 //! of its own. What a client sent appears later in the line, so no request can forge evidence.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use genkai_model::evidence::LogLine;
 use regex::Regex;
 
-/// Longest text kept of a line, in characters.
-const TEXT_MAX: usize = 400;
-/// Kinds of unknown lines kept apart in one interval; further kinds are counted together.
-const UNKNOWN_MAX: usize = 16;
+use crate::local::gather::{self, Told};
 
 /// Names of the messages that prove something.
 pub mod signature {
@@ -118,53 +115,10 @@ pub fn classify(line: &str) -> Entry<'_> {
 /// Lines of one interval, alike ones as one, in the order of their first: known ones by signature, others by their text
 /// without numbers.
 pub fn gather<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
-    let mut gathered: Vec<LogLine> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut unknown = 0;
-    for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
-        let entry = classify(line);
-        let mut key = match entry.signature {
-            Some(signature) => signature.to_owned(),
-            None => format!("{} {}", entry.level, without_numbers(entry.message)),
-        };
-        if entry.signature.is_none() && !places.contains_key(&key) {
-            unknown += 1;
-            if unknown > UNKNOWN_MAX {
-                "further kinds".clone_into(&mut key);
-            }
-        }
-        let place = *places.entry(key).or_insert_with(|| {
-            gathered.push(log_line(&entry, line));
-            gathered.len() - 1
-        });
-        gathered[place].count += 1;
-    }
-    gathered
-}
-
-fn log_line(entry: &Entry<'_>, line: &str) -> LogLine {
-    LogLine {
-        subject: "apache".to_owned(),
-        level: entry.level.to_owned(),
-        text: line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TEXT_MAX).collect(),
-        signature: entry.signature.map(str::to_owned),
-        count: 0,
-    }
-}
-
-/// The message, runs of digits as one `#`.
-fn without_numbers(message: &str) -> String {
-    let mut out = String::with_capacity(message.len().min(TEXT_MAX));
-    let mut in_number = false;
-    for c in message.chars().take(TEXT_MAX) {
-        if !c.is_ascii_digit() {
-            out.push(c);
-        } else if !in_number {
-            out.push('#');
-        }
-        in_number = c.is_ascii_digit();
-    }
-    out
+    gather::gather("apache", lines, |line| {
+        let Entry { level, signature, message } = classify(line);
+        Told { level, gist: message, signature: signature.map(Cow::from) }
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
 
 use genkai_model::event::{ServerState, State};
 
@@ -13,19 +12,8 @@ use crate::apache::error::ApacheError;
 use crate::apache::evidence::{Watch, children};
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::tail::Tail;
-use crate::local::{LocalError, ready};
+use crate::local::{LocalError, brood};
 use crate::observation::Observation;
-
-/// A server that has not started by then will not.
-const READY: Duration = Duration::from_secs(30);
-/// Once one child is there, the others have this long.
-const STRAGGLERS: Duration = Duration::from_secs(2);
-/// A graceful end (SIGWINCH) waits for requests in flight, but not longer than this.
-const GRACE: Duration = Duration::from_millis(1500);
-/// A fast end (SIGTERM) after that.
-const TERM: Duration = Duration::from_secs(2);
-/// Between two looks at something awaited.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// Where a private copy's parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,32 +66,9 @@ pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Run
     let mut command = command(binary, &site.conf, &site.environment);
     command.args(["-D", "FOREGROUND"]);
     let mut child = Child::spawn(command, spawn)?;
-    let deadline = Instant::now() + READY;
-    // Children are forked only once every listener is bound, so an answer cannot come from somebody else's listener.
-    grown(&mut child, site, deadline)?;
-    ready::connectable(site.address, deadline.saturating_duration_since(Instant::now()), &mut child)?;
+    brood::ready(&mut child, site.address, site.children, children)?;
     let watch = Watch::new(child.pid(), site, tail);
     Ok(Running { child, address: site.address, watch, dead: false })
-}
-
-/// Waits for the children it starts with; when some do not come, those that live are enough.
-fn grown(child: &mut Child, site: &Site, deadline: Instant) -> Result<(), LocalError> {
-    let mut enough = None;
-    loop {
-        let alive = children(child.pid()).len();
-        let all = alive >= site.children.max(1) as usize;
-        if all || (alive > 0 && *enough.get_or_insert(Instant::now() + STRAGGLERS) <= Instant::now()) {
-            return Ok(());
-        }
-        if child.try_exited().is_some() {
-            return Err(child.exited());
-        }
-        if Instant::now() >= deadline {
-            let tail = child.last_words();
-            return Err(LocalError::Silent { name: "apache2".to_owned(), address: site.address, within: READY, tail });
-        }
-        std::thread::sleep(PAUSE);
-    }
 }
 
 impl Running {
@@ -134,12 +99,7 @@ impl Running {
 
     /// Ends it: gracefully (SIGWINCH), then fast, then by force. Afterwards no process of it is left.
     pub fn stop(mut self) -> ExitStatus {
-        self.child.signal(Signal::SIGWINCH);
-        let deadline = Instant::now() + GRACE;
-        while self.child.try_exited().is_none() && Instant::now() < deadline {
-            std::thread::sleep(PAUSE);
-        }
-        self.child.stop(Signal::SIGTERM, TERM)
+        brood::stop(&mut self.child, Signal::SIGWINCH)
     }
 }
 

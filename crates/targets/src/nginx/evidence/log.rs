@@ -4,17 +4,12 @@
 //! line or inside quotes, so no request can forge evidence.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use genkai_model::evidence::LogLine;
 use regex::{Regex, RegexSet};
 
-/// Longest text kept of a line, in characters.
-const TEXT_MAX: usize = 400;
-
-/// Kinds of unknown lines kept apart in one interval; further kinds are counted together.
-const UNKNOWN_MAX: usize = 16;
+use crate::local::gather::{self, Told};
 
 /// Names of the messages that prove something.
 pub mod signature {
@@ -165,60 +160,12 @@ fn recognise(message: &str) -> Option<Cow<'static, str>> {
 }
 
 /// Puts the lines of one interval together: one [`LogLine`] a signature (or, for unknown lines, a text without its
-/// numbers), in order of first appearance, with how many there were. At most [`UNKNOWN_MAX`] kinds of unknown lines are
-/// kept apart.
+/// numbers and the client's particulars), in order of first appearance, with how many there were.
 pub fn gather<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
-    let mut gathered: Vec<LogLine> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut unknown = 0;
-    for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
-        let entry = classify(line);
-        let mut key = match &entry.signature {
-            Some(signature) => signature.clone().into_owned(),
-            None => format!("{} {}", entry.level, without_numbers(entry.message)),
-        };
-        if entry.signature.is_none() && !places.contains_key(&key) {
-            unknown += 1;
-            if unknown > UNKNOWN_MAX {
-                "further kinds".clone_into(&mut key);
-            }
-        }
-        let place = *places.entry(key).or_insert_with(|| {
-            gathered.push(log_line(&entry, line));
-            gathered.len() - 1
-        });
-        gathered[place].count += 1;
-    }
-    gathered
-}
-
-fn log_line(entry: &Entry<'_>, line: &str) -> LogLine {
-    LogLine {
-        subject: "nginx".to_owned(),
-        level: entry.level.to_owned(),
-        text: line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TEXT_MAX).collect(),
-        signature: entry.signature.clone().map(Cow::into_owned),
-        count: 0,
-    }
-}
-
-/// The message up to the client's particulars, runs of digits as one `#`.
-fn without_numbers(message: &str) -> String {
-    let message = message.split(", client: ").next().unwrap_or(message);
-    let mut out = String::with_capacity(message.len().min(TEXT_MAX));
-    let mut in_number = false;
-    for c in message.chars().take(TEXT_MAX) {
-        if c.is_ascii_digit() {
-            if !in_number {
-                out.push('#');
-            }
-            in_number = true;
-        } else {
-            in_number = false;
-            out.push(c);
-        }
-    }
-    out
+    gather::gather("nginx", lines, |line| {
+        let Entry { level, message, signature } = classify(line);
+        Told { level, gist: message.split(", client: ").next().unwrap_or(message), signature }
+    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
 
 use genkai_model::event::{ServerState, State};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -12,21 +11,10 @@ use nix::unistd::Pid;
 use super::Binary;
 use super::check::command;
 use crate::local::process::{Child, Signal, Spawn};
-use crate::local::{LocalError, ready};
+use crate::local::{LocalError, brood};
 use crate::nginx::error::NginxError;
 use crate::nginx::evidence::{StubPage, Watch};
 use crate::observation::Observation;
-
-/// Start-up resolves names of upstreams; a server that has not started by then will not.
-const READY: Duration = Duration::from_secs(30);
-/// Once one worker is there, the others have this long.
-const STRAGGLERS: Duration = Duration::from_secs(2);
-/// A graceful end (SIGQUIT) waits for requests in flight, but not longer than this.
-const GRACE: Duration = Duration::from_millis(1500);
-/// A fast end (SIGTERM) after that.
-const TERM: Duration = Duration::from_secs(2);
-/// Between two looks at something awaited.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// Where a private copy's parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,35 +66,12 @@ pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Run
     let mut command = command(binary, &site.prefix, &site.conf);
     command.args(["-g", "daemon off; master_process on;"]);
     let mut child = Child::spawn(command, spawn)?;
-    let deadline = Instant::now() + READY;
-    // Workers are forked only once every listener is bound, so an answer cannot come from somebody else's listener.
-    let workers = workers_of(&mut child, site, deadline)?;
-    ready::connectable(site.address, deadline.saturating_duration_since(Instant::now()), &mut child)?;
+    let workers = brood::ready(&mut child, site.address, site.workers, crate::nginx::evidence::workers)?;
     if let Some(cpus) = cpus {
         pin(&workers, cpus);
     }
     let watch = Watch::new(child.pid(), site, tail);
     Ok(Running { child, address: site.address, watch, dead: false })
-}
-
-/// Waits for the workers. When some do not come (they die as soon as they are born), those that live are enough.
-fn workers_of(child: &mut Child, site: &Site, deadline: Instant) -> Result<Vec<u32>, LocalError> {
-    let mut enough = None;
-    loop {
-        let workers = crate::nginx::evidence::workers(child.pid());
-        let all = workers.len() >= site.workers as usize;
-        if all || (!workers.is_empty() && *enough.get_or_insert(Instant::now() + STRAGGLERS) <= Instant::now()) {
-            return Ok(workers);
-        }
-        if child.try_exited().is_some() {
-            return Err(child.exited());
-        }
-        if Instant::now() >= deadline {
-            let tail = child.last_words();
-            return Err(LocalError::Silent { name: "nginx".to_owned(), address: site.address, within: READY, tail });
-        }
-        std::thread::sleep(PAUSE);
-    }
 }
 
 /// Puts workers back on the cores that the servers have: `worker_cpu_affinity` may have moved them off.
@@ -154,12 +119,7 @@ impl Running {
 
     /// Ends it: gracefully, then fast, then by force. Afterwards no process of it is left.
     pub fn stop(mut self) -> ExitStatus {
-        self.child.signal(Signal::SIGQUIT);
-        let deadline = Instant::now() + GRACE;
-        while self.child.try_exited().is_none() && Instant::now() < deadline {
-            std::thread::sleep(PAUSE);
-        }
-        self.child.stop(Signal::SIGTERM, TERM)
+        brood::stop(&mut self.child, Signal::SIGQUIT)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lines as nginx writes them, and lines that only look so.
 
 use super::*;
+use crate::local::gather::{TEXT_MAX, UNKNOWN_MAX};
 use proptest::prelude::*;
 
 /// Lines as nginx 1.22.1 wrote them, with the signature each one is.

@@ -1,0 +1,73 @@
+//! A server whose first process starts others: waiting until they are there and answer, and ending them.
+
+use std::net::SocketAddr;
+use std::process::ExitStatus;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::process::{Child, Signal};
+use super::{LocalError, ready};
+
+/// Start-up resolves names of backends; a server that has not started by then will not.
+const READY: Duration = Duration::from_secs(30);
+/// Once one process is there, the others have this long: when some do not come (they die as soon as they are born), those
+/// that live are enough.
+const STRAGGLERS: Duration = Duration::from_secs(2);
+/// A graceful end waits for requests in flight, but not longer than this.
+const GRACE: Duration = Duration::from_millis(1500);
+/// A fast end (SIGTERM) after that.
+const TERM: Duration = Duration::from_secs(2);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Waits until `count` processes live, as `list` tells them by the id of the first, and `address` accepts; their process ids.
+/// They are forked only once every listener is bound, so an answer cannot come from somebody else's listener.
+///
+/// # Errors
+/// [`LocalError::Exited`] as soon as the first process has ended, [`LocalError::Silent`] when it does not answer in 30 s.
+pub(crate) fn ready(
+    child: &mut Child,
+    address: SocketAddr,
+    count: u32,
+    list: impl Fn(u32) -> Vec<u32>,
+) -> Result<Vec<u32>, LocalError> {
+    let deadline = Instant::now() + READY;
+    let all = grown(child, address, count, list, deadline)?;
+    ready::connectable(address, deadline.saturating_duration_since(Instant::now()), child)?;
+    Ok(all)
+}
+
+fn grown(
+    child: &mut Child,
+    address: SocketAddr,
+    count: u32,
+    list: impl Fn(u32) -> Vec<u32>,
+    deadline: Instant,
+) -> Result<Vec<u32>, LocalError> {
+    let mut enough: Option<Instant> = None;
+    loop {
+        let alive = list(child.pid());
+        let all = alive.len() >= count.max(1) as usize;
+        if all || (!alive.is_empty() && *enough.get_or_insert(Instant::now() + STRAGGLERS) <= Instant::now()) {
+            return Ok(alive);
+        }
+        if child.try_exited().is_some() {
+            return Err(child.exited());
+        }
+        if Instant::now() >= deadline {
+            let (name, tail) = (child.name().to_owned(), child.last_words());
+            return Err(LocalError::Silent { name, address, within: READY, tail });
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Ends it: by the product's signal for a graceful end, then fast, then by force. Afterwards no process of it is left.
+pub(crate) fn stop(child: &mut Child, graceful: Signal) -> ExitStatus {
+    child.signal(graceful);
+    let deadline = Instant::now() + GRACE;
+    while child.try_exited().is_none() && Instant::now() < deadline {
+        thread::sleep(PAUSE);
+    }
+    child.stop(Signal::SIGTERM, TERM)
+}

@@ -1,0 +1,77 @@
+//! Log lines of one interval, put together: a storm of alike lines is one with a count, whatever product wrote it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use genkai_model::evidence::LogLine;
+
+/// Longest text kept of a line, in characters.
+pub(crate) const TEXT_MAX: usize = 400;
+/// Kinds of unknown lines kept apart in one interval; further kinds are counted together.
+pub(crate) const UNKNOWN_MAX: usize = 16;
+
+/// What a product reads from a line.
+pub(crate) struct Told<'a> {
+    /// Severity in the product's words; empty for a line that is not in its format.
+    pub(crate) level: &'a str,
+    /// What makes an unknown line alike another, but for its numbers.
+    pub(crate) gist: &'a str,
+    /// The known message it is.
+    pub(crate) signature: Option<Cow<'static, str>>,
+}
+
+/// One [`LogLine`] of `subject` for each signature (or, of unknown lines, each gist without its numbers), in the order of
+/// their first, with how many there were. At most [`UNKNOWN_MAX`] kinds of unknown lines are kept apart.
+pub(crate) fn gather<'a>(
+    subject: &str,
+    lines: impl IntoIterator<Item = &'a str>,
+    read: impl Fn(&'a str) -> Told<'a>,
+) -> Vec<LogLine> {
+    let mut gathered: Vec<LogLine> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut unknown = 0;
+    for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
+        let told = read(line);
+        let mut key = match &told.signature {
+            Some(signature) => signature.clone().into_owned(),
+            None => format!("{} {}", told.level, without_numbers(told.gist)),
+        };
+        if told.signature.is_none() && !places.contains_key(&key) {
+            unknown += 1;
+            if unknown > UNKNOWN_MAX {
+                "further kinds".clone_into(&mut key);
+            }
+        }
+        let place = *places.entry(key).or_insert_with(|| {
+            gathered.push(log_line(subject, &told, line));
+            gathered.len() - 1
+        });
+        gathered[place].count += 1;
+    }
+    gathered
+}
+
+fn log_line(subject: &str, told: &Told<'_>, line: &str) -> LogLine {
+    LogLine {
+        subject: subject.to_owned(),
+        level: told.level.to_owned(),
+        text: line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TEXT_MAX).collect(),
+        signature: told.signature.clone().map(Cow::into_owned),
+        count: 0,
+    }
+}
+
+/// The text, runs of digits as one `#`.
+fn without_numbers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(TEXT_MAX));
+    let mut in_number = false;
+    for c in text.chars().take(TEXT_MAX) {
+        if !c.is_ascii_digit() {
+            out.push(c);
+        } else if !in_number {
+            out.push('#');
+        }
+        in_number = c.is_ascii_digit();
+    }
+    out
+}
