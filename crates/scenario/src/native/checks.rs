@@ -6,7 +6,7 @@ use super::{span, whole};
 use crate::builder::Builder;
 use crate::fault::Fault;
 use crate::form::{self, statuses};
-use crate::yaml::Node;
+use crate::yaml::{Key, Node};
 
 pub(super) fn captures(node: &Node, builder: &mut Builder<'_>) -> Result<Vec<Capture>, Fault> {
     let mut all = Vec::new();
@@ -46,6 +46,14 @@ pub(crate) fn regex(pattern: String, node: &Node) -> Result<Source, Fault> {
     Ok(Source::Regex { pattern, group })
 }
 
+/// Refuses a key that is no place in JSON.
+fn in_json(path: &Key) -> Result<(), Fault> {
+    (form::JSON.read)(&path.name).map_err(|why| {
+        let what = format!("`{}` is not a place in JSON{why}", path.name);
+        Fault::at(path.place, what, format!("write it like {}", form::JSON.example))
+    })
+}
+
 pub(super) fn checks(node: &Node, of: &str, builder: &mut Builder<'_>) -> Result<Vec<Check>, Fault> {
     let strict = node.get("strict").and_then(Node::boolean).unwrap_or(false);
     let mut all = Vec::new();
@@ -81,14 +89,7 @@ pub(super) fn checks(node: &Node, of: &str, builder: &mut Builder<'_>) -> Result
             }
             "json" => {
                 for (path, wanted) in value.map() {
-                    let fits = (form::JSON.read)(&path.name);
-                    fits.map_err(|why| {
-                        Fault::at(
-                            path.place,
-                            format!("`{}` is not a place in JSON{why}", path.name),
-                            format!("write it like {}", form::JSON.example),
-                        )
-                    })?;
+                    in_json(path)?;
                     let text = builder.template(wanted);
                     add(
                         format!("{} = {text}", path.name),

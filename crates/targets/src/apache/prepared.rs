@@ -88,9 +88,9 @@ impl Apache {
     ) -> Result<Apache, ApacheError> {
         let private = copy(&base, &edition, &room)?;
         let translate = |message: &str| edition.translate(&private.translate(message));
-        let checked = check(&base.binary, room.path(), &private.main, &base.environment, translate)?;
+        let warnings = check(&base.binary, room.path(), &private.main, &base.environment, translate)?;
         let rewrites = edition.rewrites(private.rewrites.iter().cloned());
-        Ok(Apache { base, edition, given, room, private, rewrites, warnings: checked.warnings })
+        Ok(Apache { base, edition, given, room, private, rewrites, warnings })
     }
 
     /// The same with settings changed, in a folder of its own, tested.

@@ -89,9 +89,9 @@ impl Nginx {
     ) -> Result<Nginx, NginxError> {
         let copy = Runnable::make(edition.config(), &base.binary, edition.scope(), base.backend, room)?;
         let translate = |message: &str| edition.translate(&copy.private.translate(message));
-        let checked = check(&base.binary, copy.room.path(), &copy.private.main, translate)?;
+        let warnings = check(&base.binary, copy.room.path(), &copy.private.main, translate)?;
         let rewrites = edition.rewrites(copy.private.rewrites.iter().map(Into::into));
-        Ok(Nginx { base, edition, given, copy, rewrites, warnings: checked.warnings })
+        Ok(Nginx { base, edition, given, copy, rewrites, warnings })
     }
 
     /// The same with settings changed, in a folder of its own, tested.
