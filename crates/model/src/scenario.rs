@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::http2::Http2;
 use crate::template::Template;
 use crate::transport::Transport;
 use crate::units::{Span, Spread};
@@ -57,6 +58,9 @@ pub struct Target {
     /// What carries connections.
     #[serde(default, skip_serializing_if = "Transport::is_tcp")]
     pub transport: Transport,
+    /// Requests to it are HTTP/2 (users share connections); none: HTTP/1.1. WebSockets are opened by HTTP/1.1 in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2>,
     /// Value of the Host field.
     pub host: String,
     /// What every path begins with; empty for none.
