@@ -49,7 +49,9 @@ pub(crate) struct Ledger {
     outbox: Outbox,
     /// Length of the first intervals.
     tick: Moment,
-    /// End of the present interval.
+    /// Beginning of the present interval.
+    from: Moment,
+    /// Its end.
     boundary: Moment,
     /// End of the load: what happens later is not counted.
     end: Moment,
@@ -71,6 +73,7 @@ impl Ledger {
             tally: Box::new(Tally::new()),
             outbox,
             tick,
+            from: 0,
             boundary: tick,
             end: if quota == Some(0) { 0 } else { end },
             past: false,
@@ -294,8 +297,9 @@ impl Ledger {
     fn finish(&mut self, now: Moment) {
         self.in_flight -= 1;
         if self.left == 0 && self.in_flight == 0 {
-            // The last of a bounded number: nothing after it belongs to the load.
-            self.end = now;
+            // The last of a bounded number: nothing after it belongs to the load. It may have ended before it was noticed, in an
+            // interval that has been handed over.
+            self.end = now.max(self.from);
         }
     }
 
@@ -334,7 +338,7 @@ impl Ledger {
         while now >= self.boundary && self.boundary < self.end {
             let report = self.report(self.boundary, false);
             match self.outbox.reports.try_send(report) {
-                Ok(()) => {}
+                Ok(()) => self.from = self.boundary,
                 Err(TrySendError::Full(report) | TrySendError::Disconnected(report)) => self.take_back(report),
             }
             self.boundary = interval_end(self.tick, self.boundary);
@@ -366,8 +370,8 @@ impl Ledger {
 const USUAL: u64 = 600;
 
 /// End of the interval that begins at `from`: a power of two times `tick`, such that in the first `USUAL` ticks there are so many
-/// intervals, and half as many in each doubling of that time (an hour of 200 ms: some 2,100). A function of the moment alone, so that all threads and processes
-/// agree.
+/// intervals, and half as many in each doubling of that time (an hour from 200 ms: some 2,100). A function of the moment alone,
+/// so that all threads and processes agree.
 fn interval_end(tick: Moment, from: Moment) -> Moment {
     let ticks = (from / tick.saturating_mul(USUAL) + 1).next_power_of_two();
     from.saturating_add(tick.saturating_mul(ticks))
@@ -441,6 +445,18 @@ mod tests {
         assert_eq!(seen(&inbox), [(100, 1, 0, false)]);
         ledger.over(400 * MS);
         assert_eq!(seen(&inbox), [(300, 2, 0, false)]);
+    }
+
+    #[test]
+    fn a_load_does_not_end_before_what_was_handed_over() {
+        let (mut ledger, inbox) = ledger(900 * MS, Some(1), 9);
+        assert!(ledger.claim(50 * MS));
+        // Read before the end of the interval, noticed after it.
+        assert!(!ledger.over(101 * MS));
+        ledger.succeeded(99 * MS, 50 * MS, 60 * MS);
+        assert!(ledger.over(102 * MS));
+        ledger.close(103 * MS);
+        assert_eq!(seen(&inbox), [(100, 0, 1, false), (100, 1, 0, true)]);
     }
 
     /// Ends of the intervals of a load of so many seconds, as it is when the thread looks so often; and what was counted in them.
