@@ -1,20 +1,23 @@
 //! `genkai experiment run rooms`: flags to a plan, the run, its outputs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use genkai_analysis::rooms::findings;
+use genkai_lab::experiment::rooms::Site;
 use genkai_lab::experiment::{Size, rooms as experiment};
 use genkai_lab::rooms::{self, Job};
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::finding::Outcome;
-use genkai_model::plan::{Backplane, Fault, Plan};
+use genkai_model::plan::{Backplane, Fault, Plan, Router};
 use genkai_model::record::Record;
 use genkai_model::rooms::RoomsFinding;
-use genkai_report::{json, text};
+use genkai_model::units::Span;
+use genkai_report::text::Style;
+use genkai_report::{html, json, text};
 
-use crate::cli::{BackplaneFlag, OutputFlags, RoomsFlags};
+use crate::cli::{BackplaneFlag, OutputFlags, RoomsFlags, RouterFlag};
 use crate::view::{self, View};
 use crate::{Failure, interrupt, outputs, tune};
 
@@ -23,13 +26,14 @@ use crate::{Failure, interrupt, outputs, tune};
 /// # Errors
 /// When it is not one.
 pub(crate) fn fault(text: &str) -> Result<Fault, String> {
-    let forms = "must be lose-every=N, kill-node=TIME or cut-redis=TIME";
+    let forms = "must be lose-every=N, kill-node=TIME, cut-redis=TIME or reset-router=TIME";
     let (name, value) = text.split_once('=').ok_or(forms)?;
     let time = || value.parse().map_err(|e| format!("{e}"));
     match name {
         "lose-every" => value.parse().ok().filter(|n| *n > 0).map(Fault::LoseEvery).ok_or_else(|| forms.to_owned()),
         "kill-node" => time().map(Fault::KillNode),
         "cut-redis" => time().map(Fault::CutSubscribers),
+        "reset-router" => time().map(Fault::ResetRouter),
         _ => Err(forms.to_owned()),
     }
 }
@@ -62,7 +66,22 @@ pub(crate) fn plan(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
         None if nodes.iter().any(|n| *n > 1) => Backplane::Redis,
         None => Backplane::None,
     };
-    Ok(experiment::plan(size, &shape, nodes, backplane, flags.fault.clone()))
+    let server = flags.server.clone().unwrap_or_else(|| "embedded".to_owned());
+    let site = Site { nodes, server, router: router(flags), backplane, faults: flags.fault.clone() };
+    Ok(experiment::plan(size, &shape, site))
+}
+
+/// How long a request waits for a node with room.
+const QUEUE_TIMEOUT: Span = Span::from_secs(5);
+
+fn router(flags: &RoomsFlags) -> Option<Router> {
+    let product = match flags.router? {
+        RouterFlag::None => return None,
+        RouterFlag::Haproxy => "haproxy",
+        RouterFlag::Nginx => "nginx",
+    };
+    let queue_timeout = flags.queue_timeout.unwrap_or(QUEUE_TIMEOUT);
+    Some(Router { product: product.to_owned(), node_connections: flags.node_connections, queue_timeout })
 }
 
 /// Makes a run and its outputs.
@@ -102,13 +121,29 @@ pub(crate) fn run(plan: Plan, output: &OutputFlags) -> Result<Exit, Failure> {
 /// Writes and prints what was found, if there was a run at all.
 fn show(record: &Record, out: &Path, output: &OutputFlags) -> Result<Exit, Failure> {
     let Some(finding) = findings(record) else { return Ok(Exit::Interrupted) };
-    outputs::whole(&out.join("verdict.json"), &json::rooms(&finding))?;
+    let page = write(record, &finding, out)?;
     if !output.quiet {
-        let style = view::stdout_style(output.color);
-        view::print(&if output.json { json::rooms(&finding) } else { text::rooms(&finding, style) });
+        view::print(&words(&finding, output.json, view::stdout_style(output.color)));
+        view::say(&format!("report: {}", page.display()));
         view::say(&format!("record: {}", out.join("run.jsonl").display()));
     }
     Ok(exit(record, &finding))
+}
+
+/// Writes `verdict.json` and `report.html` into `out`. Gives the page's path.
+///
+/// # Errors
+/// When a file cannot be written.
+pub(crate) fn write(record: &Record, finding: &RoomsFinding, out: &Path) -> Result<PathBuf, Failure> {
+    outputs::whole(&out.join("verdict.json"), &json::rooms(finding))?;
+    let page = out.join("report.html");
+    outputs::whole(&page, &html::rooms(record, &genkai_analysis::findings(record), finding))?;
+    Ok(page)
+}
+
+/// What is printed.
+pub(crate) fn words(finding: &RoomsFinding, as_json: bool, style: Style) -> String {
+    if as_json { json::rooms(finding) } else { text::rooms(finding, style) }
 }
 
 /// The code that tells a script the answer.

@@ -33,6 +33,12 @@ pub struct Plan {
 pub struct Cluster {
     /// Numbers of nodes to be tried, one after the other.
     pub nodes: Vec<u32>,
+    /// The application that a node is, e.g. `embedded`.
+    #[serde(default = "embedded")]
+    pub server: String,
+    /// What stands before the nodes; none: clients go to the nodes, in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<Router>,
     /// How nodes share rooms.
     pub backplane: Backplane,
     /// Bytes that may wait for one member in a node.
@@ -42,6 +48,22 @@ pub struct Cluster {
     /// Faults on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+}
+
+fn embedded() -> String {
+    "embedded".to_owned()
+}
+
+/// A proxy that spreads connections over nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Router {
+    /// Which, e.g. `haproxy`.
+    pub product: String,
+    /// Connections that a node gets at once; none: as many as come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_connections: Option<u32>,
+    /// How long a request waits for a node with room before it is refused. (nginx has no such queue: it refuses at once.)
+    pub queue_timeout: Span,
 }
 
 /// How nodes share rooms.
@@ -65,6 +87,9 @@ pub enum Fault {
     KillNode(Span),
     /// Redis closes the connections of all subscribers so long after the load began.
     CutSubscribers(Span),
+    /// The router stands still so long after the load began, and is killed and started anew a little later: what was on its
+    /// way through it is lost.
+    ResetRouter(Span),
 }
 
 /// The servers of a run.

@@ -6,6 +6,7 @@ mod client;
 mod limits;
 mod proof;
 pub(crate) mod rooms;
+pub(crate) mod way;
 
 pub(crate) use client::used;
 use genkai_model::finding::{Because, Cause, Confidence, Findings, Outcome};

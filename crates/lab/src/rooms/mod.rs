@@ -1,5 +1,8 @@
-//! Chat rooms: nodes and their backplane up, members in, everybody talks, nodes are asked what became of messages, servers down;
-//! once for each number of nodes.
+//! Chat rooms: backplane, nodes and router up, members in, everybody talks, nodes are asked what became of messages, servers
+//! down; once for each number of nodes.
+
+mod drill;
+mod servers;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,13 +13,12 @@ use genkai_model::event::{
     Change, EndReason, Environment, Limits, Note, Purpose, RunEnded, RunStarted, SCHEMA, Step, Tick, TrialEnded,
     TrialStarted, What,
 };
-use genkai_model::load::Load;
+use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
 use genkai_model::record::Record;
-use genkai_targets::local::kernel::Kernel;
 use genkai_targets::observation::Observation;
-use genkai_targets::redis::Redis;
-use genkai_targets::rooms::{Node, Settings};
+use genkai_targets::rooms::SERVERS;
+use genkai_targets::router;
 
 use crate::error::LabError;
 use crate::folder::Folder;
@@ -25,6 +27,8 @@ use crate::redact;
 use crate::room;
 use crate::system::{self, Pin};
 use crate::trial::lost_generator;
+use drill::Drill;
+use servers::Servers;
 
 /// Time between two looks at all nodes.
 const LOOK: Duration = Duration::from_millis(500);
@@ -72,9 +76,35 @@ pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
         let text = "several nodes share rooms only over a backplane\n  hint: add --backplane redis, or use --nodes 1";
         return Err(LabError::Plan(text.to_owned()));
     }
+    if !SERVERS.contains(&cluster.server.as_str()) {
+        let text = format!("`{}` is no server of rooms; there are: {}", cluster.server, SERVERS.join(", "));
+        return Err(LabError::Plan(text));
+    }
     let environment = system::environment(pin, None);
     room::fit(&plan.load, &room::look(&[], &environment))?;
+    routed(cluster, clients(&plan.load))?;
     Ok(environment)
+}
+
+/// Checks the router, and what is to go wrong in it.
+fn routed(cluster: &Cluster, clients: u32) -> Result<(), LabError> {
+    let resets = cluster.faults.iter().any(|fault| matches!(fault, Fault::ResetRouter(_)));
+    match &cluster.router {
+        Some(router) => Ok(router::check(router, clients, resets)?),
+        None if resets => {
+            let text = "there is no router that could be reset\n  hint: add --router haproxy";
+            Err(LabError::Plan(text.to_owned()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Clients at once.
+fn clients(load: &Load) -> u32 {
+    match load.arrivals {
+        Arrivals::Users { count, .. } => count,
+        Arrivals::Rate { connections, .. } => connections,
+    }
 }
 
 fn cluster(plan: &Plan) -> Result<&Cluster, LabError> {
@@ -150,14 +180,17 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
         let dir = self.folder.private(&format!("trial-{number}"))?;
         let cpus = self.environment.pinning.clone();
-        let mut servers = Servers::start(cluster, nodes, &self.job.program, cpus.as_ref().map(|p| &*p.servers), &dir)?;
-        let load = Load { addresses: servers.nodes.iter().map(Node::address).collect(), ..self.job.plan.load.clone() };
+        let cpus = cpus.as_ref().map(|p| &*p.servers);
+        let mut servers = Servers::start(cluster, nodes, clients(&self.job.plan.load), &self.job.program, cpus, &dir)?;
+        let load = Load { addresses: servers.addresses(), ..self.job.plan.load.clone() };
         let started = TrialStarted { purpose: Purpose::Measure, changes, limit: None, load: redact::load(&load) };
         let end = self.load(number, &load, started, &mut servers, &cluster.faults)?;
         let attendance = end.rooms.unwrap_or_default();
-        for node in &mut servers.nodes {
-            let report = node.report(&attendance.losses);
+        for report in servers.reports(&attendance.losses) {
             self.recorder.now(Some(number), What::Node(Box::new(report)))?;
+        }
+        if let Some(report) = servers.router_report() {
+            self.recorder.now(Some(number), What::Router(Box::new(report)))?;
         }
         self.recorder.now(Some(number), What::Attendance(attendance))?;
         servers.stop();
@@ -184,14 +217,14 @@ impl Run<'_, '_, '_> {
                 let _ = sender.send(Message::Ended(ended));
             });
             let mut trial = Some(trial);
-            let (mut next, mut faults) = (Instant::now(), faults.to_vec());
+            let (mut next, mut drill) = (Instant::now(), Drill::new(faults));
             let mut began = None;
             let watched = loop {
                 if self.job.interrupt.is_stopped() {
                     stop.stop();
                 }
                 if let Some(at) = began {
-                    self.disturb(number, at, &mut faults, servers)?;
+                    self.disturb(number, at, &mut drill, servers)?;
                 }
                 if Instant::now() >= next {
                     next = Instant::now() + LOOK;
@@ -245,91 +278,13 @@ impl Run<'_, '_, '_> {
         &mut self,
         number: u32,
         began: Instant,
-        faults: &mut Vec<Fault>,
-        servers: &Servers,
+        drill: &mut Drill,
+        servers: &mut Servers,
     ) -> Result<(), LabError> {
-        let due = |fault: &Fault| match fault {
-            Fault::KillNode(at) | Fault::CutSubscribers(at) => began.elapsed() >= at.duration(),
-            Fault::LoseEvery(_) => false,
-        };
-        while let Some(at) = faults.iter().position(due) {
-            let text = match faults.swap_remove(at) {
-                Fault::KillNode(_) => servers.kill_last(),
-                Fault::CutSubscribers(_) => servers.cut_subscribers(),
-                Fault::LoseEvery(_) => continue,
-            };
+        while let Some(act) = drill.due(began.elapsed()) {
+            let text = servers.disturb(act, began.elapsed())?;
             self.recorder.now(Some(number), What::Note(Note { id: "fault".to_owned(), text }))?;
         }
         Ok(())
-    }
-}
-
-/// The servers of one trial.
-struct Servers {
-    redis: Option<Redis>,
-    nodes: Vec<Node>,
-    kernel: Kernel,
-}
-
-impl Servers {
-    fn start(
-        cluster: &Cluster,
-        nodes: u32,
-        program: &Path,
-        cpus: Option<&[usize]>,
-        dir: &Path,
-    ) -> Result<Servers, LabError> {
-        let redis = match cluster.backplane {
-            Backplane::None => None,
-            Backplane::Redis => Some(Redis::start(&[], cpus, dir)?),
-        };
-        let lose = cluster.faults.iter().find_map(|fault| match fault {
-            Fault::LoseEvery(every) => Some(*every),
-            _ => None,
-        });
-        let settings = Settings {
-            redis: redis.as_ref().map(Redis::url),
-            member_queue: cluster.member_queue.0,
-            trace: cluster.trace,
-            lose_every: None,
-        };
-        let start = |number: u32| {
-            let settings = Settings { lose_every: lose.filter(|_| number == 1), ..settings.clone() };
-            Node::start(program, number, &settings, cpus, dir)
-        };
-        let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>()?;
-        Ok(Servers { redis, nodes, kernel: Kernel::new() })
-    }
-
-    fn observe(&mut self) -> Observation {
-        let mut seen = Observation::default();
-        for node in &mut self.nodes {
-            seen.merge(node.observe());
-        }
-        if let Some(redis) = &mut self.redis {
-            seen.merge(redis.observe());
-        }
-        let listeners: Vec<_> = self.nodes.iter().map(Node::address).collect();
-        seen.samples.push(self.kernel.sample(&listeners));
-        seen
-    }
-
-    fn kill_last(&self) -> String {
-        let Some(node) = self.nodes.last() else { return String::new() };
-        node.kill();
-        format!("node {} was killed on purpose", node.number())
-    }
-
-    fn cut_subscribers(&self) -> String {
-        let done = self.redis.as_ref().is_some_and(Redis::cut_subscribers);
-        let what = if done { "closed the connections of all subscribers" } else { "did not answer" };
-        format!("redis {what}, on purpose")
-    }
-
-    fn stop(self) {
-        self.nodes.into_iter().for_each(Node::stop);
-        if let Some(redis) = self.redis {
-            redis.stop();
-        }
     }
 }
