@@ -226,7 +226,7 @@ export interface Words {
 
 export interface Moment {
   at: number;
-  members: number;
+  connections: number;
   sent: number;
   heard: number;
   lost: number;
@@ -283,6 +283,7 @@ export interface RoomsSaid {
 
 export interface RoomsData {
   finding: { runs: RoomsRun[]; smallest_full?: number; outcome: Verdict["outcome"] };
+  /** The answer first. */
   said: string[];
   runs: RoomsSaid[];
 }

@@ -297,9 +297,9 @@ Examples:
 On a terminal: - and + change the time scale, a lets it follow the load, q stops and shows what was measured.
 Latency counts from the instant at which a request was planned, service time from its first byte written.
 The exit code is 0 if every threshold holds, 1 if one does not, 4 if this machine could not make the load.";
-/// Flags of the experiment `rooms`.
+/// Flags of the experiments `rooms` and `rooms-http`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "rooms")]
+#[command(next_help_heading = "rooms, rooms-http")]
 pub(crate) struct RoomsFlags {
     /// Nodes that serve the rooms [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "sweep_nodes", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -337,6 +337,12 @@ pub(crate) struct RoomsFlags {
     /// Time between two members that enter a room [default: 100ms, with --full 3s]
     #[arg(long, value_name = "TIME")]
     pub(crate) enter_every: Option<Span>,
+    /// rooms-http: how long each request is held open [default: 1500ms, with --full 25s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) hold: Option<Span>,
+    /// rooms-http: requests at once, at most [default: 2000, with --full 10000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) most: Option<u32>,
     /// What may wait for one member in a node; who lets more pile up is disconnected [default: 1m]
     #[arg(long, value_name = "SIZE")]
     pub(crate) member_queue: Option<Bytes>,

@@ -5,11 +5,11 @@ use std::path::Path;
 use genkai_analysis::findings;
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
-use genkai_model::rooms::RoomsFinding;
 use genkai_report::{json, text};
 
 use crate::cli::Report;
 use crate::outputs::Outputs;
+use crate::rooms::Found;
 use crate::{Failure, rooms, view};
 
 /// `genkai report DIR`.
@@ -23,8 +23,8 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display()))
     })?;
     let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
-    if let Some(finding) = genkai_analysis::rooms::findings(&record) {
-        return chat(&record, &finding, &dir, flags);
+    if let Some(found) = rooms::found(&record) {
+        return again(&record, &found, &dir, flags);
     }
     let findings = findings(&record);
     let outputs = Outputs { record: &record, findings: &findings };
@@ -46,15 +46,15 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     Ok(outputs.exit())
 }
 
-/// The outputs of chat rooms.
-fn chat(record: &Record, finding: &RoomsFinding, dir: &Path, flags: &Report) -> Result<Exit, Failure> {
+/// The outputs of chat rooms, and of requests held open.
+fn again(record: &Record, found: &Found, dir: &Path, flags: &Report) -> Result<Exit, Failure> {
     let tables = flags.tables.open()?;
-    let page = rooms::write(record, finding, dir)?;
+    let page = found.write(record, dir)?;
     let said = tables.write(record)?;
     if !flags.quiet {
-        view::print(&rooms::words(finding, flags.json, view::stdout_style(flags.color)));
-        view::say(&format!("report: {}", page.display()));
+        view::print(&found.words(flags.json, view::stdout_style(flags.color)));
+        page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
         said.iter().for_each(|line| view::say(line));
     }
-    Ok(rooms::exit(record, finding))
+    Ok(found.exit(record))
 }

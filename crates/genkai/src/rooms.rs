@@ -5,11 +5,12 @@ use std::time::SystemTime;
 
 use genkai_analysis::rooms::findings;
 use genkai_lab::experiment::rooms::Site;
-use genkai_lab::experiment::{Size, rooms as experiment};
+use genkai_lab::experiment::{Size, held, rooms as experiment};
 use genkai_lab::rooms::{self, Job};
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::finding::Outcome;
+use genkai_model::held::HeldFinding;
 use genkai_model::plan::{Backplane, Fault, Plan, Router};
 use genkai_model::record::Record;
 use genkai_model::rooms::RoomsFinding;
@@ -71,6 +72,21 @@ pub(crate) fn plan(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
     Ok(experiment::plan(size, &shape, site))
 }
 
+/// The plan of `rooms-http` that flags describe.
+///
+/// # Errors
+/// When requests would be held for no time.
+pub(crate) fn held(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
+    let mut shape = held::Shape::of(size);
+    shape.nodes = flags.nodes.unwrap_or(shape.nodes);
+    shape.time = flags.hold.unwrap_or(shape.time);
+    shape.most = flags.most.unwrap_or(shape.most);
+    if shape.time.0 == 0 {
+        return Err(Failure::usage("--hold: must be longer than zero"));
+    }
+    Ok(held::plan(size, shape, router(flags)))
+}
+
 /// How long a request waits for a node with room.
 const QUEUE_TIMEOUT: Span = Span::from_secs(5);
 
@@ -118,42 +134,73 @@ pub(crate) fn run(plan: Plan, output: &OutputFlags) -> Result<Exit, Failure> {
     }
 }
 
+/// What a record showed.
+pub(crate) enum Found {
+    /// Chat rooms.
+    Rooms(RoomsFinding),
+    /// Requests held open.
+    Held(HeldFinding),
+}
+
+/// What `record` showed; none when it is of something else, or nothing was seen.
+pub(crate) fn found(record: &Record) -> Option<Found> {
+    findings(record).map(Found::Rooms).or_else(|| genkai_analysis::held::findings(record).map(Found::Held))
+}
+
 /// Writes and prints what was found, if there was a run at all.
 fn show(record: &Record, out: &Path, output: &OutputFlags) -> Result<Exit, Failure> {
-    let Some(finding) = findings(record) else { return Ok(Exit::Interrupted) };
-    let page = write(record, &finding, out)?;
+    let Some(found) = found(record) else { return Ok(Exit::Interrupted) };
+    let page = found.write(record, out)?;
     if !output.quiet {
-        view::print(&words(&finding, output.json, view::stdout_style(output.color)));
-        view::say(&format!("report: {}", page.display()));
+        view::print(&found.words(output.json, view::stdout_style(output.color)));
+        page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
         view::say(&format!("record: {}", out.join("run.jsonl").display()));
     }
-    Ok(exit(record, &finding))
+    Ok(found.exit(record))
 }
 
-/// Writes `verdict.json` and `report.html` into `out`. Gives the page's path.
-///
-/// # Errors
-/// When a file cannot be written.
-pub(crate) fn write(record: &Record, finding: &RoomsFinding, out: &Path) -> Result<PathBuf, Failure> {
-    outputs::whole(&out.join("verdict.json"), &json::rooms(finding))?;
-    let page = out.join("report.html");
-    outputs::whole(&page, &html::rooms(record, &genkai_analysis::findings(record), finding))?;
-    Ok(page)
-}
+impl Found {
+    fn json(&self) -> String {
+        match self {
+            Found::Rooms(finding) => json::rooms(finding),
+            Found::Held(finding) => json::held(finding),
+        }
+    }
 
-/// What is printed.
-pub(crate) fn words(finding: &RoomsFinding, as_json: bool, style: Style) -> String {
-    if as_json { json::rooms(finding) } else { text::rooms(finding, style) }
-}
+    /// What is printed.
+    pub(crate) fn words(&self, as_json: bool, style: Style) -> String {
+        match self {
+            _ if as_json => self.json(),
+            Found::Rooms(finding) => text::rooms(finding, style),
+            Found::Held(finding) => text::held(finding, style),
+        }
+    }
 
-/// The code that tells a script the answer.
-pub(crate) fn exit(record: &Record, finding: &RoomsFinding) -> Exit {
-    let interrupted = record.end.as_ref().is_some_and(|end| end.interrupted);
-    match finding.outcome {
-        _ if interrupted => Exit::Interrupted,
-        Outcome::Holds => Exit::Holds,
-        Outcome::Fails => Exit::Fails,
-        Outcome::Invalid => Exit::Invalid,
-        Outcome::Unfinished => Exit::Environment,
+    /// Writes `verdict.json`, and `report.html` where there is one, into `out`. Gives the page's path.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub(crate) fn write(&self, record: &Record, out: &Path) -> Result<Option<PathBuf>, Failure> {
+        outputs::whole(&out.join("verdict.json"), &self.json())?;
+        let Found::Rooms(finding) = self else { return Ok(None) };
+        let page = out.join("report.html");
+        outputs::whole(&page, &html::rooms(record, &genkai_analysis::findings(record), finding))?;
+        Ok(Some(page))
+    }
+
+    /// The code that tells a script the answer.
+    pub(crate) fn exit(&self, record: &Record) -> Exit {
+        let outcome = match self {
+            Found::Rooms(finding) => finding.outcome,
+            Found::Held(finding) => finding.outcome,
+        };
+        let interrupted = record.end.as_ref().is_some_and(|end| end.interrupted);
+        match outcome {
+            _ if interrupted => Exit::Interrupted,
+            Outcome::Holds => Exit::Holds,
+            Outcome::Fails => Exit::Fails,
+            Outcome::Invalid => Exit::Invalid,
+            Outcome::Unfinished => Exit::Environment,
+        }
     }
 }

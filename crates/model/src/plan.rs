@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::held::Held;
 use crate::load::Load;
 use crate::objective::Objective;
 use crate::units::{Bytes, Span, Spread};
@@ -28,7 +29,7 @@ pub struct Plan {
     pub cluster: Option<Cluster>,
 }
 
-/// Servers of chat rooms.
+/// Servers of chat rooms, or of requests held open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cluster {
     /// Numbers of nodes to be tried, one after the other.
@@ -45,6 +46,9 @@ pub struct Cluster {
     pub member_queue: Bytes,
     /// Messages each node keeps a trace of.
     pub trace: u32,
+    /// Instead of chat rooms: requests held open, in one trial after the other, to find how many at once are borne.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
     /// Faults on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,

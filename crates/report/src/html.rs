@@ -53,7 +53,7 @@ pub fn rooms_data(record: &Record, findings: &Findings, rooms: &RoomsFinding) ->
             "missing": run.missing.iter().map(|placed| json!({ "count": placed.count, "place": says::rooms::place(placed) })).collect::<Vec<_>>(),
         })
     };
-    let said = says::rooms::sentences(rooms);
+    let said = says::rooms::answer_first(rooms);
     let runs: Vec<Value> = rooms.runs.iter().map(run).collect();
     let mut data = data(record, findings);
     data["rooms"] = json!({ "finding": rooms, "said": said, "runs": runs });

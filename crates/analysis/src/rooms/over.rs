@@ -38,7 +38,7 @@ fn moment(ticks: &[Tick], lost: f64) -> Moment {
     let (from, to) = (ticks.first().map_or(0, |t| t.from_us), ticks.last().map_or(0, |t| t.to_us));
     Moment {
         at: (from as f64 + to as f64) / 2.0 / US,
-        members: ticks.last().map_or(0, |tick| tick.connections),
+        connections: ticks.last().map_or(0, |tick| tick.connections),
         sent: rate(sum(|tick| tick.messages.as_ref().map_or(0, |all| all.sent))),
         heard: rate(sum(|tick| tick.deliveries.as_ref().map_or(0, |all| all.count))),
         lost: rate(lost),

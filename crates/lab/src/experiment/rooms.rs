@@ -97,21 +97,27 @@ pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
             member_queue: shape.member_queue,
             // Every message, and with a backplane a second time on its way back.
             trace: u32::try_from(shape.planned() * 2).unwrap_or(u32::MAX),
+            held: None,
             faults,
         }),
         title: format!("rooms ({word})"),
-        system: System {
-            product: "rooms".to_owned(),
-            program: None,
-            config: ConfigSource::Generated,
-            settings: BTreeMap::new(),
-            backend: Backend::Kept,
-            allow_remote: Vec::new(),
-        },
+        system: system(),
         load: load(shape),
         // A message that is heard within a second is in time for a chat, and tells how late a generator may be.
         objective: Objective(vec![Condition::LatencyBelow(0.99, Span::from_secs(1))]),
         procedure: procedure(size),
+    }
+}
+
+/// Rooms have no product under test: their cluster says what runs.
+pub(super) fn system() -> System {
+    System {
+        product: "rooms".to_owned(),
+        program: None,
+        config: ConfigSource::Generated,
+        settings: BTreeMap::new(),
+        backend: Backend::Kept,
+        allow_remote: Vec::new(),
     }
 }
 

@@ -1,11 +1,13 @@
 //! Chat rooms: backplane, nodes and router up, members in, everybody talks, nodes are asked what became of messages, servers
-//! down; once for each number of nodes.
+//! down; once for each number of nodes. Or requests held open, in one trial after the other ([`held`]).
 
 mod drill;
+mod held;
+mod node;
 mod servers;
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use genkai_engine::{End, EngineError, StopFlag};
@@ -72,7 +74,8 @@ pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
     if cluster.nodes.is_empty() || cluster.nodes.contains(&0) {
         return Err(LabError::Plan("there must be at least one node".to_owned()));
     }
-    if cluster.backplane == Backplane::None && cluster.nodes.iter().any(|nodes| *nodes > 1) {
+    let shares = cluster.held.is_none() && cluster.nodes.iter().any(|nodes| *nodes > 1);
+    if cluster.backplane == Backplane::None && shares {
         let text = "several nodes share rooms only over a backplane\n  hint: add --backplane redis, or use --nodes 1";
         return Err(LabError::Plan(text.to_owned()));
     }
@@ -159,40 +162,70 @@ impl Run<'_, '_, '_> {
         };
         self.recorder.now(None, What::RunStarted(Box::new(head)))?;
         let cluster = cluster(&self.job.plan)?.clone();
+        if cluster.held.is_some() { self.search(&cluster) } else { self.sweep(&cluster) }
+    }
+
+    /// One number of nodes after the other.
+    fn sweep(&mut self, cluster: &Cluster) -> Result<(), LabError> {
         let mut before: Option<u32> = None;
         for (number, nodes) in (1..).zip(cluster.nodes.iter().copied()) {
             if self.job.interrupt.is_stopped() {
                 break;
             }
-            let product = self.job.plan.system.product.clone();
-            let from = before.replace(nodes).unwrap_or(nodes).to_string();
-            let change = Change { product, setting: "nodes".to_owned(), from, to: nodes.to_string() };
-            let changes = if change.from == change.to { Vec::new() } else { vec![change] };
-            self.trial(number, nodes, changes, &cluster)?;
+            let from = before.replace(nodes).unwrap_or(nodes);
+            self.trial(number, nodes, self.change("nodes", from, nodes), cluster)?;
         }
         Ok(())
     }
 
+    /// What differs from the trial before; nothing where nothing does.
+    fn change(&self, setting: &str, from: u32, to: u32) -> Vec<Change> {
+        let product = self.job.plan.system.product.clone();
+        let change = Change { product, setting: setting.to_owned(), from: from.to_string(), to: to.to_string() };
+        if from == to { Vec::new() } else { vec![change] }
+    }
+
     /// One number of nodes: servers up, load, questions, servers down.
     fn trial(&mut self, number: u32, nodes: u32, changes: Vec<Change>, cluster: &Cluster) -> Result<(), LabError> {
-        let step = Step { purpose: Purpose::Measure, changes: changes.clone(), limit: None };
-        self.recorder.now(None, What::Step(step))?;
-        self.recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
-        let dir = self.folder.private(&format!("trial-{number}"))?;
-        let cpus = self.environment.pinning.clone();
-        let cpus = cpus.as_ref().map(|p| &*p.servers);
-        let mut servers = Servers::start(cluster, nodes, clients(&self.job.plan.load), &self.job.program, cpus, &dir)?;
-        let load = Load { addresses: servers.addresses(), ..self.job.plan.load.clone() };
-        let started = TrialStarted { purpose: Purpose::Measure, changes, limit: None, load: redact::load(&load) };
-        let end = self.load(number, &load, started, &mut servers, &cluster.faults)?;
+        let load = self.job.plan.load.clone();
+        let (end, mut servers) = self.one(number, nodes, load, changes, cluster)?;
         let attendance = end.rooms.unwrap_or_default();
         for report in servers.reports(&attendance.losses) {
             self.recorder.now(Some(number), What::Node(Box::new(report)))?;
         }
+        self.recorder.now(Some(number), What::Attendance(attendance))?;
+        self.told(number, servers)
+    }
+
+    /// Servers up, and load on them.
+    fn one(
+        &mut self,
+        number: u32,
+        nodes: u32,
+        load: Load,
+        changes: Vec<Change>,
+        cluster: &Cluster,
+    ) -> Result<(End, Servers), LabError> {
+        let step = Step { purpose: Purpose::Measure, changes: changes.clone(), limit: None };
+        self.recorder.now(None, What::Step(step))?;
+        let dir = self.folder.private(&format!("trial-{number}"))?;
+        let cpus = self.environment.pinning.clone();
+        let cpus = cpus.as_ref().map(|p| &*p.servers);
+        let most = clients(&self.job.plan.load);
+        let mut servers = Servers::start(cluster, nodes, most, &self.job.program, cpus, &dir)?;
+        let limits = servers.limits(cluster, most, &self.environment);
+        self.recorder.now(None, What::Limits(Limits { limits }))?;
+        let load = Load { addresses: servers.addresses(), ..load };
+        let started = TrialStarted { purpose: Purpose::Measure, changes, limit: None, load: redact::load(&load) };
+        let end = self.load(number, &load, started, &mut servers, &cluster.faults)?;
+        Ok((end, servers))
+    }
+
+    /// What the router tells at the end; servers down.
+    fn told(&mut self, number: u32, mut servers: Servers) -> Result<(), LabError> {
         if let Some(report) = servers.router_report() {
             self.recorder.now(Some(number), What::Router(Box::new(report)))?;
         }
-        self.recorder.now(Some(number), What::Attendance(attendance))?;
         servers.stop();
         Ok(())
     }
@@ -208,7 +241,7 @@ impl Run<'_, '_, '_> {
         let stop = StopFlag::new();
         let cpus = self.environment.pinning.as_ref().map(|p| p.client.clone());
         let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
+        let end = std::thread::scope(|scope| {
             let engine_stop = stop.clone();
             scope.spawn(move || {
                 let started = |at| drop(sender.send(Message::Started(at)));
@@ -216,51 +249,63 @@ impl Run<'_, '_, '_> {
                 let ended = genkai_engine::run(load, cpus.as_deref(), &engine_stop, started, tick);
                 let _ = sender.send(Message::Ended(ended));
             });
-            let mut trial = Some(trial);
-            let (mut next, mut drill) = (Instant::now(), Drill::new(faults));
-            let mut began = None;
-            let watched = loop {
-                if self.job.interrupt.is_stopped() {
-                    stop.stop();
-                }
-                if let Some(at) = began {
-                    self.disturb(number, at, &mut drill, servers)?;
-                }
-                if Instant::now() >= next {
-                    next = Instant::now() + LOOK;
-                    let seen = servers.observe();
-                    if began.is_some() {
-                        self.write(number, seen)?;
-                    }
-                }
-                match receiver.recv_timeout(POLL) {
-                    Ok(Message::Started(at)) => {
-                        began = Some(at);
-                        if let Some(trial) = trial.take() {
-                            self.recorder.at(at, Some(number), What::TrialStarted(Box::new(trial)))?;
-                        }
-                    }
-                    Ok(Message::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
-                    Ok(Message::Ended(end)) => break end.map_err(LabError::from),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break Err(lost_generator()),
-                }
-            };
+            let watched = self.watch(number, trial, &receiver, &stop, servers, Drill::new(faults));
+            // Whatever went wrong: the load must not go on.
             stop.stop();
-            let end = watched?;
-            self.write(number, servers.observe())?;
-            let interrupted = self.job.interrupt.is_stopped();
-            let reason = if interrupted { EndReason::Interrupted } else { EndReason::Completed };
-            let ended = TrialEnded {
-                reason,
-                lasted: end.lasted,
-                abandoned: end.abandoned,
-                client_rss: end.client_rss,
-                client: Some(end.client),
-            };
-            self.recorder.now(Some(number), What::TrialEnded(ended))?;
-            Ok(end)
-        })
+            watched
+        })?;
+        self.write(number, servers.observe())?;
+        let interrupted = self.job.interrupt.is_stopped();
+        let reason = if interrupted { EndReason::Interrupted } else { EndReason::Completed };
+        let ended = TrialEnded {
+            reason,
+            lasted: end.lasted,
+            abandoned: end.abandoned,
+            client_rss: end.client_rss,
+            client: Some(end.client),
+        };
+        self.recorder.now(Some(number), What::TrialEnded(ended))?;
+        Ok(end)
+    }
+
+    /// Writes down what the generator tells and what servers show, until the load is over.
+    fn watch(
+        &mut self,
+        number: u32,
+        trial: TrialStarted,
+        receiver: &Receiver<Message>,
+        stop: &StopFlag,
+        servers: &mut Servers,
+        mut drill: Drill,
+    ) -> Result<End, LabError> {
+        let (mut trial, mut next, mut began) = (Some(trial), Instant::now(), None);
+        loop {
+            if self.job.interrupt.is_stopped() {
+                stop.stop();
+            }
+            if let Some(at) = began {
+                self.disturb(number, at, &mut drill, servers)?;
+            }
+            if Instant::now() >= next {
+                next = Instant::now() + LOOK;
+                let seen = servers.observe();
+                if began.is_some() {
+                    self.write(number, seen)?;
+                }
+            }
+            match receiver.recv_timeout(POLL) {
+                Ok(Message::Started(at)) => {
+                    began = Some(at);
+                    if let Some(trial) = trial.take() {
+                        self.recorder.at(at, Some(number), What::TrialStarted(Box::new(trial)))?;
+                    }
+                }
+                Ok(Message::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
+                Ok(Message::Ended(end)) => return end.map_err(LabError::from),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
+            }
+        }
     }
 
     fn write(&mut self, number: u32, seen: Observation) -> Result<(), LabError> {

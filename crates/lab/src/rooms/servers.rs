@@ -4,15 +4,21 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use genkai_model::error::ErrorKind;
+use genkai_model::event::Environment;
+use genkai_model::evidence::metric;
+use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
 use genkai_model::plan::{Backplane, Cluster, Fault};
 use genkai_model::rooms::{Loss, NodeReport, RouterReport};
+use genkai_targets::local::caps::Machine;
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::observation::Observation;
 use genkai_targets::redis::Redis;
-use genkai_targets::rooms::{Node, Settings};
-use genkai_targets::router::Router;
+use genkai_targets::rooms::Settings;
+use genkai_targets::router::{self, Router};
 
 use super::drill::Act;
+use super::node::Node;
 use crate::error::LabError;
 
 /// All that runs. Dropping it ends it.
@@ -51,7 +57,7 @@ impl Servers {
         };
         let start = |number: u32| {
             let settings = Settings { lose_every: lose.filter(|_| number == 1), ..settings.clone() };
-            Node::start(program, number, &settings, cpus, dir)
+            Node::start(cluster, number, &settings, program, cpus, dir)
         };
         let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>()?;
         let behind: Vec<SocketAddr> = nodes.iter().map(Node::address).collect();
@@ -87,7 +93,7 @@ impl Servers {
 
     /// What each node tells after a load in which `losses` were found.
     pub(super) fn reports(&mut self, losses: &[Loss]) -> Vec<NodeReport> {
-        self.nodes.iter_mut().map(|node| node.report(losses)).collect()
+        self.nodes.iter_mut().filter_map(|node| node.report(losses)).collect()
     }
 
     /// What the router tells.
@@ -114,15 +120,20 @@ impl Servers {
     }
 
     fn kill_last(&self) -> String {
-        let Some(node) = self.nodes.last() else { return String::new() };
-        node.kill();
-        format!("node {} was killed on purpose", node.number())
+        self.nodes.last().map(Node::kill).unwrap_or_default()
     }
 
     fn cut_subscribers(&self) -> String {
         let done = self.redis.as_ref().is_some_and(Redis::cut_subscribers);
         let what = if done { "closed the connections of all subscribers" } else { "did not answer" };
         format!("redis {what}, on purpose")
+    }
+
+    /// What can refuse: the router's limits, and the queues of listeners.
+    pub(super) fn limits(&self, cluster: &Cluster, clients: u32, environment: &Environment) -> Vec<Limit> {
+        let (nodes, machine) = (self.nodes.len() as u32, Machine::of(environment));
+        let router = cluster.router.as_ref().map(|plan| router::limits(plan, clients, nodes, &machine));
+        router.unwrap_or_default().into_iter().chain([accept_queue(environment)]).collect()
     }
 
     /// Ends them, the router first.
@@ -134,5 +145,25 @@ impl Servers {
         if let Some(redis) = self.redis {
             redis.stop();
         }
+    }
+}
+
+/// The queue of connections that wait to be accepted, of whoever's listener overflows first: the kernel's counters do not tell.
+fn accept_queue(environment: &Environment) -> Limit {
+    let grew = |metric: &str, strength| Signature { sign: Sign::Grew(metric.to_owned()), strength };
+    let value = f64::from(environment.somaxconn) + 1.0;
+    Limit {
+        value: environment.somaxconn.to_string(),
+        origin: Origin::Machine("/proc/sys/net/core/somaxconn".to_owned()),
+        caps: "connections that may wait at a listener to be accepted at one instant".to_owned(),
+        law: Law::Backlog { value },
+        formula: format!("at most net.core.somaxconn {} + 1", environment.somaxconn),
+        source: "listen(2); Linux include/net/sock.h: sk_acceptq_is_full".to_owned(),
+        signatures: vec![
+            grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
+            grew(metric::LISTEN_DROPS, Strength::Consistent),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout], slow: true },
+        ..Limit::named("kernel.accept_queue", "kernel", "net.core.somaxconn")
     }
 }

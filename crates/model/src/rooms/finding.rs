@@ -82,8 +82,8 @@ pub struct RoomsRun {
 pub struct Moment {
     /// Its middle, seconds since the load began.
     pub at: f64,
-    /// Members in rooms at its end.
-    pub members: u64,
+    /// Connections at its end, those on their way in too.
+    pub connections: u64,
     /// Messages sent a second.
     pub sent: f64,
     /// Deliveries a second.

@@ -6,10 +6,23 @@ use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun, RouterReport, W
 use super::client;
 use crate::{figure, words};
 
-/// The answer, first sentence first.
+/// Each run's score, then what follows from all of them.
 pub(crate) fn sentences(finding: &RoomsFinding) -> Vec<String> {
     let mut all: Vec<String> = finding.runs.iter().map(score).collect();
     all.extend(answer(finding));
+    all.extend(invalid(finding));
+    all
+}
+
+/// The same with the answer in front, for a headline.
+pub(crate) fn answer_first(finding: &RoomsFinding) -> Vec<String> {
+    let scores = finding.runs.iter().map(score);
+    answer(finding).into_iter().chain(scores).chain(invalid(finding)).collect()
+}
+
+/// Runs that the generator limited.
+fn invalid(finding: &RoomsFinding) -> Vec<String> {
+    let mut all = Vec::new();
     for run in finding.runs.iter().filter(|run| !run.client.valid) {
         all.push(format!("{}: the client was the limit: {}", nodes(run.nodes), client::reasons(&run.client)));
     }

@@ -26,7 +26,7 @@ pub(super) struct Places<'a> {
 
 /// The configuration of a router before `nodes`.
 ///
-/// One line of log a session: termination state, status, queue position when it was queued, node, request target
+/// One line of log a session: termination state, status, requests before it in the queue, node, request target
 /// (HAProxy configuration manual 8.2.6: %ts %ST %bq %s %HU).
 pub(super) fn render(settings: &Settings, nodes: &[SocketAddr], places: &Places<'_>) -> String {
     let ms = |span: Span| span.duration().as_millis();
@@ -43,7 +43,7 @@ global
 defaults
     mode http
     log global
-    log-format \"{LINE} %ts %ST %bq %s %HU\"
+    log-format \"{LINE} %ts status=%ST queue=%bq node=%s target=%HU\"
     timeout connect {connect}ms
     timeout client {idle}ms
     timeout server {idle}ms

@@ -169,6 +169,7 @@ enum Line {
 fn read(line: &str) -> Line {
     let words: Vec<&str> = line.split(' ').collect();
     let [LINE, state, status, _queue, _node, target, ..] = words[..] else { return Line::Other };
+    let Some(status) = status.strip_prefix("status=") else { return Line::Other };
     let known = match status {
         "101" => ender(state).map(|by| Line::Ended(by, member(target))),
         _ => refusal(state, status).map(Line::Refused),
@@ -245,21 +246,21 @@ mod tests {
     fn sessions_are_told_by_their_termination_state() {
         let mut sessions = Sessions::default();
         let lines = [
-            ("session sQ 503 1 <NOSRV> /rooms/3?member=17", Some("haproxy.refused.sQ")),
-            ("session sQ 503 2 <NOSRV> /rooms/3?member=18", Some("haproxy.refused.sQ")),
-            ("session SC 503 0 node1 /rooms/3?member=19", Some("haproxy.refused.SC")),
-            ("session KD 101 0 node1 /rooms/0?member=20", Some("haproxy.ended.KD")),
-            ("session SD 101 0 node1 /rooms/0?member=21&x", Some("haproxy.ended.SD")),
-            ("session CD 101 0 node1 /rooms/0?member=22", None),
-            ("session -- 101 0 node1 /rooms/0?member=23", None),
-            ("session CQ 503 4 <NOSRV> /rooms/0?member=24", None),
-            ("session SC 503 0 <NOSRV> /rooms/0", Some("haproxy.refused.SC")),
+            ("session sQ status=503 queue=1 node=<NOSRV> target=/rooms/3?member=17", Some("haproxy.refused.sQ")),
+            ("session sQ status=503 queue=2 node=<NOSRV> target=/rooms/3?member=18", Some("haproxy.refused.sQ")),
+            ("session SC status=503 queue=0 node=node1 target=/rooms/3?member=19", Some("haproxy.refused.SC")),
+            ("session KD status=101 queue=0 node=node1 target=/rooms/0?member=20", Some("haproxy.ended.KD")),
+            ("session SD status=101 queue=0 node=node1 target=/rooms/0?member=21&x", Some("haproxy.ended.SD")),
+            ("session CD status=101 queue=0 node=node1 target=/rooms/0?member=22", None),
+            ("session -- status=101 queue=0 node=node1 target=/rooms/0?member=23", None),
+            ("session CQ status=503 queue=4 node=<NOSRV> target=/rooms/0?member=24", None),
+            ("session SC status=503 queue=0 node=<NOSRV> target=/rooms/0", Some("haproxy.refused.SC")),
         ];
         for (line, signature) in lines {
             let shown = sessions.take(&[line.to_owned()]);
             assert_eq!(shown.first().and_then(|line| line.signature.as_deref()), signature, "{line}");
         }
-        let many = ["Server nodes/node1 is DOWN", "session", "session sQ 503"].map(str::to_owned);
+        let many = ["Server nodes/node1 is DOWN", "session", "session sQ 503 a b c"].map(str::to_owned);
         assert!(sessions.take(&many).iter().all(|line| line.signature.is_none()), "shown as they are");
         let refused = |why, count| Refused { why, count };
         let expected = [refused(Why::QueueTimeout, 2), refused(Why::NodeRefused, 2)];

@@ -56,7 +56,7 @@ fn server(cap: u32, settings: &Settings, nodes: u32) -> Limit {
         caps: "connections a node may have at once; further requests wait, then are answered 503".to_owned(),
         law: slots(f64::from(cap), f64::from(nodes)),
         formula: format!(
-            "{nodes} nodes x maxconn {cap}; beyond that a wait of timeout queue {}",
+            "nodes ({nodes}) x maxconn {cap}; beyond that a wait of timeout queue {}",
             settings.queue_timeout
         ),
         source: "HAProxy configuration manual 5.2, `maxconn`; 4.2, `timeout queue`; src/queue.c".to_owned(),

@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Law, Limit, Sign, Signature, Strength, Symptom};
 use genkai_model::plan::{self, ConfigSource};
 
 use super::RouterError;
 use crate::nginx::Nginx;
+use crate::nginx::evidence::signature;
 use crate::product::Prepare;
 
 /// Slots of a worker beside those of clients: listeners, the channel to the master, the status page.
@@ -74,6 +77,29 @@ http {{
 }}
 "
     )
+}
+
+/// What this configuration caps, beside nginx's own limits, which have room for all clients.
+pub(super) fn limits(plan: &plan::Router, nodes: u32) -> Vec<Limit> {
+    plan.node_connections.map(|cap| max_conns(cap, nodes)).into_iter().collect()
+}
+
+fn max_conns(cap: u32, nodes: u32) -> Limit {
+    let value = f64::from(cap);
+    Limit {
+        value: cap.to_string(),
+        caps: "connections a node may have at once; further requests are answered 502".to_owned(),
+        law: Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: f64::from(nodes), soft: 1.0 },
+        formula: format!("nodes ({nodes}) x max_conns {cap}"),
+        source: "ngx_http_upstream_module, `max_conns`; src/http/modules/ngx_http_upstream_least_conn_module.c"
+            .to_owned(),
+        signatures: vec![Signature {
+            sign: Sign::Log(signature::UPSTREAM_NONE_LIVE.to_owned()),
+            strength: Strength::Supports,
+        }],
+        symptom: Symptom { errors: vec![ErrorKind::Status502], slow: false },
+        ..Limit::named("nginx.upstream.max_conns", "nginx", "max_conns")
+    }
 }
 
 #[cfg(test)]

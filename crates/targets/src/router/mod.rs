@@ -5,10 +5,12 @@ mod balance;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use genkai_model::limit::Limit;
 use genkai_model::plan;
 use genkai_model::rooms::RouterReport;
 
 use crate::haproxy::{self, HaproxyError};
+use crate::local::caps::Machine;
 use crate::local::machine;
 use crate::nginx::{self, NginxError};
 use crate::observation::Observation;
@@ -77,6 +79,22 @@ pub fn check(plan: &plan::Router, clients: u32, resets: bool) -> Result<(), Rout
     if needed > most { Err(RouterError::TooMany { clients, needed, most }) } else { Ok(()) }
 }
 
+/// What HAProxy is set to.
+fn settings(plan: &plan::Router, clients: u32) -> haproxy::Settings {
+    // One more, so that looking whether it is ready takes nobody's place.
+    let all = haproxy::Settings::of(clients + 1);
+    haproxy::Settings { server_maxconn: plan.node_connections, queue_timeout: plan.queue_timeout, ..all }
+}
+
+/// Every limit of the router that `plan` describes, before so many nodes and with room for so many clients.
+pub fn limits(plan: &plan::Router, clients: u32, nodes: u32, machine: &Machine) -> Vec<Limit> {
+    match plan.product.as_str() {
+        "haproxy" => haproxy::limits::of(&settings(plan, clients), nodes, machine),
+        "nginx" => balance::limits(plan, nodes),
+        _ => Vec::new(),
+    }
+}
+
 /// A running router. Dropping it ends it.
 #[derive(Debug)]
 pub enum Router {
@@ -104,13 +122,7 @@ impl Router {
                 Ok(Router::Nginx(Box::new(nginx.start(cpus)?), nginx.version().to_owned()))
             }
             "haproxy" => {
-                let settings = haproxy::Settings {
-                    server_maxconn: plan.node_connections,
-                    queue_timeout: plan.queue_timeout,
-                    // One more, so that looking whether it is ready takes nobody's place.
-                    ..haproxy::Settings::of(clients + 1)
-                };
-                let prepared = haproxy::Prepared::find(settings, dir)?;
+                let prepared = haproxy::Prepared::find(settings(plan, clients), dir)?;
                 Ok(Router::Haproxy(Box::new(prepared.start(nodes, cpus, dir)?)))
             }
             name => Err(RouterError::Unknown { name: name.to_owned() }),

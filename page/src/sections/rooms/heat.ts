@@ -11,7 +11,7 @@ export function step(score: number, full: number): number {
   return [0.001, 0.02, 0.15].filter((bound) => missing > bound).length + 1;
 }
 
-const legend = ["full", "up to 0.1 % missing", "up to 2 %", "up to 15 %", "more"];
+const legend = ["full", "up to 0.1 % missing", "up to 2 % missing", "up to 15 % missing", "more than 15 % missing"];
 
 export function heat({ run, said }: Told): HTMLElement {
   const cell = (score: number, room: number) =>

@@ -1,4 +1,4 @@
-// A run over time: members, deliveries and losses on one axis with the servers' log lines; how long deliveries took.
+// A run over time: connections, deliveries and losses on one axis with the servers' log lines; how long deliveries took.
 import { chart, type Figure, type Option } from "../../chart";
 import { unitFor } from "../../charts/latency";
 import { LANE, laneAxis, laneSeries } from "../../charts/load";
@@ -12,7 +12,7 @@ import { gaugeList, logList } from "../time";
 
 const HEARD = "deliveries/s";
 const LOST = "lost/s";
-const MEMBERS = "members";
+const OPEN = "connections";
 
 export function over(data: PageData, run: Run, rooms: RoomsRun): HTMLElement {
   const trial = run.trials.find((t) => t.number === rooms.trial);
@@ -47,12 +47,12 @@ export function deliveries(moments: Moment[], trial: Trial, rooms: RoomsRun, fau
   const lost = moments.filter((m) => m.lost > 0);
   const when = lost.length > 0 ? `Messages that never arrived were sent between ${number(lost[0]?.at ?? 0)} and ${number(lost.at(-1)?.at ?? 0)} seconds.` : "No message was lost.";
   return {
-    title: "Members, deliveries, and when lost messages were sent",
-    description: `Deliveries reach ${number(most)} a second with ${whole(Math.max(...moments.map((m) => m.members)))} members. ${when}`,
+    title: "Connections, deliveries, and when lost messages were sent",
+    description: `Deliveries reach ${number(most)} a second with ${whole(Math.max(...moments.map((m) => m.connections)))} connections. ${when}`,
     height: (width) => top(width) + upper(width) + 56 + LOWER + 34 + (found.length > 0 ? found.length * LANE + 22 : 0),
     option: (width) => option(moments, end(moments, rooms), found, faults, width),
-    head: ["seconds", "members", "messages/s", HEARD, LOST],
-    rows: () => moments.map((m) => [number(m.at), whole(m.members), number(m.sent), number(m.heard), number(m.lost)]),
+    head: ["seconds", OPEN, "messages/s", HEARD, LOST],
+    rows: () => moments.map((m) => [number(m.at), whole(m.connections), number(m.sent), number(m.heard), number(m.lost)]),
   };
 }
 
@@ -66,16 +66,16 @@ function option(moments: Moment[], last: number, found: Lane[], faults: number[]
   ];
   const bare = { axisLabel: { show: false }, axisTick: { show: false } };
   const xs: object[] = [timeAxis(last, width, { gridIndex: 0, ...bare }), timeAxis(last, width, { gridIndex: 1 })];
-  const members = { gridIndex: 0, position: "right", splitLine: { show: false }, nameTextStyle: { ...text(), align: "right", padding: [0, -34, 0, 0] } };
+  const open = { gridIndex: 0, position: "right", splitLine: { show: false }, nameTextStyle: { ...text(), align: "right", padding: [0, -34, 0, 0] } };
   const ys: object[] = [
     valueAxis(HEARD, number, { gridIndex: 0 }),
-    valueAxis(MEMBERS, number, members),
+    valueAxis(OPEN, number, open),
     valueAxis(LOST, number, { gridIndex: 1, splitNumber: 2, ...(moments.some((m) => m.lost > 0) ? {} : { max: 1 }) }),
   ];
   const mark = faults[0] === undefined ? {} : { markLine: breakMark(faults[0], last, "fault on purpose") };
   const series: object[] = [
     line(HEARD, "ok", "solid", moments.map((m) => [m.at, m.heard]), { areaStyle: { color: colour("ok"), opacity: 0.07 }, ...mark }),
-    line(MEMBERS, "level", [1.5, 3.5], moments.map((m) => [m.at, m.members]), { yAxisIndex: 1, lineStyle: { color: colour("level"), width: 1.75, type: [1.5, 3.5] } }),
+    line(OPEN, "level", [1.5, 3.5], moments.map((m) => [m.at, m.connections]), { yAxisIndex: 1, lineStyle: { color: colour("level"), width: 1.75, type: [1.5, 3.5] } }),
     line(LOST, "fail", "solid", moments.map((m) => [m.at, m.lost]), { xAxisIndex: 1, yAxisIndex: 2, step: "middle", areaStyle: { color: colour("fail"), opacity: 0.25 } }),
   ];
   if (found.length > 0) {
@@ -88,7 +88,7 @@ function option(moments: Moment[], last: number, found: Lane[], faults: number[]
   return {
     animation: false,
     axisPointer: { link: [{ xAxisIndex: "all" }] },
-    legend: { top: 0, left: 0, itemWidth: 30, itemHeight: 8, itemGap: 18, icon: "inherit", textStyle: item, data: [HEARD, MEMBERS, LOST], selectedMode: false },
+    legend: { top: 0, left: 0, itemWidth: 30, itemHeight: 8, itemGap: 18, icon: "inherit", textStyle: item, data: [HEARD, OPEN, LOST], selectedMode: false },
     tooltip: tooltip((name, value) => hovered(name, value, found)),
     grid: grids,
     xAxis: xs,
@@ -99,7 +99,7 @@ function option(moments: Moment[], last: number, found: Lane[], faults: number[]
 
 function hovered(name: string, value: unknown[], found: Lane[]): string | null {
   if (name === HEARD || name === LOST) return `${number(Number(value[1]))} ${name}`;
-  if (name === MEMBERS) return `${whole(Number(value[1]))} ${name}`;
+  if (name === OPEN) return `${whole(Number(value[1]))} ${name}`;
   const lane = found.find((l) => l.key === name);
   return lane ? `${lane.name}: ${String(value[3]).slice(0, 90)} (×${whole(Number(value[2]))})` : null;
 }
