@@ -192,7 +192,7 @@ pub(crate) struct RoomsFlags {
     /// Connections the router gives a node at once; a request beyond waits for --queue-timeout, then is refused
     #[arg(long, value_name = "N", requires = "router", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) node_connections: Option<u32>,
-    /// How long a request waits in haproxy for a node with room [default: 5s]
+    /// How long a request waits in haproxy for a node with room [default: 5s; rooms-http: at most a fifth of --hold]
     #[arg(long, value_name = "TIME", requires = "router")]
     pub(crate) queue_timeout: Option<Span>,
     /// How nodes share rooms [default: redis for several nodes, else none]

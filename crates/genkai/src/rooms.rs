@@ -68,7 +68,7 @@ pub(crate) fn plan(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
         None => Backplane::None,
     };
     let server = flags.server.clone().unwrap_or_else(|| "embedded".to_owned());
-    let site = Site { nodes, server, router: router(flags), backplane, faults: flags.fault.clone() };
+    let site = Site { nodes, server, router: router(flags, QUEUE_TIMEOUT), backplane, faults: flags.fault.clone() };
     Ok(experiment::plan(size, &shape, site))
 }
 
@@ -84,19 +84,21 @@ pub(crate) fn held(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
     if shape.time.0 == 0 {
         return Err(Failure::usage("--hold: must be longer than zero"));
     }
-    Ok(held::plan(size, shape, router(flags)))
+    // Who waits as long as requests are held gets the place of one that is done, and is not refused.
+    let wait = Span(QUEUE_TIMEOUT.0.min(shape.time.0 / 5));
+    Ok(held::plan(size, shape, router(flags, wait)))
 }
 
 /// How long a request waits for a node with room.
 const QUEUE_TIMEOUT: Span = Span::from_secs(5);
 
-fn router(flags: &RoomsFlags) -> Option<Router> {
+fn router(flags: &RoomsFlags, wait: Span) -> Option<Router> {
     let product = match flags.router? {
         RouterFlag::None => return None,
         RouterFlag::Haproxy => "haproxy",
         RouterFlag::Nginx => "nginx",
     };
-    let queue_timeout = flags.queue_timeout.unwrap_or(QUEUE_TIMEOUT);
+    let queue_timeout = flags.queue_timeout.unwrap_or(wait);
     Some(Router { product: product.to_owned(), node_connections: flags.node_connections, queue_timeout })
 }
 

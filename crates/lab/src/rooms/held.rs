@@ -10,8 +10,9 @@ use crate::error::LabError;
 
 /// Most trials: from one request to a million and back to one takes forty.
 const TRIALS: u32 = 60;
-/// Time over which the requests of a trial begin: they are there at the same time, but not in the same instant.
-const RAMP: Span = Span::from_secs(1);
+/// Time over which the requests of a trial begin, at most, and as a part of the time that each is held: they are there at the same
+/// time, but do not come in the same instant.
+const RAMP: (Span, u64) = (Span::from_secs(1), 10);
 /// After the last request should have been answered.
 const SETTLE: Span = Span::from_secs(2);
 
@@ -35,13 +36,14 @@ impl Run<'_, '_, '_> {
 /// So many users, each with one request that is held for `time`.
 fn load(plan: &Load, requests: u32, time: Span) -> Load {
     let longest = Span(time.0 + plan.timeout.0);
+    let ramp = Span(RAMP.0.0.min(time.0 / RAMP.1).max(1));
     Load {
         arrivals: Arrivals::Users {
             count: requests,
-            spawn_rate: f64::from(requests) / RAMP.as_secs_f64(),
+            spawn_rate: f64::from(requests) / ramp.as_secs_f64(),
             think: Spread::Constant(longest),
         },
-        stop: Stop { after: Span(RAMP.0 + longest.0 + SETTLE.0), requests: Some(u64::from(requests)) },
+        stop: Stop { after: Span(ramp.0 + longest.0 + SETTLE.0), requests: Some(u64::from(requests)) },
         timeout: longest,
         ..plan.clone()
     }
