@@ -9,6 +9,8 @@ import { change } from "./sections/change";
 import { environment } from "./sections/environment";
 import { limits } from "./sections/limits";
 import { proof } from "./sections/proof";
+import { rooms } from "./sections/rooms/page";
+import type { Sections } from "./sections/section";
 import { time } from "./sections/time";
 import { trials } from "./sections/trials";
 import { verdict } from "./sections/verdict";
@@ -19,18 +21,10 @@ const SCHEMA = "genkai.page/1";
 /** Draws the whole page into `root`; what was there before goes. */
 export function render(root: Element, data: PageData): void {
   const run = Run.of(data);
-  const sections = [
-    time(data, run),
-    proof(data),
-    limits(data, run),
-    causes(data),
-    change(run),
-    trials(data, run),
-    environment(run),
-  ].filter((s) => s !== null);
+  const { hero, answer, sections } = data.rooms ? rooms(data, data.rooms, run) : tuned(data, run);
   const links = sections.map((s) => h("li", {}, h("a", { href: `#${s.id}` }, s.querySelector("h2")?.textContent ?? s.id)));
   const title = run.head?.plan.title ?? "genkai report";
-  document.title = `${data.said[0]?.text ?? "Report"} · ${title}`;
+  document.title = `${answer} · ${title}`;
   root.replaceChildren(
     h(
       "header",
@@ -39,9 +33,15 @@ export function render(root: Element, data: PageData): void {
       h("p", { class: "what" }, title, run.head && h("time", { datetime: run.head.started }, date(run.head.started))),
       toggle(),
     ),
-    h("main", {}, verdict(data, run), h("nav", { "aria-label": "Sections" }, h("ul", {}, ...links)), ...sections),
+    h("main", {}, hero, h("nav", { "aria-label": "Sections" }, h("ul", {}, ...links)), ...sections),
     h("footer", {}, `Made by genkai ${run.head?.version ?? ""}. Everything on this page is inside this file; `, h("code", {}, "run.jsonl"), " beside it is the whole record."),
   );
+}
+
+/** The sections of a run that tunes or measures. */
+function tuned(data: PageData, run: Run): Sections {
+  const all = [time(data, run), proof(data), limits(data, run), causes(data), change(run), trials(data, run), environment(run)];
+  return { hero: verdict(data, run), answer: data.said[0]?.text ?? "Report", sections: all.filter((s) => s !== null) };
 }
 
 function start(): void {

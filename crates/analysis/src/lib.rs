@@ -14,6 +14,7 @@ pub mod capacity;
 pub mod client;
 pub mod diagnosis;
 pub mod flows;
+pub mod held;
 pub mod machine;
 pub mod proof;
 pub mod rooms;

@@ -26,28 +26,37 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
             tune::run(plan(size, value), Pin::Apart, &flags.output, false)
         }
         Kind::Rooms => rooms::run(rooms::plan(size, &flags.rooms)?, &flags.output),
+        Kind::Held => rooms::run(rooms::held(size, &flags.rooms)?, &flags.output),
     }
 }
 
 /// Refuses flags of other experiments.
 fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
     let rooms = &flags.rooms;
+    const CHAT: &[&str] = &["rooms"];
+    const BOTH: &[&str] = &["rooms", "rooms-http"];
     let all = [
-        ("--worker-connections", "nginx-worker-connections", flags.worker_connections.is_some()),
-        ("--nodes", "rooms", rooms.nodes.is_some()),
-        ("--sweep-nodes", "rooms", !rooms.sweep_nodes.is_empty()),
-        ("--backplane", "rooms", rooms.backplane.is_some()),
-        ("--rooms", "rooms", rooms.rooms.is_some()),
-        ("--members", "rooms", rooms.members.is_some()),
-        ("--messages", "rooms", rooms.messages.is_some()),
-        ("--message-every", "rooms", rooms.message_every.is_some()),
-        ("--enter-every", "rooms", rooms.enter_every.is_some()),
-        ("--member-queue", "rooms", rooms.member_queue.is_some()),
-        ("--fault", "rooms", !rooms.fault.is_empty()),
+        ("--worker-connections", &["nginx-worker-connections"][..], flags.worker_connections.is_some()),
+        ("--nodes", BOTH, rooms.nodes.is_some()),
+        ("--router", BOTH, rooms.router.is_some()),
+        ("--node-connections", BOTH, rooms.node_connections.is_some()),
+        ("--queue-timeout", BOTH, rooms.queue_timeout.is_some()),
+        ("--hold", &["rooms-http"], rooms.hold.is_some()),
+        ("--most", &["rooms-http"], rooms.most.is_some()),
+        ("--sweep-nodes", CHAT, !rooms.sweep_nodes.is_empty()),
+        ("--server", CHAT, rooms.server.is_some()),
+        ("--backplane", CHAT, rooms.backplane.is_some()),
+        ("--rooms", CHAT, rooms.rooms.is_some()),
+        ("--members", CHAT, rooms.members.is_some()),
+        ("--messages", CHAT, rooms.messages.is_some()),
+        ("--message-every", CHAT, rooms.message_every.is_some()),
+        ("--enter-every", CHAT, rooms.enter_every.is_some()),
+        ("--member-queue", CHAT, rooms.member_queue.is_some()),
+        ("--fault", CHAT, !rooms.fault.is_empty()),
     ];
-    match all.iter().find(|(_, of, given)| *given && *of != name) {
+    match all.iter().find(|(_, of, given)| *given && !of.contains(&name)) {
         Some((flag, of, _)) => {
-            Err(Failure::usage(format!("{flag}: belongs to the experiment `{of}`, not to `{name}`")))
+            Err(Failure::usage(format!("{flag}: belongs to the experiment `{}`, not to `{name}`", of[0])))
         }
         None => Ok(()),
     }

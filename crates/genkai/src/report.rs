@@ -1,5 +1,7 @@
 //! `genkai report`: every output again, from the record alone.
 
+use std::path::Path;
+
 use genkai_analysis::findings;
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
@@ -7,7 +9,8 @@ use genkai_report::{json, text};
 
 use crate::cli::Report;
 use crate::outputs::Outputs;
-use crate::{Failure, view};
+use crate::rooms::Found;
+use crate::{Failure, rooms, view};
 
 /// `genkai report DIR`.
 pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
@@ -20,6 +23,9 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display()))
     })?;
     let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
+    if let Some(found) = rooms::found(&record) {
+        return again(&record, &found, &dir, flags);
+    }
     let findings = findings(&record);
     let outputs = Outputs { record: &record, findings: &findings };
     let tables = flags.tables.open()?;
@@ -38,4 +44,17 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         said.iter().for_each(|line| view::say(line));
     }
     Ok(outputs.exit())
+}
+
+/// The outputs of chat rooms, and of requests held open.
+fn again(record: &Record, found: &Found, dir: &Path, flags: &Report) -> Result<Exit, Failure> {
+    let tables = flags.tables.open()?;
+    let page = found.write(record, dir)?;
+    let said = tables.write(record)?;
+    if !flags.quiet {
+        view::print(&found.words(flags.json, view::stdout_style(flags.color)));
+        page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
+        said.iter().for_each(|line| view::say(line));
+    }
+    Ok(found.exit(record))
 }

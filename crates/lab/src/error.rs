@@ -33,6 +33,9 @@ pub enum LabError {
     /// Redis.
     #[error(transparent)]
     Redis(#[from] genkai_targets::redis::RedisError),
+    /// What stands before nodes.
+    #[error(transparent)]
+    Router(#[from] genkai_targets::router::RouterError),
     /// The generator.
     #[error(transparent)]
     Engine(#[from] genkai_engine::EngineError),
@@ -45,6 +48,7 @@ impl LabError {
             LabError::Plan(_) => Exit::Usage,
             LabError::Engine(e) if e.is_usage() => Exit::Usage,
             LabError::Product(e) if e.is_usage() => Exit::Usage,
+            LabError::Router(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,
         }
     }

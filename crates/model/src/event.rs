@@ -13,7 +13,7 @@ use crate::http2::GoAways;
 use crate::limit::Limit;
 use crate::load::Load;
 use crate::plan::Plan;
-use crate::rooms::{Attendance, NodeReport};
+use crate::rooms::{Attendance, NodeReport, RouterReport};
 use crate::units::Span;
 use crate::websocket::Messages;
 
@@ -59,6 +59,8 @@ pub enum What {
     Attendance(Box<Attendance>),
     /// Chat rooms: what a node tells after a trial.
     Node(Box<NodeReport>),
+    /// Chat rooms: what the router tells after a trial.
+    Router(Box<RouterReport>),
     /// Something the reader should know.
     Note(Note),
     /// The run ended: always the last line of a whole record.

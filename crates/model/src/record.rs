@@ -2,7 +2,7 @@
 
 use crate::event::{Event, Limits, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
 use crate::evidence::{LogLine, Sample};
-use crate::rooms::{Attendance, NodeReport};
+use crate::rooms::{Attendance, NodeReport, RouterReport};
 
 /// A record in memory. Grows by [`Record::push`], the same whether events come from a live run or from a file.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +44,8 @@ pub struct Trial {
     pub attendance: Option<Attendance>,
     /// Chat rooms: what nodes told after it.
     pub nodes: Vec<NodeReport>,
+    /// Chat rooms: what the router told after it.
+    pub router: Option<RouterReport>,
 }
 
 /// A line that is not part of a record.
@@ -107,6 +109,7 @@ impl Record {
             (What::TrialEnded(ended), Some(trial)) => trial.ended = Some(ended),
             (What::Attendance(attendance), Some(trial)) => trial.attendance = Some(*attendance),
             (What::Node(node), Some(trial)) => trial.nodes.push(*node),
+            (What::Router(router), Some(trial)) => trial.router = Some(*router),
             (What::RunEnded(end), _) => self.end = Some(end),
             (what, _) => self.remarks.push(Event { at_us: at, trial: event.trial, what }),
         }
@@ -127,6 +130,7 @@ impl Trial {
             ended: None,
             attendance: None,
             nodes: Vec::new(),
+            router: None,
         }
     }
 

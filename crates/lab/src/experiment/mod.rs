@@ -1,5 +1,6 @@
 //! The experiments genkai exists for, as plans.
 
+pub mod held;
 pub mod rooms;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,8 @@ pub enum Kind {
     Tune(fn(Size, &str) -> Plan),
     /// Chat rooms.
     Rooms,
+    /// Requests held open.
+    Held,
 }
 
 /// `worker_connections` of the original, nginx's own default.
@@ -51,6 +54,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "rooms",
         question: "100 chat rooms of 100 clients: which messages are lost, and where? how many nodes keep a full score?",
         kind: Kind::Rooms,
+    },
+    Experiment {
+        name: "rooms-http",
+        question: "requests held open for 25 s each: how many at once does a node bear without a refusal, and what refuses?",
+        kind: Kind::Held,
     },
 ];
 

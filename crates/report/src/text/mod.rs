@@ -5,6 +5,7 @@
 
 mod doctor;
 mod explain;
+mod held;
 mod measure;
 mod page;
 mod plan;
@@ -15,6 +16,7 @@ mod verdict;
 
 pub use doctor::doctor;
 pub use explain::explain;
+pub use held::held;
 pub use measure::measure;
 pub use plan::plan;
 pub use rooms::rooms;
