@@ -1,6 +1,7 @@
 //! What users do: flows of steps, the values they use, the targets they go to. Everything is in here, files included, so that
 //! another process can make the same load from it alone.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use schemars::JsonSchema;
@@ -330,5 +331,21 @@ impl Scenario {
             })
         }
         self.flows.iter().any(|flow| talks(&flow.steps))
+    }
+
+    /// Positions of the targets that requests go to.
+    pub fn asked(&self) -> BTreeSet<u32> {
+        fn add(steps: &[Step], all: &mut BTreeSet<u32>) {
+            for step in steps {
+                match step {
+                    Step::Request(request) => drop(all.insert(request.target)),
+                    Step::Loop(inner) => add(&inner.steps, all),
+                    _ => {}
+                }
+            }
+        }
+        let mut all = BTreeSet::new();
+        self.flows.iter().for_each(|flow| add(&flow.steps, &mut all));
+        all
     }
 }

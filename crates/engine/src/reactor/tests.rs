@@ -237,7 +237,7 @@ fn a_task_that_never_rests_does_not_keep_the_kernels_news_from_others() {
             let (quiet, mut theirs) = pair();
             theirs.write_all(b"news").unwrap();
             let before = polls.get();
-            drop(poll_fn(|cx| quiet.poll_read_ready(cx).map(drop)).await);
+            poll_fn(|cx| quiet.poll_read_ready(cx).map(drop)).await;
             let meanwhile = polls.get() - before;
             assert!(meanwhile <= 4, "{meanwhile} turns of another before it was heard of");
         })
