@@ -80,8 +80,8 @@ packages-bench:
 	@command -v oha >/dev/null || [ -x target/tools/bin/oha ] || \
 	  { echo "building oha from crates.io into target/tools (some minutes)"; cargo install oha --locked --quiet --root target/tools; }
 
-schemas: ## Write the JSON Schemas anew
-	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report --package genkai-scenario schema
+schemas: ## Write the JSON Schemas anew, and the data that tests of the page read
+	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report --package genkai-scenario
 
 clean: ## Remove what was built
 	cargo clean
