@@ -79,7 +79,9 @@ fn a_stall_is_felt_by_all_who_were_planned_in_it() {
     let truth = answered.iter().sum::<f64>() / REQUESTS as f64 - mean_of_plan;
     let said = latency.mean() / 1e9;
     assert!(said >= truth * 0.998, "{said} s said, {truth} s true: some of the waiting was left out");
-    assert!(said <= truth * 1.5 + 0.1, "{said} s said, {truth} s true");
+    // Nobody waited for longer than the load lasted, however slowly this machine read.
+    let most = seconds(Duration::from_nanos(seen.end.lasted.0)) - mean_of_plan;
+    assert!(said <= most * 1.002, "{said} s said, {most} s at most, {truth} s true");
 }
 
 #[test]

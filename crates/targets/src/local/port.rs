@@ -43,8 +43,11 @@ mod tests {
 
     #[test]
     fn a_free_port_can_be_bound() {
-        let port = super::free().unwrap();
-        assert!(port > 0);
-        std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+        // Somebody else may be given it first, but not every time.
+        let bound = (0..50).any(|_| {
+            let port = super::free().unwrap();
+            port > 0 && std::net::TcpListener::bind(("127.0.0.1", port)).is_ok()
+        });
+        assert!(bound);
     }
 }
