@@ -100,7 +100,11 @@ fn split(load: &Load, processes: u16) -> Result<Vec<Share>, EngineError> {
     let mut before = 0;
     let share = |thread: u32| {
         let size = part(thread);
-        let quota = load.stop.requests.map(|all| portion(all, before + size, total) - portion(all, before, total));
+        let quota = load.stop.requests.map(|all| match load.arrivals {
+            Arrivals::Users { .. } => portion(all, before + size, total) - portion(all, before, total),
+            // As the pacer shares out arrivals, however many connections the thread has.
+            Arrivals::Rate { .. } => all / u64::from(threads) + u64::from(u64::from(thread) < all % u64::from(threads)),
+        });
         before += size;
         let place = (thread, threads);
         let (model, pacer) = match load.arrivals {
@@ -309,6 +313,18 @@ mod tests {
             if let Some(all) = requests {
                 prop_assert_eq!(parts.concat().iter().map(|s| s.quota.unwrap()).sum::<u64>(), all);
             }
+        }
+    }
+
+    #[test]
+    fn a_thread_may_make_as_many_requests_as_arrive_at_it() {
+        let rate = Arrivals::Rate { per_second: 1000.0, ramp: Span(0), spacing: Spacing::Uniform, connections: 10 };
+        let shares = split(&load(4, rate, Some(2002)), 1).unwrap();
+        assert_eq!(shares.iter().map(|s| s.quota.unwrap()).collect::<Vec<_>>(), [501, 501, 500, 500]);
+        // The 2,002nd request of the whole load is planned at 2.001 s.
+        for share in shares {
+            let until = share.pacer.take_while(|arrival| arrival.at <= 2_001_000_000).count();
+            assert_eq!(until as u64, share.quota.unwrap());
         }
     }
 
