@@ -7,7 +7,7 @@ use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd};
 
 use nix::sys::socket::sockopt::Timestamping;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, TimestampingFlag, recvmsg, setsockopt};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, TimestampingFlag, cmsg_space, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
@@ -19,11 +19,16 @@ pub(crate) fn ask(socket: &impl AsFd) -> io::Result<()> {
     Ok(setsockopt(socket, Timestamping, &flags)?)
 }
 
+/// Room for one message with three stamps (`struct scm_timestamping64`), aligned as the kernel's headers are (cmsg(3)). On the stack:
+/// [`nix::cmsg_space!`] takes it from the heap, for every read.
+#[repr(C, align(8))]
+struct Control([u8; cmsg_space::<[TimeSpec; 3]>()]);
+
 /// Reads once: bytes, and how long the last of them had been there, where the kernel says so.
 pub(crate) fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<(usize, Option<Moment>)> {
-    let mut control = nix::cmsg_space!([TimeSpec; 3]);
+    let mut control = Control([0; cmsg_space::<[TimeSpec; 3]>()]);
     let mut slices = [IoSliceMut::new(buffer)];
-    let got = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut control), MsgFlags::empty())?;
+    let got = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut control.0), MsgFlags::empty())?;
     let stamp = got.cmsgs()?.find_map(|message| match message {
         ControlMessageOwned::ScmTimestampsns(stamps) => Some(nanos(stamps.system)).filter(|at| *at > 0),
         _ => None,
