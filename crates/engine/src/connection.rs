@@ -74,7 +74,7 @@ pub(crate) struct Attempt {
 /// How a request went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
-    /// When it ended.
+    /// When it ended, and the next could be made.
     pub(crate) at: Moment,
     /// Whether it failed, by status or otherwise.
     pub(crate) failed: bool,
@@ -113,11 +113,11 @@ impl Connection {
         let core = Rc::clone(&self.core);
         let mut reader = core.message.reader();
         let attempt = self.attempt(turn, &core.message, &mut reader, core.timeout).await;
-        let Attempt { at, now, outcome, .. } = attempt;
+        let now = attempt.now;
         let failed = core.ledger.borrow_mut().ended(turn.planned, &attempt);
-        self.after(outcome).await;
+        let at = self.after(&attempt).await;
         self.fresh = (self.is_open() && !self.last.get().closed).then_some(now);
-        Done { at: if self.is_open() { at } else { core.clock.now() }, failed }
+        Done { at, failed }
     }
 
     /// Makes a request, whatever that needs. It must have been taken up; that it is written is counted, how it went is the
@@ -165,9 +165,10 @@ impl Connection {
         now.saturating_sub(waited)
     }
 
-    /// Keeps the connection, or closes it.
-    pub(crate) async fn after(&mut self, outcome: Result<Received, ErrorKind>) {
-        match outcome {
+    /// Keeps the connection, or closes it. From when on the next request could be made: that closing was waited for is not its
+    /// lateness.
+    pub(crate) async fn after(&mut self, attempt: &Attempt) -> Moment {
+        match attempt.outcome {
             Ok(Received { persistent: true, .. }) if self.core.reuse == Reuse::KeepAlive => self.reused = true,
             Ok(_) => {
                 self.await_close().await;
@@ -175,6 +176,7 @@ impl Connection {
             }
             Err(_) => self.close(),
         }
+        if self.is_open() { attempt.at } else { self.core.clock.now() }
     }
 
     /// Connects, unless connected; with TLS, where the load has it.

@@ -82,16 +82,16 @@ impl User {
         let most = if ask.wanted.keeps { MOST_BODY } else { MOST_HEAD };
         let keeps = ask.wanted.keeps || ask.cookies || ask.redirects > 0;
         let mut keeper = Keeper::new(if keeps { most } else { 0 });
-        let Some(path) = self.path(plan, ask) else { return Err(self.unsendable(ask.name)) };
+        let Some(path) = self.path(plan, ask) else { return Err(self.unsendable(ask.name, planned)) };
         let mut way = Way { target: ask.target, method: ask.method.clone(), path };
         let mut left = ask.redirects;
         loop {
             if self.render(plan, ask, &way).is_none() {
-                return Err(self.unsendable(ask.name));
+                return Err(self.unsendable(ask.name, planned));
             }
             keeper.clear(way.method == "HEAD");
             let Some(attempt) = self.attempt(ask, &way, &mut keeper).await else { return Err(Halt::Over) };
-            let Ok(received) = attempt.outcome else { return self.judge(ask, &attempt, None) };
+            let Ok(received) = attempt.outcome else { return self.judge(ask, planned, &attempt, None) };
             let took = attempt.at.saturating_sub(planned);
             let answer = keeper.answer(way.method == "HEAD", received.status, took);
             if ask.cookies {
@@ -99,12 +99,13 @@ impl User {
             }
             match redirected(plan, &way, received.status, &answer).filter(|_| left > 0) {
                 Some(next) => (way, left) = (next, left - 1),
-                None => return self.judge(ask, &attempt, Some((received, answer))),
+                None => return self.judge(ask, planned, &attempt, Some((received, answer))),
             }
         }
     }
 
-    /// Sends the rendered request and receives its response; none when the load is over before that ended.
+    /// Sends the rendered request and receives its response; none when the load is over before that ended. What comes next, a
+    /// redirection's request too, is planned from then on.
     async fn attempt(&mut self, ask: &Ask, way: &Way, keeper: &mut Keeper) -> Option<Attempt> {
         let n = way.target as usize;
         let mut line = self.lines[n].take().unwrap_or_else(|| self.line(n));
@@ -113,12 +114,13 @@ impl User {
         let attempt = match &mut line {
             Line::Own(connection) => {
                 let attempt = connection.attempt(turn, &self.message, keeper, timeout).await;
-                connection.after(attempt.outcome).await;
+                self.planned = connection.after(&attempt).await;
                 Some(attempt)
             }
             Line::Seat(rider) => {
                 let attempt = rider.attempt(turn, self.prepared.as_ref()?, &mut keeper.kept, timeout).await;
                 rider.after();
+                self.planned = attempt.map_or(self.planned, |attempt| attempt.at);
                 attempt
             }
         };
@@ -188,8 +190,13 @@ impl User {
     }
 
     /// Counts a request that was taken up and whose end is known.
-    fn judge(&mut self, ask: &Ask, attempt: &Attempt, got: Option<(Received, Answer<'_>)>) -> Result<(), Halt> {
-        let planned = std::mem::replace(&mut self.planned, attempt.at);
+    fn judge(
+        &mut self,
+        ask: &Ask,
+        planned: Moment,
+        attempt: &Attempt,
+        got: Option<(Received, Answer<'_>)>,
+    ) -> Result<(), Halt> {
         let (slots, random) = (&mut self.slots, &mut self.random);
         let mut ledger = self.core.ledger.borrow_mut();
         if let Ok(received) = attempt.outcome {
@@ -215,11 +222,11 @@ impl User {
     }
 
     /// Counts a request that was taken up and cannot be sent.
-    pub(super) fn unsendable(&mut self, name: u32) -> Halt {
+    pub(super) fn unsendable(&self, name: u32, planned: Moment) -> Halt {
         let now = self.core.clock.now();
         let mut ledger = self.core.ledger.borrow_mut();
         ledger.step(now, name, Some(ErrorKind::Unsendable), None);
-        ledger.failed(now, self.planned, ErrorKind::Unsendable);
+        ledger.failed(now, planned, ErrorKind::Unsendable);
         Halt::Broken
     }
 }
@@ -235,15 +242,21 @@ pub(super) fn encode(out: &mut String, path: &str) {
     }
 }
 
+/// Whether a reference begins with a scheme (RFC 3986 section 4.2: the first segment of a relative one has no colon).
+fn is_absolute(location: &str) -> bool {
+    location.find([':', '/', '?', '#']).is_some_and(|at| location[at..].starts_with(':'))
+}
+
 /// Where a response sends on to (RFC 9110 section 15.4), if that is one of the scenario's targets.
 fn redirected(plan: &Plan, way: &Way, status: u16, answer: &Answer<'_>) -> Option<Way> {
     if !matches!(status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
     let location = std::str::from_utf8(answer.fields("location").next()?).ok()?;
+    let absolute = is_absolute(location);
     let (target, place) = match location.strip_prefix("//") {
         Some(_) => return None,
-        None if location.contains("://") => {
+        None if absolute => {
             let of = |origin: &str| {
                 location.strip_prefix(origin).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
             };
@@ -254,7 +267,7 @@ fn redirected(plan: &Plan, way: &Way, status: u16, answer: &Answer<'_>) -> Optio
     let mut path = String::new();
     match place.chars().next() {
         Some('/') => {}
-        Some('?') | None if location.contains("://") => path.push('/'),
+        Some('?') | None if absolute => path.push('/'),
         Some('?') => path.push_str(way.path.split('?').next().unwrap_or("/")),
         // Relative to the last slash of the path (RFC 3986 section 5.2.3).
         _ => {
@@ -266,4 +279,20 @@ fn redirected(plan: &Plan, way: &Way, status: u16, answer: &Answer<'_>) -> Optio
     // As browsers do it, and RFC 9110 allows: only 307 and 308 keep a method that is not safe.
     let keep = matches!(status, 307 | 308) || matches!(way.method.as_str(), "GET" | "HEAD");
     Some(Way { target, method: if keep { way.method.clone() } else { "GET".to_owned() }, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_absolute;
+
+    #[test]
+    fn a_url_in_a_query_makes_no_reference_absolute() {
+        for absolute in ["http://a/", "https://a", "http://a?b", "mailto:a@b"] {
+            assert!(is_absolute(absolute), "{absolute}");
+        }
+        for relative in ["/login?next=https://app/", "?to=http://a", "a?b=c://d", "#a://b", "//a.b/c://d", "there", ""]
+        {
+            assert!(!is_absolute(relative), "{relative}");
+        }
+    }
 }

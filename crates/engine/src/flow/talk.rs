@@ -23,7 +23,7 @@ impl User {
         if !self.core.ledger.borrow_mut().claim(self.core.clock.now()) {
             return Err(Halt::Over);
         }
-        let Some(opening) = self.opening(plan, dial) else { return Err(self.unsendable(dial.name)) };
+        let Some(opening) = self.opening(plan, dial) else { return Err(self.unsendable(dial.name, planned)) };
         let way = Rc::clone(&self.company.ways[dial.target as usize]);
         let connection = Connection::toward(Rc::clone(&self.core), way);
         let mut session = Session::on(connection, Rc::new(opening), self.number);

@@ -143,7 +143,7 @@ pub(super) struct User {
     /// The request, where it is HTTP/2.
     pub(super) prepared: Option<Prepared>,
     pub(super) text: String,
-    /// When the next step is planned.
+    /// When the next step is planned; within a step, the next request of a redirection.
     pub(super) planned: Moment,
     until: Moment,
     pub(super) number: u32,

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use genkai_engine::{End, StopFlag, run};
 use genkai_model::error::ErrorKind;
@@ -83,6 +83,31 @@ pub(crate) fn read_request(stream: &mut TcpStream) -> bool {
     true
 }
 
+/// Bytes the socket from `local` to `remote` still has to send, and those that nobody has read yet; none when it is not open
+/// (/proc/net/tcp: columns local_address, rem_address, st, tx_queue:rx_queue; proc_pid_net(5)).
+fn queues(local: SocketAddr, remote: SocketAddr) -> Option<(u64, u64)> {
+    let (from, to) = (format!(":{:04X}", local.port()), format!(":{:04X}", remote.port()));
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("a table of sockets");
+    table.lines().find_map(|line| {
+        let columns: Vec<&str> = line.split_whitespace().take(5).collect();
+        let [_, local, remote, _, queues] = columns[..] else { return None };
+        let (sent, unread) = queues.split_once(':').filter(|_| local.ends_with(&from) && remote.ends_with(&to))?;
+        Some((u64::from_str_radix(sent, 16).ok()?, u64::from_str_radix(unread, 16).ok()?))
+    })
+}
+
+/// Waits until the client has read what was written, or has closed: what comes next cannot overtake it.
+pub(crate) fn taken(stream: &TcpStream) {
+    let (Ok(own), Ok(client)) = (stream.local_addr(), stream.peer_addr()) else { return };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while queues(own, client).is_some_and(|(unsent, _)| unsent > 0)
+        || queues(client, own).is_some_and(|(_, unread)| unread > 0)
+    {
+        assert!(Instant::now() < deadline, "the client reads nothing");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// Makes the connection end with RST instead of FIN when it is dropped.
 pub(crate) fn reset(stream: &TcpStream) {
     socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO)).expect("linger");
@@ -133,7 +158,7 @@ pub(crate) fn make_until(load: &Load, stop: &StopFlag) -> Seen {
     let mut ticks = Vec::new();
     let end = run(load, None, stop, |_| (), |tick| ticks.push(tick)).expect("the load can be made");
     let seen = Seen { end, ticks };
-    seen.check(load.protocol.is_http1());
+    seen.check(load.protocol.is_http1(), load.scenario.is_some());
     seen
 }
 
@@ -184,8 +209,9 @@ impl Seen {
     }
 
     /// What holds for every run, whatever the server did. Over `http`/1.1, what ended was sent, but for the kinds named here; a
-    /// WebSocket message may also fail because its handshake did, a stream because its connection did not become ready.
-    fn check(&self, http: bool) {
+    /// WebSocket message may also fail because its handshake did, a stream because its connection did not become ready. What is
+    /// `redirected` is sent again.
+    fn check(&self, http: bool, redirected: bool) {
         let from = self.ticks.iter().map(|t| t.from_us);
         let to = self.ticks.iter().map(|t| t.to_us);
         assert!(from.eq(std::iter::once(0).chain(to).take(self.ticks.len())), "intervals adjoin");
@@ -208,7 +234,7 @@ impl Seen {
         let ended = self.ok() + self.errors() - unsent;
         let sent = self.sent();
         assert!(
-            (ended <= sent || !http) && sent <= ended + self.end.abandoned,
+            (ended <= sent || !http) && (sent <= ended + self.end.abandoned || redirected),
             "{sent} sent, {ended} ended of them, {:?}",
             self.end
         );
