@@ -11,7 +11,7 @@ use genkai_engine::StopFlag;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Body, Load, Stop};
 use genkai_model::units::Span;
-use server::{Seen, Server, load, make, make_until, read_request, reset, taken, users};
+use server::{Seen, Server, arrived, load, make, make_until, read_request, reset, users};
 
 const RESPONSES: [&str; 4] = [
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
@@ -58,7 +58,7 @@ fn closed_after_any_byte() {
 fn reset_after_any_byte() {
     for response in RESPONSES {
         let (_server, load) = cut(response, |stream| {
-            taken(stream);
+            arrived(stream);
             reset(stream);
         });
         let seen = make(&load);

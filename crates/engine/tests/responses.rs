@@ -8,7 +8,7 @@ use std::time::Duration;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Body, Load};
 use genkai_model::units::Span;
-use server::{HELLO, Seen, Server, load, make, read_request, reset, taken, users};
+use server::{HELLO, Seen, Server, arrived, load, make, read_request, reset, users};
 
 /// Two requests by one user against a server that always answers so.
 fn answered(answer: &[u8]) -> (Seen, usize) {
@@ -205,8 +205,8 @@ fn an_early_answer_counts_even_if_the_rest_is_refused() {
     let rude = Server::start(|stream, _| {
         read_request(stream);
         let _ = stream.write_all(answer);
-        // The client reads nothing before its socket is full.
-        taken(stream);
+        // The client reads nothing before its socket is full: the answer must be there before the reset.
+        arrived(stream);
     });
     assert_eq!(make(&upload(&rude, 2)).kinds(), [ErrorKind::Status413]);
 }
@@ -227,7 +227,7 @@ fn a_reset_inside_a_response_is_truncation() {
     let server = Server::start(|stream, _| {
         read_request(stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhell");
-        taken(stream);
+        arrived(stream);
         reset(stream);
     });
     let mut load = load(server.address, 4);

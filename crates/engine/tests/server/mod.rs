@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -83,28 +84,20 @@ pub(crate) fn read_request(stream: &mut TcpStream) -> bool {
     true
 }
 
-/// Bytes the socket from `local` to `remote` still has to send, and those that nobody has read yet; none when it is not open
-/// (/proc/net/tcp: columns local_address, rem_address, st, tx_queue:rx_queue; proc_pid_net(5)).
-fn queues(local: SocketAddr, remote: SocketAddr) -> Option<(u64, u64)> {
-    let (from, to) = (format!(":{:04X}", local.port()), format!(":{:04X}", remote.port()));
-    let table = std::fs::read_to_string("/proc/net/tcp").expect("a table of sockets");
-    table.lines().find_map(|line| {
-        let columns: Vec<&str> = line.split_whitespace().take(5).collect();
-        let [_, local, remote, _, queues] = columns[..] else { return None };
-        let (sent, unread) = queues.split_once(':').filter(|_| local.ends_with(&from) && remote.ends_with(&to))?;
-        Some((u64::from_str_radix(sent, 16).ok()?, u64::from_str_radix(unread, 16).ok()?))
-    })
-}
-
-/// Waits until the client has read what was written, or has closed: what comes next cannot overtake it.
-pub(crate) fn taken(stream: &TcpStream) {
-    let (Ok(own), Ok(client)) = (stream.local_addr(), stream.peer_addr()) else { return };
+/// Waits until all that was written is in the client's socket: what comes next cannot overtake it, and a reset leaves it to be read
+/// (tcp_recvmsg of Linux looks at what is there before it looks at errors).
+pub(crate) fn arrived(stream: &TcpStream) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while queues(own, client).is_some_and(|(unsent, _)| unsent > 0)
-        || queues(client, own).is_some_and(|(_, unread)| unread > 0)
-    {
-        assert!(Instant::now() < deadline, "the client reads nothing");
-        thread::sleep(Duration::from_millis(2));
+    let mut left: libc::c_int = 1;
+    loop {
+        // SAFETY: the descriptor is open, and the kernel writes one int (tcp(7), SIOCOUTQ: what is not acknowledged yet).
+        let done = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut left) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        if left == 0 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{left} bytes do not arrive");
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
