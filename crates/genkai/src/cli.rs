@@ -11,6 +11,7 @@ use genkai_model::units::{Bytes, Span, Spread};
 use crate::flags::{LoadFlags, OriginFlags};
 use crate::http2::Http2Flags;
 use crate::load::tables::Tables;
+use crate::servers::ServersFlags;
 use crate::target::TlsFlags;
 use crate::websocket::WebSocketFlags;
 
@@ -280,6 +281,8 @@ pub(crate) struct ExperimentRun {
     pub(crate) worker_connections: Option<String>,
     #[command(flatten)]
     pub(crate) rooms: RoomsFlags,
+    #[command(flatten)]
+    pub(crate) servers: ServersFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }

@@ -5,7 +5,7 @@ use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 
 use crate::cli::{Experiment, ExperimentAction, ExperimentRun};
-use crate::{Failure, rooms, tune, view};
+use crate::{Failure, rooms, servers, tune, view};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -25,13 +25,14 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
             let value = flags.worker_connections.as_deref().unwrap_or(DEFAULT_CONNECTIONS);
             tune::run(plan(size, value), Pin::Apart, &flags.output, false)
         }
+        Kind::Servers => servers::run(size, &flags.servers, &flags.output),
         Kind::Rooms => rooms::run(rooms::plan(size, &flags.rooms)?, &flags.output),
     }
 }
 
 /// Refuses flags of other experiments.
 fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
-    let rooms = &flags.rooms;
+    let (rooms, servers) = (&flags.rooms, &flags.servers);
     let all = [
         ("--worker-connections", "nginx-worker-connections", flags.worker_connections.is_some()),
         ("--nodes", "rooms", rooms.nodes.is_some()),
@@ -44,6 +45,18 @@ fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
         ("--enter-every", "rooms", rooms.enter_every.is_some()),
         ("--member-queue", "rooms", rooms.member_queue.is_some()),
         ("--fault", "rooms", !rooms.fault.is_empty()),
+        ("--servers", "websocket-servers", !servers.servers.is_empty()),
+        ("--server-set", "websocket-servers", !servers.server_set.is_empty()),
+        ("--sweep", "websocket-servers", !servers.sweep.is_empty()),
+        ("--clients", "websocket-servers", servers.clients.is_some()),
+        ("--rounds", "websocket-servers", servers.rounds.is_some()),
+        ("--warm-up", "websocket-servers", servers.warm_up.is_some()),
+        ("--starts", "websocket-servers", servers.starts.is_some()),
+        ("--sizes", "websocket-servers", !servers.sizes.is_empty()),
+        ("--message", "websocket-servers", servers.message.is_some()),
+        ("--answer-timeout", "websocket-servers", servers.answer_timeout.is_some()),
+        ("--seed", "websocket-servers", servers.seed.is_some()),
+        ("--apps", "websocket-servers", servers.apps.is_some()),
     ];
     match all.iter().find(|(_, of, given)| *given && *of != name) {
         Some((flag, of, _)) => {

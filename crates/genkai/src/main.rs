@@ -14,6 +14,7 @@ mod outputs;
 mod report;
 mod rooms;
 mod serve;
+mod servers;
 mod source;
 mod target;
 mod tune;

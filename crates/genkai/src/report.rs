@@ -1,12 +1,13 @@
 //! `genkai report`: every output again, from the record alone.
 
-use genkai_analysis::findings;
+use genkai_analysis::{contest, findings};
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
 use genkai_report::{json, text};
 
 use crate::cli::Report;
 use crate::outputs::Outputs;
+use crate::servers::{self, Shown};
 use crate::{Failure, view};
 
 /// `genkai report DIR`.
@@ -20,6 +21,10 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display()))
     })?;
     let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
+    if let Some(finding) = contest::findings(&record) {
+        let (json, quiet, color) = (flags.json, flags.quiet, flags.color);
+        return servers::show(&record, &finding, &dir, Shown { json, quiet, color });
+    }
     let findings = findings(&record);
     let outputs = Outputs { record: &record, findings: &findings };
     let tables = flags.tables.open()?;

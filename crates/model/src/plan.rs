@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::contest::Contest;
 use crate::load::Load;
 use crate::objective::Objective;
 use crate::units::{Bytes, Span, Spread};
@@ -26,6 +27,9 @@ pub struct Plan {
     /// Chat rooms: the servers of them, instead of `system`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Cluster>,
+    /// Servers compared: those of the comparison, instead of `system`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contest: Option<Contest>,
 }
 
 /// Servers of chat rooms.

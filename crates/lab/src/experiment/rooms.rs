@@ -81,6 +81,7 @@ pub fn plan(size: Size, shape: &Shape, nodes: Vec<u32>, backplane: Backplane, fa
             trace: u32::try_from(shape.planned() * 2).unwrap_or(u32::MAX),
             faults,
         }),
+        contest: None,
         title: format!("rooms ({word})"),
         system: System {
             product: "rooms".to_owned(),

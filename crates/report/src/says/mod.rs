@@ -3,6 +3,7 @@
 mod answer;
 mod cause;
 mod client;
+pub(crate) mod contest;
 mod limits;
 mod proof;
 pub(crate) mod rooms;
