@@ -148,8 +148,8 @@ impl Crowd {
         std::mem::take(&mut self.closes).closes
     }
 
-    /// Reads and writes until `done` says so, which is asked after every message and every change, or until `deadline`.
-    /// Whether it was done.
+    /// Reads and writes until `done` says so, or until `deadline`. It is asked about every message, and without one whenever
+    /// a connection has opened or ended. Whether it was done.
     fn until(
         &mut self,
         deadline: Instant,
@@ -171,27 +171,25 @@ impl Crowd {
             let none = events.is_empty();
             for event in &events {
                 let number = event.data.u64() as usize;
-                self.serve(number, &mut posts);
+                let changed = self.serve(number, &mut posts);
                 let mut finished = false;
                 for post in posts.drain(..) {
                     finished |= done(self, Some((number, &post)));
                 }
-                if finished || (self.seats[number].has_ended() && done(self, None)) {
+                if finished || (changed && done(self, None)) {
                     return Ok(true);
                 }
             }
             if none && left.is_zero() {
-                return Ok(done(self, None));
-            }
-            if none && done(self, None) {
-                return Ok(true);
+                return Ok(false);
             }
         }
     }
 
-    /// Does what the socket of one client is ready for.
-    fn serve(&mut self, number: usize, posts: &mut Vec<Post>) {
+    /// Does what the socket of one client is ready for. Whether the client is connected now and was not, or the other way round.
+    fn serve(&mut self, number: usize, posts: &mut Vec<Post>) -> bool {
         let seat = &mut self.seats[number];
+        let before = (seat.is_ready(), seat.has_ended());
         seat.serve(&mut self.buffer, posts);
         if seat.wants_room_changed() {
             seat.register(&self.epoll, number as u64);
@@ -199,6 +197,7 @@ impl Crowd {
         if let Some(code) = seat.just_ended() {
             self.closes.closed(code, 1);
         }
+        before != (self.seats[number].is_ready(), self.seats[number].has_ended())
     }
 
     /// Has a client say a message.

@@ -100,6 +100,11 @@ impl Seat {
         })
     }
 
+    /// Whether the application could be spoken to when something was last heard.
+    pub(super) fn is_ready(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.ready)
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         self.line.is_none()
     }

@@ -1,0 +1,100 @@
+// The sections of a comparison's page.
+import { intervals, type Row } from "../charts/intervals";
+import { h, prose, table } from "../element";
+import { number, range } from "../format";
+import { section } from "../sections/section";
+import type { CaseFinding, ContestData } from "./model";
+import { rounds } from "./rounds";
+import { tones } from "./tones";
+
+const symbols = { holds: "✓", fails: "✕", invalid: "!", unfinished: "…" };
+const outcomes = {
+  holds: "every server answered every round",
+  fails: "a server did not answer in some rounds",
+  invalid: "the client was the limit",
+  unfinished: "cut off before there was an answer",
+};
+
+function list(items: string[]): HTMLElement | null {
+  return items.length > 0 ? h("ul", { class: "notes" }, ...items.map((item) => h("li", {}, ...prose(item)))) : null;
+}
+
+/** The answer: a sentence a case. */
+export function answer({ contest, words }: ContestData): HTMLElement {
+  const { outcome, contest: plan } = contest;
+  const rounds = `${plan.rounds} rounds after ${plan.warm_up} to warm up${plan.starts > 1 ? `, ${plan.starts} starts of all servers` : ""}`;
+  return h(
+    "section",
+    { id: "verdict", class: `hero ${outcome}`, "aria-label": "Answer" },
+    h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[outcome]), outcomes[outcome]),
+    h("h1", { class: "long" }, `${contest.entrants.map((one) => one.name).join(", ")}: which is faster at what?`),
+    h("div", { class: "lead" }, ...words.answers.map((sentence) => h("p", {}, ...prose(sentence))), h("p", { class: "aside" }, `${rounds}, servers asked in an order drawn for each round.`)),
+  );
+}
+
+/** Each case: who stands where, with intervals. */
+export function cases({ contest, words }: ContestData): HTMLElement {
+  const cards = contest.cases.map((found, i) => {
+    const said = words.cases[i];
+    const shown = found.standings.filter((standing) => standing.figure !== null);
+    const rows = shown.flatMap(({ name, figure }): Row[] => (figure ? [{ name, estimate: figure, filled: true }] : []));
+    return h(
+      "div",
+      { class: "card" },
+      h("h3", {}, said?.title ?? found.case),
+      h(
+        "div",
+        { class: "pair" },
+        h("ul", {}, ...found.standings.map((standing, n) => h("li", {}, h("span", { class: "key" }, `${said?.ranks[n] ?? ""}. ${standing.name} `), h("strong", {}, said?.figures[n]?.split(",")[0] ?? "–")))),
+        rows.length > 0 ? intervals(rows, `${said?.title ?? ""}. ${(said?.figures ?? []).join("; ")}`) : null,
+      ),
+      h("p", { class: "aside" }, ...prose(said?.told_apart ?? "")),
+      ratios(found),
+    );
+  });
+  const lead = "Shorter is better. Dots are geometric means, whiskers 95 % intervals; a rank is a range where intervals do not decide it.";
+  return section("cases", "Who is faster", lead, h("div", { class: "cards servers" }, ...cards));
+}
+
+/** Every two contenders of a case. */
+function ratios(found: CaseFinding): HTMLElement | null {
+  const rows = found.pairs.map((pair) => [
+    `${pair.slower} / ${pair.faster}`,
+    `${number(pair.ratio.value)}×`,
+    range(pair.ratio.interval, number),
+    pair.certain ? "yes" : "not distinguishable",
+  ]);
+  if (rows.length === 0) return null;
+  const head = ["slower / faster", "ratio", "interval, all pairs together", "differ"];
+  return h("details", {}, h("summary", {}, "Every pair"), table("Every pair", head, rows, [1, 2]));
+}
+
+/** Each case over its rounds. */
+export function overRounds({ contest, words }: ContestData): HTMLElement {
+  const all = tones(contest);
+  const charts = contest.cases.map((found, i) => rounds(found, words.cases[i]?.title ?? found.case, all));
+  const lead = "Every round that counts. A ring is a round in which the server's garbage collector paused it.";
+  return section("rounds", "Over the rounds", lead, h("div", { class: "multiples" }, ...charts));
+}
+
+/** Messages that were refused. */
+export function limits({ words }: ContestData): HTMLElement | null {
+  const said = list(words.limits);
+  return said && section("limits", "Messages that are too big", "What a client may send to each server as it was set, tried with one message after the other.", said);
+}
+
+/** How sure it is. */
+export function caveats({ words }: ContestData): HTMLElement | null {
+  const said = list(words.caveats);
+  return said && section("caveats", "How sure that is", null, said);
+}
+
+/** The servers as they ran. */
+export function servers({ contest, words }: ContestData): HTMLElement {
+  const rows = contest.entrants.map((one, i) => {
+    const said = words.entrants[i];
+    return [one.name, one.version, said?.settings ?? "", said?.usage ?? "", said?.pauses ?? "–", said?.started ?? ""];
+  });
+  const head = ["server", "version", "settings", "used in all rounds that count", "collector's pauses", "listened after"];
+  return section("servers", "The servers as they ran", "The same small application on each (apps/ of genkai's source).", table("Servers", head, rows));
+}
