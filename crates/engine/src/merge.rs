@@ -123,6 +123,9 @@ impl Merge {
     fn tick(&self, to: Moment) -> Tick {
         let sum = &self.sum;
         let of_threads = |what: fn(&Thread) -> u64| self.threads.iter().map(what);
+        let latency = Payload::encode(&sum.latency);
+        // The same where nobody waits for his turn, as with closed users.
+        let service = if sum.service == sum.latency { latency.clone() } else { Payload::encode(&sum.service) };
         Tick {
             from_us: self.from / 1_000,
             to_us: to / 1_000,
@@ -137,8 +140,8 @@ impl Merge {
             statuses: sum.statuses(),
             bytes_in: sum.bytes_in,
             bytes_out: sum.bytes_out,
-            latency: Payload::encode(&sum.latency),
-            service: Payload::encode(&sum.service),
+            latency,
+            service,
             failed_after: Payload::encode(&sum.failed_after),
             connect: Payload::encode(&sum.connect),
             lateness: Payload::encode(&sum.lateness),

@@ -92,14 +92,19 @@ impl Queue {
 
     /// The request that waits longest, dropping those that have waited too long to be worth sending.
     fn first_in_time(&self, core: &Core) -> Option<Moment> {
-        loop {
-            let planned = self.waiting.borrow_mut().pop_front()?;
-            let now = core.clock.now();
-            if now.saturating_sub(planned) <= core.timeout {
-                return Some(planned);
-            }
-            core.ledger.borrow_mut().failed(now, planned, ErrorKind::Dropped);
+        first_in_time(&self.waiting, core)
+    }
+}
+
+/// The instant that waits longest in `planned`, dropping those that have waited too long to be worth sending.
+pub(crate) fn first_in_time(planned: &RefCell<VecDeque<Moment>>, core: &Core) -> Option<Moment> {
+    loop {
+        let planned = planned.borrow_mut().pop_front()?;
+        let now = core.clock.now();
+        if now.saturating_sub(planned) <= core.timeout {
+            return Some(planned);
         }
+        core.ledger.borrow_mut().failed(now, planned, ErrorKind::Dropped);
     }
 }
 

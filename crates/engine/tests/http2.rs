@@ -11,7 +11,7 @@ use genkai_engine::{Asked, NotOffered, ask, http2_offered};
 use genkai_model::error::ErrorKind;
 use genkai_model::http2::{GoAways, Http2};
 use genkai_model::load::{Arrivals, Body, Load, Protocol, Reuse, Spacing};
-use genkai_model::transport::{Tls, Transport};
+use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 use http2_node::Node;
 use server::{Seen, Server, load, make, users};
@@ -187,13 +187,7 @@ fn latency_counts_from_the_plan_and_covers_the_making_anew() {
 }
 
 fn over_tls(address: std::net::SocketAddr, authority: &Authority) -> Load {
-    let tls = Tls {
-        server_name: "localhost".into(),
-        ca: Some(authority.file.clone()),
-        identity: None,
-        insecure: false,
-        resume: true,
-    };
+    let tls = authority.trusted();
     let protocol = Protocol::Http2(Http2 { streams: 5 });
     let request = genkai_model::load::Request { host: "localhost".into(), ..load(address, 1).request };
     Load { transport: Transport::Tls(tls), protocol, request, arrivals: users(10), ..load(address, 200) }

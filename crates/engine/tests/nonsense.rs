@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::load::Load;
-use genkai_model::units::Span;
+use genkai_model::load::{Arrivals, Load};
+use genkai_model::units::{Span, Spread};
 use server::{HELLO, Server, load, make, read_request};
 
 /// A response that begins well and has these fields.
@@ -190,7 +190,8 @@ fn too_many_responses_and_too_much_of_one() {
 
 #[test]
 fn a_response_before_any_request() {
-    // Whether it is taken for the answer depends on when it comes; requests get one answer or one error each in any case.
+    // Whether it is taken for the answer depends on when it comes, and so does whether the answer to one request is taken
+    // for that to the next; each gets one answer or one error in any case, and the load comes to its end.
     let server = Server::start(|stream, _| {
         let _ = stream.write_all(HELLO);
         while read_request(stream) && stream.write_all(HELLO).is_ok() {}
@@ -198,7 +199,23 @@ fn a_response_before_any_request() {
     let seen = make(&load(server.address, 30));
     assert_eq!((seen.ok() + seen.errors(), seen.end.abandoned), (30, 0));
     assert!(seen.kinds().iter().all(|kind| *kind == ErrorKind::Protocol), "{:?}", seen.kinds());
-    assert!(server.connections() > 1, "what is left over is not the answer to the next request for ever");
+}
+
+#[test]
+fn what_is_left_over_is_not_the_answer_to_the_next_request() {
+    // Both are there before the next request, which comes a while later: the connection is not used again.
+    let server = Server::start(|stream, connection| {
+        if connection == 0 {
+            let _ = stream.write_all(HELLO);
+        }
+        while read_request(stream) && stream.write_all(HELLO).is_ok() {}
+    });
+    let think = Spread::Constant(Span::from_millis(200));
+    let arrivals = Arrivals::Users { count: 1, spawn_rate: 1e6, think };
+    let seen = make(&Load { arrivals, ..load(server.address, 5) });
+    assert_eq!((seen.ok() + seen.errors(), seen.end.abandoned), (5, 0));
+    assert!(seen.kinds().iter().all(|kind| *kind == ErrorKind::Protocol), "{:?}", seen.kinds());
+    assert!(server.connections() > 1, "what came unasked was taken for an answer");
 }
 
 /// The kinds of two users' requests, when the server sends `start` and then `again` for ever, with a pause or without.

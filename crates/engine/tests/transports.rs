@@ -16,13 +16,7 @@ use genkai_model::units::Span;
 use server::{HELLO, Seen, Server, load, make, users};
 
 fn tls(server: &TlsServer, authority: &Authority, requests: u64) -> Load {
-    let tls = Tls {
-        server_name: "localhost".into(),
-        ca: Some(authority.file.clone()),
-        identity: None,
-        insecure: false,
-        resume: true,
-    };
+    let tls = authority.trusted();
     Load { transport: Transport::Tls(tls), ..load(server.address, requests) }
 }
 
@@ -134,13 +128,7 @@ fn a_client_shows_its_certificate_when_it_has_one() {
 fn what_does_not_speak_tls_fails_in_the_handshake() {
     let authority = Authority::new();
     let of = |server: &Server, ms: u64| {
-        let tls = Tls {
-            server_name: "localhost".into(),
-            ca: Some(authority.file.clone()),
-            identity: None,
-            insecure: false,
-            resume: false,
-        };
+        let tls = Tls { resume: false, ..authority.trusted() };
         let timeout = Span::from_millis(ms);
         make(&Load { transport: Transport::Tls(tls), timeout, ..load(server.address, 1) }).kinds()
     };

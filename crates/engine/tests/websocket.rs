@@ -10,7 +10,7 @@ use echo::{Echo, Next};
 use genkai_engine::{EngineError, StopFlag, run};
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Arrivals, Load, Protocol, Spacing, Stop};
-use genkai_model::transport::{Tls, Transport};
+use genkai_model::transport::Transport;
 use genkai_model::units::{Span, Spread};
 use genkai_model::websocket::{Deflate, Fate, Message, WebSocket};
 use server::{Seen, load, make, read_request, users};
@@ -222,13 +222,7 @@ fn the_handshake_carries_what_was_asked_for() {
 fn over_tls() {
     let authority = authority::Authority::new();
     let server = Echo::start(|_| Next::Echo).secured(authority.server(authority::Paper::good()));
-    let tls = Tls {
-        server_name: "localhost".into(),
-        ca: Some(authority.file.clone()),
-        identity: None,
-        insecure: false,
-        resume: true,
-    };
+    let tls = authority.trusted();
     for size in [64, 100_000] {
         let mut load = Load { arrivals: users(4), ..talk(&server, 100) };
         load.transport = Transport::Tls(tls.clone());

@@ -1,14 +1,19 @@
 //! Commands and flags. The words of `--help` are here; what they mean is elsewhere.
 
-use std::net::SocketAddr;
+mod serve;
+mod tune;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use genkai_model::plan::Fault;
 use genkai_model::stage::Stages;
-use genkai_model::units::{Bytes, Span, Spread};
+use genkai_model::units::{Bytes, Span};
 
-use crate::flags::{LoadFlags, OriginFlags};
+pub(crate) use serve::{Echo, Origin, Rooms, Serve, Server};
+pub(crate) use tune::{BackendFlags, Product, SearchFlags, Tune, TuneFlags};
+
+use crate::flags::LoadFlags;
 use crate::http2::Http2Flags;
 use crate::load::tables::Tables;
 use crate::servers::ServersFlags;
@@ -84,135 +89,6 @@ pub(crate) struct Explain {
     /// Colours
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Tune {
-    #[command(subcommand)]
-    pub(crate) product: Product,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Product {
-    /// nginx, as a reverse proxy in front of a backend
-    #[command(after_help = NGINX_EXAMPLES)]
-    Nginx(Box<Nginx>),
-    /// Apache httpd, as a reverse proxy in front of a backend
-    #[command(after_help = APACHE_EXAMPLES)]
-    Apache(Box<Apache>),
-}
-
-const NGINX_EXAMPLES: &str = "\
-Examples:
-  genkai tune nginx --set worker_connections=512 --users 300 --spawn-rate 10
-  genkai tune nginx --config /etc/nginx/nginx.conf --backend embedded --users 500
-  genkai tune nginx --config ./nginx.conf --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
-  genkai tune nginx --set worker_connections=512 --users 300 --dry-run
-
-genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
-The load goes to 127.0.0.1 only.";
-
-const APACHE_EXAMPLES: &str = "\
-Examples:
-  genkai tune apache --set MaxRequestWorkers=300 --users 500 --spawn-rate 20
-  genkai tune apache --set mpm=prefork --set MaxRequestWorkers=150 --users 300
-  genkai tune apache --config /etc/apache2/apache2.conf --backend embedded --users 500
-  genkai tune apache --config ./httpd.conf --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
-
-genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
-The load goes to 127.0.0.1 only.";
-
-#[derive(Debug, Args)]
-pub(crate) struct Nginx {
-    /// The nginx program to run [default: the one installed]
-    #[arg(long, value_name = "PROGRAM", help_heading = "System")]
-    pub(crate) nginx: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) flags: TuneFlags,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Apache {
-    /// The Apache program (apache2, httpd) to run [default: the one installed]
-    #[arg(long, value_name = "PROGRAM", help_heading = "System")]
-    pub(crate) apache: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) flags: TuneFlags,
-}
-
-/// What every product is tuned by.
-#[derive(Debug, Args)]
-pub(crate) struct TuneFlags {
-    /// Change a setting, e.g. worker_connections=512 or MaxRequestWorkers=300 (repeatable)
-    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
-    pub(crate) set: Vec<String>,
-    /// Your configuration's main file; includes are followed, a private copy runs [default: a plain reverse proxy]
-    #[arg(long, value_name = "FILE", help_heading = "System")]
-    pub(crate) config: Option<PathBuf>,
-    /// What stands behind it: embedded, wordpress, keep (what the file names), or http://127.0.0.1:PORT
-    /// [default: embedded; keep with --config]
-    #[arg(long, value_name = "WHAT", help_heading = "System")]
-    pub(crate) backend: Option<String>,
-    #[command(flatten)]
-    pub(crate) origin: BackendFlags,
-    /// Write the proposal into your files once it is proved (atomically, with a backup)
-    #[arg(long, requires = "config", help_heading = "System")]
-    pub(crate) write: bool,
-    #[command(flatten)]
-    pub(crate) load: LoadFlags,
-    #[command(flatten)]
-    pub(crate) search: SearchFlags,
-    #[command(flatten)]
-    pub(crate) output: OutputFlags,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Backend")]
-pub(crate) struct BackendFlags {
-    /// Embedded: size of each response body [default: 10k]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) backend_body: Option<Bytes>,
-    /// Embedded: time in service, e.g. 300ms, exp(200ms), lognormal(200ms,0.5) [default: 300ms]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) backend_time: Option<Spread>,
-    /// Embedded: requests served at once, like a php-fpm pool [default: no cap]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) backend_workers: Option<u32>,
-    /// Embedded: requests that may wait for a worker before 503 [default: no cap]
-    #[arg(long, value_name = "N")]
-    pub(crate) backend_queue: Option<u32>,
-    /// WordPress: php-fpm's pm.max_children [default: 5, as Debian's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
-    pub(crate) fpm_children: Option<u32>,
-    /// Send load to, or through, this host although it is not this machine (repeatable)
-    #[arg(long, value_name = "HOST")]
-    pub(crate) allow_remote: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Search")]
-pub(crate) struct SearchFlags {
-    /// What must hold
-    #[arg(long, value_name = "TEXT", default_value = "errors < 0.1%")]
-    pub(crate) objective: genkai_model::objective::Objective,
-    /// Hold the full load so long when looking for a break [default: 10s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) hold: Option<Span>,
-    /// Pairs of baseline and proposal in the proof, at least [default: 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=50))]
-    pub(crate) pairs: Option<u32>,
-    /// The proposal must hold for so many times the load asked for
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.2)]
-    pub(crate) headroom: f64,
-    /// Lift at most so many limits one after another
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) max_limits: u32,
-    /// Shorter trials, for a first look
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Cores: apart (a quarter makes load), none, or servers=0-2,client=3
-    #[arg(long, value_name = "HOW", default_value = "apart")]
-    pub(crate) pin: String,
 }
 
 #[derive(Debug, Args)]
@@ -423,47 +299,6 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Serve {
-    #[command(subcommand)]
-    pub(crate) server: Server,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Server {
-    /// An HTTP origin with a known service time and a cap on concurrent work
-    Origin(Origin),
-    /// A WebSocket server that sends every message back
-    Echo(Echo),
-    /// Chat rooms over WebSocket: what a member of /rooms/NAME sends goes to all of its members
-    Rooms(Rooms),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Rooms {
-    /// Address and port; port 0 takes a free one
-    #[arg(long, default_value = "127.0.0.1:0")]
-    pub(crate) listen: SocketAddr,
-    /// Share rooms with other nodes over this Redis, e.g. redis://127.0.0.1:6379/
-    #[arg(long, value_name = "URL")]
-    pub(crate) redis: Option<String>,
-    /// Largest message
-    #[arg(long, value_name = "SIZE", default_value = "64k")]
-    pub(crate) max_message: Bytes,
-    /// What may wait for one member; who lets more pile up is disconnected with code 1008
-    #[arg(long, value_name = "SIZE", default_value = "1m")]
-    pub(crate) member_queue: Bytes,
-    /// Keep what became of the last N messages, for GET /trace
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) trace: usize,
-    /// Print counters as a JSON line at this interval (GET /counters gives the same)
-    #[arg(long, value_name = "TIME")]
-    pub(crate) stats: Option<Span>,
-    /// A fault on purpose: lose every Nth message before anything is done with it
-    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) lose_every: Option<u64>,
-}
-
-#[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 the machine holds it, 3 it does not")]
 pub(crate) struct Doctor {
     /// Whether so many idle connections fit, both ends on this machine
@@ -475,44 +310,4 @@ pub(crate) struct Doctor {
     /// Colours
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Echo {
-    /// Address and port; port 0 takes a free one
-    #[arg(long, default_value = "127.0.0.1:0")]
-    pub(crate) listen: SocketAddr,
-    /// Do not agree to compression
-    #[arg(long)]
-    pub(crate) no_deflate: bool,
-    /// Largest message
-    #[arg(long, value_name = "SIZE", default_value = "64m")]
-    pub(crate) max_message: Bytes,
-    /// So many processes on one port, each with descriptors and a thread of its own; the kernel spreads connections
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) processes: u16,
-    /// One of several that listen on the same port
-    #[arg(long, hide = true)]
-    pub(crate) shared: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Origin {
-    /// Address and port; port 0 takes a free one
-    #[arg(long, default_value = "127.0.0.1:0")]
-    pub(crate) listen: SocketAddr,
-    #[command(flatten)]
-    pub(crate) origin: OriginFlags,
-    /// Print counters as a JSON line at this interval
-    #[arg(long, value_name = "TIME")]
-    pub(crate) stats: Option<Span>,
-    /// Stand still for so long, again and again: nothing is read or answered
-    #[arg(long, value_name = "TIME")]
-    pub(crate) stall: Option<Span>,
-    /// Stand still in the middle of every so long, counted from the first request
-    #[arg(long, value_name = "TIME", default_value = "10s", requires = "stall")]
-    pub(crate) stall_every: Span,
-    /// Write at the end when each request arrived at the kernel and when it was answered
-    #[arg(long, value_name = "FILE")]
-    pub(crate) account: Option<PathBuf>,
 }

@@ -5,7 +5,8 @@ mod harness;
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Answer, Because, Confidence, Outcome};
 use harness::judged::{only_cause, proved};
-use harness::{Origin, genkai, machine, run};
+use harness::servers::serve;
+use harness::{genkai, machine, run};
 
 #[test]
 fn worker_connections() {
@@ -113,10 +114,10 @@ fn a_backend_that_is_slow_by_itself_is_not_nginx() {
 #[test]
 fn a_backend_of_the_users_that_is_slow_by_itself_is_asked_alone() {
     let _machine = machine();
-    let origin = Origin::start("--service-time 400ms");
+    let (_origin, address) = serve("origin --listen 127.0.0.1:0 --service-time 400ms");
     let run = run(genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet")
         .args(["--objective", "p99 < 300ms", "--backend"])
-        .arg(format!("http://{}", origin.address)));
+        .arg(format!("http://{address}")));
     let verdict = only_cause(&run, "backend.alone");
     assert_eq!((run.code, verdict.because), (Some(1), Because::BackendIsLimit), "{}", run.story());
     assert!(verdict.causes[0].limit.formula.starts_with("asked 3 times directly"), "{}", run.story());

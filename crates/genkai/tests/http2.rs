@@ -2,19 +2,16 @@
 
 mod harness;
 
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command};
-use std::time::Duration;
+use std::process::Command;
 
-use genkai_model::finding::{TrialFinding, Verdict};
-use harness::{finish, genkai, machine, signal, until, wait};
-
-const LONGEST: Duration = Duration::from_secs(60);
+use harness::loads::{faultless, load};
+use harness::machine;
+use harness::servers::{Guard, free, nginx};
 
 /// nginx with HTTP/2 on a clear port and one with TLS, with few streams or few requests a connection, and without.
 struct Nginx {
-    child: Child,
+    _guard: Guard,
     dir: tempfile::TempDir,
     clear: u16,
     tls: u16,
@@ -22,13 +19,6 @@ struct Nginx {
     few_requests: u16,
     http1: u16,
     http1_tls: u16,
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        signal(self.child.id(), "TERM");
-        wait(&mut self.child, LONGEST);
-    }
 }
 
 fn certificate(dir: &Path) {
@@ -45,10 +35,7 @@ impl Nginx {
         let root = dir.path().display().to_string();
         std::fs::write(dir.path().join("large"), vec![b'x'; 3_000_000]).unwrap();
         std::fs::write(dir.path().join("small"), "hello").unwrap();
-        let taken: Vec<TcpListener> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports: Vec<u16> = taken.iter().map(|one| one.local_addr().unwrap().port()).collect();
-        drop(taken);
-        let [clear, tls, few_streams, few_requests, http1, http1_tls] = ports[..] else { unreachable!() };
+        let [clear, tls, few_streams, few_requests, http1, http1_tls] = free();
         let paper = format!("ssl_certificate {root}/ca.pem; ssl_certificate_key {root}/key.pem;");
         let server = |port: u16, how: &str, more: &str| {
             format!(
@@ -65,46 +52,10 @@ impl Nginx {
             server(http1_tls, "ssl", &paper),
             format!("server {{ listen unix:{root}/socket http2; root {root}; }}\n"),
         ];
-        let config = format!(
-            "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; \
-             events {{ worker_connections 512; }}\n\
-             http {{ access_log off; client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c; \
-             uwsgi_temp_path {root}/d; scgi_temp_path {root}/e; client_max_body_size 10m;\n{} }}",
-            servers.concat()
-        );
-        let file = dir.path().join("nginx.conf");
-        std::fs::write(&file, config).unwrap();
-        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
-        let child = Command::new("nginx").env("PATH", path).arg("-c").arg(&file).spawn().unwrap();
-        let nginx = Nginx { child, dir, clear, tls, few_streams, few_requests, http1, http1_tls };
-        until("nginx to listen", LONGEST, || TcpStream::connect(("127.0.0.1", http1_tls)).ok());
-        nginx
+        let http = format!("access_log off; client_max_body_size 10m;\n{}", servers.concat());
+        let guard = nginx(dir.path(), &http, http1_tls);
+        Nginx { _guard: guard, dir, clear, tls, few_streams, few_requests, http1, http1_tls }
     }
-}
-
-struct Shown {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-fn load(arguments: &str) -> Shown {
-    let output = finish(&mut genkai(&format!("load {arguments}")), LONGEST);
-    Shown {
-        code: output.status.code(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
-/// The only trial of a load, which must have ended without a failure.
-fn trial(arguments: &str) -> TrialFinding {
-    let shown = load(&format!("{arguments} --json"));
-    let verdict: Verdict =
-        serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e}\n{}\n{}", shown.stdout, shown.stderr));
-    let trial = verdict.trials.into_iter().next().unwrap();
-    assert_eq!(trial.failed, 0, "{arguments}: {:?}\n{}", trial.errors, shown.stderr);
-    trial
 }
 
 #[test]
@@ -119,17 +70,23 @@ fn by_alpn_by_prior_knowledge_and_over_a_unix_socket() {
     for url in &urls {
         for (path, more) in [("small", ""), ("large", "--streams 2"), ("small", "--method HEAD --streams 8")] {
             let url = url.replace("PATH", path);
-            assert_eq!(trial(&format!("{url} --users 8 -n 80 {more}")).finished, 80, "{url} {more}");
+            assert_eq!(faultless(&format!("{url} --users 8 -n 80 {more}")).finished, 80, "{url} {more}");
         }
-        let open = trial(&format!("{} --rate 500 --streams 4 --connections 2 -d 1s", url.replace("PATH", "small")));
+        let open = faultless(&format!("{} --rate 500 --streams 4 --connections 2 -d 1s", url.replace("PATH", "small")));
         assert!((400..=501).contains(&open.finished), "{}", open.finished);
-        assert_eq!(trial(&format!("{} --connections 3 --streams 5 -n 90", url.replace("PATH", "small"))).finished, 90);
-        assert_eq!(trial(&format!("{} --users 3 -n 30 --new-connections", url.replace("PATH", "small"))).finished, 30);
+        assert_eq!(
+            faultless(&format!("{} --connections 3 --streams 5 -n 90", url.replace("PATH", "small"))).finished,
+            90
+        );
+        assert_eq!(
+            faultless(&format!("{} --users 3 -n 30 --new-connections", url.replace("PATH", "small"))).finished,
+            30
+        );
     }
     for path in ["empty", "moved", "answer"] {
-        assert_eq!(trial(&format!("{} --users 2 -n 20", urls[0].replace("PATH", path))).finished, 20);
+        assert_eq!(faultless(&format!("{} --users 2 -n 20", urls[0].replace("PATH", path))).finished, 20);
     }
-    let tls = trial(&format!("{} --users 8 --streams 4 -n 40", urls[1].replace("PATH", "small")));
+    let tls = faultless(&format!("{} --users 8 --streams 4 -n 40", urls[1].replace("PATH", "small")));
     let handshakes = tls.handshakes.unwrap();
     assert_eq!(handshakes.full + handshakes.resumed, 2, "two connections for eight users");
 }
@@ -143,7 +100,7 @@ fn bodies_go_up() {
         format!("https://localhost:{}/answer --http2 --insecure", nginx.tls),
     ] {
         for body in ["--body-size 1", "--body-size 2m", "--body text"] {
-            assert_eq!(trial(&format!("{url} --users 4 -n 20 {body}")).finished, 20, "{url} {body}");
+            assert_eq!(faultless(&format!("{url} --users 4 -n 20 {body}")).finished, 20, "{url} {body}");
         }
     }
 }
@@ -153,12 +110,12 @@ fn what_the_server_sends_away_comes_again() {
     let _machine = machine();
     let nginx = Nginx::start();
     let url = format!("http://127.0.0.1:{}/small --http2-prior-knowledge", nginx.few_requests);
-    let sent_away = trial(&format!("{url} --users 10 --streams 5 -n 1000"));
+    let sent_away = faultless(&format!("{url} --users 10 --streams 5 -n 1000"));
     let goaways = sent_away.goaways.unwrap();
     assert!(sent_away.finished == 1000 && goaways.connections >= 45, "{goaways:?}");
     let shown = load(&format!("{url} --users 10 --streams 5 -n 1000")).stdout;
     assert!(shown.contains("GOAWAY") && shown.contains("made again"), "{shown}");
-    let open = trial(&format!("{url} --rate 1000 --streams 5 --connections 3 -n 900 -d 20s"));
+    let open = faultless(&format!("{url} --rate 1000 --streams 5 --connections 3 -n 900 -d 20s"));
     assert!(open.finished == 900 && open.goaways.unwrap().connections >= 40);
 }
 
@@ -167,7 +124,7 @@ fn a_server_may_allow_few_streams() {
     let _machine = machine();
     let nginx = Nginx::start();
     let url = format!("http://127.0.0.1:{}/small --http2-prior-knowledge", nginx.few_streams);
-    assert_eq!(trial(&format!("{url} --users 20 --streams 20 -n 2000")).finished, 2000);
+    assert_eq!(faultless(&format!("{url} --users 20 --streams 20 -n 2000")).finished, 2000);
 }
 
 #[test]

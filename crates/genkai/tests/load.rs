@@ -3,36 +3,16 @@
 
 mod harness;
 
-use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
-use genkai_model::finding::{TrialFinding, Verdict};
+use genkai_model::finding::Verdict;
 use genkai_model::summary::Summary;
 use genkai_model::websocket::CloseCount;
-use harness::{finish, genkai, machine, signal, until, wait};
-
-const LONGEST: Duration = Duration::from_secs(60);
-
-/// A process that ends with the test.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        signal(self.0.id(), "TERM");
-        wait(&mut self.0, LONGEST);
-    }
-}
-
-fn echo() -> (Guard, String) {
-    let mut child = genkai("serve echo").stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
-    (Guard(child), said["listening"].as_str().unwrap().to_owned())
-}
+use harness::loads::{Shown, faultless, load, show};
+use harness::servers::{Guard, free, nginx, serve};
+use harness::{genkai, machine};
 
 fn openssl(dir: &Path, arguments: &str) {
     let output = Command::new("openssl").args(arguments.split_whitespace()).current_dir(dir).output().unwrap();
@@ -73,15 +53,11 @@ struct Nginx {
     strict: u16,
 }
 
-fn free() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 impl Nginx {
     fn start(backend: &str) -> Nginx {
         let dir = tempfile::tempdir().unwrap();
         certificates(dir.path());
-        let (port, old, strict) = (free(), free(), free());
+        let [port, old, strict] = free();
         let root = dir.path().display();
         let tls = |port: u16, name: &str, more: &str| {
             format!(
@@ -97,18 +73,7 @@ impl Nginx {
             tls(strict, "good", &format!("ssl_verify_client on; ssl_client_certificate {root}/ca.pem;")),
             format!("server {{ listen unix:{root}/socket; location / {{ return 200 hello; }} }}"),
         ];
-        let config = format!(
-            "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{ worker_connections 512; }}\n\
-             http {{ access_log off; client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c; \
-             uwsgi_temp_path {root}/d; scgi_temp_path {root}/e;\n{} }}",
-            servers.concat()
-        );
-        let file = dir.path().join("nginx.conf");
-        std::fs::write(&file, config).unwrap();
-        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
-        let child = Command::new("nginx").env("PATH", path).arg("-c").arg(&file).spawn().unwrap();
-        let guard = Guard(child);
-        until("nginx to listen", LONGEST, || TcpStream::connect(("127.0.0.1", strict)).ok());
+        let guard = nginx(dir.path(), &format!("access_log off;\n{}", servers.concat()), strict);
         Nginx { _guard: guard, dir, port, old, strict }
     }
 
@@ -117,54 +82,29 @@ impl Nginx {
     }
 }
 
-struct Shown {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-fn load(arguments: &str) -> Shown {
-    shown(&mut genkai(&format!("load {arguments}")))
-}
-
-fn shown(command: &mut Command) -> Shown {
-    let output = finish(command, LONGEST);
-    Shown {
-        code: output.status.code(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
-/// The only trial of a load, which must have ended without a failure.
-fn trial(arguments: &str) -> TrialFinding {
-    let shown = load(&format!("{arguments} --json"));
-    let verdict: Verdict =
-        serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e}\n{}\n{}", shown.stdout, shown.stderr));
-    let trial = verdict.trials.into_iter().next().unwrap();
-    assert_eq!(trial.failed, 0, "{:?}\n{}", trial.errors, shown.stderr);
-    trial
-}
-
 #[test]
 fn over_tls_with_an_authority_of_our_own() {
     let _machine = machine();
     let nginx = Nginx::start("127.0.0.1:1");
     let (ca, port) = (nginx.file("ca.pem"), nginx.port);
     let ca = ca.display();
-    let one = trial(&format!("https://localhost:{port}/ --cacert {ca} --users 4 --requests 400"));
+    let one = faultless(&format!("https://localhost:{port}/ --cacert {ca} --users 4 --requests 400"));
     let made = one.handshakes.unwrap();
     assert_eq!((one.finished, made.full + made.resumed), (400, 4));
-    let many = trial(&format!("https://localhost:{port}/ --cacert {ca} --users 2 --requests 60 --new-connections"));
+    let many = faultless(&format!("https://localhost:{port}/ --cacert {ca} --users 2 --requests 60 --new-connections"));
     let made = many.handshakes.unwrap();
     assert_eq!((made.full + made.resumed, many.finished), (60, 60));
     assert!(made.resumed >= 40, "{made:?}");
-    let none = trial(&format!("https://localhost:{port}/ --cacert {ca} -n 20 --users 1 --new-connections --no-resume"));
+    let none =
+        faultless(&format!("https://localhost:{port}/ --cacert {ca} -n 20 --users 1 --new-connections --no-resume"));
     assert_eq!(none.handshakes.unwrap().full, 20);
     let identity =
         format!("--cert {} --key {}", nginx.file("client.pem").display(), nginx.file("client.key").display());
     let strict = nginx.strict;
-    assert_eq!(trial(&format!("https://localhost:{strict}/ --cacert {ca} {identity} -n 20 --users 2")).finished, 20);
+    assert_eq!(
+        faultless(&format!("https://localhost:{strict}/ --cacert {ca} {identity} -n 20 --users 2")).finished,
+        20
+    );
     let without = load(&format!("https://localhost:{strict}/ --cacert {ca} -n 1 --users 1"));
     assert!(without.code == Some(1) && without.stdout.contains("4xx"), "nginx answers 400: {}", without.stdout);
 }
@@ -184,7 +124,7 @@ fn certificate_problems_are_said_by_name() {
     says(&format!("https://localhost:{port}/"), "unknown issuer");
     says(&format!("https://localhost:{old}/ --cacert {ca}"), "expired");
     says(&format!("https://127.0.0.1:{port}/ --cacert {ca}"), "another name");
-    assert_eq!(trial(&format!("https://127.0.0.1:{old}/ --insecure {once}")).finished, 1);
+    assert_eq!(faultless(&format!("https://127.0.0.1:{old}/ --insecure {once}")).finished, 1);
     let missing = load(&format!("https://localhost:{port}/ --cacert /nowhere.pem"));
     assert!(
         missing.code == Some(2) && missing.stderr.contains("/nowhere.pem"),
@@ -199,30 +139,30 @@ fn over_a_unix_socket() {
     let _machine = machine();
     let nginx = Nginx::start("127.0.0.1:1");
     let socket = nginx.file("socket");
-    assert_eq!(trial(&format!("unix:{}:/some/path --users 3 -n 300", socket.display())).finished, 300);
+    assert_eq!(faultless(&format!("unix:{}:/some/path --users 3 -n 300", socket.display())).finished, 300);
 }
 
 #[test]
 fn websockets_by_themselves_and_through_nginx_with_tls() {
     let _machine = machine();
-    let (_echo, address) = echo();
+    let (_echo, address) = serve("echo");
     let nginx = Nginx::start(&address);
     let through = format!("wss://localhost:{}/ws --cacert {}", nginx.port, nginx.file("ca.pem").display());
     for url in [format!("ws://{address}"), through] {
         for more in
             ["--message-size 64", "--message-size 100k --binary", "--message-size 5k --deflate --subprotocol chat"]
         {
-            let closed = trial(&format!("{url} --users 3 -n 60 {more}"));
+            let closed = faultless(&format!("{url} --users 3 -n 60 {more}"));
             let messages = closed.messages.unwrap();
             assert_eq!((closed.finished, messages.sent, messages.delivered), (60, 60, 60), "{url} {more}");
             assert_eq!(messages.closes, [CloseCount { code: 1000, count: 3 }]);
             assert_eq!(messages.lost + messages.duplicated + messages.reordered + messages.late + messages.foreign, 0);
         }
-        let open = trial(&format!("{url} --message-rate 500 --connections 5 -d 1s"));
+        let open = faultless(&format!("{url} --message-rate 500 --connections 5 -d 1s"));
         let messages = open.messages.unwrap();
         assert!(messages.sent == messages.delivered && (400..=500).contains(&messages.sent), "{messages:?}");
         assert_eq!(open.handshakes.unwrap().upgraded, 5);
-        let held = trial(&format!("{url} --connections 30 --spawn-rate 100 --ping 100ms -d 1s"));
+        let held = faultless(&format!("{url} --connections 30 --spawn-rate 100 --ping 100ms -d 1s"));
         let messages = held.messages.unwrap();
         assert_eq!((held.finished, messages.closes), (30, vec![CloseCount { code: 1000, count: 30 }]));
         assert!(messages.pongs >= 30, "{}", messages.pongs);
@@ -311,19 +251,19 @@ fn every_figure_adds_up_and_is_left_behind() {
     std::fs::remove_file(out.join("report.html")).unwrap();
     let (again, csv_again) = (file("b.jtl"), file("b.csv"));
     let tables = format!("--csv {} --jtl {}", csv_again.display(), again.display());
-    let output = finish(&mut genkai(&format!("report {} {tables}", out.display())), LONGEST);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && text.contains("from the plan") && out.join("report.html").exists(), "{text}");
+    let told = show(&mut genkai(&format!("report {} {tables}", out.display())));
+    assert!(told.code == Some(0) && told.stdout.contains("from the plan"), "{}", told.story());
+    assert!(out.join("report.html").exists(), "{}", told.story());
     assert_eq!((std::fs::read_to_string(again).unwrap(), std::fs::read_to_string(csv_again).unwrap()), (lines, table));
 }
 
 #[test]
 fn thresholds_decide_the_exit_code() {
     let _machine = machine();
-    let (_echo, address) = echo();
+    let (_echo, address) = serve("echo");
     let exit = |more: &str| {
         let mut command = genkai(&format!("load ws://{address} --users 2 -n 50"));
-        let shown = shown(command.args(more.split(';')));
+        let shown = show(command.args(more.split(';')));
         (shown.code, shown.stdout)
     };
     let (code, text) = exit("--threshold;p99 < 30s;--threshold;errors < 1%, rate > 0.001");
@@ -340,7 +280,7 @@ fn a_table_that_cannot_be_written_is_told_before_any_load() {
     }
     // What is no file is written as it comes, and stays what it is.
     let _machine = machine();
-    let (_echo, address) = echo();
+    let (_echo, address) = serve("echo");
     assert_eq!(load(&format!("ws://{address} --users 1 -n 5 --csv /dev/null")).code, Some(0));
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }

@@ -2,37 +2,18 @@
 
 mod harness;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use genkai_model::finding::{TrialFinding, Verdict};
 use genkai_model::websocket::CloseCount;
-use harness::{all_gone, descendants, finish, genkai, machine, signal, until, wait};
+use harness::loads::show;
+use harness::servers::{Guard, free, nginx, serve};
+use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(90);
-
-/// A process that ends with the test.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if self.0.try_wait().unwrap().is_none() {
-            signal(self.0.id(), "TERM");
-            wait(&mut self.0, LONGEST);
-        }
-    }
-}
-
-fn echo(flags: &str) -> (Guard, String) {
-    let mut child =
-        genkai(&format!("serve echo {flags}")).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
-    (Guard(child), said["listening"].as_str().unwrap().to_owned())
-}
 
 /// nginx with its own count of requests, and a log of who came.
 struct Nginx {
@@ -44,21 +25,13 @@ struct Nginx {
 impl Nginx {
     fn start() -> Nginx {
         let dir = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let [port] = free();
         let root = dir.path().display();
-        let config = format!(
-            "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log;\n\
-             events {{ worker_connections 512; }}\n\
-             http {{ client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c; \
-             uwsgi_temp_path {root}/d; scgi_temp_path {root}/e; log_format who '$remote_addr'; access_log off;\n\
-             server {{ listen 127.0.0.1:{port}; keepalive_requests 1000000; \
-             location / {{ access_log {root}/who who; return 200 hello; }} location /status {{ stub_status; }} }} }}\n"
+        let http = format!(
+            "log_format who '$remote_addr'; access_log off; server {{ listen 127.0.0.1:{port}; keepalive_requests 1000000; \
+             location / {{ access_log {root}/who who; return 200 hello; }} location /status {{ stub_status; }} }}"
         );
-        let file = dir.path().join("nginx.conf");
-        std::fs::write(&file, config).unwrap();
-        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
-        let guard = Guard(Command::new("nginx").env("PATH", path).arg("-c").arg(&file).spawn().unwrap());
-        until("nginx to listen", LONGEST, || TcpStream::connect(("127.0.0.1", port)).ok());
+        let guard = nginx(dir.path(), &http, port);
         Nginx { _guard: guard, dir, port }
     }
 
@@ -82,18 +55,9 @@ impl Nginx {
     }
 }
 
-fn shown(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    format!("{:?}\n{}\n{}", output.status, text(&output.stdout), text(&output.stderr))
-}
-
 /// The only trial of a load, which must have ended without a failure.
 fn trial(command: &mut Command) -> TrialFinding {
-    let output = finish(command.arg("--json"), LONGEST);
-    let verdict: Verdict = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}\n{}", shown(&output)));
-    let trial = verdict.trials.into_iter().next().unwrap();
-    assert_eq!(trial.failed, 0, "{}", shown(&output));
-    trial
+    show(command.arg("--json")).faultless()
 }
 
 /// With at most so many descriptors a process, and no way to have more.
@@ -147,21 +111,21 @@ fn connections_come_from_the_sources_given() {
     for (source, code, words) in
         [("192.0.2.77", 3, "ip address"), ("::1", 2, "of another kind"), ("127.0.0.0/8", 2, "smaller"), ("x", 2, "/26")]
     {
-        let output = finish(&mut genkai(&format!("{url} --source {source}")), LONGEST);
-        assert_eq!(output.status.code(), Some(code), "{source}: {}", shown(&output));
-        assert!(shown(&output).contains(words), "{source}: {}", shown(&output));
+        let output = show(&mut genkai(&format!("{url} --source {source}")));
+        assert_eq!(output.code, Some(code), "{source}: {}", output.story());
+        assert!(output.story().contains(words), "{source}: {}", output.story());
     }
 }
 
 #[test]
 fn what_one_process_has_too_few_descriptors_for_several_have() {
     let _machine = machine();
-    let (_echo, address) = echo("--processes 2");
+    let (_echo, address) = serve("echo --processes 2");
     let load = format!("load ws://{address} --connections 600 --spawn-rate 2000 --ping 200ms -d 2s");
-    let refused = finish(&mut with_descriptors(256, &load), LONGEST);
-    assert_eq!(refused.status.code(), Some(3), "{}", shown(&refused));
+    let refused = show(&mut with_descriptors(256, &load));
+    assert_eq!(refused.code, Some(3), "{}", refused.story());
     for words in ["600 connections", "only 184 fit", "--processes 4"] {
-        assert!(shown(&refused).contains(words), "{words}: {}", shown(&refused));
+        assert!(refused.story().contains(words), "{words}: {}", refused.story());
     }
     let held = trial(&mut with_descriptors(256, &format!("{load} --processes 4")));
     let (messages, used) = (held.messages.unwrap(), held.used.unwrap());
@@ -174,7 +138,7 @@ fn what_one_process_has_too_few_descriptors_for_several_have() {
 #[test]
 fn messages_of_all_processes_are_told_apart() {
     let _machine = machine();
-    let (_echo, address) = echo("");
+    let (_echo, address) = serve("echo");
     let open =
         trial(&mut genkai(&format!("load ws://{address} --message-rate 600 --connections 9 -d 1s --processes 3")));
     let messages = open.messages.unwrap();
@@ -219,7 +183,7 @@ fn ended(mut guard: Guard) -> (Option<i32>, String, String) {
 #[test]
 fn a_worker_that_dies_ends_the_load_with_its_name() {
     let _machine = machine();
-    let (_echo, address) = echo("");
+    let (_echo, address) = serve("echo");
     let (load, workers) = long(&address, "");
     let all = descendants(load.0.id());
     signal(workers[1], "KILL");
@@ -234,7 +198,7 @@ fn a_worker_that_dies_ends_the_load_with_its_name() {
 #[test]
 fn ctrl_c_reaches_every_process() {
     let _machine = machine();
-    let (_echo, address) = echo("");
+    let (_echo, address) = serve("echo");
     let (load, _) = long(&address, "");
     let all = descendants(load.0.id());
     signal(load.0.id(), "INT");
@@ -249,7 +213,7 @@ fn ctrl_c_reaches_every_process() {
 #[test]
 fn workers_do_not_outlive_genkai() {
     let _machine = machine();
-    let (_echo, address) = echo("");
+    let (_echo, address) = serve("echo");
     let (mut load, workers) = long(&address, "--quiet");
     signal(load.0.id(), "KILL");
     wait(&mut load.0, LONGEST);
@@ -260,7 +224,7 @@ fn workers_do_not_outlive_genkai() {
 fn servers_on_one_port_end_together() {
     let _machine = machine();
     for (name, code) in [("TERM", Some(0)), ("KILL", Some(3))] {
-        let (mut server, address) = echo("--processes 3");
+        let (mut server, address) = serve("echo --processes 3");
         let all = descendants(server.0.id());
         let held = trial(&mut genkai(&format!("load ws://{address} --connections 60 --ping 100ms -d 1s")));
         assert_eq!(held.messages.unwrap().closes, [CloseCount { code: 1000, count: 60 }]);
@@ -276,14 +240,13 @@ fn servers_on_one_port_end_together() {
 #[test]
 fn an_echo_server_does_not_share_a_port_unasked() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let output =
-        finish(&mut genkai(&format!("serve echo --processes 2 --listen {}", taken.local_addr().unwrap())), LONGEST);
-    assert!(output.status.code() == Some(3) && shown(&output).contains("cannot listen on"), "{}", shown(&output));
+    let output = show(&mut genkai(&format!("serve echo --processes 2 --listen {}", taken.local_addr().unwrap())));
+    assert!(output.code == Some(3) && output.story().contains("cannot listen on"), "{}", output.story());
 }
 
 #[test]
 fn a_worker_without_an_order_says_whom_it_is_for() {
-    let output = finish(&mut genkai("worker"), LONGEST);
-    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
-    assert!(shown(&output).contains("genkai load"), "{}", shown(&output));
+    let output = show(&mut genkai("worker"));
+    assert_eq!(output.code, Some(2), "{}", output.story());
+    assert!(output.story().contains("genkai load"), "{}", output.story());
 }

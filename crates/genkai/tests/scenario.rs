@@ -2,34 +2,12 @@
 
 mod harness;
 
-use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use genkai_model::finding::{FlowFinding, TrialFinding, Verdict};
-use harness::{finish, genkai, machine, signal, until, wait};
-
-const LONGEST: Duration = Duration::from_secs(60);
-
-/// A process that ends with the test.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        signal(self.0.id(), "TERM");
-        wait(&mut self.0, LONGEST);
-    }
-}
-
-fn echo() -> (Guard, String) {
-    let mut child = genkai("serve echo").stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
-    (Guard(child), said["listening"].as_str().unwrap().to_owned())
-}
+use harness::loads::{load, show};
+use harness::servers::{Guard, free, nginx, serve};
+use harness::{genkai, machine};
 
 /// A shop: log in for a token and a cookie, without which there is nothing to see.
 const SHOP: &str = r#"
@@ -50,21 +28,14 @@ struct Shop {
 
 fn shop() -> Shop {
     let dir = tempfile::tempdir().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let [port] = free();
     let root = dir.path().display();
     let log = "log_format plain '$request_method $request_uri $status $http_cookie';";
-    let config = format!(
-        "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{ worker_connections 512; }}\n\
-         http {{ {log} access_log {root}/access.log plain; client_body_temp_path {root}/a; proxy_temp_path {root}/b; \
-         fastcgi_temp_path {root}/c; uwsgi_temp_path {root}/d; scgi_temp_path {root}/e; default_type application/json; \
-         keepalive_requests 1000000; server {{ listen 127.0.0.1:{port}; {SHOP} }} }}"
+    let http = format!(
+        "{log} access_log {root}/access.log plain; default_type application/json; keepalive_requests 1000000; \
+         server {{ listen 127.0.0.1:{port}; {SHOP} }}"
     );
-    let file = dir.path().join("nginx.conf");
-    std::fs::write(&file, config).unwrap();
-    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
-    let child = Command::new("nginx").env("PATH", path).arg("-c").arg(&file).spawn().unwrap();
-    let guard = Guard(child);
-    until("nginx to listen", LONGEST, || TcpStream::connect(("127.0.0.1", port)).ok());
+    let guard = nginx(dir.path(), &http, port);
     Shop { _guard: guard, dir, url: format!("http://127.0.0.1:{port}") }
 }
 
@@ -82,24 +53,10 @@ impl Shop {
     }
 }
 
-struct Shown {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-fn load(arguments: &str) -> Shown {
-    let output = finish(&mut genkai(&format!("load {arguments}")), LONGEST);
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Shown { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
-}
-
 /// The only trial of a load, its flows, and the exit code.
 fn trial(arguments: &str) -> (TrialFinding, FlowFinding, Option<i32>) {
     let shown = load(&format!("{arguments} --json"));
-    let verdict: Verdict =
-        serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e}\n{}\n{}", shown.stdout, shown.stderr));
-    let trial = verdict.trials.into_iter().next().unwrap();
+    let trial = shown.trial();
     let flows = trial.flows.clone().expect("a scenario has flows");
     (trial, flows, shown.code)
 }
@@ -184,7 +141,7 @@ fn checks_that_fail_are_counted_named_and_fail_the_run() {
 #[test]
 fn websockets_are_opened_talked_on_and_closed() {
     let _machine = machine();
-    let (_guard, address) = echo();
+    let (_guard, address) = serve("echo");
     let (trial, flows, code) = trial(&format!("{} --target ws://{address}", example("chat.yaml").display()));
     // 20/s after a ramp of 2 s: 20 and 20.
     assert_eq!((code, trial.failed, flows.counts.started, flows.counts.completed), (Some(0), 0, 40, 40));
@@ -203,7 +160,7 @@ fn websockets_are_opened_talked_on_and_closed() {
 #[test]
 fn messages_that_come_unasked_are_kept_and_searched() {
     let _machine = machine();
-    let (_guard, address) = echo();
+    let (_guard, address) = serve("echo");
     let shop = shop();
     let file = shop.write(
         "s.yaml",
@@ -223,7 +180,7 @@ fn messages_that_come_unasked_are_kept_and_searched() {
 #[test]
 fn artillery_scripts_run_as_they_are() {
     let _machine = machine();
-    let (shop, (_guard, address)) = (shop(), echo());
+    let (shop, (_guard, address)) = (shop(), serve("echo"));
     let shown = load(&format!("{} --target {} --json", example("artillery.yml").display(), shop.url));
     assert!(shown.stderr.contains("`log`: prints nothing under load"), "{}", shown.stderr);
     let verdict: Verdict = serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e} {}", shown.stderr));
@@ -288,14 +245,8 @@ fn mistakes_end_before_any_load() {
 fn stages_are_seen_in_the_levels_of_a_load() {
     let _machine = machine();
     let shop = shop();
-    let output = finish(
-        Command::new(env!("CARGO_BIN_EXE_genkai"))
-            .args(["load", &format!("{}/", shop.url), "--json", "--think", "5ms"])
-            .args(["--stages", "400ms:0..4, 200ms:4, 400ms:0, 200ms:pause, 200ms:6..6"]),
-        LONGEST,
-    );
-    let verdict: Verdict = serde_json::from_slice(&output.stdout).unwrap();
-    let trial = &verdict.trials[0];
+    let stages = "400ms:0..4, 200ms:4, 400ms:0, 200ms:pause, 200ms:6..6";
+    let trial = show(genkai(&format!("load {}/ --json --think 5ms", shop.url)).args(["--stages", stages])).trial();
     assert_eq!((trial.asked, trial.failed), (6.0, 0));
     assert!((trial.lasted - 1.4).abs() < 0.05 && trial.finished > 50, "{trial:?}");
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use genkai_model::event::Environment;
-use genkai_model::explain::Explanation;
+use genkai_model::explain::{Explanation, Remark, RemarkKind};
+use genkai_model::limit::Origin;
 
 use crate::local::caps::Machine;
 use crate::local::machine;
@@ -38,6 +39,25 @@ pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Resul
             Ok(apache::explain::explain(main, &scope, requests.websocket, &machine)?)
         }
         other => Err(ProductError::Unknown { name: other.to_owned() }),
+    }
+}
+
+/// What is to be said of a setting.
+pub(crate) fn remark(
+    kind: RemarkKind,
+    place: Option<String>,
+    setting: &str,
+    text: String,
+    hint: Option<String>,
+) -> Remark {
+    Remark { kind, place, setting: setting.to_owned(), text, hint }
+}
+
+/// `path:line` of a value; none where it is written nowhere.
+pub(crate) fn place(origin: &Origin) -> Option<String> {
+    match origin {
+        Origin::File { path, line } => Some(format!("{}:{line}", path.display())),
+        _ => None,
     }
 }
 

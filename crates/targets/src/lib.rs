@@ -7,6 +7,7 @@ pub mod explain;
 pub mod files;
 pub mod foreign;
 pub mod held;
+mod limits;
 pub mod local;
 pub mod nginx;
 pub mod observation;

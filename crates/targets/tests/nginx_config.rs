@@ -4,6 +4,7 @@ mod nginx_configs;
 
 use std::path::Path;
 
+use genkai_targets::files::Configuration;
 use genkai_targets::nginx::config::{Config, Found, lexer, parse};
 use genkai_targets::nginx::settings::{self, Scope};
 

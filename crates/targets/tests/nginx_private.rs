@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
+use genkai_targets::files::Configuration;
 use genkai_targets::nginx::config::{Address, Host, sockets};
 use genkai_targets::nginx::private::{self, Options};
 use genkai_targets::nginx::settings::{Rendering, render};

@@ -36,6 +36,27 @@ fn an_ipv6_twin_is_left_out_and_virtual_hosts_stay_together() {
 }
 
 #[test]
+fn a_port_that_is_drawn_twice_is_given_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let main = dir.path().join("n.conf");
+    let text = "events {} http { server { listen 80; } server { listen 81; } server { listen 82; } }";
+    fs::write(&main, text).unwrap();
+    let config = Config::read(&main, Path::new("/")).unwrap();
+    // Nobody holds a port that was free: it may be drawn again for the next listener, or for the status page.
+    let mut drawn = [4001, 4001, 4002, 4001, 4003, 4002, 4004].into_iter();
+    let mut ports = || Ok(drawn.next().unwrap());
+    let run = dir.path().join("run");
+    let configure = nginx_configure();
+    let options =
+        Options { dir: &run, ports: &mut ports, backend: None, root: root(), configure: &configure, status: true };
+    let private = private::build(&config, options).unwrap();
+    let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+    let moved: Vec<_> = private.moved.iter().map(|m| m.to.clone()).collect();
+    assert_eq!(moved, [4001, 4002, 4003].map(|port| At::Inet(at(port))));
+    assert_eq!(private.status, Some(at(4004)));
+}
+
+#[test]
 fn what_is_given_once_for_an_address_is_kept_once() {
     let dir = tempfile::tempdir().unwrap();
     let text = "events {} http {

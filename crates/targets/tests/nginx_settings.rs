@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use genkai_model::limit::Origin;
+use genkai_targets::files::Configuration;
 use genkai_targets::nginx::config::Config;
 use genkai_targets::nginx::settings::{Rendering, Scope, all, apply, effective, render};
 

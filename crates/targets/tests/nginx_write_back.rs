@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use genkai_targets::files::Configuration;
 use genkai_targets::nginx::config::Config;
 use genkai_targets::nginx::settings::{Scope, apply};
 

@@ -14,6 +14,7 @@ use super::session::Session;
 use super::window::MOST;
 use crate::clock::{Moment, NEVER};
 use crate::connection::{Done, Turn};
+use crate::queue::first_in_time;
 use crate::thread::Core;
 use crate::turns::{FAILURE_PACE, Thinker};
 use crate::watch::Slot;
@@ -334,14 +335,7 @@ impl Session {
 impl Inbox {
     /// The next message that is still worth sending.
     fn next(&self, core: &Core) -> Option<Moment> {
-        loop {
-            let planned = self.planned.borrow_mut().pop_front()?;
-            let now = core.clock.now();
-            if now.saturating_sub(planned) <= core.timeout {
-                return Some(planned);
-            }
-            core.ledger.borrow_mut().failed(now, planned, ErrorKind::Dropped);
-        }
+        first_in_time(&self.planned, core)
     }
 }
 

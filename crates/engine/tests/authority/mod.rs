@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use genkai_model::transport::Tls;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -44,6 +45,12 @@ fn from_now(days: i64) -> SystemTime {
 }
 
 impl Authority {
+    /// What a client needs that trusts it and asks for localhost.
+    pub(crate) fn trusted(&self) -> Tls {
+        let ca = Some(self.file.clone());
+        Tls { server_name: "localhost".into(), ca, identity: None, insecure: false, resume: true }
+    }
+
     pub(crate) fn new() -> Authority {
         let mut params = CertificateParams::new(vec![]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -127,7 +127,7 @@ fn stop(flags: &Load) -> Result<Stop, Failure> {
 
 /// Most intervals of a load of known length. Each is some kilobytes of distributions, which are kept for the judgement at its
 /// end: memory must not grow with the length of a load.
-const INTERVALS: u64 = 1200;
+const INTERVALS: u64 = 600;
 
 /// How often a load is reported: as `usual`, or seldomer when it is long. One that ends by its requests is not expected to be.
 fn interval(usual: Span, stop: Stop) -> Span {

@@ -2,8 +2,9 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 pub mod judged;
+pub mod loads;
+pub mod servers;
 
-use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Mutex, MutexGuard};
@@ -66,32 +67,6 @@ impl Run {
         let verdict = std::fs::read_to_string(self.out.join("verdict.json")).unwrap_or_default();
         let verdict = verdict.chars().take(6000).collect::<String>();
         format!("exit {:?}\nstdout:\n{}\nstderr:\n{}\nverdict:\n{verdict}", self.code, self.stdout, self.stderr)
-    }
-}
-
-/// An origin that runs beside genkai, as a backend of the user's.
-pub struct Origin {
-    child: Child,
-    /// Where it listens.
-    pub address: String,
-}
-
-impl Origin {
-    /// Starts `genkai serve origin` with these flags on a free port.
-    pub fn start(flags: &str) -> Origin {
-        let mut command = genkai("serve origin --listen 127.0.0.1:0");
-        let mut child = command.args(flags.split_whitespace()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said: serde_json::Value = serde_json::from_str(&line).unwrap();
-        Origin { child, address: said["listening"].as_str().unwrap().to_owned() }
-    }
-}
-
-impl Drop for Origin {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

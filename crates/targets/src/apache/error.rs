@@ -60,24 +60,6 @@ pub enum ApacheError {
     /// `apache2 -t` says no. The message is Apache's own, with the places in the user's files.
     #[error("Apache does not accept the configuration:\n{0}")]
     Rejected(String),
-    /// All ports tried were taken by somebody else before Apache could bind them.
-    #[error(
-        "Apache could not bind its ports {attempts} times in a row: {said}\n  hint: something else takes ports as fast as they are freed; stop it, or try again"
-    )]
-    Ports {
-        /// How often it was tried.
-        attempts: u32,
-        /// Apache's last words.
-        said: String,
-    },
-    /// The private folder cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Folder {
-        /// What was to be written.
-        path: PathBuf,
-        /// The system's words.
-        source: std::io::Error,
-    },
     /// The process.
     #[error(transparent)]
     Local(#[from] LocalError),

@@ -18,24 +18,20 @@ use super::limits::{self, Facts};
 use super::private::{self, Options, Private};
 use super::route::{Route, Scope};
 use super::settings::{self, Rendering, lookup, render};
-use crate::files::{Backup, Origins};
+use crate::files::{Backup, Edition};
 use crate::local::caps::Machine;
-use crate::local::port;
 use crate::local::room::Room;
+use crate::local::{brood, port};
 use crate::product::Prepare;
-
-/// A start whose ports were taken meanwhile is tried again with others, so many times.
-const STARTS: u32 = 5;
 
 /// An Apache that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
 pub struct Apache {
     base: Arc<Base>,
     /// With settings and changes applied.
-    config: Config,
+    edition: Edition<Config>,
     /// Names of the settings that were given or changed.
     given: BTreeSet<&'static str>,
-    origins: Origins,
     room: Room,
     private: Private,
     rewrites: Vec<Rewrite>,
@@ -47,10 +43,6 @@ pub struct Apache {
 struct Base {
     binary: Binary,
     modules: PathBuf,
-    source: ConfigSource,
-    /// As the user wrote it; as rendered, where there is no user's file.
-    original: Config,
-    scope: Scope,
     websocket: bool,
     backend: Option<SocketAddr>,
     allowed: Vec<String>,
@@ -73,39 +65,32 @@ impl Apache {
         let environment = environment(main);
         let original = read(&what, &binary, &environment)?;
         let scope = Scope { host: what.host.to_owned(), path: what.path.to_owned() };
-        let mut config = original.clone();
-        if main.is_some() {
-            for (name, value) in what.settings {
-                config = settings::apply(&config, name, value, &scope)?;
-            }
-        }
+        let edition = Edition::new(what.source, original, scope, what.settings)?;
         let (nofile, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
         let given = what.settings.keys().filter_map(|name| lookup(name).ok()).map(|s| s.name).collect();
         let base = Base {
             modules: binary.modules().unwrap_or_else(|| binary.root().join("modules")),
             binary,
-            source: what.source,
-            original,
-            scope,
             websocket: what.websocket,
             backend: what.backend,
             allowed: what.allow_remote.to_vec(),
             environment,
             nofile,
         };
-        Apache::made(Arc::new(base), config, given, room)
+        Apache::made(Arc::new(base), edition, given, room)
     }
 
-    fn made(base: Arc<Base>, config: Config, given: BTreeSet<&'static str>, room: Room) -> Result<Apache, ApacheError> {
-        let origins = Origins::new(base.original.pairs(&config));
-        let private = copy(&base, &config, &room)?;
-        let translate = |message: &str| origins.translate(&private.translate(message));
-        let checked = check(&base.binary, room.path(), &private.main, &base.environment, translate)?;
-        let rewrites = match base.source {
-            ConfigSource::Generated => Vec::new(),
-            ConfigSource::File(_) => private.rewrites.iter().map(|r| origins.rewrite(r.clone())).collect(),
-        };
-        Ok(Apache { base, config, given, origins, room, private, rewrites, warnings: checked.warnings })
+    fn made(
+        base: Arc<Base>,
+        edition: Edition<Config>,
+        given: BTreeSet<&'static str>,
+        room: Room,
+    ) -> Result<Apache, ApacheError> {
+        let private = copy(&base, &edition, &room)?;
+        let translate = |message: &str| edition.translate(&private.translate(message));
+        let warnings = check(&base.binary, room.path(), &private.main, &base.environment, translate)?;
+        let rewrites = edition.rewrites(private.rewrites.iter().cloned());
+        Ok(Apache { base, edition, given, room, private, rewrites, warnings })
     }
 
     /// The same with settings changed, in a folder of its own, tested.
@@ -113,18 +98,10 @@ impl Apache {
     /// # Errors
     /// As [`Apache::prepare`].
     pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Apache, ApacheError> {
-        let config = self.changed(&self.config, changes)?;
+        let edition = self.edition.with(changes)?;
         let names = changes.iter().filter_map(|change| lookup(&change.setting).ok()).map(|s| s.name);
         let given = self.given.iter().copied().chain(names).collect();
-        Apache::made(Arc::clone(&self.base), config, given, room(dir)?)
-    }
-
-    fn changed(&self, config: &Config, changes: &[Change]) -> Result<Config, ApacheError> {
-        let mut config = config.clone();
-        for change in changes {
-            config = settings::apply(&config, &change.setting, &change.to, &self.base.scope)?;
-        }
-        Ok(config)
+        Apache::made(Arc::clone(&self.base), edition, given, room(dir)?)
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.
@@ -132,7 +109,7 @@ impl Apache {
     /// # Errors
     /// When there is no such setting.
     pub fn value_of(&self, setting: &str) -> Result<(String, Origin), ApacheError> {
-        let held = settings::effective(&self.config, setting, &self.base.scope)?;
+        let held = settings::effective(self.edition.config(), setting, self.edition.scope())?;
         Ok((held.written, self.origin(held.origin, setting)))
     }
 
@@ -140,10 +117,7 @@ impl Apache {
     fn origin(&self, origin: Origin, setting: &str) -> Origin {
         match origin {
             _ if lookup(setting).is_ok_and(|s| self.given.contains(s.name)) => Origin::Given,
-            Origin::File { .. } if self.base.source == ConfigSource::Generated => {
-                Origin::Default("genkai's plain reverse proxy".to_owned())
-            }
-            Origin::File { path, line } => self.origins.of(&path, line),
+            Origin::File { path, line } => self.edition.origin(&path, line),
             other => other,
         }
     }
@@ -181,18 +155,13 @@ impl Apache {
     /// What the limits are computed from.
     pub fn facts(&self, environment: &Environment) -> Facts {
         let machine = Machine { descriptors: self.base.nofile, ..Machine::of(environment) };
-        Facts::of(&self.config, &self.base.scope, &machine, self.base.websocket)
+        Facts::of(self.edition.config(), self.edition.scope(), &machine, self.base.websocket)
     }
 
     /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
     /// there are none.
     pub fn diff(&self, changes: &[Change]) -> String {
-        let before = match self.base.source {
-            ConfigSource::Generated => &self.config,
-            ConfigSource::File(_) => &self.base.original,
-        };
-        // The changes ran; what cannot be applied was never proposed.
-        self.changed(&self.config, changes).map(|after| before.diff(&after)).unwrap_or_default()
+        self.edition.diff(changes)
     }
 
     /// Writes `changes` (and the settings given) into the user's files, all or none, each with a backup beside it. Nothing
@@ -201,11 +170,7 @@ impl Apache {
     /// # Errors
     /// When a change cannot be applied, or a file was changed by somebody else or cannot be written.
     pub fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, ApacheError> {
-        let after = self.changed(&self.config, changes)?;
-        match self.base.source {
-            ConfigSource::Generated => Ok(Vec::new()),
-            ConfigSource::File(_) => Ok(self.base.original.write_back(&after)?),
-        }
+        self.edition.write_back(changes)
     }
 
     /// Starts it on the cores given and waits until it answers. Where a port was taken since it was chosen, others are
@@ -215,9 +180,7 @@ impl Apache {
     /// When it does not start; the message carries Apache's last words.
     pub fn start(&self, cpus: Option<&[usize]>) -> Result<Running, ApacheError> {
         let facts = self.facts(&Environment::default());
-        let mut private = self.private.clone();
-        let mut said = String::new();
-        for _ in 0..STARTS {
+        let start = |private: &Private| {
             let site = Site {
                 dir: self.room.path().to_owned(),
                 conf: private.main.clone(),
@@ -228,41 +191,27 @@ impl Apache {
                 nofile: self.base.nofile,
                 children: facts.start_servers.min(facts.children() as u32),
             };
-            match start(&self.base.binary, &site, cpus) {
-                Err(error) => match port_taken(&error) {
-                    Some(line) => said = line.to_owned(),
-                    None => return Err(error),
-                },
-                running => return running,
-            }
-            private = copy(&self.base, &self.config, &self.room)?;
-        }
-        Err(ApacheError::Ports { attempts: STARTS, said })
+            start(&self.base.binary, &site, cpus)
+        };
+        let anew = |_| copy(&self.base, &self.edition, &self.room);
+        brood::started("Apache", self.private.clone(), start, port_taken, anew)
     }
 }
 
 fn room(dir: &Path) -> Result<Room, ApacheError> {
-    let failed = |source| ApacheError::Folder { path: dir.to_owned(), source };
-    Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-apache-").map_err(failed)
+    Ok(Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-apache-")?)
 }
 
-/// A private copy of `config` in `room`, on free ports.
-fn copy(base: &Base, config: &Config, room: &Room) -> Result<Private, ApacheError> {
-    let route = Route::find(config, &base.scope).map_err(|listen| match listen {
+/// A private copy in `room`, on free ports.
+fn copy(base: &Base, edition: &Edition<Config>, room: &Room) -> Result<Private, ApacheError> {
+    let config = edition.config();
+    let route = Route::find(config, edition.scope()).map_err(|listen| match listen {
         Some(listen) => ApacheError::OnlyTls { place: config.place(listen.found) },
         None => ApacheError::NoServer,
     })?;
-    // A port that was free may be given twice, as nobody holds it; httpd refuses two listeners on one.
-    let mut taken = BTreeSet::new();
-    let mut ports = || loop {
-        let port = port::free()?;
-        if taken.insert(port) {
-            return Ok(port);
-        }
-    };
     let options = Options {
         dir: room.path(),
-        ports: &mut ports,
+        ports: &mut port::free,
         backend: base.backend,
         allowed: &base.allowed,
         root: nix::unistd::geteuid().is_root(),

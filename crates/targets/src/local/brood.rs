@@ -5,6 +5,8 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use genkai_model::event::{ServerState, State};
+
 use super::process::{Child, Signal};
 use super::{LocalError, ready};
 
@@ -17,6 +19,8 @@ const STRAGGLERS: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_millis(1500);
 /// A fast end (SIGTERM) after that.
 const TERM: Duration = Duration::from_secs(2);
+/// A start whose ports were taken meanwhile is tried again with others, so many times.
+const STARTS: u32 = 5;
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -60,6 +64,39 @@ fn grown(
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// Starts a server at `site`. Where a port of it was taken since it was chosen (a line of the server's last words says so to
+/// `taken`), at another that `anew` makes, so often.
+///
+/// # Errors
+/// When it does not start, or [`LocalError::Ports`] after [`STARTS`] times.
+pub(crate) fn started<Site, Running, E: From<LocalError>>(
+    name: &str,
+    mut site: Site,
+    start: impl Fn(&Site) -> Result<Running, LocalError>,
+    taken: fn(&str) -> bool,
+    anew: impl Fn(Site) -> Result<Site, E>,
+) -> Result<Running, E> {
+    let mut said = String::new();
+    for _ in 0..STARTS {
+        let error = match start(&site) {
+            Ok(running) => return Ok(running),
+            Err(error) => error,
+        };
+        let LocalError::Exited { tail, .. } = &error else { return Err(error.into()) };
+        let Some(line) = tail.lines().find(|line| taken(line)) else { return Err(error.into()) };
+        line.clone_into(&mut said);
+        site = anew(site)?;
+    }
+    Err(LocalError::Ports { name: name.to_owned(), attempts: STARTS, said }.into())
+}
+
+/// The state to tell when the first process of a server (`first`: what the product calls it) has ended.
+pub(crate) fn death(child: &mut Child, subject: &str, first: &str) -> Option<State> {
+    let status = child.try_exited()?;
+    let detail = Some(format!("the {first} process ended: {status}"));
+    Some(State { subject: subject.to_owned(), state: ServerState::Died, detail })
 }
 
 /// Ends it: by the product's signal for a graceful end, then fast, then by force. Afterwards no process of it is left.

@@ -1,7 +1,9 @@
 //! The servers' cores, shared by everything under test: when they are full, no single server need be.
 
 use genkai_model::evidence::{Sample, metric};
-use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
+
+use crate::limits::reached;
 
 /// Cores that all servers of a run use together, since the sample before.
 pub const SERVERS_CPU: &str = "machine.servers_cpu";
@@ -54,10 +56,6 @@ pub fn machine(cores: u32) -> Limit {
         symptom: Symptom { errors: Vec::new(), slow: true },
         remedy: None,
     }
-}
-
-fn reached(metric: &str, value: f64, strength: Strength) -> Signature {
-    Signature { sign: Sign::Reached { metric: metric.to_owned(), value }, strength }
 }
 
 /// What the servers seen in `samples` used together: the sum of their `SUBJECT.cpu`. None where no server tells.

@@ -13,6 +13,7 @@ pub(crate) mod gather;
 pub mod kernel;
 pub mod listener;
 pub mod machine;
+pub(crate) mod page;
 pub mod port;
 pub mod process;
 pub mod ready;
@@ -74,6 +75,26 @@ pub enum LocalError {
         asked: u64,
         /// The hard limit.
         hard: u64,
+    },
+    /// A folder for it cannot be made.
+    #[error("cannot write {}: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// All ports tried were taken by somebody else before it could bind them.
+    #[error(
+        "{name} could not bind its ports {attempts} times in a row: {said}\n  hint: something else takes ports as fast as they are freed; stop it, or try again"
+    )]
+    Ports {
+        /// What the server is called.
+        name: String,
+        /// How often it was tried.
+        attempts: u32,
+        /// Its last words.
+        said: String,
     },
     /// It ended before it was ready.
     #[error("{name} ended before it was ready ({status}){}", last_words(tail))]

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use super::LocalError;
+
 /// The folder of one private copy. One of our own making is removed with its last clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
@@ -21,26 +23,33 @@ pub(crate) struct Room {
 impl Room {
     /// `wanted`, made if it is not there; or, when the server is to run as root and its workers could not get to it, a folder
     /// of our own among the temporary ones, whose name begins with `prefix`.
-    pub(crate) fn make(wanted: &Path, root: bool, prefix: &str) -> io::Result<Room> {
-        fs::create_dir_all(wanted)?;
-        let path = wanted.canonicalize()?;
-        if !root {
-            return Ok(Room { path, _own: None });
-        }
-        open(&path)?;
-        if passable(&path) {
-            return Ok(Room { path, _own: None });
-        }
-        let own = tempfile::Builder::new().prefix(prefix).tempdir()?;
-        open(own.path())?;
-        let path = own.path().canonicalize()?;
-        Ok(Room { path, _own: Some(Arc::new(own)) })
+    ///
+    /// # Errors
+    /// [`LocalError::Folder`] when it cannot be made.
+    pub(crate) fn make(wanted: &Path, root: bool, prefix: &str) -> Result<Room, LocalError> {
+        made(wanted, root, prefix).map_err(|source| LocalError::Folder { path: wanted.to_owned(), source })
     }
 
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+fn made(wanted: &Path, root: bool, prefix: &str) -> io::Result<Room> {
+    fs::create_dir_all(wanted)?;
+    let path = wanted.canonicalize()?;
+    if !root {
+        return Ok(Room { path, _own: None });
+    }
+    open(&path)?;
+    if passable(&path) {
+        return Ok(Room { path, _own: None });
+    }
+    let own = tempfile::Builder::new().prefix(prefix).tempdir()?;
+    open(own.path())?;
+    let path = own.path().canonicalize()?;
+    Ok(Room { path, _own: Some(Arc::new(own)) })
 }
 
 /// Lets everybody pass through (not list) the folder, which is ours.

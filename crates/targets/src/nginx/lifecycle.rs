@@ -8,6 +8,6 @@ mod check;
 mod running;
 
 pub use binary::Binary;
-pub use check::{Checked, check};
+pub use check::check;
 pub(super) use running::port_taken;
 pub use running::{Running, Site, start};

@@ -19,7 +19,9 @@ pub use facts::{ConnZone, Facts, ReqZone, Serving, Upstream};
 pub use read::Reading;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Limit, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::{Limit, Symptom};
+
+use crate::limits::errors;
 
 /// Every limit of the configuration that `facts` describe, those that count clients first.
 pub fn of(facts: &Facts) -> Vec<Limit> {
@@ -36,22 +38,6 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all
 }
 
-fn log(signature: &str, strength: Strength) -> Signature {
-    Signature { sign: Sign::Log(signature.to_owned()), strength }
-}
-
-fn grew(metric: &str, strength: Strength) -> Signature {
-    Signature { sign: Sign::Grew(metric.to_owned()), strength }
-}
-
-fn reached(metric: &str, value: f64, strength: Strength) -> Signature {
-    Signature { sign: Sign::Reached { metric: metric.to_owned(), value }, strength }
-}
-
-fn errors(kinds: &[ErrorKind]) -> Symptom {
-    Symptom { errors: kinds.to_vec(), slow: false }
-}
-
 /// What clients see of a refusal with this status.
 fn refusal(status: u16) -> Symptom {
     // 444 is nginx's own: it closes the connection without an answer.
@@ -60,9 +46,4 @@ fn refusal(status: u16) -> Symptom {
         Some(kind) => errors(&[kind]),
         None => Symptom::default(),
     }
-}
-
-/// `1 worker`, `3 workers`.
-fn counted(n: u64, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

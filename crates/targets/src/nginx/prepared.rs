@@ -18,22 +18,19 @@ use super::limits::{self, Facts, Machine};
 use super::remote::Remote;
 use super::runnable::Runnable;
 use super::settings::{self, Rendering, Scope, lookup, render};
-use crate::files::{Backup, Origins};
+use crate::files::{Backup, Edition};
+use crate::local::brood;
 use crate::local::room::Room;
 use crate::product::Prepare;
-
-/// A start whose ports were taken meanwhile is tried again with others, so many times.
-const STARTS: u32 = 5;
 
 /// An nginx that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
 pub struct Nginx {
     base: Arc<Base>,
     /// With settings and changes applied.
-    config: Config,
+    edition: Edition<Config>,
     /// Names of the settings that were given or changed.
     given: BTreeSet<String>,
-    origins: Origins,
     copy: Runnable,
     rewrites: Vec<Rewrite>,
     warnings: Vec<String>,
@@ -43,10 +40,6 @@ pub struct Nginx {
 #[derive(Debug)]
 struct Base {
     binary: Binary,
-    source: ConfigSource,
-    /// As the user wrote it; as rendered, where there is no user's file.
-    original: Config,
-    scope: Scope,
     backend: Option<SocketAddr>,
     /// Soft limit on descriptors that it inherits.
     nofile: u64,
@@ -64,15 +57,10 @@ impl Nginx {
         let binary = Binary::find(what.program, room.path())?;
         let original = read(&what, &binary)?;
         let scope = Scope { host: Some(what.host.to_owned()), path: what.path.to_owned() };
-        let mut config = original.clone();
-        if let ConfigSource::File(_) = what.source {
-            for (name, value) in what.settings {
-                config = settings::apply(&config, name, value, &scope)?;
-            }
-        }
+        let edition = Edition::new(what.source, original, scope, what.settings)?;
         let (nofile, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
-        let base = Base { binary, source: what.source, original, scope, backend: what.backend, nofile };
-        let nginx = Nginx::made(Arc::new(base), config, what.settings.keys().cloned().collect(), room)?;
+        let base = Base { binary, backend: what.backend, nofile };
+        let nginx = Nginx::made(Arc::new(base), edition, what.settings.keys().cloned().collect(), room)?;
         nginx.serves_someone()?;
         // The backend given is the caller's to judge.
         let given = what.backend.map(|backend| backend.ip().to_string());
@@ -80,7 +68,7 @@ impl Nginx {
         match nginx.copy.remote(&allowed) {
             None => Ok(nginx),
             Some(remote) => {
-                let place = nginx.origins.translate(&nginx.copy.private.translate(&remote.place));
+                let place = nginx.edition.translate(&nginx.copy.private.translate(&remote.place));
                 Err(NginxError::Remote(Box::new(Remote { place, ..remote })))
             }
         }
@@ -93,16 +81,17 @@ impl Nginx {
         if value >= taken + one { Ok(()) } else { Err(NginxError::TooFewSlots { value, taken, one }) }
     }
 
-    fn made(base: Arc<Base>, config: Config, given: BTreeSet<String>, room: Room) -> Result<Nginx, NginxError> {
-        let origins = Origins::new(base.original.pairs(&config));
-        let copy = Runnable::make(&config, &base.binary, &base.scope, base.backend, room)?;
-        let translate = |message: &str| origins.translate(&copy.private.translate(message));
-        let checked = check(&base.binary, copy.room.path(), &copy.private.main, translate)?;
-        let rewrites = match base.source {
-            ConfigSource::Generated => Vec::new(),
-            ConfigSource::File(_) => copy.private.rewrites.iter().map(|r| origins.rewrite(r.into())).collect(),
-        };
-        Ok(Nginx { base, config, given, origins, copy, rewrites, warnings: checked.warnings })
+    fn made(
+        base: Arc<Base>,
+        edition: Edition<Config>,
+        given: BTreeSet<String>,
+        room: Room,
+    ) -> Result<Nginx, NginxError> {
+        let copy = Runnable::make(edition.config(), &base.binary, edition.scope(), base.backend, room)?;
+        let translate = |message: &str| edition.translate(&copy.private.translate(message));
+        let warnings = check(&base.binary, copy.room.path(), &copy.private.main, translate)?;
+        let rewrites = edition.rewrites(copy.private.rewrites.iter().map(Into::into));
+        Ok(Nginx { base, edition, given, copy, rewrites, warnings })
     }
 
     /// The same with settings changed, in a folder of its own, tested.
@@ -110,18 +99,10 @@ impl Nginx {
     /// # Errors
     /// As [`Nginx::prepare`].
     pub fn with(&self, changes: &[Change], dir: impl AsRef<Path>) -> Result<Nginx, NginxError> {
-        let config = self.changed(&self.config, changes)?;
+        let edition = self.edition.with(changes)?;
         let names = changes.iter().map(|change| change.setting.clone());
         let given = self.given.iter().cloned().chain(names).collect();
-        Nginx::made(Arc::clone(&self.base), config, given, room(dir.as_ref())?)
-    }
-
-    fn changed(&self, config: &Config, changes: &[Change]) -> Result<Config, NginxError> {
-        let mut config = config.clone();
-        for change in changes {
-            config = settings::apply(&config, &change.setting, &change.to, &self.base.scope)?;
-        }
-        Ok(config)
+        Nginx::made(Arc::clone(&self.base), edition, given, room(dir.as_ref())?)
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.
@@ -129,21 +110,13 @@ impl Nginx {
     /// # Errors
     /// When there is no such setting, or nothing here that it could be set on.
     pub fn value_of(&self, setting: &str) -> Result<(String, Origin), NginxError> {
-        let effective = settings::effective(&self.config, setting, &self.base.scope)?;
+        let effective = settings::effective(self.edition.config(), setting, self.edition.scope())?;
         let origin = match effective.origin {
             _ if self.is_given(setting) => Origin::Given,
-            Origin::File { path, line } => self.origin(&path, line),
+            Origin::File { path, line } => self.edition.origin(&path, line),
             other => other,
         };
         Ok((effective.value, origin))
-    }
-
-    /// Where a line of the configuration with settings comes from.
-    fn origin(&self, path: &Path, line: usize) -> Origin {
-        match self.base.source {
-            ConfigSource::Generated => Origin::Default("genkai's plain reverse proxy".to_owned()),
-            ConfigSource::File(_) => self.origins.of(path, line),
-        }
     }
 
     /// Whether it was given or changed, under whatever name it has.
@@ -195,20 +168,15 @@ impl Nginx {
     pub fn facts(&self, machine: &Machine) -> Facts {
         let origin = |path: &Path, line: usize| {
             let original = self.copy.private.translate(&path.to_string_lossy());
-            self.origin(Path::new(&original), line)
+            self.edition.origin(Path::new(&original), line)
         };
-        self.copy.facts(&self.base.scope, self.base.binary.numbers(), machine, &origin)
+        self.copy.facts(self.edition.scope(), self.base.binary.numbers(), machine, &origin)
     }
 
     /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
     /// there are none.
     pub fn diff(&self, changes: &[Change]) -> String {
-        let before = match self.base.source {
-            ConfigSource::Generated => &self.config,
-            ConfigSource::File(_) => &self.base.original,
-        };
-        // The changes ran; what cannot be applied was never proposed.
-        self.changed(&self.config, changes).map(|after| before.diff(&after)).unwrap_or_default()
+        self.edition.diff(changes)
     }
 
     /// Writes `changes` (and the settings given) into the user's files, all or none, each with a backup beside it. Nothing
@@ -217,11 +185,7 @@ impl Nginx {
     /// # Errors
     /// When a change cannot be applied, or a file was changed by somebody else or cannot be written.
     pub fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, NginxError> {
-        let after = self.changed(&self.config, changes)?;
-        match self.base.source {
-            ConfigSource::Generated => Ok(Vec::new()),
-            ConfigSource::File(_) => Ok(self.base.original.write_back(&after)?),
-        }
+        self.edition.write_back(changes)
     }
 
     /// Starts it on the cores given and waits until it answers. Where a port was taken since it was chosen, others are
@@ -231,26 +195,17 @@ impl Nginx {
     /// When it does not start; the message carries nginx's last words.
     pub fn start(&self, cpus: Option<&[usize]>) -> Result<Running, NginxError> {
         let facts = self.facts(&self.machine(&Environment::default()));
-        let mut copy = self.copy.clone();
-        let mut said = String::new();
-        for _ in 0..STARTS {
-            match start(&self.base.binary, &copy.site(self.base.nofile, &facts), cpus) {
-                Err(error) => match port_taken(&error) {
-                    Some(line) => said = line.to_owned(),
-                    None => return Err(error),
-                },
-                running => return running,
-            }
-            let room = copy.room.clone();
-            copy = Runnable::make(&self.config, &self.base.binary, &self.base.scope, self.base.backend, room)?;
-        }
-        Err(NginxError::Ports { attempts: STARTS, said })
+        let start = |copy: &Runnable| start(&self.base.binary, &copy.site(self.base.nofile, &facts), cpus);
+        let anew = |copy: Runnable| {
+            let (config, scope) = (self.edition.config(), self.edition.scope());
+            Runnable::make(config, &self.base.binary, scope, self.base.backend, copy.room)
+        };
+        brood::started("nginx", self.copy.clone(), start, port_taken, anew)
     }
 }
 
 fn room(dir: &Path) -> Result<Room, NginxError> {
-    let failed = |source| NginxError::Folder { path: dir.to_owned(), source };
-    Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-nginx-").map_err(failed)
+    Ok(Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-nginx-")?)
 }
 
 /// The configuration: the user's as it is on disk, or one that is rendered (with its settings).

@@ -24,6 +24,7 @@ use changes::Changes;
 use write::Written;
 
 use super::config::{Config, Found};
+use crate::local::port;
 
 /// Path of the status page on its own port.
 pub const STATUS_PATH: &str = "/genkai-status";
@@ -32,7 +33,7 @@ pub const STATUS_PATH: &str = "/genkai-status";
 pub struct Options<'a> {
     /// An existing folder for it; absolute, without characters that nginx reads as patterns or variables.
     pub dir: &'a Path,
-    /// Gives a free TCP port of 127.0.0.1 at each call.
+    /// Gives a free TCP port of 127.0.0.1 at each call; the same one again does no harm.
     pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
     /// What to pass requests to instead of the user's upstreams; none: those.
     pub backend: Option<SocketAddr>,
@@ -90,11 +91,12 @@ pub fn build(config: &Config, options: Options<'_>) -> Result<Private, PrivateEr
     let dir = options.dir.to_owned();
     write::check(&dir)?;
     let mut changes = Changes::new(config, &dir);
-    let moved = listen::move_all(config, &mut changes, options.ports, options.root)?;
+    let mut ports = port::distinct(options.ports);
+    let moved = listen::move_all(config, &mut changes, &mut ports, options.root)?;
     backend::redirect(config, &mut changes, &moved, options.backend)?;
     path::make_absolute(config, &mut changes)?;
-    output::redirect(config, &mut changes, &options)?;
-    let status = if options.status { Some(status_page(config, &mut changes, options.ports)?) } else { None };
+    output::redirect(config, &mut changes, options.root, options.configure)?;
+    let status = if options.status { Some(status_page(config, &mut changes, &mut ports)?) } else { None };
     let Written { rewrites, files } = write::write(config, changes, &dir)?;
     Ok(Private {
         main: files[0].0.clone(),

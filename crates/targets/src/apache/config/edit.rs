@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::error::ConfigError;
 use super::lexer::quote;
-use super::{Config, File, FileId, Found, evaluate};
+use super::{Config, FileId, Found, evaluate};
 
 /// Replaces a span of a file. Made against one [`Config`] and applied to the same one, together with others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +90,7 @@ impl Config {
         mine.sort_by_key(|e| (e.from, e.to));
         mine.dedup();
         if let Some(pair) = mine.windows(2).find(|pair| pair[1].from < pair[0].to || overwritten(pair)) {
-            return Err(ConfigError::Conflict { place: place(file, pair[1].from) });
+            return Err(ConfigError::Conflict { place: file.place(pair[1].from) });
         }
         if mine.is_empty() {
             return Ok(None);
@@ -123,8 +123,4 @@ impl Config {
 /// Two different texts for the same span.
 fn overwritten(pair: &[&Edit]) -> bool {
     pair[0].from == pair[1].from && pair[0].to == pair[1].to && pair[0].from != pair[0].to
-}
-
-fn place(file: &File, at: usize) -> String {
-    format!("{}:{}", file.path.display(), file.line(at))
 }

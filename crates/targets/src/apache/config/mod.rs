@@ -23,47 +23,22 @@ pub use lexer::Word;
 pub use modules::STATIC;
 pub use tree::Directive;
 
-use crate::files::{self, Backup, Pair, SaveError};
-
-/// Names a file of a [`Config`]; 0 is the main one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub(crate) usize);
-
-impl FileId {
-    /// The main file.
-    pub const MAIN: FileId = FileId(0);
-}
+use crate::files;
+pub use crate::files::FileId;
 
 /// One file of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// Absolute path by which it was reached.
-    pub path: PathBuf,
-    /// The same with every symlink resolved.
-    pub real: PathBuf,
-    /// Its bytes.
-    pub text: Vec<u8>,
-    /// Its directives.
-    pub tree: Vec<Directive>,
-    /// Offsets at which lines begin.
-    lines: Vec<usize>,
-}
+pub type File = files::File<Directive>;
 
 impl File {
     fn parse(path: PathBuf, real: PathBuf, text: Vec<u8>) -> Result<File, ConfigError> {
-        let lines: Vec<usize> = std::iter::once(0).chain(memchr::memchr_iter(b'\n', &text).map(|at| at + 1)).collect();
         match tree::parse(&text) {
-            Ok(tree) => Ok(File { path, real, text, tree, lines }),
+            Ok(tree) => Ok(File::new(path, real, text, tree)),
             Err(e) => {
-                let line = lines.partition_point(|&start| start <= e.offset);
+                let before = text.get(..e.offset).unwrap_or(&text);
+                let line = memchr::memchr_iter(b'\n', before).count() + 1;
                 Err(ConfigError::Syntax { path, line, what: e.what })
             }
         }
-    }
-
-    /// Line (from 1) of an offset.
-    pub fn line(&self, offset: usize) -> usize {
-        self.lines.partition_point(|&start| start <= offset)
     }
 
     /// How its lines end.
@@ -164,7 +139,7 @@ pub struct Skipped {
 /// A main file with all that it includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    files: Vec<File>,
+    pub(in crate::apache) files: Vec<File>,
     found: Vec<Found>,
     skipped: Vec<Skipped>,
     /// Modules that are loaded, by identifier (`ssl_module`).
@@ -235,26 +210,5 @@ impl Config {
     /// `path:line` of a directive.
     pub fn place(&self, found: &Found) -> String {
         format!("{}:{}", self.file(found.file).path.display(), found.line)
-    }
-
-    /// Each file with what `edited` (made from this one by edits) made of it.
-    pub(crate) fn pairs<'a>(&'a self, edited: &'a Config) -> impl Iterator<Item = Pair<'a>> {
-        self.files.iter().filter_map(|before| {
-            let after = edited.files.iter().find(|f| f.path == before.path)?;
-            Some(Pair { path: &before.path, real: &before.real, before: &before.text, after: &after.text })
-        })
-    }
-
-    /// Unified diff from `self` to `edited` (made from it by edits): [`files::diff`].
-    pub fn diff(&self, edited: &Config) -> String {
-        files::diff(self.pairs(edited))
-    }
-
-    /// Writes `edited` (made from `self` by edits) over the user's files: [`files::write_back`].
-    ///
-    /// # Errors
-    /// When a file changed since it was read, or cannot be replaced; then all files are as they were.
-    pub fn write_back(&self, edited: &Config) -> Result<Vec<Backup>, SaveError> {
-        files::write_back(self.pairs(edited))
     }
 }

@@ -1,10 +1,11 @@
 //! The status page (mod_status `?auto`): asked with one short connection and read.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::apache::private::STATUS_PATH;
+use crate::local::page::read_until;
 
 /// The whole question may take so long; a saturated server must not hold up the observer.
 const DEADLINE: Duration = Duration::from_millis(100);
@@ -57,28 +58,10 @@ pub fn ask(address: SocketAddr) -> Option<Status> {
     let mut stream = TcpStream::connect_timeout(&address, DEADLINE).ok()?;
     let request = format!("GET {STATUS_PATH}?auto HTTP/1.0\r\nHost: genkai\r\n\r\n");
     stream.write_all(request.as_bytes()).ok()?;
-    let bytes = read_until(&mut stream, until).ok()?;
+    let bytes = read_until(&mut stream, ANSWER_MAX, until).ok()?;
     let text = std::str::from_utf8(&bytes).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;
     head.split_once(' ').is_some_and(|(_, rest)| rest.starts_with("200 ")).then(|| Status::read(body))?
-}
-
-/// Reads to the end of the stream, the bound, or the deadline (then an error).
-fn read_until(stream: &mut TcpStream, until: Instant) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(4096);
-    let mut chunk = [0; 4096];
-    while bytes.len() < ANSWER_MAX {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut chunk)? {
-            0 => break,
-            n => bytes.extend_from_slice(&chunk[..n]),
-        }
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

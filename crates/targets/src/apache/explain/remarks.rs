@@ -9,6 +9,7 @@ use genkai_model::limit::Origin;
 use crate::apache::config::{Config, Found};
 use crate::apache::limits::{Facts, most_servers};
 use crate::apache::settings::{Kind, Mpm, Place, lookup};
+use crate::explain::{place, remark};
 use crate::files::names::{nearest, table};
 
 /// Every directive of httpd 2.4.71 with the modules that bring it (`apache2 -L` with all of Debian's modules).
@@ -36,18 +37,6 @@ pub(super) fn of(config: &Config, facts: &Facts) -> Vec<Remark> {
     all.sort();
     all.dedup();
     all
-}
-
-fn remark(kind: RemarkKind, place: Option<String>, setting: &str, text: String, hint: Option<String>) -> Remark {
-    Remark { kind, place, setting: setting.to_owned(), text, hint }
-}
-
-/// `path:line` of a value; none where it is written nowhere.
-fn place(origin: &Origin) -> Option<String> {
-    match origin {
-        Origin::File { path, line } => Some(format!("{}:{line}", path.display())),
-        _ => None,
-    }
 }
 
 /// Directives that no module brings, and those of modules that are not loaded. Either keeps httpd from starting.

@@ -12,14 +12,8 @@ use crate::local::process::Spawn;
 /// A test may resolve names, and each may take its time.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What a test said that passed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// Warnings: values that are clamped or ignored.
-    pub warnings: Vec<String>,
-}
-
 /// Has httpd test `conf`, what it says in `dir`. `translate` turns a place of the private copy into the user's.
+/// Gives the warnings of a test that passed: values that are clamped or ignored.
 ///
 /// # Errors
 /// [`ApacheError::Rejected`] with httpd's messages when it says no, or is not done in 30 s.
@@ -29,15 +23,14 @@ pub fn check(
     conf: &Path,
     environment: &BTreeMap<String, String>,
     translate: impl Fn(&str) -> String,
-) -> Result<Checked, ApacheError> {
+) -> Result<Vec<String>, ApacheError> {
     let mut command = command(binary, conf, environment);
     command.args(["-t", "-D", "FOREGROUND"]);
     let spawn = Spawn { name: "apache2 -t".to_owned(), log: Some(dir.join("check.txt")), ..Spawn::default() };
     let finished = finish(command, spawn, LONGEST)?;
     let text = translate(&placed(&finished.text));
     if finished.status.success() {
-        let warnings = text.lines().filter(|l| l.contains("WARNING")).map(str::to_owned).collect();
-        return Ok(Checked { warnings });
+        return Ok(text.lines().filter(|l| l.contains("WARNING")).map(str::to_owned).collect());
     }
     let reasons: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).take(20).collect();
     let reason = match finished.status.code() {

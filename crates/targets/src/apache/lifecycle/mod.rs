@@ -9,7 +9,7 @@ mod environment;
 mod running;
 
 pub use binary::Binary;
-pub use check::{Checked, check};
+pub use check::check;
 pub use environment::environment;
 pub(super) use running::port_taken;
 pub use running::{Running, Site, start};

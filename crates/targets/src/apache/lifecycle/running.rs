@@ -5,10 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-use genkai_model::event::{ServerState, State};
-
 use super::{Binary, command};
-use crate::apache::error::ApacheError;
 use crate::apache::evidence::{Watch, children};
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::tail::Tail;
@@ -51,7 +48,7 @@ pub struct Running {
 /// # Errors
 /// [`LocalError::Exited`] with its last words (a port that is taken among them), [`LocalError::Silent`] when it does not
 /// answer in 30 s.
-pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, ApacheError> {
+pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, LocalError> {
     let output = site.dir.join("output.txt");
     let spawn = Spawn {
         name: "apache2".to_owned(),
@@ -89,10 +86,9 @@ impl Running {
             return self.watch.last_words();
         }
         let mut seen = self.watch.look();
-        if let Some(status) = self.child.try_exited() {
+        if let Some(death) = brood::death(&mut self.child, "apache", "parent") {
             self.dead = true;
-            let detail = Some(format!("the parent process ended: {status}"));
-            seen.states = vec![State { subject: "apache".to_owned(), state: ServerState::Died, detail }];
+            seen.states = vec![death];
         }
         seen
     }
@@ -103,8 +99,7 @@ impl Running {
     }
 }
 
-/// Whether a start failed because somebody else has a port.
-pub(in crate::apache) fn port_taken(error: &ApacheError) -> Option<&str> {
-    let ApacheError::Local(LocalError::Exited { tail, .. }) = error else { return None };
-    tail.lines().find(|line| line.contains("AH00072") || line.contains("could not bind to address"))
+/// Whether a line of its last words says that somebody else has a port.
+pub(in crate::apache) fn port_taken(line: &str) -> bool {
+    line.contains("AH00072") || line.contains("could not bind to address")
 }

@@ -3,8 +3,9 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::{Facts, Upstream, counted, errors, log};
+use super::{Facts, Upstream};
 use crate::apache::evidence::signature;
+use crate::limits::{counted, errors, log};
 
 /// Every limit of the backend's side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {

@@ -15,8 +15,7 @@ mod tests;
 pub(crate) use facts::most_servers;
 pub use facts::{Facts, Upstream};
 
-use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Limit, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::Limit;
 
 /// Every limit of the configuration that `facts` describe, those that count clients first.
 pub fn of(facts: &Facts) -> Vec<Limit> {
@@ -26,25 +25,4 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(requests::body(facts));
     all.extend(facts.upstream.iter().flat_map(|upstream| backend::all(facts, upstream)));
     all
-}
-
-fn log(signature: &str, strength: Strength) -> Signature {
-    Signature { sign: Sign::Log(signature.to_owned()), strength }
-}
-
-fn grew(metric: &str, strength: Strength) -> Signature {
-    Signature { sign: Sign::Grew(metric.to_owned()), strength }
-}
-
-fn reached(metric: &str, value: f64, strength: Strength) -> Signature {
-    Signature { sign: Sign::Reached { metric: metric.to_owned(), value }, strength }
-}
-
-fn errors(kinds: &[ErrorKind]) -> Symptom {
-    Symptom { errors: kinds.to_vec(), slow: false }
-}
-
-/// `1 thread`, `3 threads`.
-fn counted(n: u64, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

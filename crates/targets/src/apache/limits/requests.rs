@@ -3,8 +3,9 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength};
 
-use super::{Facts, errors, log};
+use super::Facts;
 use crate::apache::evidence::signature;
+use crate::limits::{errors, log};
 
 /// The largest request body; none when it is not capped, and for requests that are passed to a backend: those are not
 /// limited (measured on httpd 2.4.71: 413 for files, 200 through mod_proxy_http, with a length and in chunks).

@@ -3,10 +3,11 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 
+use super::Facts;
 use super::facts::most_servers;
-use super::{Facts, counted, grew, log, reached};
 use crate::apache::evidence::{metrics, signature};
 use crate::apache::settings::Mpm;
+use crate::limits::{counted, grew, log, reached};
 
 /// Share of the workers from which on all are as good as busy: the last ones are those that just finished.
 const FULL: f64 = 0.98;

@@ -1,13 +1,12 @@
 //! The changes of a private copy while they are collected. Each replaces whole lines and keeps their number, so that
 //! httpd's messages can be told in terms of the user's files.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
 
 use crate::apache::config::{Config, Edit, FileId, Found, lexer::quote};
-use crate::files::flat;
+use crate::files::{Names, flat};
 
 /// Collects edits and what they mean.
 pub(super) struct Changes<'c> {
@@ -15,13 +14,13 @@ pub(super) struct Changes<'c> {
     pub(super) dir: PathBuf,
     pub(super) edits: Vec<Edit>,
     pub(super) rewrites: Vec<Rewrite>,
-    /// Names given to files in the folder, with what they stand for.
-    names: BTreeMap<String, String>,
+    /// Names given to files in the folder.
+    names: Names,
 }
 
 impl<'c> Changes<'c> {
     pub(super) fn new(config: &'c Config, dir: &Path) -> Self {
-        Changes { config, dir: dir.to_owned(), edits: Vec::new(), rewrites: Vec::new(), names: BTreeMap::new() }
+        Changes { config, dir: dir.to_owned(), edits: Vec::new(), rewrites: Vec::new(), names: Names::default() }
     }
 
     /// Replaces the line of a directive (or a section's head) by text without line ends.
@@ -64,15 +63,7 @@ impl<'c> Changes<'c> {
 
     /// A path in the folder for what the user calls `name`: the same for the same name, another for another.
     pub(super) fn path(&mut self, folder: &str, name: &str) -> PathBuf {
-        let flat = flat(name);
-        let mut unique = format!("{folder}/{flat}");
-        let mut count = 1;
-        while self.names.get(&unique).is_some_and(|taken| taken != name) {
-            count += 1;
-            unique = format!("{folder}/{count}-{flat}");
-        }
-        self.names.insert(unique.clone(), name.to_owned());
-        self.dir.join(unique)
+        self.dir.join(self.names.path(folder, name))
     }
 }
 

@@ -23,6 +23,7 @@ pub use listen::Moved;
 use super::config::{Config, ConfigError, Edit, lexer::quote};
 use super::route::Route;
 use super::settings::Mpm;
+use crate::local::port;
 use changes::Changes;
 
 /// Path of the status page on its own port.
@@ -70,7 +71,7 @@ pub enum PrivateError {
 pub struct Options<'a> {
     /// An existing folder for it.
     pub dir: &'a Path,
-    /// Gives a free TCP port of 127.0.0.1 at each call.
+    /// Gives a free TCP port of 127.0.0.1 at each call; the same one again does no harm.
     pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
     /// What to pass requests to instead of the user's backends; none: those.
     pub backend: Option<SocketAddr>,
@@ -117,15 +118,13 @@ impl Private {
 pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, PrivateError> {
     let dir = options.dir.to_owned();
     let mut changes = Changes::new(config, &dir);
-    let moved = listen::move_all(config, &mut changes, options.ports)?;
+    let mut ports = port::distinct(options.ports);
+    let moved = listen::move_all(config, &mut changes, &mut ports)?;
     backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;
     output::redirect(config, &mut changes, options.root);
     let has_status = config.has_module("status_module") || options.modules.join("mod_status.so").exists();
-    let status = if has_status {
-        Some(SocketAddr::from(([127, 0, 0, 1], (options.ports)().map_err(PrivateError::Port)?)))
-    } else {
-        None
-    };
+    let status =
+        if has_status { Some(SocketAddr::from(([127, 0, 0, 1], ports().map_err(PrivateError::Port)?))) } else { None };
     let files = changes::copies(config, &dir);
     for folder in FOLDERS {
         let path = dir.join(folder);

@@ -6,7 +6,21 @@ use super::value::count;
 use super::{Mpm, Place, Setting, SettingError, lookup};
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::route::{Route, Scope};
+use crate::files::{Configuration, Pair, pairs};
 use crate::held::Held;
+
+impl Configuration for Config {
+    type Scope = Scope;
+    type Refusal = SettingError;
+
+    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, SettingError> {
+        apply(self, setting, value, scope)
+    }
+
+    fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
+        pairs(&self.files, &edited.files)
+    }
+}
 
 /// The configuration with a setting changed. Where it is written already it is changed there; else a line is added.
 ///

@@ -31,58 +31,25 @@ pub use walk::{Block, Found};
 
 use include::Includes;
 
-use crate::files::{self, Backup, Pair, SaveError};
-
-/// Names a file of a [`Config`]; 0 is the main one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub(crate) usize);
-
-impl FileId {
-    /// The main file.
-    pub const MAIN: FileId = FileId(0);
-}
+use crate::files;
+pub use crate::files::FileId;
 
 /// One file of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// Absolute path by which it was reached.
-    pub path: PathBuf,
-    /// The same with every symlink resolved.
-    pub real: PathBuf,
-    /// Its bytes.
-    pub text: Vec<u8>,
-    /// Its directives.
-    pub tree: Vec<Directive>,
-    /// Offsets at which lines begin.
-    lines: Vec<usize>,
-}
+pub type File = files::File<Directive>;
 
 impl File {
     fn parse(path: PathBuf, real: PathBuf, text: Vec<u8>) -> Result<File, ConfigError> {
         match tree::parse(&text) {
-            Ok(tree) => {
-                let lines = std::iter::once(0).chain(memchr::memchr_iter(b'\n', &text).map(|at| at + 1)).collect();
-                Ok(File { path, real, text, tree, lines })
-            }
+            Ok(tree) => Ok(File::new(path, real, text, tree)),
             Err(e) => Err(ConfigError::Syntax { path, line: e.line, problem: e.problem }),
         }
-    }
-
-    /// Line (from 1) of an offset.
-    pub fn line(&self, offset: usize) -> usize {
-        self.lines.partition_point(|&start| start <= offset)
-    }
-
-    /// `path:line` of an offset.
-    pub fn place(&self, offset: usize) -> String {
-        format!("{}:{}", self.path.display(), self.line(offset))
     }
 }
 
 /// A main file with all that it includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    files: Vec<File>,
+    pub(in crate::nginx) files: Vec<File>,
     includes: Includes,
     prefix: PathBuf,
     conf_prefix: PathBuf,
@@ -116,29 +83,6 @@ impl Config {
     /// One file.
     pub fn file(&self, id: FileId) -> &File {
         &self.files[id.0]
-    }
-
-    /// Each file with what `edited` (made from this one by edits) made of it.
-    pub(crate) fn pairs<'a>(&'a self, edited: &'a Config) -> impl Iterator<Item = Pair<'a>> {
-        self.files.iter().zip(&edited.files).map(|(before, after)| Pair {
-            path: &before.path,
-            real: &before.real,
-            before: &before.text,
-            after: &after.text,
-        })
-    }
-
-    /// Unified diff from `self` to `edited` (made from it by edits): [`files::diff`].
-    pub fn diff(&self, edited: &Config) -> String {
-        files::diff(self.pairs(edited))
-    }
-
-    /// Writes `edited` (made from `self` by edits) over the user's files: [`files::write_back`].
-    ///
-    /// # Errors
-    /// When a file changed since it was read, or cannot be replaced; then all files are as they were.
-    pub fn write_back(&self, edited: &Config) -> Result<Vec<Backup>, SaveError> {
-        files::write_back(self.pairs(edited))
     }
 
     /// Where relative paths of most directives start.

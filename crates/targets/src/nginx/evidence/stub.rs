@@ -1,8 +1,10 @@
 //! The `stub_status` page: asked with one short connection, read, and freed of genkai's own share.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
+
+use crate::local::page::read_until;
 
 /// The whole question may take so long; a saturated server must not hold up the observer.
 const DEADLINE: Duration = Duration::from_millis(100);
@@ -87,31 +89,13 @@ impl StubPage {
         let until = Instant::now() + DEADLINE;
         let Ok(mut stream) = TcpStream::connect_timeout(&self.address, DEADLINE) else { return Answer::Silent };
         let request = format!("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.path, self.host);
-        match stream.write_all(request.as_bytes()).and_then(|()| read_until(&mut stream, until)) {
+        match stream.write_all(request.as_bytes()).and_then(|()| read_until(&mut stream, ANSWER_MAX, until)) {
             Ok(bytes) if bytes.is_empty() => Answer::Closed,
             Ok(bytes) => page_of(&bytes).map_or(Answer::Silent, Answer::Page),
             Err(e) if matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => Answer::Closed,
             Err(_) => Answer::Silent,
         }
     }
-}
-
-/// Reads to the end of the stream, the bound, or the deadline (then an error).
-fn read_until(stream: &mut TcpStream, until: Instant) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(512);
-    let mut chunk = [0; 1024];
-    while bytes.len() < ANSWER_MAX {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut chunk)? {
-            0 => break,
-            n => bytes.extend_from_slice(&chunk[..n]),
-        }
-    }
-    Ok(bytes)
 }
 
 fn page_of(bytes: &[u8]) -> Option<StubStatus> {
@@ -170,6 +154,8 @@ impl Poll {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
     use std::net::TcpListener;
     use std::thread;

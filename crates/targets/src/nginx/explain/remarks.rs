@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use genkai_model::explain::{Remark, RemarkKind};
-use genkai_model::limit::Origin;
 
+use crate::explain::{place, remark};
 use crate::files::names::{nearest, table};
 use crate::nginx::config::{Config, Found, Protocol, Route, Target};
 use crate::nginx::limits::{Facts, Machine};
@@ -47,17 +47,6 @@ pub(super) fn of(config: &Config, facts: &Facts, route: &Route<'_>, machine: &Ma
     all.sort();
     all.dedup();
     all
-}
-
-fn remark(kind: RemarkKind, place: Option<String>, setting: &str, text: String, hint: Option<String>) -> Remark {
-    Remark { kind, place, setting: setting.to_owned(), text, hint }
-}
-
-fn place(origin: &Origin) -> Option<String> {
-    match origin {
-        Origin::File { path, line } => Some(format!("{}:{line}", path.display())),
-        _ => None,
-    }
 }
 
 /// Directives that nginx does not have, and those in a block where it does not take them. Either keeps it from starting.

@@ -12,14 +12,8 @@ use crate::nginx::error::NginxError;
 /// A test resolves the names of upstreams, and each may take its time.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What a test said that passed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// Warnings, without `nginx: [warn] `.
-    pub warnings: Vec<String>,
-}
-
 /// Has nginx test `conf` with `prefix` as its folder. `translate` turns a place of the private copy into the user's.
+/// Gives the warnings of a test that passed, without `nginx: [warn] `.
 ///
 /// # Errors
 /// [`NginxError::Rejected`] with nginx's messages when it says no, or is not done in 30 s.
@@ -28,14 +22,14 @@ pub fn check(
     prefix: &Path,
     conf: &Path,
     translate: impl Fn(&str) -> String,
-) -> Result<Checked, NginxError> {
+) -> Result<Vec<String>, NginxError> {
     let mut command = command(binary, prefix, conf);
     command.arg("-t");
     let spawn = Spawn { name: "nginx -t".to_owned(), log: Some(prefix.join("check.txt")), ..Spawn::default() };
     let finished = finish(command, spawn, LONGEST)?;
     let said = |level: &str| said(&finished.text, level, &translate);
     if finished.status.success() {
-        return Ok(Checked { warnings: said("warn") });
+        return Ok(said("warn"));
     }
     let mut reasons: Vec<String> = ["emerg", "alert", "crit", "error"].iter().flat_map(|level| said(level)).collect();
     if reasons.is_empty() {

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-use genkai_model::event::{ServerState, State};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
@@ -12,7 +11,6 @@ use super::Binary;
 use super::check::command;
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::{LocalError, brood};
-use crate::nginx::error::NginxError;
 use crate::nginx::evidence::{StubPage, Watch};
 use crate::observation::Observation;
 
@@ -52,7 +50,7 @@ pub struct Running {
 /// # Errors
 /// [`LocalError::Exited`] with its last words (a port that is taken among them), [`LocalError::Silent`] when it does not
 /// answer in 30 s.
-pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, NginxError> {
+pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, LocalError> {
     let spawn = Spawn {
         name: "nginx".to_owned(),
         cpus: cpus.map(<[usize]>::to_vec),
@@ -108,11 +106,10 @@ impl Running {
             return self.watch.last_words();
         }
         let mut seen = self.watch.look();
-        if let Some(status) = self.child.try_exited() {
+        if let Some(death) = brood::death(&mut self.child, "nginx", "master") {
             self.dead = true;
             // Workers that lost their master look as if they had died.
-            let detail = Some(format!("the master process ended: {status}"));
-            seen.states = vec![State { subject: "nginx".to_owned(), state: ServerState::Died, detail }];
+            seen.states = vec![death];
         }
         seen
     }
@@ -123,8 +120,7 @@ impl Running {
     }
 }
 
-/// Whether a start failed because somebody else has a port.
-pub(in crate::nginx) fn port_taken(error: &NginxError) -> Option<&str> {
-    let NginxError::Local(LocalError::Exited { tail, .. }) = error else { return None };
-    tail.lines().find(|line| line.contains("bind() to ") && line.contains("failed (98: "))
+/// Whether a line of its last words says that somebody else has a port.
+pub(in crate::nginx) fn port_taken(line: &str) -> bool {
+    line.contains("bind() to ") && line.contains("failed (98: ")
 }

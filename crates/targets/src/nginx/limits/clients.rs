@@ -3,7 +3,8 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 
-use super::{Facts, counted, errors, grew, log};
+use super::Facts;
+use crate::limits::{counted, errors, grew, log};
 use crate::nginx::evidence::{metrics, signature};
 
 /// Idle connections are closed, and bursts lose clients, once at most 1/16 of the slots are free

@@ -3,7 +3,8 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::{Facts, errors, log, refusal};
+use super::{Facts, refusal};
+use crate::limits::{errors, log};
 use crate::nginx::evidence::signature;
 
 /// The largest request body; none when it is not capped.

@@ -1,47 +1,26 @@
 //! Limits that nginx shares with the machine: the accept queue and the processor.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::evidence::metric;
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::{Facts, counted, grew, reached};
+use super::Facts;
+use crate::limits::{AcceptQueue, counted, reached};
 use crate::nginx::evidence::metrics;
 
 /// The accept queue of the listener under load.
 pub(super) fn backlog(facts: &Facts) -> Limit {
-    let effective = facts.backlog.value.min(facts.somaxconn);
-    let queue = f64::from(effective) + 1.0;
-    Limit {
-        id: "nginx.listen.backlog".to_owned(),
-        subject: "nginx".to_owned(),
-        setting: "listen.backlog".to_owned(),
-        value: facts.backlog.written.clone(),
-        origin: facts.backlog.origin.clone(),
-        caps: "connections that may wait to be accepted at one instant".to_owned(),
-        law: Law::Backlog { value: queue },
-        formula: format!("min(backlog {}, net.core.somaxconn {}) + 1", facts.backlog.value, facts.somaxconn),
-        source: "listen(2); Linux net/ipv4/tcp_ipv4.c: tcp_v4_syn_recv_sock, include/net/sock.h: sk_acceptq_is_full; \
-                 default 511: nginx src/os/unix/ngx_linux_config.h:107"
-            .to_owned(),
-        signatures: vec![
-            grew(metrics::LISTEN_DROPS, Strength::Decisive),
-            grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
-            reached(metrics::ACCEPT_QUEUE, queue, Strength::Supports),
-        ],
-        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout, ErrorKind::Timeout], slow: true },
-        remedy: Some(Remedy {
-            setting: "listen.backlog".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 64.0,
-            ceiling: Some(Ceiling {
-                value: f64::from(facts.somaxconn),
-                by: format!("net.core.somaxconn {}", facts.somaxconn),
-            }),
-            note: Some(
-                "a reload does not change a listener that is open: restart nginx for it to take effect".to_owned(),
-            ),
-        }),
+    AcceptQueue {
+        subject: "nginx",
+        product: "nginx",
+        setting: "listen.backlog",
+        short: "backlog",
+        backlog: &facts.backlog,
+        somaxconn: facts.somaxconn,
+        default: "nginx src/os/unix/ngx_linux_config.h:107",
+        drops: metrics::LISTEN_DROPS,
+        waiting: metrics::ACCEPT_QUEUE,
     }
+    .limit()
 }
 
 /// The processor time that the workers can use.

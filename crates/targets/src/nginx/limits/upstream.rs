@@ -3,7 +3,8 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength};
 
-use super::{Facts, Held, Upstream, counted, errors, log};
+use super::{Facts, Held, Upstream};
+use crate::limits::{counted, errors, log};
 use crate::nginx::evidence::signature;
 
 /// Every limit of the upstream side.

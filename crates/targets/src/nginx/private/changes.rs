@@ -1,9 +1,8 @@
 //! The changes of a private copy while they are collected, each with what a reader should know of it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::files::flat;
+use crate::files::Names;
 use crate::nginx::config::{Config, Edit, FileId, Found};
 
 /// One difference between the user's files and the private copy.
@@ -32,13 +31,13 @@ pub(super) struct Changes<'c> {
     pub(super) dir: PathBuf,
     pub(super) edits: Vec<Edit>,
     pub(super) rewrites: Vec<Rewrite>,
-    /// Names given to files in the folder, with what they stand for.
-    names: BTreeMap<String, String>,
+    /// Names given to files in the folder.
+    names: Names,
 }
 
 impl<'c> Changes<'c> {
     pub(super) fn new(config: &'c Config, dir: &Path) -> Self {
-        Changes { config, dir: dir.to_owned(), edits: Vec::new(), rewrites: Vec::new(), names: BTreeMap::new() }
+        Changes { config, dir: dir.to_owned(), edits: Vec::new(), rewrites: Vec::new(), names: Names::default() }
     }
 
     /// One edit with its meaning.
@@ -84,34 +83,6 @@ impl<'c> Changes<'c> {
 
     /// A path in the folder for what the user calls `name`: the same for the same name, another for another.
     pub(super) fn path(&mut self, folder: &str, name: &str) -> PathBuf {
-        let flat = flat(name);
-        let mut unique = format!("{folder}/{flat}");
-        let mut count = 1;
-        while self.names.get(&unique).is_some_and(|taken| taken != name) {
-            count += 1;
-            unique = format!("{folder}/{count}-{flat}");
-        }
-        self.names.insert(unique.clone(), name.to_owned());
-        self.dir.join(unique)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::files::LONGEST;
-
-    #[test]
-    fn names_are_flat_safe_and_unique() {
-        assert_eq!(flat("/var/log/nginx/access.log"), "var_log_nginx_access.log");
-        assert_eq!(flat("../../etc/passwd"), "_.._etc_passwd");
-        assert_eq!(flat("logs/$host.log"), "logs__host.log");
-        assert_eq!(flat("/"), "_");
-        assert!(flat(&"ä".repeat(300)).len() <= LONGEST);
-        let config = Config::of_text(Path::new("nginx.conf"), Vec::new(), Path::new("")).unwrap();
-        let mut changes = Changes::new(&config, Path::new("/d"));
-        let [a, b, again] = ["/a/b", "/a_b", "/a/b"].map(|n| changes.path("logs", n));
-        assert_ne!(a, b);
-        assert_eq!(a, again);
+        self.dir.join(self.names.path(folder, name))
     }
 }

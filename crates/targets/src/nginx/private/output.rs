@@ -2,8 +2,8 @@
 
 use super::changes::{Changes, Rewrite};
 use super::error::PrivateError;
+use super::http;
 use super::path::joined;
-use super::{Options, http};
 use crate::nginx::config::{Config, Found, lexer};
 
 /// The one error log, in the folder.
@@ -19,11 +19,16 @@ const QUIETER: [&str; 4] = ["error", "crit", "alert", "emerg"];
 /// always there.
 const TEMPORARY: [&str; 5] = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
-pub(super) fn redirect(config: &Config, changes: &mut Changes<'_>, options: &Options<'_>) -> Result<(), PrivateError> {
+pub(super) fn redirect(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    root: bool,
+    configure: &str,
+) -> Result<(), PrivateError> {
     for found in config.walk().into_iter().filter(|f| !f.is_entry()) {
-        one(changes, &found, options.root);
+        one(changes, &found, root);
     }
-    defaults(config, changes, options.configure)
+    defaults(config, changes, configure)
 }
 
 fn one(changes: &mut Changes<'_>, found: &Found<'_>, root: bool) {

@@ -5,6 +5,7 @@ use genkai_model::limit::Origin;
 
 use super::place::{no_place, places, route, upstream, zone};
 use super::{Context, Named, SettingError, check, lookup, value};
+use crate::files::{Configuration, Pair, pairs};
 use crate::nginx::config::lexer::quote;
 use crate::nginx::config::{Config, Edit, Found, sockets};
 
@@ -47,6 +48,19 @@ pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Effective
         let path = config.file(found.file).path.clone();
         Effective { value, origin: Origin::File { path, line: found.line() } }
     }))
+}
+
+impl Configuration for Config {
+    type Scope = Scope;
+    type Refusal = SettingError;
+
+    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, SettingError> {
+        apply(self, setting, value, scope)
+    }
+
+    fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
+        pairs(&self.files, &edited.files)
+    }
 }
 
 /// The configuration with a setting changed for `scope`. Nothing else changes, byte for byte.

@@ -1,0 +1,56 @@
+//! Servers beside genkai, as the user's own would be; each ends with its test.
+
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::{genkai, signal, until, wait};
+
+/// How long one may take to listen, and to end.
+const LONGEST: Duration = Duration::from_secs(90);
+
+/// A process that ends with the test.
+pub struct Guard(pub Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if self.0.try_wait().unwrap().is_none() {
+            signal(self.0.id(), "TERM");
+            wait(&mut self.0, LONGEST);
+        }
+    }
+}
+
+/// Starts `genkai serve` with these words; where it listens.
+pub fn serve(words: &str) -> (Guard, String) {
+    let mut command = genkai(&format!("serve {words}"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+    (Guard(child), said["listening"].as_str().unwrap().to_owned())
+}
+
+/// Ports that nobody listens on, each another.
+pub fn free<const N: usize>() -> [u16; N] {
+    let taken = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    taken.map(|one| one.local_addr().unwrap().port())
+}
+
+/// Starts nginx with `http` as its block of that name and its files in `dir`, and waits until it listens on `port`.
+pub fn nginx(dir: &Path, http: &str, port: u16) -> Guard {
+    let root = dir.display();
+    let config = format!(
+        "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{ worker_connections 512; }}\n\
+         http {{ client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c; \
+         uwsgi_temp_path {root}/d; scgi_temp_path {root}/e;\n{http}\n}}\n"
+    );
+    let file = dir.join("nginx.conf");
+    std::fs::write(&file, config).unwrap();
+    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+    let guard = Guard(Command::new("nginx").env("PATH", path).arg("-c").arg(&file).spawn().unwrap());
+    until("nginx to listen", LONGEST, || TcpStream::connect(("127.0.0.1", port)).ok());
+    guard
+}

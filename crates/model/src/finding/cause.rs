@@ -1,0 +1,222 @@
+//! Limits that were met: what speaks for each, and what changing its setting alone did.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Predicted;
+use crate::error::{ErrorCount, Side};
+use crate::event::Change;
+use crate::limit::{Limit, Strength};
+use crate::units::Range;
+
+/// A limit that was met.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cause {
+    /// The limit as configured when it was met.
+    pub limit: Limit,
+    /// What was predicted for it before any load.
+    pub predicted: Predicted,
+    /// The break that it explains.
+    pub broke: Break,
+    /// Trial in which it was met.
+    pub trial: u32,
+    /// What speaks for it.
+    pub evidence: Vec<Evidence>,
+    /// How sure.
+    pub confidence: Confidence,
+    /// What happened when only its setting was changed.
+    pub counterfactual: Option<Counterfactual>,
+    /// The other candidates, best first, and why each is not the cause.
+    pub others: Vec<Candidate>,
+}
+
+/// How sure a cause is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// Fits, not more.
+    Possible,
+    /// Decisive evidence, not (yet) put to the test.
+    Likely,
+    /// Changing it alone moved the break; the test says whether to where the formula puts it.
+    Proved,
+    /// Changing it alone did not move the break.
+    Refuted,
+}
+
+/// A possible cause with its score.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Candidate {
+    /// The limit.
+    pub limit: String,
+    /// Whose.
+    pub subject: String,
+    /// Its setting.
+    pub setting: String,
+    /// 0 (nothing speaks for it) to 1.
+    pub score: f64,
+    /// What speaks for it.
+    pub evidence: Vec<Evidence>,
+    /// What speaks against it.
+    pub against: Vec<Against>,
+}
+
+/// Why a candidate is not the cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Against {
+    /// None of its signs were seen.
+    NoSign,
+    /// Clients did not see what it causes.
+    WrongSymptom,
+    /// The break came far from where its formula puts it.
+    WrongPlace,
+    /// A limit with stronger signs explains its signs too.
+    Explained,
+    /// Lifting it did not move the break.
+    Refuted,
+}
+
+/// One fact that speaks for a cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "evidence")]
+pub enum Evidence {
+    /// A server's log said so.
+    Log {
+        /// Who wrote it; empty in records that do not say: the limit's subject.
+        #[serde(default)]
+        subject: String,
+        /// Signature recognised.
+        signature: String,
+        /// Lines seen.
+        count: u64,
+        /// The first line's text.
+        text: String,
+        /// Seconds since the load began of the first line.
+        at: f64,
+        /// How much it says.
+        strength: Strength,
+    },
+    /// A cumulative metric grew.
+    Grew {
+        /// The metric.
+        metric: String,
+        /// Before the break.
+        from: f64,
+        /// After.
+        to: f64,
+        /// How much it says.
+        strength: Strength,
+    },
+    /// A gauge reached a mark.
+    Reached {
+        /// The gauge.
+        metric: String,
+        /// Its largest value around the break.
+        value: f64,
+        /// The mark.
+        mark: f64,
+        /// What the mark is, e.g. another metric's name.
+        of: String,
+        /// How much it says.
+        strength: Strength,
+    },
+    /// What it takes alone, without any load, is more than is allowed.
+    Alone {
+        /// Seconds it takes alone (at the quantile that the objective judges).
+        takes: f64,
+        /// Seconds allowed.
+        allowed: f64,
+    },
+    /// Clients saw the errors that this limit causes.
+    Errors {
+        /// The kinds and counts seen from the break on.
+        errors: Vec<ErrorCount>,
+    },
+    /// Responses became slow, as this limit makes them.
+    Slow {
+        /// Latency at the objective's quantile around the break, seconds.
+        seen: f64,
+    },
+    /// The break came where the formula puts it.
+    Place {
+        /// Predicted.
+        predicted: Range,
+        /// Observed.
+        observed: f64,
+    },
+}
+
+/// The first sustained violation of the objective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Break {
+    /// Seconds since the load began.
+    pub at: f64,
+    /// Users started by then (closed), or planned requests a second (open).
+    pub level: f64,
+    /// Clients at once by then: requests in flight. In the open model at most as many as it has connections; requests that wait
+    /// for one are not counted.
+    pub in_flight: f64,
+    /// Open client connections by then.
+    pub connections: f64,
+    /// Completed requests a second around it.
+    pub rate: f64,
+    /// The condition violated, as the objective words it.
+    pub condition: String,
+    /// What was seen instead (fraction of errors, seconds, requests a second).
+    pub seen: f64,
+    /// Errors from the break to the end of the trial.
+    pub errors: Vec<ErrorCount>,
+    /// Whose side the errors are on, most frequent first.
+    pub sides: Vec<Side>,
+}
+
+/// Changing one setting alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Counterfactual {
+    /// The change.
+    pub change: Change,
+    /// The trial.
+    pub trial: u32,
+    /// Where the next break was predicted, in `scale`; none: beyond the load sent.
+    pub predicted: Option<Range>,
+    /// What `predicted` counts.
+    #[serde(default)]
+    pub scale: Scale,
+    /// Where it came; none: it did not come.
+    pub observed: Option<Break>,
+    /// The largest level reached without a violation.
+    pub held_to: f64,
+    /// Whether the break moved as predicted.
+    pub moved: Moved,
+}
+
+/// What a figure about load counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Clients at once.
+    #[default]
+    Clients,
+    /// The unit of the load: users, or planned requests a second.
+    Level,
+}
+
+impl Scale {
+    /// What caveats counted before they said so.
+    pub(super) fn level() -> Scale {
+        Scale::Level
+    }
+}
+
+/// What became of the break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Moved {
+    /// To where the formula puts the next limit (or away, beyond the load sent).
+    AsPredicted,
+    /// It moved, but to somewhere else: another limit stands between.
+    Elsewhere,
+    /// It did not move.
+    Not,
+}

@@ -1,0 +1,66 @@
+//! Whether the generator was good enough to be believed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Quantiles;
+
+/// The generator's check of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientCheck {
+    /// Whether the figures can be trusted.
+    pub valid: bool,
+    /// Why not.
+    pub reasons: Vec<ClientLimit>,
+    /// Lateness of the generator, seconds.
+    pub lateness: Quantiles,
+    /// With kernel stamps: how long responses lay in their sockets before the generator read them, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Quantiles>,
+    /// CPU of the busiest generator thread, fraction of a core, largest second.
+    pub cpu_max: f64,
+}
+
+/// Why a client limited its own measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "reason")]
+pub enum ClientLimit {
+    /// Its threads had no processor time left.
+    Cpu {
+        /// Fraction of a core of the busiest thread.
+        used: f64,
+    },
+    /// It sent late.
+    Late {
+        /// 99th percentile of lateness, seconds.
+        p99: f64,
+        /// The bound, seconds.
+        bound: f64,
+    },
+    /// It sent less than planned.
+    Short {
+        /// Requests sent by requests planned.
+        fraction: f64,
+    },
+    /// All its connections were busy, although the server answered no slower than under little load.
+    Connections {
+        /// Connections it may have.
+        connections: u32,
+        /// How long a connection is busy with one request, seconds (mean).
+        service: f64,
+        /// Requests a second that they can carry.
+        carries: f64,
+        /// Requests a second that were planned when they were all busy.
+        planned: f64,
+    },
+    /// It ran out of ports.
+    Ports {
+        /// Failed requests.
+        count: u64,
+    },
+    /// It ran out of descriptors.
+    Descriptors {
+        /// Failed requests.
+        count: u64,
+    },
+}

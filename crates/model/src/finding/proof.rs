@@ -1,0 +1,72 @@
+//! Baseline against proposal.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::event::Change;
+use crate::units::Range;
+
+/// A change with the reasons for its value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProposedChange {
+    /// From what to what.
+    pub change: Change,
+    /// The limit it lifts.
+    pub limit: String,
+    /// The smallest value that holds for the load asked for, by the formula.
+    pub minimum: String,
+    /// Clients the proposed value holds for (soft onset to hard limit).
+    pub holds_for: Option<Range>,
+}
+
+/// An estimate with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// Best estimate.
+    pub value: f64,
+    /// Interval.
+    pub interval: Range,
+    /// Observations behind it.
+    pub n: u32,
+}
+
+/// Baseline against proposal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Proof {
+    /// Trials in the order they ran: `A` baseline, `B` proposal.
+    pub order: String,
+    /// Pairs.
+    pub pairs: u32,
+    /// Fraction of requests that failed, baseline.
+    pub failed_before: Estimate,
+    /// Fraction of requests that failed, proposal.
+    pub failed_after: Estimate,
+    /// Difference (after - before), paired.
+    pub failed_difference: Estimate,
+    /// Successful requests a second, before, after, and the paired difference.
+    pub rate: [Estimate; 3],
+    /// p99 latency in seconds, before, after, and the paired difference.
+    pub p99: [Estimate; 3],
+    /// Failures in all baseline trials, and in all proposal trials.
+    pub failures: [u64; 2],
+    /// Finished requests in all baseline trials, and in all proposal trials.
+    pub finished: [u64; 2],
+    /// Did the objective hold in every proposal trial?
+    pub proposal_holds: bool,
+    /// Did it fail in every baseline trial?
+    pub baseline_fails: bool,
+    /// The figure that the objective judges by the condition violated, before, after, and the paired difference.
+    #[serde(default)]
+    pub judged: Option<Judged>,
+    /// Does the interval of the objective's figure exclude "no difference"?
+    pub certain: bool,
+}
+
+/// A condition's own figure in a proof.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Judged {
+    /// The condition, as the objective words it.
+    pub condition: String,
+    /// Before, after, and the paired difference: fraction of requests that failed, seconds, or successful requests a second.
+    pub figures: [Estimate; 3],
+}

@@ -1,0 +1,117 @@
+//! What one trial came to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Break, ClientCheck};
+use crate::error::ErrorCount;
+use crate::event::{Change, ClientUse, Purpose};
+use crate::flows::Flows;
+use crate::http2::GoAways;
+use crate::websocket::Messages;
+
+/// Figures of one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialFinding {
+    /// Number.
+    pub trial: u32,
+    /// What for.
+    pub purpose: Purpose,
+    /// Settings that differed from the baseline.
+    pub changes: Vec<Change>,
+    /// Load asked for: users, or requests a second.
+    pub asked: f64,
+    /// Seconds the load lasted.
+    pub lasted: f64,
+    /// Requests finished.
+    pub finished: u64,
+    /// Of these, failed.
+    pub failed: u64,
+    /// Failed, by kind.
+    pub errors: Vec<ErrorCount>,
+    /// Successful requests a second, over the whole trial.
+    pub rate: f64,
+    /// Latency of successful responses from the planned instant, seconds.
+    pub latency: Quantiles,
+    /// Service time, seconds.
+    pub service: Quantiles,
+    /// The break, if any.
+    pub broke: Option<Break>,
+    /// The generator in this trial.
+    pub client: ClientCheck,
+    /// What the generator used of its machine, where the record says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<ClientUse>,
+    /// TLS and WebSocket handshakes, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<HandshakeFinding>,
+    /// WebSocket messages, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Messages>,
+    /// HTTP/2 connections the server ended by GOAWAY, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goaways: Option<GoAways>,
+    /// Flows of a scenario, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowFinding>,
+}
+
+/// What became of a scenario's flows, and how each of its steps went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowFinding {
+    /// Counts of all intervals together; their steps' distributions are in `steps`.
+    pub counts: Flows,
+    /// How long each step took when it went well, from the planned instant, seconds; as `counts.steps`.
+    pub steps: Vec<StepFinding>,
+}
+
+/// One step of a scenario in sum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepFinding {
+    /// Its name.
+    pub name: String,
+    /// Times it went well.
+    pub ok: u64,
+    /// Times it failed.
+    pub failed: u64,
+    /// Times it went well, a second, over the whole trial.
+    pub rate: f64,
+    /// How long it took, seconds.
+    pub took: Quantiles,
+}
+
+/// Handshakes of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HandshakeFinding {
+    /// TLS handshakes with certificates.
+    pub full: u64,
+    /// TLS handshakes that resumed a session.
+    pub resumed: u64,
+    /// WebSocket handshakes.
+    pub upgraded: u64,
+    /// From connected to ready, seconds.
+    pub took: Quantiles,
+}
+
+/// A distribution in a few figures, seconds. All zero when there was nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quantiles {
+    /// Values counted.
+    pub count: u64,
+    /// Smallest.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90 %.
+    pub p90: f64,
+    /// 95 %.
+    pub p95: f64,
+    /// 99 %.
+    pub p99: f64,
+    /// 99.9 %.
+    pub p999: f64,
+    /// Largest.
+    pub max: f64,
+    /// Mean.
+    pub mean: f64,
+}

@@ -1,0 +1,164 @@
+//! The answer of a run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Cause, ClientCheck, Evidence, Predicted, Proof, ProposedChange, Scale, TrialFinding};
+use crate::summary::Summary;
+use crate::units::Range;
+
+/// Version of the verdict's format.
+pub const SCHEMA: &str = "genkai.verdict/1";
+
+/// The answer of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Does the objective hold for the system as it is, at the load asked for?
+    pub outcome: Outcome,
+    /// Must the configuration change?
+    pub must_change: Answer,
+    /// Why the answer is what it is.
+    pub because: Because,
+    /// The changes proposed, in the order found; empty for none.
+    pub proposal: Vec<ProposedChange>,
+    /// The limits that were met, in the order met, each with cause, evidence and test.
+    pub causes: Vec<Cause>,
+    /// What breaks next once the proposal is in place (or first, when nothing broke).
+    pub next: Option<Predicted>,
+    /// Every limit, with what was predicted for the baseline, first to bite first.
+    pub predictions: Vec<Predicted>,
+    /// One summary a trial, in order.
+    pub trials: Vec<TrialFinding>,
+    /// Baseline against proposal, interleaved.
+    pub proof: Option<Proof>,
+    /// Was the generator good enough, over all trials?
+    pub client: ClientCheck,
+    /// Facts that contradict the verdict or limit what it says.
+    pub caveats: Vec<Caveat>,
+    /// A plain load in sum; none for runs that tune.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Summary>,
+}
+
+/// Does the objective hold?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It held at the load asked for.
+    Holds,
+    /// It was violated.
+    Fails,
+    /// The client was the limit.
+    Invalid,
+    /// The run ended before an answer.
+    Unfinished,
+}
+
+/// An answer in plain words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+    /// Cannot tell.
+    CannotTell,
+}
+
+/// The reason for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Because {
+    /// The objective holds as it is.
+    ObjectiveHolds,
+    /// A setting is the limit, proved by changing it alone, and the proposal holds.
+    ProvedAndHolds,
+    /// A setting is the limit, proved by changing it alone, but another limit then stops the load.
+    ProvedButNextLimit,
+    /// The likely setting was changed and the break did not move.
+    ChangeMadeNoDifference,
+    /// The backend is the limit; no setting of the product under test is.
+    BackendIsLimit,
+    /// Processor time is the limit; no setting of the product under test gives more.
+    CpuIsLimit,
+    /// A server died under load.
+    ServerDied,
+    /// The client was the limit.
+    ClientIsLimit,
+    /// Nothing in the evidence names a cause.
+    NoCauseFound,
+    /// A setting is the likely limit, but it was not put to the test (the run ended, or nothing can lift it).
+    NotTested,
+    /// The run ended before an answer.
+    Unfinished,
+}
+
+/// Something that limits what the verdict says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "caveat")]
+pub enum Caveat {
+    /// The predicted limit did not bite although the load passed it.
+    PredictedButHeld {
+        /// The limit.
+        limit: String,
+        /// Where it was predicted.
+        predicted: Range,
+        /// What was reached.
+        reached: f64,
+        /// What both count.
+        #[serde(default = "Scale::level")]
+        scale: Scale,
+    },
+    /// The objective held, but a limit is predicted at about the load asked for, or just above it.
+    NoHeadroom {
+        /// The limit.
+        limit: String,
+        /// Whose.
+        subject: String,
+        /// Its setting.
+        setting: String,
+        /// Its value.
+        value: String,
+        /// Where it was predicted, in the unit of the load.
+        predicted: Range,
+        /// The load asked for.
+        asked: f64,
+    },
+    /// A limit left signs of being at work although the objective held.
+    AtWorkButHeld {
+        /// The limit.
+        limit: String,
+        /// Its strongest sign.
+        sign: Evidence,
+    },
+    /// A server died during a trial.
+    ServerDied {
+        /// Which.
+        subject: String,
+        /// In which trial.
+        trial: u32,
+    },
+    /// The proof has too few pairs to be certain.
+    FewPairs {
+        /// Pairs run.
+        pairs: u32,
+    },
+    /// The baseline did not fail in the proof although it failed before.
+    BaselineHeldInProof,
+    /// The proposal failed in the proof although it held before.
+    ProposalFailedInProof,
+    /// The setting cannot be raised far enough on this machine.
+    CeilingReached {
+        /// The setting.
+        setting: String,
+        /// The largest value that works.
+        value: f64,
+        /// What sets it.
+        by: String,
+    },
+    /// The record ends before the run did.
+    RecordCutOff,
+}

@@ -1,0 +1,149 @@
+//! A configuration with settings applied to it: what differs from the user's files, and where each line was written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use genkai_model::event::{Change, Rewrite};
+use genkai_model::limit::Origin;
+use genkai_model::plan::ConfigSource;
+
+use super::{Backup, Origins, Pair, SaveError, diff, write_back};
+
+/// A product's configuration: files in which settings can be changed.
+pub trait Configuration: Sized {
+    /// The requests for which a setting is meant.
+    type Scope: std::fmt::Debug;
+    /// Why a setting cannot be changed.
+    type Refusal;
+
+    /// The same with one setting changed. Nothing is written.
+    ///
+    /// # Errors
+    /// When there is no such setting, or it does not take that value.
+    fn set(&self, setting: &str, value: &str, scope: &Self::Scope) -> Result<Self, Self::Refusal>;
+
+    /// Each file with what `edited` (made from this one) made of it.
+    fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>>;
+
+    /// Unified diff from this one to `edited` (made from it): [`diff`].
+    fn diff(&self, edited: &Self) -> String {
+        diff(self.pairs(edited))
+    }
+
+    /// Writes `edited` (made from this one) over the user's files: [`write_back`].
+    ///
+    /// # Errors
+    /// When a file changed since it was read, or cannot be replaced; then all files are as they were.
+    fn write_back(&self, edited: &Self) -> Result<Vec<Backup>, SaveError> {
+        write_back(self.pairs(edited))
+    }
+}
+
+/// A configuration as the user wrote it, and as it is with settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Edition<C: Configuration> {
+    base: Arc<Base<C>>,
+    config: C,
+    origins: Origins,
+}
+
+/// What all editions share.
+#[derive(Debug)]
+struct Base<C: Configuration> {
+    source: ConfigSource,
+    /// As the user wrote it; as rendered, where there is no user's file.
+    original: C,
+    scope: C::Scope,
+}
+
+impl<C: Configuration + Clone> Edition<C> {
+    /// The user's configuration with `settings` applied. One that is rendered has them already.
+    pub(crate) fn new(
+        source: ConfigSource,
+        original: C,
+        scope: C::Scope,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<Self, C::Refusal> {
+        let mut config = original.clone();
+        if let ConfigSource::File(_) = source {
+            for (name, value) in settings {
+                config = config.set(name, value, &scope)?;
+            }
+        }
+        Ok(Edition::of(Arc::new(Base { source, original, scope }), config))
+    }
+
+    fn of(base: Arc<Base<C>>, config: C) -> Self {
+        let origins = Origins::new(base.original.pairs(&config));
+        Edition { base, config, origins }
+    }
+
+    /// The same with more settings changed.
+    pub(crate) fn with(&self, changes: &[Change]) -> Result<Self, C::Refusal> {
+        Ok(Edition::of(Arc::clone(&self.base), self.changed(changes)?))
+    }
+
+    fn changed(&self, changes: &[Change]) -> Result<C, C::Refusal> {
+        let mut config = self.config.clone();
+        for change in changes {
+            config = config.set(&change.setting, &change.to, &self.base.scope)?;
+        }
+        Ok(config)
+    }
+
+    /// With settings applied.
+    pub(crate) fn config(&self) -> &C {
+        &self.config
+    }
+
+    /// The requests for which the settings are meant.
+    pub(crate) fn scope(&self) -> &C::Scope {
+        &self.base.scope
+    }
+
+    /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
+    /// there are none.
+    pub(crate) fn diff(&self, changes: &[Change]) -> String {
+        let before = match self.base.source {
+            ConfigSource::Generated => &self.config,
+            ConfigSource::File(_) => &self.base.original,
+        };
+        // The changes ran; what cannot be applied was never proposed.
+        self.changed(changes).map(|after| before.diff(&after)).unwrap_or_default()
+    }
+
+    /// Writes `changes` (and the settings given) into the user's files: [`write_back`]. Nothing for a generated
+    /// configuration.
+    pub(crate) fn write_back<E: From<C::Refusal> + From<SaveError>>(
+        &self,
+        changes: &[Change],
+    ) -> Result<Vec<Backup>, E> {
+        let after = self.changed(changes)?;
+        match self.base.source {
+            ConfigSource::Generated => Ok(Vec::new()),
+            ConfigSource::File(_) => Ok(self.base.original.write_back(&after)?),
+        }
+    }
+
+    /// Where a line of the configuration with settings comes from.
+    pub(crate) fn origin(&self, path: &Path, line: usize) -> Origin {
+        match self.base.source {
+            ConfigSource::Generated => Origin::Default("genkai's plain reverse proxy".to_owned()),
+            ConfigSource::File(_) => self.origins.of(path, line),
+        }
+    }
+
+    /// Differences of a private copy with their places in the user's files; nothing for a generated configuration.
+    pub(crate) fn rewrites(&self, all: impl IntoIterator<Item = Rewrite>) -> Vec<Rewrite> {
+        match self.base.source {
+            ConfigSource::Generated => Vec::new(),
+            ConfigSource::File(_) => all.into_iter().map(|rewrite| self.origins.rewrite(rewrite)).collect(),
+        }
+    }
+
+    /// A message with the user's line numbers: [`Origins::translate`].
+    pub(crate) fn translate(&self, message: &str) -> String {
+        self.origins.translate(message)
+    }
+}
