@@ -36,6 +36,22 @@ pub struct Answer {
     pub heap: Option<u64>,
 }
 
+impl Answer {
+    /// Of a server that cannot be asked.
+    pub fn none(due: u64) -> Answer {
+        Answer {
+            figure: None,
+            delays: empty(),
+            due,
+            missing: due,
+            closes: Vec::new(),
+            lasted: Duration::ZERO,
+            busy: 0.0,
+            heap: None,
+        }
+    }
+}
+
 /// A case's figure before it is joined with what all have.
 struct Figure {
     figure: Option<u64>,

@@ -78,6 +78,13 @@ pub enum CrowdError {
     Io(#[from] io::Error),
 }
 
+impl CrowdError {
+    /// Whether it is the server that does not do its part: it may be gone, and others go on.
+    pub fn is_of_server(&self) -> bool {
+        matches!(self, CrowdError::Connect { .. } | CrowdError::Open { .. })
+    }
+}
+
 fn ended(code: Option<u16>) -> String {
     code.map_or_else(String::new, |code| format!(" (the connection ended with code {code})"))
 }

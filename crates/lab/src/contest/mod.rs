@@ -199,7 +199,8 @@ impl Run<'_, '_, '_> {
                 patience: contest.timeout.duration(),
             })?;
         }
-        let mut asking = Asking { run: self, start, contest, servers, asker };
+        let lost = vec![false; servers.len()];
+        let mut asking = Asking { run: self, start, contest, servers, asker, lost };
         for round in 1..=contest.warm_up + contest.rounds {
             for (contender, case) in order::round(contest, start, round) {
                 if asking.run.job.interrupt.is_stopped() {
@@ -240,6 +241,8 @@ struct Asking<'a, 'r, 'j, 'w> {
     contest: &'a Contest,
     servers: &'a mut [Application],
     asker: &'a Asker,
+    /// Which of them could not be asked once; that was told.
+    lost: Vec<bool>,
 }
 
 impl Asking<'_, '_, '_, '_> {
@@ -247,7 +250,10 @@ impl Asking<'_, '_, '_, '_> {
     fn ask(&mut self, contender: usize, case: Case, round: u32) -> Result<(), LabError> {
         let times = |servers: &[Application]| -> Vec<u64> { servers.iter().map(|s| s.used().cpu_us).collect() };
         let before = times(self.servers);
-        let answer = self.asker.ask(contender, case, self.contest.message.0 as usize)?;
+        let answer = match self.asker.ask(contender, case, self.contest.message.0 as usize) {
+            Err(LabError::Crowd(e)) if e.is_of_server() => self.gone(contender, case, &e.to_string())?,
+            other => other?,
+        };
         let ended = Instant::now();
         let after = times(self.servers);
         let spent: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).collect();
@@ -262,6 +268,17 @@ impl Asking<'_, '_, '_, '_> {
         self.run.collected(self.start, name, &seen)?;
         let round = Round { round, warm_up: round <= self.contest.warm_up, ..told(name, case, &answer, used) };
         self.run.recorder.at(ended, Some(self.start), What::Round(Box::new(round)))
+    }
+
+    /// A contender cannot be asked any more; the others are.
+    fn gone(&mut self, contender: usize, case: Case, why: &str) -> Result<Answer, LabError> {
+        let name = &self.contest.contenders[contender].name;
+        let note = Note { id: "server-gone".to_owned(), text: format!("{name}: {why}") };
+        if !std::mem::replace(&mut self.lost[contender], true) {
+            self.run.recorder.now(Some(self.start), What::Note(note))?;
+        }
+        let several = matches!(case, Case::Receive | Case::Send);
+        Ok(Answer::none(if several { self.contest.clients.into() } else { 1 }))
     }
 
     /// Looks which messages of clients each takes.
