@@ -8,6 +8,9 @@ use serde::Serialize;
 use super::proof::estimate;
 use crate::{clean, figure};
 
+/// Most pairs that a sentence names.
+const LISTED: usize = 3;
+
 /// The answer: a sentence a case, then what limits it.
 pub(crate) fn sentences(finding: &ContestFinding) -> Vec<String> {
     let mut all: Vec<String> = finding.cases.iter().map(|case| answer(&finding.contest, case)).collect();
@@ -19,11 +22,12 @@ pub(crate) fn sentences(finding: &ContestFinding) -> Vec<String> {
     all
 }
 
-/// `One message to 200 clients, until the last has it: embedded 1.2 ms, tomcat 2.1 ms. All can be told apart.`
+/// `One message to 200 clients, until the last has it: embedded 1.2 ms (1), tomcat 2.1 ms (2). They can be told apart.`: each with
+/// its rank.
 pub(crate) fn answer(contest: &Contest, case: &CaseFinding) -> String {
     let one = |standing: &Standing| {
         let figure = standing.figure.map_or("no answer".to_owned(), |figure| figure::seconds(figure.value));
-        format!("{} {figure}", clean::line(&standing.name))
+        format!("{} {figure} ({})", clean::line(&standing.name), rank(standing))
     };
     let all: Vec<String> = case.standings.iter().map(one).collect();
     format!("{}: {}. {}", title(contest, case.case), all.join(", "), told_apart(case))
@@ -58,7 +62,12 @@ pub(crate) fn told_apart(case: &CaseFinding) -> String {
         [] if case.pairs.len() == 1 => "They can be told apart.".to_owned(),
         [] => "All can be told apart.".to_owned(),
         all if all.len() == case.pairs.len() => "None can be told apart from another.".to_owned(),
-        all => format!("Not distinguishable: {}.", all.join("; ")),
+        all if all.len() <= LISTED => format!("Not distinguishable: {}.", all.join("; ")),
+        all => format!(
+            "{} of {} pairs can be told apart; a rank is a range where they cannot.",
+            case.pairs.len() - all.len(),
+            case.pairs.len()
+        ),
     }
 }
 

@@ -34,10 +34,10 @@ fn table(page: &mut Page, finding: &ContestFinding, case: &CaseFinding) {
             let interval = figure::range(pair.ratio.interval, figure::number);
             format!("{}x ({interval}){}", figure::number(pair.ratio.value), if pair.certain { "" } else { " ?" })
         });
-        vec![says::rank(standing), clean::line(&standing.name), says::of(standing.figure), ratio]
+        vec![clean::line(&standing.name), says::rank(standing), says::of(standing.figure), ratio]
     };
     let rows: Vec<Vec<String>> = case.standings.iter().map(row).collect();
-    page.table(&["rank", "server", "figure", "times the fastest"], &rows);
+    page.table(&["server", "rank", "figure", "times the fastest"], &rows);
 }
 
 fn server(page: &mut Page, entrant: &Entrant) {
