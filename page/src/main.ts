@@ -24,7 +24,7 @@ export function render(root: Element, data: PageData | ContestData): void {
     const run = new Run();
     [run.head, run.notes] = [data.head, data.notes];
     const sections = [cases(data), overRounds(data), limitsOf(data), caveats(data), servers(data), environment(run)];
-    return frame(root, run.head, data.words.answers[0], answer(data), sections);
+    return frame(root, run.head, data.words.headline, answer(data), sections);
   }
   const run = Run.of(data);
   const sections = [

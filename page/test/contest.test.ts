@@ -27,7 +27,7 @@ function data(): ContestData {
       outcome: "fails",
     },
     words: {
-      answers: ["One message to 200 clients: embedded 1 ms, tomcat 3 ms. They can be told apart."],
+      headline: "embedded is the fastest for certain in 1 of 1 case.",
       limits: ["tomcat takes text messages of 8,192 bytes"],
       caveats: [],
       cases: [{ title: "One message to 200 clients", told_apart: "They can be told apart.", ranks: ["1", "2"], figures: ["1 ms, 95 %", "3 ms, 95 %"] }],
@@ -57,7 +57,9 @@ describe("the page of a comparison", () => {
     const body = await drawn(data());
     const ids = [...body.querySelectorAll("main > section")].map((s) => s.id);
     expect(ids).toEqual(["verdict", "cases", "rounds", "limits", "servers", "environment"]);
-    expect(body.querySelector("#verdict")?.textContent).toContain("embedded 1 ms, tomcat 3 ms");
+    expect(body.querySelector("h1")?.textContent).toBe("embedded is the fastest for certain in 1 of 1 case.");
+    const cells = [...body.querySelectorAll("#verdict tbody td")].map((cell) => cell.textContent.replace("\u00a0", " "));
+    expect(cells).toEqual(["1 ms (1)", "3 ms (2)"]);
     expect(body.querySelector("#environment")?.textContent).not.toContain("Must hold");
     expect(body.querySelector("#environment")?.textContent).toContain("jetty needs a JDK");
     expect(document.title).toContain("websocket-servers");

@@ -74,7 +74,11 @@ pub fn factor(before: &[f64], after: &[f64], alpha: f64) -> Option<Estimate> {
 }
 
 fn exponential(e: Estimate) -> Estimate {
-    Estimate { value: e.value.exp(), interval: Range { low: e.interval.low.exp(), high: e.interval.high.exp() }, n: e.n }
+    Estimate {
+        value: e.value.exp(),
+        interval: Range { low: e.interval.low.exp(), high: e.interval.high.exp() },
+        n: e.n,
+    }
 }
 
 /// Mean of `after - before` over pairs, with its Student interval. None for fewer than two pairs.

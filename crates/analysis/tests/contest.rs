@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use genkai_analysis::contest::findings;
 use genkai_model::contest::{
-    Case, CaseFinding, Collection, Consumption, Contender, Contest, ContestCaveat, ContestFinding, Entry, Round, Setting,
+    Case, CaseFinding, Collection, Consumption, Contender, Contest, ContestCaveat, ContestFinding, Entry, Round,
+    Setting,
 };
 use genkai_model::event::{Event, Purpose, RunEnded, RunStarted, SCHEMA, TrialStarted, What};
 use genkai_model::finding::Outcome;
@@ -98,6 +99,7 @@ fn round(name: &str, number: u32, case: Case, ms: f64) -> Round {
         due: 1,
         missing: 0,
         closes: Vec::new(),
+        reopened: Vec::new(),
         lasted: Span::from_millis(500),
         client_busy: 0.3,
         used: Consumption { cpu_us: 1000, ..Consumption::default() },
@@ -227,6 +229,23 @@ fn a_server_that_does_not_answer_fails_and_is_named() {
     let told = ContestCaveat::Unanswered { name: "b".to_owned(), case: Case::Receive, rounds: 3, code: Some(1001) };
     assert!(finding.caveats.contains(&told), "{:?}", finding.caveats);
     assert_eq!(finding.cases[0].pairs[0].ratio.n, 7, "rounds that both answered");
+}
+
+#[test]
+fn connections_that_end_while_nobody_asks_are_told() {
+    let mut story = Story::new(contest(&["a", "b"], 1));
+    story.start(1);
+    for number in 1..=4 {
+        let mut again = round("a", number, Case::Receive, 2.0 + f64::from(number) * 0.01);
+        again.reopened = vec![CloseCount { code: 1001, count: 99 }, CloseCount { code: 1006, count: 1 }];
+        story.round(1, again);
+        story.round(1, round("b", number, Case::Receive, 3.0 + f64::from(number) * 0.01));
+    }
+    let finding = story.findings();
+    let told: Vec<&ContestCaveat> =
+        finding.caveats.iter().filter(|caveat| matches!(caveat, ContestCaveat::Reopened { .. })).collect();
+    assert_eq!(told, [&ContestCaveat::Reopened { name: "a".to_owned(), connections: 400, code: 1001 }]);
+    assert_eq!(finding.outcome, Outcome::Holds, "they were opened again");
 }
 
 #[test]

@@ -123,7 +123,9 @@ fn servers(asked: &[String], place: &genkai_targets::application::Place) -> Resu
     let (can, cannot) = contest::available(place);
     if can.len() < 2 {
         let why = cannot.join("\n  ");
-        return Err(Failure::environment(format!("only one server can run here, and there is nothing to compare\n  {why}")));
+        return Err(Failure::environment(format!(
+            "only one server can run here, and there is nothing to compare\n  {why}"
+        )));
     }
     cannot.iter().for_each(|why| view::say(&format!("left out: {why}")));
     Ok(can.into_iter().map(str::to_owned).collect())
@@ -196,12 +198,7 @@ pub(crate) struct Shown {
 }
 
 /// Writes and prints what was found.
-pub(crate) fn show(
-    record: &Record,
-    finding: &ContestFinding,
-    out: &Path,
-    shown: Shown,
-) -> Result<Exit, Failure> {
+pub(crate) fn show(record: &Record, finding: &ContestFinding, out: &Path, shown: Shown) -> Result<Exit, Failure> {
     outputs::whole(&out.join("verdict.json"), &json::contest(finding))?;
     let page = out.join("report.html");
     outputs::whole(&page, &html::contest(record, finding))?;

@@ -30,7 +30,9 @@ fn every_server_speaks_the_protocol_and_has_its_limit() {
     assert_eq!((finding.outcome, run.code), (Outcome::Holds, Some(0)), "{}", run.story());
     let names: Vec<&str> = finding.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
     assert_eq!(names, ALL);
-    for (entrant, version) in finding.entrants.iter().zip(["genkai ", "Apache Tomcat/10", "Jetty 12", "ws 8", "socket.io 4"]) {
+    for (entrant, version) in
+        finding.entrants.iter().zip(["genkai ", "Apache Tomcat/10", "Jetty 12", "ws 8", "socket.io 4"])
+    {
         assert!(entrant.version.starts_with(version), "{}", entrant.version);
         let usage = &entrant.usage;
         assert!(usage.cpu > 0.0 && usage.rss > 0 && usage.threads > 0, "{usage:?}");
@@ -77,7 +79,10 @@ fn record(run: &Run) {
     for round in &timed {
         let due = if matches!(round.case, Case::Give { .. }) { 1 } else { 6 };
         assert_eq!((round.due, round.missing), (due, 0), "{round:?}");
-        assert!(round.figure_ns.is_some_and(|ns| ns <= round.lasted.0), "a part cannot take longer than the whole: {round:?}");
+        assert!(
+            round.figure_ns.is_some_and(|ns| ns <= round.lasted.0),
+            "a part cannot take longer than the whole: {round:?}"
+        );
     }
     let orders: std::collections::BTreeSet<Vec<&str>> =
         timed.chunks(5).map(|five| five.iter().map(|round| round.contender.as_str()).collect()).collect();
@@ -111,16 +116,20 @@ fn settings_lift_limits_and_set_them() {
 #[test]
 fn a_swept_setting_is_asked_for_large_messages_beside_its_server() {
     let _machine = machine();
-    let (run, finding) = servers("--servers embedded,jetty --sizes 100k --sweep jetty.buffer=64k --starts 2 --rounds 2");
+    let (run, finding) =
+        servers("--servers embedded,jetty --sizes 100k --sweep jetty.buffer=64k --starts 2");
     assert_eq!(finding.outcome, Outcome::Holds, "{}", run.story());
     let of = |case: usize| -> Vec<&str> {
-        let mut names: Vec<&str> = finding.cases[case].standings.iter().map(|standing| standing.name.as_str()).collect();
+        let mut names: Vec<&str> =
+            finding.cases[case].standings.iter().map(|standing| standing.name.as_str()).collect();
         names.sort_unstable();
         names
     };
     assert_eq!((of(0), of(2)), (vec!["embedded", "jetty"], vec!["embedded", "jetty", "jetty buffer=64k"]));
     // Two starts: two observations, whatever the number of rounds.
-    assert!(finding.cases.iter().flat_map(|case| &case.standings).all(|one| one.figure.is_some_and(|figure| figure.n == 2)));
+    assert!(
+        finding.cases.iter().flat_map(|case| &case.standings).all(|one| one.figure.is_some_and(|figure| figure.n == 2))
+    );
     assert_eq!(run.record().trials.len(), 2);
     assert!(!finding.caveats.contains(&ContestCaveat::OneStart));
 }
@@ -151,6 +160,7 @@ fn bad_input_is_refused_before_anything_starts() {
         ("--servers embedded,node-ws --server-set tomcat.heap=1g", "does not take part"),
         ("--servers embedded,tomcat --server-set tomcat.gc=fast", "serial, parallel, g1 or z"),
         ("--servers embedded,tomcat --sweep tomcat", "SERVER.NAME=VALUE"),
+        ("--servers embedded,tomcat --sweep tomcat.buffer=1k,1k", "twice"),
         ("--sizes 10", "64 bytes"),
         ("--rounds 1", "--rounds"),
         ("--nodes 3", "`rooms`"),

@@ -15,7 +15,8 @@ fn written(frame: &Frame<'_>) -> String {
 
 #[test]
 fn packets_as_in_the_protocols_own_examples() {
-    let open = r#"{"sid":"lv_VI97HAXpY6yYWAAAC","upgrades":[],"pingInterval":25000,"pingTimeout":20000,"maxPayload":1000000}"#;
+    let open =
+        r#"{"sid":"lv_VI97HAXpY6yYWAAAC","upgrades":[],"pingInterval":25000,"pingTimeout":20000,"maxPayload":1000000}"#;
     let binary = r#"["baz",{"_placeholder":true,"num":0}]"#;
     for (text, frame) in [
         (format!("0{open}").as_str(), Frame::Open(open)),
@@ -29,7 +30,10 @@ fn packets_as_in_the_protocols_own_examples() {
         (r#"42["foo"]"#, packet(Kind::Event, 0, "/", None, r#"["foo"]"#)),
         (r#"42/admin,12["foo",1]"#, packet(Kind::Event, 0, "/admin", Some(12), r#"["foo",1]"#)),
         (r#"43/admin,13["bar"]"#, packet(Kind::Ack, 0, "/admin", Some(13), r#"["bar"]"#)),
-        (r#"44{"message":"Not authorized"}"#, packet(Kind::ConnectError, 0, "/", None, r#"{"message":"Not authorized"}"#)),
+        (
+            r#"44{"message":"Not authorized"}"#,
+            packet(Kind::ConnectError, 0, "/", None, r#"{"message":"Not authorized"}"#),
+        ),
         (&format!("451-{binary}"), packet(Kind::BinaryEvent, 1, "/", None, binary)),
         (&format!("461-/admin,15{binary}"), packet(Kind::BinaryAck, 1, "/admin", Some(15), binary)),
     ] {

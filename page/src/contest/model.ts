@@ -43,7 +43,7 @@ export interface ContestFinding {
 }
 
 export interface ContestWords {
-  answers: string[];
+  headline: string;
   limits: string[];
   caveats: string[];
   cases: { title: string; told_apart: string; ranks: string[]; figures: string[] }[];

@@ -1,6 +1,6 @@
 // The sections of a comparison's page.
 import { intervals, type Row } from "../charts/intervals";
-import { h, prose, table } from "../element";
+import { h, prose, table, typeset } from "../element";
 import { number, range } from "../format";
 import { section } from "../sections/section";
 import type { CaseFinding, ContestData } from "./model";
@@ -19,16 +19,29 @@ function list(items: string[]): HTMLElement | null {
   return items.length > 0 ? h("ul", { class: "notes" }, ...items.map((item) => h("li", {}, ...prose(item)))) : null;
 }
 
-/** The answer: a sentence a case. */
+/** The answer, and every figure of it in one table. */
 export function answer({ contest, words }: ContestData): HTMLElement {
   const { outcome, contest: plan } = contest;
-  const rounds = `${plan.rounds} rounds after ${plan.warm_up} to warm up${plan.starts > 1 ? `, ${plan.starts} starts of all servers` : ""}`;
+  const starts = plan.starts > 1 ? `, ${plan.starts} starts of all servers` : "";
+  const names = contest.entrants.map((one) => one.name);
+  const rows = contest.cases.map((found, i) => {
+    const said = words.cases[i];
+    const cells = names.map((name) => {
+      const n = found.standings.findIndex((standing) => standing.name === name);
+      const standing = found.standings[n];
+      if (!standing) return "–";
+      const figure = `${said?.figures[n]?.split(",")[0] ?? "–"} (${said?.ranks[n] ?? ""})`;
+      return standing.best === 1 && standing.worst === 1 ? h("strong", {}, typeset(figure)) : typeset(figure);
+    });
+    return [said?.title ?? found.case, ...cells];
+  });
   return h(
     "section",
     { id: "verdict", class: `hero ${outcome}`, "aria-label": "Answer" },
     h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[outcome]), outcomes[outcome]),
-    h("h1", { class: "long" }, `${contest.entrants.map((one) => one.name).join(", ")}: which is faster at what?`),
-    h("div", { class: "lead" }, ...words.answers.map((sentence) => h("p", {}, ...prose(sentence))), h("p", { class: "aside" }, `${rounds}, servers asked in an order drawn for each round.`)),
+    h("h1", { class: "long" }, ...prose(words.headline)),
+    h("div", { class: "matrix" }, table("Figures and ranks", ["figure (rank)", ...names], rows, names.map((_, i) => i + 1))),
+    h("p", { class: "aside" }, `Bold: the fastest for certain. A rank is a range where the intervals do not decide it. ${plan.rounds} rounds after ${plan.warm_up} to warm up${starts}, servers asked in an order drawn for each round.`),
   );
 }
 

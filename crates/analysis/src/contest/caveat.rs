@@ -2,6 +2,7 @@
 
 use genkai_model::contest::{CaseFinding, Contest, ContestCaveat, Observed};
 use genkai_model::record::Record;
+use genkai_model::websocket::Messages;
 
 use super::Counted;
 use super::compare::{BUSY, busy, excludes_one};
@@ -37,6 +38,7 @@ pub(super) fn of(
         }
     }
     all.extend(contest.contenders.iter().filter_map(|contender| disturbed(&contender.name, counted)));
+    all.extend(contest.contenders.iter().filter_map(|contender| reopened(&contender.name, counted)));
     if record.end.is_none() {
         all.push(ContestCaveat::RecordCutOff);
     }
@@ -64,8 +66,19 @@ fn drifts(case: &CaseFinding, cases: usize) -> Vec<ContestCaveat> {
 
 fn disturbed(name: &str, counted: &Counted<'_>) -> Option<ContestCaveat> {
     let of = counted.0.iter().filter(|(_, _, round)| round.contender == name);
-    let (own, others) =
-        of.fold((0, 0), |sum, (_, _, round)| (sum.0 + round.used.cpu_us, sum.1 + round.used.others_us));
+    let (own, others) = of.fold((0, 0), |sum, (_, _, round)| (sum.0 + round.used.cpu_us, sum.1 + round.used.others_us));
     let fraction = others as f64 / own.max(1) as f64;
     (fraction > DISTURBED).then(|| ContestCaveat::Disturbed { name: name.to_owned(), fraction })
+}
+
+/// Connections that ended between rounds that count.
+fn reopened(name: &str, counted: &Counted<'_>) -> Option<ContestCaveat> {
+    let rounds = counted.0.iter().filter(|(_, _, round)| round.contender == name);
+    let mut codes = Messages::default();
+    for close in rounds.flat_map(|(_, _, round)| &round.reopened) {
+        codes.closed(close.code, close.count);
+    }
+    let most = codes.closes.iter().max_by_key(|close| close.count)?;
+    let connections = codes.closes.iter().map(|close| close.count).sum();
+    Some(ContestCaveat::Reopened { name: name.to_owned(), connections, code: most.code })
 }

@@ -19,7 +19,8 @@ pub fn findings(record: &Record) -> Option<ContestFinding> {
         return None;
     }
     let counted = Counted::of(record);
-    let cases: Vec<CaseFinding> = counted.cases().into_iter().map(|case| compare::case(&contest, &counted, case)).collect();
+    let cases: Vec<CaseFinding> =
+        counted.cases().into_iter().map(|case| compare::case(&contest, &counted, case)).collect();
     Some(ContestFinding {
         entrants: entrant::all(&contest, record),
         limits: limits::of(&contest, record),
@@ -36,7 +37,8 @@ struct Counted<'r>(Vec<(&'r Trial, i64, &'r Round)>);
 impl<'r> Counted<'r> {
     fn of(record: &'r Record) -> Counted<'r> {
         let counts = |round: &Round| !round.warm_up && !matches!(round.case, Case::Take { .. });
-        let all = record.trials.iter().flat_map(|trial| trial.rounds.iter().map(move |(at, round)| (trial, *at, round)));
+        let all =
+            record.trials.iter().flat_map(|trial| trial.rounds.iter().map(move |(at, round)| (trial, *at, round)));
         Counted(all.filter(|(_, _, round)| counts(round)).collect())
     }
 

@@ -26,8 +26,10 @@ pub struct Answer {
     pub due: u64,
     /// Those that did not come.
     pub missing: u64,
-    /// Connections that ended, by code.
+    /// Connections that ended meanwhile, by code.
     pub closes: Vec<CloseCount>,
+    /// Connections that had ended since the last question and were opened again, by code.
+    pub reopened: Vec<CloseCount>,
     /// How long it took, the client's own work included.
     pub lasted: Duration,
     /// Part of that time in which this thread was busy.
@@ -45,6 +47,7 @@ impl Answer {
             due,
             missing: due,
             closes: Vec::new(),
+            reopened: Vec::new(),
             lasted: Duration::ZERO,
             busy: 0.0,
             heap: None,
@@ -82,7 +85,7 @@ impl Crowd {
     /// not answer, or ends connections, is an answer.
     pub fn ask(&mut self, case: Case, bytes: usize) -> Result<Answer, CrowdError> {
         self.mend()?;
-        self.take_closes();
+        let reopened = self.take_closes();
         let (began, worked) = (Instant::now(), busy());
         let Figure { figure, delays, due, missing } = match case {
             Case::Receive => self.receive(bytes)?,
@@ -94,7 +97,7 @@ impl Crowd {
         let busy = (busy() - worked) as f64 / lasted.as_nanos().max(1) as f64;
         let closes = self.take_closes();
         let heap = self.report()?.map(|report| report.heap).filter(|heap| *heap > 0);
-        Ok(Answer { figure, delays, due, missing, closes, lasted, busy, heap })
+        Ok(Answer { figure, delays, due, missing, closes, reopened, lasted, busy, heap })
     }
 
     /// One message to all clients: the delay of the last.

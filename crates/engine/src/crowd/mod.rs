@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use genkai_model::websocket::{CloseCount, Messages};
-use genkai_wire::websocket::code;
+use genkai_wire::websocket::{Kind, code};
 use nix::time::{ClockId, clock_gettime};
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
@@ -61,7 +61,9 @@ pub enum CrowdError {
         code: Option<u16>,
     },
     /// The server's clock is not ours.
-    #[error("the server says it sent at {said} ns, which is not between {asked} and {came}: it does not read this machine's CLOCK_MONOTONIC")]
+    #[error(
+        "the server says it sent at {said} ns, which is not between {asked} and {came}: it does not read this machine's CLOCK_MONOTONIC"
+    )]
     Clock {
         /// When it was asked.
         asked: u64,
@@ -106,12 +108,7 @@ impl Crowd {
     ///
     /// # Errors
     /// When a connection cannot be opened.
-    pub fn gather(
-        address: SocketAddr,
-        manner: Manner,
-        count: usize,
-        patience: Duration,
-    ) -> Result<Crowd, CrowdError> {
+    pub fn gather(address: SocketAddr, manner: Manner, count: usize, patience: Duration) -> Result<Crowd, CrowdError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
         let seats = (0..count).map(|_| Seat::default()).collect();
         let closes = Messages::default();
@@ -128,12 +125,18 @@ impl Crowd {
         let gone: Vec<usize> = (0..self.seats.len()).filter(|n| !self.seats[*n].is_open()).collect();
         for some in gone.chunks(BATCH) {
             for &number in some {
+                if !self.seats[number].has_ended() {
+                    // It is there, but the server has been silent for too long.
+                    self.closes.closed(code::ABNORMAL, 1);
+                }
                 let open = Seat::connect(self.address, self.manner, &self.epoll, number as u64, self.patience);
                 self.seats[number] =
                     open.map_err(|source| CrowdError::Connect { number, address: self.address, source })?;
             }
             let deadline = Instant::now() + self.patience;
-            self.until(deadline, |crowd, _| some.iter().all(|n| crowd.seats[*n].is_open() || crowd.seats[*n].has_ended()))?;
+            self.until(deadline, |crowd, _| {
+                some.iter().all(|n| crowd.seats[*n].is_open() || crowd.seats[*n].has_ended())
+            })?;
             if let Some(&number) = some.iter().find(|n| !self.seats[**n].is_open()) {
                 let (address, within) = (self.address, self.patience);
                 return Err(CrowdError::Open { number, address, within, code: self.seats[number].ended });
@@ -198,22 +201,18 @@ impl Crowd {
         let seat = &mut self.seats[number];
         let before = (seat.is_ready(), seat.has_ended());
         seat.serve(&mut self.buffer, posts);
-        if seat.wants_room_changed() {
-            seat.register(&self.epoll, number as u64);
-        }
         if let Some(code) = seat.just_ended() {
             self.closes.closed(code, 1);
         }
-        before != (self.seats[number].is_ready(), self.seats[number].has_ended())
+        seat.register(&self.epoll, number as u64);
+        before != (seat.is_ready(), seat.has_ended())
     }
 
     /// Has a client say a message.
-    fn say(&mut self, number: usize, kind: genkai_wire::websocket::Kind, payload: &[u8]) {
+    fn say(&mut self, number: usize, kind: Kind, payload: &[u8]) {
         let seat = &mut self.seats[number];
         seat.say(kind, payload);
-        if seat.wants_room_changed() {
-            seat.register(&self.epoll, number as u64);
-        }
+        seat.register(&self.epoll, number as u64);
     }
 }
 
@@ -230,6 +229,3 @@ fn busy() -> u64 {
 fn nanos(clock: ClockId) -> u64 {
     clock_gettime(clock).map_or(0, |now| Duration::from(now).as_nanos() as u64)
 }
-
-/// Code of a connection that ended without a close frame.
-const ABNORMAL: u16 = code::ABNORMAL;

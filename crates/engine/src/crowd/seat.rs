@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use genkai_wire::websocket::deflate::Effort;
 use genkai_wire::websocket::handshake::{Handshake, Progress};
-use genkai_wire::websocket::{Decoder, Encoder, Event, Kind, MAX_MESSAGE, Role, Scratch};
+use genkai_wire::websocket::{Decoder, Encoder, Event, Kind, MAX_MESSAGE, Role, Scratch, code};
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::voice::{Came, Heard, Manner, Voice};
-use super::{ABNORMAL, monotonic};
+use super::monotonic;
 use crate::stamp;
 
 /// Key by which frames are masked. A server of ours on loopback needs no protection by an unpredictable one (RFC 6455 section
@@ -114,14 +114,9 @@ impl Seat {
         self.ended.filter(|_| !std::mem::replace(&mut self.told, true))
     }
 
-    /// Whether it waits for room in its socket now and did not before, or the other way round.
-    pub(super) fn wants_room_changed(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.waits == line.unsent.is_empty())
-    }
-
-    /// Tells the loop what it waits for.
+    /// Tells the loop whether it waits for room in its socket, where that has changed.
     pub(super) fn register(&mut self, epoll: &OwnedFd, number: u64) {
-        let Some(line) = &mut self.line else { return };
+        let Some(line) = self.line.as_deref_mut().filter(|line| line.waits == line.unsent.is_empty()) else { return };
         line.waits = !line.unsent.is_empty();
         let room = if line.waits { EventFlags::OUT } else { EventFlags::empty() };
         // It fails only for a socket that is not there.
@@ -144,14 +139,14 @@ impl Seat {
         let Some(line) = &mut self.line else { return };
         line.flush();
         let ended = match stamp::receive(&line.stream, buffer) {
-            Ok((0, _)) => Some(ABNORMAL),
+            Ok((0, _)) => Some(code::ABNORMAL),
             Ok((n, waited)) => {
                 line.heard = Instant::now();
                 let at = monotonic().saturating_sub(waited.unwrap_or(0));
                 line.take(&mut buffer[..n], at, posts)
             }
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
-            Err(_) => Some(ABNORMAL),
+            Err(_) => Some(code::ABNORMAL),
         };
         if let Some(code) = ended {
             line.flush();
@@ -188,7 +183,7 @@ impl Line {
                         self.decoder = Decoder::new(Role::Client, MAX_MESSAGE).inflating(agreed);
                     }
                 }
-                Ok(Progress::Refused { .. }) | Err(_) => return Some(ABNORMAL),
+                Ok(Progress::Refused { .. }) | Err(_) => return Some(code::ABNORMAL),
             }
             self.handshake = None;
             self.ready = self.voice.is_ready();
@@ -212,7 +207,7 @@ impl Line {
                         }
                     }
                 }
-                Err(_) => return Some(ABNORMAL),
+                Err(_) => return Some(code::ABNORMAL),
             };
             match came {
                 Came::Nothing => {}
@@ -221,7 +216,7 @@ impl Line {
                 Came::Answer(text) => {
                     let _ = encoder.message(unsent, Kind::Text, text.as_bytes(), KEY, scratch);
                 }
-                Came::End => return Some(ABNORMAL),
+                Came::End => return Some(code::ABNORMAL),
             }
             self.flush();
         }

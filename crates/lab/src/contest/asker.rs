@@ -37,7 +37,10 @@ pub(super) struct Asker {
 
 impl Asker {
     /// Starts the thread on `cpu`.
-    pub(super) fn start<'scope>(scope: &'scope Scope<'scope, '_>, cpu: Option<usize>) -> (Asker, ScopedJoinHandle<'scope, ()>) {
+    pub(super) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        cpu: Option<usize>,
+    ) -> (Asker, ScopedJoinHandle<'scope, ()>) {
         let (orders, received) = channel();
         let (answers, done) = channel();
         let handle = scope.spawn(move || {

@@ -2,23 +2,24 @@
 //! that round; servers down, and again for the next start.
 
 mod asker;
+mod asking;
+mod check;
 mod order;
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Instant;
 
-use genkai_engine::crowd::{Answer, Manner};
-use genkai_model::contest::{Case, Collection, Consumption, Contest, Round};
+use genkai_engine::crowd::Manner;
+use genkai_model::contest::Contest;
 use genkai_model::event::{
     EndReason, Environment, Note, Purpose, RunEnded, RunStarted, SCHEMA, TrialEnded, TrialStarted, What,
 };
-use genkai_model::histogram::Payload;
-use genkai_model::limit::Law;
-use genkai_model::plan::Plan;
-use genkai_targets::application::{self, Application, Observed, Place};
-use nix::time::{ClockId, clock_gettime};
+use genkai_targets::application::{self, Application, Place};
 
 use asker::{Asker, Clients};
+use asking::Asking;
+use check::contest;
+pub use check::{available, check, place};
 
 use crate::error::LabError;
 use crate::folder::Folder;
@@ -26,71 +27,6 @@ use crate::recorder::{Recorder, Watcher};
 use crate::redact;
 use crate::room;
 use crate::rooms::{Job, Outcome};
-use crate::system::{self, Pin};
-
-/// Descriptors of this process that are no clients.
-const OTHERS: u64 = 100;
-
-/// The contest of a plan.
-fn contest(plan: &Plan) -> Result<&Contest, LabError> {
-    plan.contest.as_ref().ok_or_else(|| LabError::Plan("the plan names no servers to compare".to_owned()))
-}
-
-/// Where the applications are: the folder given, else `apps` in the current folder or beside a folder in which genkai's own
-/// program lies (it is built into `target/` of its source).
-pub fn place(program: &Path, apps: Option<&Path>) -> Place {
-    let is_apps = |path: &PathBuf| path.join("protocol").is_dir();
-    let near = std::env::current_dir().into_iter().chain(program.ancestors().skip(1).map(Path::to_owned));
-    let found = apps.map(Path::to_owned).or_else(|| near.map(|folder| folder.join("apps")).find(is_apps));
-    Place { program: program.to_owned(), apps: found }
-}
-
-/// Servers that can run here, and why each of the others cannot.
-pub fn available(place: &Place) -> (Vec<&'static str>, Vec<String>) {
-    let (mut can, mut cannot) = (Vec::new(), Vec::new());
-    for product in application::PRODUCTS {
-        match product.check(place) {
-            Ok(()) => can.push(product.name),
-            Err(e) => cannot.push(e.to_string()),
-        }
-    }
-    (can, cannot)
-}
-
-/// Checks a plan before anything is started.
-///
-/// # Errors
-/// When it contradicts itself, or something that it needs is missing.
-pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
-    let contest = contest(plan)?;
-    if contest.contenders.len() < 2 {
-        return Err(LabError::Plan("there must be at least two servers to compare".to_owned()));
-    }
-    for contender in &contest.contenders {
-        let product = application::find(&contender.server)?;
-        let settings = application::settings::Settings::read(&contender.settings, product.knobs);
-        settings.map_err(|why| LabError::Plan(format!("{}: {why}", contender.server)))?;
-        product.check(place).map_err(|e| missing(&e, place))?;
-    }
-    let environment = system::environment(pin, None);
-    let needed = u64::from(contest.clients) * contest.contenders.len() as u64 + OTHERS;
-    let limit = environment.descriptors.max(genkai_targets::local::machine::hard_descriptors());
-    if needed > limit {
-        let most = (limit - OTHERS) / contest.contenders.len() as u64;
-        return Err(LabError::Environment(format!(
-            "{} clients of {} servers need {needed} descriptors in one process, which may have {limit}\n  hint: --clients {most}, \
-             or raise the limit (`ulimit -Hn`)",
-            contest.clients,
-            contest.contenders.len()
-        )));
-    }
-    Ok(environment)
-}
-
-fn missing(why: &application::ApplicationError, place: &Place) -> LabError {
-    let (can, _) = available(place);
-    LabError::Environment(format!("{why}\n  hint: these can run: --servers {}", can.join(",")))
-}
 
 /// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
 ///
@@ -177,8 +113,7 @@ impl Run<'_, '_, '_> {
             Ok(()) if self.job.interrupt.is_stopped() => EndReason::Interrupted,
             Ok(()) => EndReason::Completed,
         };
-        let ended =
-            TrialEnded { reason, lasted: began.elapsed().into(), abandoned: 0, client_rss: 0, client: None };
+        let ended = TrialEnded { reason, lasted: began.elapsed().into(), abandoned: 0, client_rss: 0, client: None };
         self.recorder.now(Some(number), What::TrialEnded(ended))?;
         asked
     }
@@ -211,117 +146,4 @@ impl Run<'_, '_, '_> {
         }
         if start == 1 { asking.probe() } else { Ok(()) }
     }
-
-    fn collected(&mut self, start: u32, contender: &str, seen: &Observed) -> Result<(), LabError> {
-        for pause in &seen.pauses {
-            let what = Collection {
-                contender: contender.to_owned(),
-                kind: pause.kind.clone(),
-                cause: pause.cause.clone(),
-                lasted_ns: pause.lasted_ns,
-                before: pause.heap.map(|heap| heap.0),
-                after: pause.heap.map(|heap| heap.1),
-            };
-            self.recorder.at(instant(pause.at_ns), Some(start), What::Collection(what))?;
-        }
-        for line in &seen.logs {
-            self.recorder.now(Some(start), What::Log(line.clone()))?;
-        }
-        for state in &seen.states {
-            self.recorder.now(Some(start), What::State(state.clone()))?;
-        }
-        Ok(())
-    }
-}
-
-/// The rounds of one start.
-struct Asking<'a, 'r, 'j, 'w> {
-    run: &'a mut Run<'r, 'j, 'w>,
-    start: u32,
-    contest: &'a Contest,
-    servers: &'a mut [Application],
-    asker: &'a Asker,
-    /// Which of them could not be asked once; that was told.
-    lost: Vec<bool>,
-}
-
-impl Asking<'_, '_, '_, '_> {
-    /// Asks one contender one thing and writes down what came of it.
-    fn ask(&mut self, contender: usize, case: Case, round: u32) -> Result<(), LabError> {
-        let times = |servers: &[Application]| -> Vec<u64> { servers.iter().map(|s| s.used().cpu_us).collect() };
-        let before = times(self.servers);
-        let answer = match self.asker.ask(contender, case, self.contest.message.0 as usize) {
-            Err(LabError::Crowd(e)) if e.is_of_server() => self.gone(contender, case, &e.to_string())?,
-            other => other?,
-        };
-        let ended = Instant::now();
-        let after = times(self.servers);
-        let spent: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).collect();
-        let seen = self.servers[contender].observe();
-        let used = Consumption {
-            cpu_us: spent[contender],
-            others_us: spent.iter().sum::<u64>() - spent[contender],
-            heap: answer.heap,
-            ..seen.used
-        };
-        let name = &self.contest.contenders[contender].name;
-        self.run.collected(self.start, name, &seen)?;
-        let round = Round { round, warm_up: round <= self.contest.warm_up, ..told(name, case, &answer, used) };
-        self.run.recorder.at(ended, Some(self.start), What::Round(Box::new(round)))
-    }
-
-    /// A contender cannot be asked any more; the others are.
-    fn gone(&mut self, contender: usize, case: Case, why: &str) -> Result<Answer, LabError> {
-        let name = &self.contest.contenders[contender].name;
-        let note = Note { id: "server-gone".to_owned(), text: format!("{name}: {why}") };
-        if !std::mem::replace(&mut self.lost[contender], true) {
-            self.run.recorder.now(Some(self.start), What::Note(note))?;
-        }
-        let several = matches!(case, Case::Receive | Case::Send);
-        Ok(Answer::none(if several { self.contest.clients.into() } else { 1 }))
-    }
-
-    /// Looks which messages of clients each takes.
-    fn probe(&mut self) -> Result<(), LabError> {
-        for contender in 0..self.servers.len() {
-            let limit = self.servers[contender].entry().largest.as_ref().and_then(|limit| match limit.law {
-                Law::BodySize { value } => Some(value as u64),
-                _ => None,
-            });
-            if self.contest.contenders[contender].variant {
-                continue;
-            }
-            for case in order::probes(self.contest, limit) {
-                if self.run.job.interrupt.is_stopped() {
-                    return Ok(());
-                }
-                self.ask(contender, case, self.contest.warm_up + 1)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn told(contender: &str, case: Case, answer: &Answer, used: Consumption) -> Round {
-    Round {
-        contender: contender.to_owned(),
-        round: 0,
-        warm_up: false,
-        case,
-        figure_ns: answer.figure,
-        delays: Payload::encode(&answer.delays),
-        due: answer.due,
-        missing: answer.missing,
-        closes: answer.closes.clone(),
-        lasted: answer.lasted.into(),
-        client_busy: answer.busy,
-        used,
-    }
-}
-
-/// The instant at which CLOCK_MONOTONIC showed `ns`; now where that is not known.
-fn instant(ns: Option<u64>) -> Instant {
-    let clock = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| Duration::from(now).as_nanos() as u64);
-    let ago = ns.map_or(0, |ns| clock.saturating_sub(ns));
-    Instant::now().checked_sub(Duration::from_nanos(ago)).unwrap_or_else(Instant::now)
 }

@@ -68,7 +68,12 @@ mod tests {
             variant,
         };
         Contest {
-            contenders: vec![contender("a", false), contender("b", false), contender("c", false), contender("a2", true)],
+            contenders: vec![
+                contender("a", false),
+                contender("b", false),
+                contender("c", false),
+                contender("a2", true),
+            ],
             clients: 5,
             message: Bytes(64),
             sizes: vec![Bytes(1000), Bytes(100_000)],
@@ -86,7 +91,10 @@ mod tests {
         for number in 1..=20 {
             let mut all = round(&contest, 1, number);
             assert_eq!(all.len(), 3 * 2 + 4 * 4);
-            assert!(all.iter().all(|(who, case)| *who != 3 || matches!(case, Case::Give { .. })), "variants are given only");
+            assert!(
+                all.iter().all(|(who, case)| *who != 3 || matches!(case, Case::Give { .. })),
+                "variants are given only"
+            );
             let mut in_turn = all.clone();
             in_turn.dedup_by_key(|(_, case)| *case);
             assert_eq!(in_turn.len(), 6, "case by case");

@@ -12,9 +12,10 @@ use super::{Size, procedure, users};
 /// How many, how often, how large: a contest without contenders.
 pub fn shape(size: Size) -> Contest {
     const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
     let (clients, sizes, rounds, warm_up, starts) = match size {
-        Size::Quick => (200, vec![16 * KIB, KIB << 10, 4 * KIB << 10], 10, 10, 1),
-        Size::Full => (1000, vec![KIB, 64 * KIB, KIB << 10, 4 * KIB << 10, 16 * KIB << 10], 10, 30, 5),
+        Size::Quick => (200, vec![16 * KIB, MIB, 4 * MIB], 10, 10, 1),
+        Size::Full => (1000, vec![KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB], 10, 30, 5),
     };
     Contest {
         contenders: Vec::new(),

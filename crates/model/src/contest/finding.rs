@@ -199,6 +199,15 @@ pub enum ContestCaveat {
         /// Code with which connections ended, if one did.
         code: Option<u16>,
     },
+    /// Its connections ended while nothing was asked of it, and were opened again.
+    Reopened {
+        /// Who.
+        name: String,
+        /// How many.
+        connections: u64,
+        /// Code with which most of them ended.
+        code: u16,
+    },
     /// The record ends before the run did.
     RecordCutOff,
 }

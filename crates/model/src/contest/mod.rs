@@ -143,6 +143,9 @@ pub struct Round {
     /// Connections that ended, by code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closes: Vec<CloseCount>,
+    /// Connections that had ended since the contender was asked last and were opened again before, by code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reopened: Vec<CloseCount>,
     /// How long it took, the client's work before and after included.
     pub lasted: Span,
     /// Part of that time in which the client's thread was busy.

@@ -71,7 +71,12 @@ fn answer(bytes: &[u8], head: &RequestHead<'_>, house: &House) -> Result<Entry, 
     let named = |name: &&str| !name.is_empty() && name.len() <= NAME && !name.contains('/');
     let room = if path == app::ROOM { Some(path) } else { path.strip_prefix("/rooms/").filter(named) };
     let Some(room) = room else {
-        return Err(page(404, "Not Found", "rooms are at /rooms/NAME; see also /app, /counters and /trace\n", "text/plain"));
+        return Err(page(
+            404,
+            "Not Found",
+            "rooms are at /rooms/NAME; see also /app, /counters and /trace\n",
+            "text/plain",
+        ));
     };
     let refused = |refusal: Refusal| {
         let mut out = Vec::new();

@@ -1,6 +1,10 @@
 //! Servers compared, in words.
 
-use genkai_model::contest::{Case, CaseFinding, Contest, ContestCaveat, ContestFinding, Entrant, MessageLimit, Standing};
+use std::collections::BTreeMap;
+
+use genkai_model::contest::{
+    Case, CaseFinding, Contest, ContestCaveat, ContestFinding, Entrant, MessageLimit, Standing,
+};
 use genkai_model::finding::{Estimate, Outcome};
 
 use serde::Serialize;
@@ -13,13 +17,34 @@ const LISTED: usize = 3;
 
 /// The answer: a sentence a case, then what limits it.
 pub(crate) fn sentences(finding: &ContestFinding) -> Vec<String> {
-    let mut all: Vec<String> = finding.cases.iter().map(|case| answer(&finding.contest, case)).collect();
-    if finding.outcome == Outcome::Unfinished {
-        all.insert(0, "The run was cut off before there was an answer for every server.".to_owned());
-    }
+    let mut all = vec![headline(finding)];
+    all.extend(finding.cases.iter().map(|case| answer(&finding.contest, case)));
     all.extend(finding.limits.iter().map(limit));
     all.extend(finding.caveats.iter().map(caveat));
     all
+}
+
+/// `embedded is the fastest for certain in 5 of 8 cases, jetty in 1; 2 are not decided.`
+pub(crate) fn headline(finding: &ContestFinding) -> String {
+    let certain = |case: &CaseFinding| {
+        case.standings.iter().find(|one| (one.best, one.worst) == (1, 1)).map(|one| one.name.clone())
+    };
+    let mut firsts: BTreeMap<String, u64> = BTreeMap::new();
+    finding.cases.iter().filter_map(certain).for_each(|name| *firsts.entry(name).or_default() += 1);
+    let mut order: Vec<(String, u64)> = firsts.into_iter().collect();
+    order.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let cases = finding.cases.len() as u64;
+    let undecided = cases - order.iter().map(|(_, count)| count).sum::<u64>();
+    let of = figure::plural(cases, "case", "cases");
+    if finding.outcome == Outcome::Unfinished {
+        return "The run was cut off before there was an answer for every server.".to_owned();
+    }
+    let Some(((name, count), rest)) = order.split_first() else {
+        return format!("No server is the fastest for certain in any of {of}.");
+    };
+    let rest: String = rest.iter().map(|(name, count)| format!(", {} in {count}", clean::line(name))).collect();
+    let open = if undecided > 0 { format!("; {undecided} not decided") } else { String::new() };
+    format!("{} is the fastest for certain in {count} of {of}{rest}{open}.", clean::line(name))
 }
 
 /// `One message to 200 clients, until the last has it: embedded 1.2 ms (1), tomcat 2.1 ms (2). They can be told apart.`: each with
@@ -113,9 +138,11 @@ pub(crate) fn limit(limit: &MessageLimit) -> String {
 /// What limits the answer.
 pub(crate) fn caveat(caveat: &ContestCaveat) -> String {
     match caveat {
-        ContestCaveat::OneStart => "All rounds are of one start of the servers; another start of the same server may differ \
+        ContestCaveat::OneStart => {
+            "All rounds are of one start of the servers; another start of the same server may differ \
                                     by more than these intervals say (--starts 5 measures that)."
-            .to_owned(),
+                .to_owned()
+        }
         ContestCaveat::Drift { name, case, ratio } => format!(
             "{}, {case}: the later half of its rounds takes {} times as long as the earlier half; a longer --warm-up tells \
              whether that ends.",
@@ -137,6 +164,12 @@ pub(crate) fn caveat(caveat: &ContestCaveat) -> String {
             clean::line(name),
             figure::plural((*rounds).into(), "round", "rounds"),
             code.map_or_else(String::new, |code| format!(" (connections ended with {code})"))
+        ),
+        ContestCaveat::Reopened { name, connections, code } => format!(
+            "{}: {} ended (mostly with {code}) while nothing was asked of it, and were opened again; an idle timeout may be the \
+             reason.",
+            clean::line(name),
+            figure::plural(*connections, "connection", "connections")
         ),
         ContestCaveat::RecordCutOff => "The record ends before the run did.".to_owned(),
     }
@@ -182,8 +215,7 @@ pub(crate) fn usage(entrant: &Entrant) -> String {
 /// Everything that the page says, so that it words nothing itself.
 #[derive(Serialize)]
 pub(crate) struct Words {
-    /// As [`sentences`], without limits and caveats.
-    answers: Vec<String>,
+    headline: String,
     limits: Vec<String>,
     caveats: Vec<String>,
     cases: Vec<CaseWords>,
@@ -225,7 +257,7 @@ pub(crate) fn words(finding: &ContestFinding) -> Words {
         started: figure::seconds(entrant.started),
     };
     Words {
-        answers: finding.cases.iter().map(|case| answer(contest, case)).collect(),
+        headline: headline(finding),
         limits: finding.limits.iter().map(limit).collect(),
         caveats: finding.caveats.iter().map(caveat).collect(),
         cases: finding.cases.iter().map(case).collect(),

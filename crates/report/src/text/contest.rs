@@ -43,7 +43,10 @@ fn table(page: &mut Page, finding: &ContestFinding, case: &CaseFinding) {
 fn server(page: &mut Page, entrant: &Entrant) {
     page.gap();
     let listened = figure::seconds(entrant.started);
-    page.labelled(&clean::line(&entrant.name), &format!("{}; listened after {listened}", clean::line(&entrant.version)));
+    page.labelled(
+        &clean::line(&entrant.name),
+        &format!("{}; listened after {listened}", clean::line(&entrant.version)),
+    );
     page.labelled("settings", &says::settings(entrant));
     page.labelled("used", &says::usage(entrant));
     if let Some(pauses) = says::pauses(entrant) {

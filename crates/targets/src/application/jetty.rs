@@ -22,7 +22,11 @@ pub(super) const PRODUCT: Product = Product {
             default: "the system's",
             source: "ServerConnector.setAcceptedSendBufferSize, none",
         },
-        Knob { name: Name::MaxMessage, default: "64k", source: "DEFAULT_MAX_TEXT_MESSAGE_SIZE, WebSocketConstants.java" },
+        Knob {
+            name: Name::MaxMessage,
+            default: "64k",
+            source: "DEFAULT_MAX_TEXT_MESSAGE_SIZE, WebSocketConstants.java",
+        },
         Knob { name: Name::IdleTimeout, default: "30s", source: "DEFAULT_IDLE_TIMEOUT, WebSocketConstants.java" },
         Knob { name: Name::Compression, default: "off", source: "used where clients offer it" },
     ],

@@ -168,6 +168,9 @@ fn chosen(settings: &mut [Setting], log: &str) {
 /// What it says of itself when it listens; genkai's own servers say nothing.
 fn version(line: &str) -> String {
     let said: Value = serde_json::from_str(line).unwrap_or_default();
-    let version = said.get("version").and_then(Value::as_str).map(|text| text.chars().filter(|c| !c.is_control()).take(WORDS).collect());
+    let version = said
+        .get("version")
+        .and_then(Value::as_str)
+        .map(|text| text.chars().filter(|c| !c.is_control()).take(WORDS).collect());
     version.unwrap_or_else(|| format!("genkai {}", env!("CARGO_PKG_VERSION")))
 }

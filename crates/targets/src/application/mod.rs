@@ -74,7 +74,11 @@ pub enum ApplicationError {
 }
 
 fn said(apps: &Option<PathBuf>) -> &'static str {
-    if apps.is_some() { "" } else { " in genkai's source folder and start genkai there, or name its apps folder with --apps" }
+    if apps.is_some() {
+        ""
+    } else {
+        " in genkai's source folder and start genkai there, or name its apps folder with --apps"
+    }
 }
 
 impl ApplicationError {

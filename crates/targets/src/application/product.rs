@@ -12,8 +12,7 @@ use super::settings::{Knob, Name, Settings};
 use super::{ApplicationError, embedded, jetty, node, tomcat};
 
 /// Every server, in the order in which reports list them before anything is measured.
-pub const PRODUCTS: &[&Product] =
-    &[&embedded::PRODUCT, &tomcat::PRODUCT, &jetty::PRODUCT, &node::WS, &node::SOCKET_IO];
+pub const PRODUCTS: &[&Product] = &[&embedded::PRODUCT, &tomcat::PRODUCT, &jetty::PRODUCT, &node::WS, &node::SOCKET_IO];
 
 /// A server that runs the application.
 #[derive(Debug)]

@@ -33,7 +33,11 @@ pub(super) const PRODUCT: Product = Product {
             source: "WsServerContainer: the default text and binary buffer sizes, Constants.java DEFAULT_BUFFER_SIZE",
         },
         Knob { name: Name::IdleTimeout, default: "0s", source: "Session.getMaxIdleTimeout, none" },
-        Knob { name: Name::Aggregation, default: "off", source: "RemoteEndpoint.setBatchingAllowed, Jakarta WebSocket" },
+        Knob {
+            name: Name::Aggregation,
+            default: "off",
+            source: "RemoteEndpoint.setBatchingAllowed, Jakarta WebSocket",
+        },
         Knob { name: Name::Compression, default: "off", source: "used where clients offer it" },
     ],
     check,

@@ -130,11 +130,7 @@ fn address(line: &str) -> Option<SocketAddr> {
 }
 
 /// Waits for the line that tells the address: both.
-fn ready(
-    child: &mut Child,
-    first: &Receiver<String>,
-    within: Duration,
-) -> Result<(SocketAddr, String), LocalError> {
+fn ready(child: &mut Child, first: &Receiver<String>, within: Duration) -> Result<(SocketAddr, String), LocalError> {
     let deadline = Instant::now() + within;
     let mut said = String::new();
     while Instant::now() < deadline {

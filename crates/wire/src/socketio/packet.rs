@@ -23,15 +23,8 @@ pub enum Kind {
     BinaryAck,
 }
 
-const KINDS: [Kind; 7] = [
-    Kind::Connect,
-    Kind::Disconnect,
-    Kind::Event,
-    Kind::Ack,
-    Kind::ConnectError,
-    Kind::BinaryEvent,
-    Kind::BinaryAck,
-];
+const KINDS: [Kind; 7] =
+    [Kind::Connect, Kind::Disconnect, Kind::Event, Kind::Ack, Kind::ConnectError, Kind::BinaryEvent, Kind::BinaryAck];
 
 impl Kind {
     /// Whether such packets have attachments.
