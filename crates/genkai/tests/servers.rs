@@ -116,8 +116,7 @@ fn settings_lift_limits_and_set_them() {
 #[test]
 fn a_swept_setting_is_asked_for_large_messages_beside_its_server() {
     let _machine = machine();
-    let (run, finding) =
-        servers("--servers embedded,jetty --sizes 100k --sweep jetty.buffer=64k --starts 2");
+    let (run, finding) = servers("--servers embedded,jetty --sizes 100k --sweep jetty.buffer=64k --starts 2");
     assert_eq!(finding.outcome, Outcome::Holds, "{}", run.story());
     let of = |case: usize| -> Vec<&str> {
         let mut names: Vec<&str> =

@@ -10,8 +10,8 @@ use genkai_wire::websocket::handshake::{Handshake, Progress};
 use genkai_wire::websocket::{Decoder, Encoder, Event, Kind, MAX_MESSAGE, Role, Scratch, code};
 use rustix::event::epoll::{self, EventData, EventFlags};
 
-use super::voice::{Came, Heard, Manner, Voice};
 use super::monotonic;
+use super::voice::{Came, Heard, Manner, Voice};
 use crate::stamp;
 
 /// Key by which frames are masked. A server of ours on loopback needs no protection by an unpredictable one (RFC 6455 section

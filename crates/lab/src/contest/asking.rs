@@ -81,7 +81,7 @@ impl Asking<'_, '_, '_, '_> {
             self.run.recorder.now(Some(self.start), What::State(state.clone()))?;
         }
         Ok(())
-    
+    }
 
     /// Looks which messages of clients each takes.
     pub(super) fn probe(&mut self) -> Result<(), LabError> {
