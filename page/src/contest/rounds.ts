@@ -52,8 +52,7 @@ function option(found: CaseFinding, all: Map<string, Tone>, width: number): Opti
   });
   return {
     aria: { enabled: false },
-    grid: { ...margins(width), top: 32, bottom: 62 },
-    legend: { bottom: 0, type: "scroll", textStyle: text(), data: found.standings.map((standing) => standing.name) },
+    grid: { ...margins(width), top: 32, bottom: 28 },
     tooltip: { trigger: "axis", confine: true, transitionDuration: 0, backgroundColor: colour("card"), borderColor: colour("line"), formatter: tip },
     xAxis: {
       type: "value",
@@ -92,7 +91,7 @@ export function rounds(found: CaseFinding, title: string, all: Map<string, Tone>
   const figure: Figure = {
     title,
     description: `The figure of each of ${at.size} rounds that count, a line for each of ${names.join(", ")}. Rings are rounds in which a garbage collector paused the server.`,
-    height: () => 300,
+    height: () => 260,
     option: (width) => option(found, all, width),
     head: ["round", ...names, "paused"],
     rows: () =>

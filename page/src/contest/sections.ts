@@ -5,7 +5,7 @@ import { number, range } from "../format";
 import { section } from "../sections/section";
 import type { CaseFinding, ContestData } from "./model";
 import { rounds } from "./rounds";
-import { tones } from "./tones";
+import { legend, tones } from "./tones";
 
 const symbols = { holds: "✓", fails: "✕", invalid: "!", unfinished: "…" };
 const outcomes = {
@@ -87,7 +87,7 @@ export function overRounds({ contest, words }: ContestData): HTMLElement {
   const all = tones(contest);
   const charts = contest.cases.map((found, i) => rounds(found, words.cases[i]?.title ?? found.case, all));
   const lead = "Every round that counts. A ring is a round in which the server's garbage collector paused it.";
-  return section("rounds", "Over the rounds", lead, h("div", { class: "multiples" }, ...charts));
+  return section("rounds", "Over the rounds", lead, legend(all), h("div", { class: "multiples" }, ...charts));
 }
 
 /** Messages that were refused. */

@@ -1,4 +1,5 @@
 // Each contender has a colour, a dash and a symbol of its own through the whole page, so that none depends on colour alone.
+import { h } from "../element";
 import type { ContestFinding } from "./model";
 
 export interface Tone {
@@ -10,6 +11,7 @@ export interface Tone {
 const colours = ["server-1", "server-2", "server-3", "server-4", "server-5", "server-6"];
 const dashes: ("solid" | number[])[] = ["solid", [7, 4], [2, 3], [9, 3, 2, 3]];
 const symbols = ["circle", "rect", "triangle", "diamond"];
+const glyphs = new Map([["circle", "●"], ["rect", "■"], ["triangle", "▲"], ["diamond", "◆"]]);
 
 /** The tone of each contender, by name. */
 export function tones(finding: ContestFinding): Map<string, Tone> {
@@ -25,4 +27,14 @@ export function tones(finding: ContestFinding): Map<string, Tone> {
 /** The tone of one of them. */
 export function toneOf(all: Map<string, Tone>, name: string): Tone {
   return all.get(name) ?? { colour: "ink", dash: "solid", symbol: "circle" };
+}
+
+/** What each tone stands for, once for all charts. */
+export function legend(all: Map<string, Tone>): HTMLElement {
+  const keys = [...all].map(([name, { colour, symbol }]) => {
+    const glyph = h("span", { "aria-hidden": "true" }, glyphs.get(symbol) ?? "●");
+    glyph.style.color = `var(--${colour})`;
+    return h("li", {}, glyph, ` ${name}`);
+  });
+  return h("ul", { class: "key-line" }, ...keys);
 }
