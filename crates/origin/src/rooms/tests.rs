@@ -187,7 +187,10 @@ fn the_application_of_the_comparison_does_what_it_is_told() {
     let numbers: Vec<u64> = report.split(' ').skip(1).map(|word| word.parse().unwrap()).collect();
     let [2, sum, longest, 0] = numbers[..] else { panic!("{report}") };
     assert!(longest > 0 && longest <= sum && sum <= 2 * longest, "{report}");
-    assert_eq!((ask(&mut other, "clear"), ask(&mut other, "report")), ("cleared".to_owned(), "report 0 0 0 0".to_owned()));
+    assert_eq!(
+        (ask(&mut other, "clear"), ask(&mut other, "report")),
+        ("cleared".to_owned(), "report 0 0 0 0".to_owned())
+    );
     for (command, kind) in [("give text 3000000", Kind::Text), ("give binary 3000000", Kind::Binary)] {
         assert!(ask(&mut one, command).starts_with("giving "));
         assert_eq!(one.hear(), said(kind, &vec![b'.'; 3_000_000]), "larger than what may wait, and yet asked for");
