@@ -3,8 +3,12 @@
 
 mod harness;
 
-use genkai_model::contest::{Case, ContestCaveat, ContestFinding, Round};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use genkai_model::contest::{Case, Contender, ContestCaveat, ContestFinding, Round};
 use genkai_model::finding::Outcome;
+use genkai_targets::application::{self, Application};
 use harness::{Run, genkai, machine, run};
 
 /// A few clients and rounds: what is tested is that all answer, not how fast.
@@ -88,6 +92,27 @@ fn record(run: &Run) {
         timed.chunks(5).map(|five| five.iter().map(|round| round.contender.as_str()).collect()).collect();
     assert!(orders.len() > 5, "24 orders of five that were drawn: {orders:?}");
     assert!(timed.chunks(5).all(|five| five.iter().all(|round| round.case == five[0].case)), "case by case");
+}
+
+/// Whatever a member of a room says goes to all members, the sender too: alone in its room, it hears an echo.
+#[test]
+fn every_websocket_server_has_chat_rooms() {
+    let _machine = machine();
+    let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
+    for name in ALL.into_iter().filter(|name| *name != "socketio") {
+        let contender =
+            Contender { name: name.to_owned(), server: name.to_owned(), settings: BTreeMap::new(), variant: false };
+        let dir = tempfile::tempdir().unwrap();
+        let server =
+            Application::start(application::find(name).unwrap(), &contender, &place, None, dir.path()).unwrap();
+        let load = format!("load ws://{}/rooms/blue --users 1 --requests 20 --message-size 500 --quiet", server.address());
+        let run = run(&mut genkai(&load));
+        let record = run.record();
+        let ticks = &record.trials[0].ticks;
+        let errors: usize = ticks.iter().map(|tick| tick.errors.len()).sum();
+        assert_eq!((ticks.iter().map(|tick| tick.ok).sum::<u64>(), errors), (20, 0), "{name}\n{}", run.story());
+        server.stop();
+    }
 }
 
 #[test]
