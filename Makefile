@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-servers test bench truth c100k autobahn build page apps apps-java packages-demo packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-rooms demo-servers test bench truth c100k autobahn build page apps apps-java packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -16,6 +16,10 @@ help: ## Show the targets
 demo: packages-demo build ## Experiment 1 in its quick size on real nginx: verdict and report
 	@code=0; $(GENKAI) experiment run nginx-worker-connections --quick --svg --out genkai-runs/demo || code=$$?; \
 	case $$code in 0|1) exit 0;; *) exit $$code;; esac  # 1 is the verdict "as it is, it fails": the demo's expected answer
+
+demo-rooms: packages-rooms build ## Chat rooms in their quick size on two nodes that share Redis, behind HAProxy: score, where messages went, report
+	@code=0; $(GENKAI) experiment run rooms --quick --nodes 2 --router haproxy --out genkai-runs/demo-rooms || code=$$?; \
+	case $$code in 0|4) exit 0;; *) exit $$code;; esac  # 4: this machine was too busy to make the load in time
 
 test: packages-test page apps ## Everything: format, lints, unit, property and integration tests on real servers
 	cargo fmt --all --check
@@ -82,6 +86,9 @@ demo-servers: packages-servers build apps ## Tomcat, Jetty, ws, Socket.IO and ge
 
 packages-demo:
 	@scripts/packages.sh nginx:nginx
+
+packages-rooms:
+	@scripts/packages.sh redis-server:redis-server haproxy:haproxy
 
 packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \

@@ -3,15 +3,15 @@
 
     bench-websocket.py GENKAI [ROUNDS] [SECONDS]
 
-The server is `genkai serve echo` on the first core; clients run on the last.
+The server is `genkai serve echo` on the first core, a new one for each measurement; clients run on the last.
 
 * echo: messages of 64 bytes on 100 connections; CPU (user and system) of the client per message that came back. genkai twice: users
   who wait for each echo (closed), and planned messages at the rate at which tcpkali got them back in the same round (open).
   genkai measures latencies and keeps account of every message; tcpkali, as run here, of none; it sends without waiting, all that is due
   each millisecond, one write a message (`--write-combine off`), and reads several echoes at once: the faster, the more at once. So it
   runs at three rates; ratios are to the middle one. Faster than the last, the echo server on one core falls behind.
-* opening: 10,000 connections as fast as the client can, held; CPU per connection when they are open, before any is closed (genkai ends
-  with closing handshakes, tcpkali with none), and how many came up a second, seen from beside: the kernel's count of TCP sockets.
+* opening: 10,000 connections at up to 40,000 a second, held; CPU per connection when they are open, before any is closed (genkai ends
+  with closing handshakes, tcpkali with none), and how many the server had accepted a second.
 * idle: peak memory with 15,000 connections less that with 100, per connection.
 
 tcpkali and k6 are looked for on PATH and in target/tools/bin, tcpkali in the environment's TCPKALI too; what is not found is skipped, and
@@ -31,7 +31,7 @@ import tempfile
 import time
 
 CONNECTIONS, SIZE = 100, 64
-OPENED, OPEN_RATE = 10_000, 1_000_000
+OPENED, OPEN_RATE = 10_000, 40_000
 IDLE, FEW = 15_000, 100
 # Messages a second on each of tcpkali's connections.
 EACH = (100, 400, 800)
@@ -47,20 +47,30 @@ def cpu_of(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def sockets():
-    """TCP sockets in use on this machine."""
-    with open("/proc/net/sockstat") as stat:
-        return int(re.search(r"TCP: inuse (\d+)", stat.read()).group(1))
+def descriptors(pid):
+    """Descriptors a process has open; the kernel says how many there are without listing them (Linux 6.2, fs/proc/fd.c)."""
+    folder = f"/proc/{pid}/fd"
+    return os.stat(folder).st_size or len(os.listdir(folder))
+
+
+def rest():
+    """Waits until ports that others used are free again (TIME_WAIT, a minute): tcpkali leaves most of the range behind."""
+    until = time.monotonic() + 70
+    while time.monotonic() < until:
+        with open("/proc/net/sockstat") as stat:
+            if int(re.search(r"tw (\d+)", stat.read()).group(1)) < 12_000:
+                return
+        time.sleep(0.5)
 
 
 class Rise:
-    """How fast connections come up: both ends of each are sockets of this machine."""
+    """How fast connections come up, seen at their server: one descriptor each."""
 
-    def __init__(self):
-        self.base, self.first, self.last = sockets(), None, None
+    def __init__(self, server):
+        self.server, self.base, self.first, self.last = server, descriptors(server), None, None
 
     def look(self):
-        open_now, now = (sockets() - self.base) // 2, time.monotonic()
+        open_now, now = descriptors(self.server) - self.base, time.monotonic()
         if self.first is None and open_now >= OPENED // 100:
             self.first = (now, open_now)
         if self.last is None and open_now >= OPENED:
@@ -100,14 +110,26 @@ def spend(command, within, look=None, rise=None):
 class Clients:
     """Each method makes one measurement; none when it failed."""
 
-    def __init__(self, genkai, address, seconds, folder):
-        self.genkai, self.address, self.seconds, self.folder = genkai, address, seconds, folder
+    def __init__(self, genkai, seconds, folder):
+        self.genkai, self.seconds, self.folder, self.address, self.server = genkai, seconds, folder, None, None
         tools = os.path.join("target", "tools", "bin")
         found = lambda name: shutil.which(name) or shutil.which(name, path=tools)
         self.tcpkali, self.k6 = os.environ.get("TCPKALI") or found("tcpkali"), found("k6")
         for name in ("tcpkali", "k6"):
             if not getattr(self, name):
                 print(f"notice: {name}: not found: skipped", file=sys.stderr)
+
+    def on_a_server(self, measure, *arguments):
+        """What a measurement gives on an echo server that has served nobody yet, on a machine with free ports."""
+        rest()
+        command = ["taskset", "-c", str(CORES[0]), self.genkai, "serve", "echo"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            self.address, self.server = json.loads(server.stdout.readline())["listening"], server.pid
+            return measure(*arguments)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(timeout=30)
 
     def load(self, *flags, seconds=None, look=None, rise=None):
         command = [self.genkai, "load", f"ws://{self.address}/", "--threads", "1", "--json", "--duration",
@@ -117,8 +139,8 @@ class Clients:
     def tcp(self, *flags, seconds=None, look=None, rise=None):
         message = ["-m", "x" * SIZE] if "-r" in flags else []
         command = [self.tcpkali, "--ws", "-w1", "-T", f"{seconds or self.seconds}s", *flags, *message, self.address]
-        # It does not always come to an end when the server is behind.
-        return spend(command, self.seconds + 10, look, rise) if self.tcpkali else None
+        # It does not always come to an end: not at all when the server is behind, a good while later with many connections.
+        return spend(command, self.seconds + (60 if look else 10), look, rise) if self.tcpkali else None
 
     def echo_genkai(self, rate=None):
         flags = ["--message-rate", str(rate), "--connections"] if rate else ["--users"]
@@ -153,14 +175,14 @@ class Clients:
         return ran[0] / came * 1e6, came / self.seconds
 
     def opening_genkai(self):
-        rise = Rise()
+        rise = Rise(self.server)
         cpu, _, out = self.load("--connections", str(OPENED), "--spawn-rate", str(OPEN_RATE), seconds=4, look=3, rise=rise)
         trial = json.loads(out)["trials"][0]
         complete = trial["finished"] - trial["failed"] == OPENED and rise.rate()
         return (cpu / OPENED * 1e6, rise.rate()) if complete else None
 
     def opening_tcpkali(self):
-        rise = Rise()
+        rise = Rise(self.server)
         ran = self.tcp("-c", str(OPENED), "--connect-rate", str(OPEN_RATE), seconds=4, look=3, rise=rise)
         complete = ran and f"Ramped up to {OPENED} " in ran[2] and rise.rate()
         return (ran[0] / OPENED * 1e6, rise.rate()) if complete else None
@@ -198,23 +220,24 @@ def measure(clients, rounds):
     middle = names[len(names) // 2]
     echo = {name: [] for name in ("genkai closed", "genkai open", *names, "k6")}
     opening, idle = {"genkai": [], "tcpkali": []}, {"genkai": [], "tcpkali": []}
+    run = clients.on_a_server
     for done in range(rounds):
         print(f"\rround {done + 1} of {rounds}", end="", file=sys.stderr)
         for name, each in zip(names, EACH):
-            echo[name].append(clients.echo_tcpkali(each))
+            echo[name].append(run(clients.echo_tcpkali, each))
         rate = echo[middle][-1][1] if echo[middle][-1] else 20_000
-        echo["genkai closed"].append(clients.echo_genkai())
-        echo["genkai open"].append(clients.echo_genkai(round(rate)))
-        echo["k6"].append(clients.echo_k6())
-        opening["genkai"].append(clients.opening_genkai())
-        opening["tcpkali"].append(clients.opening_tcpkali())
+        echo["genkai closed"].append(run(clients.echo_genkai))
+        echo["genkai open"].append(run(clients.echo_genkai, round(rate)))
+        echo["k6"].append(run(clients.echo_k6))
+        opening["genkai"].append(run(clients.opening_genkai))
+        opening["tcpkali"].append(run(clients.opening_tcpkali))
         if done < 2:
-            idle["genkai"].append(clients.idle_genkai())
-            idle["tcpkali"].append(clients.idle_tcpkali())
+            idle["genkai"].append(run(clients.idle_genkai))
+            idle["tcpkali"].append(run(clients.idle_tcpkali))
     print(f"\r{'':40}\r", end="", file=sys.stderr)
     table(f"WebSocket echo, {SIZE} bytes, {CONNECTIONS} connections; {rounds} rounds of {clients.seconds} s", "CPU us a round trip",
           echo, middle)
-    table(f"WebSocket opening, {OPENED:,} connections as fast as it can", "CPU us a connection", opening, "tcpkali")
+    table(f"WebSocket opening, {OPENED:,} connections at up to {OPEN_RATE:,} a second", "CPU us a connection", opening, "tcpkali")
     table(f"WebSocket idle, {IDLE:,} connections", "bytes a connection", idle, "tcpkali")
 
 
@@ -225,14 +248,8 @@ def main():
     rounds, seconds = (int(text) for text in (sys.argv[2:4] + ["5", "4"][len(sys.argv) - 2:]))
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    server = subprocess.Popen(["taskset", "-c", str(CORES[0]), genkai, "serve", "echo"], stdout=subprocess.PIPE, text=True)
-    try:
-        address = json.loads(server.stdout.readline())["listening"]
-        with tempfile.TemporaryDirectory() as folder:
-            measure(Clients(genkai, address, seconds, folder), rounds)
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(timeout=30)
+    with tempfile.TemporaryDirectory() as folder:
+        measure(Clients(genkai, seconds, folder), rounds)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ an origin of its own. Then what the generator reports stands beside what the ori
 
 "omit" is what was planned and never came: left out, or still waiting for a connection when the load ended.
 
-genkai runs twice: as it is, and as genkai-k with --kernel-timestamps, where a response ends when the kernel had it; how long
-it lay there until genkai read it is told beside.
+genkai runs twice: as it is, where a response ends when the kernel had it, and how long it lay there until genkai read it is told beside;
+and as genkai-r with --kernel-timestamps=off, where it ends when it was read.
 
 Servers run on the first core, generators on the last. oha and k6 are looked for on PATH and in target/tools/bin, wrk2 in
 the environment's WRK2; what is not found is skipped, and said so.
@@ -45,7 +45,7 @@ SERVERS = [
      ["--service-time", "1ms", "--stall", "1s", "--stall-every", "10s"]),
 ]
 # genkai with the kernel's receive stamps.
-STAMPS = "genkai-k"
+READ = "genkai-r"
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
 
 
@@ -108,8 +108,8 @@ def run_genkai(program, url, seconds, folder, *flags):
     return {**said, "rate": trial["finished"] / trial["lasted"]}
 
 
-def run_stamps(program, url, seconds, folder):
-    return run_genkai(program, url, seconds, folder, "--kernel-timestamps")
+def run_read(program, url, seconds, folder):
+    return run_genkai(program, url, seconds, folder, "--kernel-timestamps=off")
 
 
 def run_wrk2(program, url, seconds, folder):
@@ -165,7 +165,7 @@ def output(command, fine=(0,)):
 
 def neighbours(genkai):
     tools = os.path.join("target", "tools", "bin")
-    found = {"genkai": genkai, STAMPS: genkai, "wrk2": os.environ.get("WRK2") or shutil.which("wrk2")}
+    found = {"genkai": genkai, READ: genkai, "wrk2": os.environ.get("WRK2") or shutil.which("wrk2")}
     for name in ("oha", "k6", "wrk"):
         found[name] = shutil.which(name) or shutil.which(name, path=tools)
     for name, program in found.items():
@@ -174,7 +174,7 @@ def neighbours(genkai):
     return {name: program for name, program in found.items() if program}
 
 
-RUN = {"genkai": run_genkai, STAMPS: run_stamps, "wrk2": run_wrk2, "oha": run_oha, "k6": run_k6, "wrk": run_wrk}
+RUN = {"genkai": run_genkai, READ: run_read, "wrk2": run_wrk2, "oha": run_oha, "k6": run_k6, "wrk": run_wrk}
 CORES = sorted(os.sched_getaffinity(0))
 
 

@@ -224,7 +224,73 @@ export interface Words {
   states: Record<string, string>;
 }
 
+export interface Moment {
+  at: number;
+  connections: number;
+  sent: number;
+  heard: number;
+  lost: number;
+  p99: number | null;
+}
+
+export interface RouterReport {
+  product: string;
+  nodes?: { node: number; peak: number; limit?: number; connect_errors: number }[];
+}
+
+export interface RoomsRun {
+  trial: number;
+  nodes: number;
+  score: number;
+  planned: number;
+  sent: number;
+  delivered: number;
+  lost: number;
+  duplicated: number;
+  reordered: number;
+  rooms: number[];
+  full: number;
+  entered: number;
+  never_entered: number;
+  cuts: unknown[];
+  latency: Quantiles;
+  lasted: number;
+  over?: Moment[];
+  router?: RouterReport;
+}
+
+/** A station on the way of messages, with what was lost before or in it. */
+export interface Station {
+  name: string;
+  count: number;
+  unit: string;
+  lost: { count: number; place: string }[];
+}
+
+/** A run in words. */
+export interface RoomsSaid {
+  trial: number;
+  title: string;
+  score: string;
+  entries: string;
+  generator: string;
+  router: string | null;
+  refused: string;
+  way: string;
+  stations: Station[];
+  missing: { count: number; place: string }[];
+}
+
+export interface RoomsData {
+  finding: { runs: RoomsRun[]; smallest_full?: number; outcome: Verdict["outcome"] };
+  /** The answer first. */
+  said: string[];
+  runs: RoomsSaid[];
+}
+
 export interface PageData {
+  /** Chat rooms, where the run is one of them. */
+  rooms?: RoomsData;
   schema: string;
   events: Event[];
   findings: { verdict: Verdict; series: { trial: number; points: Point[] }[] };

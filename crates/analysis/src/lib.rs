@@ -15,6 +15,7 @@ pub mod client;
 pub mod contest;
 pub mod diagnosis;
 pub mod flows;
+pub mod held;
 pub mod machine;
 pub mod proof;
 pub mod rooms;

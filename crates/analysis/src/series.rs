@@ -24,7 +24,7 @@ pub fn of(trial: &Trial) -> Series {
 
 /// Ticks in groups of equal number. What is left over, and shorter than half a group, belongs to the group before: a
 /// rate over a few milliseconds says nothing.
-fn groups(ticks: &[Tick]) -> Vec<&[Tick]> {
+pub(crate) fn groups(ticks: &[Tick]) -> Vec<&[Tick]> {
     let size = ticks.len().div_ceil(POINTS).max(1);
     let mut ends: Vec<usize> = (size..ticks.len()).step_by(size).collect();
     let length = |ticks: &[Tick]| ticks.iter().map(window::length).sum::<f64>();

@@ -176,9 +176,9 @@ Examples:
 On a terminal: - and + change the time scale, a lets it follow the load, q stops and shows what was measured.
 Latency counts from the instant at which a request was planned, service time from its first byte written.
 The exit code is 0 if every threshold holds, 1 if one does not, 4 if this machine could not make the load.";
-/// Flags of the experiment `rooms`.
+/// Flags of the experiments `rooms` and `rooms-http`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "rooms")]
+#[command(next_help_heading = "rooms, rooms-http")]
 pub(crate) struct RoomsFlags {
     /// Nodes that serve the rooms [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "sweep_nodes", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -186,6 +186,18 @@ pub(crate) struct RoomsFlags {
     /// Several numbers of nodes, one after the other: 5,10,25,30
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) sweep_nodes: Vec<u32>,
+    /// What a node is: embedded (genkai's own) [default: embedded]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(genkai_targets::rooms::SERVERS))]
+    pub(crate) server: Option<String>,
+    /// What stands before the nodes: none, haproxy or nginx [default: none, so that clients go to the nodes in turn]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) router: Option<RouterFlag>,
+    /// Connections the router gives a node at once; a request beyond waits for --queue-timeout, then is refused
+    #[arg(long, value_name = "N", requires = "router", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) node_connections: Option<u32>,
+    /// How long a request waits in haproxy for a node with room [default: 5s; rooms-http: at most a fifth of --hold]
+    #[arg(long, value_name = "TIME", requires = "router")]
+    pub(crate) queue_timeout: Option<Span>,
     /// How nodes share rooms [default: redis for several nodes, else none]
     #[arg(long, value_name = "HOW")]
     pub(crate) backplane: Option<BackplaneFlag>,
@@ -204,12 +216,30 @@ pub(crate) struct RoomsFlags {
     /// Time between two members that enter a room [default: 100ms, with --full 3s]
     #[arg(long, value_name = "TIME")]
     pub(crate) enter_every: Option<Span>,
+    /// rooms-http: how long each request is held open [default: 1500ms, with --full 25s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) hold: Option<Span>,
+    /// rooms-http: requests at once, at most [default: 2000, with --full 10000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) most: Option<u32>,
     /// What may wait for one member in a node; who lets more pile up is disconnected [default: 1m]
     #[arg(long, value_name = "SIZE")]
     pub(crate) member_queue: Option<Bytes>,
-    /// A fault on purpose, to see it found (repeatable): lose-every=N (node 1), kill-node=TIME (the last), cut-redis=TIME
+    /// A fault on purpose, to see it found (repeatable): lose-every=N (node 1), kill-node=TIME (the last), cut-redis=TIME,
+    /// reset-router=TIME
     #[arg(long, value_name = "FAULT", value_parser = crate::rooms::fault)]
     pub(crate) fault: Vec<Fault>,
+}
+
+/// What stands before nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RouterFlag {
+    /// Nothing
+    None,
+    /// HAProxy
+    Haproxy,
+    /// nginx
+    Nginx,
 }
 
 /// How nodes share rooms.

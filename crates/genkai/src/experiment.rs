@@ -27,40 +27,50 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
         }
         Kind::Servers => servers::run(size, &flags.servers, &flags.output),
         Kind::Rooms => rooms::run(rooms::plan(size, &flags.rooms)?, &flags.output),
+        Kind::Held => rooms::run(rooms::held(size, &flags.rooms)?, &flags.output),
     }
 }
 
 /// Refuses flags of other experiments.
 fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
     let (rooms, servers) = (&flags.rooms, &flags.servers);
+    const CHAT: &[&str] = &["rooms"];
+    const BOTH: &[&str] = &["rooms", "rooms-http"];
+    const SERVERS: &[&str] = &["websocket-servers"];
     let all = [
-        ("--worker-connections", "nginx-worker-connections", flags.worker_connections.is_some()),
-        ("--nodes", "rooms", rooms.nodes.is_some()),
-        ("--sweep-nodes", "rooms", !rooms.sweep_nodes.is_empty()),
-        ("--backplane", "rooms", rooms.backplane.is_some()),
-        ("--rooms", "rooms", rooms.rooms.is_some()),
-        ("--members", "rooms", rooms.members.is_some()),
-        ("--messages", "rooms", rooms.messages.is_some()),
-        ("--message-every", "rooms", rooms.message_every.is_some()),
-        ("--enter-every", "rooms", rooms.enter_every.is_some()),
-        ("--member-queue", "rooms", rooms.member_queue.is_some()),
-        ("--fault", "rooms", !rooms.fault.is_empty()),
-        ("--servers", "websocket-servers", !servers.servers.is_empty()),
-        ("--server-set", "websocket-servers", !servers.server_set.is_empty()),
-        ("--sweep", "websocket-servers", !servers.sweep.is_empty()),
-        ("--clients", "websocket-servers", servers.clients.is_some()),
-        ("--rounds", "websocket-servers", servers.rounds.is_some()),
-        ("--warm-up", "websocket-servers", servers.warm_up.is_some()),
-        ("--starts", "websocket-servers", servers.starts.is_some()),
-        ("--sizes", "websocket-servers", !servers.sizes.is_empty()),
-        ("--message", "websocket-servers", servers.message.is_some()),
-        ("--answer-timeout", "websocket-servers", servers.answer_timeout.is_some()),
-        ("--seed", "websocket-servers", servers.seed.is_some()),
-        ("--apps", "websocket-servers", servers.apps.is_some()),
+        ("--worker-connections", &["nginx-worker-connections"][..], flags.worker_connections.is_some()),
+        ("--nodes", BOTH, rooms.nodes.is_some()),
+        ("--router", BOTH, rooms.router.is_some()),
+        ("--node-connections", BOTH, rooms.node_connections.is_some()),
+        ("--queue-timeout", BOTH, rooms.queue_timeout.is_some()),
+        ("--hold", &["rooms-http"], rooms.hold.is_some()),
+        ("--most", &["rooms-http"], rooms.most.is_some()),
+        ("--sweep-nodes", CHAT, !rooms.sweep_nodes.is_empty()),
+        ("--server", CHAT, rooms.server.is_some()),
+        ("--backplane", CHAT, rooms.backplane.is_some()),
+        ("--rooms", CHAT, rooms.rooms.is_some()),
+        ("--members", CHAT, rooms.members.is_some()),
+        ("--messages", CHAT, rooms.messages.is_some()),
+        ("--message-every", CHAT, rooms.message_every.is_some()),
+        ("--enter-every", CHAT, rooms.enter_every.is_some()),
+        ("--member-queue", CHAT, rooms.member_queue.is_some()),
+        ("--fault", CHAT, !rooms.fault.is_empty()),
+        ("--servers", SERVERS, !servers.servers.is_empty()),
+        ("--server-set", SERVERS, !servers.server_set.is_empty()),
+        ("--sweep", SERVERS, !servers.sweep.is_empty()),
+        ("--clients", SERVERS, servers.clients.is_some()),
+        ("--rounds", SERVERS, servers.rounds.is_some()),
+        ("--warm-up", SERVERS, servers.warm_up.is_some()),
+        ("--starts", SERVERS, servers.starts.is_some()),
+        ("--sizes", SERVERS, !servers.sizes.is_empty()),
+        ("--message", SERVERS, servers.message.is_some()),
+        ("--answer-timeout", SERVERS, servers.answer_timeout.is_some()),
+        ("--seed", SERVERS, servers.seed.is_some()),
+        ("--apps", SERVERS, servers.apps.is_some()),
     ];
-    match all.iter().find(|(_, of, given)| *given && *of != name) {
+    match all.iter().find(|(_, of, given)| *given && !of.contains(&name)) {
         Some((flag, of, _)) => {
-            Err(Failure::usage(format!("{flag}: belongs to the experiment `{of}`, not to `{name}`")))
+            Err(Failure::usage(format!("{flag}: belongs to the experiment `{}`, not to `{name}`", of[0])))
         }
         None => Ok(()),
     }

@@ -70,9 +70,19 @@ pub(crate) struct LoadFlags {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Responses end when the kernel had their last byte, however late it was read (Linux; http:// only)
-    #[arg(long)]
-    pub(crate) kernel_timestamps: bool,
+    /// Responses end when the kernel had their last byte, however late it was read (Linux; not over TLS)
+    /// [default: on for planned requests (--rate), off for users, who go on when they have read]
+    #[arg(long, value_name = "on|off", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    pub(crate) kernel_timestamps: Option<Switch>,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
 }
 
 /// Most users, requests a second and connections that a load may ask for; above it is a typing error.
@@ -105,7 +115,10 @@ impl LoadFlags {
         load.threads = self.threads.unwrap_or(client_cores.clamp(1, 64) as u16);
         load.scale = Scale { processes: self.processes, sources: source::all(&self.source)? };
         load.seed = self.seed;
-        load.kernel_timestamps = self.kernel_timestamps;
+        load.kernel_timestamps = match self.kernel_timestamps {
+            Some(switch) => switch == Switch::On,
+            None => matches!(load.arrivals, Arrivals::Rate { .. }),
+        };
         Ok(load)
     }
 

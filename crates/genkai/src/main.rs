@@ -6,6 +6,7 @@ mod doctor;
 mod experiment;
 mod explain;
 mod flags;
+mod found;
 mod http2;
 mod interrupt;
 mod keys;

@@ -1,13 +1,15 @@
 //! `genkai report`: every output again, from the record alone.
 
-use genkai_analysis::{contest, findings};
+use std::path::Path;
+
+use genkai_analysis::findings;
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
 use genkai_report::{json, text};
 
 use crate::cli::Report;
+use crate::found::{self, Found};
 use crate::outputs::Outputs;
-use crate::servers::{self, Shown};
 use crate::{Failure, view};
 
 /// `genkai report DIR`.
@@ -21,9 +23,8 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display()))
     })?;
     let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
-    if let Some(finding) = contest::findings(&record) {
-        let (json, quiet, color) = (flags.json, flags.quiet, flags.color);
-        return servers::show(&record, &finding, &dir, Shown { json, quiet, color });
+    if let Some(found) = found::found(&record) {
+        return again(&record, &found, &dir, flags);
     }
     let findings = findings(&record);
     let outputs = Outputs { record: &record, findings: &findings };
@@ -43,4 +44,17 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         said.iter().for_each(|line| view::say(line));
     }
     Ok(outputs.exit())
+}
+
+/// The outputs of chat rooms, and of requests held open.
+fn again(record: &Record, found: &Found, dir: &Path, flags: &Report) -> Result<Exit, Failure> {
+    let tables = flags.tables.open()?;
+    let page = found.write(record, dir)?;
+    let said = tables.write(record)?;
+    if !flags.quiet {
+        view::print(&found.words(flags.json, view::stdout_style(flags.color)));
+        page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
+        said.iter().for_each(|line| view::say(line));
+    }
+    Ok(found.exit(record))
 }

@@ -1,35 +1,34 @@
 //! `genkai experiment run rooms`: flags to a plan, the run, its outputs.
 
-use std::path::Path;
 use std::time::SystemTime;
 
-use genkai_analysis::rooms::findings;
-use genkai_lab::experiment::{Size, rooms as experiment};
+use genkai_engine::StopFlag;
+use genkai_lab::experiment::rooms::Site;
+use genkai_lab::experiment::{Size, held, rooms as experiment};
 use genkai_lab::rooms::{self, Job};
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
-use genkai_model::finding::Outcome;
-use genkai_model::plan::{Backplane, Fault, Plan};
-use genkai_model::record::Record;
-use genkai_model::rooms::RoomsFinding;
-use genkai_report::{json, text};
+use genkai_model::plan::{Backplane, Fault, Plan, Router};
+use genkai_model::units::Span;
+use genkai_report::json;
 
-use crate::cli::{BackplaneFlag, OutputFlags, RoomsFlags};
+use crate::cli::{BackplaneFlag, OutputFlags, RoomsFlags, RouterFlag};
 use crate::view::{self, View};
-use crate::{Failure, interrupt, outputs, tune};
+use crate::{Failure, found, interrupt, tune};
 
 /// A fault as `--fault` says it.
 ///
 /// # Errors
 /// When it is not one.
 pub(crate) fn fault(text: &str) -> Result<Fault, String> {
-    let forms = "must be lose-every=N, kill-node=TIME or cut-redis=TIME";
+    let forms = "must be lose-every=N, kill-node=TIME, cut-redis=TIME or reset-router=TIME";
     let (name, value) = text.split_once('=').ok_or(forms)?;
     let time = || value.parse().map_err(|e| format!("{e}"));
     match name {
         "lose-every" => value.parse().ok().filter(|n| *n > 0).map(Fault::LoseEvery).ok_or_else(|| forms.to_owned()),
         "kill-node" => time().map(Fault::KillNode),
         "cut-redis" => time().map(Fault::CutSubscribers),
+        "reset-router" => time().map(Fault::ResetRouter),
         _ => Err(forms.to_owned()),
     }
 }
@@ -62,7 +61,39 @@ pub(crate) fn plan(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
         None if nodes.iter().any(|n| *n > 1) => Backplane::Redis,
         None => Backplane::None,
     };
-    Ok(experiment::plan(size, &shape, nodes, backplane, flags.fault.clone()))
+    let server = flags.server.clone().unwrap_or_else(|| "embedded".to_owned());
+    let site = Site { nodes, server, router: router(flags, QUEUE_TIMEOUT), backplane, faults: flags.fault.clone() };
+    Ok(experiment::plan(size, &shape, site))
+}
+
+/// The plan of `rooms-http` that flags describe.
+///
+/// # Errors
+/// When requests would be held for no time.
+pub(crate) fn held(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
+    let mut shape = held::Shape::of(size);
+    shape.nodes = flags.nodes.unwrap_or(shape.nodes);
+    shape.time = flags.hold.unwrap_or(shape.time);
+    shape.most = flags.most.unwrap_or(shape.most);
+    if shape.time.0 == 0 {
+        return Err(Failure::usage("--hold: must be longer than zero"));
+    }
+    // Who waits as long as requests are held gets the place of one that is done, and is not refused.
+    let wait = Span(QUEUE_TIMEOUT.0.min(shape.time.0 / 5));
+    Ok(held::plan(size, shape, router(flags, wait)))
+}
+
+/// How long a request waits for a node with room.
+const QUEUE_TIMEOUT: Span = Span::from_secs(5);
+
+fn router(flags: &RoomsFlags, wait: Span) -> Option<Router> {
+    let product = match flags.router? {
+        RouterFlag::None => return None,
+        RouterFlag::Haproxy => "haproxy",
+        RouterFlag::Nginx => "nginx",
+    };
+    let queue_timeout = flags.queue_timeout.unwrap_or(wait);
+    Some(Router { product: product.to_owned(), node_connections: flags.node_connections, queue_timeout })
 }
 
 /// Makes a run and its outputs.
@@ -77,48 +108,28 @@ pub(crate) fn run(plan: Plan, output: &OutputFlags) -> Result<Exit, Failure> {
     }
     let out = output.out.clone().unwrap_or_else(|| tune::default_folder(&plan.title));
     let interrupt = interrupt::flag();
-    let job = Job {
-        plan,
-        program: std::env::current_exe()
-            .map_err(|e| Failure::environment(format!("cannot find my own program: {e}")))?,
-        command: std::env::args().collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        pin,
-        keep: output.keep,
-        interrupt: &interrupt,
-    };
+    let job = job(plan, pin, output.keep, &interrupt)?;
     let mut view = View::choose(output.quiet, output.color, &interrupt);
     let outcome = rooms::run(&job, &out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;
-    let shown = show(&outcome.record, &out, output);
+    let shown = found::show(&outcome.record, &out, output);
     match outcome.failure {
         Some(failure) => Err(failure.into()),
         None => shown,
     }
 }
 
-/// Writes and prints what was found, if there was a run at all.
-fn show(record: &Record, out: &Path, output: &OutputFlags) -> Result<Exit, Failure> {
-    let Some(finding) = findings(record) else { return Ok(Exit::Interrupted) };
-    outputs::whole(&out.join("verdict.json"), &json::rooms(&finding))?;
-    if !output.quiet {
-        let style = view::stdout_style(output.color);
-        view::print(&if output.json { json::rooms(&finding) } else { text::rooms(&finding, style) });
-        view::say(&format!("record: {}", out.join("run.jsonl").display()));
-    }
-    Ok(exit(record, &finding))
-}
-
-/// The code that tells a script the answer.
-pub(crate) fn exit(record: &Record, finding: &RoomsFinding) -> Exit {
-    let interrupted = record.end.as_ref().is_some_and(|end| end.interrupted);
-    match finding.outcome {
-        _ if interrupted => Exit::Interrupted,
-        Outcome::Holds => Exit::Holds,
-        Outcome::Fails => Exit::Fails,
-        Outcome::Invalid => Exit::Invalid,
-        Outcome::Unfinished => Exit::Environment,
-    }
+/// A run of `plan` by this program, from now.
+pub(crate) fn job(plan: Plan, pin: Pin, keep: bool, interrupt: &StopFlag) -> Result<Job<'_>, Failure> {
+    Ok(Job {
+        plan,
+        program: crate::program()?,
+        command: std::env::args().collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        pin,
+        keep,
+        interrupt,
+    })
 }

@@ -1,25 +1,20 @@
 //! `genkai experiment run websocket-servers`: flags to a plan, the run, its outputs.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::path::PathBuf;
 
 use clap::Args;
-use genkai_analysis::contest::findings;
 use genkai_lab::contest;
 use genkai_lab::experiment::{Size, servers as experiment};
-use genkai_lab::rooms::Job;
 use genkai_lab::system::Pin;
-use genkai_model::contest::ContestFinding;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
-use genkai_model::record::Record;
 use genkai_model::units::{Bytes, Span};
-use genkai_report::{html, json, text};
+use genkai_report::json;
 
-use crate::cli::{Colour, OutputFlags};
+use crate::cli::OutputFlags;
 use crate::view::{self, View};
-use crate::{Failure, interrupt, outputs, tune};
+use crate::{Failure, found, interrupt, rooms, tune};
 
 /// Flags of the experiment `websocket-servers`.
 #[derive(Debug, Args)]
@@ -159,53 +154,14 @@ pub(crate) fn run(size: Size, flags: &ServersFlags, output: &OutputFlags) -> Res
     }
     let out = output.out.clone().unwrap_or_else(|| tune::default_folder(&plan.title));
     let interrupt = interrupt::flag();
-    let job = Job {
-        plan,
-        program,
-        command: std::env::args().collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        pin,
-        keep: output.keep,
-        interrupt: &interrupt,
-    };
+    let job = rooms::job(plan, pin, output.keep, &interrupt)?;
     let mut view = View::plain(output.quiet);
     let outcome = contest::run(&job, &place, &out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;
-    let shown = match findings(&outcome.record) {
-        Some(finding) => {
-            let (json, quiet, color) = (output.json, output.quiet, output.color);
-            show(&outcome.record, &finding, &out, Shown { json, quiet, color })
-        }
-        None => Ok(Exit::Interrupted),
-    };
+    let shown = found::show(&outcome.record, &out, output);
     match outcome.failure {
         Some(failure) => Err(failure.into()),
         None => shown,
     }
-}
-
-/// What is printed, and how.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
-    /// JSON instead of text.
-    pub(crate) json: bool,
-    /// Nothing.
-    pub(crate) quiet: bool,
-    /// Colours.
-    pub(crate) color: Colour,
-}
-
-/// Writes and prints what was found.
-pub(crate) fn show(record: &Record, finding: &ContestFinding, out: &Path, shown: Shown) -> Result<Exit, Failure> {
-    outputs::whole(&out.join("verdict.json"), &json::contest(finding))?;
-    let page = out.join("report.html");
-    outputs::whole(&page, &html::contest(record, finding))?;
-    if !shown.quiet {
-        let style = view::stdout_style(shown.color);
-        view::print(&if shown.json { json::contest(finding) } else { text::contest(finding, style) });
-        view::say(&format!("report: {}", page.display()));
-    }
-    Ok(outputs::exit(record, finding.outcome))
 }

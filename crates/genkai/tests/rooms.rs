@@ -2,7 +2,9 @@
 
 mod harness;
 
-use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun};
+use genkai_model::error::ErrorKind;
+use genkai_model::held::HeldFinding;
+use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun, Why};
 use harness::{Run, genkai, machine, run};
 
 /// Four rooms of five who say eight things each, in about three seconds.
@@ -75,6 +77,55 @@ fn what_redis_does_not_deliver_is_found_in_the_backplane() {
 }
 
 #[test]
+fn what_the_router_loses_is_found_in_the_router() {
+    let _machine = machine();
+    // It stands still for a while, with everybody talking, and is then killed: what was on its way is lost in it.
+    let (run, rooms) = rooms("--nodes 2 --router haproxy --fault reset-router=1s");
+    let lost = rooms.losses.iter().find(|placed| placed.place == Place::InRouter);
+    assert!(lost.is_some_and(|placed| placed.count > 0), "{}", run.story());
+    let elsewhere = [Place::InNode, Place::InBackplane, Place::ToBackplane, Place::DeadNode, Place::WriteQueue];
+    assert!(rooms.losses.iter().all(|placed| !elsewhere.contains(&placed.place)), "{}", run.story());
+    let router = rooms.router.as_ref().expect("it told");
+    assert_eq!((router.product.as_str(), router.resets_us.len()), ("haproxy", 1), "{}", run.story());
+    assert!(!rooms.cuts.is_empty(), "{}", run.story());
+}
+
+#[test]
+fn a_router_with_full_nodes_refuses_and_says_why() {
+    let _machine = machine();
+    let (run, rooms) = rooms("--nodes 2 --router haproxy --node-connections 6 --queue-timeout 100ms");
+    assert_eq!((rooms.entered, rooms.never_entered), (12, 8), "two nodes of six each\n{}", run.story());
+    let refused = |kind| rooms.refused.iter().filter(|e| e.kind == kind).map(|e| e.count).sum::<u64>();
+    assert!(refused(ErrorKind::Status503) >= 8, "{}", run.story());
+    let router = rooms.router.as_ref().expect("it told");
+    let waited =
+        router.refused.iter().find(|refused| refused.why == Why::QueueTimeout).map_or(0, |refused| refused.count);
+    assert!(waited >= 8, "{}", run.story());
+    assert!(router.nodes.iter().all(|node| (node.peak, node.limit) == (6, Some(6))), "{}", run.story());
+    assert_eq!(places(&rooms.missing), [(Place::NeverSent, None)], "{}", run.story());
+    let said = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("waited too long for a node with room"), "{}", run.stdout);
+}
+
+#[test]
+fn nginx_can_be_the_router_and_the_report_is_made_again() {
+    let _machine = machine();
+    let (run, rooms) = rooms("--nodes 2 --router nginx --node-connections 6");
+    assert_eq!((rooms.entered, rooms.never_entered), (12, 8), "{}", run.story());
+    assert!(rooms.refused.iter().all(|e| e.kind == ErrorKind::Status502), "{}", run.story());
+    let verdict = std::fs::read_to_string(run.out.join("verdict.json")).unwrap();
+    let page = std::fs::read_to_string(run.out.join("report.html")).unwrap();
+    assert!(page.contains("never sent") && page.contains("received by nodes"), "the page has its data");
+    for file in ["verdict.json", "report.html"] {
+        std::fs::remove_file(run.out.join(file)).unwrap();
+    }
+    let again = genkai(&format!("report {}", run.out.display())).output().unwrap();
+    assert_eq!(again.status.code(), run.code);
+    assert_eq!(std::fs::read_to_string(run.out.join("verdict.json")).unwrap(), verdict);
+    assert_eq!(std::fs::read_to_string(run.out.join("report.html")).unwrap(), page);
+}
+
+#[test]
 fn a_node_that_is_killed_is_named() {
     let _machine = machine();
     let (run, rooms) = rooms("--nodes 3 --fault kill-node=1s");
@@ -124,10 +175,35 @@ fn bad_input_is_refused_before_anything_starts() {
         ("experiment run rooms --message-every 0s", "--message-every"),
         ("experiment run rooms --fault lose-every=0", "lose-every=N"),
         ("experiment run rooms --rooms 300 --members 100", "descriptors"),
+        ("experiment run rooms --fault reset-router=1s", "--router haproxy"),
+        ("experiment run rooms --router nginx --fault reset-router=1s", "--router haproxy"),
+        ("experiment run rooms --node-connections 5", "--router"),
+        ("experiment run rooms --server tomcat", "embedded"),
+        ("experiment run nginx-worker-connections --router haproxy", "`rooms`"),
+        ("experiment run rooms-http --members 5", "`rooms`"),
+        ("experiment run rooms --hold 5s", "`rooms-http`"),
+        ("experiment run rooms-http --hold 0s", "--hold"),
     ] {
         let run = run(&mut genkai(flags));
         assert!(run.code == Some(2) || run.code == Some(3), "{flags}\n{}", run.story());
         assert!(run.stderr.contains(said), "{flags}\n{}", run.story());
         assert!(!run.out.exists(), "{flags}");
     }
+}
+
+#[test]
+fn held_requests_find_the_cap_and_name_it() {
+    let _machine = machine();
+    let flags = "--nodes 2 --router haproxy --node-connections 5 --queue-timeout 100ms --hold 400ms --most 64";
+    let run = run(&mut genkai(&format!("experiment run rooms-http {flags}")));
+    let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
+    let finding: HeldFinding = serde_json::from_str(&text).unwrap();
+    assert_eq!((finding.largest, finding.refused_from), (Some(10), Some(11)), "two nodes of five\n{}", run.story());
+    let first = finding.limits.first().map(|found| found.limit.id.as_str());
+    assert_eq!(first, Some("haproxy.server.maxconn"), "{}", run.story());
+    assert!(run.code == Some(1) || run.code == Some(4), "{}", run.story());
+    assert!(run.stdout.contains("server.maxconn = 5"), "{}", run.stdout);
+    let again = genkai(&format!("report {} --json", run.out.display())).output().unwrap();
+    assert_eq!(again.status.code(), run.code);
+    assert_eq!(std::fs::read_to_string(run.out.join("verdict.json")).unwrap(), text);
 }

@@ -105,7 +105,8 @@ fn every_websocket_server_has_chat_rooms() {
         let dir = tempfile::tempdir().unwrap();
         let server =
             Application::start(application::find(name).unwrap(), &contender, &place, None, dir.path()).unwrap();
-        let load = format!("load ws://{}/rooms/blue --users 1 --requests 20 --message-size 500 --quiet", server.address());
+        let load =
+            format!("load ws://{}/rooms/blue --users 1 --requests 20 --message-size 500 --quiet", server.address());
         let run = run(&mut genkai(&load));
         let record = run.record();
         let ticks = &record.trials[0].ticks;

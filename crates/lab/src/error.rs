@@ -39,6 +39,9 @@ pub enum LabError {
     /// Clients of a comparison.
     #[error(transparent)]
     Crowd(#[from] genkai_engine::crowd::CrowdError),
+    /// What stands before nodes.
+    #[error(transparent)]
+    Router(#[from] genkai_targets::router::RouterError),
     /// The generator.
     #[error(transparent)]
     Engine(#[from] genkai_engine::EngineError),
@@ -52,6 +55,7 @@ impl LabError {
             LabError::Engine(e) if e.is_usage() => Exit::Usage,
             LabError::Application(e) if e.is_usage() => Exit::Usage,
             LabError::Product(e) if e.is_usage() => Exit::Usage,
+            LabError::Router(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,
         }
     }

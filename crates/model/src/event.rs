@@ -14,7 +14,7 @@ use crate::http2::GoAways;
 use crate::limit::Limit;
 use crate::load::Load;
 use crate::plan::Plan;
-use crate::rooms::{Attendance, NodeReport};
+use crate::rooms::{Attendance, NodeReport, RouterReport};
 use crate::units::Span;
 use crate::websocket::Messages;
 
@@ -66,6 +66,8 @@ pub enum What {
     Round(Box<Round>),
     /// Servers compared: a contender's garbage collector paused. The event's time is that of the pause's end.
     Collection(Collection),
+    /// Chat rooms: what the router tells after a trial.
+    Router(Box<RouterReport>),
     /// Something the reader should know.
     Note(Note),
     /// The run ended: always the last line of a whole record.

@@ -14,6 +14,7 @@ pub mod exit;
 pub mod explain;
 pub mod finding;
 pub mod flows;
+pub mod held;
 pub mod histogram;
 pub mod http2;
 pub mod limit;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contest::Contest;
+use crate::held::Held;
 use crate::load::Load;
 use crate::objective::Objective;
 use crate::units::{Bytes, Span, Spread};
@@ -32,20 +33,45 @@ pub struct Plan {
     pub contest: Option<Contest>,
 }
 
-/// Servers of chat rooms.
+/// Servers of chat rooms, or of requests held open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cluster {
     /// Numbers of nodes to be tried, one after the other.
     pub nodes: Vec<u32>,
+    /// The application that a node is, e.g. `embedded`.
+    #[serde(default = "embedded")]
+    pub server: String,
+    /// What stands before the nodes; none: clients go to the nodes, in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<Router>,
     /// How nodes share rooms.
     pub backplane: Backplane,
     /// Bytes that may wait for one member in a node.
     pub member_queue: Bytes,
     /// Messages each node keeps a trace of.
     pub trace: u32,
+    /// Instead of chat rooms: requests held open, in one trial after the other, to find how many at once are borne.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
     /// Faults on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+}
+
+fn embedded() -> String {
+    "embedded".to_owned()
+}
+
+/// A proxy that spreads connections over nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Router {
+    /// Which, e.g. `haproxy`.
+    pub product: String,
+    /// Connections that a node gets at once; none: as many as come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_connections: Option<u32>,
+    /// How long a request waits for a node with room before it is refused. (nginx has no such queue: it refuses at once.)
+    pub queue_timeout: Span,
 }
 
 /// How nodes share rooms.
@@ -69,6 +95,9 @@ pub enum Fault {
     KillNode(Span),
     /// Redis closes the connections of all subscribers so long after the load began.
     CutSubscribers(Span),
+    /// The router stands still so long after the load began, and is killed and started anew a little later: what was on its
+    /// way through it is lost.
+    ResetRouter(Span),
 }
 
 /// The servers of a run.

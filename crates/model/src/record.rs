@@ -3,7 +3,7 @@
 use crate::contest::{Collection, Entry, Round};
 use crate::event::{Event, Limits, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
 use crate::evidence::{LogLine, Sample};
-use crate::rooms::{Attendance, NodeReport};
+use crate::rooms::{Attendance, NodeReport, RouterReport};
 
 /// A record in memory. Grows by [`Record::push`], the same whether events come from a live run or from a file.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +51,8 @@ pub struct Trial {
     pub rounds: Vec<(i64, Round)>,
     /// Servers compared: pauses of garbage collectors: microseconds since the load began at the end of each, pause.
     pub collections: Vec<(i64, Collection)>,
+    /// Chat rooms: what the router told after it.
+    pub router: Option<RouterReport>,
 }
 
 /// A line that is not part of a record.
@@ -117,6 +119,7 @@ impl Record {
             (What::Entry(entry), Some(trial)) => trial.entries.push(*entry),
             (What::Round(round), Some(trial)) => trial.rounds.push((trial.since(at), *round)),
             (What::Collection(pause), Some(trial)) => trial.collections.push((trial.since(at), pause)),
+            (What::Router(router), Some(trial)) => trial.router = Some(*router),
             (What::RunEnded(end), _) => self.end = Some(end),
             (what, _) => self.remarks.push(Event { at_us: at, trial: event.trial, what }),
         }
@@ -140,6 +143,7 @@ impl Trial {
             entries: Vec::new(),
             rounds: Vec::new(),
             collections: Vec::new(),
+            router: None,
         }
     }
 

@@ -22,6 +22,8 @@ fn main() -> io::Result<()> {
     for (name, s) in fixture::stories::all() {
         fs::write(dir.join(format!("{name}.html")), html::page(&s.record, &s.findings))?;
     }
+    let rooms = fixture::rooms::finding();
+    fs::write(dir.join("rooms.html"), html::rooms(&s.record, &s.findings, &rooms))?;
     print!("{}", text::verdict(&s.record, &s.findings, Style { color: env::var_os("NO_COLOR").is_none(), width: 80 }));
     Ok(())
 }

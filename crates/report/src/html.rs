@@ -12,8 +12,10 @@ use genkai_model::evidence::Sample;
 use genkai_model::finding::Findings;
 use genkai_model::histogram::Payload;
 use genkai_model::record::{Record, Trial};
+use genkai_model::rooms::{RoomsFinding, RoomsRun};
 use serde_json::{Value, json};
 
+use crate::says::way;
 use crate::{says, words};
 
 /// The built page; `build.rs` puts it there.
@@ -27,6 +29,36 @@ pub const SCHEMA: &str = "genkai.page/1";
 /// The whole report. Foreign text inside cannot end the script element it stands in.
 pub fn page(record: &Record, findings: &Findings) -> String {
     PAGE.replacen(PLACE, &embedded(&data(record, findings)), 1)
+}
+
+/// The whole report of chat rooms.
+pub fn rooms(record: &Record, findings: &Findings, rooms: &RoomsFinding) -> String {
+    PAGE.replacen(PLACE, &embedded(&rooms_data(record, findings, rooms)), 1)
+}
+
+/// The data of the page of chat rooms: as [`data`], with `"rooms": {"finding", "said", "runs"}`; a run has its figures in words
+/// and the stations of its messages.
+pub fn rooms_data(record: &Record, findings: &Findings, rooms: &RoomsFinding) -> Value {
+    let run = |run: &RoomsRun| {
+        let stations = way::stations(run);
+        json!({
+            "trial": run.trial,
+            "title": says::rooms::nodes(run.nodes),
+            "score": says::rooms::score(run),
+            "entries": says::rooms::entries(run),
+            "generator": says::rooms::generator(run),
+            "router": run.router.as_ref().map(says::rooms::router),
+            "refused": words::errors(&run.refused),
+            "way": way::line(&stations),
+            "stations": stations,
+            "missing": run.missing.iter().map(|placed| json!({ "count": placed.count, "place": says::rooms::place(placed) })).collect::<Vec<_>>(),
+        })
+    };
+    let said = says::rooms::answer_first(rooms);
+    let runs: Vec<Value> = rooms.runs.iter().map(run).collect();
+    let mut data = data(record, findings);
+    data["rooms"] = json!({ "finding": rooms, "said": said, "runs": runs });
+    data
 }
 
 /// The data of the page: `{"schema", "events", "findings", "said", "causes", "words", "metrics"}`.

@@ -4,6 +4,7 @@ use genkai_model::contest::ContestFinding;
 use genkai_model::event::Environment;
 use genkai_model::explain::Explanation;
 use genkai_model::finding::{Findings, Predicted, Verdict};
+use genkai_model::held::HeldFinding;
 use genkai_model::load::Load;
 use genkai_model::machine::Checkup;
 use genkai_model::plan::Plan;
@@ -44,6 +45,16 @@ pub(crate) struct ContestFile<'a> {
     pub(crate) says: Vec<String>,
 }
 
+/// `verdict.json` of an experiment that holds requests open: what was found and what it says in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "genkai rooms-http")]
+pub(crate) struct HeldFile<'a> {
+    #[serde(flatten)]
+    pub(crate) finding: &'a HeldFinding,
+    /// The finding in plain sentences.
+    pub(crate) says: Vec<String>,
+}
+
 /// The plan with what was predicted for it.
 #[derive(Serialize)]
 struct PlanFile<'a> {
@@ -70,6 +81,11 @@ pub fn rooms(finding: &RoomsFinding) -> String {
 /// The finding of a comparison of servers as JSON (schema: [`crate::schema::contest`]); ends with a newline.
 pub fn contest(finding: &ContestFinding) -> String {
     pretty(&ContestFile { finding, says: says::contest::sentences(finding) })
+}
+
+/// The finding of an experiment that holds requests open as JSON (schema: [`crate::schema::held`]); ends with a newline.
+pub fn held(finding: &HeldFinding) -> String {
+    pretty(&HeldFile { finding, says: says::held::sentences(finding) })
 }
 
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.

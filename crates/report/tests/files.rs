@@ -34,6 +34,48 @@ fn the_committed_schemas_are_up_to_date() {
     same_as_committed("schemas/run.schema.json", &schema::run());
     same_as_committed("schemas/verdict.schema.json", &schema::verdict());
     same_as_committed("schemas/contest.schema.json", &schema::contest());
+    same_as_committed("schemas/rooms.schema.json", &schema::rooms());
+    same_as_committed("schemas/rooms-http.schema.json", &schema::held());
+}
+
+#[test]
+fn what_rooms_showed_is_valid_and_says_something() {
+    let v = validator(&schema::rooms());
+    let finding = fixture::rooms::finding();
+    let mut value: Value = serde_json::from_str(&json::rooms(&finding)).unwrap();
+    let errors: Vec<String> = v.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert!(
+        value["says"][0].as_str().is_some_and(|s| s.starts_with("2 nodes: 1,880 of 2,000; 120 missing")),
+        "{value}"
+    );
+    let back: genkai_model::rooms::RoomsFinding = serde_json::from_value(value.clone()).unwrap();
+    assert_eq!(back, finding);
+    value["runs"][0]["losses"][0]["place"] = "nowhere".into();
+    assert!(!v.is_valid(&value), "a made-up place is not valid");
+}
+
+#[test]
+fn the_page_of_rooms_carries_their_way() {
+    let s = fixture::experiment(2.0);
+    let finding = fixture::rooms::finding();
+    let data = html::rooms_data(&s.record, &s.findings, &finding);
+    same_as_committed("page/test/rooms.json", &format!("{data}\n"));
+    let stations: Vec<(&str, u64)> = data["rooms"]["runs"][0]["stations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| {
+            let lost = s["lost"].as_array().unwrap().iter().filter_map(|lost| lost["count"].as_u64()).sum();
+            (s["name"].as_str().unwrap(), lost)
+        })
+        .collect();
+    assert_eq!(stations.iter().map(|(_, lost)| lost).sum::<u64>(), 310, "every loss hangs at one station");
+    assert!(
+        stations.contains(&("received by nodes", 20)) && stations.contains(&("written to sockets", 290)),
+        "{stations:?}"
+    );
+    assert!(html::rooms(&s.record, &s.findings, &finding).contains("19,000 deliveries heard by members"));
 }
 
 #[test]

@@ -6,7 +6,11 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 
-use genkai_model::event::{Event, Purpose, StatusCount, What};
+use genkai_model::event::{Deliveries, Event, Purpose, StatusCount, What};
+use genkai_model::load::Protocol;
+use genkai_model::rooms::Rooms;
+use genkai_model::units::Span;
+use genkai_model::websocket::{Message, Messages, WebSocket};
 use genkai_report::live::{Lines, Screen};
 
 /// A terminal that remembers what it was told.
@@ -109,6 +113,48 @@ fn the_screen_of_a_plain_load_at_several_sizes() {
     insta::assert_snapshot!("load_40x12", loaded(12, 40, 34, ""));
     insta::assert_snapshot!("load_24x6", loaded(6, 24, 34, ""));
     insta::assert_snapshot!("load_80x24_at_first", loaded(24, 80, 1, ""));
+}
+
+/// The same as chat rooms.
+fn chat(ticks: usize) -> Vec<Event> {
+    let mut all = plain(ticks);
+    for e in &mut all {
+        match &mut e.what {
+            What::RunStarted(head) => head.plan.title = "rooms (quick)".into(),
+            What::TrialStarted(started) => {
+                let every = Span::from_secs(1);
+                let rooms = Rooms { rooms: 3, messages: 9, every, retries: 1, pause: every };
+                let message = Some(Message { size: 64, binary: false });
+                let all = WebSocket { message, rooms: Some(rooms), ..WebSocket::default() };
+                started.load.protocol = Protocol::WebSocket(all);
+            }
+            What::Tick(tick) => {
+                tick.statuses.clear();
+                tick.deliveries = Some(Deliveries { count: tick.ok * 100, latency: tick.latency.clone() });
+                tick.messages = Some(Messages { sent: tick.ok, ..Messages::default() });
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn chat_rooms_have_members_and_deliveries() {
+    let terminal = Emulated::new(24, 100);
+    let mut screen = Screen::new(terminal.clone(), true, || (100, 24));
+    let mut lines = Lines::new(Vec::new());
+    for event in chat(34) {
+        screen.event(&event);
+        lines.event(&event);
+    }
+    let written = String::from_utf8(lines.finish()).unwrap();
+    for shown in [terminal.shown(), written] {
+        for wanted in ["of 300 members", " messages/s", " deliveries/s", " lost", "p99 "] {
+            assert!(shown.contains(wanted), "{wanted}:\n{shown}");
+        }
+        assert!(!shown.contains("users") && !shown.contains("ok/s"), "{shown}");
+    }
 }
 
 #[test]

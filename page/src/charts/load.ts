@@ -8,7 +8,8 @@ import { breakMark, line, margins, text, timeAxis, tooltip, valueAxis } from "./
 
 const OK = "successful requests/s";
 const FAILED = "failures/s";
-const LANE = 26;
+/** Height of a lane of log lines. */
+export const LANE = 26;
 
 const symbols: Record<string, string> = { warn: "circle", error: "diamond", alert: "triangle", crit: "triangle", emerg: "triangle" };
 
@@ -104,10 +105,10 @@ function legend(unit: string): object {
 }
 
 /** One row a lane, named by who wrote it; the words are in the list beneath, where there is room for them. */
-function laneAxis(found: Lane[]): object {
+export function laneAxis(found: Lane[], gridIndex = 1): object {
   return {
     type: "category",
-    gridIndex: 1,
+    gridIndex,
     data: [...found].reverse().map((l) => l.name),
     axisLine: { show: false },
     axisTick: { show: false },
@@ -117,13 +118,12 @@ function laneAxis(found: Lane[]): object {
   };
 }
 
-function laneSeries(lane: Lane, row: number, broke: number | null, first: boolean): object {
+export function laneSeries(lane: Lane, row: number, broke: number | null, first: boolean, axes = { xAxisIndex: 1, yAxisIndex: 2 }): object {
   const tone = lane.level === "warn" || lane.level === "notice" ? "doubt" : "fail";
   return {
     name: lane.key,
     type: "scatter",
-    xAxisIndex: 1,
-    yAxisIndex: 2,
+    ...axes,
     symbol: symbols[lane.level] ?? "rect",
     symbolSize: (_: unknown, at: { dataIndex: number }) => 5 + Math.min(9, Math.sqrt(lane.marks[at.dataIndex]?.count ?? 1)),
     itemStyle: { color: colour(tone), opacity: 0.75 },

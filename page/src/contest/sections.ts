@@ -2,7 +2,9 @@
 import { intervals, type Row } from "../charts/intervals";
 import { h, prose, table, typeset } from "../element";
 import { number, range } from "../format";
-import { section } from "../sections/section";
+import type { Run } from "../run";
+import { environment } from "../sections/environment";
+import { type Sections, section } from "../sections/section";
 import type { CaseFinding, ContestData } from "./model";
 import { rounds } from "./rounds";
 import { legend, tones } from "./tones";
@@ -20,7 +22,7 @@ function list(items: string[]): HTMLElement | null {
 }
 
 /** The answer, and every figure of it in one table. */
-export function answer({ contest, words }: ContestData): HTMLElement {
+function answer({ contest, words }: ContestData): HTMLElement {
   const { outcome, contest: plan } = contest;
   const starts = plan.starts > 1 ? `, ${plan.starts} starts of all servers` : "";
   const names = contest.entrants.map((one) => one.name);
@@ -46,7 +48,7 @@ export function answer({ contest, words }: ContestData): HTMLElement {
 }
 
 /** Each case: who stands where, with intervals. */
-export function cases({ contest, words }: ContestData): HTMLElement {
+function cases({ contest, words }: ContestData): HTMLElement {
   const cards = contest.cases.map((found, i) => {
     const said = words.cases[i];
     const shown = found.standings.filter((standing) => standing.figure !== null);
@@ -83,7 +85,7 @@ function ratios(found: CaseFinding): HTMLElement | null {
 }
 
 /** Each case over its rounds. */
-export function overRounds({ contest, words }: ContestData): HTMLElement {
+function overRounds({ contest, words }: ContestData): HTMLElement {
   const all = tones(contest);
   const charts = contest.cases.map((found, i) => rounds(found, words.cases[i]?.title ?? found.case, all));
   const lead = "Every round that counts. A ring is a round in which the server's garbage collector paused it.";
@@ -91,23 +93,29 @@ export function overRounds({ contest, words }: ContestData): HTMLElement {
 }
 
 /** Messages that were refused. */
-export function limits({ words }: ContestData): HTMLElement | null {
+function limits({ words }: ContestData): HTMLElement | null {
   const said = list(words.limits);
   return said && section("limits", "Messages that are too big", "What a client may send to each server as it was set, tried with one message after the other.", said);
 }
 
 /** How sure it is. */
-export function caveats({ words }: ContestData): HTMLElement | null {
+function caveats({ words }: ContestData): HTMLElement | null {
   const said = list(words.caveats);
   return said && section("caveats", "How sure that is", null, said);
 }
 
 /** The servers as they ran. */
-export function servers({ contest, words }: ContestData): HTMLElement {
+function servers({ contest, words }: ContestData): HTMLElement {
   const rows = contest.entrants.map((one, i) => {
     const said = words.entrants[i];
     return [one.name, one.version, said?.settings ?? "", said?.usage ?? "", said?.pauses ?? "–", said?.started ?? ""];
   });
   const head = ["server", "version", "settings", "used in all rounds that count", "collector's pauses", "listened after"];
   return section("servers", "The servers as they ran", "The same small application on each (apps/ of genkai's source).", table("Servers", head, rows));
+}
+
+/** The page of a comparison. */
+export function comparison(data: ContestData, run: Run): Sections {
+  const all = [cases(data), overRounds(data), limits(data), caveats(data), servers(data), environment(run)];
+  return { hero: answer(data), answer: data.words.headline, sections: all.filter((s) => s !== null) };
 }

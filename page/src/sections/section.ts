@@ -1,6 +1,14 @@
 // A section: its title in the margin, its content beside it.
 import { h } from "../element";
 
+/** What a page is made of. */
+export interface Sections {
+  hero: HTMLElement;
+  /** The answer, for the window's title. */
+  answer: string;
+  sections: HTMLElement[];
+}
+
 export function section(id: string, title: string, lead: string | null, ...content: (Node | null)[]): HTMLElement {
   return h(
     "section",

@@ -59,7 +59,7 @@ function facts(data: PageData, run: Run, trial: Trial, found: TrialFinding | nul
 }
 
 /** The log lines of the chart's lanes, in the same order, in words. */
-function logList(trial: Trial): HTMLElement {
+export function logList(trial: Trial): HTMLElement {
   const found = lanes(trial.logs);
   if (found.length === 0) return h("p", { class: "aside" }, "No server wrote to its log in this trial.");
   const rows = found.map((l) => [
@@ -72,7 +72,7 @@ function logList(trial: Trial): HTMLElement {
   return h("div", { class: "loglist" }, table("Server log lines", ["log", "line", "lines", "first", "last"], rows, [2, 3, 4]));
 }
 
-function gaugeList(data: PageData, trial: Trial, broke: Break | null): HTMLElement | null {
+export function gaugeList(data: PageData, trial: Trial, broke: Break | null): HTMLElement | null {
   const found = gauges(trial);
   if (found.length === 0) return null;
   const last = end(trial);

@@ -58,12 +58,23 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function headline(text: string): HTMLElement {
+export function headline(text: string): HTMLElement {
   const colon = text.indexOf(":");
   // A long answer is set smaller, so that what follows stays in sight.
   const size = text.length > 90 ? { class: "long" } : {};
   if (colon < 0 || colon > 24) return h("h1", size, ...prose(text));
   return h("h1", size, h("em", {}, text.slice(0, colon + 1)), ...prose(text.slice(colon + 1)));
+}
+
+/** Tiles in a row; nothing without any. */
+export function tileList(shown: Tile[]): HTMLElement | null {
+  const tile = (t: Tile) => h("div", {}, h("dt", {}, t.name), h("dd", {}, h("strong", {}, t.value), h("span", {}, t.note)));
+  return shown.length > 0 ? h("dl", { class: "tiles" }, ...shown.map(tile)) : null;
+}
+
+/** The line above the headline: how it turned out. */
+export function outcome(of: keyof typeof symbols, words: string): HTMLElement {
+  return h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[of]), capital(words));
 }
 
 export function verdict(data: PageData, run: Run): HTMLElement {
@@ -75,15 +86,10 @@ export function verdict(data: PageData, run: Run): HTMLElement {
   return h(
     "section",
     { id: "verdict", class: `hero ${v.outcome}`, tabindex: -1, "aria-label": "Verdict" },
-    h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[v.outcome]), capital(data.words.outcomes[v.outcome] ?? v.outcome)),
+    outcome(v.outcome, data.words.outcomes[v.outcome] ?? v.outcome),
     headline(answer),
     h("div", { class: "lead" }, ...paragraphs(about("broke", "test"))),
-    shown.length > 0 &&
-      h(
-        "dl",
-        { class: "tiles" },
-        ...shown.map((t) => h("div", {}, h("dt", {}, t.name), h("dd", {}, h("strong", {}, t.value), h("span", {}, t.note)))),
-      ),
+    tileList(shown),
     h(
       "div",
       { class: "columns" },
@@ -96,6 +102,6 @@ export function verdict(data: PageData, run: Run): HTMLElement {
   );
 }
 
-function block(title: string, content: HTMLElement[]): HTMLElement | null {
+export function block(title: string, content: HTMLElement[]): HTMLElement | null {
   return content.length > 0 ? h("div", {}, h("h2", {}, title), ...content) : null;
 }

@@ -1,12 +1,13 @@
 //! Chat rooms: the score, who could not enter, and where each missing message went.
 
+mod over;
 mod place;
 mod trail;
 
 use genkai_model::finding::Outcome;
 use genkai_model::objective::Objective;
 use genkai_model::record::{Record, Trial};
-use genkai_model::rooms::{Attendance, RoomCount, RoomsFinding, RoomsRun};
+use genkai_model::rooms::{Attendance, Hops, RoomCount, RoomsFinding, RoomsRun};
 
 use crate::{client, window};
 
@@ -33,6 +34,8 @@ pub fn findings(record: &Record) -> Option<RoomsFinding> {
 fn run(trial: &Trial, attendance: &Attendance, objective: &Objective) -> RoomsRun {
     let sum = |what: fn(&RoomCount) -> u64| attendance.rooms.iter().map(what).sum::<u64>();
     let latency = window::merge_some(&trial.ticks, |tick| tick.deliveries.as_ref().map(|all| &all.latency));
+    let mut hops = Hops::default();
+    trial.nodes.iter().for_each(|node| hops += node.hops);
     RoomsRun {
         trial: trial.number,
         nodes: trial.nodes.len() as u32,
@@ -53,6 +56,9 @@ fn run(trial: &Trial, attendance: &Attendance, objective: &Objective) -> RoomsRu
         cuts: attendance.cuts.clone(),
         missing: place::missing(trial, attendance),
         losses: place::losses(trial, attendance),
+        router: trial.router.clone(),
+        hops,
+        over: over::over(trial, attendance),
         latency: window::quantiles(&latency),
         lasted: trial.ended.as_ref().map_or(0.0, |ended| ended.lasted.as_secs_f64()),
         client: client::check(trial, objective, None).finding,

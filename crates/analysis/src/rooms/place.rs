@@ -46,7 +46,7 @@ impl Places {
 
 /// Where all lost deliveries were lost. Those beyond what is named are of an unknown place.
 pub(super) fn losses(trial: &Trial, attendance: &Attendance) -> Vec<Placed> {
-    let trails = Trails::read(&trial.nodes);
+    let trails = Trails::read(trial, attendance);
     let mut places = Places::default();
     for loss in &attendance.losses {
         places.follow(loss, &trails);
@@ -57,7 +57,7 @@ pub(super) fn losses(trial: &Trial, attendance: &Attendance) -> Vec<Placed> {
 
 /// Where the points went that are missing from the score.
 pub(super) fn missing(trial: &Trial, attendance: &Attendance) -> Vec<Placed> {
-    let trails = Trails::read(&trial.nodes);
+    let trails = Trails::read(trial, attendance);
     let mut places = Places::default();
     let firsts: HashMap<u32, u32> = attendance.rooms.iter().filter_map(|room| Some((room.first?, room.room))).collect();
     let mut found = vec![0; attendance.rooms.len()];

@@ -2,7 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use genkai_model::rooms::{Dropped, LOST, NodeReport, PUBLISHED, Place, RECEIVED, RETURNED, Traced};
+use genkai_model::record::Trial;
+use genkai_model::rooms::{
+    Attendance, Dropped, Ender, LOST, NodeReport, PUBLISHED, Place, RECEIVED, RETURNED, RouterReport, Traced,
+};
+
+/// A connection that ended within so long of a router's end was ended by it, microseconds: the kernel resets all of them when it
+/// is killed, and the generator may be late to notice.
+const TOGETHER_US: u64 = 2_000_000;
 
 /// What nodes told, so that it can be looked up.
 pub(super) struct Trails<'a> {
@@ -17,19 +24,22 @@ pub(super) struct Trails<'a> {
     gone: HashMap<u32, u64>,
     /// Nodes that ended before they could be asked, and where some members therefore are.
     dead: HashSet<usize>,
+    /// Members whose connections the router ended.
+    routed: HashSet<u32>,
 }
 
 impl<'a> Trails<'a> {
-    pub(super) fn read(nodes: &'a [NodeReport]) -> Trails<'a> {
+    pub(super) fn read(trial: &'a Trial, attendance: &Attendance) -> Trails<'a> {
         let mut trails = Trails {
-            nodes,
+            nodes: &trial.nodes,
             home: HashMap::new(),
             seen: HashMap::new(),
             drops: HashMap::new(),
             gone: HashMap::new(),
             dead: HashSet::new(),
+            routed: trial.router.as_ref().map(|router| ended_by(router, attendance)).unwrap_or_default(),
         };
-        for (at, node) in nodes.iter().enumerate() {
+        for (at, node) in trial.nodes.iter().enumerate() {
             if !node.alive {
                 trails.dead.insert(at);
             }
@@ -70,6 +80,7 @@ impl<'a> Trails<'a> {
     /// No node that can be asked received it.
     fn unseen(&self, sender: u32) -> (Place, Option<u32>) {
         match self.home.get(&sender) {
+            _ if self.routed.contains(&sender) => (Place::InRouter, None),
             Some(at) if self.nodes[*at].traced => (Place::BeforeNode, None),
             Some(at) => (Place::Unknown, self.number(*at)),
             // A member that no living node knows was in one that is not.
@@ -107,10 +118,22 @@ impl<'a> Trails<'a> {
     /// The node passed it on to all who were there, and lost nothing of it.
     fn written(&self, receiver: u32, at: usize, message: &Traced) -> (Place, Option<u32>) {
         let gone = self.gone.get(&receiver).is_some_and(|since| *since <= message.at_us);
-        (if gone { Place::ReceiverGone } else { Place::AfterNode }, self.number(at))
+        match gone {
+            true => (Place::ReceiverGone, self.number(at)),
+            false if self.routed.contains(&receiver) => (Place::InRouter, None),
+            false => (Place::AfterNode, self.number(at)),
+        }
     }
 
     fn number(&self, at: usize) -> Option<u32> {
         self.nodes.get(at).map(|node| node.node)
     }
+}
+
+/// Members whose connections a router ended: those that it names, and those that were cut off when it was killed.
+fn ended_by(router: &RouterReport, attendance: &Attendance) -> HashSet<u32> {
+    let named = router.ended.iter().filter(|ended| ended.by == Ender::Router).map(|ended| ended.member);
+    let killed = |at: u64| router.resets_us.iter().any(|reset| at.abs_diff(*reset) <= TOGETHER_US);
+    let cut = attendance.cuts.iter().filter(|cut| killed(cut.at_us)).map(|cut| cut.member);
+    named.chain(cut).collect()
 }

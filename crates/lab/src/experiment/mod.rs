@@ -1,5 +1,6 @@
 //! The experiments genkai exists for, as plans.
 
+pub mod held;
 pub mod rooms;
 pub mod servers;
 
@@ -38,6 +39,8 @@ pub enum Kind {
     Rooms,
     /// Servers compared.
     Servers,
+    /// Requests held open.
+    Held,
 }
 
 /// `worker_connections` of the original, nginx's own default.
@@ -59,6 +62,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "websocket-servers",
         question: "Tomcat, Jetty, Node.js ws, Socket.IO: which is faster at what, and how sure is that? which messages are refused?",
         kind: Kind::Servers,
+    },
+    Experiment {
+        name: "rooms-http",
+        question: "requests held open for 25 s each: how many at once does a node bear without a refusal, and what refuses?",
+        kind: Kind::Held,
     },
 ];
 

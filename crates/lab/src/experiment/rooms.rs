@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use genkai_model::load::{Arrivals, Body, Load, Protocol, Request, Reuse, Stop};
 use genkai_model::objective::{Condition, Objective};
-use genkai_model::plan::{Backend, Backplane, Cluster, ConfigSource, Fault, Plan, System};
+use genkai_model::plan::{Backend, Backplane, Cluster, ConfigSource, Fault, Plan, Router, System};
 use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span, Spread};
 use genkai_model::websocket::{Message, WebSocket};
@@ -69,32 +69,56 @@ impl Shape {
     }
 }
 
-/// The plan: this shape, on these numbers of nodes.
-pub fn plan(size: Size, shape: &Shape, nodes: Vec<u32>, backplane: Backplane, faults: Vec<Fault>) -> Plan {
+/// The servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// Numbers of nodes to be tried.
+    pub nodes: Vec<u32>,
+    /// What a node is.
+    pub server: String,
+    /// What stands before them.
+    pub router: Option<Router>,
+    /// How they share rooms.
+    pub backplane: Backplane,
+    /// Faults on purpose.
+    pub faults: Vec<Fault>,
+}
+
+/// The plan: this shape, on these servers.
+pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
+    let Site { nodes, server, router, backplane, faults } = site;
     let word = if size == Size::Quick { "quick" } else { "full" };
     Plan {
         cluster: Some(Cluster {
             nodes,
+            server,
+            router,
             backplane,
             member_queue: shape.member_queue,
             // Every message, and with a backplane a second time on its way back.
             trace: u32::try_from(shape.planned() * 2).unwrap_or(u32::MAX),
+            held: None,
             faults,
         }),
         contest: None,
         title: format!("rooms ({word})"),
-        system: System {
-            product: "rooms".to_owned(),
-            program: None,
-            config: ConfigSource::Generated,
-            settings: BTreeMap::new(),
-            backend: Backend::Kept,
-            allow_remote: Vec::new(),
-        },
+        system: system(),
         load: load(shape),
         // A message that is heard within a second is in time for a chat, and tells how late a generator may be.
         objective: Objective(vec![Condition::LatencyBelow(0.99, Span::from_secs(1))]),
         procedure: procedure(size),
+    }
+}
+
+/// Rooms have no product under test: their cluster says what runs.
+pub(super) fn system() -> System {
+    System {
+        product: "rooms".to_owned(),
+        program: None,
+        config: ConfigSource::Generated,
+        settings: BTreeMap::new(),
+        backend: Backend::Kept,
+        allow_remote: Vec::new(),
     }
 }
 

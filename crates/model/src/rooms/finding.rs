@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Cut;
+use super::{Cut, Hops, RouterReport};
 use crate::error::ErrorCount;
 use crate::finding::{ClientCheck, Outcome, Quantiles};
 
@@ -60,12 +60,38 @@ pub struct RoomsRun {
     pub missing: Vec<Placed>,
     /// Where all lost deliveries were lost, as far as they are named.
     pub losses: Vec<Placed>,
+    /// What the router told, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<RouterReport>,
     /// From the planned instant of a message until a member heard it, seconds.
     pub latency: Quantiles,
+    /// The counts of all nodes together.
+    #[serde(default)]
+    pub hops: Hops,
+    /// The run over time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over: Vec<Moment>,
     /// Seconds the load lasted.
     pub lasted: f64,
     /// The generator's check of itself.
     pub client: ClientCheck,
+}
+
+/// A stretch of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Moment {
+    /// Its middle, seconds since the load began.
+    pub at: f64,
+    /// Connections at its end, those on their way in too.
+    pub connections: u64,
+    /// Messages sent a second.
+    pub sent: f64,
+    /// Deliveries a second.
+    pub heard: f64,
+    /// Deliveries a second, of messages sent in it, that never came; as far as they are named.
+    pub lost: f64,
+    /// From the planned instant of a message until a member heard it, 99 % of them within so many seconds; none without any.
+    pub p99: Option<f64>,
 }
 
 /// Something missing, and where it went missing.
@@ -92,8 +118,10 @@ pub struct Placed {
 pub enum Place {
     /// Its sender never entered, or was cut off before.
     NeverSent,
-    /// It was written by its sender, and no node received it: the network, the router, a socket's buffer.
+    /// It was written by its sender, and no node received it: the network, a socket's buffer.
     BeforeNode,
+    /// It was on its way through the router, to a node or from one, when the router ended the connection or was ended itself.
+    InRouter,
     /// A node received it and did not pass it on.
     InNode,
     /// It was in a node that ended.

@@ -1,6 +1,7 @@
 //! Chat rooms as a load: who enters, who says what, and who heard it.
 
 mod finding;
+mod router;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ErrorCount, ErrorKind};
 use crate::units::Span;
 
-pub use finding::{Place, Placed, RoomsFinding, RoomsRun};
+pub use finding::{Moment, Place, Placed, RoomsFinding, RoomsRun};
+pub use router::{Ended, Ender, Refused, RouterNode, RouterReport, Why};
 
 /// Members of rooms. A load of so many users (see [`Arrivals::Users`](crate::load::Arrivals)): the `k`-th user enters room
 /// `k mod rooms`, at the path [`path`](Rooms::path), sends messages at a fixed pace, and hears what everybody in its room
@@ -162,6 +164,26 @@ pub struct Hops {
     pub dropped_slow: u64,
     /// Deliveries lost because their member was gone.
     pub dropped_gone: u64,
+}
+
+impl std::ops::AddAssign for Hops {
+    fn add_assign(&mut self, other: Hops) {
+        let Hops { joined, left, slow, received, lost_inside, published, unpublished, .. } = other;
+        let Hops { returned, backplane_lost, queued, written, dropped_slow, dropped_gone, .. } = other;
+        self.joined += joined;
+        self.left += left;
+        self.slow += slow;
+        self.received += received;
+        self.lost_inside += lost_inside;
+        self.published += published;
+        self.unpublished += unpublished;
+        self.returned += returned;
+        self.backplane_lost += backplane_lost;
+        self.queued += queued;
+        self.written += written;
+        self.dropped_slow += dropped_slow;
+        self.dropped_gone += dropped_gone;
+    }
 }
 
 /// HOPS of a [`Traced`] message: received from the member that sent it.

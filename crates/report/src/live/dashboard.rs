@@ -114,7 +114,7 @@ fn present_line(texts: &[String], view: &View) -> Line<'static> {
         if !spans.is_empty() {
             spans.push(Span::raw("   "));
         }
-        let failing = text.contains("failed") && view.now().failed > 0;
+        let failing = (text.contains("failed") || text.ends_with(" lost")) && view.now().failed > 0;
         let style = if failing { Style::new().fg(Color::Red).add_modifier(Modifier::BOLD) } else { Style::new() };
         spans.push(Span::styled(text.clone(), style));
     }
@@ -265,7 +265,7 @@ fn tail(load: &Load, width: usize, most: usize) -> Vec<Line<'static>> {
         let all: Vec<String> = load.statuses.iter().map(|(s, n)| format!("{s}: {}", figure::count(*n))).collect();
         lines.push(named("statuses", all.join("   "), Style::new(), width));
     }
-    if load.unit == Unit::Messages {
+    if matches!(load.unit, Unit::Messages | Unit::Deliveries) {
         let m = &load.messages;
         let all = [("lost", m.lost), ("duplicated", m.duplicated), ("reordered", m.reordered), ("late", m.late)];
         let bad = all.iter().any(|(_, n)| *n > 0);

@@ -31,14 +31,26 @@ pub(super) enum Unit {
     Requests,
     Messages,
     Openings,
+    /// Chat rooms: messages times members that hear them.
+    Deliveries,
 }
 
 impl Unit {
     pub(super) fn of(protocol: &Protocol) -> Unit {
         match protocol {
+            Protocol::WebSocket(websocket) if websocket.rooms.is_some() => Unit::Deliveries,
             Protocol::WebSocket(websocket) if websocket.message.is_some() => Unit::Messages,
             Protocol::WebSocket(_) => Unit::Openings,
             Protocol::Http1 | Protocol::Http2(_) => Unit::Requests,
+        }
+    }
+
+    /// Who makes the load, where that is a number of them.
+    pub(super) fn who(self) -> (&'static str, &'static str) {
+        match self {
+            Unit::Requests | Unit::Messages => ("user", "users"),
+            Unit::Openings => ("connection", "connections"),
+            Unit::Deliveries => ("member", "members"),
         }
     }
 
@@ -47,6 +59,7 @@ impl Unit {
             Unit::Requests => "requests",
             Unit::Messages => "messages",
             Unit::Openings => "openings",
+            Unit::Deliveries => "deliveries",
         }
     }
 
@@ -56,6 +69,7 @@ impl Unit {
             Unit::Requests => "latencies",
             Unit::Messages => "round trips",
             Unit::Openings => "times to open",
+            Unit::Deliveries => "delivery times",
         }
     }
 
@@ -65,6 +79,7 @@ impl Unit {
             Unit::Requests => "latency",
             Unit::Messages => "round trip",
             Unit::Openings => "time to open",
+            Unit::Deliveries => "delivery time",
         }
     }
 }

@@ -103,6 +103,9 @@ pub(super) struct Slice {
     pub(super) level: f64,
     pub(super) in_flight: u64,
     pub(super) connections: u64,
+    /// WebSocket messages sent.
+    pub(super) sent: u64,
+    /// Requests answered, or messages that came back; in chat rooms deliveries.
     pub(super) ok: u64,
     pub(super) failed: u64,
     pub(super) bytes_in: u64,
@@ -113,17 +116,22 @@ pub(super) struct Slice {
 
 impl Slice {
     pub(super) fn of(tick: &Tick) -> Slice {
+        let (ok, times) = match &tick.deliveries {
+            Some(heard) => (heard.count, &heard.latency),
+            None => (tick.ok, &tick.latency),
+        };
         Slice {
             from_us: tick.from_us,
             to_us: tick.to_us,
             level: tick.level,
             in_flight: tick.in_flight,
             connections: tick.connections,
-            ok: tick.ok,
+            sent: tick.messages.as_ref().map_or(0, |messages| messages.sent),
+            ok,
             failed: tick.errors.iter().map(|e| e.count).sum(),
             bytes_in: tick.bytes_in,
             busy_us: tick.cpu_max_us,
-            times: Times::of(&tick.latency),
+            times: Times::of(times),
         }
     }
 
@@ -134,6 +142,7 @@ impl Slice {
         }
         self.to_us = next.to_us;
         (self.level, self.in_flight, self.connections) = (next.level, next.in_flight, next.connections);
+        self.sent += next.sent;
         self.ok += next.ok;
         self.failed += next.failed;
         self.bytes_in += next.bytes_in;

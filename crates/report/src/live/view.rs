@@ -110,7 +110,12 @@ impl View {
                 let cut = end.interrupted.then(|| note("interrupted: what was measured is kept".to_owned()));
                 cut.into_iter().chain(end.failure.iter().map(|why| note(clean::line(why)))).collect()
             }
-            What::Limits(_) | What::Sample(_) | What::Attendance(_) | What::Node(_) | What::Collection(_) => vec![],
+            What::Limits(_)
+            | What::Sample(_)
+            | What::Attendance(_)
+            | What::Node(_)
+            | What::Router(_)
+            | What::Collection(_) => vec![],
         }
     }
 
@@ -177,6 +182,14 @@ impl View {
     }
 
     fn summary(&self, how: &str) -> String {
+        if self.unit == Unit::Deliveries {
+            let (heard, lost) = (figure::count(self.finished - self.failed), figure::count(self.failed));
+            let took = figure::seconds(self.seconds);
+            return format!(
+                "{how}: {took}, {heard} deliveries, {lost} messages lost, up to {}",
+                self.level(self.reached)
+            );
+        }
         let many = self.unit.many();
         let all = format!("{} of {} {many} failed", figure::count(self.failed), figure::count(self.finished));
         let share = if self.failed == 0 {
@@ -189,9 +202,9 @@ impl View {
 
     /// A load with its unit.
     pub(super) fn level(&self, level: f64) -> String {
+        let (one, many) = self.unit.who();
         match (self.closed, self.unit) {
-            (true, Unit::Openings) => figure::plural(level.max(0.0).round() as u64, "connection", "connections"),
-            (true, _) => figure::plural(level.max(0.0).round() as u64, "user", "users"),
+            (true, _) => figure::plural(level.max(0.0).round() as u64, one, many),
             (false, Unit::Requests) => format!("{} {}", figure::number(level), self.level_unit),
             (false, unit) => format!("{} planned {}/s", figure::number(level), unit.many()),
         }
@@ -203,20 +216,21 @@ impl View {
         let of = |name: &str| format!("{} of {} {name}", figure::whole(now.level), figure::whole(self.asked));
         let level = match self.unit {
             _ if !self.closed || self.asked <= 0.0 => self.level(now.level),
-            Unit::Openings => of("connections"),
-            Unit::Requests | Unit::Messages => of("users"),
+            unit => of(unit.who().1),
         };
         let rate = |n: u64| figure::number(now.rate(n).round());
         let ok = match self.unit {
             Unit::Requests => format!("{} ok/s", rate(now.ok)),
             unit => format!("{} {}/s", rate(now.ok), unit.many()),
         };
-        let mut all = vec![
-            level,
-            ok,
-            format!("{} failed/s", rate(now.failed)),
-            format!("p99 {}", now.times.tail(0.99).map_or_else(|| "-".to_owned(), figure::seconds)),
-        ];
+        let said = (self.unit == Unit::Deliveries).then(|| format!("{} messages/s", rate(now.sent)));
+        let failed = match self.unit {
+            // What they said and did not hear.
+            Unit::Deliveries => format!("{} lost", figure::count(self.failed)),
+            _ => format!("{} failed/s", rate(now.failed)),
+        };
+        let mut all: Vec<String> = [Some(level), said, Some(ok), Some(failed)].into_iter().flatten().collect();
+        all.push(format!("p99 {}", now.times.tail(0.99).map_or_else(|| "-".to_owned(), figure::seconds)));
         if self.load.is_some() {
             all.push(format!("{}/s in", figure::bytes(now.rate(now.bytes_in))));
             all.push(format!("{} open", figure::plural(now.connections, "connection", "connections")));

@@ -4,9 +4,11 @@ mod answer;
 mod cause;
 mod client;
 pub(crate) mod contest;
+pub(crate) mod held;
 mod limits;
 mod proof;
 pub(crate) mod rooms;
+pub(crate) mod way;
 
 pub(crate) use client::used;
 use genkai_model::finding::{Because, Cause, Confidence, Findings, Outcome};

@@ -1,15 +1,28 @@
 //! Chat rooms in words.
 
 use genkai_model::finding::Outcome;
-use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun};
+use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun, RouterReport, Why};
 
 use super::client;
 use crate::{figure, words};
 
-/// The answer, first sentence first.
+/// Each run's score, then what follows from all of them.
 pub(crate) fn sentences(finding: &RoomsFinding) -> Vec<String> {
     let mut all: Vec<String> = finding.runs.iter().map(score).collect();
     all.extend(answer(finding));
+    all.extend(invalid(finding));
+    all
+}
+
+/// The same with the answer in front, for a headline.
+pub(crate) fn answer_first(finding: &RoomsFinding) -> Vec<String> {
+    let scores = finding.runs.iter().map(score);
+    answer(finding).into_iter().chain(scores).chain(invalid(finding)).collect()
+}
+
+/// Runs that the generator limited.
+fn invalid(finding: &RoomsFinding) -> Vec<String> {
+    let mut all = Vec::new();
     for run in finding.runs.iter().filter(|run| !run.client.valid) {
         all.push(format!("{}: the client was the limit: {}", nodes(run.nodes), client::reasons(&run.client)));
     }
@@ -56,6 +69,7 @@ pub(crate) fn place(placed: &Placed) -> String {
     let place = match placed.place {
         Place::NeverSent => "never sent".to_owned(),
         Place::BeforeNode => "between their senders and the nodes".to_owned(),
+        Place::InRouter => "in the router, which ended their connections".to_owned(),
         Place::InNode => format!("in {node}"),
         Place::DeadNode => format!("in {node}, which ended"),
         Place::ToBackplane => format!("between {node} and the backplane"),
@@ -102,6 +116,41 @@ pub(crate) fn entries(run: &RoomsRun) -> String {
     format!("{}{refused}", parts.join(", "))
 }
 
+/// Why routers refused: `12 waited too long for a node with room`.
+pub(crate) fn refusals(router: &RouterReport) -> String {
+    let why = |why: Why| match why {
+        Why::QueueTimeout => "waited too long for a node with room",
+        Why::NodesFull => "found every node full",
+        Why::NodeRefused => "were refused by their node",
+        Why::NodeSilent => "got no connection to their node in time",
+        Why::NoNode => "found no node",
+        Why::RouterFull => "found the router full",
+        Why::Other => "failed otherwise",
+    };
+    let parts = router.refused.iter().map(|refused| format!("{} {}", figure::count(refused.count), why(refused.why)));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// What the router had to bear: `haproxy 2.6.12: at most 250 connections to a node of 250 allowed, 12 requests waiting`.
+pub(crate) fn router(router: &RouterReport) -> String {
+    let mut parts = Vec::new();
+    if let Some(fullest) = router.nodes.iter().max_by_key(|node| node.peak) {
+        let allowed = fullest.limit.map(|limit| format!(" of {} allowed", figure::count(limit))).unwrap_or_default();
+        parts.push(format!("at most {} connections to a node{allowed}", figure::count(fullest.peak)));
+    }
+    if let Some(peak) = router.queue_peak {
+        parts.push(format!("at most {} waiting", figure::plural(peak, "request", "requests")));
+    }
+    if !router.refused.is_empty() {
+        parts.push(format!("refused: {}", refusals(router)));
+    }
+    if !router.resets_us.is_empty() {
+        parts.push("killed and started anew on purpose".to_owned());
+    }
+    let name = format!("{} {}", router.product, router.version);
+    if parts.is_empty() { name } else { format!("{name}: {}", parts.join("; ")) }
+}
+
 /// How the generator did.
 pub(crate) fn generator(run: &RoomsRun) -> String {
     let (used, late) = (figure::percent(run.client.cpu_max), figure::seconds(run.client.lateness.p99));
@@ -138,6 +187,9 @@ mod tests {
             cuts: vec![],
             missing,
             losses: vec![],
+            router: None,
+            hops: Default::default(),
+            over: vec![],
             latency: Quantiles::default(),
             lasted: 800.0,
             client,

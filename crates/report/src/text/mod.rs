@@ -6,6 +6,7 @@
 mod contest;
 mod doctor;
 mod explain;
+mod held;
 mod measure;
 mod page;
 mod plan;
@@ -17,6 +18,7 @@ mod verdict;
 pub use contest::contest;
 pub use doctor::doctor;
 pub use explain::explain;
+pub use held::held;
 pub use measure::measure;
 pub use plan::plan;
 pub use rooms::rooms;

@@ -65,5 +65,8 @@ fn one(page: &mut Page, run: &RoomsRun) {
     for placed in &run.losses {
         page.labelled("lost", &format!("{} deliveries {}", figure::count(placed.count), says::place(placed)));
     }
+    if let Some(router) = &run.router {
+        page.labelled("router", &says::router(router));
+    }
     page.labelled("generator", &says::generator(run));
 }

@@ -6,3 +6,6 @@ mod lifecycle;
 mod trace;
 
 pub use lifecycle::{Node, Settings};
+
+/// Applications that can be a node, as plans and the command line name them.
+pub const SERVERS: &[&str] = &["embedded"];

@@ -50,6 +50,10 @@ async fn enter(
         let opened = session.open(|_| ()).await;
         let now = core.clock.now();
         let Err(kind) = opened else {
+            if core.is_ending() {
+                // Others left, and so there was room: too late.
+                return Err(ErrorKind::Timeout);
+            }
             who.borrow_mut().entered = Some(now);
             return Ok(());
         };
@@ -61,6 +65,9 @@ async fn enter(
         attempt += 1;
         let again = now.saturating_add(rooms.pause.0);
         core.alarm.until(again).await;
+        if core.is_ending() {
+            return Err(kind);
+        }
     }
 }
 

@@ -1,8 +1,13 @@
-//! Chat rooms: nodes and their backplane up, members in, everybody talks, nodes are asked what became of messages, servers down;
-//! once for each number of nodes.
+//! Chat rooms: backplane, nodes and router up, members in, everybody talks, nodes are asked what became of messages, servers
+//! down; once for each number of nodes. Or requests held open, in one trial after the other ([`held`]).
+
+mod drill;
+mod held;
+mod node;
+mod servers;
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use genkai_engine::{End, EngineError, StopFlag};
@@ -10,13 +15,12 @@ use genkai_model::event::{
     Change, EndReason, Environment, Limits, Note, Purpose, RunEnded, RunStarted, SCHEMA, Step, Tick, TrialEnded,
     TrialStarted, What,
 };
-use genkai_model::load::Load;
+use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
 use genkai_model::record::Record;
-use genkai_targets::local::kernel::Kernel;
 use genkai_targets::observation::Observation;
-use genkai_targets::redis::Redis;
-use genkai_targets::rooms::{Node, Settings};
+use genkai_targets::rooms::SERVERS;
+use genkai_targets::router;
 
 use crate::error::LabError;
 use crate::folder::Folder;
@@ -25,6 +29,8 @@ use crate::redact;
 use crate::room;
 use crate::system::{self, Pin};
 use crate::trial::lost_generator;
+use drill::Drill;
+use servers::Servers;
 
 /// Time between two looks at all nodes.
 const LOOK: Duration = Duration::from_millis(500);
@@ -68,13 +74,40 @@ pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
     if cluster.nodes.is_empty() || cluster.nodes.contains(&0) {
         return Err(LabError::Plan("there must be at least one node".to_owned()));
     }
-    if cluster.backplane == Backplane::None && cluster.nodes.iter().any(|nodes| *nodes > 1) {
+    let shares = cluster.held.is_none() && cluster.nodes.iter().any(|nodes| *nodes > 1);
+    if cluster.backplane == Backplane::None && shares {
         let text = "several nodes share rooms only over a backplane\n  hint: add --backplane redis, or use --nodes 1";
         return Err(LabError::Plan(text.to_owned()));
     }
+    if !SERVERS.contains(&cluster.server.as_str()) {
+        let text = format!("`{}` is no server of rooms; there are: {}", cluster.server, SERVERS.join(", "));
+        return Err(LabError::Plan(text));
+    }
     let environment = system::environment(pin, None);
     room::fit(&plan.load, &room::look(&[], &environment))?;
+    routed(cluster, clients(&plan.load))?;
     Ok(environment)
+}
+
+/// Checks the router, and what is to go wrong in it.
+fn routed(cluster: &Cluster, clients: u32) -> Result<(), LabError> {
+    let resets = cluster.faults.iter().any(|fault| matches!(fault, Fault::ResetRouter(_)));
+    match &cluster.router {
+        Some(router) => Ok(router::check(router, clients, resets)?),
+        None if resets => {
+            let text = "there is no router that could be reset\n  hint: add --router haproxy";
+            Err(LabError::Plan(text.to_owned()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Clients at once.
+fn clients(load: &Load) -> u32 {
+    match load.arrivals {
+        Arrivals::Users { count, .. } => count,
+        Arrivals::Rate { connections, .. } => connections,
+    }
 }
 
 fn cluster(plan: &Plan) -> Result<&Cluster, LabError> {
@@ -129,37 +162,70 @@ impl Run<'_, '_, '_> {
         };
         self.recorder.now(None, What::RunStarted(Box::new(head)))?;
         let cluster = cluster(&self.job.plan)?.clone();
+        if cluster.held.is_some() { self.search(&cluster) } else { self.sweep(&cluster) }
+    }
+
+    /// One number of nodes after the other.
+    fn sweep(&mut self, cluster: &Cluster) -> Result<(), LabError> {
         let mut before: Option<u32> = None;
         for (number, nodes) in (1..).zip(cluster.nodes.iter().copied()) {
             if self.job.interrupt.is_stopped() {
                 break;
             }
-            let product = self.job.plan.system.product.clone();
-            let from = before.replace(nodes).unwrap_or(nodes).to_string();
-            let change = Change { product, setting: "nodes".to_owned(), from, to: nodes.to_string() };
-            let changes = if change.from == change.to { Vec::new() } else { vec![change] };
-            self.trial(number, nodes, changes, &cluster)?;
+            let from = before.replace(nodes).unwrap_or(nodes);
+            self.trial(number, nodes, self.change("nodes", from, nodes), cluster)?;
         }
         Ok(())
     }
 
+    /// What differs from the trial before; nothing where nothing does.
+    fn change(&self, setting: &str, from: u32, to: u32) -> Vec<Change> {
+        let product = self.job.plan.system.product.clone();
+        let change = Change { product, setting: setting.to_owned(), from: from.to_string(), to: to.to_string() };
+        if from == to { Vec::new() } else { vec![change] }
+    }
+
     /// One number of nodes: servers up, load, questions, servers down.
     fn trial(&mut self, number: u32, nodes: u32, changes: Vec<Change>, cluster: &Cluster) -> Result<(), LabError> {
-        let step = Step { purpose: Purpose::Measure, changes: changes.clone(), limit: None };
-        self.recorder.now(None, What::Step(step))?;
-        self.recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
-        let dir = self.folder.private(&format!("trial-{number}"))?;
-        let cpus = self.environment.pinning.clone();
-        let mut servers = Servers::start(cluster, nodes, &self.job.program, cpus.as_ref().map(|p| &*p.servers), &dir)?;
-        let load = Load { addresses: servers.nodes.iter().map(Node::address).collect(), ..self.job.plan.load.clone() };
-        let started = TrialStarted { purpose: Purpose::Measure, changes, limit: None, load: redact::load(&load) };
-        let end = self.load(number, &load, started, &mut servers, &cluster.faults)?;
+        let load = self.job.plan.load.clone();
+        let (end, mut servers) = self.one(number, nodes, load, changes, cluster)?;
         let attendance = end.rooms.unwrap_or_default();
-        for node in &mut servers.nodes {
-            let report = node.report(&attendance.losses);
+        for report in servers.reports(&attendance.losses) {
             self.recorder.now(Some(number), What::Node(Box::new(report)))?;
         }
         self.recorder.now(Some(number), What::Attendance(attendance))?;
+        self.told(number, servers)
+    }
+
+    /// Servers up, and load on them.
+    fn one(
+        &mut self,
+        number: u32,
+        nodes: u32,
+        load: Load,
+        changes: Vec<Change>,
+        cluster: &Cluster,
+    ) -> Result<(End, Servers), LabError> {
+        let step = Step { purpose: Purpose::Measure, changes: changes.clone(), limit: None };
+        self.recorder.now(None, What::Step(step))?;
+        let dir = self.folder.private(&format!("trial-{number}"))?;
+        let cpus = self.environment.pinning.clone();
+        let cpus = cpus.as_ref().map(|p| &*p.servers);
+        let most = clients(&self.job.plan.load);
+        let mut servers = Servers::start(cluster, nodes, most, &self.job.program, cpus, &dir)?;
+        let limits = servers.limits(cluster, most, &self.environment);
+        self.recorder.now(None, What::Limits(Limits { limits }))?;
+        let load = Load { addresses: servers.addresses(), ..load };
+        let started = TrialStarted { purpose: Purpose::Measure, changes, limit: None, load: redact::load(&load) };
+        let end = self.load(number, &load, started, &mut servers, &cluster.faults)?;
+        Ok((end, servers))
+    }
+
+    /// What the router tells at the end; servers down.
+    fn told(&mut self, number: u32, mut servers: Servers) -> Result<(), LabError> {
+        if let Some(report) = servers.router_report() {
+            self.recorder.now(Some(number), What::Router(Box::new(report)))?;
+        }
         servers.stop();
         Ok(())
     }
@@ -175,7 +241,7 @@ impl Run<'_, '_, '_> {
         let stop = StopFlag::new();
         let cpus = self.environment.pinning.as_ref().map(|p| p.client.clone());
         let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
+        let end = std::thread::scope(|scope| {
             let engine_stop = stop.clone();
             scope.spawn(move || {
                 let started = |at| drop(sender.send(Message::Started(at)));
@@ -183,51 +249,63 @@ impl Run<'_, '_, '_> {
                 let ended = genkai_engine::run(load, cpus.as_deref(), &engine_stop, started, tick);
                 let _ = sender.send(Message::Ended(ended));
             });
-            let mut trial = Some(trial);
-            let (mut next, mut faults) = (Instant::now(), faults.to_vec());
-            let mut began = None;
-            let watched = loop {
-                if self.job.interrupt.is_stopped() {
-                    stop.stop();
-                }
-                if let Some(at) = began {
-                    self.disturb(number, at, &mut faults, servers)?;
-                }
-                if Instant::now() >= next {
-                    next = Instant::now() + LOOK;
-                    let seen = servers.observe();
-                    if began.is_some() {
-                        self.write(number, seen)?;
-                    }
-                }
-                match receiver.recv_timeout(POLL) {
-                    Ok(Message::Started(at)) => {
-                        began = Some(at);
-                        if let Some(trial) = trial.take() {
-                            self.recorder.at(at, Some(number), What::TrialStarted(Box::new(trial)))?;
-                        }
-                    }
-                    Ok(Message::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
-                    Ok(Message::Ended(end)) => break end.map_err(LabError::from),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break Err(lost_generator()),
-                }
-            };
+            let watched = self.watch(number, trial, &receiver, &stop, servers, Drill::new(faults));
+            // Whatever went wrong: the load must not go on.
             stop.stop();
-            let end = watched?;
-            self.write(number, servers.observe())?;
-            let interrupted = self.job.interrupt.is_stopped();
-            let reason = if interrupted { EndReason::Interrupted } else { EndReason::Completed };
-            let ended = TrialEnded {
-                reason,
-                lasted: end.lasted,
-                abandoned: end.abandoned,
-                client_rss: end.client_rss,
-                client: Some(end.client),
-            };
-            self.recorder.now(Some(number), What::TrialEnded(ended))?;
-            Ok(end)
-        })
+            watched
+        })?;
+        self.write(number, servers.observe())?;
+        let interrupted = self.job.interrupt.is_stopped();
+        let reason = if interrupted { EndReason::Interrupted } else { EndReason::Completed };
+        let ended = TrialEnded {
+            reason,
+            lasted: end.lasted,
+            abandoned: end.abandoned,
+            client_rss: end.client_rss,
+            client: Some(end.client),
+        };
+        self.recorder.now(Some(number), What::TrialEnded(ended))?;
+        Ok(end)
+    }
+
+    /// Writes down what the generator tells and what servers show, until the load is over.
+    fn watch(
+        &mut self,
+        number: u32,
+        trial: TrialStarted,
+        receiver: &Receiver<Message>,
+        stop: &StopFlag,
+        servers: &mut Servers,
+        mut drill: Drill,
+    ) -> Result<End, LabError> {
+        let (mut trial, mut next, mut began) = (Some(trial), Instant::now(), None);
+        loop {
+            if self.job.interrupt.is_stopped() {
+                stop.stop();
+            }
+            if let Some(at) = began {
+                self.disturb(number, at, &mut drill, servers)?;
+            }
+            if Instant::now() >= next {
+                next = Instant::now() + LOOK;
+                let seen = servers.observe();
+                if began.is_some() {
+                    self.write(number, seen)?;
+                }
+            }
+            match receiver.recv_timeout(POLL) {
+                Ok(Message::Started(at)) => {
+                    began = Some(at);
+                    if let Some(trial) = trial.take() {
+                        self.recorder.at(at, Some(number), What::TrialStarted(Box::new(trial)))?;
+                    }
+                }
+                Ok(Message::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
+                Ok(Message::Ended(end)) => return end.map_err(LabError::from),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
+            }
+        }
     }
 
     fn write(&mut self, number: u32, seen: Observation) -> Result<(), LabError> {
@@ -245,91 +323,13 @@ impl Run<'_, '_, '_> {
         &mut self,
         number: u32,
         began: Instant,
-        faults: &mut Vec<Fault>,
-        servers: &Servers,
+        drill: &mut Drill,
+        servers: &mut Servers,
     ) -> Result<(), LabError> {
-        let due = |fault: &Fault| match fault {
-            Fault::KillNode(at) | Fault::CutSubscribers(at) => began.elapsed() >= at.duration(),
-            Fault::LoseEvery(_) => false,
-        };
-        while let Some(at) = faults.iter().position(due) {
-            let text = match faults.swap_remove(at) {
-                Fault::KillNode(_) => servers.kill_last(),
-                Fault::CutSubscribers(_) => servers.cut_subscribers(),
-                Fault::LoseEvery(_) => continue,
-            };
+        while let Some(act) = drill.due(began.elapsed()) {
+            let text = servers.disturb(act, began.elapsed())?;
             self.recorder.now(Some(number), What::Note(Note { id: "fault".to_owned(), text }))?;
         }
         Ok(())
-    }
-}
-
-/// The servers of one trial.
-struct Servers {
-    redis: Option<Redis>,
-    nodes: Vec<Node>,
-    kernel: Kernel,
-}
-
-impl Servers {
-    fn start(
-        cluster: &Cluster,
-        nodes: u32,
-        program: &Path,
-        cpus: Option<&[usize]>,
-        dir: &Path,
-    ) -> Result<Servers, LabError> {
-        let redis = match cluster.backplane {
-            Backplane::None => None,
-            Backplane::Redis => Some(Redis::start(&[], cpus, dir)?),
-        };
-        let lose = cluster.faults.iter().find_map(|fault| match fault {
-            Fault::LoseEvery(every) => Some(*every),
-            _ => None,
-        });
-        let settings = Settings {
-            redis: redis.as_ref().map(Redis::url),
-            member_queue: cluster.member_queue.0,
-            trace: cluster.trace,
-            lose_every: None,
-        };
-        let start = |number: u32| {
-            let settings = Settings { lose_every: lose.filter(|_| number == 1), ..settings.clone() };
-            Node::start(program, number, &settings, cpus, dir)
-        };
-        let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>()?;
-        Ok(Servers { redis, nodes, kernel: Kernel::new() })
-    }
-
-    fn observe(&mut self) -> Observation {
-        let mut seen = Observation::default();
-        for node in &mut self.nodes {
-            seen.merge(node.observe());
-        }
-        if let Some(redis) = &mut self.redis {
-            seen.merge(redis.observe());
-        }
-        let listeners: Vec<_> = self.nodes.iter().map(Node::address).collect();
-        seen.samples.push(self.kernel.sample(&listeners));
-        seen
-    }
-
-    fn kill_last(&self) -> String {
-        let Some(node) = self.nodes.last() else { return String::new() };
-        node.kill();
-        format!("node {} was killed on purpose", node.number())
-    }
-
-    fn cut_subscribers(&self) -> String {
-        let done = self.redis.as_ref().is_some_and(Redis::cut_subscribers);
-        let what = if done { "closed the connections of all subscribers" } else { "did not answer" };
-        format!("redis {what}, on purpose")
-    }
-
-    fn stop(self) {
-        self.nodes.into_iter().for_each(Node::stop);
-        if let Some(redis) = self.redis {
-            redis.stop();
-        }
     }
 }

@@ -1,0 +1,89 @@
+//! A node, whichever application it is.
+//!
+//! Another application is a variant here, with a word in [`SERVERS`](genkai_targets::rooms::SERVERS): it is started before a
+//! room's members come, tells where it listens, is looked at, and stopped. What it cannot tell (a trace of every message) it leaves
+//! out of its report; the places of missing messages are then unknown beyond it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use genkai_model::plan::{Cluster, OriginSpec};
+use genkai_model::rooms::{Loss, NodeReport};
+use genkai_model::units::{Bytes, Spread};
+use genkai_targets::embedded::Origin;
+use genkai_targets::observation::Observation;
+use genkai_targets::rooms::{self, Settings};
+
+use crate::error::LabError;
+
+/// A running node.
+pub(super) enum Node {
+    /// genkai's own chat rooms.
+    Rooms(rooms::Node),
+    /// genkai's own HTTP origin, which holds requests open.
+    Http(Origin),
+}
+
+impl Node {
+    /// Starts node `number` (from 1) of a cluster, its files in `dir`.
+    pub(super) fn start(
+        cluster: &Cluster,
+        number: u32,
+        settings: &Settings,
+        program: &Path,
+        cpus: Option<&[usize]>,
+        dir: &Path,
+    ) -> Result<Node, LabError> {
+        match cluster.held {
+            None => Ok(Node::Rooms(rooms::Node::start(program, number, settings, cpus, dir)?)),
+            Some(held) => {
+                let service_time = Spread::Constant(held.time);
+                let spec =
+                    OriginSpec { body: Bytes(1), service_time, workers: None, queue: None, seed: u64::from(number) };
+                let dir = dir.join(format!("node-{number}"));
+                std::fs::create_dir_all(&dir).map_err(LabError::folder(&dir))?;
+                Ok(Node::Http(Origin::start(program, &spec, cpus, &dir)?))
+            }
+        }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        match self {
+            Node::Rooms(node) => node.address(),
+            Node::Http(origin) => origin.address(),
+        }
+    }
+
+    pub(super) fn observe(&mut self) -> Observation {
+        match self {
+            Node::Rooms(node) => node.observe(),
+            Node::Http(origin) => origin.observe(),
+        }
+    }
+
+    /// What it tells after a load in which `losses` were found; nothing where there are no rooms.
+    pub(super) fn report(&mut self, losses: &[Loss]) -> Option<NodeReport> {
+        match self {
+            Node::Rooms(node) => Some(node.report(losses)),
+            Node::Http(_) => None,
+        }
+    }
+
+    /// Ends it without a word, on purpose; what was done.
+    pub(super) fn kill(&self) -> String {
+        match self {
+            Node::Rooms(node) => {
+                node.kill();
+                format!("node {} was killed on purpose", node.number())
+            }
+            Node::Http(_) => String::new(),
+        }
+    }
+
+    pub(super) fn stop(self) {
+        match self {
+            Node::Rooms(node) => node.stop(),
+            Node::Http(origin) => origin.stop(),
+        }
+    }
+}

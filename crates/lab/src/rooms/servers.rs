@@ -1,0 +1,169 @@
+//! The servers of one trial: Redis, nodes, router.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::event::Environment;
+use genkai_model::evidence::metric;
+use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
+use genkai_model::plan::{Backplane, Cluster, Fault};
+use genkai_model::rooms::{Loss, NodeReport, RouterReport};
+use genkai_targets::local::caps::Machine;
+use genkai_targets::local::kernel::Kernel;
+use genkai_targets::observation::Observation;
+use genkai_targets::redis::Redis;
+use genkai_targets::rooms::Settings;
+use genkai_targets::router::{self, Router};
+
+use super::drill::Act;
+use super::node::Node;
+use crate::error::LabError;
+
+/// All that runs. Dropping it ends it.
+pub(super) struct Servers {
+    redis: Option<Redis>,
+    nodes: Vec<Node>,
+    router: Option<Router>,
+    /// When the router was killed, microseconds since the load began.
+    resets_us: Vec<u64>,
+    kernel: Kernel,
+}
+
+impl Servers {
+    /// Starts so many nodes and what stands behind and before them, with room for so many clients.
+    pub(super) fn start(
+        cluster: &Cluster,
+        nodes: u32,
+        clients: u32,
+        program: &Path,
+        cpus: Option<&[usize]>,
+        dir: &Path,
+    ) -> Result<Servers, LabError> {
+        let redis = match cluster.backplane {
+            Backplane::None => None,
+            Backplane::Redis => Some(Redis::start(&[], cpus, dir)?),
+        };
+        let lose = cluster.faults.iter().find_map(|fault| match fault {
+            Fault::LoseEvery(every) => Some(*every),
+            _ => None,
+        });
+        let settings = Settings {
+            redis: redis.as_ref().map(Redis::url),
+            member_queue: cluster.member_queue.0,
+            trace: cluster.trace,
+            lose_every: None,
+        };
+        let start = |number: u32| {
+            let settings = Settings { lose_every: lose.filter(|_| number == 1), ..settings.clone() };
+            Node::start(cluster, number, &settings, program, cpus, dir)
+        };
+        let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>()?;
+        let behind: Vec<SocketAddr> = nodes.iter().map(Node::address).collect();
+        let before = |plan| Router::start(plan, clients, &behind, cpus, dir);
+        let router = cluster.router.as_ref().map(before).transpose()?;
+        Ok(Servers { redis, nodes, router, resets_us: Vec::new(), kernel: Kernel::new() })
+    }
+
+    /// Where clients go.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        match &self.router {
+            Some(router) => vec![router.address()],
+            None => self.nodes.iter().map(Node::address).collect(),
+        }
+    }
+
+    pub(super) fn observe(&mut self) -> Observation {
+        let mut seen = Observation::default();
+        for node in &mut self.nodes {
+            seen.merge(node.observe());
+        }
+        if let Some(redis) = &mut self.redis {
+            seen.merge(redis.observe());
+        }
+        if let Some(router) = &mut self.router {
+            seen.merge(router.observe());
+        }
+        let listeners: Vec<_> =
+            self.nodes.iter().map(Node::address).chain(self.router.as_ref().map(Router::address)).collect();
+        seen.samples.push(self.kernel.sample(&listeners));
+        seen
+    }
+
+    /// What each node tells after a load in which `losses` were found.
+    pub(super) fn reports(&mut self, losses: &[Loss]) -> Vec<NodeReport> {
+        self.nodes.iter_mut().filter_map(|node| node.report(losses)).collect()
+    }
+
+    /// What the router tells.
+    pub(super) fn router_report(&mut self) -> Option<RouterReport> {
+        let report = self.router.as_mut()?.report();
+        Some(RouterReport { resets_us: self.resets_us.clone(), ..report })
+    }
+
+    /// Does something to them on purpose, so long after the load began; what it was, in words.
+    pub(super) fn disturb(&mut self, act: Act, since: Duration) -> Result<String, LabError> {
+        Ok(match act {
+            Act::KillNode => self.kill_last(),
+            Act::CutSubscribers => self.cut_subscribers(),
+            Act::FreezeRouter => {
+                self.router.as_mut().map(Router::freeze).transpose()?;
+                "the router stands still, on purpose".to_owned()
+            }
+            Act::ResetRouter => {
+                self.resets_us.push(since.as_micros() as u64);
+                self.router.as_mut().map(Router::reset).transpose()?;
+                "the router was killed and started anew, on purpose".to_owned()
+            }
+        })
+    }
+
+    fn kill_last(&self) -> String {
+        self.nodes.last().map(Node::kill).unwrap_or_default()
+    }
+
+    fn cut_subscribers(&self) -> String {
+        let done = self.redis.as_ref().is_some_and(Redis::cut_subscribers);
+        let what = if done { "closed the connections of all subscribers" } else { "did not answer" };
+        format!("redis {what}, on purpose")
+    }
+
+    /// What can refuse: the router's limits, and the queues of listeners.
+    pub(super) fn limits(&self, cluster: &Cluster, clients: u32, environment: &Environment) -> Vec<Limit> {
+        let (nodes, machine) = (self.nodes.len() as u32, Machine::of(environment));
+        let router = cluster.router.as_ref().map(|plan| router::limits(plan, clients, nodes, &machine));
+        router.unwrap_or_default().into_iter().chain([accept_queue(environment)]).collect()
+    }
+
+    /// Ends them, the router first.
+    pub(super) fn stop(self) {
+        if let Some(router) = self.router {
+            router.stop();
+        }
+        self.nodes.into_iter().for_each(Node::stop);
+        if let Some(redis) = self.redis {
+            redis.stop();
+        }
+    }
+}
+
+/// The queue of connections that wait to be accepted, of whoever's listener overflows first: the kernel's counters do not tell.
+fn accept_queue(environment: &Environment) -> Limit {
+    let grew = |metric: &str, strength| Signature { sign: Sign::Grew(metric.to_owned()), strength };
+    let value = f64::from(environment.somaxconn) + 1.0;
+    Limit {
+        value: environment.somaxconn.to_string(),
+        origin: Origin::Machine("/proc/sys/net/core/somaxconn".to_owned()),
+        caps: "connections that may wait at a listener to be accepted at one instant".to_owned(),
+        law: Law::Backlog { value },
+        formula: format!("at most net.core.somaxconn {} + 1", environment.somaxconn),
+        source: "listen(2); Linux include/net/sock.h: sk_acceptq_is_full".to_owned(),
+        signatures: vec![
+            grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
+            grew(metric::LISTEN_DROPS, Strength::Consistent),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout], slow: true },
+        ..Limit::named("kernel.accept_queue", "kernel", "net.core.somaxconn")
+    }
+}

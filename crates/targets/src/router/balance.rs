@@ -1,0 +1,118 @@
+//! nginx as a router before nodes: a configuration that is its user's file, as far as nginx's own folder is concerned.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Law, Limit, Sign, Signature, Strength, Symptom};
+use genkai_model::plan::{self, ConfigSource};
+
+use super::RouterError;
+use crate::nginx::Nginx;
+use crate::nginx::evidence::signature;
+use crate::product::Prepare;
+
+/// Slots of a worker beside those of clients: listeners, the channel to the master, the status page.
+const OWN: u32 = 64;
+
+/// Writes the configuration into `dir` and prepares nginx with it.
+pub(super) fn prepare(
+    plan: &plan::Router,
+    clients: u32,
+    nodes: &[SocketAddr],
+    dir: &Path,
+) -> Result<Nginx, RouterError> {
+    let file = dir.join("router.conf");
+    std::fs::write(&file, render(plan, clients, nodes))?;
+    Ok(Nginx::prepare(Prepare {
+        program: None,
+        source: ConfigSource::File(file),
+        settings: &BTreeMap::new(),
+        backend: None,
+        dir: dir.join("nginx"),
+        path: "/rooms",
+        host: "localhost",
+        websocket: true,
+        allow_remote: &[],
+    })?)
+}
+
+/// A client takes two slots (one to the node). `max_conns` without a shared zone counts for a worker, of which there is one; a
+/// full node is passed over, and where all are full nginx answers 502 at once (ngx_http_upstream_module, `max_conns`).
+fn render(plan: &plan::Router, clients: u32, nodes: &[SocketAddr]) -> String {
+    let cap = plan.node_connections.map(|n| format!(" max_conns={n}")).unwrap_or_default();
+    let mut servers = String::new();
+    for node in nodes {
+        // Writing to a string cannot fail.
+        let _ = writeln!(servers, "        server {node} max_fails=0{cap};");
+    }
+    let slots = clients.saturating_mul(2).saturating_add(OWN);
+    format!(
+        "\
+# A router before nodes, written by genkai.
+worker_processes 1;
+worker_rlimit_nofile {slots};
+events {{
+    worker_connections {slots};
+}}
+http {{
+    upstream nodes {{
+        least_conn;
+{servers}    }}
+    server {{
+        listen 80 backlog=4096;
+        location / {{
+            proxy_pass http://nodes;
+            proxy_http_version 1.1;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection \"upgrade\";
+            proxy_set_header Host $host;
+            proxy_read_timeout 1h;
+            proxy_send_timeout 1h;
+            proxy_next_upstream off;
+        }}
+    }}
+}}
+"
+    )
+}
+
+/// What this configuration caps, beside nginx's own limits, which have room for all clients.
+pub(super) fn limits(plan: &plan::Router, nodes: u32) -> Vec<Limit> {
+    plan.node_connections.map(|cap| max_conns(cap, nodes)).into_iter().collect()
+}
+
+fn max_conns(cap: u32, nodes: u32) -> Limit {
+    let value = f64::from(cap);
+    Limit {
+        value: cap.to_string(),
+        caps: "connections a node may have at once; further requests are answered 502".to_owned(),
+        law: Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: f64::from(nodes), soft: 1.0 },
+        formula: format!("nodes ({nodes}) x max_conns {cap}"),
+        source: "ngx_http_upstream_module, `max_conns`; src/http/modules/ngx_http_upstream_least_conn_module.c"
+            .to_owned(),
+        signatures: vec![Signature {
+            sign: Sign::Log(signature::UPSTREAM_NONE_LIVE.to_owned()),
+            strength: Strength::Supports,
+        }],
+        symptom: Symptom { errors: vec![ErrorKind::Status502], slow: false },
+        ..Limit::named("nginx.upstream.max_conns", "nginx", "max_conns")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use genkai_model::units::Span;
+
+    #[test]
+    fn nodes_are_capped_and_clients_have_room() {
+        let product = "nginx".to_owned();
+        let plan = plan::Router { product, node_connections: Some(7), queue_timeout: Span::from_secs(1) };
+        let text = render(&plan, 100, &["127.0.0.1:2".parse().unwrap()]);
+        assert!(text.contains("server 127.0.0.1:2 max_fails=0 max_conns=7;\n"), "{text}");
+        assert!(text.contains("worker_connections 264;"));
+    }
+}
