@@ -18,13 +18,12 @@ demo: packages-demo build ## Experiment 1 in its quick size on real nginx: verdi
 	case $$code in 0|1) exit 0;; *) exit $$code;; esac  # 1 is the verdict "as it is, it fails": the demo's expected answer
 
 demo-rooms: packages-rooms build ## Chat rooms in their quick size on two nodes that share Redis, behind HAProxy: score, where messages went, report
-	@code=0; $(GENKAI) experiment run rooms --quick --nodes 2 --router haproxy --out genkai-runs/demo-rooms || code=$$?; \
-	case $$code in 0|4) exit 0;; *) exit $$code;; esac  # 4: this machine was too busy to make the load in time
+	@$(GENKAI) experiment run rooms --quick --nodes 2 --router haproxy --out genkai-runs/demo-rooms
 
 test: packages-test page apps ## Everything: format, lints, unit, property and integration tests on real servers
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 	cd page && npm run --silent check && npm test --silent
 
 bench: packages-bench build ## CPU per request beside wrk, ab, oha and h2load on the same nginx; WebSocket beside tcpkali and k6
@@ -93,8 +92,8 @@ packages-rooms:
 packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
 	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl redis-server:redis-server \
-	  apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar default-jdk-headless:javac maven:mvn \
-	  $(WORDPRESS)
+	  haproxy:haproxy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar \
+	  default-jdk-headless:javac maven:mvn $(WORDPRESS)
 
 packages-servers:
 	@scripts/packages.sh default-jdk-headless:javac maven:mvn tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar
@@ -107,8 +106,8 @@ packages-bench:
 	@command -v oha >/dev/null || [ -x target/tools/bin/oha ] || \
 	  { echo "building oha from crates.io into target/tools (some minutes)"; cargo install oha --locked --quiet --root target/tools; }
 
-schemas: ## Write the JSON Schemas anew
-	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report --package genkai-scenario schema
+schemas: ## Write the JSON Schemas anew, and the data that tests of the page read
+	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report --package genkai-scenario
 
 clean: ## Remove what was built
 	cargo clean

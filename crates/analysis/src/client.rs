@@ -208,6 +208,8 @@ const UNSENT: &[ErrorKind] = &[
     ErrorKind::TlsWrongName,
     ErrorKind::TlsCertificate,
     ErrorKind::TlsRefused,
+    ErrorKind::TlsClientWanted,
+    ErrorKind::TlsClientRefused,
     ErrorKind::TlsFailed,
     ErrorKind::TlsTimeout,
     ErrorKind::UpgradeRefused,

@@ -112,8 +112,9 @@ impl Connection {
     pub(crate) async fn make(&mut self, turn: Turn) -> Done {
         let core = Rc::clone(&self.core);
         let mut reader = core.message.reader();
-        let Attempt { written, at, now, outcome } = self.attempt(turn, &core.message, &mut reader, core.timeout).await;
-        let failed = self.count(turn.planned, written, at, outcome);
+        let attempt = self.attempt(turn, &core.message, &mut reader, core.timeout).await;
+        let Attempt { at, now, outcome, .. } = attempt;
+        let failed = core.ledger.borrow_mut().ended(turn.planned, &attempt);
         self.after(outcome).await;
         self.fresh = (self.is_open() && !self.last.get().closed).then_some(now);
         Done { at: if self.is_open() { at } else { core.clock.now() }, failed }
@@ -162,23 +163,6 @@ impl Connection {
         let Some(waited) = self.last.get().waited else { return now };
         self.core.ledger.borrow_mut().received(now, waited);
         now.saturating_sub(waited)
-    }
-
-    #[inline]
-    fn count(&self, planned: Moment, written: Moment, at: Moment, outcome: Result<Received, ErrorKind>) -> bool {
-        let kind = match outcome {
-            Ok(received) => of_status(received.status),
-            Err(kind) => Some(kind),
-        };
-        let mut ledger = self.core.ledger.borrow_mut();
-        if let Ok(received) = outcome {
-            ledger.answered(at, received.status);
-        }
-        match kind {
-            None => ledger.succeeded(at, planned, written),
-            Some(kind) => ledger.failed(at, planned, kind),
-        }
-        kind.is_some()
     }
 
     /// Keeps the connection, or closes it.
@@ -367,9 +351,4 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-/// The kind of a status; above 599 counts like 500 (RFC 9110 section 15).
-pub(crate) fn of_status(status: u16) -> Option<ErrorKind> {
-    ErrorKind::of_status(status.min(599))
 }

@@ -8,6 +8,7 @@ use genkai_model::event::Refusal;
 use genkai_model::websocket::Messages;
 
 use crate::clock::{Moment, NEVER};
+use crate::connection::Attempt;
 use crate::flow::FlowTally;
 use crate::host;
 use crate::tally::{Tally, empty};
@@ -46,9 +47,11 @@ pub(crate) struct Outbox {
 pub(crate) struct Ledger {
     tally: Box<Tally>,
     outbox: Outbox,
-    /// Length of an interval.
+    /// Length of the first intervals.
     tick: Moment,
-    /// End of the present interval.
+    /// Beginning of the present interval.
+    from: Moment,
+    /// Its end.
     boundary: Moment,
     /// End of the load: what happens later is not counted.
     end: Moment,
@@ -70,6 +73,7 @@ impl Ledger {
             tally: Box::new(Tally::new()),
             outbox,
             tick,
+            from: 0,
             boundary: tick,
             end: if quota == Some(0) { 0 } else { end },
             past: false,
@@ -272,11 +276,30 @@ impl Ledger {
         }
     }
 
+    /// A request of HTTP that was taken up ended; whether it failed, by its status or otherwise.
+    #[inline]
+    pub(crate) fn ended(&mut self, planned: Moment, attempt: &Attempt) -> bool {
+        let Attempt { written, at, outcome, .. } = *attempt;
+        let kind = match outcome {
+            Ok(received) => {
+                self.answered(at, received.status);
+                of_status(received.status)
+            }
+            Err(kind) => Some(kind),
+        };
+        match kind {
+            None => self.succeeded(at, planned, written),
+            Some(kind) => self.failed(at, planned, kind),
+        }
+        kind.is_some()
+    }
+
     fn finish(&mut self, now: Moment) {
         self.in_flight -= 1;
         if self.left == 0 && self.in_flight == 0 {
-            // The last of a bounded number: nothing after it belongs to the load.
-            self.end = now;
+            // The last of a bounded number: nothing after it belongs to the load. It may have ended before it was noticed, in an
+            // interval that has been handed over.
+            self.end = now.max(self.from);
         }
     }
 
@@ -315,10 +338,10 @@ impl Ledger {
         while now >= self.boundary && self.boundary < self.end {
             let report = self.report(self.boundary, false);
             match self.outbox.reports.try_send(report) {
-                Ok(()) => {}
+                Ok(()) => self.from = self.boundary,
                 Err(TrySendError::Full(report) | TrySendError::Disconnected(report)) => self.take_back(report),
             }
-            self.boundary = self.boundary.saturating_add(self.tick);
+            self.boundary = interval_end(self.tick, self.boundary);
         }
         if self.boundary >= self.end {
             self.boundary = NEVER;
@@ -340,6 +363,23 @@ impl Ledger {
         self.tally = report.tally;
         self.cpu -= report.cpu_us;
     }
+}
+
+/// Intervals of the usual length; those after them are longer. Each is some kilobytes of distributions, which are kept for the
+/// judgement at the end and are in the record: memory must not grow with the length of a load that nobody knows before.
+const USUAL: u64 = 600;
+
+/// End of the interval that begins at `from`: a power of two times `tick`, such that in the first `USUAL` ticks there are so many
+/// intervals, and half as many in each doubling of that time (an hour from 200 ms: some 2,100). A function of the moment alone,
+/// so that all threads and processes agree.
+fn interval_end(tick: Moment, from: Moment) -> Moment {
+    let ticks = (from / tick.saturating_mul(USUAL) + 1).next_power_of_two();
+    from.saturating_add(tick.saturating_mul(ticks))
+}
+
+/// The kind of a status; above 599 counts like 500 (RFC 9110 section 15).
+pub(crate) fn of_status(status: u16) -> Option<ErrorKind> {
+    ErrorKind::of_status(status.min(599))
 }
 
 #[cfg(test)]
@@ -405,5 +445,57 @@ mod tests {
         assert_eq!(seen(&inbox), [(100, 1, 0, false)]);
         ledger.over(400 * MS);
         assert_eq!(seen(&inbox), [(300, 2, 0, false)]);
+    }
+
+    #[test]
+    fn a_load_does_not_end_before_what_was_handed_over() {
+        let (mut ledger, inbox) = ledger(900 * MS, Some(1), 9);
+        assert!(ledger.claim(50 * MS));
+        // Read before the end of the interval, noticed after it.
+        assert!(!ledger.over(101 * MS));
+        ledger.succeeded(99 * MS, 50 * MS, 60 * MS);
+        assert!(ledger.over(102 * MS));
+        ledger.close(103 * MS);
+        assert_eq!(seen(&inbox), [(100, 0, 1, false), (100, 1, 0, true)]);
+    }
+
+    /// Ends of the intervals of a load of so many seconds, as it is when the thread looks so often; and what was counted in them.
+    fn ends(seconds: u64, looks: u64) -> (Vec<Moment>, u64) {
+        const SECOND: Moment = 1_000_000_000;
+        let (reports, inbox) = sync_channel(1_000);
+        let (spare, spares) = channel();
+        let outbox = Outbox { thread: 0, reports, spare: spares };
+        let mut ledger = Ledger::new(SECOND, seconds * SECOND, Some(u64::MAX), outbox);
+        let (mut all, mut counted) = (Vec::new(), 0);
+        let mut collect = || {
+            for mut report in inbox.try_iter() {
+                all.push(report.to / SECOND);
+                counted += report.tally.ok;
+                report.tally.clear();
+                spare.send(report.tally).unwrap();
+            }
+        };
+        for n in 0..looks {
+            let now = n * (seconds * SECOND / looks);
+            assert!(ledger.claim(now));
+            ledger.succeeded(now, now, now);
+            collect();
+        }
+        ledger.close(seconds * SECOND);
+        collect();
+        (all, counted)
+    }
+
+    #[test]
+    fn a_load_of_unknown_length_has_few_intervals() {
+        let (short, _) = ends(600, 6_000);
+        assert_eq!(short, (1..=600).collect::<Vec<_>>());
+        let (long, counted) = ends(100_000, 100_000);
+        assert_eq!((&long[..600], counted), (&short[..], 100_000), "nothing is lost by it");
+        assert_eq!(long[600..602], [602, 604]);
+        assert_eq!(long[899..901], [1_200, 1_204]);
+        assert!(long.len() < 600 + 8 * 300 && long.last() == Some(&100_000), "{}", long.len());
+        // Who looks seldom hands over the same intervals.
+        assert_eq!(ends(100_000, 500).0, long);
     }
 }

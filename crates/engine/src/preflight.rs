@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
+use genkai_model::http2::Http2;
 use genkai_model::load::{Arrivals, Load, Protocol};
+use genkai_model::scenario::Target;
 use genkai_model::transport::Transport;
 
 /// Descriptors a process needs besides its connections: standard streams, the record's files, pipes of the processes it
@@ -77,18 +79,29 @@ impl Room {
 
 /// Connections that `load` needs at once.
 fn asked(load: &Load) -> u64 {
-    match load.arrivals {
-        Arrivals::Users { count, .. } => match load.protocol {
-            // More, where the server allows fewer streams a connection: that is found out in the load.
-            Protocol::Http2(http2) => u64::from(count.div_ceil(http2.streams.max(1))),
-            _ => u64::from(count),
-        },
-        Arrivals::Rate { connections, .. } => u64::from(connections),
+    // More, where the server allows fewer streams a connection: that is found out in the load.
+    let shared = |users: u32, http2: Http2| u64::from(users.div_ceil(http2.streams.max(1)));
+    let users = match load.arrivals {
+        Arrivals::Users { count, .. } => count,
+        Arrivals::Rate { connections, .. } => connections,
+    };
+    match (&load.scenario, &load.protocol, load.arrivals) {
+        // A user has a connection to each target that it asks, and a WebSocket.
+        (Some(scenario), ..) => {
+            let to = |target: &Target| target.http2.map_or(u64::from(users), |http2| shared(users, http2));
+            let talks = if scenario.talks() { u64::from(users) } else { 0 };
+            let targets = scenario.asked().into_iter().filter_map(|n| scenario.targets.get(n as usize));
+            targets.map(to).sum::<u64>() + talks
+        }
+        (None, Protocol::Http2(http2), Arrivals::Users { .. }) => shared(users, *http2),
+        _ => u64::from(users),
     }
 }
 
 fn destinations(load: &Load) -> u64 {
-    load.addresses.iter().collect::<BTreeSet<_>>().len() as u64
+    let targets = load.scenario.iter().flat_map(|scenario| &scenario.targets);
+    let all = load.addresses.iter().chain(targets.flat_map(|target| &target.addresses));
+    all.collect::<BTreeSet<_>>().len() as u64
 }
 
 fn has_ports(load: &Load) -> bool {
@@ -194,8 +207,10 @@ fn more_ports(load: &Load, room: &Room, asked: u64) -> String {
 mod tests {
     use super::*;
     use genkai_model::load::{Body, Request, Reuse, Stop};
+    use genkai_model::scenario::Scenario;
     use genkai_model::units::{Span, Spread};
     use proptest::prelude::*;
+    use std::net::SocketAddr;
 
     const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -278,6 +293,32 @@ mod tests {
         assert_eq!(preflight(&load, &room), Ok(()));
         load.scale.processes = 5;
         assert_eq!(refused(&load, &room).largest, 99_600);
+    }
+
+    #[test]
+    fn users_of_a_scenario_need_a_connection_to_each_target_they_ask() {
+        let target = |port: u16, http2: Option<u32>| {
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            serde_json::json!({ "name": port.to_string(), "url": "", "host": "a", "addresses": [address.to_string()],
+                "http2": http2.map(|streams| serde_json::json!({ "streams": streams })) })
+        };
+        let ask = |target: u32| serde_json::json!({ "do": "request", "name": 0, "target": target, "method": "GET", "path": "/" });
+        let rounds =
+            serde_json::json!({ "do": "loop", "times": { "count": 3 }, "variable": "n", "steps": [ask(1), ask(0)] });
+        let connect = serde_json::json!({ "do": "connect", "name": 0, "target": 3, "path": "/", "subprotocols": [] });
+        let scenario = |steps: serde_json::Value| {
+            let targets = [target(80, None), target(81, None), target(82, Some(10)), target(83, None)];
+            serde_json::from_value::<Scenario>(serde_json::json!({ "targets": targets, "names": ["a"], "drain": "0s",
+                "flows": [{ "name": "a", "weight": 1, "steps": steps }] }))
+            .unwrap_or_else(|e| panic!("{e}"))
+        };
+        let needed = |steps: serde_json::Value| {
+            asked(&Load { scenario: Some(Box::new(scenario(steps))), ..load(95, &["127.0.0.1:80"]) })
+        };
+        assert_eq!(needed(serde_json::json!([ask(0), ask(0)])), 95);
+        assert_eq!(needed(serde_json::json!([rounds])), 2 * 95);
+        assert_eq!(needed(serde_json::json!([ask(2)])), 10);
+        assert_eq!(needed(serde_json::json!([ask(0), ask(2), connect])), 95 + 10 + 95);
     }
 
     #[test]

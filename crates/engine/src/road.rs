@@ -13,6 +13,9 @@ use crate::{EngineError, tls};
 /// What is spoken over TLS but for HTTP/2: WebSocket begins as HTTP/1.1, too (RFC 7301 section 6, RFC 6455 section 4.1).
 pub(crate) const HTTP1: &[&str] = &["http/1.1"];
 
+/// And for HTTP/2: as browsers do, so that a server without it says so by its choice.
+pub(crate) const HTTP2: &[&str] = &["h2", "http/1.1"];
+
 /// Where connections go, the same for all threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Road {
@@ -26,8 +29,7 @@ impl Road {
     /// The way of `load`, its files read and checked.
     pub(crate) fn plan(load: &Load) -> Result<Road, EngineError> {
         let spoken: &[&str] = match load.protocol {
-            // As browsers do, so that a server without HTTP/2 says so by its choice.
-            Protocol::Http2(_) => &["h2", "http/1.1"],
+            Protocol::Http2(_) => HTTP2,
             Protocol::Http1 | Protocol::WebSocket(_) => HTTP1,
         };
         let sources = load.scale.sources.iter().map(|ip| SockAddr::from(SocketAddr::new(*ip, 0))).collect();

@@ -18,7 +18,7 @@ use crate::clock::{Clock, Moment};
 use crate::connection::{Connection, Turn};
 use crate::dial::Sources;
 use crate::flow::{self, Company};
-use crate::http2::{self, Fleet, Rider};
+use crate::http2::{self, Fleet, Prepared, Repeater};
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
 use crate::pacer::Arrival;
@@ -281,7 +281,7 @@ async fn admit(core: Rc<Core>, share: Share, plan: Arc<flow::Plan>) {
         Model::Open { connections } => connections,
         Model::Closed { .. } => u32::MAX,
     };
-    let company = Rc::new(Company::new(plan, (share.thread, share.threads), most));
+    let company = Rc::new(Company::new(&core, plan, (share.thread, share.threads), most));
     let mut row = 0;
     for (n, arrival) in share.pacer.enumerate() {
         row = if core.clock.now() < arrival.at { 0 } else { row + 1 };
@@ -324,10 +324,15 @@ struct Spoken {
     http2: Option<http2::Plan>,
 }
 
+/// At most so many HTTP/2 connections, and what is asked for on them.
+fn shared(core: &Rc<Core>, plan: http2::Plan, most: u32) -> (Rc<Fleet>, Arc<Prepared>) {
+    (Fleet::new(core, &core.way, plan.streams, most), plan.request)
+}
+
 /// Where arrivals go.
 enum Desk {
-    /// HTTP; with HTTP/2, its connections.
-    Queue(Rc<Queue>, Option<Rc<Fleet>>),
+    /// HTTP; with HTTP/2, its connections and what is asked for.
+    Queue(Rc<Queue>, Option<(Rc<Fleet>, Arc<Prepared>)>),
     /// WebSocket, closed model: each user has a connection.
     Talks(Rc<websocket::Plan>),
     /// WebSocket, open model.
@@ -339,11 +344,11 @@ impl Desk {
         match (spoken.websocket, share.model) {
             (None, Model::Open { connections }) => {
                 let streams = spoken.http2.as_ref().map_or(1, |plan| plan.streams);
-                let fleet = spoken.http2.map(|plan| Fleet::new(core, plan, connections));
+                let fleet = spoken.http2.map(|plan| shared(core, plan, connections));
                 Desk::Queue(Rc::new(Queue::new(connections.saturating_mul(streams))), fleet)
             }
             (None, Model::Closed { .. }) => {
-                Desk::Queue(Rc::new(Queue::new(0)), spoken.http2.map(|plan| Fleet::new(core, plan, u32::MAX)))
+                Desk::Queue(Rc::new(Queue::new(0)), spoken.http2.map(|plan| shared(core, plan, u32::MAX)))
             }
             (Some(plan), Model::Closed { .. }) => Desk::Talks(plan),
             (Some(plan), Model::Open { .. }) => {
@@ -377,7 +382,7 @@ impl Desk {
     /// Starts one who makes requests.
     fn begin(&self, core: &Rc<Core>, turns: Turns, first: Turn) {
         match self {
-            Desk::Queue(_, Some(fleet)) => spawn(live(Rider::new(fleet), turns, first)),
+            Desk::Queue(_, Some((fleet, request))) => spawn(live(Repeater::new(fleet, request), turns, first)),
             _ => spawn(live(Connection::new(Rc::clone(core)), turns, first)),
         }
     }

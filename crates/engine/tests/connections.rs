@@ -70,7 +70,7 @@ fn a_connection_closed_while_its_user_thinks_is_replaced_in_silence() {
         read_request(stream);
         let _ = stream.write_all(HELLO);
     });
-    let think = Spread::Constant(Span::from_millis(60));
+    let think = Spread::Constant(Span::from_millis(400));
     let load = Load { arrivals: Arrivals::Users { count: 1, spawn_rate: 1.0, think }, ..load(server.address, 3) };
     let seen = make(&load);
     assert_eq!((seen.ok(), seen.errors(), server.connections()), (3, 0, 3));
@@ -87,7 +87,7 @@ fn an_unasked_answer_while_idle_ends_the_connection() {
         let _ = stream.write_all(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
         let _ = stream.read(&mut [0; 9]);
     });
-    let think = Spread::Constant(Span::from_millis(100));
+    let think = Spread::Constant(Span::from_millis(600));
     let load = Load { arrivals: Arrivals::Users { count: 1, spawn_rate: 1.0, think }, ..load(server.address, 2) };
     let seen = make(&load);
     assert_eq!((seen.ok(), seen.errors(), seen.sum(|t| t.closed_idle)), (2, 0, 1));

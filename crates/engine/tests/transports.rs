@@ -117,7 +117,11 @@ fn a_client_shows_its_certificate_when_it_has_one() {
     let authority = Authority::new();
     let server = TlsServer::start(&authority, Paper { wants_client: true, ..Paper::good() });
     let mut load = tls(&server, &authority, 3);
-    assert_eq!(make(&load).kinds(), [ErrorKind::TlsRefused]);
+    assert_eq!(make(&load).kinds(), [ErrorKind::TlsClientWanted]);
+    let stranger = Authority::new();
+    let (certificate, key) = stranger.issue_files("stranger");
+    spec(&mut load).identity = Some(Identity { certificate, key });
+    assert_eq!(make(&load).kinds(), [ErrorKind::TlsClientRefused]);
     let (certificate, key) = authority.issue_files("client");
     spec(&mut load).identity = Some(Identity { certificate, key });
     let seen = make(&load);

@@ -79,7 +79,8 @@ fn an_open_load_has_many_messages_on_a_connection() {
     assert_eq!(messages.sent, messages.delivered, "what was on its way at the end came before the close frame");
     assert!(seen.end.abandoned > 0 && seen.ok() + seen.end.abandoned == messages.sent);
     assert!(seen.merged(|t| &t.service).min() >= 49_000_000);
-    assert!(seen.merged(|t| &t.service).value_at_quantile(0.5) < 150_000_000, "messages do not wait for each other");
+    // One after the other, two connections would carry 40 messages a second.
+    assert!(messages.sent > 60, "messages do not wait for each other: {messages:?}");
     assert_eq!((server.connections(), seen.codes()), (2, vec![(1000, 2)]));
 }
 
@@ -90,6 +91,7 @@ fn connections_open_at_a_rate() {
     websocket(&mut load).open_rate = Some(20.0);
     let seen = make(&load);
     let levels: Vec<u64> = seen.ticks.iter().map(|t| t.connections).collect();
+    // 20 a second for 0.4 s, where all could be opened at once.
     assert!(server.connections() <= 9 && levels.is_sorted(), "{levels:?}");
     assert!(seen.ok() > 0 && seen.errors() == 0);
 }
@@ -155,7 +157,7 @@ fn connections_that_end() {
 fn held_connections_answer_pings_send_their_own_and_cost_nothing_else() {
     let server = Echo::faithful().pinging(Duration::from_millis(40));
     let arrivals = Arrivals::Users { count: 20, spawn_rate: 200.0, think: Spread::default() };
-    let mut load = Load { arrivals, stop: lasting(600), ..talk(&server, 1) };
+    let mut load = Load { arrivals, stop: lasting(1500), ..talk(&server, 1) };
     *websocket(&mut load) = WebSocket { ping: Some(Span::from_millis(50)), ..WebSocket::default() };
     let seen = make(&load);
     assert_eq!((seen.ok(), seen.errors(), seen.sent(), server.connections()), (20, 0, 20, 20));
@@ -168,12 +170,18 @@ fn held_connections_answer_pings_send_their_own_and_cost_nothing_else() {
 #[test]
 fn a_held_connection_that_is_closed_is_opened_again() {
     let server = Echo::faithful().closing_after(Duration::from_millis(50));
-    let mut load = Load { stop: lasting(600), ..talk(&server, 1) };
+    let mut load = Load { stop: lasting(1000), ..talk(&server, 1) };
     *websocket(&mut load) = WebSocket::default();
     let seen = make(&load);
     assert!(seen.ok() >= 2 && seen.errors() == 0);
-    assert!((2..=7).contains(&server.connections()), "not faster than failures go: {}", server.connections());
-    assert!(seen.codes().contains(&(1001, seen.sum(|t| t.closed_idle))));
+    assert!((2..=11).contains(&server.connections()), "not faster than failures go: {}", server.connections());
+    let idle = seen.sum(|t| t.closed_idle);
+    // One that the server closes while the load ends is not counted as closed in it.
+    assert!(
+        seen.codes().iter().any(|(code, n)| *code == 1001 && (idle..=idle + 1).contains(n)),
+        "{idle}: {:?}",
+        seen.codes()
+    );
 }
 
 #[test]

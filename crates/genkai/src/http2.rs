@@ -1,15 +1,13 @@
 //! Flags of HTTP/2 load.
 
 use clap::Args;
-use genkai_model::http2::Http2;
+use genkai_model::http2::{Http2, STREAMS};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::transport::Transport;
 
 use crate::Failure;
 use crate::flags::LoadFlags;
 
-/// Streams a connection when nothing else is said.
-const STREAMS: u32 = 10;
 /// Most users that connections times streams may come to.
 const MOST: u32 = 10_000_000;
 
@@ -48,6 +46,20 @@ impl Http2Flags {
             Some(_) => Err(Failure::usage("--streams: HTTP/1.1 has none; it needs --http2 or --http2-prior-knowledge")),
             None => Ok(()),
         }
+    }
+
+    /// Refuses all of them beside a scenario file.
+    ///
+    /// # Errors
+    /// When one is given.
+    pub(crate) fn must_be_in_file(&self) -> Result<(), Failure> {
+        if self.used() || self.streams.is_some() {
+            return Err(Failure::usage(
+                "--http2, --http2-prior-knowledge, --streams: the scenario file says that\n  hint: write `http2: true` into \
+                 it, for all targets or for one",
+            ));
+        }
+        Ok(())
     }
 
     /// Refuses HTTP/2 over what cannot agree on it.

@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         view::say(&view::error(&failure.message));
         failure.exit
     });
+    let exit = if view::lost() { Exit::Environment } else { exit };
     ExitCode::from(exit.code())
 }
 

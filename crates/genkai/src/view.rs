@@ -1,6 +1,7 @@
 //! What the user's terminal can show, and the live view that suits it. The view never chooses what is measured.
 
 use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style as Ansi};
 use genkai_engine::StopFlag;
@@ -101,13 +102,26 @@ pub(crate) fn error(message: &str) -> String {
     format!("{red}error:{red:#} {message}")
 }
 
-/// Prints data to stdout; a reader that went away is not an error.
+/// Whether data was lost on its way to stdout.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Prints data to stdout; a reader that went away is not an error, a full disk is.
 pub(crate) fn print(text: &str) {
     use std::io::Write;
     let mut out = io::stdout().lock();
-    let _ =
-        out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
-    let _ = out.flush();
+    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush());
+    if let Err(e) = printed
+        && e.kind() != io::ErrorKind::BrokenPipe
+    {
+        LOST.store(true, Ordering::Relaxed);
+        say(&error(&format!("cannot write to standard output: {e}\n  hint: free some space, or send it elsewhere")));
+    }
+}
+
+/// Whether anything printed was lost.
+pub(crate) fn lost() -> bool {
+    LOST.load(Ordering::Relaxed)
 }
 
 /// Says something on stderr; a terminal that went away is no reason to fail.

@@ -182,3 +182,20 @@ fn a_dry_run_as_json_is_json() {
     let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert!(value.to_string().contains("nginx.worker_connections"), "{value}");
 }
+
+#[test]
+fn what_cannot_be_printed_is_not_passed_over_in_silence() {
+    for arguments in ["doctor --json", "experiment list", "tune nginx --users 5 --dry-run"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = genkai(arguments).stdout(full).stderr(std::process::Stdio::piped()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{arguments}: {said}");
+        assert!(said.contains("standard output") && said.contains("No space left"), "{said}");
+        // A reader that has gone has seen what it wanted.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = genkai(arguments).stdout(writer).stderr(std::process::Stdio::piped()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(0) && !said.contains("error"), "{arguments}: {said}");
+    }
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use genkai_model::finding::{TrialFinding, Verdict};
 use genkai_model::websocket::CloseCount;
 use harness::loads::show;
-use harness::servers::{Guard, free, nginx, serve};
+use harness::servers::{Guard, certificate, free, nginx, serve};
 use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(90);
@@ -20,19 +20,25 @@ struct Nginx {
     _guard: Guard,
     dir: tempfile::TempDir,
     port: u16,
+    tls: u16,
+    /// HTTP/2 without TLS.
+    http2: u16,
 }
 
 impl Nginx {
     fn start() -> Nginx {
         let dir = tempfile::tempdir().unwrap();
-        let [port] = free();
+        let [port, tls, http2] = free();
+        certificate(dir.path());
         let root = dir.path().display();
         let http = format!(
-            "log_format who '$remote_addr'; access_log off; server {{ listen 127.0.0.1:{port}; keepalive_requests 1000000; \
+            "log_format who '$remote_addr'; access_log off; server {{ listen 127.0.0.1:{port}; \
+             listen 127.0.0.1:{tls} ssl http2; listen 127.0.0.1:{http2} http2; \
+             ssl_certificate {root}/ca.pem; ssl_certificate_key {root}/key.pem; keepalive_requests 1000000; \
              location / {{ access_log {root}/who who; return 200 hello; }} location /status {{ stub_status; }} }}"
         );
         let guard = nginx(dir.path(), &http, port);
-        Nginx { _guard: guard, dir, port }
+        Nginx { _guard: guard, dir, port, tls, http2 }
     }
 
     /// Requests nginx has had, this one not counted (ngx_http_stub_status_module: the third number of the third line).
@@ -72,22 +78,29 @@ fn with_descriptors(most: u32, arguments: &str) -> Command {
 fn totals_add_up_to_what_nginx_counted() {
     let _machine = machine();
     let nginx = Nginx::start();
-    for (load, finished) in
-        [("--users 5 -n 1001 --threads 2", 1001..=1001), ("--rate 400 --connections 7 -d 1s", 380..=400)]
-    {
+    for (load, connections, full) in [
+        ("http://127.0.0.1:CLEAR/ --users 5 -n 1001 --threads 2", 7, 0),
+        ("http://127.0.0.1:CLEAR/ --rate 800 --connections 7 -n 1001 -d 60s", 7, 0),
+        ("https://localhost:TLS/ --insecure --users 6 -n 1001", 6, 6),
+        ("https://localhost:TLS/ --insecure --http2 --users 12 --streams 2 -n 1001", 6, 6),
+        ("http://127.0.0.1:HTTP2/ --http2-prior-knowledge --rate 800 --connections 4 --streams 3 -n 1001 -d 60s", 4, 0),
+    ] {
+        let load = [("CLEAR", nginx.port), ("TLS", nginx.tls), ("HTTP2", nginx.http2)]
+            .iter()
+            .fold(load.to_owned(), |load, (name, port)| load.replace(name, &port.to_string()));
         let before = nginx.requests();
-        let trial = trial(&mut genkai(&format!("load http://127.0.0.1:{}/ --processes 3 {load}", nginx.port)));
-        // The status request before is counted too; what was in flight at the end of a timed load is nginx's alone.
-        let counted = nginx.requests() - before - 1;
-        assert!(finished.contains(&trial.finished), "{load}: {}", trial.finished);
-        assert!((trial.finished..=trial.finished + 7).contains(&counted), "{load}: {} {counted}", trial.finished);
-        assert_eq!(trial.latency.count, trial.finished);
+        let trial = trial(&mut genkai(&format!("load {load} --processes 3")));
+        // The status request before is counted too.
+        assert_eq!((trial.finished, nginx.requests() - before - 1), (1001, 1001), "{load}");
+        assert_eq!((trial.latency.count, trial.service.count), (1001, 1001), "{load}");
+        let handshakes = trial.handshakes.map_or(0, |made| made.full + made.resumed);
+        assert_eq!(handshakes, full, "{load}");
         let used = trial.used.unwrap();
         assert_eq!(used.processes, 3);
         assert!(used.rss > used.rss_max && used.rss_max > 1 << 20 && used.cpu_us > 0, "{used:?}");
         // They are looked at when intervals end; a load may be over before its first does.
         let least = u64::from(load.contains("-d "));
-        assert!((least..=7).contains(&used.connections) && used.descriptors > 2, "{used:?}");
+        assert!((least..=connections).contains(&used.connections) && used.descriptors > 2, "{load}: {used:?}");
     }
 }
 
@@ -139,12 +152,20 @@ fn what_one_process_has_too_few_descriptors_for_several_have() {
 fn messages_of_all_processes_are_told_apart() {
     let _machine = machine();
     let (_echo, address) = serve("echo");
-    let open =
-        trial(&mut genkai(&format!("load ws://{address} --message-rate 600 --connections 9 -d 1s --processes 3")));
-    let messages = open.messages.unwrap();
-    assert_eq!((messages.sent, messages.lost + messages.duplicated + messages.foreign), (messages.delivered, 0));
-    assert!((500..=600).contains(&messages.sent), "{messages:?}");
-    assert_eq!(messages.closes, [CloseCount { code: 1000, count: 9 }]);
+    let load = |more: &str| {
+        let load = format!("load ws://{address} --message-rate 600 --connections 9 -n 900 -d 60s --processes 3 {more}");
+        let open = trial(&mut genkai(&load));
+        let messages = open.messages.unwrap();
+        assert_eq!((messages.sent, messages.delivered, open.latency.count), (900, 900, 900));
+        assert_eq!(messages.lost + messages.duplicated + messages.foreign, 0);
+        (open.handshakes.unwrap().upgraded, messages.closes)
+    };
+    assert_eq!(load(""), (9, vec![CloseCount { code: 1000, count: 9 }]));
+    // Opened one after the other: all have long been opened when the last messages are due.
+    assert_eq!(load("--spawn-rate 30"), (9, vec![CloseCount { code: 1000, count: 9 }]));
+    // So slowly that the load is over before.
+    let (opened, closes) = load("--spawn-rate 0.5");
+    assert!(opened < 9 && closes == [CloseCount { code: 1000, count: opened }], "{opened}: {closes:?}");
 }
 
 /// A load in two processes that would last long, once its workers make it.

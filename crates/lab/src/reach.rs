@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use genkai_model::load::{Load, Protocol};
+use genkai_model::load::{Load, Protocol, Request};
 use genkai_model::transport::Transport;
 
 use crate::error::LabError;
@@ -35,11 +35,29 @@ const OFFER: Duration = Duration::from_secs(5);
 /// # Errors
 /// When the server does not speak it. What else may be wrong is the load's to find out.
 pub fn offered(load: &Load) -> Result<(), LabError> {
-    let Protocol::Http2(_) = load.protocol else { return Ok(()) };
-    genkai_engine::http2_offered(load, OFFER).map_err(|no| {
-        LabError::Environment(format!(
-            "{no}\n  hint: switch HTTP/2 on in the server (nginx: `listen ... http2`), or load it over HTTP/1.1, without --http2"
-        ))
+    let own = Some(load).filter(|load| matches!(load.protocol, Protocol::Http2(_))).cloned();
+    own.into_iter().chain(targets(load)).try_for_each(|load| {
+        genkai_engine::http2_offered(&load, OFFER).map_err(|no| {
+            LabError::Environment(format!(
+                "{no}\n  hint: switch HTTP/2 on in the server (nginx: `listen ... http2`), or load it over HTTP/1.1, without http2"
+            ))
+        })
+    })
+}
+
+/// Loads of one request that go where the scenario's HTTP/2 goes.
+fn targets(load: &Load) -> impl Iterator<Item = Load> {
+    let all = load.scenario.iter().flat_map(|scenario| &scenario.targets);
+    all.filter_map(|target| {
+        let request = Request { host: target.host.clone(), ..load.request.clone() };
+        Some(Load {
+            addresses: target.addresses.clone(),
+            transport: target.transport.clone(),
+            protocol: Protocol::Http2(target.http2?),
+            request,
+            scenario: None,
+            ..load.clone()
+        })
     })
 }
 

@@ -88,8 +88,12 @@ kinds! {
     TlsWrongName = Server,
     /// TLS: the server's certificate is wrong otherwise (revoked, bad signature, not for servers, malformed).
     TlsCertificate = Server,
-    /// TLS: the server ended the handshake or the connection by an alert (no common version, client certificate wanted...).
+    /// TLS: the server ended the handshake or the connection by another alert (no common version, ...).
     TlsRefused = Server,
+    /// TLS: the server wants a certificate of the client's, and none was shown (alert certificate_required, RFC 8446 section 6.2).
+    TlsClientWanted = Server,
+    /// TLS: the server does not take the client's certificate (alerts bad_certificate, unknown_ca, certificate_expired...).
+    TlsClientRefused = Server,
     /// TLS: the connection ended in the handshake, or what came is not TLS.
     TlsFailed = Server,
     /// TLS: no complete handshake within the deadline.

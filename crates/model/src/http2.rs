@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Streams a connection when nothing else is said.
+pub const STREAMS: u32 = 10;
+
 /// How requests share connections. Each request is a stream; a closed user has one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2 {

@@ -49,7 +49,7 @@ pub struct Load {
     /// How it is spread over this machine.
     #[serde(default, skip_serializing_if = "Scale::is_one")]
     pub scale: Scale,
-    /// Length of the intervals that are reported.
+    /// Length of the intervals that are reported: of the first 600; later ones are longer, by powers of two.
     pub tick: Span,
     /// Seed of everything random.
     pub seed: u64,

@@ -1,12 +1,14 @@
 //! What users do: flows of steps, the values they use, the targets they go to. Everything is in here, files included, so that
 //! another process can make the same load from it alone.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::http2::Http2;
 use crate::template::Template;
 use crate::transport::Transport;
 use crate::units::{Span, Spread};
@@ -57,6 +59,9 @@ pub struct Target {
     /// What carries connections.
     #[serde(default, skip_serializing_if = "Transport::is_tcp")]
     pub transport: Transport,
+    /// Requests to it are HTTP/2 (users share connections); none: HTTP/1.1. WebSockets are opened by HTTP/1.1 in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2>,
     /// Value of the Host field.
     pub host: String,
     /// What every path begins with; empty for none.
@@ -326,5 +331,21 @@ impl Scenario {
             })
         }
         self.flows.iter().any(|flow| talks(&flow.steps))
+    }
+
+    /// Positions of the targets that requests go to.
+    pub fn asked(&self) -> BTreeSet<u32> {
+        fn add(steps: &[Step], all: &mut BTreeSet<u32>) {
+            for step in steps {
+                match step {
+                    Step::Request(request) => drop(all.insert(request.target)),
+                    Step::Loop(inner) => add(&inner.steps, all),
+                    _ => {}
+                }
+            }
+        }
+        let mut all = BTreeSet::new();
+        self.flows.iter().for_each(|flow| add(&flow.steps, &mut all));
+        all
     }
 }

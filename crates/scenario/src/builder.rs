@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use genkai_model::http2::{Http2, STREAMS};
 use genkai_model::load::{Arrivals, Spacing};
 use genkai_model::objective::Objective;
 use genkai_model::scenario::{Check, Expected, Flow, MOST_CHECKS, MOST_STEPS, Scenario, Target, Variable};
@@ -59,20 +60,33 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds a target; its position.
+    /// Adds a target, unless one with this address is there; its position.
     pub(crate) fn target(&mut self, name: &str, url: &str) -> u32 {
         if let Some(known) = self.scenario.targets.iter().position(|target| target.url == url) {
             return known as u32;
         }
+        self.another(name, url, None)
+    }
+
+    /// Adds a target; its position.
+    pub(crate) fn another(&mut self, name: &str, url: &str, http2: Option<Http2>) -> u32 {
         self.scenario.targets.push(Target {
             name: name.to_owned(),
             url: url.to_owned(),
             addresses: Vec::new(),
             transport: Default::default(),
+            http2,
             host: String::new(),
             base: String::new(),
         });
         self.scenario.targets.len() as u32 - 1
+    }
+
+    /// Requests to all targets that take such are HTTP/2.
+    pub(crate) fn speak_http2(&mut self) {
+        for target in self.scenario.targets.iter_mut().filter(|target| !opens_websockets(&target.url)) {
+            target.http2 = Some(Http2 { streams: STREAMS });
+        }
     }
 
     /// The position of a step's name.
@@ -279,6 +293,11 @@ pub(crate) struct Levels {
     pub(crate) spacing: Spacing,
     pub(crate) most: u32,
     pub(crate) place: Place,
+}
+
+/// Whether an address is of WebSockets, which are opened by HTTP/1.1.
+pub(crate) fn opens_websockets(url: &str) -> bool {
+    ["ws://", "wss://", "ws+unix:"].iter().any(|scheme| url.starts_with(scheme))
 }
 
 pub(crate) fn parse(text: &str, place: Place) -> Result<Template, Fault> {

@@ -135,9 +135,11 @@ pub(crate) static SCENARIO: Shape = Shape {
         field("target", Kind::Read(&ADDRESS), "Where everything goes, e.g. http://127.0.0.1:8080/api"),
         field(
             "targets",
-            Kind::Map(&Kind::Read(&ADDRESS)),
+            Kind::Map(&Kind::Either(&[Kind::Object(&TARGET), Kind::Read(&ADDRESS)])),
             "Several targets by name; the first is the one of steps that name none",
         ),
+        field("http2", Kind::Bool, HTTP2),
+        field("streams", Kind::Whole(1), STREAMS),
         field(
             "phases",
             Kind::List(&Kind::Object(&PHASE)),
@@ -155,6 +157,21 @@ pub(crate) static SCENARIO: Shape = Shape {
         field("variables", Kind::Map(&Kind::Any), "Values for {{name}}; of a list, each run takes one at random"),
         field("data", Kind::OneOrMore(&Kind::Object(&TABLE)), "CSV files; each run takes a row"),
         field("flows", Kind::List(&Kind::Object(&FLOW)), "What users do; each run takes one, by weight"),
+    ],
+};
+
+const HTTP2: &str =
+    "Requests are HTTP/2: agreed on by ALPN with https://, without asking with http:// and unix: [false]";
+const STREAMS: &str = "HTTP/2: users that share a connection; fewer where the server allows fewer [10]";
+
+static TARGET: Shape = Shape {
+    name: "a target",
+    about: "Where steps go, and what is spoken there",
+    needs: &["url"],
+    keys: &[
+        field("url", Kind::Read(&ADDRESS), "Its address, e.g. https://127.0.0.1:8443/api"),
+        field("http2", Kind::Bool, HTTP2),
+        field("streams", Kind::Whole(1), STREAMS),
     ],
 };
 

@@ -37,6 +37,14 @@ fn with(phases: &str, steps: &str) -> String {
     format!("target: http://127.0.0.1:1\nphases: {phases}\nflows:\n  - steps: {steps}\n")
 }
 
+/// A scenario with this as its second target.
+fn targets(second: &str) -> String {
+    format!(
+        "targets: {{one: 'https://127.0.0.1:1', two: {second}}}\nphases: [{{users: 1, for: 1s}}]\nflows:\n  \
+         - steps: [{{request: GET /}}]\n"
+    )
+}
+
 fn steps(steps: &str) -> Vec<Step> {
     let text = with("[{users: 1, for: 1s}]", steps);
     script(&text).unwrap_or_else(|e| panic!("{text}{e}")).scenario.flows.remove(0).steps
@@ -163,6 +171,27 @@ fn steps_become_what_they_say() {
 }
 
 #[test]
+fn http2_is_for_all_targets_or_for_one() {
+    let spoken = |text: &str| {
+        let script = script(text).unwrap_or_else(|e| panic!("{text}{e}"));
+        script.scenario.targets.iter().map(|target| target.http2.map(|http2| http2.streams)).collect::<Vec<_>>()
+    };
+    let plain = "'http://127.0.0.1:1'";
+    assert_eq!(spoken(&targets(plain)), [None, None]);
+    assert_eq!(spoken(&format!("http2: true\n{}", targets(plain))), [Some(10), Some(10)]);
+    assert_eq!(spoken(&format!("http2: true\nstreams: 3\n{}", targets("'wss://127.0.0.1:1'"))), [Some(3), None]);
+    let own = "{url: 'http://127.0.0.1:1', http2: true, streams: 7}";
+    assert_eq!(spoken(&targets(own)), [None, Some(7)]);
+    assert_eq!(spoken(&format!("streams: 3\n{}", targets(own))), [None, Some(7)]);
+    let not = "{url: 'http://127.0.0.1:1', http2: false}";
+    assert_eq!(spoken(&format!("http2: true\n{}", targets(not))), [Some(10), None]);
+    let artillery = "config:\n  target: https://127.0.0.1:1\n  phases: [{duration: 1, arrivalRate: 1}]\n  http: {http2: true}\n\
+        scenarios:\n  - flow: [{get: {url: 'http://127.0.0.1:2/'}}]\n";
+    assert_eq!(spoken(artillery), [Some(10), Some(10)]);
+    assert_eq!(spoken(&artillery.replace("true", "false")), [None, None]);
+}
+
+#[test]
 fn a_plan_is_json_and_back() {
     let text = std::fs::read_to_string(root().join("examples/shop.yaml")).unwrap();
     let script = script_of("shop", &text, &root().join("examples"), None).unwrap();
@@ -202,6 +231,13 @@ fn mistakes_have_their_place_and_a_hint() {
         (&with(phases, "[{request: GET /, target: shop}]"), "shop", "unknown target `shop`", "known: target"),
         (&with(phases, "[{loop: 3, steps: [{send: x}]}]"), "{loop", "waits for nothing", "think"),
         ("a: 1\na: 2\n", "a: 2", "`a` is there twice", "keep one"),
+        (&format!("http2: perhaps\n{}", with(phases, get)), "perhaps", "`http2` must be true or false", ""),
+        (&format!("http2: true\nstreams: 0\n{}", with(phases, get)), "0\ntarget", "a whole number of 1 or more", ""),
+        (&format!("streams: 5\n{}", with(phases, get)), "5\ntarget", "HTTP/1.1 has none", "http2: true"),
+        (&targets("{url: 'ws://127.0.0.1:1', http2: true}"), "true}", "`http2` with ws://", "opened by HTTP/1.1"),
+        (&targets("{url: 'http://127.0.0.1:1', streams: 5}"), "5}", "HTTP/1.1 has none", "http2: true"),
+        (&targets("{http2: true}"), "{http2", "a target needs `url`", ""),
+        (&targets("{url: 'http://127.0.0.1:1', htttp2: true}"), "htttp2", "unknown key `htttp2`", "`http2`"),
     ];
     for (text, mark, what, hint) in mistakes {
         let said = script(text).expect_err(text);
@@ -309,6 +345,7 @@ fn what_artillery_can_and_genkai_cannot_is_refused_by_name() {
         (with("", "      - function: hello\n"), "function"),
         (with("", "      - get: {url: /, beforeRequest: x}\n"), "beforeRequest"),
         (with("", "      - get: {url: /, ifTrue: x}\n"), "ifTrue"),
+        (with("", "      - get: {url: /, http2: true}\n"), "http2"),
         (with("", "      - get: {url: /, capture: {xpath: /a, as: b}}\n"), "xpath"),
         (with("", "      - loop: [{get: {url: /}}]\n        whileTrue: x\n"), "whileTrue"),
         (with("", "      - parallel: []\n"), "parallel"),

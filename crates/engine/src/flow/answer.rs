@@ -85,6 +85,11 @@ impl<'a> Answer<'a> {
         Answer { status, head, body, json: OnceCell::new(), took }
     }
 
+    /// Of a response whose fields and content came apart.
+    pub(super) fn of_parts(head: &'a [u8], body: &'a [u8], status: u16, took: Moment) -> Answer<'a> {
+        Answer { status, head, body: Cow::Borrowed(body), json: OnceCell::new(), took }
+    }
+
     /// Of a message.
     pub(super) fn of_message(data: &'a [u8], took: Moment) -> Answer<'a> {
         Answer { status: 0, head: &[], body: Cow::Borrowed(data), json: OnceCell::new(), took }

@@ -1,13 +1,19 @@
 //! HTTP requests of a flow.
 
+use std::rc::Rc;
+
 use genkai_model::error::ErrorKind;
+use genkai_model::load::{Body, Request};
 use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader};
 
 use super::answer::Answer;
 use super::plan::{Ask, Plan};
-use super::user::{Halt, User};
+use super::user::{Halt, Line, User};
+use crate::clock::Moment;
 use crate::connection::{Attempt, Connection, Turn};
 use crate::exchange::Intake;
+use crate::http2::{Kept, Prepared, Rider};
+use crate::ledger::of_status;
 
 /// Bytes kept of a response whose body is looked at, and of one whose head is.
 const MOST_BODY: usize = 1 << 20;
@@ -18,6 +24,29 @@ struct Keeper {
     reader: ResponseReader,
     raw: Vec<u8>,
     most: usize,
+    /// What HTTP/2 gave instead.
+    kept: Kept,
+}
+
+impl Keeper {
+    /// Of so many bytes of each response.
+    fn new(most: usize) -> Keeper {
+        Keeper { reader: ResponseReader::new(false), raw: Vec::new(), most, kept: Kept::at_most(most) }
+    }
+
+    /// Before the next response.
+    fn clear(&mut self, to_head: bool) {
+        self.reader = ResponseReader::new(to_head);
+        self.raw.clear();
+        self.kept.clear();
+    }
+
+    fn answer(&self, to_head: bool, status: u16, took: Moment) -> Answer<'_> {
+        if self.raw.is_empty() {
+            return Answer::of_parts(&self.kept.head, &self.kept.body, status, took);
+        }
+        Answer::of_response(&self.raw, to_head, status, took)
+    }
 }
 
 impl Intake for Keeper {
@@ -52,8 +81,7 @@ impl User {
         }
         let most = if ask.wanted.keeps { MOST_BODY } else { MOST_HEAD };
         let keeps = ask.wanted.keeps || ask.cookies || ask.redirects > 0;
-        let mut keeper =
-            Keeper { reader: ResponseReader::new(false), raw: Vec::new(), most: if keeps { most } else { 0 } };
+        let mut keeper = Keeper::new(if keeps { most } else { 0 });
         let Some(path) = self.path(plan, ask) else { return Err(self.unsendable(ask.name)) };
         let mut way = Way { target: ask.target, method: ask.method.clone(), path };
         let mut left = ask.redirects;
@@ -61,12 +89,11 @@ impl User {
             if self.render(plan, ask, &way).is_none() {
                 return Err(self.unsendable(ask.name));
             }
-            keeper.reader = ResponseReader::new(way.method == "HEAD");
-            keeper.raw.clear();
-            let attempt = self.attempt(ask, &way, &mut keeper).await;
+            keeper.clear(way.method == "HEAD");
+            let Some(attempt) = self.attempt(ask, &way, &mut keeper).await else { return Err(Halt::Over) };
             let Ok(received) = attempt.outcome else { return self.judge(ask, &attempt, None) };
             let took = attempt.at.saturating_sub(planned);
-            let answer = Answer::of_response(&keeper.raw, way.method == "HEAD", received.status, took);
+            let answer = keeper.answer(way.method == "HEAD", received.status, took);
             if ask.cookies {
                 answer.fields("set-cookie").for_each(|field| self.cookies.set(way.target, &way.path, field));
             }
@@ -77,18 +104,34 @@ impl User {
         }
     }
 
-    /// Sends the rendered request and receives its response.
-    async fn attempt(&mut self, ask: &Ask, way: &Way, keeper: &mut Keeper) -> Attempt {
-        let line = way.target as usize;
-        let mut connection = self.lines[line].take().unwrap_or_else(|| {
-            Connection::toward(std::rc::Rc::clone(&self.core), std::rc::Rc::clone(&self.company.ways[line]))
-        });
+    /// Sends the rendered request and receives its response; none when the load is over before that ended.
+    async fn attempt(&mut self, ask: &Ask, way: &Way, keeper: &mut Keeper) -> Option<Attempt> {
+        let n = way.target as usize;
+        let mut line = self.lines[n].take().unwrap_or_else(|| self.line(n));
         let turn = Turn { planned: self.planned, prompt: true };
         let timeout = ask.timeout.unwrap_or(self.core.timeout);
-        let attempt = connection.attempt(turn, &self.message, keeper, timeout).await;
-        connection.after(attempt.outcome).await;
-        self.lines[line] = Some(connection);
+        let attempt = match &mut line {
+            Line::Own(connection) => {
+                let attempt = connection.attempt(turn, &self.message, keeper, timeout).await;
+                connection.after(attempt.outcome).await;
+                Some(attempt)
+            }
+            Line::Seat(rider) => {
+                let attempt = rider.attempt(turn, self.prepared.as_ref()?, &mut keeper.kept, timeout).await;
+                rider.after();
+                attempt
+            }
+        };
+        self.lines[n] = Some(line);
         attempt
+    }
+
+    /// A way to ask the `n`-th target.
+    fn line(&self, n: usize) -> Line {
+        match &self.company.fleets[n] {
+            Some(fleet) => Line::Seat(Rider::new(fleet)),
+            None => Line::Own(Box::new(Connection::toward(Rc::clone(&self.core), Rc::clone(&self.company.ways[n])))),
+        }
     }
 
     /// The path after the target's base; none when a variable is missing.
@@ -104,7 +147,7 @@ impl User {
 
     /// Renders the request.
     fn render(&mut self, plan: &Plan, ask: &Ask, way: &Way) -> Option<()> {
-        let User { slots, random, text, message, cookies, .. } = self;
+        let User { slots, random, text, message, prepared, cookies, .. } = self;
         text.clear();
         let mut fields = Vec::with_capacity(ask.headers.len() + 1);
         for (name, value) in &ask.headers {
@@ -123,13 +166,25 @@ impl User {
             body.write(text, slots, random).ok()?;
         }
         let body = body.map(|_| &text[from..]);
-        let host = &plan.targets[way.target as usize].host;
+        let target = &plan.targets[way.target as usize];
         // A Host header of the scenario's own is what goes into the Host field.
         let own =
             fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| &text[value.clone()]);
         let others = fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
         let others = others.map(|(name, value)| (*name, &text[value.clone()]));
-        message.rewrite(&way.method, &way.path, own.unwrap_or(host), others, body).ok()
+        let host = own.unwrap_or(&target.host);
+        if target.http2.is_none() {
+            return message.rewrite(&way.method, &way.path, host, others, body).ok();
+        }
+        let request = Request {
+            method: way.method.clone(),
+            path: way.path.clone(),
+            host: host.to_owned(),
+            headers: others.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            body: body.map_or(Body::Empty, |body| Body::Text(body.to_owned())),
+        };
+        *prepared = Some(Prepared::new(target.scheme, &request).ok()?);
+        Some(())
     }
 
     /// Counts a request that was taken up and whose end is known.
@@ -142,10 +197,10 @@ impl User {
         }
         let (kind, go_on) = match (got, ledger.flows(attempt.at)) {
             (None, _) => (attempt.outcome.err(), false),
-            (Some((received, _)), None) => (ErrorKind::of_status(received.status.min(599)), true),
+            (Some((received, _)), None) => (of_status(received.status), true),
             (Some((received, answer)), Some(flows)) => {
                 let verdict = ask.wanted.apply(&answer, slots, random, flows);
-                let status = ErrorKind::of_status(received.status.min(599)).filter(|_| !ask.wanted.status);
+                let status = of_status(received.status).filter(|_| !ask.wanted.status);
                 let check = (!verdict.held).then_some(ErrorKind::Check);
                 let capture = (!verdict.found).then_some(ErrorKind::Capture);
                 (status.or(check).or(capture), verdict.go_on)

@@ -17,7 +17,8 @@ use super::answer::Wanted;
 use super::value::{Names, Value, Writer};
 use crate::EngineError;
 use crate::clock::Moment;
-use crate::road::{HTTP1, Road};
+use crate::http2::scheme;
+use crate::road::{HTTP1, HTTP2, Road};
 
 /// A scenario made ready; the same for all threads.
 #[derive(Debug)]
@@ -50,8 +51,11 @@ struct Table {
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) road: Road,
+    /// HTTP/2, where requests speak it: the way, and most requests at once on a connection. WebSockets go by the other.
+    pub(super) http2: Option<(Road, u32)>,
     pub(super) host: String,
     pub(super) base: String,
+    pub(super) scheme: &'static str,
     /// `http://host:port`, to recognise a redirection to it.
     pub(super) origin: String,
 }
@@ -257,12 +261,13 @@ fn value(cell: &str, cast: bool) -> Value {
 
 impl Target {
     fn new(target: &scenario::Target) -> Result<Target, EngineError> {
-        let scheme = match target.transport {
-            genkai_model::transport::Transport::Tls(_) => "https",
-            _ => "http",
-        };
+        let scheme = scheme(&target.transport);
+        let road = |spoken| Road::to(&target.addresses, &target.transport, spoken);
+        let http2 = target.http2.map(|http2| road(HTTP2).map(|road| (road, http2.streams.max(1)))).transpose()?;
         Ok(Target {
-            road: Road::to(&target.addresses, &target.transport, HTTP1)?,
+            road: road(HTTP1)?,
+            http2,
+            scheme,
             host: target.host.clone(),
             base: target.base.clone(),
             origin: format!("{scheme}://{}", target.host),

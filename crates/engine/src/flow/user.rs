@@ -15,10 +15,11 @@ use super::plan::{Op, Pause, Plan, Rounds};
 use super::value::{Value, Writer};
 use crate::clock::Moment;
 use crate::connection::Connection;
+use crate::http2::{Fleet, Prepared, Rider};
 use crate::message::Message;
 use crate::pacer::Arrival;
 use crate::reactor::yield_now;
-use crate::road::Way;
+use crate::road::{Road, Way};
 use crate::thread::Core;
 use crate::turns::{FAILURE_PACE, sample};
 use crate::websocket::Session;
@@ -30,6 +31,8 @@ const ROW: u32 = 64;
 pub(crate) struct Company {
     pub(super) plan: Arc<Plan>,
     pub(super) ways: Vec<Rc<Way>>,
+    /// Connections of targets whose requests are HTTP/2.
+    pub(super) fleets: Vec<Option<Rc<Fleet>>>,
     thread: u64,
     threads: u64,
     /// Runs begun so far.
@@ -44,11 +47,13 @@ pub(crate) struct Company {
 
 impl Company {
     /// For thread `thread` of `threads`.
-    pub(crate) fn new(plan: Arc<Plan>, (thread, threads): (u32, u32), most: u32) -> Company {
-        let ways = plan.targets.iter().map(|target| Rc::new(Way::new(&target.road, thread as usize))).collect();
+    pub(crate) fn new(core: &Rc<Core>, plan: Arc<Plan>, (thread, threads): (u32, u32), most: u32) -> Company {
+        let way = |road: &Road| Rc::new(Way::new(road, thread as usize));
+        let fleet = |(road, streams): &(Road, u32)| Fleet::new(core, &way(road), *streams, u32::MAX);
         Company {
+            ways: plan.targets.iter().map(|target| way(&target.road)).collect(),
+            fleets: plan.targets.iter().map(|target| target.http2.as_ref().map(fleet)).collect(),
             plan,
-            ways,
             thread: thread.into(),
             threads: threads.into(),
             runs: Cell::new(0),
@@ -127,19 +132,29 @@ pub(super) struct User {
     pub(super) company: Rc<Company>,
     pub(super) slots: Vec<Option<Value>>,
     pub(super) random: Pcg64Mcg,
-    /// A connection to each target, once it was needed.
-    pub(super) lines: Vec<Option<Connection>>,
+    /// A way to ask each target, once it was needed.
+    pub(super) lines: Vec<Option<Line>>,
     pub(super) session: Option<Session>,
     /// When the last message was planned and sent, if none was waited for since.
     pub(super) spoke: Option<(Moment, Moment)>,
     pub(super) cookies: Jar,
     /// The request, and text in the making; kept for their memory.
     pub(super) message: Message,
+    /// The request, where it is HTTP/2.
+    pub(super) prepared: Option<Prepared>,
     pub(super) text: String,
     /// When the next step is planned.
     pub(super) planned: Moment,
     until: Moment,
     pub(super) number: u32,
+}
+
+/// How a user's requests get to a target.
+pub(super) enum Line {
+    /// HTTP/1.1: over a connection of its own.
+    Own(Box<Connection>),
+    /// HTTP/2: over one that it shares.
+    Seat(Rider),
 }
 
 /// The run ends here.
@@ -171,6 +186,7 @@ impl User {
             spoke: None,
             cookies: Jar::default(),
             message: Message::empty(),
+            prepared: None,
             text: String::new(),
             planned: 0,
             until,
@@ -300,8 +316,12 @@ impl User {
             session.rest(at).await;
             return;
         }
-        match self.lines.iter_mut().flatten().find(|line| line.is_open()) {
-            Some(line) => line.rest(at).await,
+        let own = self.lines.iter_mut().flatten().find_map(|line| match line {
+            Line::Own(connection) if connection.is_open() => Some(connection),
+            _ => None,
+        });
+        match own {
+            Some(connection) => connection.rest(at).await,
             None => pin!(self.core.alarm.until(at)).await,
         }
     }

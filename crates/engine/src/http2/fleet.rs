@@ -7,15 +7,17 @@ use genkai_model::error::ErrorKind;
 use genkai_model::load::Reuse;
 
 use super::link::{Link, State, drive};
-use super::plan::Plan;
 use crate::reactor::spawn;
+use crate::road::Way;
 use crate::thread::Core;
 use crate::watch::Slot;
 
-/// All connections of a thread.
+/// All connections of a thread to one target.
 pub(crate) struct Fleet {
     pub(super) core: Rc<Core>,
-    pub(super) plan: Plan,
+    pub(super) way: Rc<Way>,
+    /// Most requests at once on a connection.
+    streams: u32,
     /// Each for one request only.
     pub(super) once: bool,
     links: RefCell<Vec<Rc<Link>>>,
@@ -30,12 +32,13 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// At most so many connections.
-    pub(crate) fn new(core: &Rc<Core>, plan: Plan, most: u32) -> Rc<Fleet> {
+    /// At most so many connections, each for so many requests at once.
+    pub(crate) fn new(core: &Rc<Core>, way: &Rc<Way>, streams: u32, most: u32) -> Rc<Fleet> {
         Rc::new(Fleet {
             core: Rc::clone(core),
+            way: Rc::clone(way),
             once: core.reuse == Reuse::PerRequest,
-            plan,
+            streams,
             links: RefCell::default(),
             most,
             allowed: Cell::new(u32::MAX),
@@ -66,7 +69,7 @@ impl Fleet {
 
     /// Seats of a connection on which the server allows so many streams.
     fn seats(&self, allowed: u32) -> u32 {
-        if self.once { 1 } else { self.plan.streams.min(allowed) }
+        if self.once { 1 } else { self.streams.min(allowed) }
     }
 
     /// The server allows so many streams on a connection.

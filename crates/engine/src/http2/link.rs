@@ -167,7 +167,7 @@ impl Link {
 /// Opens a connection and drives it to its end.
 pub(super) async fn drive(fleet: Rc<Fleet>, link: Rc<Link>) {
     let core = Rc::clone(&fleet.core);
-    let mut connection = Connection::new(Rc::clone(&core));
+    let mut connection = Connection::toward(Rc::clone(&core), Rc::clone(&fleet.way));
     link.slot.replace(Some(Rc::clone(connection.slot())));
     let opened = match connection.open().await {
         Ok(()) if connection.agreed().is_some_and(|name| name != b"h2") => {

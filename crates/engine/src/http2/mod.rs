@@ -1,7 +1,8 @@
 //! HTTP/2 (RFC 9113) by the h2 crate: many requests at once on a connection.
 //!
-//! *Users are streams.* A user (closed model) or a worker of the open model is a [`Rider`]: it has a seat on a connection for
-//! as long as that lasts, and one request at a time. A [`Fleet`] are the connections of a thread: a rider without a seat takes
+//! *Users are streams.* A user (closed model, scenario) or a worker of the open model is a [`Rider`]: it has a seat on a connection
+//! for as long as that lasts, and one request at a time. A [`Fleet`] are the connections of a thread to one target: a rider without a
+//! seat takes
 //! a free one, else opens another connection. A connection has as many seats as the load says, or as the server allows if
 //! that is less; it takes riders when the server's SETTINGS have come, so that no stream is sent that the server would
 //! have to refuse. A [`Link`] is one connection and the task that drives it, an `Exchange` one stream; [`View`] shows its socket to h2.
@@ -22,11 +23,14 @@ mod fleet;
 mod link;
 mod offer;
 mod plan;
+mod repeater;
 mod rider;
 mod view;
 
+pub(crate) use exchange::Kept;
 pub(crate) use fleet::Fleet;
 pub(crate) use offer::ask;
 pub use offer::{NotOffered, http2_offered};
-pub(crate) use plan::Plan;
+pub(crate) use plan::{Plan, Prepared, scheme};
+pub(crate) use repeater::Repeater;
 pub(crate) use rider::Rider;

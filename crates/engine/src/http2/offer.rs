@@ -9,9 +9,9 @@ use genkai_model::error::ErrorKind;
 use genkai_model::load::Load;
 use genkai_model::transport::Transport;
 use genkai_model::units::Span;
-use http::header::LOCATION;
+use genkai_wire::http1::fields;
 
-use super::exchange::Outcome;
+use super::exchange::{Kept, Outcome};
 use super::fleet::Fleet;
 use super::rider::Rider;
 use crate::ask::Asked;
@@ -60,6 +60,9 @@ pub(crate) fn ask(load: &Load, within: Duration) -> Asked {
     }
 }
 
+/// Most of a response that is looked at, bytes.
+const MOST_HEAD: usize = 16 * 1024;
+
 #[derive(Default)]
 struct Visit {
     status: Option<u16>,
@@ -82,19 +85,18 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
         let core = Core::new(job, &load, Start::now().into()).ok()?;
         spawn(Rc::clone(&core.alarm).ring());
         spawn(sweep(Rc::clone(&core)));
-        let fleet = Fleet::new(&core, plan, 1);
+        let fleet = Fleet::new(&core, &core.way, plan.streams, 1);
         let mut rider = Rider::new(&fleet);
         let mut visit = Visit::default();
         let outcome = match rider.board().await {
             Err(kind) => Outcome::Failed(kind),
             Ok(()) if !asks => return Some(visit),
             Ok(()) => {
-                let location = &mut visit.location;
-                let fields = |fields: &http::HeaderMap| {
-                    let field = fields.get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
-                    *location = field;
-                };
-                rider.exchange(fields, |_| ()).await
+                let mut kept = Kept::at_most(MOST_HEAD);
+                let outcome = rider.exchange(&plan.request, &mut kept, core.timeout, |_| ()).await;
+                let mut location = fields(&kept.head).filter(|(name, _)| *name == b"location");
+                visit.location = location.next().map(|(_, to)| String::from_utf8_lossy(to).into_owned());
+                outcome
             }
         };
         match outcome {

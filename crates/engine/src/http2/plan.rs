@@ -1,7 +1,9 @@
-//! The request, prepared once.
+//! Requests, prepared: the load's once, those of a scenario one by one.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
-use genkai_model::load::{Body, Load, Protocol, Raw};
+use genkai_model::load::{self, Body, Load, Protocol, Raw};
 use genkai_model::transport::Transport;
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Uri, Version};
@@ -20,6 +22,13 @@ const OF_CONNECTIONS: [&str; 6] =
 pub(crate) struct Plan {
     /// Most requests at once on a connection.
     pub(crate) streams: u32,
+    /// The request that is made over and over.
+    pub(crate) request: Arc<Prepared>,
+}
+
+/// A request, ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Prepared {
     method: Method,
     target: Uri,
     fields: HeaderMap,
@@ -39,9 +48,20 @@ impl Plan {
     /// When there is no such request.
     pub(crate) fn read(load: &Load) -> Result<Option<Plan>, EngineError> {
         let Protocol::Http2(http2) = &load.protocol else { return Ok(None) };
-        let request = &load.request;
-        let wrong = |what: &str| EngineError::Load(format!("{what} cannot be sent in an HTTP/2 request"));
-        let scheme = if matches!(load.transport, Transport::Tls(_)) { "https" } else { "http" };
+        let request = Prepared::new(scheme(&load.transport), &load.request).map_err(EngineError::Load)?;
+        Ok(Some(Plan { streams: http2.streams, request: Arc::new(request) }))
+    }
+}
+
+/// What `:scheme` says of connections carried by `transport`.
+pub(crate) fn scheme(transport: &Transport) -> &'static str {
+    if matches!(transport, Transport::Tls(_)) { "https" } else { "http" }
+}
+
+impl Prepared {
+    /// `request` as HTTP/2 has it; what of it cannot be sent is the error.
+    pub(crate) fn new(scheme: &str, request: &load::Request) -> Result<Prepared, String> {
+        let wrong = |what: &str| format!("{what} cannot be sent in an HTTP/2 request");
         let target = Uri::builder()
             .scheme(scheme)
             .authority(request.host.as_str())
@@ -66,11 +86,11 @@ impl Plan {
             }
             fields.append(name, value);
         }
-        let mut plan = Plan { streams: http2.streams, method, target, fields, body };
+        let mut prepared = Prepared { method, target, fields, body };
         if request.body != Body::Empty {
-            plan.fields.append(CONTENT_LENGTH, HeaderValue::from(plan.length()));
+            prepared.fields.append(CONTENT_LENGTH, HeaderValue::from(prepared.length()));
         }
-        Ok(Some(plan))
+        Ok(prepared)
     }
 
     /// The request's head.
@@ -141,7 +161,7 @@ mod tests {
     #[test]
     fn a_body_is_as_long_as_its_head_says() {
         for body in [Body::Text("hello".into()), Body::Size(0), Body::Size(200_001)] {
-            let plan = Plan::read(&load(|r| r.body = body.clone())).unwrap().unwrap();
+            let plan = Plan::read(&load(|r| r.body = body.clone())).unwrap().unwrap().request;
             let said: u64 = plan.head().headers()[CONTENT_LENGTH].to_str().unwrap().parse().unwrap();
             let (mut at, mut runs) = (0, 0);
             while at < plan.length() {
@@ -151,7 +171,7 @@ mod tests {
             assert_eq!((at, plan.chunk(at, 9).len()), (said, 0), "{body:?}");
             assert!(runs <= 4);
         }
-        let plain = Plan::read(&load(|_| ())).unwrap().unwrap().head();
+        let plain = Plan::read(&load(|_| ())).unwrap().unwrap().request.head();
         assert_eq!((plain.uri().to_string(), plain.headers().len()), ("http://h:1/a?b".into(), 1));
     }
 

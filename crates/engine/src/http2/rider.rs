@@ -5,15 +5,15 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use genkai_model::error::ErrorKind;
-use http::HeaderMap;
+use genkai_wire::http1::Received;
 
-use super::exchange::{Exchange, Outcome};
+use super::exchange::{Exchange, Kept, Outcome};
 use super::fleet::Fleet;
 use super::link::{Link, State};
+use super::plan::Prepared;
 use crate::clock::Moment;
-use crate::connection::{Done, Turn, of_status};
+use crate::connection::{Attempt, Turn};
 use crate::thread::Core;
-use crate::turns::Carrier;
 use crate::watch::Slot;
 
 /// How often a request that GOAWAY left out is made anew before it counts as failed.
@@ -32,7 +32,15 @@ impl Rider {
         Rider { slot: fleet.core.watch.slot(), fleet: Rc::clone(fleet), link: None }
     }
 
-    async fn make_one(&mut self, turn: Turn) -> Option<Done> {
+    /// Makes a request, whatever that needs; none when the load is over before it ended. It must have been taken up; that it is
+    /// written is counted, how it went is the caller's to count.
+    pub(crate) async fn attempt(
+        &mut self,
+        turn: Turn,
+        request: &Prepared,
+        kept: &mut Kept,
+        timeout: Moment,
+    ) -> Option<Attempt> {
         let core = Rc::clone(&self.fleet.core);
         let prompt = turn.prompt && self.is_open();
         if turn.prompt && !prompt {
@@ -48,15 +56,13 @@ impl Rider {
                 return None;
             }
             let first = tries == 0;
-            let outcome = self.exchange(
-                |_| (),
-                |now| {
-                    written = now;
-                    if first {
-                        core.ledger.borrow_mut().sent(now, prompt.then(|| now.saturating_sub(turn.planned)));
-                    }
-                },
-            );
+            kept.clear();
+            let outcome = self.exchange(request, kept, timeout, |now| {
+                written = now;
+                if first {
+                    core.ledger.borrow_mut().sent(now, prompt.then(|| now.saturating_sub(turn.planned)));
+                }
+            });
             match outcome.await {
                 Outcome::LeftOut { written: was_written } if tries < MOST_TRIES => {
                     if was_written {
@@ -69,30 +75,34 @@ impl Rider {
             }
         };
         self.slot.disarm();
-        self.count(turn.planned, written, outcome)
-    }
-
-    fn count(&mut self, planned: Moment, written: Moment, outcome: Outcome) -> Option<Done> {
-        let core = &self.fleet.core;
-        let (at, kind) = match outcome {
-            Outcome::Status(status, at) => (at.max(written), of_status(status)),
-            Outcome::Failed(kind) => (core.clock.now(), Some(kind)),
-            Outcome::LeftOut { .. } => (core.clock.now(), Some(ErrorKind::GoAway)),
+        let now = core.clock.now();
+        let (at, outcome) = match outcome {
+            Outcome::Status(status, at) => (at.max(written), Ok(Received { status, persistent: true })),
+            Outcome::Failed(kind) => (now, Err(kind)),
+            Outcome::LeftOut { .. } => (now, Err(ErrorKind::GoAway)),
             Outcome::Over => return None,
         };
-        let mut ledger = core.ledger.borrow_mut();
-        if let Outcome::Status(status, _) = outcome {
-            ledger.answered(at, status);
-        }
-        match kind {
-            None => ledger.succeeded(at, planned, written),
-            Some(kind) => ledger.failed(at, planned, kind),
-        }
-        drop(ledger);
+        Some(Attempt { written, at, now, outcome })
+    }
+
+    /// After a request: gives the seat up where others wait for it, or the connection was for one request.
+    pub(crate) fn after(&mut self) {
         if self.fleet.once || self.fleet.is_wanted() {
             self.leave();
         }
-        Some(Done { at, failed: kind.is_some() })
+    }
+
+    pub(super) fn core(&self) -> &Rc<Core> {
+        &self.fleet.core
+    }
+
+    pub(super) fn slot(&self) -> &Rc<Slot> {
+        &self.slot
+    }
+
+    /// Whether it has a seat on an open connection.
+    pub(super) fn is_open(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.state.get() == State::Open)
     }
 
     /// Waits for a seat on an open connection, or the end of the load.
@@ -149,16 +159,22 @@ impl Rider {
         }
     }
 
-    /// Sends the request, receives the response. `heads` gets the response's fields, `begun` the moment of writing.
-    pub(super) async fn exchange(&self, mut heads: impl FnMut(&HeaderMap), begun: impl FnOnce(Moment)) -> Outcome {
+    /// Sends the request, receives the response. `begun` gets the moment of writing.
+    pub(super) async fn exchange(
+        &self,
+        request: &Prepared,
+        kept: &mut Kept,
+        timeout: Moment,
+        begun: impl FnOnce(Moment),
+    ) -> Outcome {
         let Some(link) = self.link.as_deref() else { return Outcome::LeftOut { written: false } };
         let core = &self.fleet.core;
-        let mut exchange = match Exchange::begin(&self.fleet.plan, link) {
+        let mut exchange = match Exchange::begin(request, link) {
             Ok(exchange) => exchange,
             Err(outcome) => return outcome,
         };
         let now = core.clock.now();
-        self.slot.arm(now.saturating_add(core.timeout));
+        self.slot.arm(now.saturating_add(timeout));
         begun(now);
         let outcome = poll_fn(|cx| {
             if core.is_ending() {
@@ -168,7 +184,7 @@ impl Rider {
                 return Poll::Ready(Outcome::Failed(ErrorKind::Timeout));
             }
             self.slot.attend(cx.waker());
-            exchange.poll(cx, &mut heads)
+            exchange.poll(cx, kept)
         })
         .await;
         if matches!(outcome, Outcome::Failed(ErrorKind::Timeout)) && link.heard.get() < now {
@@ -176,39 +192,6 @@ impl Rider {
             link.leave();
         }
         outcome
-    }
-}
-
-impl Carrier for Rider {
-    fn core(&self) -> &Rc<Core> {
-        &self.fleet.core
-    }
-
-    fn slot(&self) -> &Rc<Slot> {
-        &self.slot
-    }
-
-    fn is_open(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.state.get() == State::Open)
-    }
-
-    async fn make(&mut self, turn: Turn) -> Option<Done> {
-        self.make_one(turn).await
-    }
-
-    async fn rest(&mut self, at: Moment) {
-        self.fleet.core.alarm.until(at).await;
-    }
-
-    async fn await_hand_over(&mut self) -> Option<Moment> {
-        poll_fn(|cx| {
-            if let Some(planned) = self.slot.handed.take() {
-                return Poll::Ready(Some(planned));
-            }
-            self.slot.attend(cx.waker());
-            Poll::Pending
-        })
-        .await
     }
 }
 

@@ -29,7 +29,8 @@ use source::Readiness;
 pub(crate) use source::{Guard, Source};
 use task::{ROOT, Tasks};
 
-/// Tasks polled before the kernel is asked for news, so that a long row of them does not keep a timer waiting.
+/// Tasks polled before the kernel is asked for news, so that a long row of them does not keep a timer waiting. After one that used up its
+/// budget it is asked at once: a server that floods one connection must not make the timers of all others late.
 const TURN: usize = 64;
 
 /// Events taken at once.
@@ -90,6 +91,9 @@ impl Reactor {
                     }
                     Some(task) => tasks.poll(task),
                     None => break,
+                }
+                if tasks.is_spent() {
+                    break;
                 }
             }
             self.shared.look(&mut events, tasks.is_idle())?;

@@ -13,8 +13,9 @@ use super::current;
 pub(super) const ROOT: u32 = 0;
 
 /// How often a task may find a source ready before it must let others have their turn. A peer that never stops sending
-/// would keep its task, and with it the timers, for ever; 128 is what tokio allows (its `coop` module).
-const BUDGET: u32 = 128;
+/// would keep its task, and with it the timers, for ever. tokio allows 128 (its `coop` module); here each may be a read of 64 KiB,
+/// and timers are to be in time.
+const BUDGET: u32 = 32;
 
 type Body = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -133,6 +134,12 @@ impl Tasks {
         let left = self.budget.get();
         self.budget.set(left.saturating_sub(1));
         left > 0
+    }
+
+    /// Whether the task polled last used up its budget.
+    #[inline]
+    pub(super) fn is_spent(&self) -> bool {
+        self.budget.get() == 0
     }
 
     /// Drops all tasks.

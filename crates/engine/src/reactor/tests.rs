@@ -215,3 +215,31 @@ fn a_source_that_is_always_ready_leaves_others_their_turn() {
         })
         .unwrap();
 }
+
+#[test]
+fn a_task_that_never_rests_does_not_keep_the_kernels_news_from_others() {
+    let reactor = Reactor::new().unwrap();
+    let polls = Rc::new(Cell::new(0));
+    let counts = Rc::clone(&polls);
+    reactor
+        .block_on(async {
+            let (flood, mut theirs) = pair();
+            theirs.write_all(b"never read").unwrap();
+            spawn(poll_fn(move |cx| {
+                counts.set(counts.get() + 1);
+                while flood.poll_read_ready(cx).is_ready() {}
+                Poll::Pending
+            }));
+            // It is under way, and begins anew whenever it had its turn.
+            while polls.get() < 3 {
+                yield_now().await;
+            }
+            let (quiet, mut theirs) = pair();
+            theirs.write_all(b"news").unwrap();
+            let before = polls.get();
+            poll_fn(|cx| quiet.poll_read_ready(cx).map(drop)).await;
+            let meanwhile = polls.get() - before;
+            assert!(meanwhile <= 4, "{meanwhile} turns of another before it was heard of");
+        })
+        .unwrap();
+}

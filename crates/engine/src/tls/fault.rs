@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use genkai_model::error::ErrorKind;
-use rustls::{CertificateError, Error};
+use rustls::{AlertDescription, CertificateError, Error};
 
 /// An error of TLS, inside an [`io::Error`].
 #[derive(Debug)]
@@ -43,7 +43,21 @@ fn kind(error: &Error) -> ErrorKind {
             }
             _ => ErrorKind::TlsCertificate,
         },
-        Error::AlertReceived(_) => ErrorKind::TlsRefused,
+        Error::AlertReceived(alert) => of_alert(*alert),
         _ => ErrorKind::TlsFailed,
+    }
+}
+
+/// The kind of what the server says when it ends the connection (RFC 8446 section 6.2).
+fn of_alert(alert: AlertDescription) -> ErrorKind {
+    match alert {
+        AlertDescription::CertificateRequired => ErrorKind::TlsClientWanted,
+        AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateRevoked
+        | AlertDescription::CertificateExpired
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::UnknownCA => ErrorKind::TlsClientRefused,
+        _ => ErrorKind::TlsRefused,
     }
 }

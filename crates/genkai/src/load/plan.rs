@@ -39,7 +39,7 @@ pub(crate) fn plan(flags: &Load) -> Result<Plan, Failure> {
 fn scripted(flags: &Load) -> Result<Plan, Failure> {
     let script = script::read(flags)?;
     let (title, own) = (script.title.clone(), script.objective.clone());
-    flags.http2.must_be_unused()?;
+    flags.http2.must_be_in_file()?;
     let mut load = script::load(script, flags, flags.load.load(AT_ONCE, 1)?)?;
     load.tick = interval(load.tick, load.stop);
     let objective = if flags.objective.is_empty() { own.unwrap_or_default() } else { objective(&flags.objective) };
@@ -129,7 +129,8 @@ fn stop(flags: &Load) -> Result<Stop, Failure> {
 /// end: memory must not grow with the length of a load.
 const INTERVALS: u64 = 600;
 
-/// How often a load is reported: as `usual`, or seldomer when it is long. One that ends by its requests is not expected to be.
+/// How often a load is reported: as `usual`, or seldomer when it is long. One that ends by its requests is not expected to be; if
+/// it is, its intervals become longer while it goes on (the engine's `ledger`).
 fn interval(usual: Span, stop: Stop) -> Span {
     if stop.requests.is_some() { usual } else { usual.max(Span(stop.after.0 / INTERVALS)) }
 }

@@ -39,6 +39,14 @@ pub fn free<const N: usize>() -> [u16; N] {
     taken.map(|one| one.local_addr().unwrap().port())
 }
 
+/// Writes a certificate of localhost that signs itself, `ca.pem`, and its key, `key.pem`.
+pub fn certificate(dir: &Path) {
+    let arguments = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out ca.pem -days 30 \
+                     -subj /CN=localhost -addext subjectAltName=DNS:localhost";
+    let output = Command::new("openssl").args(arguments.split_whitespace()).current_dir(dir).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// Starts nginx with `http` as its block of that name and its files in `dir`, and waits until it listens on `port`.
 pub fn nginx(dir: &Path, http: &str, port: u16) -> Guard {
     let root = dir.display();

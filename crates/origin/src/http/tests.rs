@@ -256,7 +256,6 @@ fn never_more_in_service_than_workers_and_nobody_is_forgotten() {
     let lines = server.end();
     assert!(lines.iter().all(|line| line["busy"].as_u64().unwrap() <= 3));
     assert!(lines.iter().all(|line| line["workers"] == 3));
-    assert!(lines.iter().any(|line| line["queued"].as_u64().unwrap() > 0), "{lines:?}");
     let last = lines.last().unwrap();
     assert_eq!((&last["done_total"], &last["busy"], &last["queued"]), (&12.into(), &0.into(), &0.into()));
 }

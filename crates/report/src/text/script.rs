@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use genkai_model::http2::Http2;
 use genkai_model::load::{Arrivals, Load, Spacing};
 use genkai_model::plan::Plan;
 use genkai_model::scenario::{Capture, Check, Flow, Scenario, Source, Step, Target, Think, Times};
@@ -27,7 +28,13 @@ pub fn script(plan: &Plan, style: Style) -> String {
         let addresses: Vec<String> = target.addresses.iter().map(ToString::to_string).collect();
         page.labelled(
             "target",
-            &format!("{}: {} ({})", clean::line(&target.name), clean::line(&target.url), addresses.join(", ")),
+            &format!(
+                "{}: {} ({}{})",
+                clean::line(&target.name),
+                clean::line(&target.url),
+                addresses.join(", "),
+                spoken(target)
+            ),
         );
     }
     page.labelled("objective", &plan.objective.to_string());
@@ -47,6 +54,13 @@ pub fn script(plan: &Plan, style: Style) -> String {
     page.gap();
     page.paragraph(Tone::Quiet, "Nothing was sent.");
     page.finish()
+}
+
+/// What is spoken there besides what every target speaks.
+fn spoken(target: &Target) -> String {
+    target.http2.map_or(String::new(), |Http2 { streams }| {
+        format!("; HTTP/2, {} a connection", figure::plural(streams.into(), "user", "users"))
+    })
 }
 
 fn levels(page: &mut Page, load: &Load, scenario: &Scenario) {

@@ -34,8 +34,10 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::TlsWrongName => "certificate for another name",
         ErrorKind::TlsCertificate => "certificate not acceptable",
         ErrorKind::TlsRefused => {
-            "TLS refused by the server (an alert: no common version, or a client certificate is wanted)"
+            "TLS refused by the server (an alert: no common version, or with TLS 1.2 a client certificate is wanted)"
         }
+        ErrorKind::TlsClientWanted => "the server wants a client certificate (show one with --cert FILE --key FILE)",
+        ErrorKind::TlsClientRefused => "the server does not accept the client certificate shown with --cert",
         ErrorKind::TlsFailed => "TLS handshake failed: closed, or not TLS",
         ErrorKind::TlsTimeout => "TLS handshake timed out",
         ErrorKind::UpgradeRefused => "WebSocket not opened: another answer than 101",
@@ -82,7 +84,9 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::TlsExpired | ErrorKind::TlsUntrusted | ErrorKind::TlsWrongName | ErrorKind::TlsCertificate => {
             "showed a certificate that is not acceptable"
         }
-        ErrorKind::TlsRefused | ErrorKind::TlsFailed => "refused TLS handshakes",
+        ErrorKind::TlsRefused | ErrorKind::TlsClientWanted | ErrorKind::TlsClientRefused | ErrorKind::TlsFailed => {
+            "refused TLS handshakes"
+        }
         ErrorKind::TlsTimeout => "left TLS handshakes waiting until they timed out",
         ErrorKind::UpgradeRefused | ErrorKind::UpgradeInvalid => "did not open WebSockets",
         ErrorKind::Closed => "closed WebSockets with messages unanswered",

@@ -67,6 +67,9 @@ pub(crate) fn read(mut root: Node, world: &World<'_>, notes: &mut Notes) -> Resu
     for (n, node) in root.get("scenarios").map(Node::list).unwrap_or_default().iter().enumerate() {
         scenario(n, node, &mut builder, &common, notes)?;
     }
+    if at(&["http", "http2"]).and_then(Node::boolean) == Some(true) {
+        builder.speak_http2();
+    }
     builder.script("", levels)
 }
 

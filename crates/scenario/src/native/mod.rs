@@ -3,6 +3,7 @@
 mod checks;
 mod phases;
 mod steps;
+mod targets;
 
 use genkai_model::scenario::{Flow, Order, Step, Table};
 use genkai_model::template::Template;
@@ -13,6 +14,7 @@ pub(crate) use steps::{add_header, with_defaults, without_query};
 
 use phases::phases;
 use steps::{headers, steps};
+use targets::targets;
 
 use crate::builder::Builder;
 use crate::data::{self, Reading};
@@ -76,48 +78,6 @@ fn span(node: &Node) -> Option<Span> {
 
 pub(crate) fn whole(node: &Node) -> u64 {
     node.number().unwrap_or_default() as u64
-}
-
-fn targets(root: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
-    let mut all: Vec<(String, String)> = Vec::new();
-    match (root.get("target"), root.get("targets")) {
-        (Some(_), Some(both)) => {
-            return Err(Fault::at(both.place, "both `target` and `targets`", "keep one of them"));
-        }
-        (Some(one), None) => all.push(("target".to_owned(), one.scalar().unwrap_or_default().to_owned())),
-        (None, Some(some)) => {
-            all.extend(
-                some.map().iter().map(|(key, url)| (key.name.clone(), url.scalar().unwrap_or_default().to_owned())),
-            );
-        }
-        (None, None) => {}
-    }
-    for (name, url) in builder.world.targets {
-        match name {
-            Some(name) => match all.iter_mut().find(|(known, _)| known == name) {
-                Some((_, known)) => known.clone_from(url),
-                None => return Err(Fault::whole(format!("there is no target `{name}`"), "see its `targets`")),
-            },
-            None if all.is_empty() => all.push(("target".to_owned(), url.clone())),
-            None => all[0].1.clone_from(url),
-        }
-    }
-    if all.is_empty() {
-        return Err(Fault::at(
-            root.place,
-            "there is no target",
-            "add `target: http://127.0.0.1:8080`, or give --target",
-        ));
-    }
-    for (name, url) in all {
-        // Two names may have one address: each is a target of its own.
-        let n = builder.target(&name, &url) as usize;
-        if builder.scenario.targets[n].name != name {
-            let target = builder.scenario.targets[n].clone();
-            builder.scenario.targets.push(genkai_model::scenario::Target { name, ..target });
-        }
-    }
-    Ok(())
 }
 
 fn variables(root: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {

@@ -74,6 +74,7 @@ static HTTP: Shape = Shape {
         field("timeout", Kind::Number, ""),
         field("defaults", Kind::Object(&DEFAULTS), ""),
         field("extendedMetrics", Kind::Noted("connect and TLS times are always reported"), ""),
+        field("http2", Kind::Bool, ""),
         field("maxSockets", Kind::Noted("each virtual user has one connection a target"), ""),
         field("pool", Kind::Refused("each virtual user has connections of its own"), ""),
         field("cookieJarOptions", Kind::Refused("cookies are kept as RFC 6265 has it"), ""),

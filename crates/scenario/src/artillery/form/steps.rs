@@ -41,6 +41,7 @@ static REQUEST: Shape = Shape {
         field("formData", Kind::Refused("genkai makes no multipart bodies"), ""),
         field("cookie", Kind::Refused("name cookies in a Cookie header"), ""),
         field("gzip", Kind::Refused("genkai does not unpack responses"), ""),
+        field("http2", Kind::Refused("say it for all requests: `http2: true` under config.http"), ""),
         field("ifTrue", Kind::Refused("genkai has no conditional steps"), ""),
         field("beforeRequest", CODE, ""),
         field("afterResponse", CODE, ""),
