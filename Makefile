@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-rooms test bench truth c100k autobahn build page apps packages-demo packages-rooms packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-rooms demo-servers test bench truth c100k autobahn build page apps apps-java packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -55,11 +55,33 @@ page/node_modules/.done: page/package-lock.json page/package.json
 	cd page && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-apps: apps/node-ws/node_modules/.done ## Applications under test of other ecosystems
+# Servers whose tools are not installed are left out, with a word about it: the experiment runs with those that are there.
+apps: apps/node-ws/node_modules/.done apps/socketio/node_modules/.done apps-java ## Applications under test of other ecosystems
+
+apps-java:
+	@if ! command -v javac >/dev/null; then echo "apps: tomcat and jetty are left out: no JDK (Debian, Ubuntu: apt-get install default-jdk-headless)"; \
+	else \
+	  if [ -e /usr/share/tomcat10/lib/tomcat-websocket.jar ]; then $(MAKE) --no-print-directory apps/tomcat/base/.done; \
+	  else echo "apps: tomcat is left out: no Tomcat 10 (Debian, Ubuntu: apt-get install tomcat10-common)"; fi; \
+	  if command -v mvn >/dev/null; then $(MAKE) --no-print-directory apps/jetty/target/server.jar; \
+	  else echo "apps: jetty is left out: no Maven (Debian, Ubuntu: apt-get install maven)"; fi; \
+	fi
+
+JAVA := $(wildcard apps/protocol/java/genkai/*.java)
+
+apps/tomcat/base/.done: apps/tomcat/build.sh $(JAVA) $(wildcard apps/tomcat/conf/* apps/tomcat/src/genkai/tomcat/*.java)
+	apps/tomcat/build.sh
+
+apps/jetty/target/server.jar: apps/jetty/pom.xml $(JAVA) $(wildcard apps/jetty/src/main/java/genkai/jetty/*.java)
+	mvn -q -B -f apps/jetty/pom.xml package
+	@touch $@
 
 apps/%/node_modules/.done: apps/%/package-lock.json apps/%/package.json
 	cd apps/$* && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
+
+demo-servers: packages-servers build apps ## Tomcat, Jetty, ws, Socket.IO and genkai's own server compared in the quick size: ranking and report
+	$(GENKAI) experiment run websocket-servers --quick --sweep jetty.buffer=64k --out genkai-runs/demo-servers
 
 packages-demo:
 	@scripts/packages.sh nginx:nginx
@@ -70,7 +92,11 @@ packages-rooms:
 packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
 	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl redis-server:redis-server \
-	  haproxy:haproxy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar $(WORDPRESS)
+	  haproxy:haproxy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar \
+	  default-jdk-headless:javac maven:mvn $(WORDPRESS)
+
+packages-servers:
+	@scripts/packages.sh default-jdk-headless:javac maven:mvn tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar
 
 packages-wordpress: ## What --backend wordpress needs
 	@scripts/packages.sh nginx:nginx $(WORDPRESS)
@@ -85,4 +111,4 @@ schemas: ## Write the JSON Schemas anew, and the data that tests of the page rea
 
 clean: ## Remove what was built
 	cargo clean
-	rm -rf page/dist page/node_modules apps/*/node_modules
+	rm -rf page/dist page/node_modules apps/*/node_modules apps/tomcat/base apps/jetty/target

@@ -2,6 +2,8 @@
 import "./style.css";
 import { h } from "./element";
 import { date } from "./format";
+import type { ContestData } from "./contest/model";
+import { comparison } from "./contest/sections";
 import type { PageData } from "./model";
 import { Run } from "./run";
 import { causes } from "./sections/causes";
@@ -19,9 +21,9 @@ import { toggle } from "./theme";
 const SCHEMA = "genkai.page/1";
 
 /** Draws the whole page into `root`; what was there before goes. */
-export function render(root: Element, data: PageData): void {
-  const run = Run.of(data);
-  const { hero, answer, sections } = data.rooms ? rooms(data, data.rooms, run) : tuned(data, run);
+export function render(root: Element, data: PageData | ContestData): void {
+  const run = "contest" in data ? Run.headed(data.head, data.notes) : Run.of(data);
+  const { hero, answer, sections } = drawn(data, run);
   const links = sections.map((s) => h("li", {}, h("a", { href: `#${s.id}` }, s.querySelector("h2")?.textContent ?? s.id)));
   const title = run.head?.plan.title ?? "genkai report";
   document.title = `${answer} · ${title}`;
@@ -38,6 +40,11 @@ export function render(root: Element, data: PageData): void {
   );
 }
 
+function drawn(data: PageData | ContestData, run: Run): Sections {
+  if ("contest" in data) return comparison(data, run);
+  return data.rooms ? rooms(data, data.rooms, run) : tuned(data, run);
+}
+
 /** The sections of a run that tunes or measures. */
 function tuned(data: PageData, run: Run): Sections {
   const all = [time(data, run), proof(data), limits(data, run), causes(data), change(run), trials(data, run), environment(run)];
@@ -49,7 +56,7 @@ function start(): void {
   const text = document.getElementById("genkai-data")?.textContent ?? "";
   if (!root) return;
   try {
-    const data = JSON.parse(text) as PageData;
+    const data = JSON.parse(text) as PageData | ContestData;
     if (data.schema !== SCHEMA) throw new Error(`the data inside are not ${SCHEMA}`);
     render(root, data);
   } catch (error) {

@@ -57,7 +57,7 @@ export interface Head {
   started: string;
   command: string[];
   environment: Environment;
-  plan: { title: string; system: { product: string }; load: Load; objective: string };
+  plan: { title: string; system: { product: string }; load: Load; objective: string; contest?: unknown };
   rewrites: Rewrite[];
 }
 

@@ -34,6 +34,13 @@ export class Run {
     return run;
   }
 
+  /** A run of which only the head is told. */
+  static headed(head: Head, notes: string[]): Run {
+    const run = new Run();
+    [run.head, run.notes] = [head, notes];
+    return run;
+  }
+
   /** Takes the next event. */
   push(event: Event): void {
     if (event.event === "run_started") this.head = event;

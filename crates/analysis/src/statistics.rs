@@ -1,5 +1,5 @@
-//! Estimates with 95 % intervals: means of few repeats (Student), fractions (Clopper and Pearson), and differences of
-//! fractions (Newcombe).
+//! Estimates with 95 % intervals: means of few repeats (Student), geometric means and ratios (Student on logarithms),
+//! differences of means (Welch), fractions (Clopper and Pearson), and differences of fractions (Newcombe).
 //!
 //! The repeats of a run are few (3 to 6 pairs), so the spread *between* trials decides: requests within one trial share
 //! one server, one warm-up, one moment of the machine, and are no independent observations. Where the trials show no
@@ -16,8 +16,12 @@ pub const ALPHA: f64 = 0.05;
 /// Half-width of the Student interval of a mean, in standard errors: the quantile `1 - ALPHA / 2` of Student's t with
 /// `n - 1` degrees of freedom. None for fewer than two observations, which have no spread.
 pub fn student(n: usize) -> Option<f64> {
-    let t = StudentsT::new(0.0, 1.0, n.checked_sub(1).filter(|df| *df > 0)? as f64).ok()?;
-    Some(t.inverse_cdf(1.0 - ALPHA / 2.0))
+    quantile(n.checked_sub(1)? as f64, ALPHA)
+}
+
+/// The quantile `1 - alpha / 2` of Student's t. None without degrees of freedom.
+fn quantile(freedom: f64, alpha: f64) -> Option<f64> {
+    StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(1.0 - alpha / 2.0))
 }
 
 /// Mean and standard deviation (n - 1 in the denominator). None for no values; no deviation for one.
@@ -33,9 +37,48 @@ pub fn moments(values: &[f64]) -> Option<(f64, Option<f64>)> {
 
 /// The mean of `values` with its Student interval. None for fewer than two values.
 pub fn mean(values: &[f64]) -> Option<Estimate> {
+    mean_at(values, ALPHA)
+}
+
+/// The same with `alpha` left outside of its interval. Of `m` intervals with `ALPHA / m` each, all hold together with the
+/// confidence that one has with `ALPHA` (Bonferroni).
+pub fn mean_at(values: &[f64], alpha: f64) -> Option<Estimate> {
     let (mean, deviation) = moments(values)?;
-    let half = student(values.len())? * deviation? / (values.len() as f64).sqrt();
+    let half = quantile(values.len() as f64 - 1.0, alpha)? * deviation? / (values.len() as f64).sqrt();
     Some(Estimate { value: mean, interval: Range { low: mean - half, high: mean + half }, n: values.len() as u32 })
+}
+
+/// The geometric mean of `values` with its interval: Student's on their logarithms. Times of few repeats are spread about
+/// evenly by factors, seldom by differences. Ratios of pairs make their mean ratio. None for fewer than two values, or one
+/// that is not positive.
+pub fn geometric(values: &[f64], alpha: f64) -> Option<Estimate> {
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    mean_at(&logs, alpha).filter(|e| e.value.is_finite()).map(exponential)
+}
+
+/// How many times as large `after` is as `before`, in the geometric mean, the values not being paired: the interval of Welch
+/// (Biometrika 34, 1947) on their logarithms. None for fewer than two values on a side, or one that is not positive.
+pub fn factor(before: &[f64], after: &[f64], alpha: f64) -> Option<Estimate> {
+    let side = |values: &[f64]| {
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let (mean, deviation) = moments(&logs)?;
+        let n = values.len() as f64;
+        Some((mean, deviation?.powi(2) / n, n - 1.0)).filter(|_| mean.is_finite())
+    };
+    let ((a, va, dfa), (b, vb, dfb)) = (side(before)?, side(after)?);
+    let variance = va + vb;
+    let freedom = variance.powi(2) / (va.powi(2) / dfa + vb.powi(2) / dfb);
+    let half = if variance > 0.0 { quantile(freedom, alpha)? * variance.sqrt() } else { 0.0 };
+    let (value, n) = (b - a, before.len().min(after.len()) as u32);
+    Some(exponential(Estimate { value, interval: Range { low: value - half, high: value + half }, n }))
+}
+
+fn exponential(e: Estimate) -> Estimate {
+    Estimate {
+        value: e.value.exp(),
+        interval: Range { low: e.interval.low.exp(), high: e.interval.high.exp() },
+        n: e.n,
+    }
 }
 
 /// Mean of `after - before` over pairs, with its Student interval. None for fewer than two pairs.
@@ -141,6 +184,30 @@ mod tests {
         near(e.value, 1.58, 1e-9);
         near(e.interval.low, 0.7001142, 1e-6);
         near(e.interval.high, 2.4598858, 1e-6);
+    }
+
+    #[test]
+    fn geometric_means_and_ratios() {
+        let e = geometric(&[1.0, 10.0, 100.0], ALPHA).unwrap();
+        near(e.value, 10.0, 1e-9);
+        // On logarithms to the base of 10: 1 with a standard error of 1/sqrt(3), and t(2) = 4.3027.
+        near(e.interval.high.log10(), 1.0 + 4.302_653 / 3f64.sqrt(), 1e-5);
+        near(e.interval.low * e.interval.high, 100.0, 1e-6);
+        assert!(geometric(&[1.0], ALPHA).is_none() && geometric(&[1.0, 0.0], ALPHA).is_none());
+        let wider = geometric(&[1.0, 10.0, 100.0], ALPHA / 10.0).unwrap();
+        assert!(wider.interval.high > e.interval.high && wider.interval.low < e.interval.low);
+    }
+
+    #[test]
+    fn welch_on_the_sleep_data() {
+        // R: t.test(extra ~ group) on Student's data, Welch: difference 1.58, interval -0.2054832..3.3654832.
+        let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0].map(f64::exp);
+        let two = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4].map(f64::exp);
+        let e = factor(&one, &two, ALPHA).unwrap();
+        near(e.value.ln(), 1.58, 1e-9);
+        near(e.interval.low.ln(), -0.205_483_2, 1e-5);
+        near(e.interval.high.ln(), 3.365_483_2, 1e-5);
+        assert_eq!(factor(&[2.0, 2.0], &[4.0, 4.0], ALPHA).unwrap().interval, Range { low: 2.0, high: 2.0 });
     }
 
     #[test]

@@ -39,7 +39,10 @@ pub(crate) fn descriptors_limit() -> u64 {
 }
 
 /// Keeps the calling thread on one core.
-pub(crate) fn pin(cpu: usize) -> io::Result<()> {
+///
+/// # Errors
+/// When it may not run there.
+pub fn pin(cpu: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     let pinned = set.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
     pinned.map_err(|e| io::Error::other(format!("it cannot be pinned to core {cpu}: {e}")))

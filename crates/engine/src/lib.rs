@@ -9,7 +9,7 @@
 //! are planned: pure), `reactor` (the event loop), `thread` (what runs on it), `turns` (the loop of one user or connection), `queue`
 //! (planned requests that wait for a connection), `connection` and `exchange` (one request), `flow` (scenarios), `ledger` and `tally`
 //! (what is counted), `merge` (threads to one interval), `join` (processes to one interval), `alarm` (time finer than a millisecond),
-//! `watch` (deadlines, coarse and free of charge).
+//! `watch` (deadlines, coarse and free of charge). [`crowd`] is apart: clients that do one thing together, unpaced.
 //!
 //! What is measured, exactly:
 //! * *Planned instant*: closed model, the user's spawn instant, afterwards the end of the response before plus the think
@@ -31,6 +31,7 @@ mod alarm;
 mod ask;
 mod clock;
 mod connection;
+pub mod crowd;
 mod dial;
 mod error;
 mod exchange;
@@ -63,6 +64,7 @@ mod websocket;
 pub use ask::{Asked, ask};
 pub use clock::Start;
 pub use error::EngineError;
+pub use host::pin;
 pub use http2::{NotOffered, http2_offered};
 pub use join::Join;
 pub use preflight::{Limiter, Room, TooLarge, automatic_sources, preflight};

@@ -16,6 +16,7 @@ pub(crate) use tune::{BackendFlags, Product, SearchFlags, Tune, TuneFlags};
 use crate::flags::LoadFlags;
 use crate::http2::Http2Flags;
 use crate::load::tables::Tables;
+use crate::servers::ServersFlags;
 use crate::target::TlsFlags;
 use crate::websocket::WebSocketFlags;
 
@@ -156,6 +157,8 @@ pub(crate) struct ExperimentRun {
     pub(crate) worker_connections: Option<String>,
     #[command(flatten)]
     pub(crate) rooms: RoomsFlags,
+    #[command(flatten)]
+    pub(crate) servers: ServersFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }

@@ -5,7 +5,7 @@ use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 
 use crate::cli::{Experiment, ExperimentAction, ExperimentRun};
-use crate::{Failure, rooms, tune, view};
+use crate::{Failure, rooms, servers, tune, view};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -25,6 +25,7 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
             let value = flags.worker_connections.as_deref().unwrap_or(DEFAULT_CONNECTIONS);
             tune::run(plan(size, value), Pin::Apart, &flags.output, false)
         }
+        Kind::Servers => servers::run(size, &flags.servers, &flags.output),
         Kind::Rooms => rooms::run(rooms::plan(size, &flags.rooms)?, &flags.output),
         Kind::Held => rooms::run(rooms::held(size, &flags.rooms)?, &flags.output),
     }
@@ -32,9 +33,10 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
 
 /// Refuses flags of other experiments.
 fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
-    let rooms = &flags.rooms;
+    let (rooms, servers) = (&flags.rooms, &flags.servers);
     const CHAT: &[&str] = &["rooms"];
     const BOTH: &[&str] = &["rooms", "rooms-http"];
+    const SERVERS: &[&str] = &["websocket-servers"];
     let all = [
         ("--worker-connections", &["nginx-worker-connections"][..], flags.worker_connections.is_some()),
         ("--nodes", BOTH, rooms.nodes.is_some()),
@@ -53,6 +55,18 @@ fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
         ("--enter-every", CHAT, rooms.enter_every.is_some()),
         ("--member-queue", CHAT, rooms.member_queue.is_some()),
         ("--fault", CHAT, !rooms.fault.is_empty()),
+        ("--servers", SERVERS, !servers.servers.is_empty()),
+        ("--server-set", SERVERS, !servers.server_set.is_empty()),
+        ("--sweep", SERVERS, !servers.sweep.is_empty()),
+        ("--clients", SERVERS, servers.clients.is_some()),
+        ("--rounds", SERVERS, servers.rounds.is_some()),
+        ("--warm-up", SERVERS, servers.warm_up.is_some()),
+        ("--starts", SERVERS, servers.starts.is_some()),
+        ("--sizes", SERVERS, !servers.sizes.is_empty()),
+        ("--message", SERVERS, servers.message.is_some()),
+        ("--answer-timeout", SERVERS, servers.answer_timeout.is_some()),
+        ("--seed", SERVERS, servers.seed.is_some()),
+        ("--apps", SERVERS, servers.apps.is_some()),
     ];
     match all.iter().find(|(_, of, given)| *given && !of.contains(&name)) {
         Some((flag, of, _)) => {

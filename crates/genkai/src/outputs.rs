@@ -36,14 +36,19 @@ impl Outputs<'_> {
 
     /// The code that tells a script the verdict.
     pub(crate) fn exit(&self) -> Exit {
-        let interrupted = self.record.end.as_ref().is_some_and(|e| e.interrupted);
-        match self.findings.verdict.outcome {
-            _ if interrupted => Exit::Interrupted,
-            Outcome::Holds => Exit::Holds,
-            Outcome::Fails => Exit::Fails,
-            Outcome::Invalid => Exit::Invalid,
-            Outcome::Unfinished => Exit::Environment,
-        }
+        exit(self.record, self.findings.verdict.outcome)
+    }
+}
+
+/// The code that tells a script how a run ended.
+pub(crate) fn exit(record: &Record, outcome: Outcome) -> Exit {
+    let interrupted = record.end.as_ref().is_some_and(|e| e.interrupted);
+    match outcome {
+        _ if interrupted => Exit::Interrupted,
+        Outcome::Holds => Exit::Holds,
+        Outcome::Fails => Exit::Fails,
+        Outcome::Invalid => Exit::Invalid,
+        Outcome::Unfinished => Exit::Environment,
     }
 }
 

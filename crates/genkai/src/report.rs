@@ -8,9 +8,9 @@ use genkai_model::record::Record;
 use genkai_report::{json, text};
 
 use crate::cli::Report;
+use crate::found::{self, Found};
 use crate::outputs::Outputs;
-use crate::rooms::Found;
-use crate::{Failure, rooms, view};
+use crate::{Failure, view};
 
 /// `genkai report DIR`.
 pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
@@ -23,7 +23,7 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display()))
     })?;
     let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
-    if let Some(found) = rooms::found(&record) {
+    if let Some(found) = found::found(&record) {
         return again(&record, &found, &dir, flags);
     }
     let findings = findings(&record);

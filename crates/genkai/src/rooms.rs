@@ -1,26 +1,20 @@
 //! `genkai experiment run rooms`: flags to a plan, the run, its outputs.
 
-use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use genkai_analysis::rooms::findings;
+use genkai_engine::StopFlag;
 use genkai_lab::experiment::rooms::Site;
 use genkai_lab::experiment::{Size, held, rooms as experiment};
 use genkai_lab::rooms::{self, Job};
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
-use genkai_model::finding::Outcome;
-use genkai_model::held::HeldFinding;
 use genkai_model::plan::{Backplane, Fault, Plan, Router};
-use genkai_model::record::Record;
-use genkai_model::rooms::RoomsFinding;
 use genkai_model::units::Span;
-use genkai_report::text::Style;
-use genkai_report::{html, json, text};
+use genkai_report::json;
 
 use crate::cli::{BackplaneFlag, OutputFlags, RoomsFlags, RouterFlag};
 use crate::view::{self, View};
-use crate::{Failure, interrupt, outputs, tune};
+use crate::{Failure, found, interrupt, tune};
 
 /// A fault as `--fault` says it.
 ///
@@ -114,95 +108,28 @@ pub(crate) fn run(plan: Plan, output: &OutputFlags) -> Result<Exit, Failure> {
     }
     let out = output.out.clone().unwrap_or_else(|| tune::default_folder(&plan.title));
     let interrupt = interrupt::flag();
-    let job = Job {
-        plan,
-        program: std::env::current_exe()
-            .map_err(|e| Failure::environment(format!("cannot find my own program: {e}")))?,
-        command: std::env::args().collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        pin,
-        keep: output.keep,
-        interrupt: &interrupt,
-    };
+    let job = job(plan, pin, output.keep, &interrupt)?;
     let mut view = View::choose(output.quiet, output.color, &interrupt);
     let outcome = rooms::run(&job, &out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;
-    let shown = show(&outcome.record, &out, output);
+    let shown = found::show(&outcome.record, &out, output);
     match outcome.failure {
         Some(failure) => Err(failure.into()),
         None => shown,
     }
 }
 
-/// What a record showed.
-pub(crate) enum Found {
-    /// Chat rooms.
-    Rooms(RoomsFinding),
-    /// Requests held open.
-    Held(HeldFinding),
-}
-
-/// What `record` showed; none when it is of something else, or nothing was seen.
-pub(crate) fn found(record: &Record) -> Option<Found> {
-    findings(record).map(Found::Rooms).or_else(|| genkai_analysis::held::findings(record).map(Found::Held))
-}
-
-/// Writes and prints what was found, if there was a run at all.
-fn show(record: &Record, out: &Path, output: &OutputFlags) -> Result<Exit, Failure> {
-    let Some(found) = found(record) else { return Ok(Exit::Interrupted) };
-    let page = found.write(record, out)?;
-    if !output.quiet {
-        view::print(&found.words(output.json, view::stdout_style(output.color)));
-        page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
-        view::say(&format!("record: {}", out.join("run.jsonl").display()));
-    }
-    Ok(found.exit(record))
-}
-
-impl Found {
-    fn json(&self) -> String {
-        match self {
-            Found::Rooms(finding) => json::rooms(finding),
-            Found::Held(finding) => json::held(finding),
-        }
-    }
-
-    /// What is printed.
-    pub(crate) fn words(&self, as_json: bool, style: Style) -> String {
-        match self {
-            _ if as_json => self.json(),
-            Found::Rooms(finding) => text::rooms(finding, style),
-            Found::Held(finding) => text::held(finding, style),
-        }
-    }
-
-    /// Writes `verdict.json`, and `report.html` where there is one, into `out`. Gives the page's path.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
-    pub(crate) fn write(&self, record: &Record, out: &Path) -> Result<Option<PathBuf>, Failure> {
-        outputs::whole(&out.join("verdict.json"), &self.json())?;
-        let Found::Rooms(finding) = self else { return Ok(None) };
-        let page = out.join("report.html");
-        outputs::whole(&page, &html::rooms(record, &genkai_analysis::findings(record), finding))?;
-        Ok(Some(page))
-    }
-
-    /// The code that tells a script the answer.
-    pub(crate) fn exit(&self, record: &Record) -> Exit {
-        let outcome = match self {
-            Found::Rooms(finding) => finding.outcome,
-            Found::Held(finding) => finding.outcome,
-        };
-        let interrupted = record.end.as_ref().is_some_and(|end| end.interrupted);
-        match outcome {
-            _ if interrupted => Exit::Interrupted,
-            Outcome::Holds => Exit::Holds,
-            Outcome::Fails => Exit::Fails,
-            Outcome::Invalid => Exit::Invalid,
-            Outcome::Unfinished => Exit::Environment,
-        }
-    }
+/// A run of `plan` by this program, from now.
+pub(crate) fn job(plan: Plan, pin: Pin, keep: bool, interrupt: &StopFlag) -> Result<Job<'_>, Failure> {
+    Ok(Job {
+        plan,
+        program: crate::program()?,
+        command: std::env::args().collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        pin,
+        keep,
+        interrupt,
+    })
 }

@@ -66,6 +66,11 @@ impl View {
         View::Lines(Box::new(Lines::new(io::stderr())))
     }
 
+    /// Plain lines, for what has no figures to draw while it runs.
+    pub(crate) fn plain(quiet: bool) -> View {
+        if quiet { View::Quiet } else { View::Lines(Box::new(Lines::new(io::stderr()))) }
+    }
+
     /// Shows what happened. A view that cannot be written to (a closed pipe) is no reason to stop.
     pub(crate) fn event(&mut self, event: &Event) {
         match self {

@@ -190,3 +190,45 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(output.code(), Some(0));
     let _ = std::io::stderr().flush();
 }
+
+const SERVERS: &str =
+    "experiment run websocket-servers --servers embedded,node-ws --clients 5 --warm-up 1 --sizes 1k --quiet";
+
+/// Rounds of a contender that were answered, and that were not.
+fn rounds(record: &Record, contender: &str) -> (usize, usize) {
+    let of_it = || record.trials.iter().flat_map(|t| &t.rounds).filter(|(_, round)| round.contender == contender);
+    let answered = of_it().filter(|(_, round)| round.figure_ns.is_some()).count();
+    (answered, of_it().count() - answered)
+}
+
+#[test]
+fn ctrl_c_while_servers_are_compared() {
+    let _machine = machine();
+    let asked = format!("{SERVERS} --rounds 10000");
+    let (code, record, _dir) = disturbed(&asked, |r| rounds(r, "node-ws").0 >= 20, |pid, _| signal(pid, "INT"));
+    assert_eq!(code, Some(130));
+    assert!(rounds(&record, "node-ws").0 >= 20 && record.end.unwrap().interrupted, "what was measured is kept");
+}
+
+#[test]
+fn a_compared_server_that_dies_is_named_and_the_others_go_on() {
+    let _machine = machine();
+    let asked = format!("{SERVERS} --rounds 100");
+    let is_node = |pid: &&u32| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).contains("server.js"))
+    };
+    let kill = |_: u32, children: &[u32]| signal(*children.iter().find(is_node).expect("ws runs"), "KILL");
+    let (code, record, _dir) = disturbed(&asked, |r| rounds(r, "node-ws").0 >= 8, kill);
+    let ((embedded, lost), (_, unanswered)) = (rounds(&record, "embedded"), rounds(&record, "node-ws"));
+    // Two cases and one size in two kinds, in 101 rounds, and what it takes.
+    assert!(embedded >= 4 * 101 && lost == 0, "{embedded} and {lost}");
+    assert!(unanswered > 0 && code == Some(1), "{unanswered} rounds without an answer, exit {code:?}");
+    let died: Vec<&str> = record.trials[0]
+        .states
+        .iter()
+        .filter(|(_, state)| state.state == ServerState::Died)
+        .map(|(_, state)| state.subject.as_str())
+        .collect();
+    assert_eq!(died, ["node-ws"]);
+}

@@ -33,6 +33,12 @@ pub enum LabError {
     /// Redis.
     #[error(transparent)]
     Redis(#[from] genkai_targets::redis::RedisError),
+    /// A server of a comparison.
+    #[error(transparent)]
+    Application(#[from] genkai_targets::application::ApplicationError),
+    /// Clients of a comparison.
+    #[error(transparent)]
+    Crowd(#[from] genkai_engine::crowd::CrowdError),
     /// What stands before nodes.
     #[error(transparent)]
     Router(#[from] genkai_targets::router::RouterError),
@@ -47,6 +53,7 @@ impl LabError {
         match self {
             LabError::Plan(_) => Exit::Usage,
             LabError::Engine(e) if e.is_usage() => Exit::Usage,
+            LabError::Application(e) if e.is_usage() => Exit::Usage,
             LabError::Product(e) if e.is_usage() => Exit::Usage,
             LabError::Router(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,

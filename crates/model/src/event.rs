@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::contest::{Collection, Entry, Round};
 use crate::error::ErrorCount;
 use crate::evidence::{LogLine, Sample};
 use crate::flows::Flows;
@@ -59,6 +60,12 @@ pub enum What {
     Attendance(Box<Attendance>),
     /// Chat rooms: what a node tells after a trial.
     Node(Box<NodeReport>),
+    /// Servers compared: a contender is up.
+    Entry(Box<Entry>),
+    /// Servers compared: a contender was asked something.
+    Round(Box<Round>),
+    /// Servers compared: a contender's garbage collector paused. The event's time is that of the pause's end.
+    Collection(Collection),
     /// Chat rooms: what the router tells after a trial.
     Router(Box<RouterReport>),
     /// Something the reader should know.

@@ -4,11 +4,13 @@
 //! (<https://github.com/HdrHistogram/HdrHistogram>, "V2 compressed encoding", as in its interval logs), so any implementation
 //! reads it. Records of the first versions have it uncompressed; both are read.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use flate2::{Compress, Compression, FlushCompress, Status};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use hdrhistogram::{Counter, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,9 +55,7 @@ impl Payload {
         if histogram.is_empty() {
             return Payload::default();
         }
-        let mut bytes = Vec::with_capacity(256);
-        V2DeflateSerializer::new().serialize(histogram, &mut bytes).expect("writing to memory");
-        Payload(STANDARD.encode(bytes).into())
+        ENCODER.with_borrow_mut(|encoder| Payload(STANDARD.encode(encoder.encode(histogram)).into()))
     }
 
     /// Decodes into a histogram with the common bounds.
@@ -93,6 +93,53 @@ impl Payload {
     }
 }
 
+thread_local! {
+    static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new());
+}
+
+/// First word of the V2 compressed encoding (`V2CompressedEncodingCookieBase | 0x10` of HdrHistogram's AbstractHistogram.java); the
+/// length of what follows comes next, in network order, then a zlib stream of the V2 encoding.
+const COMPRESSED: u32 = 0x1c84_9304 | 0x10;
+/// Window of the compression, as a power of two: an encoding has some kilobytes.
+const WINDOW: u8 = 12;
+
+/// What makes payloads, with its memory: some hundred kilobytes that would otherwise be asked for anew several times a second.
+/// (`V2DeflateSerializer` of the library keeps the serializer, but makes a new compressor each time.)
+struct Encoder {
+    serializer: V2Serializer,
+    compress: Compress,
+    plain: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    fn new() -> Encoder {
+        let compress = Compress::new_with_window_bits(Compression::default(), true, WINDOW);
+        Encoder { serializer: V2Serializer::new(), compress, plain: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// The V2 compressed encoding.
+    fn encode<C: Counter>(&mut self, histogram: &Histogram<C>) -> &[u8] {
+        self.plain.clear();
+        self.serializer.serialize(histogram, &mut self.plain).expect("writing to memory");
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&COMPRESSED.to_be_bytes());
+        self.bytes.extend_from_slice(&[0; 4]);
+        self.compress.reset();
+        loop {
+            self.bytes.reserve(self.plain.len() / 2 + 64);
+            let rest = &self.plain[self.compress.total_in() as usize..];
+            let status = self.compress.compress_vec(rest, &mut self.bytes, FlushCompress::Finish);
+            if status.expect("a new stream") == Status::StreamEnd {
+                break;
+            }
+        }
+        let length = (self.bytes.len() - 8) as u32;
+        self.bytes[4..8].copy_from_slice(&length.to_be_bytes());
+        &self.bytes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +154,15 @@ mod tests {
             prop_assert_eq!(back.len(), h.len());
             prop_assert_eq!(back.value_at_quantile(0.5), h.value_at_quantile(0.5));
             prop_assert_eq!(back.max(), h.max());
+        }
+
+        #[test]
+        fn others_read_it(values in proptest::collection::vec(LOWEST_NS..HIGHEST_NS, 1..500)) {
+            let mut h = empty();
+            for v in &values { h.record(*v).unwrap(); }
+            let bytes = STANDARD.decode(&*Payload::encode(&h).0).unwrap();
+            let read: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+            prop_assert_eq!(&read, &h);
         }
 
         #[test]

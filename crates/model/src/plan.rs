@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::contest::Contest;
 use crate::held::Held;
 use crate::load::Load;
 use crate::objective::Objective;
@@ -27,6 +28,9 @@ pub struct Plan {
     /// Chat rooms: the servers of them, instead of `system`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Cluster>,
+    /// Servers compared: those of the comparison, instead of `system`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contest: Option<Contest>,
 }
 
 /// Servers of chat rooms, or of requests held open.

@@ -1,5 +1,6 @@
 //! One run, read back: the events in order, grouped by trial.
 
+use crate::contest::{Collection, Entry, Round};
 use crate::event::{Event, Limits, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
 use crate::evidence::{LogLine, Sample};
 use crate::rooms::{Attendance, NodeReport, RouterReport};
@@ -44,6 +45,12 @@ pub struct Trial {
     pub attendance: Option<Attendance>,
     /// Chat rooms: what nodes told after it.
     pub nodes: Vec<NodeReport>,
+    /// Servers compared: contenders as they are.
+    pub entries: Vec<Entry>,
+    /// Servers compared: what was asked: microseconds since the load began at the end of each, round.
+    pub rounds: Vec<(i64, Round)>,
+    /// Servers compared: pauses of garbage collectors: microseconds since the load began at the end of each, pause.
+    pub collections: Vec<(i64, Collection)>,
     /// Chat rooms: what the router told after it.
     pub router: Option<RouterReport>,
 }
@@ -109,6 +116,9 @@ impl Record {
             (What::TrialEnded(ended), Some(trial)) => trial.ended = Some(ended),
             (What::Attendance(attendance), Some(trial)) => trial.attendance = Some(*attendance),
             (What::Node(node), Some(trial)) => trial.nodes.push(*node),
+            (What::Entry(entry), Some(trial)) => trial.entries.push(*entry),
+            (What::Round(round), Some(trial)) => trial.rounds.push((trial.since(at), *round)),
+            (What::Collection(pause), Some(trial)) => trial.collections.push((trial.since(at), pause)),
             (What::Router(router), Some(trial)) => trial.router = Some(*router),
             (What::RunEnded(end), _) => self.end = Some(end),
             (what, _) => self.remarks.push(Event { at_us: at, trial: event.trial, what }),
@@ -130,6 +140,9 @@ impl Trial {
             ended: None,
             attendance: None,
             nodes: Vec::new(),
+            entries: Vec::new(),
+            rounds: Vec::new(),
+            collections: Vec::new(),
             router: None,
         }
     }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use genkai_model::contest::ContestFinding;
 use genkai_model::event::{Event, Tick, What};
 use genkai_model::evidence::Sample;
 use genkai_model::finding::Findings;
@@ -71,6 +72,26 @@ pub fn data(record: &Record, findings: &Findings) -> Value {
         "words": words::table(),
         "metrics": metrics(record),
     })
+}
+
+/// The report of a comparison of servers.
+pub fn contest(record: &Record, finding: &ContestFinding) -> String {
+    PAGE.replacen(PLACE, &embedded(&contest_data(record, finding)), 1)
+}
+
+/// The data of such a page: `{"schema", "head", "notes", "contest", "words"}`; `contest` is the finding.
+pub fn contest_data(record: &Record, finding: &ContestFinding) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "head": record.head,
+        "notes": record.remarks.iter().filter_map(note).collect::<Vec<_>>(),
+        "contest": finding,
+        "words": says::contest::words(finding),
+    })
+}
+
+fn note(event: &Event) -> Option<&str> {
+    if let What::Note(note) = &event.what { Some(&note.text) } else { None }
 }
 
 /// Words for every metric that was sampled.

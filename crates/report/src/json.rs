@@ -1,5 +1,6 @@
 //! The verdict and the plan as JSON, for scripts.
 
+use genkai_model::contest::ContestFinding;
 use genkai_model::event::Environment;
 use genkai_model::explain::Explanation;
 use genkai_model::finding::{Findings, Predicted, Verdict};
@@ -30,6 +31,16 @@ pub(crate) struct VerdictFile<'a> {
 pub(crate) struct RoomsFile<'a> {
     #[serde(flatten)]
     pub(crate) finding: &'a RoomsFinding,
+    /// The finding in plain sentences.
+    pub(crate) says: Vec<String>,
+}
+
+/// `verdict.json` of a comparison of servers: what was found and what it says in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "genkai contest")]
+pub(crate) struct ContestFile<'a> {
+    #[serde(flatten)]
+    pub(crate) finding: &'a ContestFinding,
     /// The finding in plain sentences.
     pub(crate) says: Vec<String>,
 }
@@ -65,6 +76,11 @@ pub fn explanation(explanation: &Explanation) -> String {
 /// The finding of an experiment with rooms as JSON (schema: [`crate::schema::rooms`]); ends with a newline.
 pub fn rooms(finding: &RoomsFinding) -> String {
     pretty(&RoomsFile { finding, says: says::rooms::sentences(finding) })
+}
+
+/// The finding of a comparison of servers as JSON (schema: [`crate::schema::contest`]); ends with a newline.
+pub fn contest(finding: &ContestFinding) -> String {
+    pretty(&ContestFile { finding, says: says::contest::sentences(finding) })
 }
 
 /// The finding of an experiment that holds requests open as JSON (schema: [`crate::schema::held`]); ends with a newline.

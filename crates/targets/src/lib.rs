@@ -1,6 +1,7 @@
 //! real servers: render or edit the configuration, check, start, wait until ready, observe, stop.
 
 pub mod apache;
+pub mod application;
 pub mod embedded;
 pub mod explain;
 pub mod files;

@@ -6,8 +6,10 @@
 //!
 //! * [`http1`]: HTTP/1.1 (RFC 9112).
 //! * [`websocket`]: WebSocket (RFC 6455, RFC 7692).
+//! * [`socketio`]: Socket.IO v5 on Engine.IO v4.
 //! * [`identity`]: what a load's messages carry so that each can be accounted for.
 
 pub mod http1;
 pub mod identity;
+pub mod socketio;
 pub mod websocket;

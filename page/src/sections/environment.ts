@@ -10,12 +10,15 @@ function facts(head: Head): [string, string][] {
   const cores = (list: number[]) => `${list.length === 1 ? "core" : "cores"} ${list.join(", ")}`;
   const pinning = e.pinning ? `servers on ${cores(e.pinning.servers)}, generator on ${cores(e.pinning.client)}` : "servers and generator share all cores";
   const load = head.plan.load;
-  return [
-    ["Started", date(head.started)],
+  const asked: [string, string][] = [
     ["Must hold", head.plan.objective],
     ["Request", `${load.request.method} ${load.request.path} (Host: ${load.request.host}), timeout ${load.timeout}`],
     ["Connections", load.reuse === "keep_alive" ? "kept alive" : "a new one for each request"],
     ["Versions", Object.entries(e.versions).map(([name, version]) => `${name} ${version}`).join(", ") || "none recorded"],
+  ];
+  return [
+    ["Started", date(head.started)],
+    ...(head.plan.contest ? [] : asked),
     ["System", `${e.os}, ${e.kernel}`],
     ["Processor", `${e.cpu}, ${e.cores} ${e.cores === 1 ? "core" : "cores"}; ${pinning}`],
     ["Memory", bytes(e.memory)],

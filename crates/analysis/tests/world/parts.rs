@@ -118,6 +118,7 @@ pub fn rate(per_second: f64, ramp: u64, connections: u32) -> Load {
 pub fn plan(load: Load, objective: &str) -> Plan {
     Plan {
         cluster: None,
+        contest: None,
         title: "a test".into(),
         system: System {
             product: "proxy".into(),

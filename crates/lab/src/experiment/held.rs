@@ -37,6 +37,7 @@ pub fn plan(size: Size, shape: Shape, router: Option<Router>) -> Plan {
     let word = if size == Size::Quick { "quick" } else { "full" };
     let base = users(shape.most, f64::from(shape.most));
     let mut plan = Plan {
+        contest: None,
         cluster: Some(Cluster {
             nodes: vec![shape.nodes],
             server: "embedded".to_owned(),

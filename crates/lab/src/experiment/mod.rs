@@ -2,6 +2,7 @@
 
 pub mod held;
 pub mod rooms;
+pub mod servers;
 
 use std::collections::BTreeMap;
 
@@ -36,6 +37,8 @@ pub enum Kind {
     Tune(fn(Size, &str) -> Plan),
     /// Chat rooms.
     Rooms,
+    /// Servers compared.
+    Servers,
     /// Requests held open.
     Held,
 }
@@ -54,6 +57,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "rooms",
         question: "100 chat rooms of 100 clients: which messages are lost, and where? how many nodes keep a full score?",
         kind: Kind::Rooms,
+    },
+    Experiment {
+        name: "websocket-servers",
+        question: "Tomcat, Jetty, Node.js ws, Socket.IO: which is faster at what, and how sure is that? which messages are refused?",
+        kind: Kind::Servers,
     },
     Experiment {
         name: "rooms-http",
@@ -79,6 +87,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
     };
     Plan {
         cluster: None,
+        contest: None,
         title: format!("nginx-worker-connections ({word})"),
         system: System {
             product: "nginx".to_owned(),

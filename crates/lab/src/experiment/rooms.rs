@@ -100,6 +100,7 @@ pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
             held: None,
             faults,
         }),
+        contest: None,
         title: format!("rooms ({word})"),
         system: system(),
         load: load(shape),

@@ -9,6 +9,7 @@ use genkai_wire::websocket::handshake::{Refusal, Upgrade};
 use genkai_wire::websocket::{Assembler, Decoder, Encoder, Event, Role};
 use tokio::net::TcpStream;
 
+use super::app;
 use super::house::House;
 use super::member::{Member, Standing};
 use crate::socket::{leave, read, write};
@@ -67,10 +68,15 @@ fn answer(bytes: &[u8], head: &RequestHead<'_>, house: &House) -> Result<Entry, 
         "/trace" => return Err(page(200, "OK", &house.trace.borrow().text(), "text/plain")),
         _ => {}
     }
-    let room =
-        path.strip_prefix("/rooms/").filter(|name| !name.is_empty() && name.len() <= NAME && !name.contains('/'));
+    let named = |name: &&str| !name.is_empty() && name.len() <= NAME && !name.contains('/');
+    let room = if path == app::ROOM { Some(path) } else { path.strip_prefix("/rooms/").filter(named) };
     let Some(room) = room else {
-        return Err(page(404, "Not Found", "rooms are at /rooms/NAME; see also /counters and /trace\n", "text/plain"));
+        return Err(page(
+            404,
+            "Not Found",
+            "rooms are at /rooms/NAME; see also /app, /counters and /trace\n",
+            "text/plain",
+        ));
     };
     let refused = |refusal: Refusal| {
         let mut out = Vec::new();
@@ -186,7 +192,10 @@ impl Ear {
                     match event {
                         Event::Data(chunk) => {
                             if let Some(message) = self.assembler.push(chunk) {
-                                house.received(room, message.kind, message.data);
+                                match room {
+                                    app::ROOM => house.app.obey(house, member, message.kind, message.data),
+                                    _ => house.received(room, message.kind, message.data),
+                                }
                             }
                             true
                         }

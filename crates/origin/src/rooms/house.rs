@@ -9,6 +9,7 @@ use genkai_model::rooms::{LOST, RECEIVED, RETURNED};
 use genkai_wire::websocket::{Encoder, Kind, Role, Scratch};
 use tokio::sync::Notify;
 
+use super::app::App;
 use super::backplane::Backplane;
 use super::counters::Counters;
 use super::member::{Books, Member};
@@ -28,6 +29,7 @@ pub(super) struct House {
     pub(super) scratch: RefCell<Scratch>,
     /// The way to the other nodes, once it is known.
     pub(super) backplane: OnceCell<Backplane>,
+    pub(super) app: App,
     rooms: RefCell<HashMap<Box<str>, Rc<Room>>>,
     /// Members with something to be written.
     dirty: RefCell<Vec<Rc<Member>>>,
@@ -43,6 +45,7 @@ impl House {
             buffer: socket::buffer(),
             scratch: RefCell::default(),
             backplane: OnceCell::new(),
+            app: App::default(),
             rooms: RefCell::default(),
             dirty: RefCell::default(),
             something: Notify::new(),
@@ -109,7 +112,7 @@ impl House {
     }
 
     /// Queues a message for all members of a room.
-    fn deliver(&self, name: &str, kind: Kind, data: &[u8], place: Option<u64>) {
+    pub(super) fn deliver(&self, name: &str, kind: Kind, data: &[u8], place: Option<u64>) {
         let Some(room) = self.rooms.borrow().get(name).map(Rc::clone) else { return };
         let frame = Frame { bytes: encoded(kind, data), content: Content::Delivery(place) };
         let (mut queued, mut slow) = (0, Vec::new());
@@ -168,7 +171,7 @@ impl House {
 }
 
 /// A message in one frame.
-fn encoded(kind: Kind, data: &[u8]) -> Rc<[u8]> {
+pub(super) fn encoded(kind: Kind, data: &[u8]) -> Rc<[u8]> {
     let mut bytes = Vec::with_capacity(data.len() + 10);
     // It cannot fail on an encoder that has not closed and is not within a message.
     let _ = Encoder::new(Role::Server).message(&mut bytes, kind, data, 0, &mut Scratch::default());

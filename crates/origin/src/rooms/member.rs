@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
+use std::rc::Rc;
 
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -74,9 +75,9 @@ impl Member {
         self.outgoing.borrow_mut().push(frame)
     }
 
-    /// Queues a control frame.
-    pub(super) fn control(&self, bytes: Vec<u8>) {
-        self.outgoing.borrow_mut().push_control(bytes);
+    /// Queues a frame that is no delivery.
+    pub(super) fn control(&self, bytes: impl Into<Rc<[u8]>>) {
+        self.outgoing.borrow_mut().push_control(bytes.into());
     }
 
     /// Disconnects it for being slow: what waits is lost, `close` is the last it will get.
@@ -85,7 +86,7 @@ impl Member {
         books.counters.slow.add(1);
         let mut outgoing = self.outgoing.borrow_mut();
         outgoing.give_up(|frame| books.dropped(&frame, self.number, Why::Slow));
-        outgoing.push_control(close);
+        outgoing.push_control(close.into());
         self.changed.notify_one();
     }
 

@@ -7,6 +7,7 @@
 //!   others.
 //! * Every hop counts ([`Hops`](genkai_model::rooms::Hops)): received, published, back from Redis, queued for members, written to their sockets,
 //!   lost and why. With a trace ([`trace`]) each message can be followed, too.
+//! * `/app` leads to the application of the server comparison ([`app`]), in which this server is the reference.
 //! * `GET /counters` answers the counts in JSON, `GET /trace` the trace.
 //!
 //! A client may say who it is: `/rooms/{name}?member=17`; the trace then names it where its messages were lost.
@@ -14,6 +15,7 @@
 //! One thread does everything. Reading order: [`room`] (who is where, and what a message does), [`member`] (a queue and its
 //! socket), [`connection`] (a client's side), [`backplane`] (Redis).
 
+mod app;
 mod backplane;
 mod connection;
 mod counters;

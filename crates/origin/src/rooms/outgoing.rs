@@ -19,7 +19,7 @@ pub(super) struct Frame {
 pub(super) enum Content {
     /// A message for a member, at this place of the trace if it is traced.
     Delivery(Option<u64>),
-    /// Ping, pong or close.
+    /// Ping, pong or close, or an answer to this member alone.
     Control,
 }
 
@@ -54,10 +54,10 @@ impl Outgoing {
         true
     }
 
-    /// Adds a control frame, whether there is room or not: there is never more than an answer to each frame read.
-    pub(super) fn push_control(&mut self, bytes: Vec<u8>) {
+    /// Adds a frame that is no delivery, whether there is room or not: there is never more than an answer to each frame read.
+    pub(super) fn push_control(&mut self, bytes: Rc<[u8]>) {
         self.bytes += bytes.len();
-        self.frames.push_back(Frame { bytes: bytes.into(), content: Content::Control });
+        self.frames.push_back(Frame { bytes, content: Content::Control });
     }
 
     /// The next bytes to write: how many of `slices` are filled.

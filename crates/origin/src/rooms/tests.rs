@@ -161,3 +161,45 @@ fn what_is_no_room_is_refused() {
     };
     assert_eq!(["/", "/rooms/", "/rooms/a/b", "/rooms/a"].map(status), [404, 404, 404, 426]);
 }
+
+#[test]
+fn the_application_of_the_comparison_does_what_it_is_told() {
+    let node = Node::start(Spec { max_message: 5_000, ..Spec::default() });
+    let open = || Client::open(node.address, "/app", None);
+    let (mut one, mut other) = (open(), open());
+    let text = |client: &mut Client| match client.hear() {
+        Heard::Message(Kind::Text, data) => String::from_utf8(data).unwrap(),
+        heard => panic!("{heard:?}"),
+    };
+    let ask = |client: &mut Client, command: &str| {
+        client.say(Kind::Text, command.as_bytes());
+        text(client)
+    };
+    // Both are there once both are answered.
+    assert_eq!((ask(&mut one, "clear"), ask(&mut other, "hello")), ("cleared".to_owned(), "what?".to_owned()));
+    one.say(Kind::Text, b"broadcast 100");
+    let (mine, others) = (text(&mut one), text(&mut other));
+    assert_eq!((mine.len(), &mine), (100, &others));
+    let sent: u64 = mine.strip_prefix("broadcast ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    one.say(Kind::Text, format!("stamp {sent} ...").as_bytes());
+    one.say(Kind::Text, format!("stamp {sent}").as_bytes());
+    let report = ask(&mut one, "report");
+    let numbers: Vec<u64> = report.split(' ').skip(1).map(|word| word.parse().unwrap()).collect();
+    let [2, sum, longest, 0] = numbers[..] else { panic!("{report}") };
+    assert!(longest > 0 && longest <= sum && sum <= 2 * longest, "{report}");
+    assert_eq!(
+        (ask(&mut other, "clear"), ask(&mut other, "report")),
+        ("cleared".to_owned(), "report 0 0 0 0".to_owned())
+    );
+    for (command, kind) in [("give text 3000000", Kind::Text), ("give binary 3000000", Kind::Binary)] {
+        assert!(ask(&mut one, command).starts_with("giving "));
+        assert_eq!(one.hear(), said(kind, &vec![b'.'; 3_000_000]), "larger than what may wait, and yet asked for");
+    }
+    assert_eq!(ask(&mut one, "take 12345"), "took 10");
+    one.say(Kind::Binary, &[0; 5_000]);
+    assert_eq!(text(&mut one), "took 5000");
+    one.say(Kind::Binary, &[0; 5_001]);
+    assert_eq!((one.hear(), one.hear()), (Heard::Close(Some(1009)), Heard::End));
+    // What is said there is no message of a room.
+    assert_eq!(node.hops().received, 0);
+}

@@ -11,6 +11,8 @@ use crate::{clean, figure, words};
 
 /// Most intervals kept for the small charts.
 const HISTORY: usize = 400;
+/// Every so many-th round of a comparison is told.
+const ROUNDS: u32 = 5;
 /// Most kinds of log lines told apart in one trial.
 const SIGNATURES: usize = 64;
 
@@ -60,6 +62,8 @@ pub(super) struct View {
     finished: u64,
     failed: u64,
     seconds: f64,
+    /// Number of the last round of a comparison.
+    rounds: u32,
     heard: Vec<String>,
 }
 
@@ -94,14 +98,32 @@ impl View {
                 }
                 ServerState::Started | ServerState::Ready | ServerState::Stopped => vec![],
             },
+            What::Entry(entry) => {
+                let text = format!("{}: {}", clean::line(&entry.contender), clean::line(&entry.version));
+                vec![News { kind: Kind::Step, text }]
+            }
+            What::Round(round) => self.round(round.round, round.warm_up).into_iter().collect(),
+            What::TrialEnded(_) if self.rounds > 0 => vec![],
             What::TrialEnded(ended) => vec![News { kind: Kind::End, text: self.summary(words::ended(ended.reason)) }],
             What::Note(n) => vec![note(clean::line(&n.text))],
             What::RunEnded(end) => {
                 let cut = end.interrupted.then(|| note("interrupted: what was measured is kept".to_owned()));
                 cut.into_iter().chain(end.failure.iter().map(|why| note(clean::line(why)))).collect()
             }
-            What::Limits(_) | What::Sample(_) | What::Attendance(_) | What::Node(_) | What::Router(_) => vec![],
+            What::Limits(_)
+            | What::Sample(_)
+            | What::Attendance(_)
+            | What::Node(_)
+            | What::Router(_)
+            | What::Collection(_) => vec![],
         }
+    }
+
+    /// Rounds of a comparison, told now and then.
+    fn round(&mut self, round: u32, warm_up: bool) -> Option<News> {
+        let known = std::mem::replace(&mut self.rounds, round) == round;
+        let text = if warm_up { format!("round {round}, to warm up") } else { format!("round {round}") };
+        (!known && (round == 1 || round.is_multiple_of(ROUNDS))).then_some(News { kind: Kind::Step, text })
     }
 
     fn begin(&mut self, trial: Option<u32>, started: &TrialStarted) {

@@ -1,4 +1,4 @@
-//! A server of genkai's own (`genkai serve ...`): a process that says on the first line of its standard output where it
+//! A server made for genkai (`genkai serve ...`, apps/): a process that says on the first line of its standard output where it
 //! listens (`{"listening":"127.0.0.1:PORT"}`), and on later ones how it is.
 
 use std::io::{BufRead, BufReader, Read};
@@ -31,6 +31,7 @@ const QUOTED: usize = 400;
 pub(crate) struct Spoken {
     pub(crate) child: Child,
     address: SocketAddr,
+    first: String,
     last: Last,
 }
 
@@ -59,16 +60,29 @@ impl Spoken {
             nofile: Some(machine::hard_descriptors()),
             user: None,
         };
+        Spoken::launch(command, spawn, READY_WITHIN)
+    }
+
+    /// As [`Spoken::start`], with a command and a patience of the caller's.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn launch(command: Command, spawn: Spawn, within: Duration) -> Result<Spoken, LocalError> {
         let mut child = Child::piped(command, spawn)?;
         let Some(out) = child.take_stdout() else { return Err(child.exited()) };
         let (first, last) = listen(out);
-        let address = ready(&mut child, &first)?;
-        Ok(Spoken { child, address, last })
+        let (address, said) = ready(&mut child, &first, within)?;
+        Ok(Spoken { child, address, first: said, last })
     }
 
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The line in which it said where it listens.
+    pub(crate) fn first_line(&self) -> &str {
+        &self.first
     }
 
     /// The last line it said; empty before the second.
@@ -115,14 +129,14 @@ fn address(line: &str) -> Option<SocketAddr> {
     serde_json::from_str::<Value>(line).ok()?.get("listening")?.as_str()?.parse().ok()
 }
 
-/// Waits for the line that tells the address.
-fn ready(child: &mut Child, first: &Receiver<String>) -> Result<SocketAddr, LocalError> {
-    let deadline = Instant::now() + READY_WITHIN;
+/// Waits for the line that tells the address: both.
+fn ready(child: &mut Child, first: &Receiver<String>, within: Duration) -> Result<(SocketAddr, String), LocalError> {
+    let deadline = Instant::now() + within;
     let mut said = String::new();
     while Instant::now() < deadline {
         match first.recv_timeout(PAUSE) {
             Ok(line) => match address(&line) {
-                Some(address) => return Ok(address),
+                Some(address) => return Ok((address, line)),
                 None => said = line,
             },
             Err(RecvTimeoutError::Timeout) => {}
@@ -138,7 +152,7 @@ fn ready(child: &mut Child, first: &Receiver<String>) -> Result<SocketAddr, Loca
     }
     said = said.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(QUOTED).collect();
     let name = child.name().to_owned();
-    Err(LocalError::Mute { name, within: READY_WITHIN, said, tail: child.last_words() })
+    Err(LocalError::Mute { name, within, said, tail: child.last_words() })
 }
 
 #[cfg(test)]

@@ -136,7 +136,8 @@ fn servers() -> BTreeMap<String, String> {
     found.collect()
 }
 
-fn find(program: &str) -> Option<PathBuf> {
+/// A program in PATH or where distributions put it.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).chain(PLACES.iter().map(PathBuf::from));
     places.map(|place| place.join(program)).find(|file| file.is_file())

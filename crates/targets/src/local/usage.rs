@@ -44,6 +44,8 @@ pub struct Consumer {
     pub cpu: f64,
     /// Resident memory, bytes.
     pub rss: u64,
+    /// Threads.
+    pub threads: u32,
     /// Open descriptors; none when they may not be read (another user's process).
     pub fds: Option<u64>,
     /// Soft limit on descriptors; none for unlimited or unreadable.
@@ -91,6 +93,14 @@ impl Usage {
     }
 }
 
+/// One process alone, without a look at any other. Its `cpu` is the processor time since it began, seconds. None when it is
+/// gone.
+pub fn alone(pid: u32) -> Option<Consumer> {
+    let process = Process::new(pid as i32).ok()?;
+    let stat = process.stat().ok()?;
+    Some(consumer(&process, &stat, cpu_seconds(&stat)))
+}
+
 fn consumer(process: &Process, stat: &Stat, cpu: f64) -> Consumer {
     let limit = process.limits().ok().map(|limits| limits.max_open_files.soft_limit);
     Consumer {
@@ -99,6 +109,7 @@ fn consumer(process: &Process, stat: &Stat, cpu: f64) -> Consumer {
         name: stat.comm.clone(),
         cpu,
         rss: stat.rss * procfs::page_size(),
+        threads: u32::try_from(stat.num_threads).unwrap_or(0),
         fds: process.fd_count().ok().map(|count| count as u64),
         fd_limit: match limit {
             Some(LimitValue::Value(value)) => Some(value),

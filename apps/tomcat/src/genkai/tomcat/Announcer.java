@@ -1,0 +1,33 @@
+package genkai.tomcat;
+
+import org.apache.catalina.Lifecycle;
+import org.apache.catalina.LifecycleEvent;
+import org.apache.catalina.LifecycleListener;
+import org.apache.catalina.Server;
+import org.apache.catalina.connector.Connector;
+import org.apache.catalina.util.ServerInfo;
+
+/** Says where Tomcat listens, in one line of JSON, once it does. Named in server.xml. */
+public final class Announcer implements LifecycleListener {
+    @Override
+    public void lifecycleEvent(LifecycleEvent event) {
+        if (!(event.getSource() instanceof Server server)) return;
+        Connector connector = server.findServices()[0].findConnectors()[0];
+        switch (event.getType()) {
+            case Lifecycle.BEFORE_INIT_EVENT -> configure(connector);
+            case Lifecycle.AFTER_START_EVENT -> announce(connector);
+            default -> { }
+        }
+    }
+
+    /** In server.xml it could not be left to the system. */
+    private static void configure(Connector connector) {
+        String size = System.getProperty("genkai.sendBuffer");
+        if (size != null) connector.setProperty("socket.txBufSize", size);
+    }
+
+    private static void announce(Connector connector) {
+        String version = ServerInfo.getServerInfo() + " on Java " + System.getProperty("java.version");
+        System.out.printf("{\"listening\":\"127.0.0.1:%d\",\"version\":\"%s\"}%n", connector.getLocalPort(), version);
+    }
+}

@@ -1,0 +1,84 @@
+//! What limits the answer of a comparison.
+
+use genkai_model::contest::{CaseFinding, Contest, ContestCaveat, Observed};
+use genkai_model::record::Record;
+use genkai_model::websocket::Messages;
+
+use super::Counted;
+use super::compare::{BUSY, busy, excludes_one};
+use crate::statistics::{self, ALPHA};
+
+/// Processor time of idle contenders, by that of the one who was asked, above which they disturb it.
+const DISTURBED: f64 = 0.2;
+/// Drift that matters: the later half of the rounds takes so many times as long as the earlier, or the other way round.
+const DRIFT: f64 = 1.1;
+
+pub(super) fn of(
+    contest: &Contest,
+    record: &Record,
+    counted: &Counted<'_>,
+    cases: &[CaseFinding],
+) -> Vec<ContestCaveat> {
+    let mut all = Vec::new();
+    if contest.starts == 1 {
+        all.push(ContestCaveat::OneStart);
+    }
+    for case in cases {
+        all.extend(drifts(case, cases.len()));
+        for standing in &case.standings {
+            let rounds: Vec<_> = counted.of_one(&standing.name, case.case).collect();
+            let (name, case, busy) = (standing.name.clone(), case.case, busy(&rounds));
+            if busy > BUSY {
+                all.push(ContestCaveat::ClientBusy { name: name.clone(), case, busy });
+            }
+            if standing.failed > 0 {
+                let code = rounds.iter().find_map(|(_, _, round)| round.closes.first()).map(|close| close.code);
+                all.push(ContestCaveat::Unanswered { name, case, rounds: standing.failed, code });
+            }
+        }
+    }
+    all.extend(contest.contenders.iter().filter_map(|contender| disturbed(&contender.name, counted)));
+    all.extend(contest.contenders.iter().filter_map(|contender| reopened(&contender.name, counted)));
+    if record.end.is_none() {
+        all.push(ContestCaveat::RecordCutOff);
+    }
+    all
+}
+
+/// Contenders whose later rounds differ from the earlier ones by more than chance, all of them taken together.
+fn drifts(case: &CaseFinding, cases: usize) -> Vec<ContestCaveat> {
+    let alpha = ALPHA / (case.standings.len() * cases).max(1) as f64;
+    let drift = |rounds: &[Observed]| {
+        let half = rounds.iter().map(|round| round.round).sum::<u32>() / rounds.len().max(1) as u32;
+        let side = |later: bool| -> Vec<f64> {
+            rounds.iter().filter(|round| (round.round > half) == later).filter_map(|round| round.figure).collect()
+        };
+        let ratio = statistics::factor(&side(false), &side(true), alpha)?;
+        let matters = ratio.value > DRIFT || ratio.value < 1.0 / DRIFT;
+        Some(ratio).filter(|ratio| matters && excludes_one(*ratio))
+    };
+    let one = |standing: &genkai_model::contest::Standing| {
+        let ratio = drift(&standing.rounds)?;
+        Some(ContestCaveat::Drift { name: standing.name.clone(), case: case.case, ratio })
+    };
+    case.standings.iter().filter_map(one).collect()
+}
+
+fn disturbed(name: &str, counted: &Counted<'_>) -> Option<ContestCaveat> {
+    let of = counted.0.iter().filter(|(_, _, round)| round.contender == name);
+    let (own, others) = of.fold((0, 0), |sum, (_, _, round)| (sum.0 + round.used.cpu_us, sum.1 + round.used.others_us));
+    let fraction = others as f64 / own.max(1) as f64;
+    (fraction > DISTURBED).then(|| ContestCaveat::Disturbed { name: name.to_owned(), fraction })
+}
+
+/// Connections that ended between rounds that count.
+fn reopened(name: &str, counted: &Counted<'_>) -> Option<ContestCaveat> {
+    let rounds = counted.0.iter().filter(|(_, _, round)| round.contender == name);
+    let mut codes = Messages::default();
+    for close in rounds.flat_map(|(_, _, round)| &round.reopened) {
+        codes.closed(close.code, close.count);
+    }
+    let most = codes.closes.iter().max_by_key(|close| close.count)?;
+    let connections = codes.closes.iter().map(|close| close.count).sum();
+    Some(ContestCaveat::Reopened { name: name.to_owned(), connections, code: most.code })
+}

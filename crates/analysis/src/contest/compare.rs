@@ -1,0 +1,134 @@
+//! Contenders against each other in one case.
+//!
+//! Figures are times; their logarithms are compared, round with the same round, so that what drifts meets both. With one start
+//! of the servers a round is an observation; with several, a start is (its rounds share one process, one compiled code, one
+//! layout of memory, and are no independent observations: Georges, Buytaert, Eeckhout, "Statistically Rigorous Java Performance
+//! Evaluation", OOPSLA 2007). Intervals of pairs hold for all pairs of the case together.
+
+use std::collections::BTreeMap;
+
+use genkai_model::contest::{Case, CaseFinding, Contest, Observed, Pair, Round, Standing};
+use genkai_model::finding::Estimate;
+use genkai_model::histogram::empty;
+use genkai_model::record::Trial;
+use genkai_model::units::Range;
+
+use super::Counted;
+use crate::statistics::{self, ALPHA};
+use crate::window;
+
+/// Part of the time from which on a client that moves one large message is taken for the limit.
+pub(super) const BUSY: f64 = 0.9;
+
+/// What is observed of one contender: by start, and by round where there is one start only.
+type Observations = BTreeMap<(u32, u32), f64>;
+
+/// One case.
+pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> CaseFinding {
+    let several = contest.starts > 1;
+    let mut standings: Vec<(Standing, Observations, bool)> = Vec::new();
+    for contender in &contest.contenders {
+        let rounds: Vec<_> = counted.of_one(&contender.name, case).collect();
+        if !rounds.is_empty() {
+            let observations = observations(&rounds, several);
+            standings.push((standing(&contender.name, &rounds, &observations), observations, busy(&rounds) > BUSY));
+        }
+    }
+    let by = |standing: &Standing| standing.figure.map_or(f64::INFINITY, |figure| figure.value);
+    standings.sort_by(|a, b| by(&a.0).total_cmp(&by(&b.0)));
+    let pairs = pairs(&standings);
+    let count = standings.len() as u32;
+    let standings = standings.into_iter().map(|(standing, ..)| {
+        let certain = |ahead: bool| {
+            let other = |pair: &&Pair| if ahead { pair.slower == standing.name } else { pair.faster == standing.name };
+            pairs.iter().filter(|pair| pair.certain).filter(other).count() as u32
+        };
+        Standing { best: 1 + certain(true), worst: count - certain(false), ..standing }
+    });
+    CaseFinding { case, standings: standings.collect(), told_apart: pairs.iter().any(|pair| pair.certain), pairs }
+}
+
+/// Part of the time in which the client's thread was busy, the mean; 0 where the client is no part of the figure: several
+/// clients' receipts are stamped by the kernel, and what each sends carries its own instant.
+pub(super) fn busy(rounds: &[(&Trial, i64, &Round)]) -> f64 {
+    let large = rounds.iter().filter(|(_, _, round)| matches!(round.case, Case::Give { .. }));
+    let all: Vec<f64> = large.map(|(_, _, round)| round.client_busy).collect();
+    all.iter().sum::<f64>() / all.len().max(1) as f64
+}
+
+fn observations(rounds: &[(&Trial, i64, &Round)], several: bool) -> Observations {
+    let figure = |round: &Round| round.figure_ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9);
+    let all = rounds.iter().filter_map(|(trial, _, round)| Some(((trial.number, round.round), figure(round)?)));
+    if !several {
+        return all.collect();
+    }
+    let mut starts: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for ((start, _), figure) in all {
+        starts.entry(start).or_default().push(figure.ln());
+    }
+    let mean = |logs: &[f64]| (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+    starts.into_iter().map(|(start, logs)| ((start, 0), mean(&logs))).collect()
+}
+
+fn standing(name: &str, rounds: &[(&Trial, i64, &Round)], observations: &Observations) -> Standing {
+    let values: Vec<f64> = observations.values().copied().collect();
+    let mut delays = empty();
+    for (_, _, round) in rounds {
+        // A payload that is none adds nothing.
+        let _ = round.delays.add_to(&mut delays);
+    }
+    Standing {
+        name: name.to_owned(),
+        figure: statistics::geometric(&values, ALPHA),
+        best: 1,
+        worst: 1,
+        rounds: rounds.iter().map(|(trial, at, round)| observed(trial, *at, round)).collect(),
+        failed: rounds.iter().filter(|(_, _, round)| round.figure_ns.is_none()).count() as u32,
+        median: window::quantile(&delays, 0.5),
+        p99: window::quantile(&delays, 0.99),
+    }
+}
+
+/// A round with the pauses of its contender's collector within it.
+fn observed(trial: &Trial, at: i64, round: &Round) -> Observed {
+    let began = at.saturating_sub_unsigned(round.lasted.0 / 1000);
+    let within = trial.collections.iter().filter(|(end, pause)| {
+        pause.contender == round.contender && *end >= began && end.saturating_sub_unsigned(pause.lasted_ns / 1000) <= at
+    });
+    Observed {
+        start: trial.number,
+        round: round.round,
+        figure: round.figure_ns.map(|ns| ns as f64 / 1e9),
+        paused: within.map(|(_, pause)| pause.lasted_ns as f64 / 1e9).sum(),
+    }
+}
+
+/// Each two contenders of which there are observations of the same rounds; they are in order, the fastest first.
+fn pairs(standings: &[(Standing, Observations, bool)]) -> Vec<Pair> {
+    let count = standings.len() * standings.len().saturating_sub(1) / 2;
+    let mut all = Vec::with_capacity(count);
+    for (n, (faster, fast, fast_busy)) in standings.iter().enumerate() {
+        for (slower, slow, slow_busy) in &standings[n + 1..] {
+            let ratios: Vec<f64> = fast.iter().filter_map(|(key, fast)| Some(slow.get(key)? / fast)).collect();
+            let Some(ratio) = statistics::geometric(&ratios, ALPHA / count as f64) else { continue };
+            let certain = excludes_one(ratio) && !(*fast_busy && *slow_busy);
+            let (faster, slower) = (faster.name.clone(), slower.name.clone());
+            all.push(if ratio.value < 1.0 {
+                // Rounds that only one of them answered can turn the order of the means around.
+                Pair { faster: slower, slower: faster, ratio: inverse(ratio), certain }
+            } else {
+                Pair { faster, slower, ratio, certain }
+            });
+        }
+    }
+    all
+}
+
+pub(super) fn excludes_one(ratio: Estimate) -> bool {
+    ratio.interval.low > 1.0 || ratio.interval.high < 1.0
+}
+
+fn inverse(ratio: Estimate) -> Estimate {
+    let interval = Range { low: 1.0 / ratio.interval.high, high: 1.0 / ratio.interval.low };
+    Estimate { value: 1.0 / ratio.value, interval, n: ratio.n }
+}

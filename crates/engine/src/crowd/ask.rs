@@ -1,0 +1,254 @@
+//! What a crowd asks of its server, and how long that takes.
+
+use std::time::{Duration, Instant};
+
+use genkai_model::contest::Case;
+use genkai_model::histogram::empty;
+use genkai_model::websocket::CloseCount;
+use genkai_wire::websocket::Kind;
+use hdrhistogram::Histogram;
+
+use super::seat::Post;
+use super::voice::HEAD;
+use super::{Crowd, CrowdError, busy, monotonic};
+
+/// Between two questions how many messages have arrived: the server is busy reading them.
+const POLL: Duration = Duration::from_millis(5);
+
+/// What came of asking.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The case's figure, ns; none when the answer was not whole.
+    pub figure: Option<u64>,
+    /// Delay of each client, ns, where there are several.
+    pub delays: Histogram<u64>,
+    /// Messages that were due.
+    pub due: u64,
+    /// Those that did not come.
+    pub missing: u64,
+    /// Connections that ended meanwhile, by code.
+    pub closes: Vec<CloseCount>,
+    /// Connections that had ended since the last question and were opened again, by code.
+    pub reopened: Vec<CloseCount>,
+    /// How long it took, the client's own work included.
+    pub lasted: Duration,
+    /// Part of that time in which this thread was busy.
+    pub busy: f64,
+    /// Heap in use in the server afterwards, bytes, where it has one.
+    pub heap: Option<u64>,
+}
+
+impl Answer {
+    /// Of a server that cannot be asked.
+    pub fn none(due: u64) -> Answer {
+        Answer {
+            figure: None,
+            delays: empty(),
+            due,
+            missing: due,
+            closes: Vec::new(),
+            reopened: Vec::new(),
+            lasted: Duration::ZERO,
+            busy: 0.0,
+            heap: None,
+        }
+    }
+}
+
+/// A case's figure before it is joined with what all have.
+struct Figure {
+    figure: Option<u64>,
+    delays: Histogram<u64>,
+    due: u64,
+    missing: u64,
+}
+
+impl Figure {
+    /// Of one message.
+    fn one(figure: Option<u64>) -> Figure {
+        Figure { figure, delays: empty(), due: 1, missing: u64::from(figure.is_none()) }
+    }
+}
+
+/// Counts of messages that carried their instant.
+struct Report {
+    count: u64,
+    sum: u64,
+    heap: u64,
+}
+
+impl Crowd {
+    /// Asks one thing. `bytes`: size of small messages. Connections that have ended are opened again first.
+    ///
+    /// # Errors
+    /// When a connection cannot be opened, or the server does not speak the protocol or has another clock. A server that does
+    /// not answer, or ends connections, is an answer.
+    pub fn ask(&mut self, case: Case, bytes: usize) -> Result<Answer, CrowdError> {
+        self.mend()?;
+        let reopened = self.take_closes();
+        let (began, worked) = (Instant::now(), busy());
+        let Figure { figure, delays, due, missing } = match case {
+            Case::Receive => self.receive(bytes)?,
+            Case::Send => self.send(bytes)?,
+            Case::Give { bytes, binary } => Figure::one(self.give(bytes, binary)?),
+            Case::Take { bytes, binary } => Figure::one(self.take(bytes as usize, binary)?),
+        };
+        let lasted = began.elapsed();
+        let busy = (busy() - worked) as f64 / lasted.as_nanos().max(1) as f64;
+        let closes = self.take_closes();
+        let heap = self.report()?.map(|report| report.heap).filter(|heap| *heap > 0);
+        Ok(Answer { figure, delays, due, missing, closes, reopened, lasted, busy, heap })
+    }
+
+    /// One message to all clients: the delay of the last.
+    fn receive(&mut self, bytes: usize) -> Result<Figure, CrowdError> {
+        let due = self.seats.len();
+        let (mut delays, mut came, mut fault) = (empty(), vec![false; due], None);
+        let (mut open, mut longest) = (due, 0);
+        let asked = monotonic();
+        self.say(0, Kind::Text, format!("broadcast {bytes}").as_bytes());
+        let deadline = Instant::now() + self.patience;
+        self.until(deadline, |crowd, post| {
+            match post {
+                Some((number, post)) => {
+                    if let Some(said) = words(post, "broadcast").and_then(number_of) {
+                        if said < asked || said > post.at {
+                            fault = Some(CrowdError::Clock { asked, said, came: post.at });
+                            return true;
+                        }
+                        if !std::mem::replace(&mut came[number], true) {
+                            let delay = post.at - said;
+                            delays.saturating_record(delay);
+                            (longest, open) = (longest.max(delay), open - 1);
+                        }
+                    }
+                }
+                None => return !came.iter().zip(&crowd.seats).any(|(came, seat)| !came && !seat.has_ended()),
+            }
+            open == 0
+        })?;
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let figure = (open == 0).then_some(longest);
+        Ok(Figure { figure, delays, due: due as u64, missing: open as u64 })
+    }
+
+    /// A message of every client: the mean delay, by the server's count.
+    fn send(&mut self, bytes: usize) -> Result<Figure, CrowdError> {
+        let due = self.seats.len() as u64;
+        self.answer(0, Kind::Text, b"clear", |post| words(post, "cleared").is_some())?;
+        let mut text = vec![b'.'; bytes.max(HEAD / 2)];
+        for number in 0..self.seats.len() {
+            let head = format!("stamp {} ", monotonic());
+            text[..head.len()].copy_from_slice(head.as_bytes());
+            self.say(number, Kind::Text, &text);
+        }
+        let deadline = Instant::now() + self.patience;
+        let mut report = None;
+        while Instant::now() < deadline && report.as_ref().is_none_or(|report: &Report| report.count < due) {
+            self.until(Instant::now() + POLL, |_, _| false)?;
+            let Some(next) = self.report()? else { break };
+            report = Some(next);
+        }
+        let (count, sum) = report.map_or((0, 0), |report| (report.count, report.sum));
+        let figure = (count == due).then(|| sum / due.max(1));
+        Ok(Figure { figure, delays: empty(), due, missing: due.saturating_sub(count) })
+    }
+
+    /// One large message to one client: from when the server began to send.
+    fn give(&mut self, bytes: u64, binary: bool) -> Result<Option<u64>, CrowdError> {
+        let kind = if binary { "binary" } else { "text" };
+        let (mut began, asked) = (None, monotonic());
+        let command = format!("give {kind} {bytes}");
+        let whole = self.answer(0, Kind::Text, command.as_bytes(), |post| {
+            match (began, words(post, "giving").and_then(number_of)) {
+                (None, Some(said)) => began = Some(said),
+                _ => return (post.heard.bytes, post.heard.binary) == (bytes, binary),
+            }
+            false
+        })?;
+        let (Some(said), Some(came)) = (began, whole) else { return Ok(None) };
+        if said < asked || said > came {
+            return Err(CrowdError::Clock { asked, said, came });
+        }
+        Ok(Some(came - said))
+    }
+
+    /// One large message of one client: until it is answered.
+    fn take(&mut self, bytes: usize, binary: bool) -> Result<Option<u64>, CrowdError> {
+        let mut payload = vec![b'.'; bytes];
+        let mut kind = Kind::Binary;
+        if !binary {
+            kind = Kind::Text;
+            let head = b"take ";
+            payload.resize(bytes.max(head.len()), b'.');
+            payload[..head.len()].copy_from_slice(head);
+        }
+        let (asked, size) = (monotonic(), payload.len() as u64);
+        let took = self.answer(0, kind, &payload, |post| words(post, "took").and_then(number_of) == Some(size))?;
+        Ok(took.map(|came| came - asked))
+    }
+
+    /// What the server counted; none when it does not answer.
+    fn report(&mut self) -> Result<Option<Report>, CrowdError> {
+        let mut report = None;
+        let Some(asker) = self.seats.iter().position(|seat| seat.is_open()) else { return Ok(None) };
+        self.answer(asker, Kind::Text, b"report", |post| {
+            report = words(post, "report").map(str::to_owned);
+            report.is_some()
+        })?;
+        let Some(text) = report else { return Ok(None) };
+        let numbers: Vec<u64> = text.split(' ').map_while(|word| word.parse().ok()).collect();
+        match numbers[..] {
+            [count, sum, _, heap] => Ok(Some(Report { count, sum, heap })),
+            _ => Err(CrowdError::Strange(text)),
+        }
+    }
+
+    /// Says something and waits for the message that `is_it`: when it was there. None when it does not come in time, or the
+    /// connection ends.
+    fn answer(
+        &mut self,
+        number: usize,
+        kind: Kind,
+        payload: &[u8],
+        mut is_it: impl FnMut(&Post) -> bool,
+    ) -> Result<Option<u64>, CrowdError> {
+        let (mut came, mut strange) = (None, None);
+        self.say(number, kind, payload);
+        let deadline = Instant::now() + self.patience;
+        self.until(deadline, |crowd, post| {
+            match post {
+                Some((from, post)) if from == number => {
+                    if words(post, "what?").is_some() {
+                        strange = Some(String::from_utf8_lossy(&payload[..payload.len().min(HEAD)]).into_owned());
+                    }
+                    if is_it(post) {
+                        came = Some(post.at);
+                    }
+                }
+                Some(_) => {}
+                None => return crowd.seats[number].has_ended(),
+            }
+            came.is_some() || strange.is_some()
+        })?;
+        match strange {
+            Some(command) => Err(CrowdError::Strange(format!("what?` to `{command}"))),
+            None => Ok(came),
+        }
+    }
+}
+
+/// What follows `first` in a text message that begins with it.
+fn words<'p>(post: &'p Post, first: &str) -> Option<&'p str> {
+    if post.heard.binary {
+        return None;
+    }
+    std::str::from_utf8(&post.heard.head).ok()?.strip_prefix(first).map(str::trim_start)
+}
+
+/// The number with which a text begins.
+fn number_of(text: &str) -> Option<u64> {
+    text.split(' ').next()?.parse().ok()
+}

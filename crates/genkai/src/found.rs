@@ -1,0 +1,90 @@
+//! What an experiment showed that does not tune: its words, its files, its exit code.
+
+use std::path::{Path, PathBuf};
+
+use genkai_analysis::{contest, held, rooms};
+use genkai_model::contest::ContestFinding;
+use genkai_model::exit::Exit;
+use genkai_model::held::HeldFinding;
+use genkai_model::record::Record;
+use genkai_model::rooms::RoomsFinding;
+use genkai_report::text::Style;
+use genkai_report::{html, json, text};
+
+use crate::cli::OutputFlags;
+use crate::{Failure, outputs, view};
+
+/// What a record showed.
+pub(crate) enum Found {
+    /// Chat rooms.
+    Rooms(RoomsFinding),
+    /// Requests held open.
+    Held(HeldFinding),
+    /// Servers compared.
+    Contest(Box<ContestFinding>),
+}
+
+/// What `record` showed; none when it is of something else, or nothing was seen.
+pub(crate) fn found(record: &Record) -> Option<Found> {
+    let rooms = rooms::findings(record).map(Found::Rooms);
+    let held = || held::findings(record).map(Found::Held);
+    rooms.or_else(held).or_else(|| contest::findings(record).map(|finding| Found::Contest(Box::new(finding))))
+}
+
+/// Writes and prints what was found, if there was a run at all.
+pub(crate) fn show(record: &Record, out: &Path, output: &OutputFlags) -> Result<Exit, Failure> {
+    let Some(found) = found(record) else { return Ok(Exit::Interrupted) };
+    let page = found.write(record, out)?;
+    if !output.quiet {
+        view::print(&found.words(output.json, view::stdout_style(output.color)));
+        page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
+        view::say(&format!("record: {}", out.join("run.jsonl").display()));
+    }
+    Ok(found.exit(record))
+}
+
+impl Found {
+    fn json(&self) -> String {
+        match self {
+            Found::Rooms(finding) => json::rooms(finding),
+            Found::Held(finding) => json::held(finding),
+            Found::Contest(finding) => json::contest(finding),
+        }
+    }
+
+    /// What is printed.
+    pub(crate) fn words(&self, as_json: bool, style: Style) -> String {
+        match self {
+            _ if as_json => self.json(),
+            Found::Rooms(finding) => text::rooms(finding, style),
+            Found::Held(finding) => text::held(finding, style),
+            Found::Contest(finding) => text::contest(finding, style),
+        }
+    }
+
+    /// Writes `verdict.json`, and `report.html` where there is one, into `out`. Gives the page's path.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub(crate) fn write(&self, record: &Record, out: &Path) -> Result<Option<PathBuf>, Failure> {
+        outputs::whole(&out.join("verdict.json"), &self.json())?;
+        let shown = match self {
+            Found::Rooms(finding) => html::rooms(record, &genkai_analysis::findings(record), finding),
+            Found::Contest(finding) => html::contest(record, finding),
+            Found::Held(_) => return Ok(None),
+        };
+        let page = out.join("report.html");
+        outputs::whole(&page, &shown)?;
+        Ok(Some(page))
+    }
+
+    /// The code that tells a script the answer.
+    pub(crate) fn exit(&self, record: &Record) -> Exit {
+        let outcome = match self {
+            Found::Rooms(finding) => finding.outcome,
+            Found::Held(finding) => finding.outcome,
+            Found::Contest(finding) => finding.outcome,
+        };
+        outputs::exit(record, outcome)
+    }
+}

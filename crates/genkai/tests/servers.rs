@@ -1,0 +1,202 @@
+//! The experiment `websocket-servers` on the real servers: each speaks the protocol, refuses what its limit says, and is judged
+//! from the record alone.
+
+mod harness;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use genkai_model::contest::{Case, Contender, ContestCaveat, ContestFinding, Round};
+use genkai_model::finding::Outcome;
+use genkai_targets::application::{self, Application};
+use harness::{Run, genkai, machine, run};
+
+/// A few clients and rounds: what is tested is that all answer, not how fast.
+const SMALL: &str = "experiment run websocket-servers --clients 6 --rounds 3 --warm-up 1 --message 100";
+const ALL: [&str; 5] = ["embedded", "tomcat", "jetty", "node-ws", "socketio"];
+
+fn servers(flags: &str) -> (Run, ContestFinding) {
+    let run = run(&mut genkai(&format!("{SMALL} {flags}")));
+    let text = std::fs::read_to_string(run.out.join("verdict.json"))
+        .unwrap_or_else(|e| panic!("{e}; `make packages-test apps` makes what the servers need\n{}", run.story()));
+    let finding = serde_json::from_str(&text).unwrap();
+    (run, finding)
+}
+
+fn rounds(run: &Run) -> Vec<Round> {
+    run.record().trials.iter().flat_map(|trial| trial.rounds.iter().map(|(_, round)| round.clone())).collect()
+}
+
+#[test]
+fn every_server_speaks_the_protocol_and_has_its_limit() {
+    let _machine = machine();
+    let (run, finding) = servers("--sizes 1k,70k");
+    assert_eq!((finding.outcome, run.code), (Outcome::Holds, Some(0)), "{}", run.story());
+    let names: Vec<&str> = finding.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
+    assert_eq!(names, ALL);
+    for (entrant, version) in
+        finding.entrants.iter().zip(["genkai ", "Apache Tomcat/10", "Jetty 12", "ws 8", "socket.io 4"])
+    {
+        assert!(entrant.version.starts_with(version), "{}", entrant.version);
+        let usage = &entrant.usage;
+        assert!(usage.cpu > 0.0 && usage.rss > 0 && usage.threads > 0, "{usage:?}");
+        assert!(usage.descriptors >= Some(6), "six clients: {usage:?}");
+        assert_eq!(usage.heap.is_some(), entrant.name != "embedded", "{}", entrant.name);
+    }
+    let cases: Vec<String> = finding.cases.iter().map(|case| case.case.to_string()).collect();
+    assert_eq!(cases, ["receive", "send", "give 1k text", "give 70k text", "give 1k binary", "give 70k binary"]);
+    for case in &finding.cases {
+        assert_eq!((case.standings.len(), case.pairs.len()), (5, 10), "{}", case.case);
+        for standing in &case.standings {
+            assert!(standing.failed == 0 && standing.rounds.len() == 3, "{}: {standing:?}", case.case);
+            assert!(standing.figure.is_some_and(|figure| figure.value > 0.0 && figure.n == 3), "{standing:?}");
+            assert!(1 <= standing.best && standing.best <= standing.worst && standing.worst <= 5, "{standing:?}");
+        }
+    }
+    assert!(finding.caveats.contains(&ContestCaveat::OneStart));
+    limits(&run, &finding);
+    record(&run);
+}
+
+/// The largest messages that servers take by default, to the byte.
+fn limits(run: &Run, finding: &ContestFinding) {
+    let seen: Vec<_> = finding
+        .limits
+        .iter()
+        .map(|limit| (limit.name.as_str(), limit.taken, limit.refused, limit.code, limit.proved, limit.kinds.len()))
+        .collect();
+    let expected = [
+        ("embedded", Some(65_536), 65_537, Some(1009), true, 2),
+        ("tomcat", Some(8_192), 8_193, Some(1009), true, 2),
+        ("jetty", Some(65_536), 65_537, Some(1009), true, 2),
+    ];
+    assert_eq!(seen, expected, "{}", run.story());
+    assert!(run.stdout.contains("--server-set tomcat.max-message=SIZE lifts it"), "{}", run.stdout);
+}
+
+/// What was asked, in which order.
+fn record(run: &Run) {
+    let rounds = rounds(run);
+    let timed: Vec<&Round> = rounds.iter().filter(|round| !matches!(round.case, Case::Take { .. })).collect();
+    assert_eq!(timed.len(), 4 * 6 * 5, "{}", run.story());
+    assert_eq!(timed.iter().filter(|round| round.warm_up).count(), 6 * 5);
+    for round in &timed {
+        let due = if matches!(round.case, Case::Give { .. }) { 1 } else { 6 };
+        assert_eq!((round.due, round.missing), (due, 0), "{round:?}");
+        assert!(
+            round.figure_ns.is_some_and(|ns| ns <= round.lasted.0),
+            "a part cannot take longer than the whole: {round:?}"
+        );
+    }
+    let orders: std::collections::BTreeSet<Vec<&str>> =
+        timed.chunks(5).map(|five| five.iter().map(|round| round.contender.as_str()).collect()).collect();
+    assert!(orders.len() > 5, "24 orders of five that were drawn: {orders:?}");
+    assert!(timed.chunks(5).all(|five| five.iter().all(|round| round.case == five[0].case)), "case by case");
+}
+
+/// Whatever a member of a room says goes to all members, the sender too: alone in its room, it hears an echo.
+#[test]
+fn every_websocket_server_has_chat_rooms() {
+    let _machine = machine();
+    let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
+    for name in ALL.into_iter().filter(|name| *name != "socketio") {
+        let contender =
+            Contender { name: name.to_owned(), server: name.to_owned(), settings: BTreeMap::new(), variant: false };
+        let dir = tempfile::tempdir().unwrap();
+        let server =
+            Application::start(application::find(name).unwrap(), &contender, &place, None, dir.path()).unwrap();
+        let load =
+            format!("load ws://{}/rooms/blue --users 1 --requests 20 --message-size 500 --quiet", server.address());
+        let run = run(&mut genkai(&load));
+        let record = run.record();
+        let ticks = &record.trials[0].ticks;
+        let errors: usize = ticks.iter().map(|tick| tick.errors.len()).sum();
+        assert_eq!((ticks.iter().map(|tick| tick.ok).sum::<u64>(), errors), (20, 0), "{name}\n{}", run.story());
+        server.stop();
+    }
+}
+
+#[test]
+fn settings_lift_limits_and_set_them() {
+    let _machine = machine();
+    let set = "--server-set tomcat.max-message=100k --server-set node-ws.max-message=2000 --server-set socketio.max-message=2000";
+    let (run, finding) = servers(&format!("--servers tomcat,node-ws,socketio --sizes 1k,70k {set}"));
+    let seen: Vec<_> = finding
+        .limits
+        .iter()
+        .map(|limit| (limit.name.as_str(), &*limit.kinds, limit.taken, limit.refused, limit.code, limit.proved))
+        .collect();
+    let (text, binary, both) = (["text".to_owned()], ["binary".to_owned()], ["text".to_owned(), "binary".to_owned()]);
+    let expected = [
+        ("node-ws", &both[..], Some(2000), 2001, Some(1009), true),
+        // Socket.IO's own words are part of what is measured, where they are in the same message.
+        ("socketio", &text[..], Some(1936), 2000, Some(1009), true),
+        ("socketio", &binary[..], Some(2000), 2001, Some(1009), true),
+    ];
+    assert_eq!(seen, expected, "{}", run.story());
+    let tomcat = &finding.entrants[0];
+    let setting = tomcat.settings.iter().find(|setting| setting.name == "max-message").unwrap();
+    assert_eq!((setting.value.as_str(), setting.default), ("100k", false));
+}
+
+#[test]
+fn a_swept_setting_is_asked_for_large_messages_beside_its_server() {
+    let _machine = machine();
+    let (run, finding) = servers("--servers embedded,jetty --sizes 100k --sweep jetty.buffer=64k --starts 2");
+    assert_eq!(finding.outcome, Outcome::Holds, "{}", run.story());
+    let of = |case: usize| -> Vec<&str> {
+        let mut names: Vec<&str> =
+            finding.cases[case].standings.iter().map(|standing| standing.name.as_str()).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!((of(0), of(2)), (vec!["embedded", "jetty"], vec!["embedded", "jetty", "jetty buffer=64k"]));
+    // Two starts: two observations, whatever the number of rounds.
+    assert!(
+        finding.cases.iter().flat_map(|case| &case.standings).all(|one| one.figure.is_some_and(|figure| figure.n == 2))
+    );
+    assert_eq!(run.record().trials.len(), 2);
+    assert!(!finding.caveats.contains(&ContestCaveat::OneStart));
+}
+
+#[test]
+fn the_report_is_made_again_from_the_record() {
+    let _machine = machine();
+    let (first, _) = servers("--servers embedded,node-ws --sizes 1k");
+    let files = || ["verdict.json", "report.html"].map(|name| std::fs::read_to_string(first.out.join(name)).unwrap());
+    let before = files();
+    assert!(before[1].contains("\"contest\"") && before[1].contains("node-ws"));
+    for name in ["verdict.json", "report.html"] {
+        std::fs::remove_file(first.out.join(name)).unwrap();
+    }
+    let output = genkai("report").arg(&first.out).output().unwrap();
+    assert_eq!(output.status.code(), first.code, "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), first.stdout);
+    assert!(files() == before, "the same files");
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_starts() {
+    let experiment = "experiment run websocket-servers";
+    for (flags, said) in [
+        ("--servers embedded,iis", "embedded, tomcat, jetty, node-ws, socketio"),
+        ("--servers embedded", "at least two"),
+        ("--servers embedded,tomcat --server-set tomcat.magic=1", "no setting `magic`"),
+        ("--servers embedded,node-ws --server-set tomcat.heap=1g", "does not take part"),
+        ("--servers embedded,tomcat --server-set tomcat.gc=fast", "serial, parallel, g1 or z"),
+        ("--servers embedded,tomcat --sweep tomcat", "SERVER.NAME=VALUE"),
+        ("--servers embedded,tomcat --sweep tomcat.buffer=1k,1k", "twice"),
+        ("--sizes 10", "64 bytes"),
+        ("--rounds 1", "--rounds"),
+        ("--nodes 3", "`rooms`"),
+        ("--servers embedded,tomcat --apps /nowhere", "make apps"),
+        ("--servers embedded,node-ws --clients 20000", "--clients "),
+    ] {
+        let run = run(&mut genkai(&format!("{experiment} {flags}")));
+        assert!(run.code == Some(2) || run.code == Some(3), "{flags}\n{}", run.story());
+        assert!(run.stderr.contains(said), "{flags}\n{}", run.story());
+        assert!(!run.out.exists(), "{flags}");
+    }
+    let run = run(&mut genkai("experiment run rooms --servers tomcat"));
+    assert!(run.code == Some(2) && run.stderr.contains("`websocket-servers`"), "{}", run.story());
+}

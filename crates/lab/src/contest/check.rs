@@ -1,0 +1,79 @@
+//! What can run here, and whether a plan can.
+
+use std::path::{Path, PathBuf};
+
+use genkai_model::contest::Contest;
+use genkai_model::event::Environment;
+use genkai_model::plan::Plan;
+use genkai_targets::application::{self, Place};
+use genkai_targets::local::machine;
+
+use crate::error::LabError;
+use crate::system::{self, Pin};
+
+/// Descriptors of this process that are no clients.
+const OTHERS: u64 = 100;
+
+/// The contest of a plan.
+pub(super) fn contest(plan: &Plan) -> Result<&Contest, LabError> {
+    plan.contest.as_ref().ok_or_else(|| LabError::Plan("the plan names no servers to compare".to_owned()))
+}
+
+/// Where the applications are: the folder given, else `apps` in the current folder or beside a folder in which genkai's own
+/// program lies (it is built into `target/` of its source).
+pub fn place(program: &Path, apps: Option<&Path>) -> Place {
+    let is_apps = |path: &PathBuf| path.join("protocol").is_dir();
+    let near = std::env::current_dir().into_iter().chain(program.ancestors().skip(1).map(Path::to_owned));
+    let found = apps.map(Path::to_owned).or_else(|| near.map(|folder| folder.join("apps")).find(is_apps));
+    Place { program: program.to_owned(), apps: found }
+}
+
+/// Servers that can run here, and why each of the others cannot.
+pub fn available(place: &Place) -> (Vec<&'static str>, Vec<String>) {
+    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+    for product in application::PRODUCTS {
+        match product.check(place) {
+            Ok(()) => can.push(product.name),
+            Err(e) => cannot.push(e.to_string()),
+        }
+    }
+    (can, cannot)
+}
+
+/// Checks a plan before anything is started.
+///
+/// # Errors
+/// When it contradicts itself, or something that it needs is missing.
+pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
+    let contest = contest(plan)?;
+    if contest.contenders.len() < 2 {
+        return Err(LabError::Plan("there must be at least two servers to compare".to_owned()));
+    }
+    for (n, contender) in contest.contenders.iter().enumerate() {
+        if contest.contenders[..n].iter().any(|other| other.name == contender.name) {
+            return Err(LabError::Plan(format!("`{}` takes part twice", contender.name)));
+        }
+        let product = application::find(&contender.server)?;
+        let settings = application::settings::Settings::read(&contender.settings, product.knobs);
+        settings.map_err(|why| LabError::Plan(format!("{}: {why}", contender.server)))?;
+        product.check(place).map_err(|e| missing(&e, place))?;
+    }
+    let environment = system::environment(pin, None);
+    let needed = u64::from(contest.clients) * contest.contenders.len() as u64 + OTHERS;
+    let limit = environment.descriptors.max(machine::hard_descriptors());
+    if needed > limit {
+        let most = (limit - OTHERS) / contest.contenders.len() as u64;
+        return Err(LabError::Environment(format!(
+            "{} clients of {} servers need {needed} descriptors in one process, which may have {limit}\n  hint: --clients {most}, \
+             or raise the limit (`ulimit -Hn`)",
+            contest.clients,
+            contest.contenders.len()
+        )));
+    }
+    Ok(environment)
+}
+
+fn missing(why: &application::ApplicationError, place: &Place) -> LabError {
+    let (can, _) = available(place);
+    LabError::Environment(format!("{why}\n  hint: these can run: --servers {}", can.join(",")))
+}

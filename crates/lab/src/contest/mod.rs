@@ -1,0 +1,149 @@
+//! Servers compared: all up with all their clients, then round after round each asked every case once, in an order drawn for
+//! that round; servers down, and again for the next start.
+
+mod asker;
+mod asking;
+mod check;
+mod order;
+
+use std::path::Path;
+use std::time::Instant;
+
+use genkai_engine::crowd::Manner;
+use genkai_model::contest::Contest;
+use genkai_model::event::{
+    EndReason, Environment, Note, Purpose, RunEnded, RunStarted, SCHEMA, TrialEnded, TrialStarted, What,
+};
+use genkai_targets::application::{self, Application, Place};
+
+use asker::{Asker, Clients};
+use asking::Asking;
+use check::contest;
+pub use check::{available, check, place};
+
+use crate::error::LabError;
+use crate::folder::Folder;
+use crate::recorder::{Recorder, Watcher};
+use crate::redact;
+use crate::room;
+use crate::rooms::{Job, Outcome};
+
+/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+///
+/// # Errors
+/// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
+pub fn run(job: &Job<'_>, place: &Place, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(&job.plan, place, &job.pin)?;
+    let folder = Folder::open(out, job.keep)?;
+    room::raise_descriptors();
+    folder.set_aside()?;
+    let mut recorder = Recorder::create(&folder.record(), watcher)?;
+    let mut run = Run { job, place, folder: &folder, environment, recorder: &mut recorder };
+    let failure = run.whole().err();
+    let end = RunEnded {
+        interrupted: job.interrupt.is_stopped(),
+        failure: failure.as_ref().map(ToString::to_string),
+        diff: String::new(),
+    };
+    let written = recorder.now(None, What::RunEnded(end));
+    Ok(Outcome { record: recorder.into_record(), failure: failure.or(written.err()) })
+}
+
+struct Run<'r, 'j, 'w> {
+    job: &'j Job<'j>,
+    place: &'r Place,
+    folder: &'r Folder,
+    environment: Environment,
+    recorder: &'r mut Recorder<'w>,
+}
+
+impl Run<'_, '_, '_> {
+    fn whole(&mut self) -> Result<(), LabError> {
+        let head = RunStarted {
+            schema: SCHEMA.to_owned(),
+            version: self.job.version.clone(),
+            started: self.job.started.clone(),
+            command: redact::command(&self.job.command),
+            environment: self.environment.clone(),
+            plan: redact::plan(&self.job.plan),
+            rewrites: Vec::new(),
+        };
+        self.recorder.now(None, What::RunStarted(Box::new(head)))?;
+        let contest = contest(&self.job.plan)?.clone();
+        for text in available(self.place).1 {
+            self.recorder.now(None, What::Note(Note { id: "server-left-out".to_owned(), text }))?;
+        }
+        for start in 1..=contest.starts {
+            if !self.job.interrupt.is_stopped() {
+                self.start(start, &contest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One start of all servers.
+    fn start(&mut self, number: u32, contest: &Contest) -> Result<(), LabError> {
+        let purpose = Purpose::Measure;
+        let load = redact::load(&self.job.plan.load);
+        let started = TrialStarted { purpose, changes: Vec::new(), limit: None, load };
+        let began = Instant::now();
+        self.recorder.now(Some(number), What::TrialStarted(Box::new(started)))?;
+        let cpus = self.environment.pinning.clone();
+        let mut servers = Vec::new();
+        for contender in &contest.contenders {
+            let dir = self.folder.private(&format!("start-{number}-{}", servers.len() + 1))?;
+            let product = application::find(&contender.server)?;
+            let cores = cpus.as_ref().map(|pinning| &*pinning.servers);
+            let server = Application::start(product, contender, self.place, cores, &dir)?;
+            self.recorder.now(Some(number), What::Entry(Box::new(server.entry().clone())))?;
+            servers.push(server);
+        }
+        let cpu = cpus.as_ref().and_then(|pinning| pinning.client.first().copied());
+        let asked = std::thread::scope(|scope| {
+            let (asker, thread) = Asker::start(scope, cpu);
+            let asked = self.rounds(number, contest, &mut servers, &asker);
+            drop(asker);
+            // It has nothing to give; that it panicked is told by its silence.
+            let _ = thread.join();
+            asked
+        });
+        servers.into_iter().for_each(Application::stop);
+        let reason = match &asked {
+            Err(_) => EndReason::EngineFailed,
+            Ok(()) if self.job.interrupt.is_stopped() => EndReason::Interrupted,
+            Ok(()) => EndReason::Completed,
+        };
+        let ended = TrialEnded { reason, lasted: began.elapsed().into(), abandoned: 0, client_rss: 0, client: None };
+        self.recorder.now(Some(number), What::TrialEnded(ended))?;
+        asked
+    }
+
+    fn rounds(
+        &mut self,
+        start: u32,
+        contest: &Contest,
+        servers: &mut [Application],
+        asker: &Asker,
+    ) -> Result<(), LabError> {
+        for (server, contender) in servers.iter().zip(&contest.contenders) {
+            let compression = contender.settings.get("compression").is_some_and(|value| value == "on");
+            asker.gather(Clients {
+                address: server.address(),
+                manner: Manner { socketio: server.product().socketio, compression },
+                count: contest.clients as usize,
+                patience: contest.timeout.duration(),
+            })?;
+        }
+        let lost = vec![false; servers.len()];
+        let mut asking = Asking { run: self, start, contest, servers, asker, lost };
+        for round in 1..=contest.warm_up + contest.rounds {
+            for (contender, case) in order::round(contest, start, round) {
+                if asking.run.job.interrupt.is_stopped() {
+                    return Ok(());
+                }
+                asking.ask(contender, case, round)?;
+            }
+        }
+        if start == 1 { asking.probe() } else { Ok(()) }
+    }
+}

@@ -1,0 +1,193 @@
+//! Servers compared: which of them take part, what is asked of each, and what was measured.
+
+mod finding;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Payload;
+use crate::limit::Limit;
+use crate::units::{Bytes, Span};
+use crate::websocket::CloseCount;
+
+pub use finding::{
+    CaseFinding, ContestCaveat, ContestFinding, Entrant, MessageLimit, Observed, Pair, Pause, Standing, Usage,
+};
+
+/// A comparison. All servers run at once, with all their clients connected; only one is asked at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Contest {
+    /// Who takes part.
+    pub contenders: Vec<Contender>,
+    /// Clients connected to each.
+    pub clients: u32,
+    /// Bytes of a message that all receive, or that each sends.
+    pub message: Bytes,
+    /// Sizes of large messages, in ascending order.
+    pub sizes: Vec<Bytes>,
+    /// Rounds that count, of each start. In each, every contender is asked every case once, in an order drawn for that round.
+    pub rounds: u32,
+    /// Rounds before them that do not count: code is compiled and buffers grow while it runs.
+    pub warm_up: u32,
+    /// How often all servers are started anew. With several, a start is what counts as one observation.
+    pub starts: u32,
+    /// Longest wait for one answer.
+    pub timeout: Span,
+    /// Seed of the orders.
+    pub seed: u64,
+}
+
+/// A server with its settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Contender {
+    /// What reports call it, unlike any other's: the server, and the setting that is swept where one is.
+    pub name: String,
+    /// The server.
+    pub server: String,
+    /// Its settings, in the user's words.
+    pub settings: BTreeMap<String, String>,
+    /// Whether it is here for one setting's sake, and asked for large messages only.
+    #[serde(default)]
+    pub variant: bool,
+}
+
+/// What is asked of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "case")]
+pub enum Case {
+    /// All clients receive one message at once. Figure: from when the server begins to send until the last client has it.
+    Receive,
+    /// All clients send a message at once. Figure: from when a client writes until the server has read it, the mean.
+    Send,
+    /// The server sends one large message to one client. Figure: from when it begins until the client has all of it.
+    Give {
+        /// Its bytes.
+        bytes: u64,
+        /// Whether it is binary.
+        binary: bool,
+    },
+    /// A client sends one large message, with every setting at its default. Figure: from the first byte written until the
+    /// server's answer; what counts is whether there is one.
+    Take {
+        /// Its bytes.
+        bytes: u64,
+        /// Whether it is binary.
+        binary: bool,
+    },
+}
+
+impl fmt::Display for Case {
+    /// `receive`, `send`, `give 1m binary`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = |binary: &bool| if *binary { "binary" } else { "text" };
+        match self {
+            Case::Receive => f.write_str("receive"),
+            Case::Send => f.write_str("send"),
+            Case::Give { bytes, binary } => write!(f, "give {} {}", Bytes(*bytes), kind(binary)),
+            Case::Take { bytes, binary } => write!(f, "take {} {}", Bytes(*bytes), kind(binary)),
+        }
+    }
+}
+
+/// A contender is up, with all its clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Entry {
+    /// [`Contender::name`].
+    pub contender: String,
+    /// Version of the server and of what it runs on.
+    pub version: String,
+    /// Every setting it has, as it is.
+    pub settings: Vec<Setting>,
+    /// The cap on one message from a client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<Limit>,
+    /// How long it took from its start until it listened.
+    pub started: Span,
+}
+
+/// A setting of a contender.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Setting {
+    /// Its name, as `--set` has it.
+    pub name: String,
+    /// Its value, as it is written.
+    pub value: String,
+    /// Whether that is the server's own default.
+    pub default: bool,
+}
+
+/// One contender asked one thing once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Round {
+    /// [`Contender::name`].
+    pub contender: String,
+    /// From 1. Those of the warm-up are counted too.
+    pub round: u32,
+    /// Whether it belongs to the warm-up, and does not count.
+    pub warm_up: bool,
+    /// What was asked.
+    #[serde(flatten)]
+    pub case: Case,
+    /// The figure (see [`Case`]), ns; none when there was no whole answer.
+    pub figure_ns: Option<u64>,
+    /// What the figure is made of: the delay of each client, or of each message, ns; only where there are several.
+    #[serde(default, skip_serializing_if = "Payload::is_empty")]
+    pub delays: Payload,
+    /// Messages that were due.
+    pub due: u64,
+    /// Messages that did not come in time.
+    pub missing: u64,
+    /// Connections that ended, by code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closes: Vec<CloseCount>,
+    /// Connections that had ended since the contender was asked last and were opened again before, by code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reopened: Vec<CloseCount>,
+    /// How long it took, the client's work before and after included.
+    pub lasted: Span,
+    /// Part of that time in which the client's thread was busy.
+    pub client_busy: f64,
+    /// What the server consumed meanwhile.
+    pub used: Consumption,
+}
+
+/// What a server consumed in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Consumption {
+    /// Processor time, microseconds.
+    pub cpu_us: u64,
+    /// Processor time that the other contenders used meanwhile, although nothing was asked of them, microseconds.
+    pub others_us: u64,
+    /// Resident memory, bytes.
+    pub rss: u64,
+    /// Heap in use, bytes, as the server tells; none where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heap: Option<u64>,
+    /// Threads.
+    pub threads: u32,
+    /// Open descriptors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descriptors: Option<u64>,
+}
+
+/// A garbage collector had the server stand still.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Collection {
+    /// [`Contender::name`].
+    pub contender: String,
+    /// The collector's name for it: `Pause Young (Normal)`, `Pause Full`.
+    pub kind: String,
+    /// Why: `G1 Evacuation Pause`; empty where it does not say.
+    pub cause: String,
+    /// How long, ns.
+    pub lasted_ns: u64,
+    /// Heap in use before, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// Heap in use after, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+}

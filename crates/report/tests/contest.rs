@@ -1,0 +1,149 @@
+//! Servers compared, as they are told.
+
+use std::collections::BTreeMap;
+
+use genkai_model::contest::{
+    Case, CaseFinding, Contender, Contest, ContestCaveat, ContestFinding, Entrant, MessageLimit, Pair, Pause, Setting,
+    Standing, Usage,
+};
+use genkai_model::finding::{Estimate, Outcome};
+use genkai_model::units::{Bytes, Range, Span};
+use genkai_report::{json, schema, text};
+
+fn estimate(value: f64) -> Estimate {
+    Estimate { value, interval: Range { low: value * 0.9, high: value * 1.1 }, n: 10 }
+}
+
+fn standing(name: &str, seconds: f64, best: u32, worst: u32) -> Standing {
+    Standing {
+        name: name.to_owned(),
+        figure: Some(estimate(seconds)),
+        best,
+        worst,
+        rounds: Vec::new(),
+        failed: 0,
+        median: None,
+        p99: None,
+    }
+}
+
+fn pair(faster: &str, slower: &str, ratio: f64, certain: bool) -> Pair {
+    Pair { faster: faster.to_owned(), slower: slower.to_owned(), ratio: estimate(ratio), certain }
+}
+
+fn finding() -> ContestFinding {
+    let contender = |name: &str| Contender {
+        name: name.to_owned(),
+        server: name.to_owned(),
+        settings: BTreeMap::new(),
+        variant: false,
+    };
+    let contest = Contest {
+        contenders: ["a", "b\u{1b}[31m", "c"].map(contender).to_vec(),
+        clients: 1200,
+        message: Bytes(128),
+        sizes: vec![Bytes(4 << 20)],
+        rounds: 10,
+        warm_up: 10,
+        starts: 1,
+        timeout: Span::from_secs(10),
+        seed: 1,
+    };
+    let receive = CaseFinding {
+        case: Case::Receive,
+        standings: vec![standing("a", 0.001, 1, 1), standing("b\u{1b}[31m", 0.002, 2, 3), standing("c", 0.0021, 2, 3)],
+        pairs: vec![
+            pair("a", "b\u{1b}[31m", 2.0, true),
+            pair("a", "c", 2.1, true),
+            pair("b\u{1b}[31m", "c", 1.05, false),
+        ],
+        told_apart: true,
+    };
+    let large = CaseFinding {
+        case: Case::Give { bytes: 4 << 20, binary: true },
+        standings: vec![standing("a", 0.01, 1, 3), standing("c", 0.011, 1, 3)],
+        pairs: vec![pair("a", "c", 1.1, false)],
+        told_apart: false,
+    };
+    ContestFinding {
+        contest,
+        entrants: vec![Entrant {
+            name: "c".to_owned(),
+            version: "C 1.2".to_owned(),
+            settings: vec![Setting { name: "heap".to_owned(), value: "1g".to_owned(), default: false }],
+            started: 1.5,
+            pauses: vec![Pause { kind: "Pause Young".to_owned(), count: 3, total: 0.03, longest: 0.02 }],
+            usage: Usage { cpu: 1.5, rss: 64 << 20, heap: Some(32 << 20), threads: 40, descriptors: Some(1210) },
+        }],
+        cases: vec![receive, large],
+        limits: vec![MessageLimit {
+            name: "c".to_owned(),
+            kinds: vec!["text".to_owned(), "binary".to_owned()],
+            taken: Some(8192),
+            refused: 8193,
+            code: Some(1009),
+            proved: true,
+            setting: Some("max-message".to_owned()),
+            value: Some("8k".to_owned()),
+            source: Some("Constants.java".to_owned()),
+        }],
+        caveats: vec![
+            ContestCaveat::OneStart,
+            ContestCaveat::Unanswered { name: "c".to_owned(), case: Case::Send, rounds: 1, code: Some(1001) },
+        ],
+        outcome: Outcome::Holds,
+    }
+}
+
+#[test]
+fn sentences_are_to_quote() {
+    let value: serde_json::Value = serde_json::from_str(&json::contest(&finding())).unwrap();
+    let says: Vec<&str> = value["says"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    assert_eq!(
+        says[..4],
+        [
+            "a is the fastest for certain in 1 of 2 cases; 1 not decided.",
+            "One message to 1,200 clients, until the last has it: a 1 ms (1), b·[31m 2 ms (2-3), c 2.1 ms (2-3). Not \
+             distinguishable: b·[31m and c.",
+            "4 MiB of binary to one client, until it has all: a 10 ms (1-3), c 11 ms (1-3). None can be told apart from \
+             another.",
+            "c takes text and binary messages of 8,192 bytes; one of 8,193 bytes ends the connection with 1009, message too \
+             big. That is its max-message, 8k (Constants.java); --server-set c.max-message=SIZE lifts it.",
+        ]
+    );
+    assert_eq!(says[5], "c, send: 1 round without a whole answer (connections ended with 1001).");
+}
+
+#[test]
+fn the_terminal_shows_every_figure_and_no_command_of_a_server() {
+    let shown = text::contest(&finding(), text::Style::default());
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    for part in
+        ["2.1x (1.89-2.31)", "1.1x (0.99-1.21) ?", "C 1.2; listened after 1.5 s", "heap 1g", "Pause Young: 3 pauses"]
+    {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+}
+
+#[test]
+fn the_file_follows_its_schema() {
+    let schema = serde_json::from_str(&schema::contest()).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json::contest(&finding())).unwrap();
+    assert!(
+        validator.is_valid(&value),
+        "{:?}",
+        validator.iter_errors(&value).map(|e| e.to_string()).collect::<Vec<_>>()
+    );
+    let mut other = value.clone();
+    other["outcome"] = "magic".into();
+    assert!(!validator.is_valid(&other));
+}
+
+#[test]
+fn without_an_answer_that_is_said_first() {
+    let unfinished = ContestFinding { outcome: Outcome::Unfinished, ..finding() };
+    let shown = text::contest(&unfinished, text::Style::default());
+    assert!(shown.starts_with("The run was cut off"), "{shown}");
+}

@@ -1,0 +1,176 @@
+//! Start, ready, observe, stop: whatever server it is.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use genkai_model::contest::{Consumption, Contender, Entry, Setting};
+use genkai_model::event::{ServerState, State};
+use genkai_model::evidence::LogLine;
+use serde_json::Value;
+
+use super::gc::{self, Paused};
+use super::settings::{Name, Settings, in_force};
+use super::{ApplicationError, Place, Product};
+use crate::local::process::Spawn;
+use crate::local::spoken::Spoken;
+use crate::local::tail::Tail;
+use crate::local::{machine, usage};
+
+/// A JVM on a busy machine takes seconds.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// Lines of a log that are told a look.
+const LOG_LINES: usize = 20;
+/// Longest name of a version, characters.
+const WORDS: usize = 100;
+/// Longest log line in a record, characters.
+const LOG_LINE: usize = 400;
+
+/// A running server of the comparison.
+#[derive(Debug)]
+pub struct Application {
+    name: String,
+    product: &'static Product,
+    server: Spoken,
+    gc: Option<Tail>,
+    log: Tail,
+    entry: Entry,
+    dead: bool,
+}
+
+/// What one look brought.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// Processor time since it began, and what it has now. Heap and others' time are not known here.
+    pub used: Consumption,
+    /// Pauses of its collector since the look before.
+    pub pauses: Vec<Paused>,
+    /// New lines of its log.
+    pub logs: Vec<LogLine>,
+    /// That it has ended; told once.
+    pub states: Vec<State>,
+}
+
+impl Application {
+    /// Starts `product` as `contender` on a free port of loopback, its private files in `dir`, and waits until it listens.
+    ///
+    /// # Errors
+    /// When something is missing, a setting is wrong, or it does not start.
+    pub fn start(
+        product: &'static Product,
+        contender: &Contender,
+        place: &Place,
+        cpus: Option<&[usize]>,
+        dir: &Path,
+    ) -> Result<Application, ApplicationError> {
+        let words = &contender.settings;
+        let settings = Settings::read(words, product.knobs)
+            .map_err(|why| ApplicationError::Setting { server: product.name, why })?;
+        let began = Instant::now();
+        let command = (product.command)(place, &settings, dir)?;
+        let log = dir.join("server.log");
+        let spawn = Spawn {
+            name: contender.name.clone(),
+            cpus: cpus.map(<[usize]>::to_vec),
+            log: Some(log.clone()),
+            nofile: Some(machine::hard_descriptors()),
+            user: None,
+        };
+        let server = Spoken::launch(command, spawn, READY_WITHIN)?;
+        let mut in_force = in_force(words, product.knobs);
+        if let Some(log) = product.gc_log {
+            chosen(&mut in_force, &fs::read_to_string(dir.join(log)).unwrap_or_default());
+        }
+        let entry = Entry {
+            contender: contender.name.clone(),
+            version: version(server.first_line()),
+            largest: product.largest(&in_force),
+            settings: in_force,
+            started: began.elapsed().into(),
+        };
+        let gc = product.gc_log.map(|name| Tail::open(dir.join(name)));
+        let name = contender.name.clone();
+        Ok(Application { name, product, server, gc, log: Tail::open(log), entry, dead: false })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// What it is.
+    pub fn product(&self) -> &'static Product {
+        self.product
+    }
+
+    /// How it is, for the record.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Looks at it.
+    pub fn observe(&mut self) -> Observed {
+        let mut seen = Observed { logs: self.logs(), pauses: self.pauses(), ..Observed::default() };
+        match self.server.child.try_exited() {
+            None => seen.used = self.used(),
+            Some(status) if !self.dead => {
+                self.dead = true;
+                let (subject, detail) = (self.name.clone(), Some(status.to_string()));
+                seen.states.push(State { subject, state: ServerState::Died, detail });
+            }
+            Some(_) => {}
+        }
+        seen
+    }
+
+    /// What it has consumed since it began, and what it has. Each server is one process.
+    pub fn used(&self) -> Consumption {
+        let Some(usage) = usage::alone(self.server.child.pid()) else { return Consumption::default() };
+        Consumption {
+            cpu_us: (usage.cpu * 1e6) as u64,
+            rss: usage.rss,
+            threads: usage.threads,
+            descriptors: usage.fds,
+            ..Consumption::default()
+        }
+    }
+
+    fn pauses(&mut self) -> Vec<Paused> {
+        self.gc.iter_mut().flat_map(Tail::lines).filter_map(|line| gc::pause(&line)).collect()
+    }
+
+    fn logs(&mut self) -> Vec<LogLine> {
+        let line = |text: String| LogLine {
+            subject: self.name.clone(),
+            level: "error".to_owned(),
+            text: text.chars().take(LOG_LINE).collect(),
+            signature: None,
+            count: 1,
+        };
+        self.log.lines().into_iter().take(LOG_LINES).map(line).collect()
+    }
+
+    /// Ends it.
+    pub fn stop(mut self) {
+        self.server.stop();
+    }
+}
+
+/// The collector that a JVM chose by itself.
+fn chosen(settings: &mut [Setting], log: &str) {
+    let gc = settings.iter_mut().find(|setting| setting.default && setting.name == Name::Gc.text());
+    if let (Some(setting), Some(collector)) = (gc, gc::collector(log)) {
+        setting.value = format!("{collector}, the JVM's choice");
+    }
+}
+
+/// What it says of itself when it listens; genkai's own servers say nothing.
+fn version(line: &str) -> String {
+    let said: Value = serde_json::from_str(line).unwrap_or_default();
+    let version = said
+        .get("version")
+        .and_then(Value::as_str)
+        .map(|text| text.chars().filter(|c| !c.is_control()).take(WORDS).collect());
+    version.unwrap_or_else(|| format!("genkai {}", env!("CARGO_PKG_VERSION")))
+}

@@ -1,0 +1,102 @@
+//! What is known of each server.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use genkai_model::contest::Setting;
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
+use genkai_model::units::Bytes;
+
+use super::settings::{Knob, Name, Settings};
+use super::{ApplicationError, embedded, jetty, node, tomcat};
+
+/// Every server, in the order in which reports list them before anything is measured.
+pub const PRODUCTS: &[&Product] = &[&embedded::PRODUCT, &tomcat::PRODUCT, &jetty::PRODUCT, &node::WS, &node::SOCKET_IO];
+
+/// A server that runs the application.
+#[derive(Debug)]
+pub struct Product {
+    /// Its name, as `--servers` has it.
+    pub name: &'static str,
+    /// Whether it is spoken to by Socket.IO.
+    pub socketio: bool,
+    /// Settings it has.
+    pub knobs: &'static [Knob],
+    /// What it needs.
+    pub(super) check: fn(&Place) -> Result<(), ApplicationError>,
+    /// Writes what it needs into a folder and gives its command line.
+    pub(super) command: fn(&Place, &Settings, &Path) -> Result<Command, ApplicationError>,
+    /// Its log of garbage collections, in that folder.
+    pub(super) gc_log: Option<&'static str>,
+}
+
+/// Where things are.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// genkai's own executable.
+    pub program: PathBuf,
+    /// The folder `apps` of genkai's source; none: not found.
+    pub apps: Option<PathBuf>,
+}
+
+impl Place {
+    /// A file that the application of `server` needs, below `apps`.
+    pub(super) fn built(&self, server: &'static str, file: &str) -> Result<PathBuf, ApplicationError> {
+        let path = self.apps.as_deref().unwrap_or(Path::new("apps")).join(file);
+        if path.exists() {
+            return path.canonicalize().map_err(|source| ApplicationError::Files { server, path, source });
+        }
+        Err(ApplicationError::Unbuilt { server, missing: path, apps: self.apps.clone() })
+    }
+}
+
+/// The server called `name`.
+///
+/// # Errors
+/// When there is none.
+pub fn find(name: &str) -> Result<&'static Product, ApplicationError> {
+    let found = PRODUCTS.iter().find(|product| product.name == name).copied();
+    found.ok_or_else(|| ApplicationError::Unknown { name: name.to_owned() })
+}
+
+pub(super) fn names() -> Vec<&'static str> {
+    PRODUCTS.iter().map(|product| product.name).collect()
+}
+
+impl Product {
+    /// Whether it can run here.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn check(&self, place: &Place) -> Result<(), ApplicationError> {
+        (self.check)(place)
+    }
+
+    /// Its cap on a message of a client.
+    pub fn largest(&self, in_force: &[Setting]) -> Option<Limit> {
+        let name = Name::MaxMessage;
+        let knob = self.knobs.iter().find(|knob| knob.name == name)?;
+        let setting = in_force.iter().find(|setting| setting.name == name.text())?;
+        let value = setting.value.parse::<Bytes>().ok()?.0;
+        let id = format!("{}.{}", self.name, name.text());
+        let origin = if setting.default { Origin::Default(knob.source.to_owned()) } else { Origin::Given };
+        Some(Limit {
+            value: setting.value.clone(),
+            origin,
+            caps: "bytes of a message from a client".to_owned(),
+            law: Law::BodySize { value: value as f64 },
+            formula: format!("{value} bytes"),
+            source: knob.source.to_owned(),
+            symptom: Symptom { errors: vec![ErrorKind::Closed], slow: false },
+            remedy: Some(Remedy {
+                setting: name.text().to_owned(),
+                unit: RemedyUnit::Bytes,
+                step: 1.0,
+                ceiling: None,
+                note: None,
+            }),
+            ..Limit::named(&id, self.name, name.text())
+        })
+    }
+}

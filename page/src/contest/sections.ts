@@ -1,0 +1,121 @@
+// The sections of a comparison's page.
+import { intervals, type Row } from "../charts/intervals";
+import { h, prose, table, typeset } from "../element";
+import { number, range } from "../format";
+import type { Run } from "../run";
+import { environment } from "../sections/environment";
+import { type Sections, section } from "../sections/section";
+import type { CaseFinding, ContestData } from "./model";
+import { rounds } from "./rounds";
+import { legend, tones } from "./tones";
+
+const symbols = { holds: "✓", fails: "✕", invalid: "!", unfinished: "…" };
+const outcomes = {
+  holds: "every server answered every round",
+  fails: "a server did not answer in some rounds",
+  invalid: "the client was the limit",
+  unfinished: "cut off before there was an answer",
+};
+
+function list(items: string[]): HTMLElement | null {
+  return items.length > 0 ? h("ul", { class: "notes" }, ...items.map((item) => h("li", {}, ...prose(item)))) : null;
+}
+
+/** The answer, and every figure of it in one table. */
+function answer({ contest, words }: ContestData): HTMLElement {
+  const { outcome, contest: plan } = contest;
+  const starts = plan.starts > 1 ? `, ${plan.starts} starts of all servers` : "";
+  const names = contest.entrants.map((one) => one.name);
+  const rows = contest.cases.map((found, i) => {
+    const said = words.cases[i];
+    const cells = names.map((name) => {
+      const n = found.standings.findIndex((standing) => standing.name === name);
+      const standing = found.standings[n];
+      if (!standing) return "–";
+      const figure = `${said?.figures[n]?.split(",")[0] ?? "–"} (${said?.ranks[n] ?? ""})`;
+      return standing.best === 1 && standing.worst === 1 ? h("strong", {}, typeset(figure)) : typeset(figure);
+    });
+    return [said?.title ?? found.case, ...cells];
+  });
+  return h(
+    "section",
+    { id: "verdict", class: `hero ${outcome}`, "aria-label": "Answer" },
+    h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[outcome]), outcomes[outcome]),
+    h("h1", { class: "long" }, ...prose(words.headline)),
+    h("div", { class: "matrix" }, table("Figures and ranks", ["figure (rank)", ...names], rows, names.map((_, i) => i + 1))),
+    h("p", { class: "aside" }, `Bold: the fastest for certain. A rank is a range where the intervals do not decide it. ${plan.rounds} rounds after ${plan.warm_up} to warm up${starts}, servers asked in an order drawn for each round.`),
+  );
+}
+
+/** Each case: who stands where, with intervals. */
+function cases({ contest, words }: ContestData): HTMLElement {
+  const cards = contest.cases.map((found, i) => {
+    const said = words.cases[i];
+    const shown = found.standings.filter((standing) => standing.figure !== null);
+    const rows = shown.flatMap(({ name, figure }): Row[] => (figure ? [{ name, estimate: figure, filled: true }] : []));
+    return h(
+      "div",
+      { class: "card" },
+      h("h3", {}, said?.title ?? found.case),
+      h(
+        "div",
+        { class: "pair" },
+        h("ul", {}, ...found.standings.map((standing, n) => h("li", {}, h("span", { class: "key" }, `${said?.ranks[n] ?? ""}. ${standing.name} `), h("strong", {}, said?.figures[n]?.split(",")[0] ?? "–")))),
+        rows.length > 0 ? intervals(rows, `${said?.title ?? ""}. ${(said?.figures ?? []).join("; ")}`) : null,
+      ),
+      h("p", { class: "aside" }, ...prose(said?.told_apart ?? "")),
+      ratios(found),
+    );
+  });
+  const lead = "Shorter is better. Dots are geometric means, whiskers 95 % intervals; a rank is a range where intervals do not decide it.";
+  return section("cases", "Who is faster", lead, h("div", { class: "cards servers" }, ...cards));
+}
+
+/** Every two contenders of a case. */
+function ratios(found: CaseFinding): HTMLElement | null {
+  const rows = found.pairs.map((pair) => [
+    `${pair.slower} / ${pair.faster}`,
+    `${number(pair.ratio.value)}×`,
+    range(pair.ratio.interval, number),
+    pair.certain ? "yes" : "not distinguishable",
+  ]);
+  if (rows.length === 0) return null;
+  const head = ["slower / faster", "ratio", "interval, all pairs together", "differ"];
+  return h("details", {}, h("summary", {}, "Every pair"), table("Every pair", head, rows, [1, 2]));
+}
+
+/** Each case over its rounds. */
+function overRounds({ contest, words }: ContestData): HTMLElement {
+  const all = tones(contest);
+  const charts = contest.cases.map((found, i) => rounds(found, words.cases[i]?.title ?? found.case, all));
+  const lead = "Every round that counts. A ring is a round in which the server's garbage collector paused it.";
+  return section("rounds", "Over the rounds", lead, legend(all), h("div", { class: "multiples" }, ...charts));
+}
+
+/** Messages that were refused. */
+function limits({ words }: ContestData): HTMLElement | null {
+  const said = list(words.limits);
+  return said && section("limits", "Messages that are too big", "What a client may send to each server as it was set, tried with one message after the other.", said);
+}
+
+/** How sure it is. */
+function caveats({ words }: ContestData): HTMLElement | null {
+  const said = list(words.caveats);
+  return said && section("caveats", "How sure that is", null, said);
+}
+
+/** The servers as they ran. */
+function servers({ contest, words }: ContestData): HTMLElement {
+  const rows = contest.entrants.map((one, i) => {
+    const said = words.entrants[i];
+    return [one.name, one.version, said?.settings ?? "", said?.usage ?? "", said?.pauses ?? "–", said?.started ?? ""];
+  });
+  const head = ["server", "version", "settings", "used in all rounds that count", "collector's pauses", "listened after"];
+  return section("servers", "The servers as they ran", "The same small application on each (apps/ of genkai's source).", table("Servers", head, rows));
+}
+
+/** The page of a comparison. */
+export function comparison(data: ContestData, run: Run): Sections {
+  const all = [cases(data), overRounds(data), limits(data), caveats(data), servers(data), environment(run)];
+  return { hero: answer(data), answer: data.words.headline, sections: all.filter((s) => s !== null) };
+}

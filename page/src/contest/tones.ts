@@ -1,0 +1,40 @@
+// Each contender has a colour, a dash and a symbol of its own through the whole page, so that none depends on colour alone.
+import { h } from "../element";
+import type { ContestFinding } from "./model";
+
+export interface Tone {
+  colour: string;
+  dash: "solid" | number[];
+  symbol: string;
+}
+
+const colours = ["server-1", "server-2", "server-3", "server-4", "server-5", "server-6"];
+const dashes: ("solid" | number[])[] = ["solid", [7, 4], [2, 3], [9, 3, 2, 3]];
+const symbols = ["circle", "rect", "triangle", "diamond"];
+const glyphs = new Map([["circle", "●"], ["rect", "■"], ["triangle", "▲"], ["diamond", "◆"]]);
+
+/** The tone of each contender, by name. */
+export function tones(finding: ContestFinding): Map<string, Tone> {
+  const all = new Map<string, Tone>();
+  finding.contest.contenders.forEach(({ name }, i) => {
+    const colour = colours[i % colours.length] ?? "ink";
+    const dash = dashes[(i + Math.floor(i / colours.length)) % dashes.length] ?? "solid";
+    all.set(name, { colour, dash, symbol: symbols[i % symbols.length] ?? "circle" });
+  });
+  return all;
+}
+
+/** The tone of one of them. */
+export function toneOf(all: Map<string, Tone>, name: string): Tone {
+  return all.get(name) ?? { colour: "ink", dash: "solid", symbol: "circle" };
+}
+
+/** What each tone stands for, once for all charts. */
+export function legend(all: Map<string, Tone>): HTMLElement {
+  const keys = [...all].map(([name, { colour, symbol }]) => {
+    const glyph = h("span", { "aria-hidden": "true" }, glyphs.get(symbol) ?? "●");
+    glyph.style.color = `var(--${colour})`;
+    return h("li", {}, glyph, ` ${name}`);
+  });
+  return h("ul", { class: "key-line" }, ...keys);
+}
