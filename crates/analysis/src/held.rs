@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::capacity::tests::load;
     use genkai_model::error::{ErrorCount, ErrorKind};
-    use genkai_model::event::{Limits, Purpose, TrialEnded, TrialStarted};
+    use genkai_model::event::{Event, Purpose, TrialEnded, TrialStarted, What};
     use genkai_model::finding::{ClientCheck, Quantiles};
     use genkai_model::load::{Body, Reuse};
     use genkai_model::units::{Span, Spread};
@@ -157,12 +157,11 @@ mod tests {
 
     #[test]
     fn a_search_that_was_cut_off_says_neither_that_it_holds_nor_from_where_on_it_fails() {
-        let ended = |number, reason| {
-            let ended = TrialEnded { reason, lasted: Span(1), abandoned: 125, client_rss: 1, client: None };
-            cut(number, Some(ended))
-        };
-        let trials = vec![ended(1, EndReason::Completed), ended(2, EndReason::Interrupted), cut(3, None)];
-        let record = Record { trials, ..Record::default() };
+        let mut record = Record::default();
+        began(&mut record, 1, Some(EndReason::Completed));
+        began(&mut record, 2, Some(EndReason::Interrupted));
+        began(&mut record, 3, None);
+        assert_eq!(record.trials.len(), 3);
         assert_eq!(super::trials(&record).iter().map(|trial| trial.trial).collect::<Vec<_>>(), [1]);
         let held = Held { time: Span::from_secs(1), first: 125, most: 1_000 };
         let all = [trial(125, true), trial(1_000, true), trial(250, false)];
@@ -171,23 +170,16 @@ mod tests {
         assert_eq!(outcome(&held, &all[..0], None), Outcome::Unfinished);
     }
 
-    /// A trial in which nothing was seen.
-    fn cut(number: u32, ended: Option<TrialEnded>) -> Trial {
+    /// A trial in which nothing was seen, and how it ended, if it did.
+    fn began(record: &mut Record, number: u32, ended: Option<EndReason>) {
         let users = Arrivals::Users { count: 125, spawn_rate: 1.0, think: Spread::default() };
         let load = load(users, Reuse::KeepAlive, Body::Empty);
-        Trial {
-            number,
-            at_us: 0,
-            started: TrialStarted { purpose: Purpose::Measure, changes: vec![], limit: None, load },
-            limits: Limits { limits: vec![] },
-            ticks: vec![],
-            samples: vec![],
-            logs: vec![],
-            states: vec![],
-            ended,
-            attendance: None,
-            nodes: vec![],
-            router: None,
+        let started = TrialStarted { purpose: Purpose::Measure, changes: vec![], limit: None, load };
+        let mut push = |what| record.push(Event { at_us: 0, trial: Some(number), what });
+        push(What::TrialStarted(Box::new(started)));
+        if let Some(reason) = ended {
+            let (lasted, abandoned, client_rss, client) = (Span(1), 125, 1, None);
+            push(What::TrialEnded(TrialEnded { reason, lasted, abandoned, client_rss, client }));
         }
     }
 
