@@ -248,6 +248,7 @@ export interface RoomsRun {
   lost: number;
   duplicated: number;
   reordered: number;
+  foreign: number;
   rooms: number[];
   full: number;
   entered: number;

@@ -1,5 +1,6 @@
 //! Requests held open: which number to try next, from how many on some are refused, and what refuses them.
 
+use genkai_model::event::EndReason;
 use genkai_model::finding::{Evidence, Outcome};
 use genkai_model::held::{Held, HeldFinding, HeldLimit, HeldTrial};
 use genkai_model::limit::Strength;
@@ -18,7 +19,7 @@ const PRECISION: f64 = 0.005;
 pub fn next(record: &Record) -> Option<u32> {
     let held = held(record)?;
     let trials = trials(record);
-    // A trial that has not ended was cut off.
+    // A trial that did not run to its end was cut off: the search too.
     if trials.len() < record.trials.len() { None } else { step(&held, &trials) }
 }
 
@@ -47,10 +48,14 @@ fn bounds(trials: &[HeldTrial]) -> (Option<u32>, Option<u32>) {
     (trials.iter().filter(|t| t.is_borne()).filter(below).map(|t| t.requests).max(), refused)
 }
 
-/// Trials that have ended.
+/// Trials that ran to their end. One that was cut off says nothing of what is refused: its requests were let go.
 fn trials(record: &Record) -> Vec<HeldTrial> {
     let objective = record.head.as_ref().map(|head| head.plan.objective.clone()).unwrap_or_default();
-    record.trials.iter().filter(|trial| trial.ended.is_some()).map(|trial| one(trial, &objective)).collect()
+    record.trials.iter().filter(|trial| is_whole(trial)).map(|trial| one(trial, &objective)).collect()
+}
+
+fn is_whole(trial: &Trial) -> bool {
+    trial.ended.as_ref().is_some_and(|ended| ended.reason == EndReason::Completed)
 }
 
 fn one(trial: &Trial, objective: &Objective) -> HeldTrial {
@@ -75,25 +80,29 @@ pub fn findings(record: &Record) -> Option<HeldFinding> {
     let trials = trials(record);
     let (largest, refused_from) = bounds(&trials);
     let decides = trials.iter().find(|trial| Some(trial.requests) == refused_from.or(largest));
-    let outcome = match decides {
-        None => Outcome::Unfinished,
-        Some(trial) if !trial.client.valid => Outcome::Invalid,
-        Some(_) if next(record).is_some() => Outcome::Unfinished,
-        Some(_) if refused_from.is_some() => Outcome::Fails,
-        Some(_) => Outcome::Holds,
-    };
     let refused = decides.filter(|trial| !trial.is_borne());
     let limits = refused.and_then(|trial| record.trials.iter().find(|one| one.number == trial.trial));
     let nodes = record.head.as_ref().and_then(|head| head.plan.cluster.as_ref()?.nodes.first().copied()).unwrap_or(1);
     Some(HeldFinding {
         nodes,
         time: held.time,
-        trials,
+        outcome: outcome(&held, &trials, decides),
         largest,
         refused_from,
         limits: limits.map(signs_of).unwrap_or_default(),
-        outcome,
+        trials,
     })
+}
+
+/// What all `trials` say; `decides` is the one at the bound.
+fn outcome(held: &Held, trials: &[HeldTrial], decides: Option<&HeldTrial>) -> Outcome {
+    match decides {
+        None => Outcome::Unfinished,
+        Some(trial) if !trial.client.valid => Outcome::Invalid,
+        Some(_) if step(held, trials).is_some() => Outcome::Unfinished,
+        Some(trial) if trial.is_borne() => Outcome::Holds,
+        Some(_) => Outcome::Fails,
+    }
 }
 
 /// Limits that left signs in a trial, those with the strongest signs first.
@@ -122,8 +131,12 @@ fn strength(evidence: &Evidence) -> Option<Strength> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capacity::tests::load;
     use genkai_model::error::{ErrorCount, ErrorKind};
+    use genkai_model::event::{Event, Purpose, TrialEnded, TrialStarted, What};
     use genkai_model::finding::{ClientCheck, Quantiles};
+    use genkai_model::load::{Body, Reuse};
+    use genkai_model::units::{Span, Spread};
     use proptest::prelude::*;
 
     fn trial(requests: u32, borne: bool) -> HeldTrial {
@@ -140,6 +153,34 @@ mod tests {
         assert_eq!(bounds(&all), (Some(100), Some(150)));
         assert_eq!(bounds(&all[..1]), (Some(100), None));
         assert_eq!(bounds(&[trial(8, false)]), (None, Some(8)));
+    }
+
+    #[test]
+    fn a_search_that_was_cut_off_says_neither_that_it_holds_nor_from_where_on_it_fails() {
+        let mut record = Record::default();
+        began(&mut record, 1, Some(EndReason::Completed));
+        began(&mut record, 2, Some(EndReason::Interrupted));
+        began(&mut record, 3, None);
+        assert_eq!(record.trials.len(), 3);
+        assert_eq!(super::trials(&record).iter().map(|trial| trial.trial).collect::<Vec<_>>(), [1]);
+        let held = Held { time: Span::from_secs(1), first: 125, most: 1_000 };
+        let all = [trial(125, true), trial(1_000, true), trial(250, false)];
+        assert_eq!(outcome(&held, &all[..1], all.first()), Outcome::Unfinished, "twice as many come next");
+        assert_eq!(outcome(&held, &all[..2], all.get(1)), Outcome::Holds);
+        assert_eq!(outcome(&held, &all[..0], None), Outcome::Unfinished);
+    }
+
+    /// A trial in which nothing was seen, and how it ended, if it did.
+    fn began(record: &mut Record, number: u32, ended: Option<EndReason>) {
+        let users = Arrivals::Users { count: 125, spawn_rate: 1.0, think: Spread::default() };
+        let load = load(users, Reuse::KeepAlive, Body::Empty);
+        let started = TrialStarted { purpose: Purpose::Measure, changes: vec![], limit: None, load };
+        let mut push = |what| record.push(Event { at_us: 0, trial: Some(number), what });
+        push(What::TrialStarted(Box::new(started)));
+        if let Some(reason) = ended {
+            let (lasted, abandoned, client_rss, client) = (Span(1), 125, 1, None);
+            push(What::TrialEnded(TrialEnded { reason, lasted, abandoned, client_rss, client }));
+        }
     }
 
     proptest! {

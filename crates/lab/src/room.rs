@@ -33,13 +33,21 @@ fn usual_source(destination: SocketAddr) -> Option<IpAddr> {
 /// # Errors
 /// When it does not fit, or a source address is not this machine's.
 pub(crate) fn fit(load: &Load, room: &Room) -> Result<Load, LabError> {
+    advised(load, room, None)
+}
+
+/// The same; `hint` is what would make it fit, where that is not what preflight names: flags of `genkai load`.
+pub(crate) fn advised(load: &Load, room: &Room, hint: Option<&str>) -> Result<Load, LabError> {
     let mut load = load.clone();
     let known = !load.addresses.is_empty();
     if !known {
         load.addresses = vec![SocketAddr::from(([127, 0, 0, 1], 80))];
     }
     load.scale.sources = automatic_sources(&load, room);
-    preflight(&load, room).map_err(|e| LabError::Environment(e.to_string()))?;
+    preflight(&load, room).map_err(|mut e| {
+        e.hint = hint.map_or(e.hint, str::to_owned);
+        LabError::Environment(e.to_string())
+    })?;
     ours(&load)?;
     if !known {
         load.addresses.clear();

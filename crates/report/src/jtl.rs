@@ -3,9 +3,10 @@
 //! JMeter keeps a line a request; genkai keeps a histogram an interval, so that its memory does not grow with a load.
 //! The lines here are made from these: each stands for one request (or, above [`Limit::most`] lines, for every k-th one, with
 //! k as its `SampleCount`), and what is counted is exact: how many requests of an interval succeeded, how long they
-//! took, with which statuses, failed in which ways, how many bytes. What histograms do not keep is put evenly: the instants
-//! within an interval, and which time belongs to which status. `elapsed` counts from the planned instant; `Latency` and
-//! `Connect` are 0, as JMeter itself writes what was not measured for each request.
+//! took, with which statuses, failed in which ways. With a line a request the bytes add up, too; where a line stands for k, it
+//! carries those of one. What histograms do not keep is put evenly: the instants within an interval, and which time belongs to
+//! which status. `elapsed` counts from the planned instant; `Latency` and `Connect` are 0, as JMeter itself writes what was not
+//! measured for each request.
 //!
 //! Names, order and quoting: JMeter's `CSVSaveService` (`printableFieldNamesToString`, `quoteDelimiters`); a header in
 //! another order is taken for data.

@@ -174,4 +174,4 @@ impl Reach {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

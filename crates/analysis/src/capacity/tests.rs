@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
+pub(crate) fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
     Load {
         addresses: Vec::new(),
         transport: Default::default(),

@@ -19,7 +19,7 @@ pub fn findings(record: &Record) -> Option<RoomsFinding> {
     if runs.is_empty() {
         return None;
     }
-    let full = |run: &&RoomsRun| run.score == run.planned && run.planned > 0;
+    let full = |run: &&RoomsRun| is_full(run.score, run.planned, run.foreign);
     let smallest_full = runs.iter().filter(full).filter(|run| run.client.valid).map(|run| run.nodes).min();
     let invalid = runs.iter().any(|run| !run.client.valid);
     let outcome = match smallest_full {
@@ -29,6 +29,11 @@ pub fn findings(record: &Record) -> Option<RoomsFinding> {
         None => Outcome::Fails,
     };
     Some(RoomsFinding { runs, smallest_full, outcome })
+}
+
+/// Everything was heard where it should be, and only there.
+fn is_full(score: u64, planned: u64, foreign: u64) -> bool {
+    score == planned && planned > 0 && foreign == 0
 }
 
 fn run(trial: &Trial, attendance: &Attendance, objective: &Objective) -> RoomsRun {
@@ -46,6 +51,7 @@ fn run(trial: &Trial, attendance: &Attendance, objective: &Objective) -> RoomsRu
         lost: sum(|room| room.lost),
         duplicated: sum(|room| room.duplicated),
         reordered: sum(|room| room.reordered),
+        foreign: sum(|room| room.foreign),
         away: sum(|room| room.away),
         rooms: attendance.rooms.iter().map(|room| room.score).collect(),
         full: attendance.rooms.iter().map(|room| room.planned).max().unwrap_or(0),
@@ -62,5 +68,17 @@ fn run(trial: &Trial, attendance: &Attendance, objective: &Objective) -> RoomsRu
         latency: window::quantiles(&latency),
         lasted: trial.ended.as_ref().map_or(0.0, |ended| ended.lasted.as_secs_f64()),
         client: client::check(trial, objective, None).finding,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_to_all_rooms_is_no_full_score() {
+        assert!(is_full(60, 60, 0));
+        assert!(!is_full(60, 60, 1), "a server that sends everything to everybody");
+        assert!(!is_full(59, 60, 0) && !is_full(0, 0, 0));
     }
 }

@@ -523,7 +523,8 @@ impl Ear<'_> {
         if let (Some(attendee), Some(identity)) = (&mut self.attendee, whole) {
             match attendee.hears(identity.connection, identity.sequence) {
                 Came::New { .. } => self.ledger.delivered(self.now, identity.planned),
-                Came::Again | Came::Foreign => {}
+                Came::Again => {}
+                Came::Foreign => return self.foreign(identity.connection, identity.sequence),
             }
             if identity.connection != self.number {
                 return;

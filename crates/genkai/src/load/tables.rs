@@ -16,16 +16,16 @@ use crate::Failure;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Tables {
-    /// Write a line an interval (0.2 s): rates, percentiles, connections, bytes
+    /// Write a line an interval of the load: rates, percentiles, connections, bytes
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
     /// Write a result file that JMeter reads (`jmeter -g FILE -o DIR` makes its report). Its lines are made from the
-    /// histograms of the intervals: counts, times (from the planned instant), failures and bytes are exact, the instants within
-    /// an interval are spread evenly, Latency and Connect are 0
+    /// histograms of the intervals: counts, times (from the planned instant) and failures are exact, the instants within an
+    /// interval are spread evenly, and so are bytes; Latency and Connect are 0
     #[arg(long, value_name = "FILE")]
     pub(crate) jtl: Option<PathBuf>,
-    /// At most so many lines in it; of a load with more requests every k-th gets one, with k as its SampleCount (JMeter's
-    /// report counts lines: its rates are then k times too small)
+    /// At most so many lines in it; of a load with more requests every k-th gets one, with k as its SampleCount and the bytes
+    /// of one request (JMeter's report counts lines: its rates and bytes are then k times too small)
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) jtl_lines: u64,
 }

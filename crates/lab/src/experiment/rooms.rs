@@ -65,7 +65,7 @@ impl Shape {
 
     /// Messages in all.
     pub fn planned(&self) -> u64 {
-        u64::from(self.rooms) * u64::from(self.members) * u64::from(self.messages)
+        (u64::from(self.rooms) * u64::from(self.members)).saturating_mul(u64::from(self.messages))
     }
 }
 
@@ -96,7 +96,7 @@ pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
             backplane,
             member_queue: shape.member_queue,
             // Every message, and with a backplane a second time on its way back.
-            trace: u32::try_from(shape.planned() * 2).unwrap_or(u32::MAX),
+            trace: u32::try_from(shape.planned().saturating_mul(2)).unwrap_or(u32::MAX),
             held: None,
             faults,
         }),

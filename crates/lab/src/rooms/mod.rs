@@ -5,6 +5,7 @@ mod drill;
 mod held;
 mod node;
 mod servers;
+mod size;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -15,7 +16,7 @@ use genkai_model::event::{
     Change, EndReason, Environment, Limits, Note, Purpose, RunEnded, RunStarted, SCHEMA, Step, Tick, TrialEnded,
     TrialStarted, What,
 };
-use genkai_model::load::{Arrivals, Load};
+use genkai_model::load::Load;
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
 use genkai_model::record::Record;
 use genkai_targets::observation::Observation;
@@ -31,6 +32,7 @@ use crate::system::{self, Pin};
 use crate::trial::lost_generator;
 use drill::Drill;
 use servers::Servers;
+use size::clients;
 
 /// Time between two looks at all nodes.
 const LOOK: Duration = Duration::from_millis(500);
@@ -84,7 +86,8 @@ pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
         return Err(LabError::Plan(text));
     }
     let environment = system::environment(pin, None);
-    room::fit(&plan.load, &room::look(&[], &environment))?;
+    size::bounded(&plan.load)?;
+    size::fitted(&plan.load, &environment)?;
     routed(cluster, clients(&plan.load))?;
     Ok(environment)
 }
@@ -99,14 +102,6 @@ fn routed(cluster: &Cluster, clients: u32) -> Result<(), LabError> {
             Err(LabError::Plan(text.to_owned()))
         }
         None => Ok(()),
-    }
-}
-
-/// Clients at once.
-fn clients(load: &Load) -> u32 {
-    match load.arrivals {
-        Arrivals::Users { count, .. } => count,
-        Arrivals::Rate { connections, .. } => connections,
     }
 }
 
@@ -215,7 +210,7 @@ impl Run<'_, '_, '_> {
         let mut servers = Servers::start(cluster, nodes, most, &self.job.program, cpus, &dir)?;
         let limits = servers.limits(cluster, most, &self.environment);
         self.recorder.now(None, What::Limits(Limits { limits }))?;
-        let load = Load { addresses: servers.addresses(), ..load };
+        let load = size::fitted(&Load { addresses: servers.addresses(), ..load }, &self.environment)?;
         let started = TrialStarted { purpose: Purpose::Measure, changes, limit: None, load: redact::load(&load) };
         let end = self.load(number, &load, started, &mut servers, &cluster.faults)?;
         Ok((end, servers))

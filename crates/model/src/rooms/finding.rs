@@ -12,10 +12,10 @@ use crate::finding::{ClientCheck, Outcome, Quantiles};
 pub struct RoomsFinding {
     /// Each run, in order.
     pub runs: Vec<RoomsRun>,
-    /// The smallest number of nodes with a full score and a valid client, of those tried.
+    /// The smallest number of nodes with a full score, nothing heard in the wrong room and a valid client, of those tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest_full: Option<u32>,
-    /// Holds: some number of nodes has a full score. Fails: none has. Invalid: the client limited every run that might have.
+    /// Holds: there is such a number. Fails: there is none. Invalid: the client limited every run that might have.
     pub outcome: Outcome,
 }
 
@@ -40,6 +40,9 @@ pub struct RoomsRun {
     pub duplicated: u64,
     /// Deliveries that came after a later message of the same sender.
     pub reordered: u64,
+    /// Messages heard in a room that they were not for. With any, a score is not full.
+    #[serde(default)]
+    pub foreign: u64,
     /// Messages that members could not hear because their connection had ended.
     pub away: u64,
     /// Scores of all rooms, in order of room.

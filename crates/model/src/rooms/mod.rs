@@ -86,6 +86,9 @@ pub struct RoomCount {
     pub duplicated: u64,
     /// Deliveries that came after a later message of the same sender.
     pub reordered: u64,
+    /// Messages that its members heard and should not have: of another room, or never to be sent.
+    #[serde(default)]
+    pub foreign: u64,
 }
 
 /// A connection that ended too early.

@@ -33,6 +33,13 @@ fn invalid(finding: &RoomsFinding) -> Vec<String> {
 pub(crate) fn score(run: &RoomsRun) -> String {
     let (score, planned) = (figure::count(run.score), figure::count(run.planned));
     let missing = run.planned.saturating_sub(run.score);
+    let foreign = match run.foreign {
+        0 => String::new(),
+        n => format!("; {} in a wrong room", figure::plural(n, "delivery", "deliveries")),
+    };
+    if missing == 0 && run.foreign > 0 {
+        return format!("{}: {score} of {planned}, but not a full score{foreign}.", nodes(run.nodes));
+    }
     if missing == 0 {
         return format!("{}: {score} of {planned}, a full score.", nodes(run.nodes));
     }
@@ -43,7 +50,7 @@ pub(crate) fn score(run: &RoomsRun) -> String {
             many.iter().map(|one| format!("{} {}", figure::count(one.count), place(one))).collect::<Vec<_>>().join("; ")
         }
     };
-    format!("{}: {score} of {planned}; {} missing: {places}.", nodes(run.nodes), figure::count(missing))
+    format!("{}: {score} of {planned}; {} missing: {places}{foreign}.", nodes(run.nodes), figure::count(missing))
 }
 
 fn answer(finding: &RoomsFinding) -> Option<String> {
@@ -177,6 +184,7 @@ mod tests {
             lost: 0,
             duplicated: 0,
             reordered: 0,
+            foreign: 0,
             away: 0,
             rooms: vec![],
             full: 10_000,
@@ -215,6 +223,19 @@ mod tests {
                 "30 nodes: 1,000,000 of 1,000,000, a full score.",
                 "The smallest number of nodes with a full score: 30."
             ]
+        );
+    }
+
+    #[test]
+    fn what_is_heard_in_a_wrong_room_is_said() {
+        let wrong = |score, n| RoomsRun { foreign: n, ..run(1, score, vec![]) };
+        assert_eq!(
+            score(&wrong(1_000_000, 1)),
+            "1 node: 1,000,000 of 1,000,000, but not a full score; 1 delivery in a wrong room."
+        );
+        assert_eq!(
+            score(&wrong(999_999, 2)),
+            "1 node: 999,999 of 1,000,000; 1 missing: it is not known where; 2 deliveries in a wrong room."
         );
     }
 

@@ -53,7 +53,12 @@ fn one(page: &mut Page, run: &RoomsRun) {
     page.labelled("rooms", &format!("{} of {rooms} full; scores {spread}", figure::count(full)));
     page.labelled("entered", &says::entries(run));
     page.labelled("sent", &format!("{} of {}", figure::count(run.sent), figure::count(run.planned)));
-    let heard = [("lost", run.lost), ("duplicated", run.duplicated), ("out of order", run.reordered)];
+    let heard = [
+        ("lost", run.lost),
+        ("duplicated", run.duplicated),
+        ("out of order", run.reordered),
+        ("in a wrong room", run.foreign),
+    ];
     let heard = heard.map(|(what, n)| format!("{} {what}", figure::count(n))).join(", ");
     page.labelled("heard", &format!("{} deliveries, {heard}", figure::count(run.delivered)));
     let latency = &run.latency;

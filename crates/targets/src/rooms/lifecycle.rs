@@ -13,7 +13,7 @@ use crate::local::spoken::Spoken;
 use crate::local::usage::Tree;
 use crate::observation::Observation;
 
-/// Between two lines of its counts: half of the time between two looks, so that none is older than that.
+/// Between two lines of its counts: short against the half second between two looks, so that what is seen is fresh.
 const STATS: &str = "100ms";
 
 /// How a node is built.

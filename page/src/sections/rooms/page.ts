@@ -66,7 +66,7 @@ export function tiles(found: RoomsData, all: Told[]): Tile[] {
   return [
     { name: all.length > 1 ? "Best score" : "Score", value: whole(run.score), note: `of ${whole(run.planned)} (${percent(share(run))}); ${whole(perfect)} of ${whole(run.rooms.length)} rooms full` },
     ...(all.length > 1 ? [{ name: "Nodes it takes", value: smallest === undefined ? "more than tried" : whole(smallest), note: "smallest number of those tried with a full score" }] : []),
-    { name: "Deliveries", value: whole(run.delivered), note: `${whole(run.lost)} lost, ${whole(run.duplicated)} duplicated, ${whole(run.reordered)} out of order` },
+    { name: "Deliveries", value: whole(run.delivered), note: `${whole(run.lost)} lost, ${whole(run.duplicated)} duplicated, ${whole(run.reordered)} out of order${run.foreign > 0 ? `, ${whole(run.foreign)} in a wrong room` : ""}` },
     { name: "Delivery within", value: seconds(run.latency.p99), note: `99 % of deliveries; half within ${seconds(run.latency.p50)}` },
     ...(all.length > 1 ? [] : [{ name: "Members", value: whole(run.entered), note: `in ${whole(run.rooms.length)} rooms${run.never_entered > 0 ? `; ${whole(run.never_entered)} never entered` : ""}; ${number(run.lasted)} s` }]),
   ];

@@ -53,7 +53,11 @@ impl Attendee {
     /// It heard message `sequence` of `sender`.
     #[inline]
     pub(crate) fn hears(&mut self, sender: u32, sequence: u64) -> Came {
-        if sender % self.rooms != self.room() { Came::Foreign } else { self.seen.came(sender / self.rooms, sequence) }
+        if sender % self.rooms == self.room() {
+            self.seen.came(sender / self.rooms, sequence)
+        } else {
+            self.seen.foreign()
+        }
     }
 }
 

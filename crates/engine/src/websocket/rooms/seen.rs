@@ -7,9 +7,13 @@ pub(crate) struct Seen {
     bits: Vec<u64>,
     /// By sender: number after the highest heard.
     reached: Vec<u32>,
+    /// By sender: how many were heard.
+    heard_of: Vec<u32>,
     pub(crate) heard: u64,
     pub(crate) duplicated: u64,
     pub(crate) reordered: u64,
+    /// Heard, and not for this room.
+    pub(crate) foreign: u64,
 }
 
 /// What a message was.
@@ -30,14 +34,15 @@ impl Seen {
     /// For a room of `seats` members that send `messages` each.
     pub(crate) fn new(seats: u32, messages: u32) -> Seen {
         let bits = (u64::from(seats) * u64::from(messages)).div_ceil(64) as usize;
-        Seen { messages, bits: vec![0; bits], reached: vec![0; seats as usize], ..Seen::default() }
+        let none = vec![0; seats as usize];
+        Seen { messages, bits: vec![0; bits], reached: none.clone(), heard_of: none, ..Seen::default() }
     }
 
     /// The member in `seat` said its message number `sequence`.
     #[inline]
     pub(crate) fn came(&mut self, seat: u32, sequence: u64) -> Came {
         let Some(reached) = self.reached.get_mut(seat as usize).filter(|_| sequence < u64::from(self.messages)) else {
-            return Came::Foreign;
+            return self.foreign();
         };
         let sequence = sequence as u32;
         let at = u64::from(seat) * u64::from(self.messages) + u64::from(sequence);
@@ -48,10 +53,24 @@ impl Seen {
         }
         *word |= bit;
         self.heard += 1;
+        self.heard_of[seat as usize] += 1;
         let reordered = sequence < *reached;
         self.reordered += u64::from(reordered);
         *reached = (*reached).max(sequence + 1);
         Came::New { reordered }
+    }
+
+    /// A message came that nobody was to send here.
+    pub(crate) fn foreign(&mut self) -> Came {
+        self.foreign += 1;
+        Came::Foreign
+    }
+
+    /// Whether all of the first `sent` messages of the member in `seat` were heard: known without a look at each.
+    pub(crate) fn has_all(&self, seat: u32, sent: usize) -> bool {
+        let seat = seat as usize;
+        let (reached, heard) = (self.reached.get(seat), self.heard_of.get(seat));
+        reached == heard && reached.is_some_and(|reached| *reached as usize >= sent)
     }
 
     /// Whether it was heard.
@@ -88,11 +107,29 @@ mod tests {
             for (seat, sequence) in (0..5).flat_map(|seat| (0..33).map(move |n| (seat, n))) {
                 prop_assert_eq!(seen.has(seat, sequence), set.contains(&(seat, u64::from(sequence))));
             }
+            for (seat, sent) in (0..5).flat_map(|seat| (0..=33).map(move |n| (seat, n))) {
+                let all = (0..sent).all(|sequence| set.contains(&(seat, sequence)));
+                // It may not know, but it is never wrong.
+                prop_assert!(all || !seen.has_all(seat, sent as usize));
+            }
         }
     }
 
     #[test]
     fn a_stranger_is_nobody() {
-        assert_eq!(Seen::new(2, 3).came(2, 0), Came::Foreign);
+        let mut seen = Seen::new(2, 3);
+        assert_eq!((seen.came(2, 0), seen.came(1, 3), seen.foreign), (Came::Foreign, Came::Foreign, 2));
+    }
+
+    #[test]
+    fn who_was_wholly_heard_is_known() {
+        let mut seen = Seen::new(2, 3);
+        assert!(seen.has_all(1, 0) && !seen.has_all(1, 1) && !seen.has_all(2, 0));
+        for sequence in [0, 2] {
+            seen.came(1, sequence);
+        }
+        assert!(!seen.has_all(1, 3));
+        seen.came(1, 1);
+        assert!(seen.has_all(1, 3) && !seen.has_all(0, 1));
     }
 }

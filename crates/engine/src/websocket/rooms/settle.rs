@@ -65,6 +65,7 @@ fn settle_room(mut count: RoomCount, present: &[&Attendee], attendance: &mut Att
         count.delivered += receiver.seen.heard;
         count.duplicated += receiver.seen.duplicated;
         count.reordered += receiver.seen.reordered;
+        count.foreign += receiver.seen.foreign;
         for sender in present {
             compare(receiver, sender, &mut count, attendance);
         }
@@ -74,6 +75,9 @@ fn settle_room(mut count: RoomCount, present: &[&Attendee], attendance: &mut Att
 
 /// Which messages of `sender` were due at `receiver` and did not come.
 fn compare(receiver: &Attendee, sender: &Attendee, count: &mut RoomCount, attendance: &mut Attendance) {
+    if receiver.seen.has_all(sender.seat(), sender.sent.len()) {
+        return;
+    }
     let mut run: Option<Loss> = None;
     for (sequence, at) in (0..).zip(&sender.sent) {
         let missed = !receiver.seen.has(sender.seat(), sequence);
@@ -152,7 +156,7 @@ mod tests {
     #[test]
     fn what_was_due_and_did_not_come_is_named() {
         // Room 0 has members 0 and 2, room 1 has 1 and 3; 3 never entered.
-        let zero = member(0, Some(0), &[MS, 20 * MS, 40 * MS], &[(0, 0), (0, 1), (0, 2), (2, 0)]);
+        let zero = member(0, Some(0), &[MS, 20 * MS, 40 * MS], &[(0, 0), (0, 1), (0, 2), (2, 0), (1, 0)]);
         let mut two = member(2, Some(10 * MS), &[11 * MS, 21 * MS, 31 * MS], &[(0, 2), (2, 0), (2, 2), (2, 1), (2, 1)]);
         two.refused = vec![ErrorKind::ConnectRefused];
         let mut one = member(1, Some(5 * MS), &[6 * MS], &[(1, 0)]);
@@ -162,7 +166,7 @@ mod tests {
         let attendance = settle(&rooms(), 4, vec![two, zero, three, one]);
         let [blue, red] = attendance.rooms[..] else { panic!("two rooms") };
         assert_eq!((blue.first, blue.score, blue.members, blue.planned, blue.sent), (Some(0), 4, 2, 6, 6));
-        assert_eq!((blue.delivered, blue.lost, blue.duplicated, blue.reordered), (8, 3, 1, 1));
+        assert_eq!((blue.delivered, blue.lost, blue.duplicated, blue.reordered, blue.foreign), (8, 3, 1, 1, 1));
         let loss = |receiver, sender, first, last, from: u64, to: u64| Loss {
             receiver,
             sender,
