@@ -149,8 +149,8 @@ mod tests {
     fn long_loads_have_longer_intervals() {
         let usual = Span::from_millis(200);
         let of = |seconds, requests| interval(usual, Stop { after: Span::from_secs(seconds), requests });
-        assert_eq!([of(10, None), of(240, None)], [usual, usual]);
-        assert_eq!([of(600, None), of(3600, None)], [Span::from_millis(500), Span::from_secs(3)]);
+        assert_eq!([of(10, None), of(120, None)], [usual, usual]);
+        assert_eq!([of(600, None), of(3600, None)], [Span::from_secs(1), Span::from_secs(6)]);
         assert_eq!(of(3600, Some(100)), usual);
     }
 
