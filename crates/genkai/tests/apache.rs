@@ -11,7 +11,7 @@ use harness::{genkai, machine, run};
 fn max_request_workers_of_worker() {
     let _machine = machine();
     let run = run(&mut genkai(
-        "tune apache --set MaxRequestWorkers=25 --users 50 --spawn-rate 20 --backend-time 200ms --quick --quiet",
+        "tune apache --set MaxRequestWorkers=25 --users 50 --spawn-rate 20 --backend-time 200ms --hold 6s --quick --quiet",
     ));
     let verdict = proved(&run, "apache.MaxRequestWorkers", "MaxRequestWorkers");
     let cause = &verdict.causes[0];
