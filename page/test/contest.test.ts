@@ -3,6 +3,7 @@ import type { ContestData, Standing } from "../src/contest/model";
 import { pauses, places, points } from "../src/contest/rounds";
 import { toneOf, tones } from "../src/contest/tones";
 import { sample } from "./data";
+import { drawn } from "./drawn";
 
 vi.stubGlobal("ResizeObserver", class { observe() {} });
 
@@ -37,15 +38,6 @@ function data(): ContestData {
       ],
     },
   };
-}
-
-async function drawn(shown: ContestData): Promise<HTMLElement> {
-  document.body.innerHTML = '<div id="page"></div><script id="genkai-data" type="application/json"></script>';
-  const text = document.getElementById("genkai-data");
-  if (text) text.textContent = JSON.stringify(shown);
-  vi.resetModules();
-  await import("../src/main");
-  return document.body;
 }
 
 describe("the page of a comparison", () => {

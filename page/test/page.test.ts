@@ -1,23 +1,14 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { prose, typeset } from "../src/element";
-import type { PageData } from "../src/model";
 import { Run } from "../src/run";
 import { shell } from "../src/sections/environment";
 import { entries, limits } from "../src/sections/limits";
 import { tiles } from "../src/sections/verdict";
 import { tabs } from "../src/tabs";
 import { sample } from "./data";
+import { drawn } from "./drawn";
 
 vi.stubGlobal("ResizeObserver", class { observe() {} });
-
-async function drawn(data: PageData): Promise<HTMLElement> {
-  document.body.innerHTML = '<div id="page"></div><script id="genkai-data" type="application/json"></script>';
-  const text = document.getElementById("genkai-data");
-  if (text) text.textContent = JSON.stringify(data);
-  vi.resetModules();
-  await import("../src/main");
-  return document.body;
-}
 
 describe("the page", () => {
   beforeEach(() => {

@@ -1,22 +1,13 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { PageData } from "../src/model";
 import { Run } from "../src/run";
 import { step } from "../src/sections/rooms/heat";
 import { deliveries, times } from "../src/sections/rooms/over";
 import { figure } from "../src/sections/rooms/sweep";
 import { tiles } from "../src/sections/rooms/page";
 import { roomsSample } from "./data";
+import { drawn } from "./drawn";
 
 vi.stubGlobal("ResizeObserver", class { observe() {} });
-
-async function drawn(data: PageData): Promise<HTMLElement> {
-  document.body.innerHTML = '<div id="page"></div><script id="genkai-data" type="application/json"></script>';
-  const text = document.getElementById("genkai-data");
-  if (text) text.textContent = JSON.stringify(data);
-  vi.resetModules();
-  await import("../src/main");
-  return document.body;
-}
 
 describe("the page of chat rooms", () => {
   beforeEach(() => {
