@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use genkai_model::event::{Event, What};
+use genkai_model::event::{Event, RunEnded, What};
 use genkai_model::record::Record;
 
 use crate::error::LabError;
@@ -59,6 +59,13 @@ impl<'a> Recorder<'a> {
         (self.watcher)(&event);
         self.record.push(event);
         written
+    }
+
+    /// Writes the last line of a run. Gives the failure that counts: the first.
+    pub fn close(&mut self, interrupted: bool, failure: Option<LabError>, diff: String) -> Option<LabError> {
+        let end = RunEnded { interrupted, failure: failure.as_ref().map(ToString::to_string), diff };
+        let written = self.now(None, What::RunEnded(end));
+        failure.or(written.err())
     }
 
     /// What was recorded so far.

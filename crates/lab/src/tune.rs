@@ -6,9 +6,7 @@ use std::time::Duration;
 use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
 use genkai_engine::StopFlag;
-use genkai_model::event::{
-    EndReason, Environment, Limits, Note, RunEnded, RunStarted, SCHEMA, ServerState, State, Step, What,
-};
+use genkai_model::event::{EndReason, Environment, Limits, Note, RunStarted, SCHEMA, ServerState, State, Step, What};
 use genkai_model::finding::{Because, Predicted};
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
@@ -231,10 +229,7 @@ impl Run<'_, '_, '_> {
         let verdict = findings(self.recorder.record()).verdict;
         let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
         let diff = if changes.is_empty() { String::new() } else { masked(&self.diff(&changes)) };
-        let interrupted = self.job.interrupt.is_stopped();
-        let end = RunEnded { interrupted, failure: failure.as_ref().map(ToString::to_string), diff };
-        let written = self.recorder.now(None, What::RunEnded(end));
-        failure.or(written.err())
+        self.recorder.close(self.job.interrupt.is_stopped(), failure, diff)
     }
 
     fn diff(&self, changes: &[genkai_model::event::Change]) -> String {

@@ -11,9 +11,7 @@ use std::time::Instant;
 
 use genkai_engine::crowd::Manner;
 use genkai_model::contest::Contest;
-use genkai_model::event::{
-    EndReason, Environment, Note, Purpose, RunEnded, RunStarted, SCHEMA, TrialEnded, TrialStarted, What,
-};
+use genkai_model::event::{EndReason, Environment, Note, Purpose, RunStarted, SCHEMA, TrialEnded, TrialStarted, What};
 use genkai_targets::application::{self, Application, Place};
 
 use asker::{Asker, Clients};
@@ -40,13 +38,8 @@ pub fn run(job: &Job<'_>, place: &Place, out: &Path, watcher: &mut Watcher<'_>) 
     let mut recorder = Recorder::create(&folder.record(), watcher)?;
     let mut run = Run { job, place, folder: &folder, environment, recorder: &mut recorder };
     let failure = run.whole().err();
-    let end = RunEnded {
-        interrupted: job.interrupt.is_stopped(),
-        failure: failure.as_ref().map(ToString::to_string),
-        diff: String::new(),
-    };
-    let written = recorder.now(None, What::RunEnded(end));
-    Ok(Outcome { record: recorder.into_record(), failure: failure.or(written.err()) })
+    let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
+    Ok(Outcome { record: recorder.into_record(), failure })
 }
 
 struct Run<'r, 'j, 'w> {

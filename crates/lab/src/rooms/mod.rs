@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use genkai_engine::{End, EngineError, StopFlag};
 use genkai_model::event::{
-    Change, EndReason, Environment, Limits, Note, Purpose, RunEnded, RunStarted, SCHEMA, Step, Tick, TrialEnded,
-    TrialStarted, What,
+    Change, EndReason, Environment, Limits, Note, Purpose, RunStarted, SCHEMA, Step, Tick, TrialEnded, TrialStarted,
+    What,
 };
 use genkai_model::load::Load;
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
@@ -121,13 +121,8 @@ pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outco
     let mut recorder = Recorder::create(&folder.record(), watcher)?;
     let mut run = Run { job, folder: &folder, environment, recorder: &mut recorder };
     let failure = run.whole().err();
-    let end = RunEnded {
-        interrupted: job.interrupt.is_stopped(),
-        failure: failure.as_ref().map(ToString::to_string),
-        diff: String::new(),
-    };
-    let written = recorder.now(None, What::RunEnded(end));
-    Ok(Outcome { record: recorder.into_record(), failure: failure.or(written.err()) })
+    let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
+    Ok(Outcome { record: recorder.into_record(), failure })
 }
 
 struct Run<'r, 'j, 'w> {
