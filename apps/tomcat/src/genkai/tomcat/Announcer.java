@@ -29,5 +29,7 @@ public final class Announcer implements LifecycleListener {
     private static void announce(Connector connector) {
         String version = ServerInfo.getServerInfo() + " on Java " + System.getProperty("java.version");
         System.out.printf("{\"listening\":\"127.0.0.1:%d\",\"version\":\"%s\"}%n", connector.getLocalPort(), version);
+        // What the application says on standard output begins after it.
+        System.setProperty("genkai.listening", "");
     }
 }
