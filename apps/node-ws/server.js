@@ -1,7 +1,7 @@
 // The application of the server comparison on ws: `/app` and `/rooms/NAME`, see apps/README.md; `/echo` sends every message
 // back as it came.
 //   node server.js [--port N] [--max-payload BYTES] [--deflate]
-//                  [--redis URL] [--member-queue BYTES] [--trace MESSAGES] [--lose-every N] [--stats MS]
+//                  [--redis URL] [--member-queue BYTES] [--trace MESSAGES] [--lose-every N] [--stats TIMEms]
 // Says where it listens in one line of JSON; SIGTERM closes all connections with 1001.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';

@@ -1,7 +1,7 @@
 // The application of the server comparison on Socket.IO: the namespaces `/app` and `/rooms/NAME`, see apps/README.md. All
 // messages are events called `message`, which is what `socket.send` sends.
 //   node server.js [--port N] [--max-payload BYTES] [--deflate] [--ping-interval MS] [--ping-timeout MS]
-//                  [--redis URL] [--member-queue BYTES] [--trace MESSAGES] [--lose-every N] [--stats MS]
+//                  [--redis URL] [--member-queue BYTES] [--trace MESSAGES] [--lose-every N] [--stats TIMEms]
 // Says where it listens in one line of JSON; SIGTERM closes all connections.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';

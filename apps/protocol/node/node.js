@@ -54,7 +54,7 @@ export class Node {
     this.trace = new Trace(Number(values.trace));
     this.memberQueue = Number(values['member-queue']);
     this.loseEvery = Number(values['lose-every'] ?? 0);
-    this.stats = Number(values.stats ?? 0);
+    this.stats = Number.parseInt(values.stats ?? '0', 10);
   }
 
   /** Says where it listens, and from then on its counts, where that is wanted. */

@@ -26,8 +26,8 @@ public final class Node {
 
     final Counters counters = new Counters();
     final Trace trace = new Trace(Integer.getInteger("genkai.trace", 0));
-    final long memberQueue = Long.getLong("genkai.memberQueue", 1 << 20);
-    private final long loseEvery = Long.getLong("genkai.loseEvery", 0);
+    final long memberQueue = Long.getLong("genkai.member-queue", 1 << 20);
+    private final long loseEvery = Long.getLong("genkai.lose-every", 0);
     private final AtomicLong heard = new AtomicLong();
     private final Map<String, Room> rooms = new ConcurrentHashMap<>();
     private final ScheduledExecutorService timer = Executors.newScheduledThreadPool(1, Node::background);
@@ -37,7 +37,7 @@ public final class Node {
     public Node() {
         String url = System.getProperty("genkai.redis");
         backplane = url == null ? null : Backplane.connect(url, this);
-        long stats = Long.getLong("genkai.stats", 0);
+        long stats = Long.parseLong(System.getProperty("genkai.stats", "0ms").replace("ms", ""));
         if (stats > 0) timer.scheduleAtFixedRate(this::tell, stats, stats, TimeUnit.MILLISECONDS);
     }
 
