@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use genkai_model::record::Trial;
 use genkai_model::rooms::{
-    Attendance, Dropped, Ender, LOST, NodeReport, PUBLISHED, Place, RECEIVED, RETURNED, RouterReport, Traced,
+    Attendance, Dropped, Ender, LOST, NodeReport, PASSED, PUBLISHED, Place, RECEIVED, RETURNED, RouterReport, Traced,
 };
 
 /// A connection that ended within so long of a router's end was ended by it, microseconds: the kernel resets all of them when it
@@ -105,7 +105,8 @@ impl<'a> Trails<'a> {
         let Some(home) = self.home.get(&receiver) else {
             return (Place::DeadNode, None);
         };
-        if let Some((_, back)) = seen.iter().find(|(at, message)| at == home && message.hops & RETURNED != 0) {
+        if let Some((_, back)) = seen.iter().find(|(at, message)| at == home && message.hops & (RETURNED | PASSED) != 0)
+        {
             return self.written(receiver, *home, back);
         }
         if message.hops & PUBLISHED != 0 || message.hops & RECEIVED == 0 {

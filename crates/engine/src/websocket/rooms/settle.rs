@@ -141,7 +141,14 @@ mod tests {
     const MS: Moment = 1_000_000;
 
     fn rooms() -> Rooms {
-        Rooms { rooms: 2, messages: 3, every: Span::from_secs(1), retries: 2, pause: Span::from_secs(1) }
+        Rooms {
+            rooms: 2,
+            messages: 3,
+            every: Span::from_secs(1),
+            retries: 2,
+            pause: Span::from_secs(1),
+            socketio: false,
+        }
     }
 
     fn member(number: u32, entered: Option<Moment>, sent: &[Moment], heard: &[(u32, u64)]) -> Attendee {
