@@ -29,12 +29,14 @@ final class Backplane {
     /** Longest wait for an answer of Redis. */
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
+    private final RedisClient client;
     private final RedisAsyncCommands<String, byte[]> out;
     private final StatefulRedisPubSubConnection<String, byte[]> in;
     /** Members of each room, those on their way in too. */
     private final Map<String, Integer> rooms = new ConcurrentHashMap<>();
 
-    private Backplane(RedisClient client, Node node) {
+    private Backplane(RedisClient redis, Node node) {
+        client = redis;
         ClientOptions.Builder options = ClientOptions.builder().disconnectedBehavior(DisconnectedBehavior.REJECT_COMMANDS);
         // Nobody knows which of those that were cut off arrived.
         client.setOptions(options.replayFilter(command -> true).build());
@@ -63,6 +65,10 @@ final class Backplane {
             Runtime.getRuntime().halt(1);
             throw e;
         }
+    }
+
+    void close() {
+        client.shutdownAsync();
     }
 
     /** Returns when messages of `room` will be heard. */

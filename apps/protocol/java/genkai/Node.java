@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A node of chat rooms, whatever server it runs on: its rooms, what it counts and tells. Its settings are system properties. */
-public final class Node {
+public final class Node implements AutoCloseable {
     /** Code and reason with which a slow member is disconnected (RFC 6455 section 7.4.1: a policy of the endpoint). */
     public static final int SLOW = 1008;
     public static final String TOO_SLOW = "too slow: the queue of this member is full";
@@ -39,6 +39,13 @@ public final class Node {
         backplane = url == null ? null : Backplane.connect(url, this);
         long stats = Long.parseLong(System.getProperty("genkai.stats", "0ms").replace("ms", ""));
         if (stats > 0) timer.scheduleAtFixedRate(this::tell, stats, stats, TimeUnit.MILLISECONDS);
+    }
+
+    /** Ends what it does by itself. */
+    @Override
+    public void close() {
+        timer.shutdownNow();
+        if (backplane != null) backplane.close();
     }
 
     private static Thread background(Runnable work) {

@@ -84,10 +84,15 @@ impl<'a> Trails<'a> {
             Some(at) if self.nodes[*at].traced => (Place::BeforeNode, None),
             Some(at) => (Place::Unknown, self.number(*at)),
             // A member that no living node knows was in one that is not.
-            None if self.dead.len() == 1 => (Place::DeadNode, self.dead.iter().next().and_then(|at| self.number(*at))),
-            None if !self.dead.is_empty() => (Place::DeadNode, None),
+            None if !self.dead.is_empty() => self.in_dead_node(),
             None => (Place::BeforeNode, None),
         }
+    }
+
+    /// In a node that ended: which, where only one did.
+    fn in_dead_node(&self) -> (Place, Option<u32>) {
+        let only = self.dead.iter().next().filter(|_| self.dead.len() == 1);
+        (Place::DeadNode, only.and_then(|at| self.number(*at)))
     }
 
     /// The node `first` received it and did not lose it itself.
@@ -103,7 +108,7 @@ impl<'a> Trails<'a> {
             return self.written(receiver, first, message);
         }
         let Some(home) = self.home.get(&receiver) else {
-            return (Place::DeadNode, None);
+            return self.in_dead_node();
         };
         if let Some((_, back)) = seen.iter().find(|(at, message)| at == home && message.hops & (RETURNED | PASSED) != 0)
         {

@@ -12,12 +12,15 @@ public final class Announcer implements LifecycleListener {
     @Override
     public void lifecycleEvent(LifecycleEvent event) {
         if (!(event.getSource() instanceof Server server)) return;
-        Connector connector = server.findServices()[0].findConnectors()[0];
         switch (event.getType()) {
-            case Lifecycle.BEFORE_INIT_EVENT -> configure(connector);
-            case Lifecycle.AFTER_START_EVENT -> announce(connector);
+            case Lifecycle.BEFORE_INIT_EVENT -> configure(connector(server));
+            case Lifecycle.AFTER_START_EVENT -> announce(connector(server));
             default -> { }
         }
+    }
+
+    private static Connector connector(Server server) {
+        return server.findServices()[0].findConnectors()[0];
     }
 
     /** In server.xml it could not be left to the system. */

@@ -14,6 +14,11 @@ public final class Pages extends HttpServlet {
     static final Node NODE = new Node();
 
     @Override
+    public void destroy() {
+        NODE.close();
+    }
+
+    @Override
     protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
         response.setContentType("text/plain;charset=utf-8");
         response.getWriter().write(NODE.page(request.getServletPath()));
