@@ -259,6 +259,8 @@ fn held_requests_find_the_cap_and_name_it() {
     assert_eq!(first, Some("haproxy.server.maxconn"), "{}", run.story());
     assert!(run.code == Some(1) || run.code == Some(4), "{}", run.story());
     assert!(run.stdout.contains("server.maxconn = 5"), "{}", run.stdout);
+    let page = std::fs::read_to_string(run.out.join("report.html")).unwrap();
+    assert!(page.contains("server.maxconn = 5") && page.contains("waited too long for a node with room"), "its page");
     let again = genkai(&format!("report {} --json", run.out.display())).output().unwrap();
     assert_eq!(again.status.code(), run.code);
     assert_eq!(std::fs::read_to_string(run.out.join("verdict.json")).unwrap(), text);
