@@ -39,6 +39,8 @@ fn one_node_keeps_a_full_score() {
     assert_eq!((rooms.entered_after[0], rooms.cuts.len(), rooms.duplicated), (20, 0, 0), "{}", run.story());
     assert!(run.stdout.starts_with("1 node: 160 of 160, a full score."), "{}", run.stdout);
     assert!(run.code == Some(0) || !rooms.client.valid, "{}", run.story());
+    let client = run.record().trials[0].ended.as_ref().and_then(|ended| ended.client).expect("the generator tells");
+    assert!(client.ports > 0 && client.connections >= 20, "{client:?}");
 }
 
 #[test]
