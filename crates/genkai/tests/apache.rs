@@ -124,7 +124,7 @@ fn a_wrong_setting_is_refused_before_anything_starts() {
         ("--set KeepAlive=perhaps", "On or Off"),
         ("--set worker_connections=512", "unknown Apache setting"),
     ] {
-        let run = told(&genkai(&format!("tune apache {flags} --quiet")));
+        let run = run(&genkai(&format!("tune apache {flags} --quiet")));
         assert_eq!(run.code, Some(2), "{}", run.story());
         assert!(run.stderr.contains(says), "{}", run.stderr);
         assert!(!run.out.exists());
