@@ -37,11 +37,12 @@ fn max_request_workers_of_event_in_the_users_file() {
     std::fs::write(&file, &config).unwrap();
     // Nobody is refused: with KeepAlive Off all wait in one queue, served in order. 60 users for 25 workers wait 2.4 s in all, whatever
     // the machine's speed. (Connections that are kept are spread over event's children, and some are cut, as it happens.)
-    let run =
-        told(genkai("tune apache --backend embedded --users 60 --spawn-rate 20 --backend-time 1s --quick --quiet")
+    let run = told(
+        genkai("tune apache --backend embedded --users 60 --spawn-rate 20 --backend-time 1s --quick --quiet")
             .args(["--objective", "p99 < 1.6s"])
             .arg("--config")
-            .arg(&file));
+            .arg(&file),
+    );
     let verdict = proved(&run, "apache.MaxRequestWorkers", "MaxRequestWorkers");
     let predicted = verdict.causes[0].predicted.clients.unwrap();
     assert_eq!((predicted.low, predicted.high), (25.0, 25.0), "{}", run.story());
@@ -83,11 +84,11 @@ fn limit_request_body() {
         root = dir.path().display()
     );
     std::fs::write(&file, config).unwrap();
-    let run = told(genkai(
-        "tune apache --path /index.html --body-size 20k --users 5 --spawn-rate 10 --think 50ms --quick --quiet",
-    )
-    .arg("--config")
-    .arg(&file));
+    let run = told(
+        genkai("tune apache --path /index.html --body-size 20k --users 5 --spawn-rate 10 --think 50ms --quick --quiet")
+            .arg("--config")
+            .arg(&file),
+    );
     let verdict = proved(&run, "apache.LimitRequestBody", "LimitRequestBody");
     let errors = &verdict.causes[0].broke.errors;
     assert!(errors.iter().any(|e| e.kind == ErrorKind::Status413), "{}", run.story());
@@ -109,11 +110,13 @@ fn a_full_backend_pool_is_not_apache() {
 #[test]
 fn a_short_listen_backlog() {
     let _machine = machine();
-    let run = told(genkai(
-        "tune apache --set ListenBacklog=4 --set MaxRequestWorkers=400 --set StartServers=12 --users 250 \
+    let run = told(
+        genkai(
+            "tune apache --set ListenBacklog=4 --set MaxRequestWorkers=400 --set StartServers=12 --users 250 \
          --spawn-rate 100000 --backend-time 20ms --new-connections --quick --quiet",
-    )
-    .args(["--objective", "errors < 0.1%, p99 < 700ms"]));
+        )
+        .args(["--objective", "errors < 0.1%, p99 < 700ms"]),
+    );
     proved(&run, "apache.ListenBacklog", "ListenBacklog");
 }
 

@@ -100,8 +100,13 @@ fn every_websocket_server_has_chat_rooms() {
     let _machine = machine();
     let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
     for name in ALL.into_iter().filter(|name| *name != "socketio") {
-        let contender =
-            Contender { name: name.to_owned(), server: name.to_owned(), settings: BTreeMap::new(), variant: false };
+        let contender = Contender {
+            name: name.to_owned(),
+            server: name.to_owned(),
+            settings: BTreeMap::new(),
+            variant: false,
+            reference: false,
+        };
         let dir = tempfile::tempdir().unwrap();
         let server =
             Application::start(application::find(name).unwrap(), &contender, &place, None, dir.path()).unwrap();
