@@ -68,11 +68,11 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXIT_CODES)]
 pub(crate) struct Explain {
-    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/apache2/apache2.conf; includes are followed
+    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/haproxy/haproxy.cfg; includes are followed
     #[arg(required = true, value_name = "CONFIG")]
     pub(crate) configs: Vec<PathBuf>,
-    /// Whose they are: nginx or apache [default: as the text looks]
-    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache"])]
+    /// Whose they are: nginx, apache or haproxy [default: as the text looks]
+    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache", "haproxy"])]
     pub(crate) product: Option<String>,
     /// Path of the requests that are looked at
     #[arg(long, value_name = "PATH", default_value = "/")]

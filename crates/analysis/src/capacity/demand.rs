@@ -175,6 +175,12 @@ impl Demand {
         }
     }
 
+    /// The same where a request that has waited so long (seconds) is refused, however patient its client is.
+    pub fn waiting(&self, wait: Option<f64>) -> Demand {
+        let longest = wait.map_or(f64::INFINITY, |wait| wait + self.service.unwrap_or(0.0));
+        Demand { patience: self.patience.min(longest), ..*self }
+    }
+
     /// Whether requests come at a rate, whatever the responses do.
     pub fn is_open(&self) -> bool {
         self.spawn_rate.is_none()

@@ -110,7 +110,9 @@ impl Reach {
     fn of(law: &Law, demand: &Demand) -> Reach {
         match law {
             Law::Slots { .. } => Reach::slots(law, demand),
-            Law::Workers { workers, queue, service } => Reach::workers(*workers, *queue, *service, demand),
+            Law::Workers { workers, queue, service, wait } => {
+                Reach::workers(*workers, *queue, *service, &demand.waiting(*wait))
+            }
             Law::Backlog { value } => {
                 let users = (demand.arrives_at_once() >= *value).then(|| point(*value));
                 Reach { clients: Some(point(*value)), users, ..Reach::default() }

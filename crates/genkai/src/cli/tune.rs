@@ -22,6 +22,9 @@ pub(crate) enum Product {
     /// Apache httpd, as a reverse proxy in front of a backend
     #[command(after_help = APACHE_EXAMPLES)]
     Apache(Box<Apache>),
+    /// HAProxy, as a reverse proxy in front of a backend
+    #[command(after_help = HAPROXY_EXAMPLES)]
+    Haproxy(Box<Haproxy>),
 }
 
 const NGINX_EXAMPLES: &str = "\
@@ -44,6 +47,16 @@ Examples:
 genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
 The load goes to 127.0.0.1 only.";
 
+const HAPROXY_EXAMPLES: &str = "\
+Examples:
+  genkai tune haproxy --set maxconn=300 --users 500 --spawn-rate 20
+  genkai tune haproxy --set server.maxconn=20 --set timeout.queue=2s --users 200
+  genkai tune haproxy --config /etc/haproxy/haproxy.cfg --backend embedded --users 500
+  genkai tune haproxy --config ./haproxy.cfg --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
+
+genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
+The load goes to 127.0.0.1 only.";
+
 #[derive(Debug, Args)]
 pub(crate) struct Nginx {
     /// The nginx program to run [default: the one installed]
@@ -62,10 +75,19 @@ pub(crate) struct Apache {
     pub(crate) flags: TuneFlags,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Haproxy {
+    /// The HAProxy program to run [default: the one installed]
+    #[arg(long, value_name = "PROGRAM", help_heading = "System")]
+    pub(crate) haproxy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: TuneFlags,
+}
+
 /// What every product is tuned by.
 #[derive(Debug, Args)]
 pub(crate) struct TuneFlags {
-    /// Change a setting, e.g. worker_connections=512 or MaxRequestWorkers=300 (repeatable)
+    /// Change a setting, e.g. worker_connections=512, MaxRequestWorkers=300 or maxconn=300 (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
     pub(crate) set: Vec<String>,
     /// Your configuration's main file; includes are followed, a private copy runs [default: a plain reverse proxy]

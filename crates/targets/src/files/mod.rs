@@ -2,6 +2,7 @@
 //! user's files. Knows no product's syntax: it sees paths and bytes.
 
 mod diff;
+mod edit;
 mod edition;
 mod flat;
 pub(crate) mod names;
@@ -14,6 +15,8 @@ mod source;
 use std::path::Path;
 
 pub use diff::diff;
+pub use edit::Edit;
+pub(crate) use edit::edited;
 pub use edition::Configuration;
 pub(crate) use edition::Edition;
 pub(crate) use flat::{Names, flat};
