@@ -10,7 +10,7 @@ use genkai_model::plan::Fault;
 use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span};
 
-pub(crate) use serve::{Echo, Origin, Rooms, Serve, Server};
+pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
 pub(crate) use tune::{BackendFlags, Product, SearchFlags, Tune, TuneFlags};
 
 use crate::flags::LoadFlags;

@@ -76,7 +76,7 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
             let demand = &demand.waiting(wait);
             let clients = demand.clients_at(level)? * stretch;
             let slots = clients - queue.unwrap_or(0.0);
-            let pace = service.or(demand.service).map(|s| match demand.is_open() {
+            let pace = service.or(demand.alone).or(demand.service).map(|s| match demand.is_open() {
                 true => level * stretch * s,
                 false => level * stretch * s / (demand.patience + demand.think).max(s),
             });

@@ -158,7 +158,7 @@ impl Reach {
     fn workers(workers: f64, queue: Option<f64>, service: Option<f64>, demand: &Demand) -> Reach {
         let full = workers + queue.unwrap_or(0.0);
         let clients = Some(Range { low: workers, high: full });
-        let Some(service) = service.or(demand.service).filter(|s| *s > 0.0) else {
+        let Some(service) = service.or(demand.alone).or(demand.service).filter(|s| *s > 0.0) else {
             let users = queue.filter(|_| !demand.is_open() && demand.think == 0.0).map(|_| point(full));
             return Reach { clients, users, ..Reach::default() };
         };

@@ -13,14 +13,14 @@ const TIMERS: &[(&str, &str, &str)] = &[
     ("timeout client", "a client that neither takes nor sends a byte", "never"),
     ("timeout connect", "a server that does not accept: tried again, then HAProxy answers 503", "never"),
     ("timeout server", "a server that is silent: HAProxy answers 504", "never"),
-    ("timeout queue", "a request that waits for a server: HAProxy answers 503", "as timeout connect"),
+    ("timeout queue", "a request that waits for a server: HAProxy answers 503", "like timeout connect"),
     (
         "timeout tunnel",
         "a tunnel (WebSocket) in which both sides are silent",
-        "as the shorter of timeout client and timeout server",
+        "at the shorter of timeout client and timeout server",
     ),
-    ("timeout http-request", "a request head that comes too slowly: HAProxy answers 408", "as timeout client"),
-    ("timeout http-keep-alive", "a kept connection without a next request", "as timeout http-request"),
+    ("timeout http-request", "a request head that comes too slowly: HAProxy answers 408", "like timeout client"),
+    ("timeout http-keep-alive", "a kept connection without a next request", "like timeout http-request"),
 ];
 
 pub(super) fn of(config: &Config, scope: &Scope) -> Vec<Timer> {
@@ -39,10 +39,10 @@ pub(super) fn of(config: &Config, scope: &Scope) -> Vec<Timer> {
         }
         None => Timer {
             setting: (*setting).to_owned(),
-            value: (*otherwise).to_owned(),
+            value: "not set".to_owned(),
             origin: Origin::Default("HAProxy configuration manual 4.2: there is none".to_owned()),
             span: None,
-            ends: (*ends).to_owned(),
+            ends: format!("{ends}; not set, it ends {otherwise}"),
         },
     };
     TIMERS.iter().map(timer).collect()
