@@ -71,8 +71,8 @@ pub(crate) struct Explain {
     /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/haproxy/haproxy.cfg; includes are followed
     #[arg(required = true, value_name = "CONFIG")]
     pub(crate) configs: Vec<PathBuf>,
-    /// Whose they are: nginx, apache or haproxy [default: as the text looks]
-    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache", "haproxy"])]
+    /// Whose they are: nginx, apache, haproxy, php-fpm or redis [default: as the text looks]
+    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache", "haproxy", "php-fpm", "redis"])]
     pub(crate) product: Option<String>,
     /// Path of the requests that are looked at
     #[arg(long, value_name = "PATH", default_value = "/")]

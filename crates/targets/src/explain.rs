@@ -8,7 +8,7 @@ use genkai_model::limit::Origin;
 use crate::local::caps::Machine;
 use crate::local::machine;
 use crate::product::ProductError;
-use crate::{apache, haproxy, nginx};
+use crate::{apache, haproxy, nginx, phpfpm, redis};
 
 /// The requests that are looked at: they decide which virtual server and path count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Resul
         "haproxy" => {
             Ok(haproxy::explain::explain(main, &haproxy::route::Scope { host, path }, &machine, environment.memory)?)
         }
+        "php-fpm" => Ok(phpfpm::explain(main, &machine, environment.memory)?),
+        "redis" => Ok(redis::explain::explain(main, &machine, environment.memory)?),
         other => Err(ProductError::Unknown { name: other.to_owned() }),
     }
 }
@@ -82,6 +84,25 @@ fn guess(main: &Path) -> &'static str {
     if lines().any(|line| section(&line)) {
         return "haproxy";
     }
+    // Sections in brackets are php-fpm's. Redis's names are in lower case, and some are in every file of it.
+    if lines().any(|line| line.starts_with('[') && line.ends_with(']')) {
+        return "php-fpm";
+    }
+    let names = [
+        "maxclients",
+        "tcp-backlog",
+        "databases",
+        "dbfilename",
+        "appendonly",
+        "maxmemory",
+        "requirepass",
+        "protected-mode",
+    ];
+    if lines()
+        .any(|line| names.contains(&line.split_ascii_whitespace().next().unwrap_or_default()) && !line.ends_with(';'))
+    {
+        return "redis";
+    }
     let ended = lines().filter(|line| line.ends_with([';', '{', '}'])).count();
     if lines().count() > 2 * ended { "apache" } else { "nginx" }
 }
@@ -104,6 +125,8 @@ mod tests {
         );
         assert_eq!(looks("Listen 80\n<VirtualHost *:80>\n RewriteRule ^/{a} /b;\n</VirtualHost>\n"), "apache");
         assert_eq!(looks("# c\nglobal\n  daemon\nfrontend f\n  bind :80\n"), "haproxy");
+        assert_eq!(looks("; c\n[www]\npm = static\n"), "php-fpm");
+        assert_eq!(looks("# c\nport 6379\nmaxclients 10\n"), "redis");
         assert_eq!(looks("global\n\nlisten a # b\n  bind :80\n"), "haproxy");
         assert_eq!(guess(Path::new("/nonexistent")), "nginx");
     }

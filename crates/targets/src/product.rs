@@ -14,6 +14,7 @@ use genkai_model::plan::ConfigSource;
 
 use crate::apache::{self, Apache, ApacheError};
 use crate::files::Backup;
+use crate::files::entry::EntryError;
 use crate::haproxy::{self, Haproxy, HaproxyError};
 use crate::nginx::{self, Nginx, NginxError};
 use crate::observation::Observation;
@@ -112,6 +113,9 @@ pub enum ProductError {
     /// HAProxy.
     #[error(transparent)]
     Haproxy(#[from] HaproxyError),
+    /// A configuration of php-fpm or Redis.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
 }
 
 impl ProductError {
@@ -122,6 +126,7 @@ impl ProductError {
             ProductError::Nginx(e) => e.is_usage(),
             ProductError::Apache(e) => e.is_usage(),
             ProductError::Haproxy(e) => e.is_usage(),
+            ProductError::Entry(_) => true,
         }
     }
 }

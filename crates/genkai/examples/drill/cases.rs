@@ -2,43 +2,43 @@
 //! the test suite runs some of it.
 
 /// One fault, or an innocent look-alike.
-pub struct Case {
+pub(crate) struct Case {
     /// Short name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What is done to the system.
-    pub fault: &'static str,
+    pub(crate) fault: &'static str,
     /// Product under test.
-    pub product: &'static str,
+    pub(crate) product: &'static str,
     /// Flags of `genkai tune`, split at spaces.
-    pub flags: &'static str,
+    pub(crate) flags: &'static str,
     /// `--objective`, where it is not the default.
-    pub objective: Option<&'static str>,
-    /// Configuration; `{backend}` is the address of what stands behind, `{dir}` an empty folder that everybody may read.
-    pub config: Option<&'static str>,
+    pub(crate) objective: Option<&'static str>,
+    /// Configuration; `{backend}` is the address of what stands behind.
+    pub(crate) config: Option<&'static str>,
     /// What stands behind.
-    pub behind: Behind,
+    pub(crate) behind: Behind,
     /// Whether another program takes all processor time there is.
-    pub hog: bool,
+    pub(crate) hog: bool,
     /// What must be said.
-    pub expect: Expect,
+    pub(crate) expect: Expect,
     /// Why the break need not come where the formula puts it; empty: it must.
-    pub off: &'static str,
+    pub(crate) off: &'static str,
 }
 
 /// What stands behind the product.
-pub enum Behind {
+pub(crate) enum Behind {
     /// What the flags say (`--backend-...`).
     Flags,
     /// An origin of the user's with these flags.
     Origin(&'static str),
     /// The same behind a link with these flags.
     Link(&'static str, &'static str),
-    /// Nobody: a port that refuses.
+    /// Nobody: a port that refuses, named in the configuration.
     Nobody,
 }
 
 /// What must be said.
-pub enum Expect {
+pub(crate) enum Expect {
     /// One of these limits is the cause, and no other.
     Cause(&'static [&'static str]),
     /// The objective holds.
@@ -67,6 +67,7 @@ const AT_ONCE: &str = "all clients come at once: there is no level at which it b
 const NO_NUMBER: &str = "no number predicts it: the law is unknown";
 const SIZE: &str = "it counts bytes, not clients";
 const SLOW: &str = "a time, not a number of clients";
+const HANGS: &str = "who is not accepted hangs in the accept queue: that is seen only when it has lasted";
 const PATIENCE: &str = "requests wait first: it fails where the wait exceeds what is allowed, not where waiting begins";
 
 /// A load whose level rises slowly enough for the break to show where it is.
@@ -76,7 +77,7 @@ macro_rules! rising {
     };
 }
 
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     // nginx
     Case {
         name: "nginx-worker-connections",
@@ -97,6 +98,7 @@ pub const CASES: &[Case] = &[
         fault: "worker_rlimit_nofile 200",
         flags: rising!("--set worker_rlimit_nofile=200"),
         expect: Cause(&["nginx.worker_rlimit_nofile"]),
+        off: HANGS,
         ..PLAIN
     },
     Case {
@@ -180,6 +182,7 @@ pub const CASES: &[Case] = &[
         name: "nginx-refused",
         fault: "nobody listens where the upstream should be",
         flags: "--users 20 --spawn-rate 20",
+        config: Some("events { }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n"),
         behind: Nobody,
         expect: Cause(&["nginx.upstream"]),
         off: NO_NUMBER,
@@ -192,7 +195,7 @@ pub const CASES: &[Case] = &[
         product: "apache",
         flags: "--set MaxRequestWorkers=75 --users 120 --spawn-rate 15 --backend-time 200ms --timeout 8s",
         expect: Cause(&["apache.MaxRequestWorkers"]),
-        off: "a client beyond it hangs in the accept queue, and is a failure only when its patience ends",
+        off: HANGS,
         ..PLAIN
     },
     Case {
@@ -202,7 +205,7 @@ pub const CASES: &[Case] = &[
         flags: "--set mpm=prefork --set MaxRequestWorkers=60 --set StartServers=60 --users 100 --spawn-rate 15 \
                 --backend-time 200ms --timeout 8s",
         expect: Cause(&["apache.MaxRequestWorkers"]),
-        off: "a client beyond it hangs in the accept queue, and is a failure only when its patience ends",
+        off: HANGS,
         ..PLAIN
     },
     Case {
@@ -212,7 +215,7 @@ pub const CASES: &[Case] = &[
         flags: "--set ServerLimit=3 --set MaxRequestWorkers=75 --set ThreadsPerChild=25 --users 120 --spawn-rate 15 \
                 --backend-time 200ms --timeout 8s",
         expect: Cause(&["apache.MaxRequestWorkers"]),
-        off: "a client beyond it hangs in the accept queue, and is a failure only when its patience ends",
+        off: HANGS,
         ..PLAIN
     },
     Case {
@@ -241,6 +244,13 @@ pub const CASES: &[Case] = &[
         fault: "nobody listens where the backend should be",
         product: "apache",
         flags: "--users 20 --spawn-rate 20",
+        config: Some(
+            "LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\n\
+             LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n\
+             LoadModule proxy_module /usr/lib/apache2/modules/mod_proxy.so\n\
+             LoadModule proxy_http_module /usr/lib/apache2/modules/mod_proxy_http.so\n\
+             User www-data\nGroup www-data\nListen 80\nProxyPass / http://{backend}/ retry=0\n",
+        ),
         behind: Nobody,
         expect: Cause(&["apache.backend"]),
         off: NO_NUMBER,
@@ -312,6 +322,10 @@ pub const CASES: &[Case] = &[
         fault: "nobody listens where the server should be",
         product: "haproxy",
         flags: "--users 20 --spawn-rate 20",
+        config: Some(
+            "defaults\n  mode http\n  timeout connect 1s\n  timeout client 9s\n  timeout server 9s\nfrontend f\n  bind :80\n  \
+             default_backend b\nbackend b\n  server s {backend}\n",
+        ),
         behind: Nobody,
         expect: Cause(&["haproxy.backend"]),
         off: NO_NUMBER,

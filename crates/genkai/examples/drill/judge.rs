@@ -8,7 +8,7 @@ use crate::cases::{Case, Expect};
 
 /// How a diagnosis did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub(crate) enum Mark {
     /// It named what it was.
     Right,
     /// It named nothing, or said that it cannot tell.
@@ -19,16 +19,16 @@ pub enum Mark {
 
 /// A break against its formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub(crate) struct Place {
     /// Where the formula puts it.
-    pub predicted: Range,
+    pub(crate) predicted: Range,
     /// Where it came.
-    pub observed: f64,
+    pub(crate) observed: f64,
 }
 
 impl Place {
     /// How far the break was from the nearer end of what was predicted: 1 is there.
-    pub fn ratio(&self) -> f64 {
+    pub(crate) fn ratio(&self) -> f64 {
         let Range { low, high } = self.predicted;
         if self.observed < low {
             self.observed / low
@@ -40,24 +40,24 @@ impl Place {
     }
 
     /// Whether it was within a tenth.
-    pub fn is_near(&self) -> bool {
+    pub(crate) fn is_near(&self) -> bool {
         (0.9..=1.1).contains(&self.ratio())
     }
 }
 
 /// What is known of one case.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// How the diagnosis did.
-    pub mark: Mark,
+    pub(crate) mark: Mark,
     /// What it named: limits, or how it ended.
-    pub named: String,
+    pub(crate) named: String,
     /// Break and formula, where the law counts clients.
-    pub place: Option<Place>,
+    pub(crate) place: Option<Place>,
 }
 
 /// Judges a verdict.
-pub fn judge(case: &Case, verdict: &Verdict) -> Judged {
+pub(crate) fn judge(case: &Case, verdict: &Verdict) -> Judged {
     let causes: Vec<&str> = verdict.causes.iter().map(|c| c.limit.id.as_str()).collect();
     let named = if causes.is_empty() { outcome(verdict.outcome).to_owned() } else { causes.join(", ") };
     let mark = match (&case.expect, verdict.outcome, causes.as_slice()) {

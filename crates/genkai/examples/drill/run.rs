@@ -12,21 +12,21 @@ use crate::world::World;
 
 /// No case takes longer; one that does is a failure of the drill.
 const LONGEST: Duration = Duration::from_secs(150);
-/// Short trials: one pair of the proof, one limit.
-const SHORT: &str = "--quick --quiet --pairs 1 --max-limits 1 --hold 3s";
+/// Short trials, one limit, put to the test by its counterfactual; no comparison of before and after.
+const SHORT: &str = "--quick --quiet --pairs 0 --max-limits 1 --hold 3s";
 
 /// A case that was run.
-pub struct Done<'c> {
+pub(crate) struct Done<'c> {
     /// The case.
-    pub case: &'c Case,
+    pub(crate) case: &'c Case,
     /// What came of it; or why nothing did.
-    pub judged: Result<Judged, String>,
+    pub(crate) judged: Result<Judged, String>,
     /// Time to the answer.
-    pub took: Duration,
+    pub(crate) took: Duration,
 }
 
 /// Runs a case with this genkai, everything of it in `dir`.
-pub fn run<'c>(case: &'c Case, genkai: &Path, dir: &Path) -> Done<'c> {
+pub(crate) fn run<'c>(case: &'c Case, genkai: &Path, dir: &Path) -> Done<'c> {
     let began = Instant::now();
     let judged = answer(case, genkai, dir).map(|verdict| judge(case, &verdict));
     Done { case, judged, took: began.elapsed() }

@@ -54,29 +54,29 @@ fn place(done: &Done<'_>) -> String {
 }
 
 /// One case in a line.
-pub fn line(done: &Done<'_>) -> String {
+pub(crate) fn line(done: &Done<'_>) -> String {
     let seconds = done.took.as_secs_f64();
     format!("{:<24} {:<11} {seconds:>5.1} s  {}; {}", done.case.name, mark(done), named(done), place(done))
 }
 
 /// Counts that decide.
-pub struct Sum {
+pub(crate) struct Sum {
     /// Cases.
-    pub all: usize,
+    pub(crate) all: usize,
     /// Named right.
-    pub right: usize,
+    pub(crate) right: usize,
     /// Named wrong.
-    pub wrong: usize,
+    pub(crate) wrong: usize,
     /// Without an answer at all.
-    pub failed: usize,
+    pub(crate) failed: usize,
     /// Formulas that were checked, and those that were within a tenth or had a reason not to be.
-    pub places: (usize, usize),
+    pub(crate) places: (usize, usize),
     /// Mean and longest time to an answer, seconds.
-    pub times: (f64, f64),
+    pub(crate) times: (f64, f64),
 }
 
 /// Adds cases up.
-pub fn sum(all: &[Done<'_>]) -> Sum {
+pub(crate) fn sum(all: &[Done<'_>]) -> Sum {
     let marked = |mark: Mark| all.iter().filter(|d| d.judged.as_ref().is_ok_and(|j| j.mark == mark)).count();
     let checked: Vec<bool> =
         all.iter().filter(|d| d.case.off.is_empty()).filter_map(|d| Some(right_place(d)?.is_near())).collect();
@@ -92,7 +92,7 @@ pub fn sum(all: &[Done<'_>]) -> Sum {
 }
 
 /// The last lines.
-pub fn conclusion(sum: &Sum) -> String {
+pub(crate) fn conclusion(sum: &Sum) -> String {
     let share = |n: usize| 100.0 * n as f64 / sum.all.max(1) as f64;
     format!(
         "{} of {} named right ({:.0} %), {} named wrong, {} could not tell, {} without an answer\n{} of {} formulas that count \
@@ -111,7 +111,7 @@ pub fn conclusion(sum: &Sum) -> String {
 }
 
 /// All of it as Markdown.
-pub fn markdown(all: &[Done<'_>], machine: &str) -> String {
+pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
     let mut text = format!(
         "# The drill\n\nFaults put into real systems on purpose, and innocent look-alikes, each diagnosed by `genkai tune` as a user \
          would run it (`make drill`; short trials, one limit). The list of cases is \
@@ -141,7 +141,7 @@ pub fn markdown(all: &[Done<'_>], machine: &str) -> String {
 }
 
 /// What was expected of the cases that were not named right.
-pub fn misses(all: &[Done<'_>]) -> Vec<String> {
+pub(crate) fn misses(all: &[Done<'_>]) -> Vec<String> {
     let missed = all.iter().filter(|d| mark(d) != "right");
     missed.map(|d| format!("{}: expected {}, {}: {}", d.case.name, expected(d.case), mark(d), named(d))).collect()
 }

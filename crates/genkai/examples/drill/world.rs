@@ -55,9 +55,9 @@ impl Drop for Hog {
 }
 
 /// Everything around one case.
-pub struct World {
+pub(crate) struct World {
     /// Flags for what is here: `--config`, `--backend`.
-    pub flags: Vec<String>,
+    pub(crate) flags: Vec<String>,
     /// Ended in this order: the link first, then what it leads to.
     _servers: Vec<Guard>,
     _hog: Option<Hog>,
@@ -68,7 +68,7 @@ impl World {
     ///
     /// # Errors
     /// When a server does not listen or a file cannot be written.
-    pub fn make(case: &Case, genkai: &Path, dir: &Path) -> io::Result<World> {
+    pub(crate) fn make(case: &Case, genkai: &Path, dir: &Path) -> io::Result<World> {
         let mut servers = Vec::new();
         let mut flags = Vec::new();
         let mut serve = |words: &str| {
@@ -86,13 +86,14 @@ impl World {
             // Bound for a moment only: nobody listens there afterwards.
             Behind::Nobody => Some(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string()),
         };
-        if let Some(address) = behind {
+        let address = behind.clone().unwrap_or_default();
+        if let Some(address) = behind.filter(|_| case.config.is_none()) {
             flags.extend(["--backend".to_owned(), format!("http://{address}")]);
         }
         if let Some(text) = case.config {
             std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755))?;
             let file = dir.join("server.conf");
-            std::fs::write(&file, text)?;
+            std::fs::write(&file, text.replace("{backend}", &address))?;
             flags.extend(["--config".to_owned(), file.display().to_string()]);
         }
         Ok(World { flags, _servers: servers, _hog: case.hog.then(Hog::start) })

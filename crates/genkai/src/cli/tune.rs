@@ -142,8 +142,8 @@ pub(crate) struct SearchFlags {
     /// Hold the full load so long when looking for a break [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) hold: Option<Span>,
-    /// Pairs of baseline and proposal in the proof, at least [default: 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=50))]
+    /// Pairs of baseline and proposal in the proof, at least; 0: none, the cause is put to the test and that is all [default: 3]
+    #[arg(long, value_name = "N", value_parser = pairs)]
     pub(crate) pairs: Option<u32>,
     /// The proposal must hold for so many times the load asked for
     #[arg(long, value_name = "FACTOR", default_value_t = 1.2)]
@@ -157,4 +157,12 @@ pub(crate) struct SearchFlags {
     /// Cores: apart (a quarter makes load), none, or servers=0-2,client=3
     #[arg(long, value_name = "HOW", default_value = "apart")]
     pub(crate) pin: String,
+}
+
+/// None, or as many as have a spread.
+fn pairs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n @ (0 | 2..=50)) => Ok(n),
+        _ => Err("must be 0 (no proof) or from 2 to 50".to_owned()),
+    }
 }

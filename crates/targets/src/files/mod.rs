@@ -4,6 +4,7 @@
 mod diff;
 mod edit;
 mod edition;
+pub mod entry;
 mod flat;
 pub(crate) mod names;
 pub(crate) mod origin;

@@ -62,7 +62,7 @@ mod tests {
             ("+    proxy_set_header Authorization \"Basic aHVudGVyMg==\";", "+    proxy_set_header Authorization ***"),
             ("RequestHeader set X-Api-Key hunter2", "RequestHeader set X-Api-Key ***"),
             ("return 302 /login?token=hunter2;", "return 302 /login?token=***;"),
-            ("  user admin insecure-password hunter2", "  user admin ***"),
+            ("  user admin insecure-password hunter2 groups g", "  user admin insecure-password *** groups g"),
             ("stats auth admin:hunter2 # x", "stats auth *** # x"),
             ("+requirepass hunter2", "+requirepass ***"),
             ("masterauth \"hunter2\"", "masterauth ***"),

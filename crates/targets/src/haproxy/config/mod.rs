@@ -110,12 +110,6 @@ impl Found {
         let at = self.words.iter().skip(from + 1).position(|w| w.value == key)? + from + 1;
         self.words.get(at + 1)
     }
-
-    /// Its words, variables replaced.
-    pub fn written(&self) -> String {
-        let words = self.prefix.iter().chain(&self.words).map(|w| w.value.as_str());
-        words.collect::<Vec<_>>().join(" ")
-    }
 }
 
 /// A configuration.
@@ -193,7 +187,9 @@ impl Config {
             let Some(first) = words.first() else { continue };
             tree.push(first.span.start..words[words.len() - 1].span.end);
             if first.value.starts_with('.') {
-                directive(number, &words, &mut branches, &self.reading, &known).map_err(|what| syntax(&what))?;
+                let written = String::from_utf8_lossy(line).trim().to_owned();
+                directive((number, &written), &words, &mut branches, &self.reading, &known)
+                    .map_err(|what| syntax(&what))?;
                 continue;
             }
             let Some(found) = found(id, number, words) else { continue };
@@ -258,6 +254,11 @@ impl Config {
         all.find_map(|s| self.inside(s).iter().rev().find(|f| f.is(key)))
     }
 
+    /// What the user wrote in a span of a line's file.
+    pub(super) fn text(&self, found: &Found, span: &Range<usize>) -> String {
+        String::from_utf8_lossy(&self.file(found.file).text[span.clone()]).into_owned()
+    }
+
     /// How it was read.
     pub(super) fn reading(&self) -> &Reading {
         &self.reading
@@ -302,7 +303,7 @@ struct Branch {
 
 /// `.if`, `.elif`, `.else`, `.endif`; messages (`.notice`) are nothing to us.
 fn directive(
-    line: usize,
+    (line, written): (usize, &str),
     words: &[Word],
     branches: &mut Vec<Branch>,
     reading: &Reading,
@@ -315,13 +316,13 @@ fn directive(
     match words[0].value.as_str() {
         ".if" => {
             let counts = holds();
-            branches.push(Branch { line, counts, done: counts, condition: format!(".if {text}") });
+            branches.push(Branch { line, counts, done: counts, condition: written.to_owned() });
         }
         ".elif" => {
             let branch = branches.last_mut().ok_or_else(|| orphan(".elif"))?;
             branch.counts = !branch.done && holds();
             branch.done |= branch.counts;
-            branch.condition = format!(".elif {text}");
+            written.clone_into(&mut branch.condition);
         }
         ".else" => {
             let branch = branches.last_mut().ok_or_else(|| orphan(".else"))?;

@@ -52,7 +52,12 @@ pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
 /// Keywords that HAProxy does not have (it does not start), and those in a section that cannot use them (it warns and goes on).
 fn names(config: &Config) -> Vec<Remark> {
     let known: BTreeMap<&str, &str> = table(KEYWORDS).collect();
-    let mut out = Vec::new();
+    let before = config.sections().first().map_or(config.found().len(), |s| s.lines.start);
+    let orphan = |found: &Found| {
+        let text = "stands in no section: HAProxy does not start".to_owned();
+        remark(RemarkKind::Unknown, Some(config.place(found)), &key(found), text, None)
+    };
+    let mut out: Vec<Remark> = config.found()[..before].iter().map(orphan).collect();
     for section in config.sections() {
         let kind = section.kind.as_str();
         if !matches!(kind, "global" | "defaults" | "frontend" | "listen" | "backend") {

@@ -44,7 +44,7 @@ pub(super) fn maxconn(facts: &Facts) -> Limit {
         formula: if facts.maxconn_written {
             format!("maxconn {value}: a client is one connection, idle or busy")
         } else {
-            format!("({} descriptors - {} of its own) / 2, at least 100", facts.nofile.value, facts.own)
+            format!("({} descriptors - {} of its own) / 2, at least 100", facts.available, facts.own)
         },
         source: "HAProxy src/listener.c: listener_accept (a full process stops accepting); src/haproxy.c: \
                  compute_ideal_maxconn"

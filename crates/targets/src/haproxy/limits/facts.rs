@@ -29,6 +29,8 @@ pub struct Facts {
     pub maxconn_written: bool,
     /// Descriptors that the process gives itself.
     pub nofile: Held<u64>,
+    /// What its number of connections is computed from, where `maxconn` is not written.
+    pub available: u64,
     /// The most that it can have.
     pub nofile_ceiling: Ceiling,
     /// Descriptors that are never a client's: HAProxy's own count.
@@ -77,7 +79,7 @@ impl Facts {
         let number = |name: &str| number_of(config, name, scope, value::count);
         let threads = threads(config, scope, machine);
         let own = own(running.unwrap_or(config), threads.value);
-        let (maxconn, maxconn_written, nofile) = connections(config, scope, machine, own);
+        let (maxconn, available, nofile) = connections(config, scope, machine, own);
         let front_maxconn = number("frontend.maxconn").filter(|h| h.value > 0);
         let servers = route.iter().flat_map(|r| r.servers(config)).map(count_of).sum();
         let time = |name: &str| number_of(config, name, scope, value::time).map(|h| h.map(Span::from_millis));
@@ -92,7 +94,8 @@ impl Facts {
             backlog: backlog(config, scope, front_maxconn.as_ref().unwrap_or(&maxconn)),
             rate: rate.min_by_key(|(_, h)| h.value),
             maxconn,
-            maxconn_written,
+            maxconn_written: number("maxconn").is_some(),
+            available,
             nofile,
             nofile_ceiling: machine.descriptors_ceiling.clone(),
             own,
@@ -186,15 +189,15 @@ fn sockets(addresses: &[Address]) -> usize {
 
 /// `maxconn` and the descriptors of the process. Where `maxconn` is not written it is what the descriptors allow; where it is,
 /// HAProxy gives itself the descriptors for it, or does not start; `ulimit-n` is taken as it is, even when it is too little.
-fn connections(config: &Config, scope: &Scope, machine: &Machine, own: u64) -> (Held<u64>, bool, Held<u64>) {
+fn connections(config: &Config, scope: &Scope, machine: &Machine, own: u64) -> (Held<u64>, u64, Held<u64>) {
     let number = |name: &str| number_of(config, name, scope, value::count);
     let written = number("maxconn");
     let ulimit = number("ulimit-n");
     let most = machine.descriptors_ceiling.value as u64;
     let hard = config.global("fd-hard-limit").and_then(|f| f.arg(0)?.parse::<u64>().ok());
     let available = hard.map_or(most, |hard| hard.min(most));
-    let maxconn = written.clone().unwrap_or_else(|| {
-        let all = ulimit.as_ref().map_or(available, |u| u.value);
+    let all = ulimit.as_ref().map_or(available, |u| u.value);
+    let maxconn = written.unwrap_or_else(|| {
         let value = (all.saturating_sub(own) / 2).max(LEAST);
         Held {
             value,
@@ -210,7 +213,7 @@ fn connections(config: &Config, scope: &Scope, machine: &Machine, own: u64) -> (
         origin: Origin::Default("HAProxy src/haproxy.c: what maxconn needs".to_owned()),
     });
     let value = nofile.value.min(available);
-    (maxconn, written.is_some(), Held { value, ..nofile })
+    (maxconn, all, Held { value, ..nofile })
 }
 
 fn backlog(config: &Config, scope: &Scope, maxconn: &Held<u64>) -> Held<u32> {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use super::changes::{Changes, without};
 use super::listen::Moved;
 use super::{PrivateError, own};
+use crate::files::masked;
 use crate::haproxy::config::{Config, Found};
 use crate::haproxy::route::Address;
 use crate::haproxy::settings::first_parameter;
@@ -109,7 +110,7 @@ fn server(
         (None, None) => {
             let Address::Inet { host, .. } = &address else { return Ok(()) };
             if let Some(why) = elsewhere::why(host, allowed) {
-                let (place, written) = (config.place(found), found.written());
+                let (place, written) = (config.place(found), masked(&config.text(found, &found.span)));
                 return Err(PrivateError::Remote { place, written, host: host.clone(), why });
             }
         }

@@ -24,13 +24,19 @@ impl<'c> Changes<'c> {
     /// Other words for a line; nothing when they are the same.
     pub(super) fn set(&mut self, found: &Found, words: &[String]) {
         if found.words.iter().map(|w| &w.value).ne(words) {
-            let quoted: Vec<_> = words.iter().map(|w| quote(w)).collect();
-            self.replace(found, quoted.join(" "));
+            // Words that stay are as the user wrote them: what a variable stands for may be a secret.
+            let as_written = |word: &String| {
+                let same = found.words.iter().find(|w| w.value == *word);
+                same.map_or_else(|| quote(word).into_owned(), |w| self.config.text(found, &w.span))
+            };
+            let words: Vec<String> = words.iter().map(as_written).collect();
+            self.replace(found, words.join(" "));
         }
     }
 
     fn replace(&mut self, found: &Found, with: String) {
-        let rewrite = Rewrite { place: self.config.place(found), from: found.written(), to: with.clone() };
+        let rewrite =
+            Rewrite { place: self.config.place(found), from: self.config.text(found, &found.span), to: with.clone() };
         if !self.rewrites.contains(&rewrite) {
             self.rewrites.push(rewrite);
         }

@@ -47,7 +47,13 @@ fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Resu
     match section(config, setting.place, scope) {
         Some(section) => Ok(vec![added(config, section, &line)]),
         None if setting.place == Place::Global => {
-            Ok(vec![Edit::new(FileId::MAIN, &(0..0), format!("global\n    {line}\n\n"))])
+            // At the top, unless there are lines that would then be in it.
+            let orphans = config.sections().first().map_or(config.found().len(), |s| s.lines.start) > 0;
+            let end = config.file(FileId::MAIN).text.len();
+            Ok(vec![match orphans {
+                true => Edit::new(FileId::MAIN, &(end..end), format!("\nglobal\n    {line}\n")),
+                false => Edit::new(FileId::MAIN, &(0..0), format!("global\n    {line}\n\n")),
+            }])
         }
         None => Err(SettingError::NoPlace {
             name: setting.name.to_owned(),
