@@ -196,7 +196,7 @@ fn what_haproxy_silently_makes_of_a_configuration() {
     assert_eq!((explanation.product.as_str(), code), ("haproxy", Some(1)));
     let seen = remarks(&explanation);
     for expected in [
-        (RemarkKind::Clamped, "ulimit-n", 3),
+        (RemarkKind::Contradiction, "ulimit-n", 3),
         (RemarkKind::Unknown, "timeout cleint", 9),
         (RemarkKind::Contradiction, "timeout client", 11),
         (RemarkKind::Clamped, "backlog", 12),

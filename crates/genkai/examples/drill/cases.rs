@@ -291,14 +291,6 @@ pub(crate) const CASES: &[Case] = &[
         ..PLAIN
     },
     Case {
-        name: "haproxy-descriptors",
-        fault: "ulimit-n 160 below what maxconn 2000 needs",
-        product: "haproxy",
-        flags: rising!("--set ulimit-n=160"),
-        expect: Cause(&["haproxy.ulimit-n"]),
-        ..PLAIN
-    },
-    Case {
         name: "haproxy-backlog",
         fault: "backlog 4, 600 clients at once",
         product: "haproxy",

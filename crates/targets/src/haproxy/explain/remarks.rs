@@ -42,7 +42,7 @@ pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
     let mut all = names(config);
     all.extend(clamps(facts));
     all.extend(contradictions(config, facts, scope));
-    all.extend(without_effect(config, scope));
+    all.extend(without_effect(config, facts, scope));
     all.extend(skipped(config));
     all.sort();
     all.dedup();
@@ -145,8 +145,7 @@ fn clamps(facts: &Facts) -> Vec<Remark> {
         out.push(remark(RemarkKind::Clamped, place(&facts.backlog.origin), "backlog", text, Some(hint)));
     }
     let room = facts.nofile.value.saturating_sub(facts.own) / 2;
-    let ulimit = place(&facts.nofile.origin).filter(|_| room < facts.maxconn.value);
-    if let Some(place) = ulimit {
+    if let Some(place) = place(&facts.nofile.origin).filter(|_| room < facts.maxconn.value && !facts.strict) {
         let text = format!(
             "leaves room for {room} connections, not for maxconn {}: beyond them accept(2) fails",
             facts.maxconn.value
@@ -170,16 +169,22 @@ fn contradictions(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> 
     let mut say = |place: Option<String>, setting: &str, text: String, hint: String| {
         out.push(remark(RemarkKind::Contradiction, place, setting, text, Some(hint)));
     };
-    let most = facts.nofile_ceiling.value as u64;
-    if facts.maxconn_written && facts.needed() > most && place(&facts.nofile.origin).is_none() {
+    if facts.needed() > facts.nofile.value && facts.strict {
         let text = format!(
-            "{} connections need {} descriptors, and there can be {most} here ({}): HAProxy does not start",
+            "{} connections need {} descriptors, and there are {} (at most {}: {}): HAProxy does not start",
             facts.maxconn.value,
             facts.needed(),
+            facts.nofile.value,
+            facts.nofile_ceiling.value,
             facts.nofile_ceiling.by
         );
-        let hint = format!("write at most {}, or ulimit -n {}", most.saturating_sub(facts.own) / 2, facts.needed());
-        say(place(&facts.maxconn.origin), "maxconn", text, hint);
+        let room = facts.nofile.value.saturating_sub(facts.own) / 2;
+        match place(&facts.nofile.origin) {
+            Some(at) => say(Some(at), "ulimit-n", text, "leave it out: HAProxy asks for what maxconn needs".to_owned()),
+            None => {
+                say(place(&facts.maxconn.origin), "maxconn", text, format!("write at most {room}, or raise ulimit -n"))
+            }
+        }
     }
     if facts.threads.value > facts.cores && place(&facts.threads.origin).is_some() {
         let text = format!("{} threads share {} cores: they make each other wait", facts.threads.value, facts.cores);
@@ -215,7 +220,7 @@ fn missing_timeouts(config: &Config, route: &Route<'_>, say: &mut impl FnMut(Opt
 }
 
 /// What another setting, or its absence, makes pointless.
-fn without_effect(config: &Config, scope: &Scope) -> Vec<Remark> {
+fn without_effect(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
     let mut out = Vec::new();
     let mut say = |found: &Found, setting: &str, text: String, hint: Option<&str>| {
         let hint = hint.map(str::to_owned);
@@ -223,6 +228,12 @@ fn without_effect(config: &Config, scope: &Scope) -> Vec<Remark> {
     };
     for section in config.sections() {
         again(config, section, &mut say);
+    }
+    let low = |f: &&Found| f.arg(0).and_then(value::count).is_some_and(|n| n < facts.needed());
+    if let Some(found) = config.global("ulimit-n").filter(low).filter(|_| facts.nofile.value >= facts.needed()) {
+        let text =
+            format!("has no effect: the process has {} already, and HAProxy never lowers that", facts.nofile.value);
+        say(found, "ulimit-n", text, Some("leave it out: HAProxy asks for what maxconn needs"));
     }
     let Some(back) = Route::find(config, scope).ok().and_then(|route| route.back) else { return out };
     let has = |key: &str| {

@@ -102,7 +102,7 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
             "({} descriptors - {} of its own) / 2{}",
             facts.nofile.value,
             facts.own,
-            if by_maxconn { "; HAProxy asks for as many as maxconn needs" } else { "" }
+            if by_maxconn { "; HAProxy asks for as many as maxconn needs, and never gives up any" } else { "" }
         ),
         source: "getrlimit(2) RLIMIT_NOFILE; HAProxy src/haproxy.c: init; src/sock.c: sock_accept_conn (EMFILE)"
             .to_owned(),

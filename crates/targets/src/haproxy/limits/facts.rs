@@ -31,6 +31,8 @@ pub struct Facts {
     pub nofile: Held<u64>,
     /// What its number of connections is computed from, where `maxconn` is not written.
     pub available: u64,
+    /// Whether HAProxy refuses to start with fewer descriptors than `maxconn` needs (`strict-limits`, the default since 2.3).
+    pub strict: bool,
     /// The most that it can have.
     pub nofile_ceiling: Ceiling,
     /// Descriptors that are never a client's: HAProxy's own count.
@@ -96,6 +98,7 @@ impl Facts {
             maxconn,
             maxconn_written: number("maxconn").is_some(),
             available,
+            strict: !refused(config, "strict-limits"),
             nofile,
             nofile_ceiling: machine.descriptors_ceiling.clone(),
             own,
@@ -140,6 +143,13 @@ fn number_of(config: &Config, name: &str, scope: &Scope, read: fn(&str) -> Optio
     let held = effective(config, name, scope).ok()?;
     let value = read(held.written.split(' ').next()?)?;
     Some(Held { value, written: held.written, origin: held.origin })
+}
+
+/// Whether a `no KEYWORD` of `global` counts.
+fn refused(config: &Config, keyword: &str) -> bool {
+    let lines = config.sections().iter().filter(|s| s.kind == "global").flat_map(|s| config.inside(s));
+    let last = lines.filter(|f| f.name() == keyword).last();
+    last.is_some_and(|f| f.prefix.as_ref().is_some_and(|p| p.value == "no"))
 }
 
 fn default(name: &str, config: &Config, scope: &Scope) -> Held<u64> {
@@ -187,33 +197,32 @@ fn sockets(addresses: &[Address]) -> usize {
     addresses.iter().map(each).sum()
 }
 
-/// `maxconn` and the descriptors of the process. Where `maxconn` is not written it is what the descriptors allow; where it is,
-/// HAProxy gives itself the descriptors for it, or does not start; `ulimit-n` is taken as it is, even when it is too little.
+/// `maxconn`, what it is computed from, and the descriptors of the process. Where `maxconn` is not written it is what the hard
+/// limit allows, whatever `ulimit-n` says. The process raises its soft limit to `ulimit-n`, or to what `maxconn` needs, and never
+/// lowers it (src/haproxy.c: main; src/limits.c: raise_rlim_nofile).
 fn connections(config: &Config, scope: &Scope, machine: &Machine, own: u64) -> (Held<u64>, u64, Held<u64>) {
     let number = |name: &str| number_of(config, name, scope, value::count);
-    let written = number("maxconn");
-    let ulimit = number("ulimit-n");
     let most = machine.descriptors_ceiling.value as u64;
     let hard = config.global("fd-hard-limit").and_then(|f| f.arg(0)?.parse::<u64>().ok());
-    let available = hard.map_or(most, |hard| hard.min(most));
-    let all = ulimit.as_ref().map_or(available, |u| u.value);
-    let maxconn = written.unwrap_or_else(|| {
-        let value = (all.saturating_sub(own) / 2).max(LEAST);
+    let available = hard.map_or(machine.descriptors_hard, |hard| hard.min(machine.descriptors_hard));
+    let maxconn = number("maxconn").unwrap_or_else(|| {
+        let value = (available.saturating_sub(own) / 2).max(LEAST);
         Held {
             value,
             written: value.to_string(),
             origin: Origin::Default(format!(
-                "computed from {all} descriptors (HAProxy src/haproxy.c: compute_ideal_maxconn)"
+                "computed from {available} descriptors (HAProxy src/haproxy.c: compute_ideal_maxconn)"
             )),
         }
     });
-    let nofile = ulimit.unwrap_or_else(|| Held {
-        value: 2 * maxconn.value + own,
-        written: (2 * maxconn.value + own).to_string(),
+    let needed = 2 * maxconn.value + own;
+    let asked = number("ulimit-n").unwrap_or_else(|| Held {
+        value: needed,
+        written: needed.to_string(),
         origin: Origin::Default("HAProxy src/haproxy.c: what maxconn needs".to_owned()),
     });
-    let value = nofile.value.min(available);
-    (maxconn, all, Held { value, ..nofile })
+    let value = asked.value.min(most).max(machine.descriptors);
+    (maxconn, available, Held { value, ..asked })
 }
 
 fn backlog(config: &Config, scope: &Scope, maxconn: &Held<u64>) -> Held<u32> {
@@ -244,6 +253,7 @@ mod tests {
         let ceiling = Ceiling { value: descriptors, by: "hard RLIMIT_NOFILE".to_owned() };
         let machine = Machine {
             descriptors: 1024,
+            descriptors_hard: descriptors as u64,
             descriptors_ceiling: ceiling,
             online: 2,
             cores: 2,
@@ -262,14 +272,22 @@ mod tests {
         // descriptors, 498 of 1024.
         assert_eq!(facts(PLAIN, 20_000.0).maxconn.value, 9986);
         assert_eq!(facts(PLAIN, 1024.0).maxconn.value, 498);
-        // ... and Ulimit-n 128 for maxconn 50.
+        // ... and Maxsock 128 for maxconn 50.
         let fifty = facts(&PLAIN.replace("global", "global\n maxconn 50"), 20_000.0);
-        assert_eq!((fifty.nofile.value, fifty.backlog.value, fifty.needed()), (128, 50, 128));
+        assert_eq!((fifty.backlog.value, fifty.needed()), (50, 128));
     }
 
     #[test]
-    fn too_few_descriptors_are_taken_as_they_are() {
-        let facts = facts(&PLAIN.replace("global", "global\n maxconn 60\n ulimit-n 60"), 20_000.0);
-        assert_eq!((facts.nofile.value, facts.needed()), (60, 148), "show info says Ulimit-n 60, Maxsock 148");
+    fn descriptors_are_raised_and_never_lowered() {
+        let few = |lines: &str| facts(&PLAIN.replace("global", &format!("global\n{lines}")), 20_000.0);
+        // The process has 1024 before it begins; `show info` says Maxsock 148 for maxconn 60.
+        let low = few(" maxconn 60\n ulimit-n 60");
+        assert_eq!((low.nofile.value, low.needed(), low.strict), (1024, 148, true));
+        // `FD limit (1000) too low for maxconn=9986/maxsock=20000`: ulimit-n alone changes no maxconn.
+        let alone = few(" ulimit-n 1100\n no strict-limits");
+        assert_eq!(
+            (alone.maxconn.value, alone.needed(), alone.nofile.value, alone.strict),
+            (9986, 20_000, 1100, false)
+        );
     }
 }
