@@ -29,6 +29,7 @@ pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
     let (name, program, flags) = match product {
         Product::Nginx(nginx) => ("nginx", nginx.nginx.clone(), &nginx.flags),
         Product::Apache(apache) => ("apache", apache.apache.clone(), &apache.flags),
+        Product::Haproxy(haproxy) => ("haproxy", haproxy.haproxy.clone(), &haproxy.flags),
     };
     let pin = flags::pin(&flags.search.pin)?;
     let plan = plan(name, program, flags, &pin)?;
