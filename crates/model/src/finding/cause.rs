@@ -128,6 +128,24 @@ pub enum Evidence {
         /// Seconds allowed.
         allowed: f64,
     },
+    /// Connections ended after just the silence that this limit allows.
+    Silence {
+        /// Connections that ended so.
+        count: u64,
+        /// Of so many that ended.
+        of: u64,
+        /// How long nothing had been said on them, seconds (median).
+        seen: f64,
+        /// Seconds allowed.
+        allowed: f64,
+    },
+    /// WebSockets were closed with the code by which this limit tells itself.
+    Closed {
+        /// The code (RFC 6455 section 7.4.1).
+        code: u16,
+        /// Connections.
+        count: u64,
+    },
     /// Clients saw the errors that this limit causes.
     Errors {
         /// The kinds and counts seen from the break on.
