@@ -56,6 +56,19 @@ impl Share {
     }
 }
 
+/// The most WebSockets that were open at the ends of `ticks`, which begin with the load.
+pub(crate) fn most_open(ticks: &[Tick]) -> f64 {
+    let change = |t: &Tick| {
+        let opened = t.handshakes.as_ref().map_or(0, |h| h.upgraded) as f64;
+        opened - t.disconnects.as_ref().map_or(0, |d| d.count()) as f64
+    };
+    let open = ticks.iter().scan(0.0, |open, tick| {
+        *open += change(tick);
+        Some(*open)
+    });
+    open.fold(0.0, f64::max)
+}
+
 #[cfg(test)]
 mod tests {
     use genkai_model::event::{Disconnects, Handshakes};

@@ -37,6 +37,8 @@ pub struct Demand {
     pub body: f64,
     /// WebSocket message, bytes; 0 for a load without.
     pub message: f64,
+    /// Whether clients are WebSockets that stay open: what is seen of their number is how many are open.
+    pub tunnels: bool,
     /// The longest that nothing may be said on an open WebSocket of the load, seconds; 0 for a load without.
     pub silence: f64,
 }
@@ -150,6 +152,11 @@ fn message(load: &Load) -> f64 {
     }
 }
 
+/// Whether a load's clients are WebSockets that stay open.
+pub fn tunnels(load: &Load) -> bool {
+    matches!(load.protocol, Protocol::WebSocket(_)) && load.reuse == Reuse::KeepAlive && load.scenario.is_none()
+}
+
 /// The quantile of think times that counts as their longest: that of one user in a hundred.
 const LONGEST: f64 = 0.99;
 
@@ -206,6 +213,7 @@ impl Demand {
             most: most(load),
             body: load.request.body.len() as f64,
             message: message(load),
+            tunnels: tunnels(load),
             silence: silence(load),
         }
     }

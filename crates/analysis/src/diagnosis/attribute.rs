@@ -239,8 +239,9 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
     let predicted = &forecast.predicted;
     match forecast.limit.law {
         Law::Slots { idle_cost, .. } => {
-            let at = match demand.think == 0.0 && !demand.is_open() {
+            let at = match demand.think == 0.0 && !demand.tunnels && !demand.is_open() {
                 true => broke.level,
+                false if demand.tunnels => broke.in_flight,
                 false if demand.keeps && idle_cost > 0.0 => broke.connections,
                 false => broke.in_flight,
             };

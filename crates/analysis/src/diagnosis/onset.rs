@@ -7,7 +7,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
 use crate::capacity::demand;
-use crate::sockets::Share;
+use crate::sockets::{Share, most_open};
 use crate::window::{self, Tally, US};
 
 /// Over how many microseconds before the break the rate is taken.
@@ -51,10 +51,14 @@ impl Onset {
         let after = window::between(ticks, self.at_us, u64::MAX);
         let before = window::between(ticks, self.at_us.saturating_sub(RATE_US), self.at_us.saturating_sub(1));
         let errors = self.errors(after);
+        let load = &trial.started.load;
+        let open = demand::tunnels(load).then(|| most_open(window::before(ticks, Some(self.certain_us))));
+        // Who hangs came after all those who got in.
+        let next = open.filter(|_| self.hung > 0.0).map(|open| open + 1.0);
         Break {
             at: self.at_us as f64 / US,
-            level: self.level.unwrap_or_else(|| gauge(|t| t.level)),
-            in_flight: gauge(|t| t.in_flight as f64).min(demand::most(&trial.started.load)),
+            level: self.level.or(next).unwrap_or_else(|| gauge(|t| t.level)),
+            in_flight: open.unwrap_or_else(|| gauge(|t| t.in_flight as f64)).min(demand::most(load)),
             connections: gauge(|t| t.connections as f64),
             rate: Tally::of(before).rate(),
             condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),

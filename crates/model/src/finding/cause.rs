@@ -172,7 +172,7 @@ pub struct Break {
     pub at: f64,
     /// Users started by then (closed), or planned requests a second (open).
     pub level: f64,
-    /// Clients at once by then: requests in flight. In the open model at most as many as it has connections; requests that wait
+    /// Clients at once by then: requests in flight; of WebSockets that are kept, the most that were open. In the open model at most as many as it has connections; requests that wait
     /// for one are not counted.
     pub in_flight: f64,
     /// Open client connections by then.
