@@ -11,7 +11,7 @@ use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span};
 
 pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
-pub(crate) use tune::{BackendFlags, Product, SearchFlags, Tune, TuneFlags};
+pub(crate) use tune::{Apache, BackendFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag};
 
 use crate::flags::LoadFlags;
 use crate::http2::Http2Flags;
