@@ -15,7 +15,7 @@ const PLANNED: u64 = 4 * 5 * 8;
 
 fn rooms(flags: &str) -> (Run, RoomsRun) {
     let pace = if flags.contains("--message-every") { "" } else { PACE };
-    let run = run(&mut genkai(&format!("{SMALL} {pace} {flags}")));
+    let run = run(&genkai(&format!("{SMALL} {pace} {flags}")));
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
     let finding: RoomsFinding = serde_json::from_str(&text).unwrap();
     let [one] = &finding.runs[..] else { panic!("one run\n{}", run.story()) };
@@ -215,7 +215,7 @@ fn who_reads_too_slowly_is_found_in_the_write_queue() {
 #[test]
 fn a_sweep_names_the_smallest_number_of_nodes() {
     let _machine = machine();
-    let run = run(&mut genkai(&format!("{SMALL} {PACE} --sweep-nodes 2,1")));
+    let run = run(&genkai(&format!("{SMALL} {PACE} --sweep-nodes 2,1")));
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap();
     let finding: RoomsFinding = serde_json::from_str(&text).unwrap();
     assert_eq!(finding.runs.iter().map(|run| (run.nodes, run.score)).collect::<Vec<_>>(), [(2, PLANNED), (1, PLANNED)]);
@@ -242,7 +242,7 @@ fn bad_input_is_refused_before_anything_starts() {
         ("experiment run rooms --hold 5s", "`rooms-http`"),
         ("experiment run rooms-http --hold 0s", "--hold"),
     ] {
-        let run = run(&mut genkai(flags));
+        let run = run(&genkai(flags));
         assert!(run.code == Some(2) || run.code == Some(3), "{flags}\n{}", run.story());
         assert!(run.stderr.contains(said), "{flags}\n{}", run.story());
         assert!(!run.out.exists(), "{flags}");
@@ -253,7 +253,7 @@ fn bad_input_is_refused_before_anything_starts() {
 fn held_requests_find_the_cap_and_name_it() {
     let _machine = machine();
     let flags = "--nodes 2 --router haproxy --node-connections 5 --queue-timeout 100ms --hold 1500ms --most 64";
-    let run = run(&mut genkai(&format!("experiment run rooms-http {flags}")));
+    let run = run(&genkai(&format!("experiment run rooms-http {flags}")));
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
     let finding: HeldFinding = serde_json::from_str(&text).unwrap();
     assert_eq!((finding.largest, finding.refused_from), (Some(10), Some(11)), "two nodes of five\n{}", run.story());

@@ -4,10 +4,12 @@
 //! it answers), [`usage`] (what it consumes), [`tail`] (what it logs), [`kernel`] (what the machine shows),
 //! [`machine`] (what the machine is).
 
+pub mod authority;
 pub(crate) mod brood;
 pub mod caps;
 pub mod cores;
 mod diag;
+pub(crate) mod elsewhere;
 pub(crate) mod finish;
 pub(crate) mod gather;
 pub mod kernel;
