@@ -5,7 +5,7 @@ use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 
 use crate::cli::{Experiment, ExperimentAction, ExperimentRun};
-use crate::{Failure, rooms, servers, tune, view};
+use crate::{Failure, rooms, servers, suite, tune, view};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -25,6 +25,7 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
             let value = flags.worker_connections.as_deref().unwrap_or(DEFAULT_CONNECTIONS);
             tune::run(plan(size, value), Pin::Apart, &flags.output, false)
         }
+        Kind::Apache => suite::apache(size, &flags.part, &flags.output),
         Kind::Servers => servers::run(size, &flags.servers, &flags.output),
         Kind::Rooms => rooms::run(rooms::plan(size, &flags.rooms)?, &flags.output),
         Kind::Held => rooms::run(rooms::held(size, &flags.rooms)?, &flags.output),
@@ -39,6 +40,7 @@ fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
     const SERVERS: &[&str] = &["websocket-servers"];
     let all = [
         ("--worker-connections", &["nginx-worker-connections"][..], flags.worker_connections.is_some()),
+        ("--part", &["apache-websocket"], !flags.part.is_empty()),
         ("--nodes", BOTH, rooms.nodes.is_some()),
         ("--router", BOTH, rooms.router.is_some()),
         ("--node-connections", BOTH, rooms.node_connections.is_some()),
