@@ -35,7 +35,7 @@ fn figures(trial: &Trial, name: String) -> LoadFigures {
     let ticks = &trial.ticks;
     let tally = Tally::of(ticks);
     let sum = |count: fn(&Tick) -> u64| ticks.iter().map(count).sum::<u64>();
-    let (hung, _) = hang::unanswered(ticks);
+    let hung = hang::unanswered(ticks).0.max(sockets::left_out(ticks).0);
     let mut errors = tally.errors.clone();
     match errors.iter_mut().find(|e| e.kind == ErrorKind::Timeout) {
         Some(timeouts) => timeouts.count += hung,

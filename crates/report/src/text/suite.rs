@@ -1,7 +1,7 @@
 //! An experiment of several runs, on a terminal: every answer, the troubles with what is behind them, the loads in figures.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::finding::Cause;
+use genkai_model::finding::{Cause, Confidence, Evidence};
 use genkai_model::suite::{LoadFigures, PartFinding, SuiteFinding};
 
 use super::Style;
@@ -33,7 +33,8 @@ pub fn suite(finding: &SuiteFinding, style: Style) -> String {
 /// A trouble, what is behind it, and where the formula puts it.
 fn trouble(part: &PartFinding) -> Option<Vec<String>> {
     let trouble = clean::line(part.trouble.as_ref()?);
-    let Some(cause) = part.verdict.causes.first() else {
+    let causes = &part.verdict.causes;
+    let Some(cause) = causes.iter().find(|c| c.confidence != Confidence::Refuted).or(causes.first()) else {
         return Some(vec![trouble, "not named".to_owned(), String::new(), String::new()]);
     };
     let limit = &cause.limit;
@@ -44,7 +45,6 @@ fn trouble(part: &PartFinding) -> Option<Vec<String>> {
 
 /// Where the formula puts a limit and where it was met, in its own unit.
 fn places(cause: &Cause) -> (String, String) {
-    use genkai_model::finding::Evidence;
     for evidence in &cause.evidence {
         match evidence {
             Evidence::Silence { seen, allowed, .. } => {
