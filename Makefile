@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-rooms demo-servers test bench truth c100k autobahn build page apps apps-java packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-rooms demo-servers test bench drill truth c100k autobahn build page apps apps-java packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -38,6 +38,9 @@ truth: packages-bench build ## What load generators report beside what the serve
 	@command -v k6 >/dev/null || [ -x target/tools/bin/k6 ] || ! command -v go >/dev/null || \
 	  { echo "building k6 from its Go module into target/tools (some minutes)"; GOBIN=$(CURDIR)/target/tools/bin go install go.k6.io/k6@latest; }
 	scripts/truth.py $(GENKAI)
+
+drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (a quarter of an hour)
+	@cargo run --quiet --release --locked -p genkai --example drill -- $(GENKAI) --markdown docs/drill.md
 
 c100k: build ## 100,000 idle WebSocket connections on this machine: opened, pinged, closed (two minutes, 2 GiB; not in `make test`)
 	scripts/c100k.sh $(GENKAI)

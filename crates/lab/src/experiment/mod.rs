@@ -137,7 +137,7 @@ pub const ROOMS: &str = "/rooms";
 
 /// One room, in which each member says something so often for as long as a trial lasts, and all others hear it.
 pub fn one_room(every: Span) -> Rooms {
-    Rooms { rooms: 1, messages: 1, every, retries: 0, pause: Span::from_secs(1) }
+    Rooms { rooms: 1, messages: 1, every, retries: 0, pause: Span::from_secs(1), socketio: false }
 }
 
 /// What must hold of WebSockets where nothing is said.
