@@ -22,6 +22,7 @@ pub mod rooms;
 pub mod series;
 mod sockets;
 pub mod statistics;
+pub mod suite;
 pub mod summary;
 pub mod tuning;
 pub mod verdict;

@@ -149,9 +149,12 @@ pub(crate) struct ExperimentRun {
     /// Under a minute of load, embedded backend [default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// As the original was done, on real WordPress
+    /// As the original was done (nginx-worker-connections: on real WordPress)
     #[arg(long)]
     pub(crate) full: bool,
+    /// apache-websocket: only this part, e.g. answer, idle, slow, large, fan-out, refused (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) part: Vec<String>,
     /// nginx-worker-connections: the setting's value to start from [default: 512]
     #[arg(long, value_name = "N")]
     pub(crate) worker_connections: Option<String>,

@@ -18,6 +18,7 @@ mod rooms;
 mod serve;
 mod servers;
 mod source;
+mod suite;
 mod target;
 mod tune;
 mod view;

@@ -1,5 +1,6 @@
 //! The experiments genkai exists for, as plans.
 
+pub mod apache;
 pub mod held;
 pub mod rooms;
 pub mod servers;
@@ -42,6 +43,8 @@ pub enum Kind {
     Servers,
     /// Requests held open.
     Held,
+    /// Apache as a WebSocket reverse proxy: several runs, one after the other.
+    Apache,
 }
 
 /// `worker_connections` of the original, nginx's own default.
@@ -53,6 +56,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "nginx-worker-connections",
         question: "nginx in front of a web application: must I change worker_connections, and to what?",
         kind: Kind::Tune(nginx_worker_connections),
+    },
+    Experiment {
+        name: "apache-websocket",
+        question: "Apache in front of a WebSocket application: what does it bear, and what is behind each of the troubles that people report?",
+        kind: Kind::Apache,
     },
     Experiment {
         name: "rooms",
