@@ -63,8 +63,11 @@ pub(crate) fn judge(case: &Case, verdict: &Verdict) -> Judged {
     let all: Vec<String> = verdict.causes.iter().map(|c| format!("{}{}", c.limit.id, sure(c))).collect();
     let named = if causes.is_empty() { outcome(verdict.outcome).to_owned() } else { all.join(", then ") };
     let mark = match (&case.expect, verdict.outcome, causes.as_slice()) {
-        (Expect::Cause(allowed), Outcome::Fails, [first, ..]) if allowed.contains(first) => Mark::Right,
-        (Expect::Holds, Outcome::Holds, []) | (Expect::Client, Outcome::Invalid, []) => Mark::Right,
+        (Expect::Cause(allowed) | Expect::Crowded(allowed), Outcome::Fails, [first, ..]) if allowed.contains(first) => {
+            Mark::Right
+        }
+        (Expect::Holds, Outcome::Holds, []) => Mark::Right,
+        (Expect::Client | Expect::Crowded(_), Outcome::Invalid, []) => Mark::Right,
         // Nothing can be named of it: to say so is right.
         (Expect::Cause([]), Outcome::Fails, []) => Mark::Right,
         (Expect::Cause(_), Outcome::Holds, _) => Mark::Wrong,
