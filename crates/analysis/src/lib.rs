@@ -20,6 +20,7 @@ pub mod machine;
 pub mod proof;
 pub mod rooms;
 pub mod series;
+mod sockets;
 pub mod statistics;
 pub mod summary;
 pub mod tuning;

@@ -24,6 +24,7 @@ use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::exchange::{reset, write_error};
 use crate::ledger::Ledger;
+use crate::socketio::{self, Dialect};
 use crate::stream::Got;
 use crate::thread::Core;
 use crate::tls;
@@ -56,8 +57,16 @@ struct Codec {
     window: Window,
     /// Whether a ping is unanswered.
     pinged: bool,
+    /// When something was last said.
+    said: Moment,
+    /// Whether it is closed on purpose.
+    leaving: bool,
     /// Messages kept, where they are.
     mail: Option<Box<Mail>>,
+    /// Socket.IO, where that is spoken.
+    dialect: Option<Box<Dialect>>,
+    /// Whether messages can be sent: with Socket.IO only in its namespace.
+    ready: bool,
 }
 
 /// What came out of a slice of bytes.
@@ -125,6 +134,10 @@ impl Session {
         if opened.is_err() && !self.is_open() {
             self.connection.close();
         }
+        if opened.is_err() {
+            let core = self.core();
+            core.ledger.borrow_mut().unopened(core.clock.now());
+        }
         opened
     }
 
@@ -142,11 +155,12 @@ impl Session {
         self.say(&request)?;
         poll_fn(|cx| {
             self.connection.slot().attend(cx.waker());
-            while !self.is_open() {
+            while !self.codec.as_ref().is_some_and(|codec| codec.ready) {
                 if self.connection.slot().expired() {
                     return Poll::Ready(Err(ErrorKind::Timeout));
                 }
-                ready!(self.poll_io(cx, Some(&mut handshake)))?;
+                let unanswered = (!self.is_open()).then_some(&mut handshake);
+                ready!(self.poll_io(cx, unanswered))?;
             }
             Poll::Ready(Ok(()))
         })
@@ -237,7 +251,9 @@ impl Session {
         })?;
         let Some((used, deflate)) = answer else { return Ok(()) };
         let mail = plan.keeps.then(Box::default);
-        self.codec = Some(Box::new(Codec { mail, ..Codec::new(deflate) }));
+        let dialect = plan.namespace(self.number).map(|namespace| Box::new(Dialect::new(namespace)));
+        let ready = dialect.is_none();
+        self.codec = Some(Box::new(Codec { mail, dialect, ready, ..Codec::new(deflate) }));
         self.core().talking(1);
         self.hear(&mut bytes[used..])
     }
@@ -276,6 +292,7 @@ impl Session {
         if let Some(attendee) = &self.attendee {
             attendee.borrow_mut().sent.push(now);
         }
+        codec.said = now;
         let identity = Identity { connection: self.number, sequence: codec.window.next(), planned };
         let mut out = core.out.take();
         out.clear();
@@ -286,10 +303,7 @@ impl Session {
             }
             identity.write(payload.first_chunk_mut().expect("messages are long enough"));
             let mut scratch = core.scratch.borrow_mut();
-            let said = codec.encoder.message(&mut out, spoken.kind, &payload, core.random_key(), &mut scratch);
-            if said.is_err() {
-                return Err(ErrorKind::Closed);
-            }
+            codec.say(&mut out, spoken.kind, &payload, &mut scratch, || core.random_key())?;
         }
         let mut ledger = core.ledger.borrow_mut();
         if let Some((sequence, planned)) = codec.window.push(planned, now) {
@@ -327,6 +341,7 @@ impl Session {
     pub(crate) fn utter(&mut self, kind: Kind, payload: &[u8]) -> Heard {
         let core = Rc::clone(&self.connection.core);
         let Some(codec) = self.codec.as_deref_mut() else { return Err(ErrorKind::Closed) };
+        codec.said = core.clock.now();
         let mut out = core.out.take();
         out.clear();
         let said = codec.encoder.message(&mut out, kind, payload, core.random_key(), &mut core.scratch.borrow_mut());
@@ -348,9 +363,9 @@ impl Session {
     /// Sends a ping.
     pub(super) fn ping(&mut self) -> Heard {
         let mut out = Vec::new();
-        let key = self.core().random_key();
+        let (key, now) = (self.core().random_key(), self.core().clock.now());
         if let Some(codec) = self.codec.as_deref_mut() {
-            codec.pinged = true;
+            (codec.pinged, codec.said) = (true, now);
             // It fails only after a close frame: then there is nothing to ask any more.
             let _ = codec.encoder.ping(&mut out, b"", key);
         }
@@ -367,6 +382,7 @@ impl Session {
         let mut out = Vec::new();
         let key = self.core().random_key();
         if let Some(codec) = self.codec.as_deref_mut() {
+            codec.leaving = true;
             let _ = codec.encoder.close(&mut out, Some((code::NORMAL, "")), key);
         }
         self.say(&out)
@@ -413,6 +429,9 @@ impl Session {
             });
             if kind != ErrorKind::Closed {
                 ledger.messages().closed(code::ABNORMAL, 1);
+            }
+            if !core.is_ending() && !codec.leaving {
+                ledger.disconnected(now, kind == ErrorKind::Closed, now.saturating_sub(self.heard.max(codec.said)));
             }
         }
         core.talking(-1);
@@ -461,7 +480,37 @@ impl Codec {
             encoder = encoder.deflating(agreed, Effort::default());
             decoder = decoder.inflating(agreed);
         }
-        Codec { encoder, decoder, incoming: Incoming::default(), window: Window::default(), pinged: false, mail: None }
+        Codec {
+            encoder,
+            decoder,
+            incoming: Incoming::default(),
+            window: Window::default(),
+            pinged: false,
+            said: 0,
+            leaving: false,
+            mail: None,
+            dialect: None,
+            ready: true,
+        }
+    }
+
+    /// Encodes a message to `out`.
+    fn say(
+        &mut self,
+        out: &mut Vec<u8>,
+        kind: Kind,
+        payload: &[u8],
+        scratch: &mut Scratch,
+        key: impl Fn() -> u32,
+    ) -> Result<(), ErrorKind> {
+        let Codec { encoder, dialect, .. } = self;
+        let mut said = Ok(());
+        let mut frame = |kind, data: &[u8]| said = encoder.message(out, kind, data, key(), scratch);
+        match dialect {
+            None => frame(kind, payload),
+            Some(dialect) => dialect.speak(kind, payload, frame),
+        }
+        said.map_err(|_| ErrorKind::Closed)
     }
 
     /// Decodes and counts; answers go to `out`.
@@ -473,7 +522,7 @@ impl Codec {
         ear: &mut Ear<'_>,
         key: impl Fn() -> u32,
     ) -> Heard {
-        let Codec { encoder, decoder, incoming, window, pinged, mail } = self;
+        let Codec { encoder, decoder, incoming, window, pinged, mail, dialect, ready, .. } = self;
         let mut at = 0;
         loop {
             // Answers fail only when a close frame has been sent: then none are due.
@@ -481,9 +530,21 @@ impl Codec {
                 Ok((_, None)) => return Ok(()),
                 Ok((used, Some(event))) => {
                     match event {
-                        Event::Data(chunk) => match mail {
-                            None => ear.data(&chunk, incoming, window),
-                            Some(mail) => mail.take(chunk, ear.now, ear.ledger),
+                        Event::Data(chunk) => match (mail.as_deref_mut(), dialect.as_deref_mut()) {
+                            (None, None) => ear.data(&chunk, incoming, window),
+                            (Some(mail), _) => mail.take(chunk, ear.now, ear.ledger),
+                            (None, Some(dialect)) => match dialect.hear(&chunk) {
+                                socketio::Came::Nothing => {}
+                                socketio::Came::Message(kind, data) => {
+                                    ear.data(&Chunk { kind, data: &data, first: true, last: true }, incoming, window);
+                                }
+                                socketio::Came::Open => *ready = true,
+                                socketio::Came::Answer(_) if out.len() >= ear.room => {}
+                                socketio::Came::Answer(text) => {
+                                    let _ = encoder.message(out, Kind::Text, text.as_bytes(), key(), scratch);
+                                }
+                                socketio::Came::End => return Err(ErrorKind::ClosedAbnormally),
+                            },
                         },
                         Event::Ping(_) if out.len() >= ear.room => {}
                         Event::Ping(payload) => {

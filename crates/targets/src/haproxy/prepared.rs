@@ -9,6 +9,7 @@ use std::sync::Arc;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
+use genkai_model::transport::Transport;
 use nix::sys::resource::{Resource, getrlimit};
 
 use super::config::{Config, Reading};
@@ -113,6 +114,11 @@ impl Haproxy {
     /// [`Running::address`].)
     pub fn address(&self) -> SocketAddr {
         self.private.address
+    }
+
+    /// What carries connections to its listener: plain TCP, so far.
+    pub fn transport(&self) -> Transport {
+        Transport::Tcp
     }
 
     /// HAProxy's version, e.g. `2.6.12`.

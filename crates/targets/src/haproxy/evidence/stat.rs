@@ -69,6 +69,26 @@ impl Stat {
         Stat { rows: lines.filter(|line| line.contains(',')).filter_map(row).collect() }
     }
 
+    /// This one after `before`, of a process that is no more: the higher peaks, the sums of what was counted. Rows that are missing
+    /// now are as they were.
+    pub(crate) fn after(mut self, before: &Stat) -> Stat {
+        for old in &before.rows {
+            let Some(row) = self.rows.iter_mut().find(|row| row.proxy == old.proxy && row.server == old.server) else {
+                self.rows.push(old.clone());
+                continue;
+            };
+            for (name, past) in &old.fields {
+                let now = row.fields.entry(name.clone()).or_default();
+                match &**name {
+                    "smax" | "qmax" => *now = (*now).max(*past),
+                    "econ" | "eresp" | "hrsp_5xx" | "stot" => *now += past,
+                    _ => {}
+                }
+            }
+        }
+        self
+    }
+
     /// One row.
     pub(crate) fn row(&self, proxy: &str, server: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.proxy == proxy && row.server == server)
@@ -126,6 +146,16 @@ mod tests {
         nodes,node1,0,0,4,4,4,8,0,0,,0,,0,0,\n\
         nodes,node2,0,0,3,4,,4,0,0,,0,,2,0,\n\
         nodes,BACKEND,1,3,7,8,10,12,0,0,0,0,,2,0,\n\n";
+
+    #[test]
+    fn a_process_that_was_killed_counts() {
+        let table = |smax, econ| format!("# pxname,svname,scur,smax,slim,econ,qmax\nnodes,node1,1,{smax},9,{econ},0\n");
+        let (old, new) = (Stat::read(&table(7, 2)), Stat::read(&table(5, 1)));
+        let both = new.after(&old);
+        let value = |field| both.rows[0].get(field);
+        assert_eq!((value("smax"), value("econ"), value("scur"), value("slim")), (7, 3, 1, 9));
+        assert_eq!(Stat::default().after(&old), old, "it does not answer any more");
+    }
 
     #[test]
     fn the_table_is_read_by_its_names() {

@@ -15,21 +15,19 @@ use super::evidence::{self, Sessions};
 use super::settings::{Settings, descriptors};
 use crate::haproxy::error::files;
 use crate::haproxy::evidence::{Names, SUBJECT, Stat, sample};
-use crate::haproxy::lifecycle::ANSWER;
+use crate::haproxy::lifecycle::{ANSWER, port_taken};
 use crate::haproxy::{Binary, HaproxyError, socket};
 use crate::local::finish::finish;
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::tail::Tail;
 use crate::local::usage::Tree;
-use crate::local::{LocalError, port, ready};
+use crate::local::{LocalError, brood, port, ready};
 use crate::observation::Observation;
 
 /// It binds sockets and answers; anything near this long is a fault.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 /// How long it has to end when asked to.
 const GRACE: Duration = Duration::from_secs(1);
-/// Ports that are tried: another process may take one that was free a moment ago.
-const ATTEMPTS: usize = 5;
 
 /// An HAProxy whose program was found. It can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
@@ -60,17 +58,13 @@ impl Prepared {
     pub fn start(&self, nodes: &[SocketAddr], cpus: Option<&[usize]>, dir: &Path) -> Result<Running, HaproxyError> {
         // In the folder for temporary files, because the path of a Unix socket has at most 107 bytes (unix(7)).
         let socket = tempfile::Builder::new().prefix("genkai-haproxy-").tempdir().map_err(files("no folder"))?;
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
+        let site = || {
             let port = port::free().map_err(files("no free port"))?;
-            let address = SocketAddr::from(([127, 0, 0, 1], port));
-            let site = self.site(address, nodes, socket.path(), dir)?;
-            match self.launch(&site, cpus) {
-                Ok(child) => return Ok(Running::new(child, self.clone(), site, cpus, socket)),
-                Err(e) => last = Some(e),
-            }
-        }
-        Err(last.map_or(HaproxyError::Missing, HaproxyError::Local))
+            self.site(SocketAddr::from(([127, 0, 0, 1], port)), nodes, socket.path(), dir)
+        };
+        let start = |site: &Site| Ok((self.launch(site, cpus)?, site.clone()));
+        let (child, site) = brood::started(SUBJECT, site()?, start, port_taken, |_| site())?;
+        Ok(Running::new(child, self.clone(), site, cpus, socket))
     }
 
     /// Writes the files and has HAProxy check them.
@@ -100,7 +94,9 @@ impl Prepared {
         let nofile = Some(descriptors(self.settings.maxconn));
         let spawn = Spawn { cpus: cpus.map(<[usize]>::to_vec), nofile, ..spawn(SUBJECT, &site.log) };
         let mut child = Child::spawn(command, spawn)?;
-        ready::connectable(site.address, READY_WITHIN, &mut child)?;
+        // It has bound all its sockets before it serves the one that tells who it is.
+        let is_it = |pid| process(&socket::ask(&site.socket, "show info").unwrap_or_default()) == Some(pid);
+        ready::own(site.address, READY_WITHIN, &mut child, is_it)?;
         Ok(child)
     }
 }
@@ -123,6 +119,11 @@ struct Site {
     socket: PathBuf,
 }
 
+/// The process that answered `show info`.
+fn process(info: &str) -> Option<u32> {
+    info.lines().find_map(|line| line.strip_prefix("Pid: "))?.trim().parse().ok()
+}
+
 /// A running HAProxy. Dropping it ends it.
 #[derive(Debug)]
 pub struct Running {
@@ -136,6 +137,8 @@ pub struct Running {
     dead: bool,
     /// It stands still, on purpose: it answers nobody.
     frozen: bool,
+    /// Statistics of those processes of it that were killed on purpose.
+    before: Stat,
     _socket: TempDir,
 }
 
@@ -143,7 +146,20 @@ impl Running {
     fn new(child: Child, prepared: Prepared, site: Site, cpus: Option<&[usize]>, socket: TempDir) -> Running {
         let (tree, tail) = (Tree::new(child.pid()), Tail::open(&site.log));
         let (cpus, sessions) = (cpus.map(<[usize]>::to_vec), Sessions::default());
-        Running { child, prepared, site, cpus, tree, tail, sessions, dead: false, frozen: false, _socket: socket }
+        let before = Stat::default();
+        Running {
+            child,
+            prepared,
+            site,
+            cpus,
+            tree,
+            tail,
+            sessions,
+            dead: false,
+            frozen: false,
+            before,
+            _socket: socket,
+        }
     }
 
     /// The listener that the load goes to.
@@ -174,7 +190,7 @@ impl Running {
     /// What it tells after a load.
     pub fn report(&mut self) -> RouterReport {
         self.sessions.take(&self.tail.lines());
-        let stat = Stat::read(&self.ask("show stat").unwrap_or_default());
+        let stat = self.stat();
         RouterReport {
             product: SUBJECT.to_owned(),
             version: self.prepared.version().to_owned(),
@@ -188,6 +204,7 @@ impl Running {
 
     /// Lets it stand still: a fault on purpose. What is sent to it from now on waits in its sockets.
     pub fn freeze(&mut self) {
+        self.before = self.stat();
         self.frozen = true;
         self.child.signal(Signal::SIGSTOP);
     }
@@ -197,6 +214,9 @@ impl Running {
     /// # Errors
     /// When it does not start again.
     pub fn reset(&mut self) -> Result<(), HaproxyError> {
+        if !self.frozen {
+            self.before = self.stat();
+        }
         self.child.stop(Signal::SIGKILL, Duration::ZERO);
         self.child = self.prepared.launch(&self.site, self.cpus.as_deref())?;
         self.tree = Tree::new(self.child.pid());
@@ -204,13 +224,29 @@ impl Running {
         Ok(())
     }
 
-    /// Sends a command to the statistics socket and gives the answer (management manual 9.3).
+    /// Asks it, unless it stands still.
     fn ask(&self, command: &str) -> Option<String> {
         if self.frozen { None } else { socket::ask(&self.site.socket, command) }
+    }
+
+    /// Its statistics since it was first started. One that was killed took its own along: they were asked for before.
+    fn stat(&self) -> Stat {
+        Stat::read(&self.ask("show stat").unwrap_or_default()).after(&self.before)
     }
 
     /// Ends it.
     pub fn stop(mut self) {
         self.child.stop(Signal::SIGTERM, GRACE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_that_answers_says_who_it_is() {
+        assert_eq!(process("Name: HAProxy\nPid: 4711\nUptime: 0d 0h00m00s\n"), Some(4711));
+        assert_eq!(process(""), None);
     }
 }
