@@ -48,6 +48,7 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, pin: &Pin) -
     let backend = backend(flags.backend.as_deref(), &flags.origin, &config)?;
     Ok(Plan {
         cluster: None,
+        caching: None,
         contest: None,
         title: format!("tune {product}"),
         system: System {

@@ -67,6 +67,7 @@ fn load(address: SocketAddr) -> Load {
         tick: Span::from_millis(200),
         seed: 1,
         kernel_timestamps: false,
+        pages: None,
         scale: Default::default(),
         scenario: None,
         stages: Vec::new(),

@@ -87,6 +87,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
     };
     Plan {
         cluster: None,
+        caching: None,
         contest: None,
         title: format!("nginx-worker-connections ({word})"),
         system: System {
@@ -140,6 +141,7 @@ pub fn users(count: u32, spawn_rate: f64) -> Load {
         scale: Default::default(),
         tick: Span::from_millis(200),
         kernel_timestamps: false,
+        pages: None,
         seed: 1,
     }
 }

@@ -154,6 +154,7 @@ fn load(shape: &Shape) -> Load {
         tick: Span::from_millis(500),
         seed: 1,
         kernel_timestamps: false,
+        pages: None,
         scale: Default::default(),
         scenario: None,
         stages: Vec::new(),

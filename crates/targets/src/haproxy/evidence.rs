@@ -27,7 +27,7 @@ pub(super) struct Stat {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Row {
+pub(super) struct Row {
     proxy: String,
     server: String,
     fields: BTreeMap<String, u64>,
@@ -50,7 +50,7 @@ impl Stat {
         Stat { rows: lines.filter(|line| line.contains(',')).filter_map(row).collect() }
     }
 
-    fn row(&self, proxy: &str, server: &str) -> Option<&Row> {
+    pub(super) fn row(&self, proxy: &str, server: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.proxy == proxy && row.server == server)
     }
 
@@ -92,7 +92,7 @@ impl Stat {
 }
 
 impl Row {
-    fn get(&self, field: &str) -> u64 {
+    pub(super) fn get(&self, field: &str) -> u64 {
         self.fields.get(field).copied().unwrap_or(0)
     }
 }

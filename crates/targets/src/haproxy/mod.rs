@@ -3,6 +3,7 @@
 //! It stands before nodes as a platform's router does: so many connections a node at most, requests beyond them wait a while in
 //! a queue, and those that wait too long get HAProxy's own answer (here one that says so, as a platform's H11 does).
 
+pub(crate) mod cache;
 mod config;
 mod evidence;
 mod lifecycle;
