@@ -43,6 +43,7 @@ fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
         let mut cache = Cache::start(product, name, origin.address(), budget, None, &dir.path().join(name))
             .unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut due = Vec::new();
+        let began = std::time::Instant::now();
         let (zero, mut at_origin) = (cache.counts().unwrap(), origin.served());
         for (hits, misses) in [(0, u64::from(OBJECTS)), (u64::from(OBJECTS), 0)] {
             let before = cache.counts().unwrap();
@@ -62,7 +63,7 @@ fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
         assert!(foot.cpu > 0.0 && foot.rss > 1 << 20, "{name}: {foot:?}");
         let entry = cache.entry().clone();
         assert!(!entry.version.is_empty() && entry.settings.len() > 3, "{name}: {entry:?}");
-        eprintln!("{name} {}: up after {}, {:?}", entry.version, entry.started, cache.store());
+        eprintln!("{name} {}: up after {}, {:?}, then {:?}", entry.version, entry.started, cache.store(), began.elapsed());
         cache.stop();
     }
     origin.stop();

@@ -44,6 +44,7 @@ fn setup(ground: &Ground<'_>, modules: &[&str], words: &str) -> Result<Setup, Ca
         limits: Vec::new(),
         store: None,
         counters: Counters::Lines(Lines::of(ground.dir.join("access.log"), is_hit)),
+        ready: None,
         shared: None,
     })
 }

@@ -29,6 +29,8 @@ pub enum Counters {
         path: &'static str,
         /// What it says.
         read: fn(&str, u64) -> Option<OwnCounts>,
+        /// How far behind it may be.
+        lag: Duration,
     },
     /// A program that prints them.
     Program {
@@ -79,6 +81,11 @@ impl Lines {
 }
 
 impl Counters {
+    /// How far behind what happened they may be.
+    pub fn lag(&self) -> Duration {
+        if let Counters::Page { lag, .. } = self { *lag } else { Duration::ZERO }
+    }
+
     /// Reads them for the `nth` time, from 0.
     ///
     /// # Errors
@@ -87,7 +94,7 @@ impl Counters {
         let strange = |text: &str| format!("not understood: {}", text.chars().take(200).collect::<String>());
         match self {
             Counters::Lines(lines) => Ok(lines.count()),
-            Counters::Page { path, read } => {
+            Counters::Page { path, read, .. } => {
                 let text = page(address, path).map_err(|e| e.to_string())?;
                 read(&text, nth).ok_or_else(|| strange(&text))
             }
@@ -108,7 +115,8 @@ impl Counters {
 fn page(address: SocketAddr, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    // HTTP/1.0: an answer in chunks could have a name cut in two.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
     let bytes = read_until(&mut stream, ANSWER_MAX, Instant::now() + PATIENCE)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

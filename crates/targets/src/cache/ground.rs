@@ -60,6 +60,8 @@ pub struct Setup {
     pub store: Option<PathBuf>,
     /// How it tells what it counted.
     pub counters: Counters,
+    /// A log of its folder, and what is written there when it is ready: some listen before they cache. None: it is when it listens.
+    pub ready: Option<(PathBuf, &'static str)>,
     /// How the names of its segments of shared memory begin, which outlive a process that is killed (shm_overview(7)); none: it has no
     /// named ones.
     pub shared: Option<String>,

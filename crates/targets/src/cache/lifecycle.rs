@@ -12,7 +12,7 @@ use super::{CacheError, Product};
 use crate::local::footprint::{self, Footprint};
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::room::Room;
-use crate::local::{LocalError, account, machine, pagecache, port, ready};
+use crate::local::{LocalError, account, machine, pagecache, port, ready, tail};
 
 /// A store is made and read through before a cache listens.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -87,7 +87,7 @@ impl Cache {
         let deadline = Instant::now() + SETTLE;
         let mut before = self.count()?;
         loop {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(self.setup.counters.lag().max(PAUSE));
             let now = self.count()?;
             if now == before || Instant::now() >= deadline {
                 return Ok(now);
@@ -175,5 +175,24 @@ fn launch(
     let serve = std::mem::replace(&mut setup.serve, std::process::Command::new(ground.program));
     let mut child = Child::spawn(serve, spawn)?;
     ready::connectable(ground.listen, READY_WITHIN, &mut child)?;
+    if let Some((log, phrase)) = &setup.ready {
+        written(log, phrase, ground.listen, &mut child)?;
+    }
     Ok((child, setup))
+}
+
+/// Waits until `phrase` stands in `log`.
+fn written(log: &Path, phrase: &str, address: SocketAddr, child: &mut Child) -> Result<(), LocalError> {
+    let deadline = Instant::now() + READY_WITHIN;
+    while !fs::read_to_string(log).is_ok_and(|text| text.contains(phrase)) {
+        if child.try_exited().is_some() {
+            return Err(child.exited());
+        }
+        if Instant::now() >= deadline {
+            let (name, tail) = (child.name().to_owned(), tail::last(log, 2048));
+            return Err(LocalError::Silent { name, address, within: READY_WITHIN, tail });
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
 }

@@ -63,6 +63,7 @@ backend site
         limits: Vec::new(),
         store: None,
         counters: Counters::Socket { path: socket, ask: "show stat", read: counts },
+        ready: None,
         shared: None,
     })
 }

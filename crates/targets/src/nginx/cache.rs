@@ -27,6 +27,7 @@ pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
         limits: Vec::new(),
         store: Some(store),
         counters: Counters::Lines(Lines::of(ground.dir.join("access.log"), is_hit)),
+        ready: None,
         shared: None,
     })
 }

@@ -1,6 +1,7 @@
 //! Set up: check, make the store, serve in the foreground.
 
 use std::process::Command;
+use std::time::Duration;
 
 use genkai_model::units::Bytes;
 
@@ -56,7 +57,8 @@ fn setup(ground: &Ground<'_>, store: Store) -> Result<Setup, CacheError> {
         settings: listed(&text, ground.dir),
         limits: limits::of(&settings, machine::hard_descriptors()),
         store: (!in_memory).then_some(folder),
-        counters: Counters::Page { path: evidence::PAGE, read: evidence::counts },
+        counters: Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: Duration::ZERO },
+        ready: None,
         shared: Some(service),
     })
 }

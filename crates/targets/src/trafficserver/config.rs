@@ -2,11 +2,24 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use super::settings::{SMALLEST, Settings};
 
 /// Path of the page with its statistics (plug-in stats_over_http).
 pub(super) const STATISTICS: &str = "_genkai_stats";
+
+/// How often threads' statistics are summed up: every 5 s by default, which would keep every pass waiting.
+pub(super) const SYNC: Duration = Duration::from_millis(100);
+
+/// Without it nobody is let in.
+const ALLOW: &str = "\
+ip_allow:
+  - apply: in
+    ip_addrs: 127.0.0.1
+    action: allow
+    methods: ALL
+";
 
 /// Every file of its configuration folder, name and text.
 pub(super) fn render(settings: &Settings, origin: SocketAddr, dir: &Path) -> Vec<(&'static str, String)> {
@@ -16,17 +29,19 @@ pub(super) fn render(settings: &Settings, origin: SocketAddr, dir: &Path) -> Vec
 # A cache, written by genkai.
 CONFIG proxy.config.http.server_ports STRING {}:ip-in={}
 CONFIG proxy.config.cache.ram_cache.size INT {}
-CONFIG proxy.config.raw_stat_sync_interval_ms INT 100
+CONFIG proxy.config.raw_stat_sync_interval_ms INT {}
 CONFIG proxy.config.admin.user_id STRING #-1
 ",
         settings.listen.port(),
         settings.listen.ip(),
         settings.memory.0,
+        SYNC.as_millis(),
     );
     vec![
         ("records.config", records),
         ("remap.config", format!("map / http://{origin}/\n")),
         ("plugin.config", format!("stats_over_http.so {STATISTICS}\n")),
+        ("ip_allow.yaml", ALLOW.to_owned()),
         ("storage.config", format!("{at}/store {}\n", settings.disk.0.max(SMALLEST))),
     ]
 }

@@ -41,7 +41,8 @@ pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
         settings: listed(&all, ground.dir),
         limits: limits::of(machine::hard_descriptors()),
         store: Some(ground.dir.join("store")),
-        counters: Counters::Page { path: evidence::PAGE, read: evidence::counts },
+        counters: Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: 3 * config::SYNC },
+        ready: Some((ground.dir.join("log/diags.log"), "fully initialized")),
         shared: None,
     })
 }

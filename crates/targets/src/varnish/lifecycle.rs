@@ -43,6 +43,7 @@ fn setup(ground: &Ground<'_>, storage: &Storage) -> Result<Setup, CacheError> {
         limits: limits::of(),
         store: None,
         counters: Counters::Program { command, read: evidence::counts, output: ground.dir.join("statistics.json") },
+        ready: None,
         shared: None,
     })
 }
