@@ -13,6 +13,7 @@ use genkai_model::units::{Bytes, Span};
 pub(crate) use serve::{Echo, Origin, Rooms, Serve, Server};
 pub(crate) use tune::{BackendFlags, Product, SearchFlags, Tune, TuneFlags};
 
+use crate::caches::CacheFlags;
 use crate::flags::LoadFlags;
 use crate::http2::Http2Flags;
 use crate::load::tables::Tables;
@@ -159,6 +160,8 @@ pub(crate) struct ExperimentRun {
     pub(crate) rooms: RoomsFlags,
     #[command(flatten)]
     pub(crate) servers: ServersFlags,
+    #[command(flatten)]
+    pub(crate) caches: CacheFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }
@@ -320,6 +323,9 @@ pub(crate) struct Report {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print Markdown instead of text: tables for a paper or an issue
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -63,7 +63,13 @@ fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
         assert!(foot.cpu > 0.0 && foot.rss > 1 << 20, "{name}: {foot:?}");
         let entry = cache.entry().clone();
         assert!(!entry.version.is_empty() && entry.settings.len() > 3, "{name}: {entry:?}");
-        eprintln!("{name} {}: up after {}, {:?}, then {:?}", entry.version, entry.started, cache.store(), began.elapsed());
+        eprintln!(
+            "{name} {}: up after {}, {:?}, then {:?}",
+            entry.version,
+            entry.started,
+            cache.store(),
+            began.elapsed()
+        );
         cache.stop();
     }
     origin.stop();

@@ -1,5 +1,6 @@
 //! The experiments genkai exists for, as plans.
 
+pub mod cache;
 pub mod held;
 pub mod rooms;
 pub mod servers;
@@ -41,6 +42,8 @@ pub enum Kind {
     Servers,
     /// Requests held open.
     Held,
+    /// Caches compared.
+    Cache,
 }
 
 /// `worker_connections` of the original, nginx's own default.
@@ -67,6 +70,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "rooms-http",
         question: "requests held open for 25 s each: how many at once does a node bear without a refusal, and what refuses?",
         kind: Kind::Held,
+    },
+    Experiment {
+        name: "reverse-proxy-cache",
+        question: "which cache in front of static content: how fast is each cold and warm, at what cost, and is the difference one?",
+        kind: Kind::Cache,
     },
 ];
 

@@ -89,6 +89,7 @@ pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
     let Site { nodes, server, router, backplane, faults } = site;
     let word = if size == Size::Quick { "quick" } else { "full" };
     Plan {
+        caching: None,
         cluster: Some(Cluster {
             nodes,
             server,

@@ -190,10 +190,7 @@ pub struct OwnCounts {
 impl OwnCounts {
     /// What was counted since `before`.
     pub fn since(self, before: OwnCounts) -> OwnCounts {
-        OwnCounts {
-            hits: self.hits.saturating_sub(before.hits),
-            misses: self.misses.saturating_sub(before.misses),
-        }
+        OwnCounts { hits: self.hits.saturating_sub(before.hits), misses: self.misses.saturating_sub(before.misses) }
     }
 }
 

@@ -59,7 +59,9 @@ pub(crate) fn httpd(program: &Path, file: &Path, arguments: &[&str]) -> Command 
 /// What every private httpd needs: modules, a listener, places. The rest is httpd's default.
 pub(crate) fn frame(binary: &Binary, modules: &[&str], listen: &str, dir: &Path) -> String {
     let at = dir.display();
-    let mut text = format!("# Written by genkai.\nServerRoot {at}\nServerName localhost\nListen {listen}\nPidFile {at}/httpd.pid\n");
+    let mut text = format!(
+        "# Written by genkai.\nServerRoot {at}\nServerName localhost\nListen {listen}\nPidFile {at}/httpd.pid\n"
+    );
     text.push_str(&format!("ErrorLog {at}/error.log\nDefaultRuntimeDir {at}\n"));
     let folder = binary.modules().unwrap_or_else(|| "modules".into());
     for name in modules {

@@ -111,11 +111,7 @@ impl Ground<'_> {
 ///
 /// # Errors
 /// When it cannot be started.
-pub(super) fn run(
-    command: Command,
-    log: &Path,
-    user: Option<(u32, u32)>,
-) -> Result<(bool, String), CacheError> {
+pub(super) fn run(command: Command, log: &Path, user: Option<(u32, u32)>) -> Result<(bool, String), CacheError> {
     let spawn = Spawn {
         name: command.get_program().to_string_lossy().into_owned(),
         log: Some(log.to_owned()),
@@ -149,9 +145,6 @@ mod tests {
         let all: Vec<(String, String)> =
             listed(text, Path::new("/x/y")).into_iter().map(|one| (one.name, one.value)).collect();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(
-            all,
-            [pair("workers", "1"), pair("http", ""), pair("root", "./cache"), pair("<Directory", ".>")]
-        );
+        assert_eq!(all, [pair("workers", "1"), pair("http", ""), pair("root", "./cache"), pair("<Directory", ".>")]);
     }
 }

@@ -89,7 +89,9 @@ impl Files {
         }
         for (name, _) in PAGES {
             let path = root.join(name);
-            fs::create_dir_all(&path).and_then(|()| one(&path.join("page"), PAGE.as_bytes())).map_err(CacheError::files(&path))?;
+            fs::create_dir_all(&path)
+                .and_then(|()| one(&path.join("page"), PAGE.as_bytes()))
+                .map_err(CacheError::files(&path))?;
         }
         Ok(Files { room, root })
     }
@@ -123,7 +125,8 @@ impl Origin {
             }
             match launch(&binary, &conf, address, dir, cpus) {
                 Ok(child) => {
-                    let (version, served) = (binary.version().to_owned(), Lines::of(dir.join("access.log"), |_| Some(false)));
+                    let (version, served) =
+                        (binary.version().to_owned(), Lines::of(dir.join("access.log"), |_| Some(false)));
                     return Ok(Origin { child, address, version, served, files: files.root, _room: files.room });
                 }
                 Err(e @ LocalError::Exited { .. }) => last = Some(e),

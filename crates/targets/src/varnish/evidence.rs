@@ -20,7 +20,8 @@ mod tests {
 
     #[test]
     fn varnishstat_is_read() {
-        let text = r#"{"version":1,"counters":{"MAIN.client_req":{"flag":"c","value":7},"MAIN.cache_hit":{"value":4}}}"#;
+        let text =
+            r#"{"version":1,"counters":{"MAIN.client_req":{"flag":"c","value":7},"MAIN.cache_hit":{"value":4}}}"#;
         assert_eq!(counts(text), Some(OwnCounts { hits: 4, misses: 3 }));
         assert_eq!(counts("{}"), None);
     }

@@ -1,0 +1,195 @@
+//! Caches compared: an origin with many objects; round after round each cache in front of it is started empty, asked for some of them,
+//! asked for the same again, and ended; then the highest rate each holds is looked for. One of them runs at a time.
+
+mod account;
+mod conformance;
+mod load;
+mod order;
+mod turn;
+
+use std::path::Path;
+
+use genkai_analysis::cache as analysis;
+use genkai_engine::content;
+use genkai_model::cache::{Aim, Caching, Warmth};
+use genkai_model::event::{Environment, Note, RunStarted, SCHEMA, What};
+use genkai_model::plan::Plan;
+use genkai_targets::cache::origin::Files;
+use genkai_targets::cache::{self, Origin};
+use genkai_targets::local::disk::Device;
+
+use turn::{Ask, Subject};
+
+use crate::error::LabError;
+use crate::folder::Folder;
+use crate::recorder::{Recorder, Watcher};
+use crate::rooms::{Job, Outcome};
+use crate::system::{self, Pin};
+use crate::{redact, room};
+
+/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+///
+/// # Errors
+/// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
+pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(&job.plan, &job.pin)?;
+    let folder = Folder::open(out, job.keep)?;
+    room::raise_descriptors();
+    folder.set_aside()?;
+    let mut recorder = Recorder::create(&folder.record(), watcher)?;
+    let failure = whole(job, &folder, environment, &mut recorder).err();
+    let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
+    Ok(Outcome { record: recorder.into_record(), failure })
+}
+
+/// Checks a plan before anything is started.
+///
+/// # Errors
+/// When it contradicts itself, or something that it needs is missing.
+pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
+    let caching = caching(plan)?;
+    if caching.contenders.is_empty() {
+        return Err(LabError::Plan("there is no cache to measure".to_owned()));
+    }
+    for (n, one) in caching.contenders.iter().enumerate() {
+        if caching.contenders[..n].iter().any(|other| other.name == one.name) {
+            return Err(LabError::Plan(format!("`{}` takes part twice under one name", one.name)));
+        }
+        if let Some(product) = cache::find(&one.server)? {
+            product.installed()?;
+        }
+    }
+    if caching.requests == 0 || caching.clients == 0 || caching.rounds == 0 {
+        return Err(LabError::Plan("there must be requests, clients and rounds".to_owned()));
+    }
+    Ok(system::environment(pin, None))
+}
+
+/// Contenders that can run here, and why each of the others cannot.
+pub fn available() -> (Vec<&'static str>, Vec<String>) {
+    let (mut can, mut cannot) = (vec![cache::ALONE], Vec::new());
+    for product in cache::PRODUCTS {
+        match product.installed() {
+            Ok(_) => can.push(product.name),
+            Err(e) => cannot.push(format!("{}: {e}", product.name)),
+        }
+    }
+    (can, cannot)
+}
+
+fn caching(plan: &Plan) -> Result<&Caching, LabError> {
+    plan.caching.as_deref().ok_or_else(|| LabError::Plan("the plan names no caches to compare".to_owned()))
+}
+
+fn whole(
+    job: &Job<'_>,
+    folder: &Folder,
+    environment: Environment,
+    recorder: &mut Recorder<'_>,
+) -> Result<(), LabError> {
+    let plan = caching(&job.plan)?.clone();
+    let cpus = environment.pinning.clone();
+    let head = RunStarted {
+        schema: SCHEMA.to_owned(),
+        version: job.version.clone(),
+        started: job.started.clone(),
+        command: redact::command(&job.command),
+        environment,
+        plan: redact::plan(&job.plan),
+        rewrites: Vec::new(),
+    };
+    recorder.now(None, What::RunStarted(Box::new(head)))?;
+    let dir = folder.open_to_all("caches")?;
+    let fill = |n: u32, out: &mut Vec<u8>| content::fill(&plan.content, n, out);
+    let files = Files::write(&dir.join("origin"), content::FOLDER, plan.content.objects, fill)?;
+    let device = Device::under(files.root());
+    if device.is_none() {
+        let text =
+            "the run's folder is on no single disk: what disks do is not told, and nothing is dropped from memory"
+                .to_owned();
+        recorder.now(None, What::Note(Note { id: "no-device".to_owned(), text }))?;
+    }
+    let origin = Origin::start(files, cpus.as_ref().map(|pinning| &*pinning.servers))?;
+    let mut run = Run { job, plan, dir, cpus, device, origin, recorder, trials: 0 };
+    let done = run.all();
+    run.origin.stop();
+    done
+}
+
+/// A run in the making.
+struct Run<'r, 'j, 'w> {
+    job: &'j Job<'j>,
+    plan: Caching,
+    dir: std::path::PathBuf,
+    cpus: Option<genkai_model::event::Pinning>,
+    device: Option<Device>,
+    origin: Origin,
+    recorder: &'r mut Recorder<'w>,
+    trials: u32,
+}
+
+impl Run<'_, '_, '_> {
+    fn all(&mut self) -> Result<(), LabError> {
+        for round in 1..=self.plan.rounds {
+            for place in order::round(self.plan.contenders.len(), self.plan.seed, round) {
+                if self.is_stopped() {
+                    return Ok(());
+                }
+                self.round(place, round)?;
+            }
+        }
+        self.search()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.job.interrupt.is_stopped()
+    }
+
+    /// One contender in one round: empty, asked, asked again; in the first round rules of HTTP too.
+    fn round(&mut self, place: usize, round: u32) -> Result<(), LabError> {
+        let mut subject = self.start(place)?;
+        for warmth in [Warmth::Cold, Warmth::Warm] {
+            if self.is_stopped() {
+                break;
+            }
+            let load = load::pass(&self.plan, &self.job.plan.load);
+            self.ask(&mut subject, Ask { load, aim: Aim::Pass { round }, warmth })?;
+        }
+        if round == 1 && subject.is_cache() && !self.is_stopped() {
+            for one in conformance::of(&subject.name, subject.address(&self.origin)) {
+                self.recorder.now(None, What::Conformance(one))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The highest rates: what to offer next, the record says.
+    fn search(&mut self) -> Result<(), LabError> {
+        let Some(search) = self.plan.search else { return Ok(()) };
+        let mut warm: Option<Subject> = None;
+        while let Some(step) = analysis::next(self.recorder.record()).filter(|_| !self.is_stopped()) {
+            let place = self.plan.contenders.iter().position(|one| one.name == step.name);
+            let place = place.ok_or_else(|| LabError::Plan(format!("there is no contender {}", step.name)))?;
+            let aim = Aim::Search { rate: step.rate };
+            let base = self.job.plan.load.clone();
+            match step.warmth {
+                Warmth::Cold => {
+                    drop(warm.take());
+                    let mut subject = self.start(place)?;
+                    let load = load::cold(&self.plan, &base, step.rate, search.hold);
+                    self.ask(&mut subject, Ask { load, aim, warmth: Warmth::Cold })?;
+                }
+                Warmth::Warm => {
+                    let mut subject = match warm.take().filter(|subject| subject.name == step.name) {
+                        Some(subject) => subject,
+                        None => self.warmed(place)?,
+                    };
+                    let load = load::warm(&self.plan, &base, step.rate, search.hold);
+                    self.ask(&mut subject, Ask { load, aim, warmth: Warmth::Warm })?;
+                    warm = Some(subject);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! Caches compared, on a terminal.
+
+use genkai_model::cache::{CacheFinding, CacheStanding, Conformance, Held, Participant, PassFinding, Warmth};
+use genkai_model::finding::Outcome;
+
+use super::Style;
+use super::page::{Page, Tone};
+use crate::says::cache as says;
+use crate::{clean, figure};
+
+/// The answer, each pass with its figures and costs, the highest rates, and the caches as they ran.
+pub fn cache(finding: &CacheFinding, style: Style) -> String {
+    let mut page = Page::new(style);
+    let tone = if finding.outcome == Outcome::Holds { Tone::Plain } else { Tone::Doubtful };
+    for sentence in says::sentences(finding) {
+        page.paragraph(tone, &sentence);
+    }
+    for pass in finding.passes.iter().filter(|pass| !pass.standings.is_empty()) {
+        speed(&mut page, pass);
+        cost(&mut page, pass);
+    }
+    rates(&mut page, finding);
+    page.heading("Caches");
+    page.labelled("budget", &format!("{} of memory or {} of disk for each", finding.memory, finding.disk));
+    for one in &finding.participants {
+        participant(&mut page, one);
+    }
+    page.finish()
+}
+
+fn speed(page: &mut Page, pass: &PassFinding) {
+    page.heading(&format!("{} pass", says::warmth(pass.warmth)));
+    let row = |one: &CacheStanding| {
+        vec![
+            clean::line(&one.name),
+            says::rank(one),
+            says::of(one),
+            figure::seconds(one.latency.p50),
+            figure::seconds(one.latency.p99),
+            format!("{} of {}", figure::count(one.within_second), figure::count(one.requests)),
+            says::hits(one),
+            figure::count(one.origin),
+        ]
+    };
+    let rows: Vec<Vec<String>> = pass.standings.iter().map(row).collect();
+    page.table(&["cache", "rank", "requests", "p50", "p99", "within 1 s", "hits", "at origin"], &rows);
+}
+
+fn cost(page: &mut Page, pass: &PassFinding) {
+    page.gap();
+    let bytes = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure::bytes);
+    let row = |one: &CacheStanding| {
+        let cost = &one.cost;
+        vec![
+            clean::line(&one.name),
+            figure::seconds(cost.cpu),
+            figure::seconds(cost.origin_cpu),
+            bytes(cost.read),
+            bytes(cost.written),
+            figure::bytes(cost.memory),
+            bytes(cost.page_cache),
+            figure::percent(one.busy),
+        ]
+    };
+    let rows: Vec<Vec<String>> = pass.standings.iter().map(row).collect();
+    let columns = ["cache", "CPU/request", "origin's", "read/request", "written", "memory", "page cache", "cores busy"];
+    page.table(&columns, &rows);
+}
+
+fn rates(page: &mut Page, finding: &CacheFinding) {
+    if finding.held.is_empty() {
+        return;
+    }
+    page.heading(&format!("Highest rate with {}", finding.objective));
+    let of = |name: &str, warmth: Warmth| {
+        let found = finding.held.iter().find(|held: &&Held| held.name == name && held.warmth == warmth);
+        found.map_or_else(|| "-".to_owned(), says::held)
+    };
+    let row =
+        |one: &Participant| vec![clean::line(&one.name), of(&one.name, Warmth::Cold), of(&one.name, Warmth::Warm)];
+    let rows: Vec<Vec<String>> = finding.participants.iter().map(row).collect();
+    page.table(&["cache", "cold", "warm"], &rows);
+}
+
+fn participant(page: &mut Page, one: &Participant) {
+    page.gap();
+    let up = figure::seconds(one.started);
+    page.labelled(&clean::line(&one.name), &format!("{}; {}; up after {up}", clean::line(&one.version), one.store));
+    let settings: Vec<String> =
+        one.settings.iter().map(|s| format!("{} {}", s.name, s.value).trim().to_owned()).collect();
+    if !settings.is_empty() {
+        page.labelled("settings", &clean::line(&settings.join("; ")));
+    }
+    let rule = |rule: &Conformance| format!("{}: {}", says::rule(rule.rule), says::kept(rule));
+    let rules: Vec<String> = one.conformance.iter().map(rule).collect();
+    if !rules.is_empty() {
+        page.labelled("HTTP", &rules.join("; "));
+    }
+}
