@@ -26,7 +26,8 @@ use crate::{Failure, found, interrupt, rooms, tune};
 #[command(next_help_heading = "reverse-proxy-cache")]
 pub(crate) struct CacheFlags {
     /// Caches to compare: origin (none), nginx, apache-disk, apache-socache, squid-ufs, squid-aufs, squid-rock, squid-memory,
-    /// varnish-malloc, varnish-file, trafficserver, haproxy; one named twice runs against itself [default: all that can run here]
+    /// varnish-malloc, varnish-file, trafficserver, haproxy; one named twice runs against itself [default: of those that can run
+    /// here, with --full all, otherwise origin, nginx, apache-disk, apache-socache, squid-ufs, squid-rock, varnish-malloc, haproxy]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub(crate) contenders: Vec<String>,
     /// Objects at the origin [default: 1500, with --full 15000]
@@ -101,7 +102,7 @@ fn plan(size: Size, flags: &CacheFlags, shared: &ServersFlags) -> Result<Plan, F
             caching.requests, caching.content.objects
         )));
     }
-    caching.contenders = experiment::contenders(&contenders(&flags.contenders));
+    caching.contenders = experiment::contenders(&contenders(size, &flags.contenders));
     let objective = flags.must_hold.clone().unwrap_or_else(experiment::objective);
     Ok(experiment::plan(size, caching, objective))
 }
@@ -143,14 +144,15 @@ fn recorded(file: &Path, requests: Option<u32>, caching: &mut Caching) -> Result
     Ok(())
 }
 
-/// The caches asked for; without a wish all that can run.
-fn contenders(asked: &[String]) -> Vec<String> {
+/// The caches asked for; without a wish those of the size that can run.
+fn contenders(size: Size, asked: &[String]) -> Vec<String> {
     if !asked.is_empty() {
         return asked.to_vec();
     }
     let (can, cannot) = cache::available();
-    cannot.iter().for_each(|why| view::say(&format!("left out: {why}")));
-    can.into_iter().map(str::to_owned).collect()
+    let wanted = |name: &str| size == Size::Full || experiment::QUICK.contains(&name);
+    cannot.iter().filter(|(name, _)| wanted(name)).for_each(|(_, why)| view::say(&format!("left out: {why}")));
+    can.into_iter().filter(|name| wanted(name)).map(str::to_owned).collect()
 }
 
 /// Makes a run and its outputs.

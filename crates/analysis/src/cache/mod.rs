@@ -13,7 +13,7 @@ use genkai_model::cache::{Aim, CacheCaveat, CacheFinding, CachePass, Caching, Pa
 use genkai_model::finding::{Outcome, TrialFinding};
 use genkai_model::record::{Record, Trial};
 
-pub use search::{Step, next};
+pub use search::{Step, next, next_of};
 
 use crate::proof::is_whole;
 use crate::{client, series, window};

@@ -11,9 +11,13 @@ use super::{Passes, cost, seconds};
 use crate::statistics::{self, ALPHA};
 use crate::window::{self, Tally, US};
 
-/// Part of the servers' cores, or of the disk's time, from which on a contender is stressed: less than this, and it was waiting for
-/// requests.
-const STRESSED: f64 = 0.75;
+/// Part of the servers' cores, or of the disk's time, from which on a contender is stressed: with less it was waiting for requests.
+const STRESSED: f64 = 0.7;
+/// Part of a rate offered that must be answered for it to be borne.
+const BORNE: f64 = 0.97;
+/// Clients that ask again as soon as they were answered and get so many times fewer answers for certain have met a limit, whoever's
+/// processor was busy.
+const SLOWER: f64 = 1.5;
 /// A second, nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
@@ -25,11 +29,11 @@ struct Entrant {
 
 pub(super) fn of(plan: &Caching, seen: &Passes<'_>, warmth: Warmth, cores: f64) -> PassFinding {
     let mut all: Vec<Entrant> =
-        plan.contenders.iter().filter_map(|one| entrant(&one.name, seen, warmth, cores)).collect();
+        plan.contenders.iter().filter_map(|one| entrant(plan, &one.name, seen, warmth, cores)).collect();
     let by = |one: &Entrant| one.standing.rate.map_or_else(|| mean(&one.standing), |rate| rate.value);
     all.sort_by(|a, b| by(b).total_cmp(&by(a)));
-    let pairs = pairs(&all);
-    let stressed = all.iter().any(|one| one.stressed);
+    let pairs = pairs(&all, plan.rate.is_none());
+    let stressed = all.iter().any(|one| one.stressed) || pairs.iter().any(|pair| pair.certain);
     let count = all.len() as u32;
     let standings = all.into_iter().map(|one| {
         let name = one.standing.name.clone();
@@ -46,7 +50,7 @@ fn mean(standing: &CacheStanding) -> f64 {
     standing.rounds.iter().map(|seen| seen.rate).sum::<f64>() / standing.rounds.len().max(1) as f64
 }
 
-fn entrant(name: &str, seen: &Passes<'_>, warmth: Warmth, cores: f64) -> Option<Entrant> {
+fn entrant(plan: &Caching, name: &str, seen: &Passes<'_>, warmth: Warmth, cores: f64) -> Option<Entrant> {
     let passes: Vec<(u32, &Trial, &CachePass)> = seen.of_one(name, warmth).collect();
     if passes.is_empty() {
         return None;
@@ -85,7 +89,9 @@ fn entrant(name: &str, seen: &Passes<'_>, warmth: Warmth, cores: f64) -> Option<
         busy: over(|both| both.0),
         cost: cost::of(&passes),
     };
-    Some(Entrant { stressed: over(|both| both.0).max(over(|both| both.1)) >= STRESSED, standing })
+    let busiest = over(|both| both.0).max(over(|both| both.1));
+    let borne = plan.rate.is_none_or(|offered| mean(&standing) >= BORNE * offered);
+    Some(Entrant { stressed: busiest >= STRESSED || !borne, standing })
 }
 
 fn own(passes: &[(u32, &Trial, &CachePass)]) -> Option<OwnCounts> {
@@ -95,14 +101,15 @@ fn own(passes: &[(u32, &Trial, &CachePass)]) -> Option<OwnCounts> {
 }
 
 /// Rates of the same round are compared with each other, so that what drifts on the machine meets both alike.
-fn pairs(all: &[Entrant]) -> Vec<CachePair> {
+fn pairs(all: &[Entrant], closed: bool) -> Vec<CachePair> {
     let count = all.len() * all.len().saturating_sub(1) / 2;
     let mut pairs = Vec::with_capacity(count);
     for (n, faster) in all.iter().enumerate() {
         for slower in &all[n + 1..] {
             let Some(ratio) = ratio(&faster.standing, &slower.standing, ALPHA / count as f64) else { continue };
             let told = ratio.interval.low > 1.0 || ratio.interval.high < 1.0;
-            let certain = told && (faster.stressed || slower.stressed);
+            let far = closed && !(1.0 / SLOWER..=SLOWER).contains(&ratio.value);
+            let certain = told && (faster.stressed || slower.stressed || far);
             let (one, other) = (faster.standing.name.clone(), slower.standing.name.clone());
             pairs.push(if ratio.value >= 1.0 {
                 CachePair { faster: one, slower: other, ratio, certain }

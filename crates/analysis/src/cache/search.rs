@@ -39,15 +39,19 @@ struct Tried {
 /// The load that comes next; none when everything is known, or nothing was to be looked for.
 pub fn next(record: &Record) -> Option<Step> {
     let plan = record.head.as_ref()?.plan.caching.as_deref()?;
-    let search = plan.search?;
-    let objective = &record.head.as_ref()?.plan.objective;
-    let seen = Passes::of(record);
-    let all = plan.contenders.iter().flat_map(|one| [(&one.name, Warmth::Warm), (&one.name, Warmth::Cold)]);
-    all.into_iter().find_map(|(name, warmth)| {
-        let tried = tried(&seen, name, warmth, objective);
-        let rate = step(&tried, search.steps, || passed(&seen, name, warmth))?;
+    let mut all = plan.contenders.iter().flat_map(|one| [(&one.name, Warmth::Warm), (&one.name, Warmth::Cold)]);
+    all.find_map(|(name, warmth)| {
+        let rate = next_of(record, name, warmth)?;
         Some(Step { name: name.clone(), warmth, rate })
     })
+}
+
+/// The rate that comes next for one contender; none as for [`next`].
+pub fn next_of(record: &Record, name: &str, warmth: Warmth) -> Option<f64> {
+    let plan = &record.head.as_ref()?.plan;
+    let search = plan.caching.as_deref()?.search?;
+    let seen = Passes::of(record);
+    step(&tried(&seen, name, warmth, &plan.objective), search.steps, || passed(&seen, name, warmth))
 }
 
 /// The next rate; none when it is known well enough, or there were steps enough.

@@ -66,12 +66,12 @@ pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
 }
 
 /// Contenders that can run here, and why each of the others cannot.
-pub fn available() -> (Vec<&'static str>, Vec<String>) {
+pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
     let (mut can, mut cannot) = (vec![cache::ALONE], Vec::new());
     for product in cache::PRODUCTS {
         match product.installed() {
             Ok(_) => can.push(product.name),
-            Err(e) => cannot.push(format!("{}: {e}", product.name)),
+            Err(e) => cannot.push((product.name, format!("{}: {e}", product.name))),
         }
     }
     (can, cannot)
@@ -155,6 +155,9 @@ impl Run<'_, '_, '_> {
             let load = load::pass(&self.plan, &self.job.plan.load);
             self.ask(&mut subject, Ask { load, aim: Aim::Pass { round }, warmth })?;
         }
+        if round == self.plan.rounds {
+            self.warm_steps(&mut subject)?;
+        }
         if round == 1 && subject.is_cache() && !self.is_stopped() {
             for one in conformance::of(&subject.name, subject.address(&self.origin)) {
                 self.recorder.now(None, What::Conformance(one))?;
@@ -163,32 +166,32 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// The highest rates: what to offer next, the record says.
+    /// The highest rate of a contender that is warm: what to offer next, the record says.
+    fn warm_steps(&mut self, subject: &mut Subject) -> Result<(), LabError> {
+        let Some(search) = self.plan.search else { return Ok(()) };
+        let next = |run: &Self, name: &str| {
+            analysis::next_of(run.recorder.record(), name, Warmth::Warm).filter(|_| !run.is_stopped())
+        };
+        while let Some(rate) = next(self, &subject.name) {
+            let load = load::warm(&self.plan, &self.job.plan.load, rate, search.hold);
+            self.ask(subject, Ask { load, aim: Aim::Search { rate }, warmth: Warmth::Warm })?;
+        }
+        Ok(())
+    }
+
+    /// The highest rates of empty ones: each rate is offered to one that was just started.
     fn search(&mut self) -> Result<(), LabError> {
         let Some(search) = self.plan.search else { return Ok(()) };
-        let mut warm: Option<Subject> = None;
         while let Some(step) = analysis::next(self.recorder.record()).filter(|_| !self.is_stopped()) {
             let place = self.plan.contenders.iter().position(|one| one.name == step.name);
             let place = place.ok_or_else(|| LabError::Plan(format!("there is no contender {}", step.name)))?;
-            let aim = Aim::Search { rate: step.rate };
-            let base = self.job.plan.load.clone();
-            match step.warmth {
-                Warmth::Cold => {
-                    drop(warm.take());
-                    let mut subject = self.start(place)?;
-                    let load = load::cold(&self.plan, &base, step.rate, search.hold);
-                    self.ask(&mut subject, Ask { load, aim, warmth: Warmth::Cold })?;
-                }
-                Warmth::Warm => {
-                    let mut subject = match warm.take().filter(|subject| subject.name == step.name) {
-                        Some(subject) => subject,
-                        None => self.warmed(place)?,
-                    };
-                    let load = load::warm(&self.plan, &base, step.rate, search.hold);
-                    self.ask(&mut subject, Ask { load, aim, warmth: Warmth::Warm })?;
-                    warm = Some(subject);
-                }
+            if step.warmth == Warmth::Warm {
+                // Its own turn for that was cut short.
+                return Ok(());
             }
+            let mut subject = self.start(place)?;
+            let load = load::cold(&self.plan, &self.job.plan.load, step.rate, search.hold);
+            self.ask(&mut subject, Ask { load, aim: Aim::Search { rate: step.rate }, warmth: Warmth::Cold })?;
         }
         Ok(())
     }

@@ -9,8 +9,8 @@ use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_targets::cache::{self, Budget, Cache, Origin};
 
+use super::Run;
 use super::account::Account;
-use super::{Run, load};
 use crate::error::LabError;
 use crate::generator::Generator;
 use crate::redact;
@@ -56,16 +56,6 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, What::CacheEntry(Box::new(entry)))?;
         self.origin.forget();
         Ok(Subject { name: one.name, cache })
-    }
-
-    /// Starts a contender and fills it with the objects of a pass.
-    pub(super) fn warmed(&mut self, place: usize) -> Result<Subject, LabError> {
-        let subject = self.start(place)?;
-        let address = subject.address(&self.origin);
-        let load = Load { addresses: vec![address], ..load::pass(&self.plan, &self.job.plan.load) };
-        let cpus = self.cpus.as_ref().map(|pinning| &*pinning.client);
-        genkai_engine::run(&load, cpus, self.job.interrupt, |_| {}, |_| {})?;
-        Ok(subject)
     }
 
     /// Makes a load on it, and writes down what it came to.

@@ -15,7 +15,7 @@ use super::{Size, procedure, users};
 pub fn shape(size: Size) -> Caching {
     const MIB: u64 = 1 << 20;
     let (objects, requests, rounds, steps, hold) = match size {
-        Size::Quick => (1_500, 500, 3, 3, Span::from_millis(700)),
+        Size::Quick => (1_500, 500, 3, 2, Span::from_millis(600)),
         Size::Full => (15_000, 5_000, 5, 8, Span::from_secs(4)),
     };
     Caching {
@@ -34,6 +34,10 @@ pub fn shape(size: Size) -> Caching {
         seed: 1,
     }
 }
+
+/// Contenders of the quick size, of those that can run: one of each kind of store.
+pub const QUICK: &[&str] =
+    &["origin", "nginx", "apache-disk", "apache-socache", "squid-ufs", "squid-rock", "varnish-malloc", "haproxy"];
 
 /// What must hold at the highest rate, unless the user says otherwise.
 pub fn objective() -> Objective {

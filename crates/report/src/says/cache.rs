@@ -32,20 +32,18 @@ pub(crate) fn headline(finding: &CacheFinding) -> String {
         return "There is nothing to compare.".to_owned();
     };
     if !pass.stressed {
-        return "The differences say nothing of the caches: none of them was busy, so all answered what was offered, as fast as it was \
-                offered. Offer more (--clients, no --rate)."
+        return "What was offered was the limit: no cache was busy, and differences say nothing of them. Offer more: --clients, no \
+                --rate; a machine with nothing else to do."
             .to_owned();
     }
     let first: Vec<&CacheStanding> = pass.standings.iter().filter(|one| one.best == 1).collect();
     let rate = pass.standings.first().and_then(|one| one.rate);
     let rate = rate.map_or_else(String::new, |rate| format!(" ({} requests/s)", figure::count(rate.value as u64)));
     let conditions = format!(
-        "{} objects of {}, {} clients, warm",
+        "{} requests and {} clients, warm",
         figure::count(finding.requests.into()),
-        "this set",
         figure::count(finding.clients.into())
-    )
-    .replace(" of this set", "");
+    );
     match &first[..] {
         [] => "No cache is the fastest for certain.".to_owned(),
         [one] => format!("{} is the fastest for certain with {conditions}{rate}.", clean::line(&one.name)),
@@ -93,6 +91,15 @@ pub(crate) fn rank(one: &CacheStanding) -> String {
 pub(crate) fn of(one: &CacheStanding) -> String {
     let per_second = |x: f64| format!("{}/s", figure::count(x as u64));
     one.rate.map_or_else(|| "-".to_owned(), |rate| estimate(rate, per_second))
+}
+
+/// `3,120 (3,000-3,240)`.
+pub(crate) fn spread(one: &CacheStanding) -> String {
+    let whole = |x: f64| figure::count(x.max(0.0) as u64);
+    let figures = |rate: genkai_model::finding::Estimate| {
+        format!("{} ({}-{})", whole(rate.value), whole(rate.interval.low), whole(rate.interval.high))
+    };
+    one.rate.map_or_else(|| "-".to_owned(), figures)
 }
 
 /// `Cold`, `Warm`.

@@ -34,16 +34,15 @@ fn speed(page: &mut Page, pass: &PassFinding) {
         vec![
             clean::line(&one.name),
             says::rank(one),
-            says::of(one),
+            says::spread(one),
             figure::seconds(one.latency.p50),
             figure::seconds(one.latency.p99),
-            format!("{} of {}", figure::count(one.within_second), figure::count(one.requests)),
             says::hits(one),
             figure::count(one.origin),
         ]
     };
     let rows: Vec<Vec<String>> = pass.standings.iter().map(row).collect();
-    page.table(&["cache", "rank", "requests", "p50", "p99", "within 1 s", "hits", "at origin"], &rows);
+    page.table(&["cache", "rank", "requests/s (95 %)", "p50", "p99", "hits", "at origin"], &rows);
 }
 
 fn cost(page: &mut Page, pass: &PassFinding) {
@@ -59,11 +58,10 @@ fn cost(page: &mut Page, pass: &PassFinding) {
             bytes(cost.written),
             figure::bytes(cost.memory),
             bytes(cost.page_cache),
-            figure::percent(one.busy),
         ]
     };
     let rows: Vec<Vec<String>> = pass.standings.iter().map(row).collect();
-    let columns = ["cache", "CPU/request", "origin's", "read/request", "written", "memory", "page cache", "cores busy"];
+    let columns = ["cache", "CPU/req.", "origin's", "read/req.", "written", "memory", "page cache"];
     page.table(&columns, &rows);
 }
 
