@@ -9,6 +9,7 @@ import { Run } from "./run";
 import { causes } from "./sections/causes";
 import { change } from "./sections/change";
 import { environment } from "./sections/environment";
+import { held } from "./sections/held";
 import { limits } from "./sections/limits";
 import { proof } from "./sections/proof";
 import { rooms } from "./sections/rooms/page";
@@ -42,6 +43,7 @@ export function render(root: Element, data: PageData | ContestData): void {
 
 function drawn(data: PageData | ContestData, run: Run): Sections {
   if ("contest" in data) return comparison(data, run);
+  if (data.held) return held(data.held, run);
   return data.rooms ? rooms(data, data.rooms, run) : tuned(data, run);
 }
 

@@ -28,10 +28,11 @@ pub fn is_whole(trial: &Trial) -> bool {
 }
 
 impl<'r> Trials<'r> {
-    /// The whole proof trials of `record`.
+    /// The whole proof trials of `record`, of its last proposal: a search that goes on after a failed proof ends in another.
     pub fn of(record: &'r Record) -> Trials<'r> {
-        let proof = |t: &&Trial| matches!(t.started.purpose, Purpose::Baseline | Purpose::Proposal) && is_whole(t);
-        let all: Vec<&Trial> = record.trials.iter().filter(proof).collect();
+        let proof = |t: &&Trial| matches!(t.started.purpose, Purpose::Baseline | Purpose::Proposal);
+        let after = record.trials.iter().rposition(|t| !proof(&t)).map_or(0, |last| last + 1);
+        let all: Vec<&Trial> = record.trials[after..].iter().filter(|t| proof(t) && is_whole(t)).collect();
         let side = |purpose| all.iter().copied().filter(move |t| t.started.purpose == purpose);
         let pairs = side(Purpose::Baseline).zip(side(Purpose::Proposal)).collect();
         Trials { pairs, all }

@@ -4,23 +4,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use genkai_engine::StopFlag;
 use genkai_lab::cache;
 use genkai_lab::experiment::{Size, cache as experiment};
-use genkai_lab::system::Pin;
 use genkai_model::cache::Caching;
 use genkai_model::content::{Content, Mix, Sizes};
 use genkai_model::exit::Exit;
 use genkai_model::objective::Objective;
 use genkai_model::plan::Plan;
 use genkai_model::units::Bytes;
-use genkai_report::json;
 use genkai_scenario::access;
 
-use crate::cli::OutputFlags;
+use crate::Failure;
+use crate::cli::{ExperimentRun, OutputFlags};
+use crate::made::{self, Experiment};
 use crate::servers::ServersFlags;
 use crate::view::{self, View};
-use crate::{Failure, found, interrupt, rooms, tune};
-
 /// Flags of the experiment `reverse-proxy-cache`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "reverse-proxy-cache")]
@@ -156,31 +155,10 @@ fn contenders(size: Size, asked: &[String]) -> Vec<String> {
 }
 
 /// Makes a run and its outputs.
-pub(crate) fn run(
-    size: Size,
-    flags: &CacheFlags,
-    shared: &ServersFlags,
-    output: &OutputFlags,
-) -> Result<Exit, Failure> {
-    let plan = plan(size, flags, shared)?;
-    let pin = Pin::Apart;
-    let environment = cache::check(&plan, &pin)?;
-    if output.dry_run {
-        if !output.quiet {
-            view::print(&json::plan(&plan, &[], &environment));
-        }
-        return Ok(Exit::Holds);
-    }
-    let out = output.out.clone().unwrap_or_else(|| tune::default_folder(&plan.title));
-    let interrupt = interrupt::flag();
-    let job = rooms::job(plan, pin, output.keep, &interrupt)?;
-    let mut view = View::plain(output.quiet);
-    let outcome = cache::run(&job, &out, &mut |event| view.event(event));
-    view.finish();
-    let outcome = outcome?;
-    let shown = found::show(&outcome.record, &out, output, flags.markdown);
-    match outcome.failure {
-        Some(failure) => Err(failure.into()),
-        None => shown,
-    }
+pub(crate) fn run(size: Size, flags: &ExperimentRun) -> Result<Exit, Failure> {
+    let plan = plan(size, &flags.caches, &flags.servers)?;
+    let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
+    let markdown = flags.caches.markdown;
+    let experiment = Experiment { check: cache::check, run: cache::run, view, markdown };
+    made::run(plan, made::place(flags.apps.as_deref())?, &experiment, &flags.output)
 }

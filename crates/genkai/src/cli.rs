@@ -160,6 +160,9 @@ pub(crate) struct ExperimentRun {
     pub(crate) rooms: RoomsFlags,
     #[command(flatten)]
     pub(crate) servers: ServersFlags,
+    /// The folder `apps` of genkai's source, built by `make apps` [default: looked for here and around the program]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) apps: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) caches: CacheFlags,
     #[command(flatten)]
@@ -189,7 +192,7 @@ pub(crate) struct RoomsFlags {
     /// Several numbers of nodes, one after the other: 5,10,25,30
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) sweep_nodes: Vec<u32>,
-    /// What a node is: embedded (genkai's own) [default: embedded]
+    /// What a node is: embedded (genkai's own), or an application on node-ws, socketio, tomcat, jetty [default: embedded]
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(genkai_targets::rooms::SERVERS))]
     pub(crate) server: Option<String>,
     /// What stands before the nodes: none, haproxy or nginx [default: none, so that clients go to the nodes in turn]

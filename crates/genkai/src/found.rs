@@ -84,13 +84,13 @@ impl Found {
         let shown = match self {
             Found::Rooms(finding) => html::rooms(record, &genkai_analysis::findings(record), finding),
             Found::Contest(finding) => html::contest(record, finding),
-            Found::Held(_) => return Ok(None),
             Found::Cache(_) => {
                 let loads = cache::loads(record);
                 let table = csv::cache(loads.iter().map(|(pass, trial)| (*pass, trial)));
                 outputs::whole(&out.join("passes.csv"), &table)?;
                 return Ok(None);
             }
+            Found::Held(finding) => html::held(record, &genkai_analysis::findings(record), finding),
         };
         let page = out.join("report.html");
         outputs::whole(&page, &shown)?;

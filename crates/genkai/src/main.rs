@@ -12,6 +12,7 @@ mod http2;
 mod interrupt;
 mod keys;
 mod load;
+mod made;
 mod outputs;
 mod report;
 mod rooms;

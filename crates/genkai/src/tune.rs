@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use genkai_analysis::findings;
 use genkai_lab::experiment::{self, Size};
 use genkai_lab::system::Pin;
-use genkai_lab::tune::{self, Job};
+use genkai_lab::tune;
 use genkai_model::exit::Exit;
 use genkai_model::load::Arrivals;
 use genkai_model::plan::{Backend, ConfigSource, Plan, Procedure, System};
@@ -18,7 +17,7 @@ use genkai_report::{json, text};
 use crate::cli::{BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags};
 use crate::outputs::Outputs;
 use crate::view::{self, View};
-use crate::{Failure, flags, interrupt};
+use crate::{Failure, flags, interrupt, made};
 
 /// Users join at this rate when nothing else is said, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -211,21 +210,11 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
         view::print(&shown);
         return Ok(Exit::Holds);
     }
-    let out = output.out.clone().unwrap_or_else(|| default_folder(&plan.title));
+    let out = output.out.clone().unwrap_or_else(|| made::default_folder(&plan.title));
     let interrupt = interrupt::flag();
-    let job = Job {
-        plan,
-        program: crate::program()?,
-        command: std::env::args().collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        pin,
-        keep: output.keep,
-        write,
-        interrupt: &interrupt,
-    };
+    let job = made::job(plan, made::place(None)?, pin, output.keep, &interrupt);
     let mut view = View::choose(output.quiet, output.color, &interrupt);
-    let outcome = tune::run(&job, &out, &mut |event| view.event(event));
+    let outcome = tune::run(&job, write, &out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;
     let findings = findings(&outcome.record);
@@ -250,14 +239,4 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
         view::say(&format!("report: {}", page.display()));
     }
     Ok(outputs.exit())
-}
-
-/// `genkai-runs/2026-11-21T11-22-33-tune-nginx`.
-pub(crate) fn default_folder(title: &str) -> PathBuf {
-    let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let name: String = format!("{}-{title}", time.trim_end_matches('Z'))
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    PathBuf::from("genkai-runs").join(name.trim_end_matches('-'))
 }

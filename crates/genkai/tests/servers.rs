@@ -16,7 +16,7 @@ const SMALL: &str = "experiment run websocket-servers --clients 6 --rounds 3 --w
 const ALL: [&str; 5] = ["embedded", "tomcat", "jetty", "node-ws", "socketio"];
 
 fn servers(flags: &str) -> (Run, ContestFinding) {
-    let run = run(&mut genkai(&format!("{SMALL} {flags}")));
+    let run = run(&genkai(&format!("{SMALL} {flags}")));
     let text = std::fs::read_to_string(run.out.join("verdict.json"))
         .unwrap_or_else(|e| panic!("{e}; `make packages-test apps` makes what the servers need\n{}", run.story()));
     let finding = serde_json::from_str(&text).unwrap();
@@ -100,14 +100,19 @@ fn every_websocket_server_has_chat_rooms() {
     let _machine = machine();
     let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
     for name in ALL.into_iter().filter(|name| *name != "socketio") {
-        let contender =
-            Contender { name: name.to_owned(), server: name.to_owned(), settings: BTreeMap::new(), variant: false };
+        let contender = Contender {
+            name: name.to_owned(),
+            server: name.to_owned(),
+            settings: BTreeMap::new(),
+            variant: false,
+            reference: false,
+        };
         let dir = tempfile::tempdir().unwrap();
         let server =
             Application::start(application::find(name).unwrap(), &contender, &place, None, dir.path()).unwrap();
         let load =
             format!("load ws://{}/rooms/blue --users 1 --requests 20 --message-size 500 --quiet", server.address());
-        let run = run(&mut genkai(&load));
+        let run = run(&genkai(&load));
         let record = run.record();
         let ticks = &record.trials[0].ticks;
         let errors: usize = ticks.iter().map(|tick| tick.errors.len()).sum();
@@ -192,11 +197,11 @@ fn bad_input_is_refused_before_anything_starts() {
         ("--servers embedded,tomcat --apps /nowhere", "make apps"),
         ("--servers embedded,node-ws --clients 20000", "--clients "),
     ] {
-        let run = run(&mut genkai(&format!("{experiment} {flags}")));
+        let run = run(&genkai(&format!("{experiment} {flags}")));
         assert!(run.code == Some(2) || run.code == Some(3), "{flags}\n{}", run.story());
         assert!(run.stderr.contains(said), "{flags}\n{}", run.story());
         assert!(!run.out.exists(), "{flags}");
     }
-    let run = run(&mut genkai("experiment run rooms --servers tomcat"));
+    let run = run(&genkai("experiment run rooms --servers tomcat"));
     assert!(run.code == Some(2) && run.stderr.contains("`websocket-servers`"), "{}", run.story());
 }

@@ -9,6 +9,7 @@ use genkai_model::event::{Event, RunEnded, What};
 use genkai_model::record::Record;
 
 use crate::error::LabError;
+use crate::redact;
 
 /// Takes every event of a run as it happens.
 pub type Watcher<'a> = dyn FnMut(&Event) + 'a;
@@ -51,6 +52,10 @@ impl<'a> Recorder<'a> {
     /// When it cannot be written (disk full).
     pub fn at(&mut self, instant: Instant, trial: Option<u32>, what: What) -> Result<(), LabError> {
         let at_us = instant.saturating_duration_since(self.began).as_micros() as u64;
+        let what = match what {
+            What::Tick(tick) => What::Tick(redact::tick(tick)),
+            other => other,
+        };
         let event = Event { at_us, trial, what };
         let written = match &mut self.file {
             None => Ok(()),

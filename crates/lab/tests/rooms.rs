@@ -46,7 +46,7 @@ impl Drop for Node {
 /// Three rooms of four members who say five things each.
 fn load(address: SocketAddr) -> Load {
     let every = Span::from_millis(50);
-    let rooms = Rooms { rooms: 3, messages: 5, every, retries: 2, pause: Span::from_millis(20) };
+    let rooms = Rooms { rooms: 3, messages: 5, every, retries: 2, pause: Span::from_millis(20), socketio: false };
     let message = Some(Message { size: 64, binary: false });
     Load {
         addresses: vec![address],

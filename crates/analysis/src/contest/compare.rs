@@ -37,15 +37,23 @@ pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> Case
     let by = |standing: &Standing| standing.figure.map_or(f64::INFINITY, |figure| figure.value);
     standings.sort_by(|a, b| by(&a.0).total_cmp(&by(&b.0)));
     let pairs = pairs(&standings);
-    let count = standings.len() as u32;
-    let standings = standings.into_iter().map(|(standing, ..)| {
-        let certain = |ahead: bool| {
-            let other = |pair: &&Pair| if ahead { pair.slower == standing.name } else { pair.faster == standing.name };
-            pairs.iter().filter(|pair| pair.certain).filter(other).count() as u32
-        };
-        Standing { best: 1 + certain(true), worst: count - certain(false), ..standing }
-    });
-    CaseFinding { case, standings: standings.collect(), told_apart: pairs.iter().any(|pair| pair.certain), pairs }
+    let mut standings: Vec<Standing> = standings.into_iter().map(|(standing, ..)| standing).collect();
+    let reference = contest.contenders.iter().find(|one| one.reference).map(|one| one.name.as_str());
+    rank(&mut standings, &pairs, reference);
+    CaseFinding { case, standings, told_apart: pairs.iter().any(|pair| pair.certain), pairs }
+}
+
+/// Gives everybody but the reference the ranks that the certain pairs among them leave open.
+fn rank(standings: &mut [Standing], pairs: &[Pair], reference: Option<&str>) {
+    let is_ranked = |name: &str| Some(name) != reference;
+    let certain: Vec<&Pair> =
+        pairs.iter().filter(|pair| pair.certain && is_ranked(&pair.faster) && is_ranked(&pair.slower)).collect();
+    let count = standings.iter().filter(|standing| is_ranked(&standing.name)).count();
+    for standing in standings.iter_mut().filter(|standing| is_ranked(&standing.name)) {
+        let ahead = certain.iter().filter(|pair| pair.slower == standing.name).count();
+        let behind = certain.iter().filter(|pair| pair.faster == standing.name).count();
+        (standing.best, standing.worst) = (1 + ahead as u32, (count - behind) as u32);
+    }
 }
 
 /// Part of the time in which the client's thread was busy, the mean; 0 where the client is no part of the figure: several
@@ -80,8 +88,8 @@ fn standing(name: &str, rounds: &[(&Trial, i64, &Round)], observations: &Observa
     Standing {
         name: name.to_owned(),
         figure: statistics::geometric(&values, ALPHA),
-        best: 1,
-        worst: 1,
+        best: 0,
+        worst: 0,
         rounds: rounds.iter().map(|(trial, at, round)| observed(trial, *at, round)).collect(),
         failed: rounds.iter().filter(|(_, _, round)| round.figure_ns.is_none()).count() as u32,
         median: window::quantile(&delays, 0.5),

@@ -86,7 +86,8 @@ fn causes<'r>(judged: &Judged<'r>) -> Vec<Weighed<'r>> {
     judged.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default()
 }
 
-/// Whether the limit `id` showed no sign in the break before, so that its signs now are those of another break.
+/// Whether the limit `id` showed no sign in the break before, so that its signs now are those of another break. A limit
+/// that was not there before (more children, of which each can be full) showed none.
 fn is_new(id: &str, before: &Judged<'_>) -> bool {
-    causes(before).iter().any(|w| w.candidate.limit == id && w.strongest.is_none())
+    !causes(before).iter().any(|w| w.candidate.limit == id && w.strongest.is_some())
 }

@@ -12,8 +12,9 @@ use std::path::Path;
 use genkai_analysis::cache as analysis;
 use genkai_engine::content;
 use genkai_model::cache::{Aim, Caching, Warmth};
-use genkai_model::event::{Environment, Note, RunStarted, SCHEMA, What};
+use genkai_model::event::{Environment, Note, What};
 use genkai_model::plan::Plan;
+use genkai_targets::application::Place;
 use genkai_targets::cache::origin::Files;
 use genkai_targets::cache::{self, Origin};
 use genkai_targets::local::disk::Device;
@@ -22,31 +23,24 @@ use turn::{Ask, Subject};
 
 use crate::error::LabError;
 use crate::folder::Folder;
+use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
-use crate::rooms::{Job, Outcome};
 use crate::system::{self, Pin};
-use crate::{redact, room};
 
 /// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(&job.plan, &job.pin)?;
-    let folder = Folder::open(out, job.keep)?;
-    room::raise_descriptors();
-    folder.set_aside()?;
-    let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    let failure = whole(job, &folder, environment, &mut recorder).err();
-    let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
-    Ok(Outcome { record: recorder.into_record(), failure })
+    let environment = check(&job.plan, &job.place, &job.pin)?;
+    job.recorded(out, watcher, |folder, recorder| whole(job, folder, environment, recorder))
 }
 
 /// Checks a plan before anything is started.
 ///
 /// # Errors
 /// When it contradicts itself, or something that it needs is missing.
-pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
+pub fn check(plan: &Plan, _: &Place, pin: &Pin) -> Result<Environment, LabError> {
     let caching = caching(plan)?;
     if caching.contenders.is_empty() {
         return Err(LabError::Plan("there is no cache to measure".to_owned()));
@@ -89,16 +83,7 @@ fn whole(
 ) -> Result<(), LabError> {
     let plan = caching(&job.plan)?.clone();
     let cpus = environment.pinning.clone();
-    let head = RunStarted {
-        schema: SCHEMA.to_owned(),
-        version: job.version.clone(),
-        started: job.started.clone(),
-        command: redact::command(&job.command),
-        environment,
-        plan: redact::plan(&job.plan),
-        rewrites: Vec::new(),
-    };
-    recorder.now(None, What::RunStarted(Box::new(head)))?;
+    recorder.now(None, job.head(environment, &[]))?;
     let dir = folder.open_to_all("caches")?;
     let fill = |n: u32, out: &mut Vec<u8>| content::fill(&plan.content, n, out);
     let files = Files::write(&dir.join("origin"), content::FOLDER, plan.content.objects, fill)?;

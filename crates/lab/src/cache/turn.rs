@@ -94,7 +94,7 @@ impl Run<'_, '_, '_> {
         let told = Load { pages: None, ..redact::load(load) };
         let trial = TrialStarted { purpose: Purpose::Measure, changes: Vec::new(), limit: None, load: told };
         let cpus = self.cpus.as_ref().map(|pinning| &*pinning.client);
-        let generator = Generator { program: &self.job.program, cpus };
+        let generator = Generator { program: &self.job.place.program, cpus };
         let recorder = RefCell::new((&mut *self.recorder, Ok(())));
         let write = |at: Option<std::time::Instant>, what: What| {
             let (recorder, failed) = &mut *recorder.borrow_mut();

@@ -6,6 +6,7 @@ use std::process::Command;
 use super::ApplicationError;
 use super::settings::{Gc, Knob, Name, Settings};
 use crate::local::survey;
+use crate::rooms;
 
 /// The log of the collector.
 pub(super) const GC_LOG: &str = "gc.log";
@@ -43,6 +44,9 @@ pub(super) fn command(settings: &Settings, dir: &Path) -> Command {
     property(&mut command, "genkai.sendBuffer", settings.send_buffer.map(|bytes| bytes.0));
     property(&mut command, "genkai.maxMessage", settings.max_message.map(|bytes| bytes.0));
     property(&mut command, "genkai.idle", settings.idle_timeout.map(|span| span.0 / 1_000_000));
+    for (name, value) in settings.rooms.iter().flat_map(rooms::Settings::words) {
+        command.arg(format!("-Dgenkai.{name}={value}"));
+    }
     command
 }
 

@@ -50,6 +50,26 @@ impl Stat {
         Stat { rows: lines.filter(|line| line.contains(',')).filter_map(row).collect() }
     }
 
+    /// This one after `before`, of a process that is no more: the higher peaks, the sums of what was counted. Rows that are missing
+    /// now are as they were.
+    pub(super) fn after(mut self, before: &Stat) -> Stat {
+        for old in &before.rows {
+            let Some(row) = self.rows.iter_mut().find(|row| row.proxy == old.proxy && row.server == old.server) else {
+                self.rows.push(old.clone());
+                continue;
+            };
+            for (name, past) in &old.fields {
+                let now = row.fields.entry(name.clone()).or_default();
+                match &**name {
+                    "smax" | "qmax" => *now = (*now).max(*past),
+                    "econ" | "eresp" | "hrsp_5xx" | "stot" => *now += past,
+                    _ => {}
+                }
+            }
+        }
+        self
+    }
+
     pub(super) fn row(&self, proxy: &str, server: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.proxy == proxy && row.server == server)
     }
@@ -222,6 +242,16 @@ fn member(target: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_was_killed_counts() {
+        let table = |smax, econ| format!("# pxname,svname,scur,smax,slim,econ,qmax\nnodes,node1,1,{smax},9,{econ},0\n");
+        let (old, new) = (Stat::read(&table(7, 2)), Stat::read(&table(5, 1)));
+        let both = new.after(&old);
+        let value = |field| both.rows[0].get(field);
+        assert_eq!((value("smax"), value("econ"), value("scur"), value("slim")), (7, 3, 1, 9));
+        assert_eq!(Stat::default().after(&old), old, "it does not answer any more");
+    }
 
     /// HAProxy 2.6.12, columns beyond `econ` left out.
     const STAT: &str = "# pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,bout,dreq,dresp,ereq,econ,eresp,\n\

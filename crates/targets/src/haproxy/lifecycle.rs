@@ -19,7 +19,7 @@ use crate::local::finish::finish;
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::tail::Tail;
 use crate::local::usage::Tree;
-use crate::local::{LocalError, port, ready};
+use crate::local::{LocalError, brood, port, ready};
 use crate::observation::Observation;
 
 /// A version and a check answer at once.
@@ -32,8 +32,6 @@ const GRACE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest answer that is read: a row of `show stat` has some hundred bytes.
 const ANSWER_MAX: u64 = 4 << 20;
-/// Ports that are tried: another process may take one that was free a moment ago.
-const ATTEMPTS: usize = 5;
 
 /// Why there is no HAProxy. One clear message each.
 #[derive(Debug, thiserror::Error)]
@@ -111,17 +109,13 @@ impl Prepared {
     pub fn start(&self, nodes: &[SocketAddr], cpus: Option<&[usize]>, dir: &Path) -> Result<Running, HaproxyError> {
         // In the folder for temporary files, because the path of a Unix socket has at most 107 bytes (unix(7)).
         let socket = tempfile::Builder::new().prefix("genkai-haproxy-").tempdir().map_err(files("no folder"))?;
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
+        let site = || {
             let port = port::free().map_err(files("no free port"))?;
-            let address = SocketAddr::from(([127, 0, 0, 1], port));
-            let site = self.site(address, nodes, socket.path(), dir)?;
-            match self.launch(&site, cpus) {
-                Ok(child) => return Ok(Running::new(child, self.clone(), site, cpus, socket)),
-                Err(e) => last = Some(e),
-            }
-        }
-        Err(last.map_or(HaproxyError::Missing, HaproxyError::Local))
+            self.site(SocketAddr::from(([127, 0, 0, 1], port)), nodes, socket.path(), dir)
+        };
+        let start = |site: &Site| Ok((self.launch(site, cpus)?, site.clone()));
+        let (child, site) = brood::started(SUBJECT, site()?, start, port_taken, |_| site())?;
+        Ok(Running::new(child, self.clone(), site, cpus, socket))
     }
 
     /// Writes the files and has HAProxy check them.
@@ -151,7 +145,9 @@ impl Prepared {
         let nofile = Some(descriptors(self.settings.maxconn));
         let spawn = Spawn { cpus: cpus.map(<[usize]>::to_vec), nofile, ..spawn(SUBJECT, &site.log) };
         let mut child = Child::spawn(command, spawn)?;
-        ready::connectable(site.address, READY_WITHIN, &mut child)?;
+        // It has bound all its sockets before it serves the one that tells who it is.
+        let is_it = |pid| process(&site.ask("show info").unwrap_or_default()) == Some(pid);
+        ready::own(site.address, READY_WITHIN, &mut child, is_it)?;
         Ok(child)
     }
 }
@@ -180,6 +176,29 @@ struct Site {
     socket: PathBuf,
 }
 
+impl Site {
+    /// Sends a command to the statistics socket and gives the answer (management manual 9.3).
+    fn ask(&self, command: &str) -> Option<String> {
+        let mut stream = UnixStream::connect(&self.socket).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_write_timeout(Some(PATIENCE)).ok()?;
+        writeln!(stream, "{command}").ok()?;
+        let mut answer = String::new();
+        stream.take(ANSWER_MAX).read_to_string(&mut answer).ok()?;
+        Some(answer)
+    }
+}
+
+/// The process that answered `show info`.
+fn process(info: &str) -> Option<u32> {
+    info.lines().find_map(|line| line.strip_prefix("Pid: "))?.trim().parse().ok()
+}
+
+/// Whether a line of its log says that a port is taken (src/proto_tcp.c, `tcp_bind_listener`).
+fn port_taken(line: &str) -> bool {
+    line.contains("Address already in use") || line.contains("cannot bind socket")
+}
+
 /// A running HAProxy. Dropping it ends it.
 #[derive(Debug)]
 pub struct Running {
@@ -193,6 +212,8 @@ pub struct Running {
     dead: bool,
     /// It stands still, on purpose: it answers nobody.
     frozen: bool,
+    /// Statistics of those processes of it that were killed on purpose.
+    before: Stat,
     _socket: TempDir,
 }
 
@@ -200,7 +221,20 @@ impl Running {
     fn new(child: Child, prepared: Prepared, site: Site, cpus: Option<&[usize]>, socket: TempDir) -> Running {
         let (tree, tail) = (Tree::new(child.pid()), Tail::open(&site.log));
         let (cpus, sessions) = (cpus.map(<[usize]>::to_vec), Sessions::default());
-        Running { child, prepared, site, cpus, tree, tail, sessions, dead: false, frozen: false, _socket: socket }
+        let before = Stat::default();
+        Running {
+            child,
+            prepared,
+            site,
+            cpus,
+            tree,
+            tail,
+            sessions,
+            dead: false,
+            frozen: false,
+            before,
+            _socket: socket,
+        }
     }
 
     /// The listener that the load goes to.
@@ -231,7 +265,7 @@ impl Running {
     /// What it tells after a load.
     pub fn report(&mut self) -> RouterReport {
         self.sessions.take(&self.tail.lines());
-        let stat = Stat::read(&self.ask("show stat").unwrap_or_default());
+        let stat = self.stat();
         RouterReport {
             product: SUBJECT.to_owned(),
             version: self.prepared.version.clone(),
@@ -245,6 +279,7 @@ impl Running {
 
     /// Lets it stand still: a fault on purpose. What is sent to it from now on waits in its sockets.
     pub fn freeze(&mut self) {
+        self.before = self.stat();
         self.frozen = true;
         self.child.signal(Signal::SIGSTOP);
     }
@@ -254,6 +289,9 @@ impl Running {
     /// # Errors
     /// When it does not start again.
     pub fn reset(&mut self) -> Result<(), HaproxyError> {
+        if !self.frozen {
+            self.before = self.stat();
+        }
         self.child.stop(Signal::SIGKILL, Duration::ZERO);
         self.child = self.prepared.launch(&self.site, self.cpus.as_deref())?;
         self.tree = Tree::new(self.child.pid());
@@ -261,18 +299,14 @@ impl Running {
         Ok(())
     }
 
-    /// Sends a command to the statistics socket and gives the answer (management manual 9.3).
+    /// Asks it, unless it stands still.
     fn ask(&self, command: &str) -> Option<String> {
-        if self.frozen {
-            return None;
-        }
-        let mut stream = UnixStream::connect(&self.site.socket).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        stream.set_write_timeout(Some(PATIENCE)).ok()?;
-        writeln!(stream, "{command}").ok()?;
-        let mut answer = String::new();
-        stream.take(ANSWER_MAX).read_to_string(&mut answer).ok()?;
-        Some(answer)
+        if self.frozen { None } else { self.site.ask(command) }
+    }
+
+    /// Its statistics since it was first started. One that was killed took its own along: they were asked for before.
+    fn stat(&self) -> Stat {
+        Stat::read(&self.ask("show stat").unwrap_or_default()).after(&self.before)
     }
 
     /// Ends it.
@@ -284,6 +318,16 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_process_that_answers_says_who_it_is() {
+        assert_eq!(process("Name: HAProxy\nPid: 4711\nUptime: 0d 0h00m00s\n"), Some(4711));
+        assert_eq!(process(""), None);
+        assert!(port_taken(
+            "[ALERT] (1) : Starting frontend in: cannot bind socket (Address already in use) [127.0.0.1:1]"
+        ));
+        assert!(!port_taken("[ALERT] (1) : config : parsing [haproxy.cfg:3]"));
+    }
 
     #[test]
     fn versions_are_read() {
