@@ -118,7 +118,8 @@ fn a_sweep_asks_for_each_object_once_and_true_bodies_are_well() {
 #[test]
 fn a_recorded_order_is_kept_and_begins_again() {
     let (address, asked) = serve(Lie::None);
-    let pages = Pages { content: objects(), mix: Mix::Recorded(vec![7, 7, 1]), distinct: OBJECTS, requests: 3, seed: 1 };
+    let pages =
+        Pages { content: objects(), mix: Mix::Recorded(vec![7, 7, 1]), distinct: OBJECTS, requests: 3, seed: 1 };
     let load = Load { pages: Some(Box::new(pages)), arrivals: users(1), ..load(address, 7) };
     run(&load, None, &StopFlag::new(), |_| {}, |_| {}).unwrap();
     assert_eq!(*asked.lock().unwrap(), [7, 7, 1, 7, 7, 1, 7]);

@@ -84,11 +84,11 @@ impl Found {
         let shown = match self {
             Found::Rooms(finding) => html::rooms(record, &genkai_analysis::findings(record), finding),
             Found::Contest(finding) => html::contest(record, finding),
-            Found::Cache(_) => {
+            Found::Cache(finding) => {
                 let loads = cache::loads(record);
                 let table = csv::cache(loads.iter().map(|(pass, trial)| (*pass, trial)));
                 outputs::whole(&out.join("passes.csv"), &table)?;
-                return Ok(None);
+                html::cache(record, finding)
             }
             Found::Held(finding) => html::held(record, &genkai_analysis::findings(record), finding),
         };

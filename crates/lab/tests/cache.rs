@@ -175,7 +175,10 @@ fn a_cache_that_swaps_two_bodies_is_found_out() {
         assert_eq!(pass.aim, aim);
         push(Some(n), What::CachePass(Box::new(pass)));
     }
-    push(None, What::RunEnded(genkai_model::event::RunEnded { interrupted: false, failure: None, diff: String::new() }));
+    push(
+        None,
+        What::RunEnded(genkai_model::event::RunEnded { interrupted: false, failure: None, diff: String::new() }),
+    );
     origin.stop();
     let finding = findings(&record).unwrap();
     assert_eq!(finding.outcome, Outcome::Fails);

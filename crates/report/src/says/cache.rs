@@ -1,13 +1,17 @@
 //! Caches compared, in words.
 
 use genkai_model::cache::{
-    CacheCaveat, CacheFinding, CacheStanding, Conformance, Held, Kept, Mount, PassFinding, Rule, Trouble, Warmth,
+    CacheCaveat, CacheFinding, CacheStanding, Conformance, Held, Kept, Mount, Participant, PassFinding, Rule, Trouble,
+    Warmth,
 };
 use genkai_model::finding::Outcome;
 
-use super::proof::estimate;
-use crate::{clean, figure, words};
+use serde::Serialize;
 
+use crate::{clean, figure, words as table};
+
+/// Longest list of settings, characters.
+const LONGEST: usize = 4_000;
 /// Most names in a row.
 const LISTED: usize = 4;
 
@@ -20,6 +24,135 @@ pub(crate) fn sentences(finding: &CacheFinding) -> Vec<String> {
     all.extend(finding.troubles.iter().map(trouble));
     all.extend(finding.caveats.iter().map(caveat));
     all
+}
+
+/// Words of a comparison of caches, for its page.
+#[derive(Debug, Serialize)]
+pub(crate) struct Words {
+    headline: String,
+    answers: Vec<String>,
+    troubles: Vec<String>,
+    caveats: Vec<String>,
+    budget: String,
+    columns: &'static [&'static str],
+    passes: Vec<PassWords>,
+    held: Vec<Vec<String>>,
+    rules: RuleWords,
+    settings: Vec<String>,
+}
+
+/// One pass: a row a contender, as [`COLUMNS`] has them.
+#[derive(Debug, Serialize)]
+struct PassWords {
+    title: String,
+    rows: Vec<Vec<String>>,
+}
+
+/// A row a contender, a column a rule.
+#[derive(Debug, Serialize)]
+struct RuleWords {
+    head: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+/// The words of the page.
+pub(crate) fn words(finding: &CacheFinding) -> Words {
+    let shown = finding.passes.iter().filter(|pass| !pass.standings.is_empty());
+    let pass = |pass: &PassFinding| PassWords {
+        title: format!("{} pass", warmth(pass.warmth)),
+        rows: pass.standings.iter().map(row).collect(),
+    };
+    let tried = finding.participants.iter().filter(|one| !one.conformance.is_empty());
+    let rules = |one: &Participant| {
+        let cells = Rule::ALL.iter().map(|rule| {
+            let found = one.conformance.iter().find(|tried| tried.rule == *rule);
+            found.map_or_else(|| "-".to_owned(), |tried| format!("{}: {}", kept(tried), clean::line(&tried.seen)))
+        });
+        std::iter::once(clean::line(&one.name)).chain(cells).collect()
+    };
+    Words {
+        headline: headline(finding),
+        answers: shown
+            .clone()
+            .map(answer)
+            .chain(highest(finding))
+            .chain(finding.mounts.iter().filter_map(mount))
+            .collect(),
+        troubles: finding.troubles.iter().map(trouble).collect(),
+        caveats: finding.caveats.iter().map(caveat).collect(),
+        budget: budget(finding),
+        columns: COLUMNS,
+        passes: shown.map(pass).collect(),
+        held: rates(finding),
+        rules: RuleWords {
+            head: std::iter::once("cache").chain(Rule::ALL.into_iter().map(rule)).collect(),
+            rows: tried.map(rules).collect(),
+        },
+        settings: finding.participants.iter().map(settings).collect(),
+    }
+}
+
+/// Every setting that is not a default, in one line.
+pub(crate) fn settings(one: &Participant) -> String {
+    let all: Vec<String> = one.settings.iter().map(|s| format!("{} {}", s.name, s.value).trim().to_owned()).collect();
+    clean::cut(&all.join("; "), LONGEST)
+}
+
+/// `Each may use 64m of memory or 256m of disk for objects.`
+pub(crate) fn budget(finding: &CacheFinding) -> String {
+    format!("Each may use {} of memory or {} of disk for objects.", finding.memory, finding.disk)
+}
+
+/// What tables say of a standing.
+pub(crate) const COLUMNS: &[&str] = &[
+    "cache",
+    "rank",
+    "requests/s (95 % interval)",
+    "p50",
+    "p99",
+    "within 1 s",
+    "hits",
+    "at origin",
+    "connects",
+    "CPU/request",
+    "origin's CPU",
+    "read/request",
+    "written/request",
+    "memory",
+    "cores busy",
+];
+
+/// A standing in the order of [`COLUMNS`].
+pub(crate) fn row(one: &CacheStanding) -> Vec<String> {
+    let bytes = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure::bytes);
+    vec![
+        clean::line(&one.name),
+        rank(one),
+        spread(one),
+        figure::seconds(one.latency.p50),
+        figure::seconds(one.latency.p99),
+        format!("{} of {}", figure::count(one.within_second), figure::count(one.requests)),
+        hits(one),
+        figure::count(one.origin),
+        figure::count(one.connects),
+        figure::seconds(one.cost.cpu),
+        figure::seconds(one.cost.origin_cpu),
+        bytes(one.cost.read),
+        bytes(one.cost.written),
+        figure::bytes(one.cost.memory),
+        figure::percent(one.busy),
+    ]
+}
+
+/// The highest rates: a row a contender, cold and warm; nothing where they were not looked for.
+pub(crate) fn rates(finding: &CacheFinding) -> Vec<Vec<String>> {
+    let of = |name: &str, warmth: Warmth| {
+        let found = finding.held.iter().find(|held: &&Held| held.name == name && held.warmth == warmth);
+        found.map_or_else(|| "-".to_owned(), held)
+    };
+    let row =
+        |one: &Participant| vec![clean::line(&one.name), of(&one.name, Warmth::Cold), of(&one.name, Warmth::Warm)];
+    if finding.held.is_empty() { Vec::new() } else { finding.participants.iter().map(row).collect() }
 }
 
 /// The sentence that can be quoted.
@@ -85,12 +218,6 @@ pub(crate) fn rate(one: &CacheStanding) -> String {
 /// `1`, `2-3`.
 pub(crate) fn rank(one: &CacheStanding) -> String {
     if one.best == one.worst { one.best.to_string() } else { format!("{}-{}", one.best, one.worst) }
-}
-
-/// `3,120/s, 95 % interval 3,000/s-3,240/s, n=3`.
-pub(crate) fn of(one: &CacheStanding) -> String {
-    let per_second = |x: f64| format!("{}/s", figure::count(x as u64));
-    one.rate.map_or_else(|| "-".to_owned(), |rate| estimate(rate, per_second))
 }
 
 /// `3,120 (3,000-3,240)`.
@@ -172,7 +299,7 @@ pub(crate) fn trouble(trouble: &Trouble) -> String {
         }
         Trouble::Failed { name, errors } => {
             let one = |error: &genkai_model::error::ErrorCount| {
-                format!("{} x {}", figure::count(error.count), words::error(error.kind))
+                format!("{} x {}", figure::count(error.count), table::error(error.kind))
             };
             let all: Vec<String> = errors.iter().take(LISTED).map(one).collect();
             format!("Requests to {} failed: {}.", clean::line(name), all.join(", "))

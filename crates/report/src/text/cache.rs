@@ -1,6 +1,6 @@
 //! Caches compared, on a terminal.
 
-use genkai_model::cache::{CacheFinding, CacheStanding, Conformance, Held, Participant, PassFinding, Warmth};
+use genkai_model::cache::{CacheFinding, CacheStanding, Conformance, Participant, PassFinding};
 use genkai_model::finding::Outcome;
 
 use super::Style;
@@ -21,7 +21,7 @@ pub fn cache(finding: &CacheFinding, style: Style) -> String {
     }
     rates(&mut page, finding);
     page.heading("Caches");
-    page.labelled("budget", &format!("{} of memory or {} of disk for each", finding.memory, finding.disk));
+    page.labelled("budget", &says::budget(finding));
     for one in &finding.participants {
         participant(&mut page, one);
     }
@@ -70,24 +70,15 @@ fn rates(page: &mut Page, finding: &CacheFinding) {
         return;
     }
     page.heading(&format!("Highest rate with {}", finding.objective));
-    let of = |name: &str, warmth: Warmth| {
-        let found = finding.held.iter().find(|held: &&Held| held.name == name && held.warmth == warmth);
-        found.map_or_else(|| "-".to_owned(), says::held)
-    };
-    let row =
-        |one: &Participant| vec![clean::line(&one.name), of(&one.name, Warmth::Cold), of(&one.name, Warmth::Warm)];
-    let rows: Vec<Vec<String>> = finding.participants.iter().map(row).collect();
-    page.table(&["cache", "cold", "warm"], &rows);
+    page.table(&["cache", "cold", "warm"], &says::rates(finding));
 }
 
 fn participant(page: &mut Page, one: &Participant) {
     page.gap();
     let up = figure::seconds(one.started);
     page.labelled(&clean::line(&one.name), &format!("{}; {}; up after {up}", clean::line(&one.version), one.store));
-    let settings: Vec<String> =
-        one.settings.iter().map(|s| format!("{} {}", s.name, s.value).trim().to_owned()).collect();
-    if !settings.is_empty() {
-        page.labelled("settings", &clean::line(&settings.join("; ")));
+    if !one.settings.is_empty() {
+        page.labelled("settings", &says::settings(one));
     }
     let rule = |rule: &Conformance| format!("{}: {}", says::rule(rule.rule), says::kept(rule));
     let rules: Vec<String> = one.conformance.iter().map(rule).collect();
