@@ -151,7 +151,8 @@ fn settings_lift_limits_and_set_them() {
 fn set(name: &str, settings: &[(&str, &str)], dir: &Path) -> Application {
     let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let contender = Contender { name: name.to_owned(), server: name.to_owned(), settings, variant: false };
+    let contender =
+        Contender { name: name.to_owned(), server: name.to_owned(), settings, variant: false, reference: false };
     let server = Application::start(application::find(name).unwrap(), &contender, &place, None, dir).unwrap();
     let given = server.entry().settings.iter().filter(|setting| !setting.default).count();
     assert_eq!(given, contender.settings.len(), "{name}: {:?}", server.entry().settings);
