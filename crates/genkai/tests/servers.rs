@@ -3,7 +3,6 @@
 
 mod harness;
 
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -101,18 +100,9 @@ fn record(run: &Run) {
 #[test]
 fn every_websocket_server_has_chat_rooms() {
     let _machine = machine();
-    let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
     for name in ALL.into_iter().filter(|name| *name != "socketio") {
-        let contender = Contender {
-            name: name.to_owned(),
-            server: name.to_owned(),
-            settings: BTreeMap::new(),
-            variant: false,
-            reference: false,
-        };
         let dir = tempfile::tempdir().unwrap();
-        let server =
-            Application::start(application::find(name).unwrap(), &contender, &place, None, dir.path()).unwrap();
+        let server = set(name, &[], dir.path());
         let load =
             format!("load ws://{}/rooms/blue --users 1 --requests 20 --message-size 500 --quiet", server.address());
         let run = run(&genkai(&load));
