@@ -164,14 +164,6 @@ pub(crate) struct BackendFlags {
     pub(crate) allow_remote: Vec<String>,
 }
 
-/// A number of pairs: one has no spread.
-fn pairs(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(n @ (0 | 2..=50)) => Ok(n),
-        _ => Err("must be 0, or 2 to 50".to_owned()),
-    }
-}
-
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchFlags {
