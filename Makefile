@@ -68,15 +68,15 @@ apps: apps/node-ws/node_modules/.done apps/socketio/node_modules/.done apps-java
 apps-java:
 	@if ! command -v javac >/dev/null; then echo "apps: tomcat and jetty are left out: no JDK (Debian, Ubuntu: apt-get install default-jdk-headless)"; \
 	else \
+	  if ! command -v mvn >/dev/null; then echo "apps: tomcat and jetty are left out: no Maven (Debian, Ubuntu: apt-get install maven)"; exit 0; fi; \
 	  if [ -e /usr/share/tomcat10/lib/tomcat-websocket.jar ]; then $(MAKE) --no-print-directory apps/tomcat/base/.done; \
 	  else echo "apps: tomcat is left out: no Tomcat 10 (Debian, Ubuntu: apt-get install tomcat10-common)"; fi; \
-	  if command -v mvn >/dev/null; then $(MAKE) --no-print-directory apps/jetty/target/server.jar; \
-	  else echo "apps: jetty is left out: no Maven (Debian, Ubuntu: apt-get install maven)"; fi; \
+	  $(MAKE) --no-print-directory apps/jetty/target/server.jar; \
 	fi
 
 JAVA := $(wildcard apps/protocol/java/genkai/*.java)
 
-apps/tomcat/base/.done: apps/tomcat/build.sh $(JAVA) $(wildcard apps/tomcat/conf/* apps/tomcat/src/genkai/tomcat/*.java)
+apps/tomcat/base/.done: apps/tomcat/build.sh apps/tomcat/pom.xml $(JAVA) $(wildcard apps/tomcat/conf/* apps/tomcat/src/genkai/tomcat/*.java)
 	apps/tomcat/build.sh
 
 apps/jetty/target/server.jar: apps/jetty/pom.xml $(JAVA) $(wildcard apps/jetty/src/main/java/genkai/jetty/*.java)

@@ -147,8 +147,8 @@ fn number_of(config: &Config, name: &str, scope: &Scope, read: fn(&str) -> Optio
 
 /// Whether a `no KEYWORD` of `global` counts.
 fn refused(config: &Config, keyword: &str) -> bool {
-    let lines = config.sections().iter().filter(|s| s.kind == "global").flat_map(|s| config.inside(s));
-    let last = lines.filter(|f| f.name() == keyword).last();
+    let mut lines = config.sections().iter().filter(|s| s.kind == "global").flat_map(|s| config.inside(s));
+    let last = lines.rfind(|f| f.name() == keyword);
     last.is_some_and(|f| f.prefix.as_ref().is_some_and(|p| p.value == "no"))
 }
 
