@@ -13,6 +13,7 @@ pub mod disk;
 pub(crate) mod finish;
 pub mod footprint;
 pub(crate) mod gather;
+pub mod image;
 pub mod kernel;
 pub mod listener;
 pub mod machine;
