@@ -4,6 +4,7 @@
 mod account;
 mod conformance;
 mod load;
+mod mount;
 mod order;
 mod turn;
 
@@ -123,6 +124,7 @@ impl Run<'_, '_, '_> {
                 self.round(place, round)?;
             }
         }
+        self.mounts()?;
         self.search()
     }
 
@@ -138,7 +140,7 @@ impl Run<'_, '_, '_> {
                 break;
             }
             let load = load::pass(&self.plan, &self.job.plan.load);
-            self.ask(&mut subject, Ask { load, aim: Aim::Pass { round }, warmth })?;
+            self.ask(&mut subject, Ask { load, aim: Aim::Pass { round }, warmth, flush: None })?;
         }
         if round == self.plan.rounds {
             self.warm_steps(&mut subject)?;
@@ -159,7 +161,7 @@ impl Run<'_, '_, '_> {
         };
         while let Some(rate) = next(self, &subject.name) {
             let load = load::warm(&self.plan, &self.job.plan.load, rate, search.hold);
-            self.ask(subject, Ask { load, aim: Aim::Search { rate }, warmth: Warmth::Warm })?;
+            self.ask(subject, Ask { load, aim: Aim::Search { rate }, warmth: Warmth::Warm, flush: None })?;
         }
         Ok(())
     }
@@ -176,7 +178,10 @@ impl Run<'_, '_, '_> {
             }
             let mut subject = self.start(place)?;
             let load = load::cold(&self.plan, &self.job.plan.load, step.rate, search.hold);
-            self.ask(&mut subject, Ask { load, aim: Aim::Search { rate: step.rate }, warmth: Warmth::Cold })?;
+            self.ask(
+                &mut subject,
+                Ask { load, aim: Aim::Search { rate: step.rate }, warmth: Warmth::Cold, flush: None },
+            )?;
         }
         Ok(())
     }
