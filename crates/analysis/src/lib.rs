@@ -7,20 +7,24 @@
 //!
 //! Reading order: [`window`] (ticks added up), [`capacity`] (a limit's law against a load), [`diagnosis`] (when it broke
 //! and which limit it was), [`client`] (was it the generator itself), [`tuning`] (what to try next, from the record
-//! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
+//! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`compare`] (systems compared), [`effect`] (what all comparisons share), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
 mod busy;
 pub mod capacity;
 pub mod client;
+pub mod compare;
 pub mod contest;
 pub mod diagnosis;
+pub mod effect;
 pub mod flows;
 pub mod held;
 pub mod machine;
 pub mod proof;
 pub mod rooms;
 pub mod series;
+pub mod spending;
 pub mod statistics;
+pub mod steady;
 pub mod summary;
 pub mod tuning;
 pub mod verdict;

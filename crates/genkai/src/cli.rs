@@ -1,5 +1,6 @@
 //! Commands and flags. The words of `--help` are here; what they mean is elsewhere.
 
+mod compare;
 mod serve;
 mod tune;
 
@@ -10,6 +11,7 @@ use genkai_model::plan::Fault;
 use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span};
 
+pub(crate) use compare::Compare;
 pub(crate) use serve::{Echo, Origin, Rooms, Serve, Server};
 pub(crate) use tune::{BackendFlags, Product, SearchFlags, Tune, TuneFlags};
 
@@ -41,6 +43,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find, name and prove the limit of a server's configuration
     Tune(Tune),
+    /// Load systems in turn, in shuffled blocks, and say which differs in what, and how sure that is
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(Box<Compare>),
     /// Say what a configuration means: every limit, what bites first, and what is not as it seems; nothing is started
     Explain(Explain),
     /// Run one of the experiments genkai was made for
@@ -320,6 +325,9 @@ pub(crate) struct Report {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print Markdown instead of text (a comparison of systems only)
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -2,6 +2,7 @@
 //! codes only.
 
 mod cli;
+mod compare;
 mod doctor;
 mod experiment;
 mod explain;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let exit = match cli.command {
         cli::Command::Tune(command) => tune::product(&command.product),
+        cli::Command::Compare(flags) => compare::run(&flags),
         cli::Command::Explain(command) => explain::run(&command),
         cli::Command::Experiment(command) => experiment::run(&command),
         cli::Command::Load(flags) => load::run(&flags),

@@ -113,7 +113,7 @@ pub(crate) fn run(plan: Plan, output: &OutputFlags) -> Result<Exit, Failure> {
     let outcome = rooms::run(&job, &out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;
-    let shown = found::show(&outcome.record, &out, output);
+    let shown = found::show(&outcome.record, &out, output, false);
     match outcome.failure {
         Some(failure) => Err(failure.into()),
         None => shown,

@@ -159,7 +159,7 @@ pub(crate) fn run(size: Size, flags: &ServersFlags, output: &OutputFlags) -> Res
     let outcome = contest::run(&job, &place, &out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;
-    let shown = found::show(&outcome.record, &out, output);
+    let shown = found::show(&outcome.record, &out, output, false);
     match outcome.failure {
         Some(failure) => Err(failure.into()),
         None => shown,

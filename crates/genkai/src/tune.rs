@@ -49,6 +49,7 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, pin: &Pin) -
     Ok(Plan {
         cluster: None,
         contest: None,
+        comparison: None,
         title: format!("tune {product}"),
         system: System {
             product: product.to_owned(),
@@ -64,7 +65,7 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, pin: &Pin) -
     })
 }
 
-fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+pub(crate) fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut all = BTreeMap::new();
     for text in set {
         let (name, value) = text
@@ -78,7 +79,7 @@ fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     Ok(all)
 }
 
-fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> Result<Backend, Failure> {
+pub(crate) fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> Result<Backend, Failure> {
     let default = if *config == ConfigSource::Generated { "embedded" } else { "keep" };
     let what = what.unwrap_or(default);
     has_effect(what, flags)?;
@@ -127,7 +128,7 @@ fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
 }
 
 /// Refuses a path or query in a backend's URL: the product gets an address, and passes on the path of the request.
-fn no_path(url: &str) -> Result<(), Failure> {
+pub(crate) fn no_path(url: &str) -> Result<(), Failure> {
     let rest = url.strip_prefix("http://").unwrap_or(url);
     match rest.find(['/', '?', '#']) {
         Some(at) if &rest[at..] != "/" => Err(Failure::usage(format!(

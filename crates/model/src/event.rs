@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::Turn;
 use crate::contest::{Collection, Entry, Round};
 use crate::error::ErrorCount;
 use crate::evidence::{LogLine, Sample};
@@ -68,6 +69,8 @@ pub enum What {
     Collection(Collection),
     /// Chat rooms: what the router tells after a trial.
     Router(Box<RouterReport>),
+    /// Systems compared: whose turn the trial that follows is.
+    Turn(Turn),
     /// Something the reader should know.
     Note(Note),
     /// The run ended: always the last line of a whole record.

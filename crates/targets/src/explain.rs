@@ -67,7 +67,7 @@ fn environment() -> Environment {
 
 /// Whose configuration a file looks like: nginx's directives end with `;` or braces, httpd's with the line. A file that cannot be
 /// read is taken for nginx's, whose reader then says why.
-fn guess(main: &Path) -> &'static str {
+pub fn guess(main: &Path) -> &'static str {
     let text = std::fs::read(main).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));

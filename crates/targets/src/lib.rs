@@ -16,4 +16,5 @@ pub mod product;
 pub mod redis;
 pub mod rooms;
 pub mod router;
+pub mod standing;
 pub mod wordpress;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use genkai_model::event::{Change, Environment, Rewrite};
-use genkai_model::limit::Limit;
+use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
 
 use crate::apache::{self, Apache, ApacheError};
@@ -56,6 +56,12 @@ pub trait Prepared {
     /// # Errors
     /// When the product refuses the changed configuration.
     fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError>;
+
+    /// The value of a setting in force for the requests that will be made, and where it is written.
+    ///
+    /// # Errors
+    /// When there is no such setting, or nothing here that it could be set on.
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), ProductError>;
 
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
@@ -147,6 +153,10 @@ macro_rules! forward {
 
             fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError> {
                 Ok(Box::new(<$prepared>::with(self, changes, dir)?))
+            }
+
+            fn value_of(&self, setting: &str) -> Result<(String, Origin), ProductError> {
+                Ok(<$prepared>::value_of(self, setting)?)
             }
 
             fn limits(&self, environment: &Environment) -> Vec<Limit> {

@@ -14,6 +14,7 @@ use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
 use super::Counted;
+use crate::effect::{self, Paired};
 use crate::statistics::{self, ALPHA};
 use crate::window;
 
@@ -37,15 +38,15 @@ pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> Case
     let by = |standing: &Standing| standing.figure.map_or(f64::INFINITY, |figure| figure.value);
     standings.sort_by(|a, b| by(&a.0).total_cmp(&by(&b.0)));
     let pairs = pairs(&standings);
-    let count = standings.len() as u32;
-    let standings = standings.into_iter().map(|(standing, ..)| {
-        let certain = |ahead: bool| {
-            let other = |pair: &&Pair| if ahead { pair.slower == standing.name } else { pair.faster == standing.name };
-            pairs.iter().filter(|pair| pair.certain).filter(other).count() as u32
-        };
-        Standing { best: 1 + certain(true), worst: count - certain(false), ..standing }
+    let certain = pairs.iter().filter(|pair| pair.certain);
+    let ahead: Vec<(&str, &str)> = certain.map(|pair| (pair.faster.as_str(), pair.slower.as_str())).collect();
+    let names: Vec<&str> = standings.iter().map(|(standing, ..)| standing.name.as_str()).collect();
+    let ranks = effect::ranks(&names, &ahead);
+    let ranked = standings.iter().map(|(standing, ..)| {
+        let (best, worst) = ranks[standing.name.as_str()];
+        Standing { best, worst, ..standing.clone() }
     });
-    CaseFinding { case, standings: standings.collect(), told_apart: pairs.iter().any(|pair| pair.certain), pairs }
+    CaseFinding { case, standings: ranked.collect(), told_apart: !ahead.is_empty(), pairs }
 }
 
 /// Part of the time in which the client's thread was busy, the mean; 0 where the client is no part of the figure: several
@@ -109,9 +110,9 @@ fn pairs(standings: &[(Standing, Observations, bool)]) -> Vec<Pair> {
     let mut all = Vec::with_capacity(count);
     for (n, (faster, fast, fast_busy)) in standings.iter().enumerate() {
         for (slower, slow, slow_busy) in &standings[n + 1..] {
-            let ratios: Vec<f64> = fast.iter().filter_map(|(key, fast)| Some(slow.get(key)? / fast)).collect();
-            let Some(ratio) = statistics::geometric(&ratios, ALPHA / count as f64) else { continue };
-            let certain = excludes_one(ratio) && !(*fast_busy && *slow_busy);
+            let both = fast.iter().filter_map(|(key, fast)| Some((*fast, *slow.get(key)?))).collect();
+            let Some(ratio) = Paired::Ratios(both).effect(ALPHA / count as f64) else { continue };
+            let certain = effect::excludes(ratio, 1.0) && !(*fast_busy && *slow_busy);
             let (faster, slower) = (faster.name.clone(), slower.name.clone());
             all.push(if ratio.value < 1.0 {
                 // Rounds that only one of them answered can turn the order of the means around.
@@ -122,10 +123,6 @@ fn pairs(standings: &[(Standing, Observations, bool)]) -> Vec<Pair> {
         }
     }
     all
-}
-
-pub(super) fn excludes_one(ratio: Estimate) -> bool {
-    ratio.interval.low > 1.0 || ratio.interval.high < 1.0
 }
 
 fn inverse(ratio: Estimate) -> Estimate {

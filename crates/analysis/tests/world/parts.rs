@@ -119,6 +119,7 @@ pub fn plan(load: Load, objective: &str) -> Plan {
     Plan {
         cluster: None,
         contest: None,
+        comparison: None,
         title: "a test".into(),
         system: System {
             product: "proxy".into(),

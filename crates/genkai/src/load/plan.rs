@@ -51,6 +51,7 @@ fn whole(flags: &Load, title: String, load: Sent, objective: Objective) -> Plan 
     Plan {
         cluster: None,
         contest: None,
+        comparison: None,
         title,
         system: System {
             product: "server".to_owned(),

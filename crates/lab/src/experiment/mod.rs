@@ -88,6 +88,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
     Plan {
         cluster: None,
         contest: None,
+        comparison: None,
         title: format!("nginx-worker-connections ({word})"),
         system: System {
             product: "nginx".to_owned(),

@@ -3,6 +3,7 @@
 mod answer;
 mod cause;
 mod client;
+pub(crate) mod compare;
 pub(crate) mod contest;
 pub(crate) mod held;
 mod limits;

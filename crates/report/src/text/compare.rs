@@ -1,0 +1,158 @@
+//! Systems compared, on a terminal and as Markdown.
+
+use genkai_model::comparison::{ComparedPair, ComparisonFinding, Figure, Subject};
+use genkai_model::contest::Entry;
+use genkai_model::event::Environment;
+use genkai_model::finding::Outcome;
+use genkai_model::plan::Plan;
+
+use super::Style;
+use super::page::{Page, Tone};
+use super::plan as before;
+use crate::says::compare as says;
+use crate::{clean, figure};
+
+/// The answer, the figures of every contender, each pair, and the systems as they ran.
+pub fn compare(finding: &ComparisonFinding, style: Style) -> String {
+    let mut page = Page::new(style);
+    let tone = if finding.outcome == Outcome::Holds { Tone::Plain } else { Tone::Doubtful };
+    for sentence in says::sentences(finding) {
+        page.paragraph(tone, &sentence);
+    }
+    if finding.blocks >= 2 {
+        page.heading("Figures");
+        let (head, rows) = figures(finding);
+        page.table(&head.iter().map(String::as_str).collect::<Vec<_>>(), &rows);
+        for pair in &finding.pairs {
+            page.heading(&format!("{} beside {}", clean::line(&pair.other), clean::line(&pair.base)));
+            page.table(&PAIR, &effects(pair));
+        }
+    }
+    page.heading("Systems");
+    for subject in &finding.subjects {
+        page.gap();
+        page.labelled(&clean::line(&subject.name), &clean::line(&subject.version));
+        for (label, text) in details(subject) {
+            page.labelled(label, &text);
+        }
+    }
+    page.finish()
+}
+
+const PAIR: [&str; 4] = ["figure", "effect", "interval", "says"];
+
+/// A row a figure, a column a contender.
+fn figures(finding: &ComparisonFinding) -> (Vec<String>, Vec<Vec<String>>) {
+    let ranked = finding.comparison.base.is_none() && finding.subjects.len() > 2;
+    let names = finding.subjects.iter().map(|subject| clean::line(&subject.name));
+    let head = std::iter::once("figure".to_owned()).chain(names).collect();
+    let row = |(n, (figure, _)): (usize, &(Figure, &str))| {
+        let cell = |subject: &Subject| {
+            let one = &subject.figures[n];
+            let rank = if ranked { format!(" ({})", says::rank(one)) } else { String::new() };
+            format!("{}{rank}", says::shown(*figure, one))
+        };
+        std::iter::once(says::title(*figure).to_owned()).chain(finding.subjects.iter().map(cell)).collect()
+    };
+    (head, Figure::ALL.iter().enumerate().map(row).collect())
+}
+
+fn effects(pair: &ComparedPair) -> Vec<Vec<String>> {
+    let row = |effect| vec![says::size(effect), says::interval(effect), says::call(effect.call)];
+    pair.effects
+        .iter()
+        .map(|effect| std::iter::once(says::title(effect.figure).to_owned()).chain(row(effect)).collect())
+        .collect()
+}
+
+fn details(subject: &Subject) -> Vec<(&'static str, String)> {
+    let mut all = vec![("settings", says::settings(subject))];
+    if !subject.errors.is_empty() {
+        all.push(("failures", crate::words::errors(&subject.errors)));
+    }
+    if let Some(warm_up) = subject.warm_up {
+        all.push(("steady", format!("{} after the ramp (median)", figure::seconds(warm_up))));
+    }
+    all.push(("objective", format!("held in {} of {}", subject.held, figure::plural(subject.turns.into(), "turn", "turns"))));
+    all
+}
+
+/// The same as Markdown (CommonMark with GitHub's tables), for a paper or an issue.
+pub fn markdown(finding: &ComparisonFinding) -> String {
+    let mut text = String::new();
+    let mut sentences = says::sentences(finding).into_iter();
+    text.push_str(&format!("**{}**\n\n", escaped(&sentences.next().unwrap_or_default())));
+    if finding.blocks >= 2 {
+        let (head, rows) = figures(finding);
+        text.push_str(&table(&head, &rows));
+        for pair in &finding.pairs {
+            text.push_str(&format!("\n{} beside {}:\n\n", escaped(&pair.other), escaped(&pair.base)));
+            text.push_str(&table(&PAIR.map(str::to_owned), &effects(pair)));
+        }
+    }
+    text.push('\n');
+    let systems = finding.subjects.iter().map(|subject| {
+        format!("{} is {}: {}", clean::line(&subject.name), clean::line(&subject.version), says::settings(subject))
+    });
+    for line in sentences.chain(systems) {
+        text.push_str(&format!("- {}\n", escaped(&line)));
+    }
+    text
+}
+
+/// A table of GitHub's.
+pub(super) fn table(head: &[String], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let rule = format!("|{}\n", " --- |".repeat(head.len()));
+    std::iter::once(line(head)).chain([rule]).chain(rows.iter().map(|row| line(row))).collect()
+}
+
+/// Text that Markdown takes as it is.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in clean::line(text).chars() {
+        if matches!(c, '\\' | '|' | '*' | '_' | '`' | '<' | '[' | ']' | '#') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// What would be compared, before anything starts.
+pub fn compare_plan(plan: &Plan, entries: &[Entry], environment: &Environment, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.paragraph(Tone::Strong, &format!("Plan: {}", clean::line(&plan.title)));
+    page.gap();
+    for entry in entries {
+        let set: Vec<String> = entry.settings.iter().filter(|s| !s.default).map(|s| format!("{} {}", s.name, s.value)).collect();
+        let set = if set.is_empty() { "all as by default".to_owned() } else { clean::line(&set.join(", ")) };
+        page.labelled(&clean::line(&entry.contender), &format!("{}; {set}", clean::line(&entry.version)));
+    }
+    page.labelled("Backend", &before::backend(&plan.system.backend));
+    page.labelled("Load", &before::load(&plan.load));
+    page.labelled("Request", &before::request(&plan.load));
+    if let Some(comparison) = &plan.comparison {
+        let turns = comparison.contenders.len() + usize::from(comparison.control);
+        let looks: Vec<String> = comparison.looks.iter().map(u32::to_string).collect();
+        let seconds = comparison.ramp.as_secs_f64() + comparison.hold.as_secs_f64();
+        let most = comparison.looks.last().copied().unwrap_or(0);
+        page.labelled(
+            "Blocks",
+            &format!(
+                "{} each ({} of load), in an order drawn for each; looked at after {}; at most {} of load",
+                figure::plural(turns as u64, "turn", "turns"),
+                figure::seconds(seconds),
+                looks.join(", "),
+                figure::seconds(seconds * turns as f64 * f64::from(most))
+            ),
+        );
+        let deciding: Vec<&str> = comparison.deciding.iter().map(|figure| says::title(*figure)).collect();
+        page.labelled("Decides", &format!("{}; margin {}", deciding.join(", "), figure::percent(comparison.margin)));
+    }
+    page.labelled("Machine", &before::machine(environment));
+    page.finish()
+}
