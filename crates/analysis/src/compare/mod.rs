@@ -30,12 +30,12 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let comparison = plan.comparison.clone()?;
     let turns = turn::all(record);
     let blocks = blocks(&comparison, &turns);
-    let judge = Judge::new(&comparison, &turns, blocks);
+    let judge = Judge::new(&comparison, &turns, begun(record));
     let (pairs, control) = (judge.pairs(), judge.control());
     let stress = stress::of(record, &turns, &pairs);
     let caveats = caveat::of(record, &comparison, &turns, &pairs, control.as_ref());
     let subjects = comparison.contenders.iter().map(|one| subject(record, &one.name, &turns, &judge, &pairs)).collect();
-    let ended = ended(record, &comparison, blocks);
+    let ended = ended(record, &comparison, begun(record));
     let decided = judge.decided(&pairs);
     let differs = control.as_ref().is_some_and(|pair| pair.effects.iter().any(|e| pairs::differs(e.call)));
     let clients = caveats.iter().any(|c| matches!(c, ComparisonCaveat::ClientLimit { .. }));
@@ -66,14 +66,21 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
 /// decided, or there are no more looks.
 pub fn is_enough(record: &Record) -> bool {
     let Some(comparison) = record.head.as_ref().and_then(|head| head.plan.comparison.as_ref()) else { return true };
-    let turns = turn::all(record);
-    let blocks = blocks(comparison, &turns);
-    let begun = turns.iter().map(|seen| seen.finding.block).max().unwrap_or(0);
+    let begun = begun(record);
     if comparison.looks.last().is_none_or(|last| begun >= *last) {
         return true;
     }
-    let judge = Judge::new(comparison, &turns, blocks);
-    spending::is_look(&comparison.looks, blocks) && judge.decided(&judge.pairs())
+    if !spending::is_look(&comparison.looks, begun) {
+        return false;
+    }
+    let turns = turn::all(record);
+    let judge = Judge::new(comparison, &turns, begun);
+    blocks(comparison, &turns) >= 2 && judge.decided(&judge.pairs())
+}
+
+/// The last block that was begun. Looks are planned in these: how many turns of them count depends on what was seen.
+fn begun(record: &Record) -> u32 {
+    record.trials.iter().filter_map(|trial| trial.turn.as_ref()).map(|turn| turn.block).max().unwrap_or(0)
 }
 
 /// Blocks in which every contender has a turn that counts.
@@ -86,12 +93,12 @@ fn blocks(comparison: &Comparison, turns: &[Seen<'_>]) -> u32 {
     (1..=last).filter(whole).count() as u32
 }
 
-fn ended(record: &Record, comparison: &Comparison, blocks: u32) -> Ended {
+fn ended(record: &Record, comparison: &Comparison, begun: u32) -> Ended {
     let last = comparison.looks.last().copied().unwrap_or(0);
     match &record.end {
         Some(end) if end.interrupted || end.failure.is_some() => Ended::CutOff,
         None => Ended::CutOff,
-        Some(_) if blocks < last && spending::is_look(&comparison.looks, blocks) => Ended::Early,
+        Some(_) if begun < last => Ended::Early,
         Some(_) => Ended::Planned,
     }
 }

@@ -31,7 +31,8 @@ pub fn compare(finding: &ComparisonFinding, style: Style) -> String {
     page.heading("Systems");
     for subject in &finding.subjects {
         page.gap();
-        page.labelled(&clean::line(&subject.name), &clean::line(&subject.version));
+        page.paragraph(Tone::Strong, &clean::line(&subject.name));
+        page.labelled("server", &clean::line(&subject.version));
         for (label, text) in details(subject) {
             page.labelled(label, &text);
         }
@@ -130,8 +131,10 @@ pub fn compare_plan(plan: &Plan, entries: &[Entry], environment: &Environment, s
     for entry in entries {
         let set: Vec<String> = entry.settings.iter().filter(|s| !s.default).map(|s| format!("{} {}", s.name, s.value)).collect();
         let set = if set.is_empty() { "all as by default".to_owned() } else { clean::line(&set.join(", ")) };
-        page.labelled(&clean::line(&entry.contender), &format!("{}; {set}", clean::line(&entry.version)));
+        page.paragraph(Tone::Strong, &clean::line(&entry.contender));
+        page.labelled("Server", &format!("{}; {set}", clean::line(&entry.version)));
     }
+    page.gap();
     page.labelled("Backend", &before::backend(&plan.system.backend));
     page.labelled("Load", &before::load(&plan.load));
     page.labelled("Request", &before::request(&plan.load));

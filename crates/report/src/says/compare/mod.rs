@@ -19,8 +19,8 @@ const TOLD: usize = 6;
 /// The answer that can be quoted, a sentence a pair, how sure that is, what limits it.
 pub(crate) fn sentences(finding: &ComparisonFinding) -> Vec<String> {
     let mut all = vec![headline(finding)];
-    let told = finding.comparison.base.is_some() || finding.pairs.len() > 1;
-    if told && finding.blocks >= 2 {
+    let quoted = all.first().cloned();
+    if finding.blocks >= 2 && finding.pairs.first().map(pair) != quoted {
         all.extend(finding.pairs.iter().take(TOLD).map(pair));
     }
     all.extend(control(finding));
@@ -146,7 +146,7 @@ pub(crate) fn call(call: Call) -> String {
         Call::Worse => "worse".to_owned(),
         Call::Same => "no measurable difference".to_owned(),
         Call::CannotTell { more: Some(more) } => {
-            format!("cannot tell (about {} more)", figure::plural(more.into(), "block", "blocks"))
+            format!("cannot tell (about {} needed)", figure::plural(more.into(), "more block", "more blocks"))
         }
         Call::CannotTell { more: None } => "cannot tell (more than 1,000 more blocks)".to_owned(),
         Call::Missing => "nothing to compare".to_owned(),
