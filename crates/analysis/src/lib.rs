@@ -11,6 +11,7 @@
 
 mod busy;
 pub mod capacity;
+pub mod claims;
 pub mod client;
 pub mod compare;
 pub mod contest;

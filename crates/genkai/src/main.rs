@@ -1,6 +1,7 @@
 //! `genkai`: makes the load, finds the limit, names the setting, proves the change. Here are flags, printers and exit
 //! codes only.
 
+mod claims;
 mod cli;
 mod compare;
 mod doctor;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let exit = match cli.command {
         cli::Command::Tune(command) => tune::product(&command.product),
+        cli::Command::Claims(flags) => claims::run(&flags),
         cli::Command::Compare(flags) => compare::run(&flags),
         cli::Command::Explain(command) => explain::run(&command),
         cli::Command::Experiment(command) => experiment::run(&command),

@@ -6,6 +6,7 @@
 //! Reading order: [`plan`] (what will be done), [`load`] (what is sent), [`event`] (what was seen), [`evidence`]
 //! (what servers showed), [`limit`] (what caps a server), [`record`] (one run), [`finding`] (what it means).
 
+pub mod claim;
 pub mod comparison;
 pub mod contest;
 pub mod error;

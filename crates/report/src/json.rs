@@ -1,5 +1,6 @@
 //! The verdict and the plan as JSON, for scripts.
 
+use genkai_model::claim::ClaimFinding;
 use genkai_model::comparison::ComparisonFinding;
 use genkai_model::contest::{ContestFinding, Entry};
 use genkai_model::event::Environment;
@@ -97,6 +98,11 @@ pub fn contest(finding: &ContestFinding) -> String {
 /// The finding of a comparison of systems as JSON (schema: [`crate::schema::comparison`]); ends with a newline.
 pub fn comparison(finding: &ComparisonFinding) -> String {
     pretty(&ComparisonFile { finding, says: says::compare::sentences(finding) })
+}
+
+/// Claims and what came of them as JSON: a list; ends with a newline.
+pub fn claims(all: &[ClaimFinding]) -> String {
+    pretty(&all)
 }
 
 /// What would be compared as JSON: `{"plan": .., "contenders": [..], "environment": ..}`; ends with a newline.

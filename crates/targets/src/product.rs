@@ -66,6 +66,15 @@ pub trait Prepared {
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
 
+    /// What the product's own check warns of: values that it does not take as they are written.
+    fn warnings(&self) -> &[String];
+
+    /// What the product's own check says against this configuration with one more line, at the top level; none: nothing.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn refuses(&self, line: &str) -> Result<Option<Refusal>, ProductError>;
+
     /// Where the private copy differs from the user's files; nothing for a generated configuration.
     fn rewrites(&self) -> &[Rewrite];
 
@@ -85,6 +94,15 @@ pub trait Prepared {
     /// # Errors
     /// When it does not start; the message carries its last words.
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError>;
+}
+
+/// What a product's own check says against a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Whether it knows no such setting; else it knows it and refuses how it is written, or where.
+    pub unknown: bool,
+    /// Its words.
+    pub words: String,
 }
 
 /// A product that runs. Dropping it ends it.
@@ -161,6 +179,14 @@ macro_rules! forward {
 
             fn limits(&self, environment: &Environment) -> Vec<Limit> {
                 <$prepared>::limits(self, environment)
+            }
+
+            fn warnings(&self) -> &[String] {
+                <$prepared>::warnings(self)
+            }
+
+            fn refuses(&self, line: &str) -> Result<Option<Refusal>, ProductError> {
+                Ok(<$prepared>::refuses(self, line)?)
             }
 
             fn rewrites(&self) -> &[Rewrite] {

@@ -18,6 +18,7 @@ use genkai_model::event::What;
 use genkai_model::finding::{Estimate, Outcome};
 use genkai_model::record::Record;
 
+use crate::claims;
 use crate::spending;
 use crate::statistics::{self, ALPHA};
 use crate::window::Tally;
@@ -46,7 +47,9 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
         () if decided => Outcome::Holds,
         () => Outcome::Fails,
     };
+    let claim = claims::finding(record, &comparison, &pairs, blocks, outcome).map(Box::new);
     Some(ComparisonFinding {
+        claim,
         blocks,
         alpha: ALPHA,
         each: judge.each(),

@@ -93,3 +93,64 @@ pub(crate) struct BlockFlags {
     #[arg(long, value_name = "HOW", default_value = "apart")]
     pub(crate) pin: String,
 }
+
+pub(super) const CLAIMS_EXAMPLES: &str = "\
+Examples:
+  genkai claims claims/*.yaml --quick
+  genkai claims my-advice.yaml --out runs/advice
+  genkai claims --from runs/advice --markdown > claims.md
+
+A claim is a small YAML file (schemas/claim.schema.json): the advice, where it was read, the system, what it changes, a load, and
+what it promises. A change is compared with the same server without it; a line is shown to the server's own check.
+Each claim has a folder of its own in the run folder, with its record and report.
+
+Exit codes:
+  0    every claim has a verdict other than \"cannot tell\"
+  1    at least one cannot be told
+  2    wrong flags or files; nothing was started
+  3    at least one could not be tested here
+  130  interrupted; what was measured is kept";
+
+/// Flags of `genkai claims`.
+#[derive(Debug, Args)]
+pub(crate) struct Claims {
+    /// Files of claims [default: all in the folder `claims`, here or around the program]
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<std::path::PathBuf>,
+    /// Do not test: tell again what the records in this folder of `genkai claims` say
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["files", "out", "dry_run", "quick", "full", "blocks"])]
+    pub(crate) from: Option<std::path::PathBuf>,
+    /// Short turns, few blocks, for a first look
+    #[arg(long, conflicts_with = "full", help_heading = "Comparison")]
+    pub(crate) quick: bool,
+    /// Long turns, many blocks
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) full: bool,
+    /// Blocks at most [default: 16, --quick 6, --full 40]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000), help_heading = "Comparison")]
+    pub(crate) blocks: Option<u32>,
+    /// Cores: apart (a quarter makes load), none, or servers=0-2,client=3
+    #[arg(long, value_name = "HOW", default_value = "apart", help_heading = "Comparison")]
+    pub(crate) pin: String,
+    /// Seed of the orders
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Comparison")]
+    pub(crate) seed: u64,
+    /// Print Markdown instead of text: the table of docs/claims.md
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) markdown: bool,
+    /// Folder of the run [default: genkai-runs/TIME-claims]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<std::path::PathBuf>,
+    /// Check every claim, and do nothing
+    #[arg(long, help_heading = "Output")]
+    pub(crate) dry_run: bool,
+    /// Print JSON instead of text
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value_t = super::Colour::Auto, help_heading = "Output")]
+    pub(crate) color: super::Colour,
+}

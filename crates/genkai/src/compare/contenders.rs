@@ -3,12 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use genkai_lab::compare;
-use genkai_lab::experiment::{self, Size};
-use genkai_model::comparison::{Contender, Runs, Wish};
-use genkai_model::event::Change;
+use genkai_model::comparison::{Contender, Runs};
 use genkai_model::load::Load;
-use genkai_model::objective::Objective;
-use genkai_model::plan::{Backend, ConfigSource, Plan, System};
+use genkai_model::plan::{Backend, ConfigSource, System};
+use genkai_scenario::{NamedSystem, Systems, What};
 use genkai_targets::product::PRODUCTS;
 
 use crate::cli::Compare;
@@ -20,9 +18,6 @@ pub(super) struct Who {
     pub(super) base: Option<String>,
     pub(super) contenders: Vec<Contender>,
 }
-
-/// What the baseline of changes is called.
-pub(super) const BASELINE: &str = "baseline";
 
 /// Those that flags name.
 pub(super) fn read(flags: &Compare, load: &Load) -> Result<Who, Failure> {
@@ -47,6 +42,9 @@ fn named(text: &str) -> Result<Named, Failure> {
         return Ok(Named::Url(text.trim_end_matches('/').to_owned()));
     }
     let path = Path::new(text);
+    if is_systems(text) {
+        return Err(Failure::usage(format!("`{text}`: a file of systems stands alone; put all contenders into it")));
+    }
     if path.is_file() {
         return Ok(Named::File(path.to_owned()));
     }
@@ -59,7 +57,55 @@ fn named(text: &str) -> Result<Named, Failure> {
     )))
 }
 
+/// Whether a word names a file of systems.
+fn is_systems(text: &str) -> bool {
+    Path::new(text).extension().is_some_and(|end| end == "yaml" || end == "yml")
+}
+
+/// The systems of a file.
+fn listed(flags: &Compare, file: &str) -> Result<(Systems, Vec<Contender>), Failure> {
+    let path = Path::new(file);
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {file}: {e}")))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let all = genkai_scenario::systems(file, &text, folder).map_err(|fault| Failure::usage(fault.to_string()))?;
+    let generated = all.systems.iter().any(|one| matches!(one.what, What::Product(_)));
+    let stand = all.systems.iter().all(|one| matches!(one.what, What::Url(_)));
+    let backend = match (&flags.backend, &all.backend) {
+        (None, Some(said)) => said.clone(),
+        (None, None) if stand => Backend::Kept,
+        _ => backend(flags, generated)?,
+    };
+    let contenders = all.systems.iter().map(|one| listed_one(flags, one, &backend)).collect::<Result<Vec<_>, _>>()?;
+    Ok((all, contenders))
+}
+
+fn listed_one(flags: &Compare, one: &NamedSystem, backend: &Backend) -> Result<Contender, Failure> {
+    let named = match &one.what {
+        What::Url(url) => named(url)?,
+        What::File(path, _) if !path.is_file() => {
+            return Err(Failure::usage(format!("{}: there is no file {}", one.name, path.display())));
+        }
+        What::File(path, _) => Named::File(path.clone()),
+        What::Product(product) => named(product)?,
+    };
+    let mut runs = runs(flags, named, backend)?;
+    if let Runs::Server { system, .. } = &mut runs {
+        if let What::File(_, Some(product)) = &one.what {
+            system.product.clone_from(product);
+        }
+        system.settings.extend(one.settings.clone());
+    }
+    Ok(Contender { name: one.name.clone(), runs })
+}
+
 fn rivals(flags: &Compare) -> Result<Who, Failure> {
+    if let [one] = &flags.contenders[..]
+        && is_systems(one)
+    {
+        let (all, contenders) = listed(flags, one)?;
+        let title = if all.title.is_empty() { format!("compare {one}") } else { all.title };
+        return Ok(Who { title, base: None, contenders });
+    }
     let all = flags.contenders.iter().map(|text| named(text)).collect::<Result<Vec<_>, _>>()?;
     let generated = all.iter().any(|one| matches!(one, Named::Product(_)));
     let files = all.iter().any(|one| matches!(one, Named::File(_)));
@@ -105,62 +151,20 @@ fn backend(flags: &Compare, generated: bool) -> Result<Backend, Failure> {
 
 /// A system, and the same with one change each.
 fn changes(flags: &Compare, base: &str, load: &Load) -> Result<Who, Failure> {
-    let named = named(base)?;
-    let backend = backend(flags, matches!(named, Named::Product(_)))?;
-    let Runs::Server { mut system, .. } = runs(flags, named, &backend)? else {
+    let runs = if is_systems(base) {
+        let (_, contenders) = listed(flags, base)?;
+        let [one] = <[Contender; 1]>::try_from(contenders).map_err(|all| {
+            Failure::usage(format!("--base {base}: there are {} systems in it; changes need one", all.len()))
+        })?;
+        one.runs
+    } else {
+        let named = named(base)?;
+        let backend = backend(flags, matches!(named, Named::Product(_)))?;
+        runs(flags, named, &backend)?
+    };
+    let Runs::Server { system, .. } = runs else {
         return Err(Failure::usage(format!("--base {base}: what already runs cannot be changed; name its configuration file")));
     };
-    let mut all = Vec::new();
-    for wish in &flags.change {
-        all.push(change(&mut system, wish, load)?);
-    }
-    let contender = |name: String, changes: Vec<Change>| Contender { name, runs: Runs::Server { system: system.clone(), changes } };
-    let mut contenders = vec![contender(BASELINE.to_owned(), Vec::new())];
-    contenders.extend(all.iter().map(|one| {
-        contender(format!("{} {} -> {}", one.setting, one.from, one.to), vec![one.clone()])
-    }));
-    if flags.all_together && all.len() > 1 {
-        contenders.push(contender("all together".to_owned(), all.clone()));
-    }
-    Ok(Who { title: format!("compare changes of {base}"), base: Some(BASELINE.to_owned()), contenders })
-}
-
-/// A change with the value that is in force before. Where that is said and a configuration of genkai's own has another one, it
-/// is set; a user's file is believed.
-fn change(system: &mut System, wish: &Wish, load: &Load) -> Result<Change, Failure> {
-    let value = |system: &System| Ok::<_, Failure>(compare::value_of(&plan(system, load), &wish.setting)?);
-    let mut from = value(system)?;
-    if let Some(said) = wish.from.as_ref().filter(|said| **said != from) {
-        match &system.config {
-            ConfigSource::Generated if !system.settings.contains_key(&wish.setting) => {
-                system.settings.insert(wish.setting.clone(), said.clone());
-                from = value(system)?;
-            }
-            _ => {
-                return Err(Failure::usage(format!(
-                    "--change \"{wish}\": {} is {from} there, not {said}\n  hint: write \"{} -> {}\", or change it first with --set \
-                     {}={said}",
-                    wish.setting, wish.setting, wish.to, wish.setting
-                )));
-            }
-        }
-    }
-    if from == wish.to {
-        return Err(Failure::usage(format!("--change \"{wish}\": it is {from} already, so nothing would change")));
-    }
-    Ok(Change { product: system.product.clone(), setting: wish.setting.clone(), from, to: wish.to.clone() })
-}
-
-/// A plan with nothing but a system, to be asked for its values.
-fn plan(system: &System, load: &Load) -> Plan {
-    Plan {
-        title: String::new(),
-        system: system.clone(),
-        load: load.clone(),
-        objective: Objective::default(),
-        procedure: experiment::procedure(Size::Quick),
-        cluster: None,
-        contest: None,
-        comparison: None,
-    }
+    let contenders = compare::with_changes(*system, &flags.change, load, flags.all_together)?;
+    Ok(Who { title: format!("compare changes of {base}"), base: Some(compare::BASELINE.to_owned()), contenders })
 }

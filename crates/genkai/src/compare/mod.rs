@@ -72,6 +72,7 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
         margin: blocks.margin / 100.0,
         deciding: blocks.decide.clone(),
         seed: flags.load.seed,
+        claim: None,
     };
     let first = comparison.contenders.iter().find_map(|one| match &one.runs {
         Runs::Server { system, .. } => Some((**system).clone()),

@@ -52,6 +52,14 @@ impl Ready {
         }
     }
 
+    /// What its own check warns of.
+    pub(super) fn warnings(&self) -> &[String] {
+        match self {
+            Ready::Server(prepared) => prepared.warnings(),
+            Ready::Standing(_) => &[],
+        }
+    }
+
     /// The product's name.
     pub(super) fn product(&self) -> &'static str {
         match self {

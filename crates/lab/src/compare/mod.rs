@@ -1,6 +1,7 @@
 //! Systems compared: block after block each contender is started anew and loaded once, one at a time, in an order drawn for
 //! the block, until the analysis says that it is enough.
 
+mod changes;
 mod contender;
 mod order;
 
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use genkai_analysis::capacity::demand;
-use genkai_analysis::compare;
+use genkai_analysis::{claims, compare};
 use genkai_analysis::tuning::TrialPlan;
 use genkai_model::comparison::{Comparison, Contender, Runs, Turn};
 use genkai_model::contest::Entry;
@@ -18,6 +19,7 @@ use genkai_model::units::Span;
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::product::Running;
 
+pub use changes::{BASELINE, with_changes};
 use contender::Ready;
 
 use crate::backend::Backend;
@@ -70,17 +72,6 @@ pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
         versions(&mut environment, &ready);
     }
     Ok(Preview { environment, entries })
-}
-
-/// The value that `setting` has in `system`, and whether it is written in the user's files.
-///
-/// # Errors
-/// When there is no such setting, or the system cannot be had.
-pub fn value_of(plan: &Plan, setting: &str) -> Result<String, LabError> {
-    let dir =
-        tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
-    let prepared = system::check(plan, dir.path())?;
-    Ok(prepared.value_of(setting)?.0)
 }
 
 fn versions(environment: &mut Environment, ready: &Ready) {
@@ -168,6 +159,10 @@ impl Run<'_, '_, '_> {
         for (ready, contender) in self.ready.iter().zip(&self.comparison.contenders) {
             let entry = ready.entry(contender, &self.environment);
             self.recorder.now(None, What::Entry(Box::new(entry)))?;
+            for warning in ready.warnings() {
+                let text = format!("{}: {warning}", contender.name);
+                self.recorder.now(None, What::Note(Note { id: claims::WARNING.to_owned(), text }))?;
+            }
         }
         for number in 1.. {
             for (who, turn) in order::block(self.comparison, number) {

@@ -39,6 +39,7 @@ mod tests {
             margin: 0.05,
             deciding: vec![Figure::Throughput],
             seed,
+            claim: None,
         }
     }
 

@@ -6,7 +6,7 @@ pub mod servers;
 
 use std::collections::BTreeMap;
 
-use genkai_model::load::{Arrivals, Body, Load, Request, Reuse, Stop};
+use genkai_model::load::Load;
 use genkai_model::objective::Objective;
 use genkai_model::plan::{Backend, ConfigSource, OriginSpec, Plan, Procedure, System};
 use genkai_model::units::{Bytes, Span, Spread};
@@ -120,29 +120,7 @@ pub fn slow_application() -> OriginSpec {
 
 /// Closed users that ask for the top page in a loop.
 pub fn users(count: u32, spawn_rate: f64) -> Load {
-    Load {
-        addresses: Vec::new(),
-        transport: Default::default(),
-        protocol: Default::default(),
-        request: Request {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            host: "localhost".to_owned(),
-            headers: Vec::new(),
-            body: Body::Empty,
-        },
-        arrivals: Arrivals::Users { count, spawn_rate, think: Spread::default() },
-        stages: Vec::new(),
-        scenario: None,
-        reuse: Reuse::KeepAlive,
-        stop: Stop { after: Span::from_secs(3600), requests: None },
-        timeout: Span::from_secs(60),
-        threads: 1,
-        scale: Default::default(),
-        tick: Span::from_millis(200),
-        kernel_timestamps: false,
-        seed: 1,
-    }
+    Load::users(count, spawn_rate)
 }
 
 /// The search and the proof in a size.

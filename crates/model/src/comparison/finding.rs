@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Comparison, Figure};
+use crate::claim::ClaimFinding;
 use crate::contest::Setting;
 use crate::error::ErrorCount;
 use crate::finding::{ClientLimit, Estimate, Outcome};
@@ -33,6 +34,9 @@ pub struct ComparisonFinding {
     pub turns: Vec<TurnFinding>,
     /// What limits the answer.
     pub caveats: Vec<ComparisonCaveat>,
+    /// What is to be said of the advice that is put to the test, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Box<ClaimFinding>>,
     /// Holds: every figure that decides is decided for every pair. Fails: one is not. Invalid: the client, the machine or the load
     /// offered was what was measured. Unfinished: there are not enough blocks.
     pub outcome: Outcome,

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::claim::Claim;
 use crate::event::Change;
 use crate::plan::System;
 use crate::units::{Span, UnitError};
@@ -40,6 +41,9 @@ pub struct Comparison {
     pub deciding: Vec<Figure>,
     /// Seed of the orders.
     pub seed: u64,
+    /// The advice that is put to the test by it, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Box<Claim>>,
 }
 
 /// A system that takes part.

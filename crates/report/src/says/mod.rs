@@ -2,6 +2,7 @@
 
 mod answer;
 mod cause;
+pub(crate) mod claim;
 mod client;
 pub(crate) mod compare;
 pub(crate) mod contest;

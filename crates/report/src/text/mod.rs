@@ -3,6 +3,7 @@
 //! Colour only repeats what words say. All foreign text goes through [`clean`](crate::clean) before a style is put
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
+mod claims;
 mod compare;
 mod contest;
 mod doctor;
@@ -16,6 +17,7 @@ mod script;
 mod steps;
 mod verdict;
 
+pub use claims::{claims, claims_markdown};
 pub use compare::{compare, compare_plan, markdown};
 pub use contest::contest;
 pub use doctor::doctor;

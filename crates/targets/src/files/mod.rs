@@ -13,8 +13,11 @@ mod source;
 
 use std::path::Path;
 
+mod line;
+
 pub use diff::diff;
 pub use edition::Configuration;
+pub(crate) use line::with_line;
 pub(crate) use edition::Edition;
 pub(crate) use flat::{Names, flat};
 pub(crate) use origin::Origins;

@@ -3,6 +3,7 @@
 mod caveat;
 mod words;
 
+use genkai_model::claim::Test;
 use genkai_model::comparison::{
     Call, ComparedPair, Comparison, ComparisonFinding, Effect, Ended, Figure, Subject, SubjectFigure,
 };
@@ -18,11 +19,15 @@ const TOLD: usize = 6;
 
 /// The answer that can be quoted, a sentence a pair, how sure that is, what limits it.
 pub(crate) fn sentences(finding: &ComparisonFinding) -> Vec<String> {
+    if let Some(claim) = finding.claim.as_ref().filter(|claim| matches!(claim.claim.test, Test::Line(_))) {
+        return vec![super::claim::sentence(claim)];
+    }
     let mut all = vec![headline(finding)];
     let quoted = all.first().cloned();
     if finding.blocks >= 2 && finding.pairs.first().map(pair) != quoted {
         all.extend(finding.pairs.iter().take(TOLD).map(pair));
     }
+    all.extend(finding.claim.iter().map(|claim| super::claim::sentence(claim)));
     all.extend(control(finding));
     all.push(sure(finding));
     all.extend(stress(finding));
