@@ -2,6 +2,8 @@
 import "./style.css";
 import { h } from "./element";
 import { date } from "./format";
+import type { ComparisonData } from "./compare/model";
+import { compared } from "./compare/sections";
 import type { ContestData } from "./contest/model";
 import { comparison } from "./contest/sections";
 import type { PageData } from "./model";
@@ -21,8 +23,8 @@ import { toggle } from "./theme";
 const SCHEMA = "genkai.page/1";
 
 /** Draws the whole page into `root`; what was there before goes. */
-export function render(root: Element, data: PageData | ContestData): void {
-  const run = "contest" in data ? Run.headed(data.head, data.notes) : Run.of(data);
+export function render(root: Element, data: PageData | ContestData | ComparisonData): void {
+  const run = "contest" in data || "comparison" in data ? Run.headed(data.head, data.notes) : Run.of(data);
   const { hero, answer, sections } = drawn(data, run);
   const links = sections.map((s) => h("li", {}, h("a", { href: `#${s.id}` }, s.querySelector("h2")?.textContent ?? s.id)));
   const title = run.head?.plan.title ?? "genkai report";
@@ -40,8 +42,9 @@ export function render(root: Element, data: PageData | ContestData): void {
   );
 }
 
-function drawn(data: PageData | ContestData, run: Run): Sections {
+function drawn(data: PageData | ContestData | ComparisonData, run: Run): Sections {
   if ("contest" in data) return comparison(data, run);
+  if ("comparison" in data) return compared(data, run);
   return data.rooms ? rooms(data, data.rooms, run) : tuned(data, run);
 }
 
@@ -56,7 +59,7 @@ function start(): void {
   const text = document.getElementById("genkai-data")?.textContent ?? "";
   if (!root) return;
   try {
-    const data = JSON.parse(text) as PageData | ContestData;
+    const data = JSON.parse(text) as PageData | ContestData | ComparisonData;
     if (data.schema !== SCHEMA) throw new Error(`the data inside are not ${SCHEMA}`);
     render(root, data);
   } catch (error) {

@@ -3,13 +3,15 @@
 use genkai_model::comparison::{ComparedPair, ComparisonFinding, Figure, Subject};
 use serde::Serialize;
 
-use super::{brief, call, caveat, control, headline, interval, pair, rank, shown, size, stress, sure, title};
+use super::{call, caveat, control, interval, pair, rank, sentences, shown, size, stress, sure, title};
 use crate::{clean, words};
 
 /// Words of a comparison.
 #[derive(Serialize)]
 pub(crate) struct Words {
     headline: String,
+    /// What is to be said of the advice that is put to the test.
+    claim: Option<String>,
     /// A sentence a pair.
     pairs: Vec<PairWords>,
     control: Option<String>,
@@ -28,7 +30,6 @@ struct PairWords {
     sizes: Vec<String>,
     intervals: Vec<String>,
     calls: Vec<String>,
-    briefs: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -42,7 +43,8 @@ struct SubjectWords {
 
 pub(crate) fn words(finding: &ComparisonFinding) -> Words {
     Words {
-        headline: headline(finding),
+        headline: sentences(finding).swap_remove(0),
+        claim: finding.claim.as_ref().filter(|_| finding.blocks > 1).map(|claim| crate::says::claim::sentence(claim)),
         pairs: finding.pairs.iter().map(of_pair).collect(),
         control: control(finding),
         sure: sure(finding),
@@ -59,7 +61,6 @@ fn of_pair(one: &ComparedPair) -> PairWords {
         sizes: one.effects.iter().map(size).collect(),
         intervals: one.effects.iter().map(interval).collect(),
         calls: one.effects.iter().map(|effect| call(effect.call)).collect(),
-        briefs: one.effects.iter().map(brief).collect(),
     }
 }
 
