@@ -23,6 +23,7 @@ pub mod machine;
 pub mod proof;
 pub mod rooms;
 pub mod series;
+mod sockets;
 pub mod spending;
 pub mod statistics;
 pub mod steady;

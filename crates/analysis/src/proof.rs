@@ -10,6 +10,7 @@ use genkai_model::units::Span;
 use crate::capacity::demand;
 use crate::diagnosis::{self, hang};
 use crate::effect::Paired;
+use crate::sockets::Share;
 use crate::statistics::{self, ALPHA, Counts};
 use crate::window::{self, Tally};
 
@@ -29,10 +30,11 @@ pub fn is_whole(trial: &Trial) -> bool {
 }
 
 impl<'r> Trials<'r> {
-    /// The whole proof trials of `record`.
+    /// The whole proof trials of `record`, of its last proposal: a search that goes on after a failed proof ends in another.
     pub fn of(record: &'r Record) -> Trials<'r> {
-        let proof = |t: &&Trial| matches!(t.started.purpose, Purpose::Baseline | Purpose::Proposal) && is_whole(t);
-        let all: Vec<&Trial> = record.trials.iter().filter(proof).collect();
+        let proof = |t: &&Trial| matches!(t.started.purpose, Purpose::Baseline | Purpose::Proposal);
+        let after = record.trials.iter().rposition(|t| !proof(&t)).map_or(0, |last| last + 1);
+        let all: Vec<&Trial> = record.trials[after..].iter().filter(|t| proof(t) && is_whole(t)).collect();
         let side = |purpose| all.iter().copied().filter(move |t| t.started.purpose == purpose);
         let pairs = side(Purpose::Baseline).zip(side(Purpose::Proposal)).collect();
         Trials { pairs, all }
@@ -60,7 +62,7 @@ pub fn of(
 ) -> Option<Proof> {
     let pairs = &trials.pairs;
     let both = |f: &dyn Fn(&Trial) -> f64| -> Vec<(f64, f64)> { pairs.iter().map(|(a, b)| (f(a), f(b))).collect() };
-    let counts: Vec<(Counts, Counts)> = pairs.iter().map(|(a, b)| (count(a), count(b))).collect();
+    let counts: Vec<(Counts, Counts)> = pairs.iter().map(|(a, b)| (count(a, condition), count(b, condition))).collect();
     let (before, after): (Vec<Counts>, Vec<Counts>) = counts.iter().copied().unzip();
     let failed_difference = Paired::Failures(counts).effect(ALPHA)?;
     let allowed = demand::tightest(objective);
@@ -95,8 +97,14 @@ pub fn of(
     })
 }
 
-/// Failures and finished requests; those that still hung at the end count as failed.
-pub fn count(trial: &Trial) -> Counts {
+/// Failures and all that ended, of what the violated condition counts: requests, or openings, messages, connections of WebSockets. Those
+/// that still hung at the end count as failed.
+pub fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
+    if let Some(condition) = condition.filter(Condition::is_of_websockets) {
+        let share = Share::of(&condition, &trial.ticks);
+        let hung = if matches!(condition, Condition::ConnectsAbove(_)) { hang::unanswered(&trial.ticks).0 } else { 0 };
+        return (share.bad as u64 + hung, share.all.ceil() as u64 + hung);
+    }
     let tally = Tally::of(&trial.ticks);
     let (hung, _) = hang::unanswered(&trial.ticks);
     (tally.failed + hung, tally.finished() + hung)

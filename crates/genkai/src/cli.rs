@@ -13,7 +13,7 @@ use genkai_model::units::{Bytes, Span};
 
 pub(crate) use compare::{Claims, Compare};
 pub(crate) use serve::{Echo, Origin, Rooms, Serve, Server};
-pub(crate) use tune::{BackendFlags, Product, SearchFlags, Tune, TuneFlags};
+pub(crate) use tune::{Apache, BackendFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag};
 
 use crate::flags::LoadFlags;
 use crate::http2::Http2Flags;

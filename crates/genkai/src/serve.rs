@@ -45,7 +45,11 @@ pub(crate) fn echo(flags: &Echo) -> Result<Exit, Failure> {
     let listen = if flags.shared { genkai_origin::listen_shared } else { genkai_origin::listen };
     let listener = listen(flags.listen).map_err(|e| taken(flags.listen, &e))?;
     announce(address(&listener)?)?;
-    let spec = genkai_origin::echo::Spec { deflate: !flags.no_deflate, max_message: flags.max_message.0 };
+    let spec = genkai_origin::echo::Spec {
+        deflate: !flags.no_deflate,
+        max_message: flags.max_message.0,
+        delay: flags.delay.duration(),
+    };
     genkai_origin::echo::serve(listener, spec, &interrupt::plain_flag())
         .map_err(|e| Failure::environment(format!("the echo server stopped: {e}")))?;
     Ok(Exit::Holds)
@@ -100,6 +104,7 @@ fn one_of(flags: &Echo, address: SocketAddr, number: u16) -> Result<Child, Failu
     let mut command = Command::new(crate::program()?);
     command.args(["serve", "echo", "--shared", "--listen", &address.to_string()]);
     command.args(["--max-message", &flags.max_message.0.to_string()]);
+    command.args(["--delay", &flags.delay.to_string()]);
     command.args(flags.no_deflate.then_some("--no-deflate"));
     let nofile = Some(machine::hard_descriptors());
     let spawn = Spawn { name: name.clone(), nofile, ..Spawn::default() };

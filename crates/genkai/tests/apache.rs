@@ -31,23 +31,26 @@ fn max_request_workers_of_event_in_the_users_file() {
     let config = format!(
         "# ours\nLoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\n\
          LoadModule proxy_module {modules}/mod_proxy.so\nLoadModule proxy_http_module {modules}/mod_proxy_http.so\n\
-         <IfModule event.c>\n  ServerLimit 1\n  MaxRequestWorkers   25   \n</IfModule>\nListen 8080\n\
+         <IfModule event.c>\n  ServerLimit 1\n  MaxRequestWorkers   25   \n</IfModule>\nKeepAlive Off\nListen 8080\n\
          <VirtualHost *:8080>\n  ProxyPass / http://127.0.0.1:9/ \\\n    retry=0\n</VirtualHost>\n"
     );
     std::fs::write(&file, &config).unwrap();
-    // So few that no child of two becomes full by an uneven spread, which is another limit (ThreadsPerChild).
+    // Nobody is refused: with KeepAlive Off all wait in one queue, served in order. 60 users for 25 workers wait 2.4 s in all, whatever
+    // the machine's speed. (Connections that are kept are spread over event's children, and some are cut, as it happens.)
     let run =
-        run(genkai("tune apache --backend embedded --users 30 --spawn-rate 20 --backend-time 200ms --quick --quiet")
+        run(genkai("tune apache --backend embedded --users 60 --spawn-rate 20 --backend-time 1s --quick --quiet")
+            .args(["--objective", "p99 < 1.6s"])
             .arg("--config")
             .arg(&file));
     let verdict = proved(&run, "apache.MaxRequestWorkers", "MaxRequestWorkers");
-    assert!((22.0..=30.0).contains(&verdict.causes[0].broke.in_flight), "{}", run.story());
+    let predicted = verdict.causes[0].predicted.clients.unwrap();
+    assert_eq!((predicted.low, predicted.high), (25.0, 25.0), "{}", run.story());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), config, "the user's file is as it was");
     let diff = run.record().end.unwrap().diff;
-    for line in ["-  MaxRequestWorkers   25   \n", "+  MaxRequestWorkers   50   \n"] {
+    for line in ["-  MaxRequestWorkers   25   \n", "+  MaxRequestWorkers   75   \n"] {
         assert!(diff.contains(line), "{diff}");
     }
-    for line in ["-  ServerLimit 1\n", "+  ServerLimit 2\n"] {
+    for line in ["-  ServerLimit 1\n", "+  ServerLimit 3\n"] {
         assert!(diff.contains(line), "it is brought along: {diff}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use genkai_engine::{Asked, ask};
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Law, Limit, Origin, Symptom};
-use genkai_model::load::Load;
+use genkai_model::load::{Load, Protocol};
 use genkai_model::units::{Span, Spread};
 
 use crate::backend::Backend;
@@ -20,8 +20,11 @@ const TOLD: Duration = Duration::from_millis(400);
 /// Identity of the note in the record.
 pub const NOTE: &str = "first-answer";
 
-/// A sentence about the answer, where it is not what a load is usually meant to measure.
+/// A sentence about the answer, where it is not what a load is usually meant to measure. None where it cannot be asked for in plain HTTP.
 pub fn answer(product: &str, load: &Load, address: SocketAddr, backend: &mut Backend) -> Option<String> {
+    if matches!(load.protocol, Protocol::WebSocket(_)) || !load.transport.is_tcp() {
+        return None;
+    }
     // A backend that has not told anything yet has not been asked anything yet.
     let before = done(backend).unwrap_or(0.0);
     let asked = ask(load, address, WITHIN)?;

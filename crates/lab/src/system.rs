@@ -7,6 +7,7 @@ use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::load::Load;
 use genkai_model::plan::{self, Plan};
+use genkai_targets::local::authority::{self, Papers};
 use genkai_targets::local::caps::online;
 use genkai_targets::local::{cores, machine};
 use genkai_targets::product::{self, Prepare, Prepared};
@@ -63,6 +64,7 @@ pub(crate) fn prepare(
     backend: Option<SocketAddr>,
     dir: PathBuf,
 ) -> Result<Box<dyn Prepared>, LabError> {
+    let tls = system.front.tls.then(|| papers(&dir.join("tls"))).transpose()?;
     let what = Prepare {
         program: system.program.as_deref(),
         source: system.config.clone(),
@@ -72,6 +74,8 @@ pub(crate) fn prepare(
         path: &load.request.path,
         host: &load.request.host,
         websocket: !load.protocol.is_http1(),
+        upgrade: system.front.upgrade,
+        tls,
         allow_remote: &system.allow_remote,
     };
     Ok(product::prepare(&system.product, what)?)
@@ -85,6 +89,11 @@ pub(crate) fn placeholder(backend: &plan::Backend) -> Result<Option<SocketAddr>,
     }
 }
 
+/// A certificate and its authority for this run, in a folder of their own.
+fn papers(dir: &Path) -> Result<Papers, LabError> {
+    std::fs::create_dir_all(dir).and_then(|()| authority::make(dir)).map_err(LabError::folder(dir))
+}
+
 fn free_port() -> Result<u16, LabError> {
     port::free().map_err(|e| LabError::Environment(format!("no free port on 127.0.0.1: {e}")))
 }
@@ -94,9 +103,12 @@ pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment)
     let mut all = product.limits(environment);
     all.push(cores::limit(server_cores(environment)));
     all.push(cores::machine(online()));
-    if let plan::Backend::Embedded(spec) = &plan.system.backend {
-        all.extend(embedded::limits(spec, server_cores(environment)));
-    }
+    let spec = match &plan.system.backend {
+        plan::Backend::Embedded(spec) => Some(embedded::Spec::from(spec)),
+        plan::Backend::WebSocket(spec) => Some(embedded::Spec::from(spec)),
+        _ => None,
+    };
+    all.extend(spec.iter().flat_map(|spec| embedded::limits(spec, server_cores(environment))));
     all
 }
 

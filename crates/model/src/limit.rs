@@ -118,6 +118,16 @@ pub enum Law {
         /// Bytes; 0: no cap.
         value: f64,
     },
+    /// Largest WebSocket message, in bytes.
+    MessageSize {
+        /// Bytes.
+        value: f64,
+    },
+    /// A connection on which nothing is said for so long is ended.
+    Idle {
+        /// Seconds.
+        after: f64,
+    },
     /// Requests a second.
     Rate {
         /// Requests a second.
@@ -166,6 +176,8 @@ pub enum Sign {
         /// Fraction, e.g. 0.98.
         fraction: f64,
     },
+    /// WebSockets were closed with this code.
+    Closed(u16),
     /// This gauge reached this number.
     Reached {
         /// The gauge.
@@ -219,6 +231,8 @@ pub enum RemedyUnit {
     Count,
     /// Bytes, written in the product's way.
     Bytes,
+    /// Whole seconds.
+    Seconds,
     /// `off` (or the product's word for none): no number lifts it, only removing it does.
     Off,
     /// Requests a second with the burst allowed, as `600r/s burst=120`: the burst grows with the rate, so that it covers

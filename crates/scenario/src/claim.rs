@@ -4,9 +4,10 @@ use std::path::Path;
 
 use genkai_model::claim::{Claim, LoadTest, Promise, Promised, Test};
 use genkai_model::comparison::{Figure, Wish};
-use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
-use genkai_model::plan::{Backend, ConfigSource, System};
-use genkai_model::units::{Bytes, Span};
+use genkai_model::load::{Arrivals, Body, Load, Protocol, Reuse, Spacing};
+use genkai_model::plan::{Answers, Backend, ConfigSource, Front, System, WebSocketServer};
+use genkai_model::units::{Bytes, Span, Spread};
+use genkai_model::websocket::{Message, SMALLEST_MESSAGE, WebSocket};
 
 use crate::backend::{BACKEND, SIZE, SPREAD, backend, embedded, read as value};
 use crate::fault::Fault;
@@ -46,6 +47,17 @@ static PROMISES: Shape = Shape {
     ],
 };
 
+static WEBSOCKET: Shape = Shape {
+    name: "WebSockets",
+    about: "What goes over WebSockets.",
+    needs: &[],
+    keys: &[
+        field("message", Kind::Read(&SIZE), "Size of a message, at least 24; 64 where it is left out."),
+        field("binary", Kind::Bool, "Binary messages instead of text."),
+        field("ping", Kind::Read(&SPAN), "On connections that are only held: a ping so often."),
+    ],
+};
+
 static LOAD: Shape = Shape {
     name: "a load",
     about: "The load under which it is tested.",
@@ -53,8 +65,9 @@ static LOAD: Shape = Shape {
     keys: &[
         field("users", Kind::Whole(1), "Closed model: users, each waiting for its response; 50 where nothing is said."),
         field("think", Kind::Read(&SPREAD), "Pause between a response and the user's next request."),
-        field("rate", Kind::Number, "Open model: requests a second, instead of users."),
-        field("connections", Kind::Whole(1), "Open model: at most so many connections; 1000 where it is left out."),
+        field("rate", Kind::Number, "Open model: requests (or WebSocket messages) a second, instead of users."),
+        field("connections", Kind::Whole(1), "Open model: at most so many connections; 1000 where it is left out. WebSockets without a rate: so many, only held."),
+        field("websocket", Kind::Either(&[Kind::Bool, Kind::Object(&WEBSOCKET)]), "WebSockets: each message is to be sent back by the backend."),
         field("path", Kind::Read(&PATH), "Path to ask for; / where it is left out."),
         field("body", Kind::Read(&SIZE), "Size of a request body; then it is a POST."),
         field("new-connections", Kind::Bool, "A new connection for each request."),
@@ -76,6 +89,7 @@ pub(crate) static CLAIM: Shape = Shape {
         field("config", Kind::Text, "The main file of a configuration, from the folder of this file; a plain reverse proxy where it is left out."),
         field("set", Kind::Same(&SETTINGS), "Settings of the system before the change, by name."),
         field("backend", Kind::Same(&BACKEND), "What stands behind it; embedded where it is left out (keep with `config`)."),
+        field("tls", Kind::Bool, "The plain reverse proxy listens with TLS."),
         field("line", Kind::Text, "A line of the configuration that the server's own check is asked about, instead of a change."),
         field("change", Kind::OneOrMore(&Kind::Read(&CHANGE)), "What the advice changes. Of several each is tested alone, and all together."),
         field("load", Kind::Object(&LOAD), "The load under which it is tested."),
@@ -106,7 +120,8 @@ fn claim(root: &Node, file: &str, folder: &Path) -> Result<Claim, Fault> {
         program: None,
         config,
         settings: settings(root.get("set")),
-        backend: backend(root.get("backend"))?.unwrap_or(usual),
+        backend: messages(root).or(backend(root.get("backend"))?).unwrap_or(usual),
+        front: Front { tls: root.get("tls").and_then(Node::boolean) == Some(true), ..Front::default() },
         allow_remote: Vec::new(),
     };
     let test = match (text("line"), root.get("change")) {
@@ -146,6 +161,45 @@ fn test(root: &Node, change: &Node) -> Result<LoadTest, Fault> {
     Ok(LoadTest { changes, load, hold, objective, promises })
 }
 
+/// The server behind WebSockets, which sends every message back; none for other loads, or where the file names another.
+fn messages(root: &Node) -> Option<Backend> {
+    let said = root.get("backend");
+    let ours = said.is_none_or(|node| node.scalar().is_none_or(|word| word == "embedded"));
+    let generated = said.is_some() || root.get("config").is_none();
+    let speaks = root.get("load").is_some_and(speaks);
+    let delay = match said.and_then(|node| value::<Spread>(node, "time")) {
+        Some(Spread::Constant(time)) => time,
+        _ => Span(0),
+    };
+    let server = WebSocketServer { answers: Answers::Echo, max_message: Bytes(64 << 20), delay };
+    (ours && generated && speaks).then_some(Backend::WebSocket(server))
+}
+
+/// Whether a load is of WebSockets.
+fn speaks(load: &Node) -> bool {
+    load.get("websocket").is_some_and(|node| node.boolean() != Some(false))
+}
+
+/// The load as WebSockets.
+fn websockets(node: &Node, spoken: &Node, mut load: Load) -> Result<Load, Fault> {
+    let held = node.get("connections").filter(|_| node.get("rate").is_none());
+    let size = value(spoken, "message").unwrap_or(Bytes(64)).0;
+    if size < SMALLEST_MESSAGE {
+        let hint = "a message carries its identity";
+        return Err(Fault::at(spoken.place, format!("`message` must be at least {SMALLEST_MESSAGE} bytes"), hint));
+    }
+    if let (Some(connections), Arrivals::Users { count, .. }) = (held, &mut load.arrivals) {
+        *count = whole(connections).min(1_000_000) as u32;
+    }
+    let binary = spoken.get("binary").and_then(Node::boolean) == Some(true);
+    load.protocol = Protocol::WebSocket(WebSocket {
+        message: held.is_none().then_some(Message { size, binary }),
+        ping: value(spoken, "ping").filter(|_| held.is_some()),
+        ..WebSocket::default()
+    });
+    Ok(load)
+}
+
 /// Users where nothing is said.
 const USERS: u32 = 50;
 
@@ -171,7 +225,7 @@ fn load(node: &Node) -> Result<Load, Fault> {
             load.kernel_timestamps = true;
         }
         (None, _) => {
-            if let Some(connections) = node.get("connections") {
+            if let Some(connections) = node.get("connections").filter(|_| !speaks(node)) {
                 return Err(Fault::at(connections.place, "`connections` belongs to `rate`", "the closed model has one a user"));
             }
             if let (Arrivals::Users { think: pause, .. }, Some(given)) = (&mut load.arrivals, think) {
@@ -190,5 +244,8 @@ fn load(node: &Node) -> Result<Load, Fault> {
         load.reuse = Reuse::PerRequest;
     }
     load.timeout = value(node, "timeout").filter(|span: &Span| span.0 > 0).unwrap_or(load.timeout);
-    Ok(load)
+    match node.get("websocket").filter(|_| speaks(node)) {
+        Some(spoken) => websockets(node, spoken, load),
+        None => Ok(load),
+    }
 }

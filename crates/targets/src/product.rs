@@ -10,10 +10,12 @@ use std::process::ExitStatus;
 
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
-use genkai_model::plan::ConfigSource;
+use genkai_model::plan::{ConfigSource, Upgrade};
+use genkai_model::transport::Transport;
 
 use crate::apache::{self, Apache, ApacheError};
 use crate::files::Backup;
+use crate::local::authority::Papers;
 use crate::nginx::{self, Nginx, NginxError};
 use crate::observation::Observation;
 
@@ -38,6 +40,10 @@ pub struct Prepare<'a> {
     pub host: &'a str,
     /// Whether they open WebSocket connections.
     pub websocket: bool,
+    /// What passes those on, in a generated configuration.
+    pub upgrade: Upgrade,
+    /// A generated configuration listens with TLS, with these.
+    pub tls: Option<Papers>,
     /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
     pub allow_remote: &'a [String],
 }
@@ -65,6 +71,9 @@ pub trait Prepared {
 
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
+
+    /// What carries connections to its listener.
+    fn transport(&self) -> Transport;
 
     /// What the product's own check warns of: values that it does not take as they are written.
     fn warnings(&self) -> &[String];
@@ -179,6 +188,10 @@ macro_rules! forward {
 
             fn limits(&self, environment: &Environment) -> Vec<Limit> {
                 <$prepared>::limits(self, environment)
+            }
+
+            fn transport(&self) -> Transport {
+                <$prepared>::transport(self)
             }
 
             fn warnings(&self) -> &[String] {

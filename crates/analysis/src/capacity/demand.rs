@@ -2,7 +2,7 @@
 
 use genkai_model::finding::Quantiles;
 use genkai_model::limit::{Law, Limit};
-use genkai_model::load::{Arrivals, Load, Reuse};
+use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::stage::Stage;
 use genkai_model::units::{Range, Spread};
@@ -33,8 +33,14 @@ pub struct Demand {
     pub patience_at: f64,
     /// Most clients that can be there at once: the connections of an open load; infinite for users.
     pub most: f64,
-    /// Request body, bytes.
+    /// Request body, bytes; 0 for a load without.
     pub body: f64,
+    /// WebSocket message, bytes; 0 for a load without.
+    pub message: f64,
+    /// Whether clients are WebSockets that stay open: what is seen of their number is how many are open.
+    pub tunnels: bool,
+    /// The longest that nothing may be said on an open WebSocket of the load, seconds; 0 for a load without.
+    pub silence: f64,
 }
 
 /// The mean of a time distribution, seconds. Log-normal: `median * exp(sigma^2 / 2)`.
@@ -138,6 +144,40 @@ fn allowed(objective: &Objective) -> f64 {
     all.min_by(f64::total_cmp).unwrap_or(ERRORS)
 }
 
+/// Bytes of a load's WebSocket messages; 0 where it has none.
+fn message(load: &Load) -> f64 {
+    match &load.protocol {
+        Protocol::WebSocket(websocket) => websocket.message.map_or(0.0, |m| m.size as f64),
+        _ => 0.0,
+    }
+}
+
+/// Whether a load's clients are WebSockets that stay open.
+pub fn tunnels(load: &Load) -> bool {
+    matches!(load.protocol, Protocol::WebSocket(_)) && load.reuse == Reuse::KeepAlive && load.scenario.is_none()
+}
+
+/// The quantile of think times that counts as their longest: that of one user in a hundred.
+const LONGEST: f64 = 0.99;
+
+/// The longest that nothing is said on an open WebSocket of `load`, seconds: between two messages, two pings, or for as long as it is
+/// held. 0 where there are none, or each message has one of its own.
+fn silence(load: &Load) -> f64 {
+    let Protocol::WebSocket(websocket) = &load.protocol else { return 0.0 };
+    if load.reuse == Reuse::PerRequest {
+        return 0.0;
+    }
+    match (&websocket.rooms, load.arrivals) {
+        (Some(rooms), _) => rooms.every.as_secs_f64(),
+        (None, _) if websocket.message.is_none() => {
+            let held = websocket.ping.unwrap_or(load.stop.after).min(load.stop.after);
+            held.as_secs_f64()
+        }
+        (None, Arrivals::Users { think, .. }) => quantile(&think, LONGEST),
+        (None, Arrivals::Rate { per_second, connections, .. }) => f64::from(connections) / per_second,
+    }
+}
+
 /// Most clients that a load can have at once: the connections of an open load; infinite for users.
 pub fn most(load: &Load) -> f64 {
     match load.arrivals {
@@ -172,6 +212,9 @@ impl Demand {
             patience_at,
             most: most(load),
             body: load.request.body.len() as f64,
+            message: message(load),
+            tunnels: tunnels(load),
+            silence: silence(load),
         }
     }
 

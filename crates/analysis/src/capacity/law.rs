@@ -42,7 +42,11 @@ pub fn clients(law: &Law, demand: &Demand) -> Option<Range> {
 /// compares with `>`, `sk_acceptq_is_full`, include/net/sock.h.)
 pub fn setting(law: &Law) -> f64 {
     match *law {
-        Law::Slots { value, .. } | Law::BodySize { value } | Law::Rate { value, .. } => value,
+        Law::Slots { value, .. }
+        | Law::BodySize { value }
+        | Law::MessageSize { value }
+        | Law::Idle { after: value }
+        | Law::Rate { value, .. } => value,
         Law::Workers { workers, .. } => workers,
         Law::Backlog { value } => value - 1.0,
         Law::Cpu { cores } => cores,
@@ -54,7 +58,10 @@ pub fn setting(law: &Law) -> f64 {
 pub fn with_setting(law: &Law, to: f64) -> Law {
     let mut law = law.clone();
     match &mut law {
-        Law::Slots { value, .. } | Law::BodySize { value } => *value = to,
+        Law::Slots { value, .. }
+        | Law::BodySize { value }
+        | Law::MessageSize { value }
+        | Law::Idle { after: value } => *value = to,
         Law::Rate { value, burst } => {
             *burst = grown(*burst, *value, to);
             *value = to;
@@ -88,6 +95,8 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
         }
         Law::Backlog { .. } => Some((demand.clients_at(level)? * stretch).ceil() - 1.0),
         Law::BodySize { .. } => Some(demand.body),
+        Law::MessageSize { .. } => Some(demand.message),
+        Law::Idle { .. } => Some(demand.silence),
         Law::Rate { value, burst } => {
             let wanted = demand.throughput(level)? * stretch;
             Some((wanted / fill(grown(burst, value, wanted)) - EPSILON).ceil())
@@ -149,7 +158,8 @@ pub fn formula(law: &Law, demand: &Demand) -> String {
         Law::Workers { workers, service: Some(s), .. } => format!("{workers} / {s} s = {} requests/s", workers / s),
         Law::Workers { workers, .. } => format!("{workers} at once"),
         Law::Backlog { value } => format!("{value} waiting at once"),
-        Law::BodySize { value } => format!("{value} bytes"),
+        Law::BodySize { value } | Law::MessageSize { value } => format!("{value} bytes"),
+        Law::Idle { after } => format!("silent for {after} s at most"),
         Law::Rate { value, burst } => format!("{value} requests/s, {burst} early"),
         Law::Cpu { cores } => format!("{cores} cores"),
         Law::Delay { time } => format!("every request takes {time}"),

@@ -10,6 +10,7 @@ use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
 use crate::capacity::demand;
+use crate::sockets::Share;
 use crate::steady::{self, Steady};
 use crate::window::{self, Tally, US};
 use crate::{client, diagnosis, proof};
@@ -68,7 +69,7 @@ impl<'r> Seen<'r> {
     fn of(trial: &'r Trial, turn: &Turn, plan: &Plan, environment: &Environment) -> Seen<'r> {
         let part = Part::of(trial);
         let client = client::check(trial, &plan.objective, None).finding;
-        let (failed, finished) = proof::count(trial);
+        let (failed, finished) = counted(trial);
         let busy = part.busy(environment);
         let ended = trial.ended.as_ref().map(|ended| ended.reason);
         let died = ended == Some(EndReason::ServerDied) || trial.states.iter().any(|(_, s)| s.state == ServerState::Died);
@@ -93,6 +94,13 @@ impl<'r> Seen<'r> {
             trial,
         }
     }
+}
+
+/// Failed and finished requests; of WebSockets, those that ended unasked are failures too.
+fn counted(trial: &Trial) -> (u64, u64) {
+    let (failed, finished) = proof::count(trial, None);
+    let cut = Share::of(&Condition::DisconnectsBelow(1.0), &trial.ticks).bad as u64;
+    (failed + cut, finished + cut)
 }
 
 /// The part of a trial that is steady.

@@ -1,9 +1,10 @@
 //! The run so far, retold: which limits were met, which were lifted, and what is due now.
 
 use genkai_model::event::{Change, Purpose};
+use genkai_model::limit::Strength;
 use genkai_model::objective::Condition;
 use genkai_model::plan::Plan;
-use genkai_model::record::Record;
+use genkai_model::record::{Record, Trial};
 
 use super::attempt::Attempt;
 use super::judged::Judged;
@@ -68,7 +69,7 @@ impl<'r> Story<'r> {
             Stand::Died
         } else {
             let mut tests = record.trials.iter().filter(|t| t.started.purpose == Purpose::Counterfactual);
-            story.search(judged, &mut tests)
+            story.search(judged, record, &mut tests)
         };
         Some(story)
     }
@@ -76,7 +77,8 @@ impl<'r> Story<'r> {
     fn search(
         &mut self,
         first: Judged<'r>,
-        tests: &mut dyn Iterator<Item = &'r genkai_model::record::Trial>,
+        record: &'r Record,
+        tests: &mut dyn Iterator<Item = &'r Trial>,
     ) -> Stand<'r> {
         let mut at = first;
         loop {
@@ -101,9 +103,26 @@ impl<'r> Story<'r> {
             match &test.after.broke {
                 Some(_) if test.after.died() => return Stand::Died,
                 Some(broke) if broke.level < self.goal() => at = test.after.clone(),
-                _ => return Stand::Prove,
+                _ => match self.failed_proof(record) {
+                    Some(failed) => at = failed,
+                    None => return Stand::Prove,
+                },
             }
         }
+    }
+
+    /// A proof trial of the changes so far that broke by a limit which says so itself: one that bites only sometimes (clients
+    /// that spread unevenly) and did not in the search. It is to be lifted like those before. None where it cannot be.
+    fn failed_proof(&self, record: &'r Record) -> Option<Judged<'r>> {
+        let changes = self.changes();
+        let mine = |t: &&Trial| t.started.purpose == Purpose::Proposal && t.started.changes == changes;
+        let judged = record.trials.iter().filter(mine).filter(|t| proof::is_whole(t)).map(|t| Judged::of(t, self.plan));
+        let named = |judged: &Judged<'r>| {
+            let (met, progress) = Met::play(judged.clone(), &mut std::iter::empty(), &changes, self.plan, self.goal());
+            let says = met.untested().is_some_and(|w| w.strongest == Some(Strength::Decisive));
+            says && matches!(progress, Progress::Try(_))
+        };
+        judged.filter(|j| j.client.finding.valid && j.broke.is_some() && !j.died()).find(named)
     }
 
     /// A further limit that nothing lifts does not matter if it lies beyond the load asked for: then only the headroom is

@@ -310,3 +310,58 @@ fn a_limit_at_the_load_itself_is_next_although_it_held() {
     assert_eq!(v.because, Because::ObjectiveHolds);
     assert_eq!(v.next.unwrap().limit, "proxy.slots");
 }
+
+/// A server whose room grows by whole children, and whose clients stay with the child that took them: with several, one may
+/// be full although others have room. `unlucky` says in which trials the spread is uneven.
+fn children(unlucky: fn(&Moment<'_>) -> bool) -> World {
+    let law = |value, soft| Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft };
+    World {
+        plan: plan(users(40, 20.0), "errors < 0.1%"),
+        settings: settings(&[("room", 25.0), ("child", 25.0)]),
+        limits: Box::new(move |s| {
+            let signs = vec![parts_said("full"), reached("proxy.busy", s["room"], Strength::Supports)];
+            let mut all = vec![limit("room", s["room"], law(s["room"], 1.0), signs, &[ErrorKind::Timeout], true)];
+            if s["room"] > s["child"] {
+                let signs = vec![parts_said("child full")];
+                let law = law(s["room"], s["child"] / s["room"]);
+                all.push(limit("child", s["child"], law, signs, &[ErrorKind::EofReused], false));
+            }
+            all
+        }),
+        behaviour: Box::new(move |m| {
+            let (room, child) = (m.value("room"), m.value("child"));
+            let mut seen = Seen::closed(m.level.min(room), 0.5);
+            seen.gauges = vec![("proxy.busy", m.level.min(room))];
+            if m.level > room {
+                seen.errors.push((ErrorKind::Timeout, 4.0 * (m.level - room)));
+                (seen.from_level, seen.logs) = (room, vec![("full", 1)]);
+            } else if m.level > child && room > child && unlucky(m) {
+                seen.errors.push((ErrorKind::EofReused, 5.0));
+                (seen.from_level, seen.logs) = (child, vec![("child full", 1)]);
+            }
+            seen
+        }),
+    }
+}
+
+#[test]
+fn another_limit_at_the_same_place_is_no_change_in_vain() {
+    let run = children(|_| true).run();
+    let v = verdict(&run);
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds), "{}", run.order());
+    let causes: Vec<_> = v.causes.iter().map(|c| (c.limit.id.as_str(), c.confidence)).collect();
+    assert_eq!(causes, [("proxy.room", Confidence::Proved), ("proxy.child", Confidence::Proved)]);
+}
+
+#[test]
+fn a_limit_that_only_the_proof_meets_is_lifted_too() {
+    let run = children(|m| m.purpose == Purpose::Proposal).run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XCABCABABAB", "a new proof of what was found in the first");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+    let causes: Vec<_> = v.causes.iter().map(|c| c.limit.id.as_str()).collect();
+    assert_eq!(causes, ["proxy.room", "proxy.child"]);
+    let proof = v.proof.unwrap();
+    assert_eq!((proof.order.as_str(), proof.proposal_holds), ("ABABAB", true));
+    assert!(!v.caveats.contains(&Caveat::ProposalFailedInProof), "{:?}", v.caveats);
+}

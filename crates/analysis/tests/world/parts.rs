@@ -127,6 +127,7 @@ pub fn plan(load: Load, objective: &str) -> Plan {
             config: ConfigSource::Generated,
             settings: BTreeMap::new(),
             backend: Backend::Kept,
+            front: Default::default(),
             allow_remote: Vec::new(),
         },
         load,

@@ -56,6 +56,10 @@ struct Codec {
     window: Window,
     /// Whether a ping is unanswered.
     pinged: bool,
+    /// When something was last said.
+    said: Moment,
+    /// Whether it is closed on purpose.
+    leaving: bool,
     /// Messages kept, where they are.
     mail: Option<Box<Mail>>,
 }
@@ -124,6 +128,10 @@ impl Session {
         self.connection.slot().disarm();
         if opened.is_err() && !self.is_open() {
             self.connection.close();
+        }
+        if opened.is_err() {
+            let core = self.core();
+            core.ledger.borrow_mut().unopened(core.clock.now());
         }
         opened
     }
@@ -276,6 +284,7 @@ impl Session {
         if let Some(attendee) = &self.attendee {
             attendee.borrow_mut().sent.push(now);
         }
+        codec.said = now;
         let identity = Identity { connection: self.number, sequence: codec.window.next(), planned };
         let mut out = core.out.take();
         out.clear();
@@ -327,6 +336,7 @@ impl Session {
     pub(crate) fn utter(&mut self, kind: Kind, payload: &[u8]) -> Heard {
         let core = Rc::clone(&self.connection.core);
         let Some(codec) = self.codec.as_deref_mut() else { return Err(ErrorKind::Closed) };
+        codec.said = core.clock.now();
         let mut out = core.out.take();
         out.clear();
         let said = codec.encoder.message(&mut out, kind, payload, core.random_key(), &mut core.scratch.borrow_mut());
@@ -348,9 +358,9 @@ impl Session {
     /// Sends a ping.
     pub(super) fn ping(&mut self) -> Heard {
         let mut out = Vec::new();
-        let key = self.core().random_key();
+        let (key, now) = (self.core().random_key(), self.core().clock.now());
         if let Some(codec) = self.codec.as_deref_mut() {
-            codec.pinged = true;
+            (codec.pinged, codec.said) = (true, now);
             // It fails only after a close frame: then there is nothing to ask any more.
             let _ = codec.encoder.ping(&mut out, b"", key);
         }
@@ -367,6 +377,7 @@ impl Session {
         let mut out = Vec::new();
         let key = self.core().random_key();
         if let Some(codec) = self.codec.as_deref_mut() {
+            codec.leaving = true;
             let _ = codec.encoder.close(&mut out, Some((code::NORMAL, "")), key);
         }
         self.say(&out)
@@ -413,6 +424,9 @@ impl Session {
             });
             if kind != ErrorKind::Closed {
                 ledger.messages().closed(code::ABNORMAL, 1);
+            }
+            if !core.is_ending() && !codec.leaving {
+                ledger.disconnected(now, kind == ErrorKind::Closed, now.saturating_sub(self.heard.max(codec.said)));
             }
         }
         core.talking(-1);
@@ -461,7 +475,16 @@ impl Codec {
             encoder = encoder.deflating(agreed, Effort::default());
             decoder = decoder.inflating(agreed);
         }
-        Codec { encoder, decoder, incoming: Incoming::default(), window: Window::default(), pinged: false, mail: None }
+        Codec {
+            encoder,
+            decoder,
+            incoming: Incoming::default(),
+            window: Window::default(),
+            pinged: false,
+            said: 0,
+            leaving: false,
+            mail: None,
+        }
     }
 
     /// Decodes and counts; answers go to `out`.
@@ -473,7 +496,7 @@ impl Codec {
         ear: &mut Ear<'_>,
         key: impl Fn() -> u32,
     ) -> Heard {
-        let Codec { encoder, decoder, incoming, window, pinged, mail } = self;
+        let Codec { encoder, decoder, incoming, window, pinged, mail, .. } = self;
         let mut at = 0;
         loop {
             // Answers fail only when a close frame has been sent: then none are due.

@@ -6,6 +6,7 @@ use genkai_model::units::Span;
 
 use super::{BackendFlags, OutputFlags};
 use crate::flags::LoadFlags;
+use crate::websocket::WebSocketFlags;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -53,6 +54,14 @@ pub(crate) struct Compare {
     pub(crate) origin: BackendFlags,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
+    /// Users open WebSockets through it, and send messages that come back
+    #[arg(long, help_heading = "WebSocket")]
+    pub(crate) websocket: bool,
+    #[command(flatten)]
+    pub(crate) messages: WebSocketFlags,
+    /// Products named without a file: listen with TLS, by an authority made for the run that the load trusts
+    #[arg(long, help_heading = "Backend")]
+    pub(crate) tls: bool,
     #[command(flatten)]
     pub(crate) blocks: BlockFlags,
     /// Print Markdown instead of text: a table for a paper or an issue

@@ -60,6 +60,9 @@ pub(crate) struct Echo {
     /// Largest message
     #[arg(long, value_name = "SIZE", default_value = "64m")]
     pub(crate) max_message: Bytes,
+    /// Each message waits so long before it is sent back, as in a slow application
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) delay: Span,
     /// So many processes on one port, each with descriptors and a thread of its own; the kernel spreads connections
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) processes: u16,

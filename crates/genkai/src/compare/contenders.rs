@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use genkai_lab::compare;
 use genkai_model::comparison::{Contender, Runs};
 use genkai_model::load::Load;
-use genkai_model::plan::{Backend, ConfigSource, System};
+use genkai_model::plan::{Backend, ConfigSource, Front, System};
 use genkai_scenario::{NamedSystem, Systems, What};
 use genkai_targets::product::PRODUCTS;
 
@@ -23,7 +23,7 @@ pub(super) struct Who {
 pub(super) fn read(flags: &Compare, load: &Load) -> Result<Who, Failure> {
     match &flags.base {
         Some(base) => changes(flags, base, load),
-        None => rivals(flags),
+        None => rivals(flags, load),
     }
 }
 
@@ -63,7 +63,7 @@ fn is_systems(text: &str) -> bool {
 }
 
 /// The systems of a file.
-fn listed(flags: &Compare, file: &str) -> Result<(Systems, Vec<Contender>), Failure> {
+fn listed(flags: &Compare, file: &str, load: &Load) -> Result<(Systems, Vec<Contender>), Failure> {
     let path = Path::new(file);
     let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {file}: {e}")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -73,7 +73,7 @@ fn listed(flags: &Compare, file: &str) -> Result<(Systems, Vec<Contender>), Fail
     let backend = match (&flags.backend, &all.backend) {
         (None, Some(said)) => said.clone(),
         (None, None) if stand => Backend::Kept,
-        _ => backend(flags, generated)?,
+        _ => backend(flags, generated, load)?,
     };
     let contenders = all.systems.iter().map(|one| listed_one(flags, one, &backend)).collect::<Result<Vec<_>, _>>()?;
     Ok((all, contenders))
@@ -98,11 +98,11 @@ fn listed_one(flags: &Compare, one: &NamedSystem, backend: &Backend) -> Result<C
     Ok(Contender { name: one.name.clone(), runs })
 }
 
-fn rivals(flags: &Compare) -> Result<Who, Failure> {
+fn rivals(flags: &Compare, load: &Load) -> Result<Who, Failure> {
     if let [one] = &flags.contenders[..]
         && is_systems(one)
     {
-        let (all, contenders) = listed(flags, one)?;
+        let (all, contenders) = listed(flags, one, load)?;
         let title = if all.title.is_empty() { format!("compare {one}") } else { all.title };
         return Ok(Who { title, base: None, contenders });
     }
@@ -111,7 +111,7 @@ fn rivals(flags: &Compare) -> Result<Who, Failure> {
     let files = all.iter().any(|one| matches!(one, Named::File(_)));
     let backend = match (generated, files) {
         (false, false) if flags.backend.is_none() => Backend::Kept,
-        _ => backend(flags, generated)?,
+        _ => backend(flags, generated, load)?,
     };
     let mut contenders: Vec<Contender> = Vec::new();
     for (text, one) in flags.contenders.iter().zip(all) {
@@ -138,28 +138,29 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
         config,
         settings: tune::settings(&flags.set)?,
         backend: backend.clone(),
+        front: Front { tls: flags.tls, ..Front::default() },
         allow_remote: flags.origin.allow_remote.clone(),
     };
     Ok(Runs::Server { system: Box::new(system), changes: Vec::new() })
 }
 
 /// What stands behind all of them.
-fn backend(flags: &Compare, generated: bool) -> Result<Backend, Failure> {
+fn backend(flags: &Compare, generated: bool, load: &Load) -> Result<Backend, Failure> {
     let source = if generated { ConfigSource::Generated } else { ConfigSource::File(PathBuf::new()) };
-    tune::backend(flags.backend.as_deref(), &flags.origin, &source)
+    tune::backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &source)
 }
 
 /// A system, and the same with one change each.
 fn changes(flags: &Compare, base: &str, load: &Load) -> Result<Who, Failure> {
     let runs = if is_systems(base) {
-        let (_, contenders) = listed(flags, base)?;
+        let (_, contenders) = listed(flags, base, load)?;
         let [one] = <[Contender; 1]>::try_from(contenders).map_err(|all| {
             Failure::usage(format!("--base {base}: there are {} systems in it; changes need one", all.len()))
         })?;
         one.runs
     } else {
         let named = named(base)?;
-        let backend = backend(flags, matches!(named, Named::Product(_)))?;
+        let backend = backend(flags, matches!(named, Named::Product(_)), load)?;
         runs(flags, named, &backend)?
     };
     let Runs::Server { system, .. } = runs else {

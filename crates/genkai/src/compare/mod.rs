@@ -14,7 +14,10 @@ use genkai_report::{json, text};
 
 use crate::cli::Compare;
 use crate::view::{self, View};
-use crate::{Failure, flags, found, interrupt, rooms, tune};
+use crate::{Failure, flags, found, interrupt, rooms, tune, websocket};
+
+/// Users a second when they all come at once.
+const AT_ONCE: f64 = 1e6;
 
 /// `genkai compare`.
 pub(crate) fn run(flags: &Compare) -> Result<Exit, Failure> {
@@ -59,7 +62,12 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
     if !(0.1..=100.0).contains(&blocks.margin) {
         return Err(Failure::usage(format!("--margin {}: must be from 0.1 to 100 percent", blocks.margin)));
     }
-    let mut load = flags.load.load(f64::MAX.min(1e6), cores)?;
+    let mut load = if flags.websocket {
+        websocket::load(&flags.load, &flags.messages, AT_ONCE)?
+    } else {
+        flags.messages.must_be_unused("needs --websocket")?;
+        flags.load.load(AT_ONCE, cores)?
+    };
     load.tick = compare::tick(hold);
     let who = contenders::read(flags, &load)?;
     let comparison = Comparison {
@@ -98,6 +106,7 @@ fn standing() -> System {
         config: ConfigSource::Generated,
         settings: Default::default(),
         backend: Backend::Kept,
+        front: Default::default(),
         allow_remote: Vec::new(),
     }
 }

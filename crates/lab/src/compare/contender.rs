@@ -8,6 +8,7 @@ use genkai_model::event::{Change, Environment};
 use genkai_model::limit::Origin;
 use genkai_model::load::Load;
 use genkai_model::plan::System;
+use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 use genkai_targets::product::{Prepared, Running};
 use genkai_targets::standing::Standing;
@@ -57,6 +58,14 @@ impl Ready {
         match self {
             Ready::Server(prepared) => prepared.warnings(),
             Ready::Standing(_) => &[],
+        }
+    }
+
+    /// What carries connections to it.
+    pub(super) fn transport(&self) -> Transport {
+        match self {
+            Ready::Server(prepared) => prepared.transport(),
+            Ready::Standing(_) => Transport::Tcp,
         }
     }
 

@@ -207,6 +207,7 @@ impl Run<'_, '_, '_> {
             hold: self.comparison.hold,
         };
         let mut load = trial::shape(&plan.load, &what);
+        load.transport = self.ready[who].transport();
         load.addresses = vec![address];
         if first && let Some(text) = first::answer(self.ready[who].product(), &load, address, &mut self.backend) {
             self.note(first::NOTE, format!("{}: {text}", contender.name))?;

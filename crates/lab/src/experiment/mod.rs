@@ -7,8 +7,9 @@ pub mod servers;
 use std::collections::BTreeMap;
 
 use genkai_model::load::Load;
-use genkai_model::objective::Objective;
-use genkai_model::plan::{Backend, ConfigSource, OriginSpec, Plan, Procedure, System};
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::plan::{Answers, Backend, ConfigSource, OriginSpec, Plan, Procedure, System, WebSocketServer};
+use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span, Spread};
 
 /// How much time an experiment may take.
@@ -96,6 +97,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
             config: ConfigSource::Generated,
             settings: BTreeMap::from([("worker_connections".to_owned(), worker_connections.to_owned())]),
             backend,
+            front: Default::default(),
             allow_remote: Vec::new(),
         },
         load: users(USERS, spawn_rate),
@@ -116,6 +118,24 @@ pub fn slow_application() -> OriginSpec {
         queue: None,
         seed: 1,
     }
+}
+
+/// The embedded WebSocket server that sends every message back at once.
+pub fn echo() -> WebSocketServer {
+    WebSocketServer { answers: Answers::Echo, max_message: Bytes(64 << 20), delay: Span(0) }
+}
+
+/// Where the embedded rooms are.
+pub const ROOMS: &str = "/rooms";
+
+/// One room, in which each member says something so often for as long as a trial lasts, and all others hear it.
+pub fn one_room(every: Span) -> Rooms {
+    Rooms { rooms: 1, messages: 1, every, retries: 0, pause: Span::from_secs(1) }
+}
+
+/// What must hold of WebSockets where nothing is said.
+pub fn held_objective() -> Objective {
+    Objective(vec![Condition::ErrorsBelow(0.001), Condition::DisconnectsBelow(0.001)])
 }
 
 /// Closed users that ask for the top page in a loop.

@@ -75,7 +75,7 @@ pub enum Runs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
-    /// Failed requests by finished ones, of the whole turn; those that hung at its end count as failed.
+    /// Failed requests by finished ones, of the whole turn; those that hung at its end count as failed, and WebSockets that ended unasked.
     Failures,
     /// Successful responses a second, once it was steady.
     Throughput,

@@ -62,7 +62,7 @@ fn messages_come_back_as_they_were() {
 
 #[test]
 fn violations_end_with_their_code() {
-    let server = Server::start(Spec { max_message: 1000, deflate: false });
+    let server = Server::start(Spec { max_message: 1000, deflate: false, ..Spec::default() });
     let ends_with = |bytes: &[u8]| {
         let mut client = Client::open(server.address, "/", None);
         client.stream.write_all(bytes).unwrap();

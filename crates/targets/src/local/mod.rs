@@ -4,6 +4,7 @@
 //! it answers), [`usage`] (what it consumes), [`tail`] (what it logs), [`kernel`] (what the machine shows),
 //! [`machine`] (what the machine is).
 
+pub mod authority;
 pub(crate) mod brood;
 pub mod caps;
 pub mod cores;
