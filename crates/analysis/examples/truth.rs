@@ -13,7 +13,8 @@ fn main() {
     println!("Comparisons of simulated systems whose truth is known, {TIMES} each.\n");
     println!("A 95 % interval holds the true ratio (blocks of pairs with shared drift):");
     for (noise, name) in NOISES {
-        let held: Vec<String> = [3, 5, 8, 16].iter().map(|n| format!("{:5.1} %", 100.0 * coverage(noise, *n, TIMES))).collect();
+        let held: Vec<String> =
+            [3, 5, 8, 16].iter().map(|n| format!("{:5.1} %", 100.0 * coverage(noise, *n, TIMES))).collect();
         println!("  {name:<22} 3 blocks {}, 5 {}, 8 {}, 16 {}", held[0], held[1], held[2], held[3]);
     }
     let held = 100.0 * coverage_of_failures(6, TIMES);
@@ -31,6 +32,10 @@ fn main() {
     println!("Systems that differ (own noise 5 %), margin 5 %:");
     for ratio in [1.1, 1.2, 1.5] {
         let said = families(Noise::Normal, Family { figures: 8, pairs: 1, ratio, margin: 0.05 }, TIMES / 10);
-        println!("  x{ratio}: all decided in {:.0} % of comparisons, after {:.1} blocks", 100.0 * said.decided, said.blocks);
+        println!(
+            "  x{ratio}: all decided in {:.0} % of comparisons, after {:.1} blocks",
+            100.0 * said.decided,
+            said.blocks
+        );
     }
 }

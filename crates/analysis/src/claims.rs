@@ -1,7 +1,7 @@
 //! Advice put to the test: what is to be said of a claim, from the record of its test.
 
 use genkai_model::claim::{ClaimFinding, ClaimVerdict, Kept, LoadTest, Test};
-use genkai_model::comparison::{Comparison, ComparedPair};
+use genkai_model::comparison::{ComparedPair, Comparison};
 use genkai_model::event::What;
 use genkai_model::finding::Outcome;
 use genkai_model::record::Record;
@@ -10,6 +10,8 @@ use genkai_model::record::Record;
 pub const UNKNOWN: &str = "claim-line-unknown";
 /// Of one that it knows and refuses.
 pub const REFUSED: &str = "claim-line-refused";
+/// Of one that it accepts with a warning: it takes another value.
+pub const CLAMPED: &str = "claim-line-clamped";
 /// Of one that it accepts.
 pub const ACCEPTED: &str = "claim-line-accepted";
 /// Of what a server warns of before it starts.
@@ -33,6 +35,7 @@ pub(crate) fn finding(
     let (verdict, kept) = match &claim.test {
         Test::Line(_) if notes(UNKNOWN).next().is_some() => (ClaimVerdict::DoesNotExist, Vec::new()),
         Test::Line(_) if notes(REFUSED).next().is_some() => (ClaimVerdict::Refused, Vec::new()),
+        Test::Line(_) if notes(CLAMPED).next().is_some() => (ClaimVerdict::Clamped, Vec::new()),
         Test::Line(_) if notes(ACCEPTED).next().is_some() => (ClaimVerdict::Exists, Vec::new()),
         Test::Line(_) => (ClaimVerdict::CannotTell, Vec::new()),
         Test::Load(test) => {
@@ -40,7 +43,7 @@ pub(crate) fn finding(
             (verdict(&kept, outcome), kept)
         }
     };
-    let said = [UNKNOWN, REFUSED, WARNING].into_iter().flat_map(notes).collect();
+    let said = [UNKNOWN, REFUSED, CLAMPED, WARNING].into_iter().flat_map(notes).collect();
     let versions = record.head.as_ref().map(|head| &head.environment.versions);
     let version = versions.and_then(|all| all.get(&claim.system.product)).map_or("", String::as_str);
     let server = format!("{} {version}", claim.system.product);
@@ -96,6 +99,10 @@ mod tests {
         assert_eq!(said(&[(Promised::Better, Call::Better), (Promised::Better, Call::Same)]), ClaimVerdict::Partly);
         assert_eq!(said(&[(Promised::Better, Call::Better), (Promised::Better, open)]), ClaimVerdict::CannotTell);
         let broken = kept(&[(Promised::Better, Call::Same)]);
-        assert_eq!(verdict(&broken, Outcome::Invalid), ClaimVerdict::CannotTell, "what was measured is not to be trusted");
+        assert_eq!(
+            verdict(&broken, Outcome::Invalid),
+            ClaimVerdict::CannotTell,
+            "what was measured is not to be trusted"
+        );
     }
 }

@@ -8,7 +8,9 @@ use genkai_model::comparison::{
     Call, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Ended, Figure, Runs, Turn,
 };
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::event::{EndReason, Event, Note, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
+use genkai_model::event::{
+    EndReason, Event, Note, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
+};
 use genkai_model::evidence::Sample;
 use genkai_model::finding::Outcome;
 use genkai_model::histogram::{self, Payload};
@@ -41,7 +43,8 @@ struct Does {
 const PLAIN: Does = Does { rate: 100.0, latency: 10.0, failed: 0, cpu: 0.9, warm_up: 0, client: 0.1 };
 
 fn comparison(names: &[&str], base: bool) -> Comparison {
-    let contender = |name: &&str| Contender { name: (*name).to_owned(), runs: Runs::Url("http://127.0.0.1:1".to_owned()) };
+    let contender =
+        |name: &&str| Contender { name: (*name).to_owned(), runs: Runs::Url("http://127.0.0.1:1".to_owned()) };
     Comparison {
         contenders: names.iter().map(contender).collect(),
         base: base.then(|| names[0].to_owned()),
@@ -130,7 +133,8 @@ fn tick(n: u64, does: Does, level: f64) -> Tick {
     let ok = (does.rate * level).round() as u64;
     let mut latency = histogram::empty();
     latency.record_n((does.latency * 1e6 / level) as u64, ok).unwrap();
-    let errors = if does.failed > 0 { vec![ErrorCount { kind: ErrorKind::Status503, count: does.failed }] } else { Vec::new() };
+    let errors =
+        if does.failed > 0 { vec![ErrorCount { kind: ErrorKind::Status503, count: does.failed }] } else { Vec::new() };
     Tick {
         from_us: n * 50_000,
         to_us: (n + 1) * 50_000,
@@ -165,7 +169,10 @@ fn what_differs_and_what_does_not() {
     assert!((throughput.value / 1.3 - 1.0).abs() < 0.02, "{throughput:?}");
     let worse = ComparisonCaveat::Survivors { name: "more".to_owned() };
     assert!(finding.caveats.contains(&worse), "{:?}", finding.caveats);
-    assert!((finding.each - 0.05 * 0.5 / 8.0).abs() < 1e-12, "half of the error rate at the first of two looks, 8 figures");
+    assert!(
+        (finding.each - 0.05 * 0.5 / 8.0).abs() < 1e-12,
+        "half of the error rate at the first of two looks, 8 figures"
+    );
 }
 
 #[test]
@@ -213,7 +220,9 @@ fn a_contender_that_differs_from_itself_spoils_it() {
     }
     let finding = story.findings();
     assert_eq!(finding.outcome, Outcome::Invalid);
-    assert!(matches!(&finding.caveats[0], ComparisonCaveat::ControlDiffers { figures } if figures.contains(&Figure::Throughput)));
+    assert!(
+        matches!(&finding.caveats[0], ComparisonCaveat::ControlDiffers { figures } if figures.contains(&Figure::Throughput))
+    );
 }
 
 #[test]
@@ -241,7 +250,11 @@ fn turns_of_a_spent_generator_do_not_count() {
     story.blocks(5, &[("a", spent), ("b", spent)]);
     let finding = story.findings();
     assert_eq!((finding.blocks, finding.outcome), (0, Outcome::Invalid));
-    assert!(finding.caveats.iter().any(|c| matches!(c, ComparisonCaveat::ClientLimit { turns: 10, .. })), "{:?}", finding.caveats);
+    assert!(
+        finding.caveats.iter().any(|c| matches!(c, ComparisonCaveat::ClientLimit { turns: 10, .. })),
+        "{:?}",
+        finding.caveats
+    );
 }
 
 #[test]
@@ -281,13 +294,17 @@ fn advice_is_judged_by_what_it_promises() {
         test,
     };
     let verdict = |rate: f64| {
-        let with = Comparison { claim: Some(Box::new(claim(Test::Load(Box::new(test.clone()))))), ..comparison(&["a", "b"], true) };
+        let with = Comparison {
+            claim: Some(Box::new(claim(Test::Load(Box::new(test.clone()))))),
+            ..comparison(&["a", "b"], true)
+        };
         let mut story = Story::new(with);
         story.blocks(10, &[("a", PLAIN), ("b", Does { rate, ..PLAIN })]);
         story.findings().claim.unwrap().verdict
     };
     assert_eq!((verdict(130.0), verdict(100.0)), (ClaimVerdict::Confirmed, ClaimVerdict::Partly));
-    let line = Comparison { claim: Some(Box::new(claim(Test::Line("Nonsense On".to_owned())))), ..comparison(&["a"], true) };
+    let line =
+        Comparison { claim: Some(Box::new(claim(Test::Line("Nonsense On".to_owned())))), ..comparison(&["a"], true) };
     let mut story = Story::new(line);
     let note = Note { id: genkai_analysis::claims::UNKNOWN.to_owned(), text: "Invalid command 'Nonsense'".to_owned() };
     story.push(None, What::Note(note));

@@ -52,7 +52,8 @@ fn simulated_without_care() -> f64 {
     let mut differ = 0;
     for _ in 0..times {
         let any = (0..24).any(|_| {
-            let pairs = (0..16).map(|_| (1.0 + 0.1 * random.random::<f64>(), 1.0 + 0.1 * random.random::<f64>())).collect();
+            let pairs =
+                (0..16).map(|_| (1.0 + 0.1 * random.random::<f64>(), 1.0 + 0.1 * random.random::<f64>())).collect();
             effect::excludes(Paired::Ratios(pairs).effect(0.05).unwrap(), 1.0)
         });
         differ += u32::from(any);

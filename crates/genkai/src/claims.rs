@@ -27,8 +27,13 @@ pub(crate) fn run(flags: &Claims) -> Result<Exit, Failure> {
     let pin = flags::pin(&flags.pin)?;
     let effort = effort(flags, &pin);
     let all = files(flags)?.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(twice) = all.iter().enumerate().find_map(|(n, one)| all[..n].iter().find(|other| other.name == one.name)) {
-        return Err(Failure::usage(format!("two claims are called `{}`\n  hint: give one of them another `name`", twice.name)));
+    if let Some(twice) =
+        all.iter().enumerate().find_map(|(n, one)| all[..n].iter().find(|other| other.name == one.name))
+    {
+        return Err(Failure::usage(format!(
+            "two claims are called `{}`\n  hint: give one of them another `name`",
+            twice.name
+        )));
     }
     let plan = |claim: &Claim| claims::plan(claim, &effort).map_err(|e| named(claim, e.into()));
     if flags.dry_run {
@@ -89,13 +94,16 @@ fn files(flags: &Claims) -> Result<Vec<PathBuf>, Failure> {
     let program = crate::program()?;
     let near = std::env::current_dir().into_iter().chain(program.ancestors().skip(1).map(Path::to_owned));
     let found = near.map(|folder| yaml(&folder.join("claims"))).find(|all| !all.is_empty());
-    found.ok_or_else(|| Failure::usage("there is no folder `claims` with YAML files here\n  hint: name the files of the claims"))
+    found.ok_or_else(|| {
+        Failure::usage("there is no folder `claims` with YAML files here\n  hint: name the files of the claims")
+    })
 }
 
 /// YAML files of a folder, in order of their names.
 fn yaml(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut all: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml")).collect();
+    let mut all: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml")).collect();
     all.sort();
     all
 }
@@ -127,10 +135,12 @@ fn finding(record: &Record) -> Option<ClaimFinding> {
 /// What the records of an earlier run say.
 fn again(dir: &Path) -> Result<Vec<ClaimFinding>, Failure> {
     let entries = fs::read_dir(dir).map_err(|e| Failure::usage(format!("cannot read {}: {e}", dir.display())))?;
-    let mut records: Vec<PathBuf> = entries.flatten().map(|entry| entry.path().join("run.jsonl")).filter(|path| path.is_file()).collect();
+    let mut records: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path().join("run.jsonl")).filter(|path| path.is_file()).collect();
     records.sort();
     let one = |path: &PathBuf| {
-        let text = fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+        let text =
+            fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
         let record = Record::read(text.lines()).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
         Ok(finding(&record))
     };

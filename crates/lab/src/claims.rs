@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use genkai_analysis::claims::{ACCEPTED, REFUSED, UNKNOWN};
+use genkai_analysis::claims::{ACCEPTED, CLAMPED, REFUSED, UNKNOWN};
 use genkai_model::claim::{Claim, LoadTest, Test};
 use genkai_model::comparison::{Comparison, Contender, Figure, Runs, Wish};
 use genkai_model::event::{Note, RunStarted, SCHEMA, What};
@@ -11,6 +11,7 @@ use genkai_model::load::Load;
 use genkai_model::objective::Objective;
 use genkai_model::plan::Plan;
 use genkai_model::units::Span;
+use genkai_targets::product::{Objection, ObjectionKind};
 
 use crate::compare::{self, BASELINE, Usual};
 use crate::error::LabError;
@@ -122,7 +123,7 @@ fn check(job: &Job<'_>, line: &str, out: &Path, watcher: &mut Watcher<'_>) -> Re
     let folder = Folder::open(out, job.keep)?;
     let behind = system::placeholder(&job.plan.system.backend)?;
     let prepared = system::prepare(&job.plan.system, &job.plan.load, behind, folder.private("check")?)?;
-    let refusal = prepared.refuses(line)?;
+    let objection = prepared.objects(line)?;
     folder.set_aside()?;
     let mut recorder = Recorder::create(&folder.record(), watcher)?;
     let head = RunStarted {
@@ -135,9 +136,10 @@ fn check(job: &Job<'_>, line: &str, out: &Path, watcher: &mut Watcher<'_>) -> Re
         rewrites: Vec::new(),
     };
     recorder.now(None, What::RunStarted(Box::new(head)))?;
-    let (id, text) = match refusal {
-        Some(refusal) if refusal.unknown => (UNKNOWN, refusal.words),
-        Some(refusal) => (REFUSED, refusal.words),
+    let (id, text) = match objection {
+        Some(Objection { kind: ObjectionKind::Unknown, words }) => (UNKNOWN, words),
+        Some(Objection { kind: ObjectionKind::Refused, words }) => (REFUSED, words),
+        Some(Objection { kind: ObjectionKind::Warned, words }) => (CLAMPED, words),
         None => (ACCEPTED, format!("the server's own check accepts `{line}`")),
     };
     recorder.now(None, What::Note(Note { id: id.to_owned(), text }))?;

@@ -131,6 +131,8 @@ pub enum ClaimVerdict {
     DoesNotExist,
     /// The server's own check knows the setting, and refuses it as it is written.
     Refused,
+    /// The server's own check accepts it with a warning: it takes another value.
+    Clamped,
     /// The server's own check accepts it.
     Exists,
     /// What was measured does not decide it.

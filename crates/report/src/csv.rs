@@ -56,7 +56,8 @@ pub fn intervals(out: &mut impl Write, all: impl IntoIterator<Item = Interval>) 
 /// A line a turn of a comparison of systems, with a header: seconds, requests a second, bytes; empty where there is nothing.
 pub fn turns(finding: &ComparisonFinding) -> String {
     let figures: Vec<&str> = Figure::ALL.iter().map(|(_, name)| *name).collect();
-    let head = format!("trial,block,place,contender,control,counts,finished,failed,steady_after,busy,{}", figures.join(","));
+    let head =
+        format!("trial,block,place,contender,control,counts,finished,failed,steady_after,busy,{}", figures.join(","));
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let turn = |turn: &TurnFinding| {
         let mut cells = vec![turn.trial.to_string(), turn.block.to_string(), turn.place.to_string()];

@@ -4,8 +4,8 @@ mod fixture;
 
 use genkai_model::claim::{Claim, ClaimFinding, ClaimVerdict, Kept, LoadTest, Promise, Promised, Test};
 use genkai_model::comparison::{
-    Call, ComparedPair, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Effect, Ended, Figure, Runs, Stress,
-    Subject, SubjectFigure, TurnFinding,
+    Call, ComparedPair, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Effect, Ended, Figure, Runs,
+    Stress, Subject, SubjectFigure, TurnFinding,
 };
 use genkai_model::contest::Setting;
 use genkai_model::finding::{Estimate, Outcome};
@@ -129,7 +129,14 @@ fn sentences_are_to_quote() {
 fn the_terminal_shows_every_figure_and_no_command_of_a_name() {
     let shown = text::compare(&finding(), text::Style::default());
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    for part in ["1,310/s", "2,380/s", "56 µs", "cannot tell (about 5 more blocks needed)", "worker_connections 64", "nothing to compare"] {
+    for part in [
+        "1,310/s",
+        "2,380/s",
+        "56 µs",
+        "cannot tell (about 5 more blocks needed)",
+        "worker_connections 64",
+        "nothing to compare",
+    ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
@@ -149,7 +156,10 @@ fn markdown_is_a_table_that_no_name_breaks() {
 fn raw_data_are_a_line_a_turn() {
     let shown = csv::turns(&finding());
     let lines: Vec<&str> = shown.lines().collect();
-    assert_eq!(lines[0], "trial,block,place,contender,control,counts,finished,failed,steady_after,busy,failures,throughput,p50,p95,p99,max,cpu,memory");
+    assert_eq!(
+        lines[0],
+        "trial,block,place,contender,control,counts,finished,failed,steady_after,busy,failures,throughput,p50,p95,p99,max,cpu,memory"
+    );
     assert_eq!(lines[1], "1,1,1,baseline,false,true,1000,10,0.1,,0.01,100,,,,,,");
     assert!(lines[2].contains(",\"a,\"\"b\"\"\",true,"), "{}", lines[2]);
 }
@@ -169,7 +179,13 @@ fn the_file_follows_its_schema() {
 fn claim(test: Test, verdict: ClaimVerdict, kept: Vec<Kept>, said: &[&str]) -> ClaimFinding {
     let system = fixture::plan().system;
     ClaimFinding {
-        claim: Claim { name: "n".to_owned(), advice: "Raise X | Y.".to_owned(), read: "an article".to_owned(), system, test },
+        claim: Claim {
+            name: "n".to_owned(),
+            advice: "Raise X | Y.".to_owned(),
+            read: "an article".to_owned(),
+            system,
+            test,
+        },
         verdict,
         kept,
         said: said.iter().map(|words| (*words).to_owned()).collect(),
@@ -189,7 +205,12 @@ fn claims_are_told_with_promise_measurement_and_verdict() {
         objective: Default::default(),
         promises: vec![promise],
     };
-    let refuted = claim(Test::Load(Box::new(test)), ClaimVerdict::Refuted, vec![Kept { promise, effect, kept: Some(false) }], &["AH00515: decreasing to 400"]);
+    let refuted = claim(
+        Test::Load(Box::new(test)),
+        ClaimVerdict::Refuted,
+        vec![Kept { promise, effect, kept: Some(false) }],
+        &["AH00515: decreasing to 400"],
+    );
     let gone = claim(Test::Line("Y On".to_owned()), ClaimVerdict::DoesNotExist, Vec::new(), &["Invalid command 'Y'"]);
     let shown = text::claims_markdown(&[refuted.clone(), gone]);
     assert!(shown.contains("| Raise X \\| Y. | X 1 -> 2 | p95 latency: promised better, measured x1.01 (interval 0.98-1.04), no measurable difference. | refuted | apache 2.4.71, 6 blocks of baseline and change; the server warns: AH00515: decreasing to 400 | an article |"), "{shown}");

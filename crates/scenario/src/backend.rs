@@ -19,8 +19,12 @@ static WHAT: Format = Format {
         _ => Err(String::new()),
     },
 };
-pub(crate) static SIZE: Format =
-    Format { name: "a size", pattern: Some("^[0-9]+[kmgKMG]?[bB]?$"), example: "512, 64k or 1m", read: parsed::<Bytes> };
+pub(crate) static SIZE: Format = Format {
+    name: "a size",
+    pattern: Some("^[0-9]+[kmgKMG]?[bB]?$"),
+    example: "512, 64k or 1m",
+    read: parsed::<Bytes>,
+};
 pub(crate) static SPREAD: Format = Format {
     name: "a time or a distribution",
     pattern: None,
@@ -35,8 +39,16 @@ static EMBEDDED: Shape = Shape {
     keys: &[
         field("body", Kind::Read(&SIZE), "Size of each response body; 10k where it is left out."),
         field("time", Kind::Read(&SPREAD), "How long a request is in service; 0s where it is left out."),
-        field("workers", Kind::Whole(1), "Requests served at once, like a php-fpm pool; any number where it is left out."),
-        field("queue", Kind::Whole(0), "Requests that may wait for a worker before 503; any number where it is left out."),
+        field(
+            "workers",
+            Kind::Whole(1),
+            "Requests served at once, like a php-fpm pool; any number where it is left out.",
+        ),
+        field(
+            "queue",
+            Kind::Whole(0),
+            "Requests that may wait for a worker before 503; any number where it is left out.",
+        ),
     ],
 };
 

@@ -27,7 +27,9 @@ static PATH: Format = Format {
     name: "a path",
     pattern: Some("^/"),
     example: "/index.html",
-    read: |text| if text.starts_with('/') && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(()) } else { Err(String::new()) },
+    read: |text| {
+        if text.starts_with('/') && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(()) } else { Err(String::new()) }
+    },
 };
 static BECOMES: Kind = Kind::Word(&["better", "worse", "same"]);
 
@@ -66,12 +68,24 @@ static LOAD: Shape = Shape {
         field("users", Kind::Whole(1), "Closed model: users, each waiting for its response; 50 where nothing is said."),
         field("think", Kind::Read(&SPREAD), "Pause between a response and the user's next request."),
         field("rate", Kind::Number, "Open model: requests (or WebSocket messages) a second, instead of users."),
-        field("connections", Kind::Whole(1), "Open model: at most so many connections; 1000 where it is left out. WebSockets without a rate: so many, only held."),
-        field("websocket", Kind::Either(&[Kind::Bool, Kind::Object(&WEBSOCKET)]), "WebSockets: each message is to be sent back by the backend."),
+        field(
+            "connections",
+            Kind::Whole(1),
+            "Open model: at most so many connections; 1000 where it is left out. WebSockets without a rate: so many, only held.",
+        ),
+        field(
+            "websocket",
+            Kind::Either(&[Kind::Bool, Kind::Object(&WEBSOCKET)]),
+            "WebSockets: each message is to be sent back by the backend.",
+        ),
         field("path", Kind::Read(&PATH), "Path to ask for; / where it is left out."),
         field("body", Kind::Read(&SIZE), "Size of a request body; then it is a POST."),
         field("new-connections", Kind::Bool, "A new connection for each request."),
-        field("timeout", Kind::Read(&SPAN), "A request without a response after this long has failed; 60s where it is left out."),
+        field(
+            "timeout",
+            Kind::Read(&SPAN),
+            "A request without a response after this long has failed; 60s where it is left out.",
+        ),
         field("hold", Kind::Read(&SPAN), "How long the load is held in each turn."),
     ],
 };
@@ -86,12 +100,28 @@ pub(crate) static CLAIM: Shape = Shape {
         field("advice", Kind::Text, "The advice as it is given."),
         field("read", Kind::Text, "Where it was read."),
         field("product", Kind::Word(&["nginx", "apache"]), "Whose setting it is."),
-        field("config", Kind::Text, "The main file of a configuration, from the folder of this file; a plain reverse proxy where it is left out."),
+        field(
+            "config",
+            Kind::Text,
+            "The main file of a configuration, from the folder of this file; a plain reverse proxy where it is left out.",
+        ),
         field("set", Kind::Same(&SETTINGS), "Settings of the system before the change, by name."),
-        field("backend", Kind::Same(&BACKEND), "What stands behind it; embedded where it is left out (keep with `config`)."),
+        field(
+            "backend",
+            Kind::Same(&BACKEND),
+            "What stands behind it; embedded where it is left out (keep with `config`).",
+        ),
         field("tls", Kind::Bool, "The plain reverse proxy listens with TLS."),
-        field("line", Kind::Text, "A line of the configuration that the server's own check is asked about, instead of a change."),
-        field("change", Kind::OneOrMore(&Kind::Read(&CHANGE)), "What the advice changes. Of several each is tested alone, and all together."),
+        field(
+            "line",
+            Kind::Text,
+            "A line of the configuration that the server's own check is asked about, instead of a change.",
+        ),
+        field(
+            "change",
+            Kind::OneOrMore(&Kind::Read(&CHANGE)),
+            "What the advice changes. Of several each is tested alone, and all together.",
+        ),
         field("load", Kind::Object(&LOAD), "The load under which it is tested."),
         field("objective", Kind::Read(&OBJECTIVE), "What must hold in each turn; told beside the comparison."),
         field("promises", Kind::Object(&PROMISES), "What the advice promises of each figure."),
@@ -126,7 +156,11 @@ fn claim(root: &Node, file: &str, folder: &Path) -> Result<Claim, Fault> {
     };
     let test = match (text("line"), root.get("change")) {
         (Some(_), Some(change)) => {
-            return Err(Fault::at(change.place, "both `line` and `change`", "a line is only looked at; keep one of them"));
+            return Err(Fault::at(
+                change.place,
+                "both `line` and `change`",
+                "a line is only looked at; keep one of them",
+            ));
         }
         (Some(line), None) => {
             if line.contains(['\n', '\r']) {
@@ -148,7 +182,8 @@ fn claim(root: &Node, file: &str, folder: &Path) -> Result<Claim, Fault> {
 
 fn test(root: &Node, change: &Node) -> Result<LoadTest, Fault> {
     let promised = root.get("promises");
-    let promises: Vec<Promise> = promised.map(Node::map).unwrap_or_default().iter().filter_map(|(key, node)| promise(&key.name, node)).collect();
+    let promises: Vec<Promise> =
+        promised.map(Node::map).unwrap_or_default().iter().filter_map(|(key, node)| promise(&key.name, node)).collect();
     if promises.is_empty() {
         return Err(Fault::at(root.place, "the advice promises nothing", "add `promises`, e.g. `throughput: better`"));
     }
@@ -215,18 +250,27 @@ fn load(node: &Node) -> Result<Load, Fault> {
     let mut load = Load::users(number("users").unwrap_or(USERS), 1e6);
     match (node.get("rate"), node.get("users").or(node.get("think"))) {
         (Some(_), Some(users)) => {
-            return Err(Fault::at(users.place, "both `rate` and users", "the open model has no users; keep one of them"));
+            return Err(Fault::at(
+                users.place,
+                "both `rate` and users",
+                "the open model has no users; keep one of them",
+            ));
         }
         (Some(rate), None) => {
             let per_second = rate.number().filter(|rate| *rate > 0.0 && *rate <= 1e7);
-            let per_second = per_second.ok_or_else(|| Fault::at(rate.place, "`rate` must be above 0 and at most 10000000", ""))?;
+            let per_second =
+                per_second.ok_or_else(|| Fault::at(rate.place, "`rate` must be above 0 and at most 10000000", ""))?;
             let connections = number("connections").unwrap_or(1000);
             load.arrivals = Arrivals::Rate { per_second, ramp: Span(0), spacing: Spacing::Uniform, connections };
             load.kernel_timestamps = true;
         }
         (None, _) => {
             if let Some(connections) = node.get("connections").filter(|_| !speaks(node)) {
-                return Err(Fault::at(connections.place, "`connections` belongs to `rate`", "the closed model has one a user"));
+                return Err(Fault::at(
+                    connections.place,
+                    "`connections` belongs to `rate`",
+                    "the closed model has one a user",
+                ));
             }
             if let (Arrivals::Users { think: pause, .. }, Some(given)) = (&mut load.arrivals, think) {
                 *pause = given;

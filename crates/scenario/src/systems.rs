@@ -60,8 +60,16 @@ static SYSTEM: Shape = Shape {
     needs: &["name"],
     keys: &[
         field("name", Kind::Text, "What reports call it, unlike any other's."),
-        field("product", Kind::Same(&PRODUCT), "A plain reverse proxy of this product; with `config`, whose file it is."),
-        field("config", Kind::Text, "The main file of a configuration, from the folder of this file; a private copy runs."),
+        field(
+            "product",
+            Kind::Same(&PRODUCT),
+            "A plain reverse proxy of this product; with `config`, whose file it is.",
+        ),
+        field(
+            "config",
+            Kind::Text,
+            "The main file of a configuration, from the folder of this file; a private copy runs.",
+        ),
         field("url", Kind::Read(&URL), "Something that already runs on this machine, instead of a product or a file."),
         field("set", Kind::Same(&SETTINGS), "Settings changed on top of it, by name."),
     ],
@@ -74,7 +82,11 @@ pub(crate) static SYSTEMS: Shape = Shape {
     needs: &["systems"],
     keys: &[
         field("title", Kind::Text, "What people call the comparison."),
-        field("backend", Kind::Same(&BACKEND), "What stands behind every system: the same for all, or that would be compared."),
+        field(
+            "backend",
+            Kind::Same(&BACKEND),
+            "What stands behind every system: the same for all, or that would be compared.",
+        ),
         field("systems", Kind::List(&Kind::Object(&SYSTEM)), "The systems."),
     ],
 };

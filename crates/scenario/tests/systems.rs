@@ -69,10 +69,16 @@ fn a_claim_is_a_system_a_change_a_load_and_promises() {
     assert_eq!(test.hold, Some(Span::from_secs(3)));
     let load = test.load;
     assert!(matches!(load.arrivals, Arrivals::Users { count: 300, .. }), "{:?}", load.arrivals);
-    assert_eq!((load.request.method.as_str(), load.request.path.as_str(), &load.request.body), ("POST", "/x", &Body::Size(2048)));
+    assert_eq!(
+        (load.request.method.as_str(), load.request.path.as_str(), &load.request.body),
+        ("POST", "/x", &Body::Size(2048))
+    );
     assert_eq!((load.reuse, load.timeout), (Reuse::PerRequest, Span::from_secs(5)));
     let promise = |figure, becomes| Promise { figure, becomes };
-    assert_eq!(test.promises, [promise(Figure::Throughput, Promised::Better), promise(Figure::Failures, Promised::Same)]);
+    assert_eq!(
+        test.promises,
+        [promise(Figure::Throughput, Promised::Better), promise(Figure::Failures, Promised::Same)]
+    );
 }
 
 #[test]
@@ -107,7 +113,8 @@ fn the_claims_that_ship_are_understood_and_valid() {
         assert!(!claim.read.is_empty(), "{}: where was it read?", path.display());
         names.push(claim.name);
         let value = genkai_scenario_json(&text);
-        let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
+        let errors: Vec<String> =
+            validator.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
         assert!(errors.is_empty(), "{}: {errors:?}", path.display());
     }
     assert!(names.len() >= 10, "{names:?}");

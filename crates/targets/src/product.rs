@@ -82,7 +82,7 @@ pub trait Prepared {
     ///
     /// # Errors
     /// When it cannot be asked.
-    fn refuses(&self, line: &str) -> Result<Option<Refusal>, ProductError>;
+    fn objects(&self, line: &str) -> Result<Option<Objection>, ProductError>;
 
     /// Where the private copy differs from the user's files; nothing for a generated configuration.
     fn rewrites(&self) -> &[Rewrite];
@@ -107,11 +107,35 @@ pub trait Prepared {
 
 /// What a product's own check says against a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Whether it knows no such setting; else it knows it and refuses how it is written, or where.
-    pub unknown: bool,
+pub struct Objection {
+    /// What it does.
+    pub kind: ObjectionKind,
     /// Its words.
     pub words: String,
+}
+
+/// What a product's own check does with a line it objects to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectionKind {
+    /// It knows no such setting.
+    Unknown,
+    /// It knows the setting and refuses how it is written, or where.
+    Refused,
+    /// It accepts it with a warning: it takes another value.
+    Warned,
+}
+
+impl Objection {
+    /// Of a check that passed with `warnings`, of which `known` are not the line's; none where it has no others.
+    pub(crate) fn warned(warnings: Vec<String>, known: &[String]) -> Option<Objection> {
+        let new: Vec<String> = warnings.into_iter().filter(|warning| !known.contains(warning)).collect();
+        (!new.is_empty()).then(|| Objection { kind: ObjectionKind::Warned, words: new.join("; ") })
+    }
+
+    /// Of a check that failed; `unknown` is whether it knows no such setting.
+    pub(crate) fn refused(words: String, unknown: bool) -> Objection {
+        Objection { kind: if unknown { ObjectionKind::Unknown } else { ObjectionKind::Refused }, words }
+    }
 }
 
 /// A product that runs. Dropping it ends it.
@@ -198,8 +222,8 @@ macro_rules! forward {
                 <$prepared>::warnings(self)
             }
 
-            fn refuses(&self, line: &str) -> Result<Option<Refusal>, ProductError> {
-                Ok(<$prepared>::refuses(self, line)?)
+            fn objects(&self, line: &str) -> Result<Option<Objection>, ProductError> {
+                Ok(<$prepared>::objects(self, line)?)
             }
 
             fn rewrites(&self) -> &[Rewrite] {

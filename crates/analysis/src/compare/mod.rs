@@ -106,13 +106,7 @@ fn ended(record: &Record, comparison: &Comparison, begun: u32) -> Ended {
     }
 }
 
-fn subject(
-    record: &Record,
-    name: &str,
-    turns: &[Seen<'_>],
-    judge: &Judge<'_>,
-    pairs: &[ComparedPair],
-) -> Subject {
+fn subject(record: &Record, name: &str, turns: &[Seen<'_>], judge: &Judge<'_>, pairs: &[ComparedPair]) -> Subject {
     let own: Vec<&Seen<'_>> = turns.iter().filter(|seen| seen.is(name, false)).collect();
     let figures = Figure::ALL.iter().map(|(figure, _)| {
         let (best, worst) = judge.rank(name, *figure, pairs);
@@ -157,11 +151,11 @@ fn value(own: &[&Seen<'_>], figure: Figure) -> Option<Estimate> {
 
 /// What was said of a contender when it was first prepared.
 fn entry(record: &Record, name: &str) -> (String, Vec<Setting>) {
-    let entries = record.remarks.iter().filter_map(|event| match &event.what {
+    let mut entries = record.remarks.iter().filter_map(|event| match &event.what {
         What::Entry(entry) if entry.contender == name => Some(entry),
         _ => None,
     });
-    entries.last().map_or_else(Default::default, |entry| {
+    entries.next_back().map_or_else(Default::default, |entry| {
         (entry.version.clone(), entry.settings.iter().filter(|setting| !setting.default).cloned().collect())
     })
 }

@@ -14,7 +14,8 @@ pub(super) fn of(record: &Record, turns: &[Seen<'_>], pairs: &[ComparedPair]) ->
     names.sort_unstable();
     names.dedup();
     let mean = |name: &str| {
-        let own: Vec<f64> = turns.iter().filter(|seen| seen.is(name, false)).filter_map(|seen| seen.finding.busy).collect();
+        let own: Vec<f64> =
+            turns.iter().filter(|seen| seen.is(name, false)).filter_map(|seen| seen.finding.busy).collect();
         (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
     };
     let stressed = |name: &&str| {

@@ -21,8 +21,9 @@ const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
 const BACKEND: &str = "backend";
 /// Part of the looks at an accept queue in which somebody waits there.
 const WAITING: f64 = 0.25;
-/// Part of a planned rate that must be answered for it to be borne.
-const BORNE: f64 = 0.97;
+/// Part of what was planned that may not be answered, before a rate is not borne; and so many requests, which may be under way.
+const SHORT: f64 = 0.03;
+const FEW: f64 = 5.0;
 /// Part of the cores from which on a contender is busy enough to be stressed.
 const BUSY: f64 = 0.7;
 /// Failures that are a sign of stress where the objective names none.
@@ -72,7 +73,8 @@ impl<'r> Seen<'r> {
         let (failed, finished) = counted(trial);
         let busy = part.busy(environment);
         let ended = trial.ended.as_ref().map(|ended| ended.reason);
-        let died = ended == Some(EndReason::ServerDied) || trial.states.iter().any(|(_, s)| s.state == ServerState::Died);
+        let died =
+            ended == Some(EndReason::ServerDied) || trial.states.iter().any(|(_, s)| s.state == ServerState::Died);
         Seen {
             finding: TurnFinding {
                 trial: trial.number,
@@ -187,7 +189,8 @@ impl<'r> Part<'r> {
         let all = self.cores(|_| true)? / cores.max(1) as f64;
         let (from, to) = self.span();
         let within = self.servers().filter(|(at, _)| (from..=to).contains(at));
-        let worker = |(_, sample): &(i64, Sample)| sample.metrics.get(&format!("{}.worker_cpu_max", sample.subject)).copied();
+        let worker =
+            |(_, sample): &(i64, Sample)| sample.metrics.get(&format!("{}.worker_cpu_max", sample.subject)).copied();
         let workers: Vec<f64> = within.filter_map(worker).collect();
         let mean = workers.iter().sum::<f64>() / workers.len().max(1) as f64;
         Some(all.max(mean))
@@ -201,7 +204,9 @@ impl<'r> Part<'r> {
         let fails = failed as f64 > bound.unwrap_or(FAILURES) * finished.max(1) as f64;
         let load = &self.trial.started.load;
         let open = matches!(load.arrivals, genkai_model::load::Arrivals::Rate { .. });
-        let short = open && Tally::of(self.ticks).rate() < BORNE * demand::asked(load);
+        let tally = Tally::of(self.ticks);
+        let planned = demand::asked(load) * tally.seconds;
+        let short = open && planned - tally.ok as f64 > (SHORT * planned).max(FEW);
         fails || short || busy.is_some_and(|busy| busy >= BUSY) || self.waits()
     }
 
@@ -210,7 +215,10 @@ impl<'r> Part<'r> {
         let (from, to) = self.span();
         let within = self.trial.samples.iter().filter(|(at, _)| (from..=to).contains(at));
         let queue = |metrics: &std::collections::BTreeMap<String, f64>| {
-            metrics.iter().find(|(name, _)| name.ends_with(genkai_model::evidence::metric::ACCEPT_QUEUE)).map(|(_, n)| *n)
+            metrics
+                .iter()
+                .find(|(name, _)| name.ends_with(genkai_model::evidence::metric::ACCEPT_QUEUE))
+                .map(|(_, n)| *n)
         };
         let looks: Vec<f64> = within.filter_map(|(_, sample)| queue(&sample.metrics)).collect();
         let full = looks.iter().filter(|n| **n > 0.0).count();

@@ -164,7 +164,9 @@ fn changes(flags: &Compare, base: &str, load: &Load) -> Result<Who, Failure> {
         runs(flags, named, &backend)?
     };
     let Runs::Server { system, .. } = runs else {
-        return Err(Failure::usage(format!("--base {base}: what already runs cannot be changed; name its configuration file")));
+        return Err(Failure::usage(format!(
+            "--base {base}: what already runs cannot be changed; name its configuration file"
+        )));
     };
     let contenders = compare::with_changes(*system, &flags.change, load, flags.all_together)?;
     Ok(Who { title: format!("compare changes of {base}"), base: Some(compare::BASELINE.to_owned()), contenders })

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use genkai_analysis::capacity::demand;
-use genkai_analysis::{claims, compare};
 use genkai_analysis::tuning::TrialPlan;
+use genkai_analysis::{claims, compare};
 use genkai_model::comparison::{Comparison, Contender, Runs, Turn};
 use genkai_model::contest::Entry;
 use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, RunStarted, SCHEMA, What};
@@ -95,7 +95,10 @@ fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
         if let Runs::Server { system, .. } = &one.runs
             && system.backend != plan.system.backend
         {
-            return wrong(format!("`{}` stands before another backend than the others: that would be compared", one.name));
+            return wrong(format!(
+                "`{}` stands before another backend than the others: that would be compared",
+                one.name
+            ));
         }
     }
     if comparison.base.as_ref().is_some_and(|base| !all.iter().any(|one| one.name == *base)) {

@@ -20,6 +20,7 @@ pub(crate) fn verdict(verdict: ClaimVerdict) -> &'static str {
         ClaimVerdict::Refuted => "refuted",
         ClaimVerdict::DoesNotExist => "does not exist",
         ClaimVerdict::Refused => "refused by the server as it is written",
+        ClaimVerdict::Clamped => "without effect: the server takes another value",
         ClaimVerdict::Exists => "it exists",
         ClaimVerdict::CannotTell => "cannot tell",
     }
@@ -41,12 +42,18 @@ pub(crate) fn measured(finding: &ClaimFinding) -> String {
 
 /// `throughput: promised better, measured x1.02 (interval 0.99-1.05), no measurable difference`.
 fn kept(one: &Kept) -> String {
-    let promised = Promised::ALL.iter().find(|(promised, _)| *promised == one.promise.becomes).map_or("", |(_, word)| word);
+    let promised =
+        Promised::ALL.iter().find(|(promised, _)| *promised == one.promise.becomes).map_or("", |(_, word)| word);
     let promised = if promised == "same" { "no difference" } else { promised };
     let what = title(one.promise.figure);
     match &one.effect {
         Some(effect) if effect.effect.is_some() => {
-            format!("{what}: promised {promised}, measured {} (interval {}), {}", size(effect), interval(effect), call(effect.call))
+            format!(
+                "{what}: promised {promised}, measured {} (interval {}), {}",
+                size(effect),
+                interval(effect),
+                call(effect.call)
+            )
         }
         _ => format!("{what}: promised {promised}, nothing was measured"),
     }
@@ -75,7 +82,8 @@ pub(crate) fn evidence(finding: &ClaimFinding) -> String {
         Test::Load(_) => {
             let blocks = figure::plural(finding.blocks.into(), "block", "blocks");
             let warned: Vec<String> = finding.said.iter().take(1).map(|words| clean::cut(words, 160)).collect();
-            let warned = if warned.is_empty() { String::new() } else { format!("; the server warns: {}", warned.join("; ")) };
+            let warned =
+                if warned.is_empty() { String::new() } else { format!("; the server warns: {}", warned.join("; ")) };
             format!("{server}, {blocks} of baseline and change{warned}")
         }
     }

@@ -13,7 +13,10 @@ pub fn claims(all: &[ClaimFinding], style: Style) -> String {
     let mut page = Page::new(style);
     for finding in all {
         page.gap();
-        page.paragraph(Tone::Strong, &format!("{}: {}", clean::line(&finding.claim.name), says::verdict(finding.verdict)));
+        page.paragraph(
+            Tone::Strong,
+            &format!("{}: {}", clean::line(&finding.claim.name), says::verdict(finding.verdict)),
+        );
         page.labelled("advice", &clean::line(&finding.claim.advice));
         page.labelled("tested", &says::tested(&finding.claim));
         page.labelled("measured", &says::measured(finding));

@@ -74,7 +74,10 @@ fn details(subject: &Subject) -> Vec<(&'static str, String)> {
     if let Some(warm_up) = subject.warm_up {
         all.push(("steady", format!("{} after the ramp (median)", figure::seconds(warm_up))));
     }
-    all.push(("objective", format!("held in {} of {}", subject.held, figure::plural(subject.turns.into(), "turn", "turns"))));
+    all.push((
+        "objective",
+        format!("held in {} of {}", subject.held, figure::plural(subject.turns.into(), "turn", "turns")),
+    ));
     all
 }
 
@@ -129,7 +132,8 @@ pub fn compare_plan(plan: &Plan, entries: &[Entry], environment: &Environment, s
     page.paragraph(Tone::Strong, &format!("Plan: {}", clean::line(&plan.title)));
     page.gap();
     for entry in entries {
-        let set: Vec<String> = entry.settings.iter().filter(|s| !s.default).map(|s| format!("{} {}", s.name, s.value)).collect();
+        let set: Vec<String> =
+            entry.settings.iter().filter(|s| !s.default).map(|s| format!("{} {}", s.name, s.value)).collect();
         let set = if set.is_empty() { "all as by default".to_owned() } else { clean::line(&set.join(", ")) };
         page.paragraph(Tone::Strong, &clean::line(&entry.contender));
         page.labelled("Server", &format!("{}; {set}", clean::line(&entry.version)));

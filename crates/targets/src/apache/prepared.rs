@@ -24,7 +24,7 @@ use crate::local::authority::{self, Papers};
 use crate::local::caps::Machine;
 use crate::local::room::Room;
 use crate::local::{brood, port};
-use crate::product::{Prepare, Refusal};
+use crate::product::{Objection, Prepare};
 
 /// An Apache that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
@@ -163,12 +163,15 @@ impl Apache {
     ///
     /// # Errors
     /// When it cannot be asked.
-    pub fn refuses(&self, line: &str) -> Result<Option<Refusal>, ApacheError> {
+    pub fn objects(&self, line: &str) -> Result<Option<Objection>, ApacheError> {
         let conf = with_line(&self.private.main, line)?;
         let named = |message: &str| message.replace(&conf.display().to_string(), "the configuration");
         match check(&self.base.binary, self.room.path(), &conf, &self.base.environment, named) {
-            Ok(_) => Ok(None),
-            Err(ApacheError::Rejected(words)) => Ok(Some(Refusal { unknown: words.contains("Invalid command"), words })),
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
+            Err(ApacheError::Rejected(words)) => {
+                let unknown = words.contains("Invalid command");
+                Ok(Some(Objection::refused(words, unknown)))
+            }
             Err(e) => Err(e),
         }
     }

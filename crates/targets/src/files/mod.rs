@@ -17,9 +17,9 @@ mod line;
 
 pub use diff::diff;
 pub use edition::Configuration;
-pub(crate) use line::with_line;
 pub(crate) use edition::Edition;
 pub(crate) use flat::{Names, flat};
+pub(crate) use line::with_line;
 pub(crate) use origin::Origins;
 pub use save::{Backup, SaveError, write_back};
 pub use secret::masked;

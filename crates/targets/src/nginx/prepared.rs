@@ -22,7 +22,7 @@ use super::settings::{self, Rendering, Scope, lookup, render};
 use crate::files::{Backup, Edition, with_line};
 use crate::local::brood;
 use crate::local::room::Room;
-use crate::product::{Prepare, Refusal};
+use crate::product::{Objection, Prepare};
 
 /// An nginx that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
@@ -161,12 +161,15 @@ impl Nginx {
     ///
     /// # Errors
     /// When it cannot be asked.
-    pub fn refuses(&self, line: &str) -> Result<Option<Refusal>, NginxError> {
+    pub fn objects(&self, line: &str) -> Result<Option<Objection>, NginxError> {
         let conf = with_line(&self.copy.private.main, line)?;
         let named = |message: &str| message.replace(&conf.display().to_string(), "the configuration");
         match check(&self.base.binary, self.copy.room.path(), &conf, named) {
-            Ok(_) => Ok(None),
-            Err(NginxError::Rejected(words)) => Ok(Some(Refusal { unknown: words.contains("unknown directive"), words })),
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
+            Err(NginxError::Rejected(words)) => {
+                let unknown = words.contains("unknown directive");
+                Ok(Some(Objection::refused(words, unknown)))
+            }
             Err(e) => Err(e),
         }
     }

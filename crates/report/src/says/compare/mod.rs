@@ -44,7 +44,8 @@ pub(crate) fn headline(finding: &ComparisonFinding) -> String {
         };
     }
     if finding.comparison.base.is_none() && !finding.stress.anybody {
-        return "Nobody was stressed: the load offered was the limit, so differences in throughput mean nothing.".to_owned();
+        return "Nobody was stressed: the load offered was the limit, so differences in throughput mean nothing."
+            .to_owned();
     }
     match (&finding.comparison.base, &finding.pairs[..]) {
         (_, [one]) => pair(one),
@@ -90,16 +91,19 @@ fn ranking(finding: &ComparisonFinding) -> String {
 /// `worker_connections 512 -> 1024 beside baseline: better in failures (...); no measurable difference in ...; cannot tell ...`.
 pub(crate) fn pair(pair: &ComparedPair) -> String {
     let told = |wanted: fn(&Call) -> bool| -> Vec<String> {
-        pair.effects.iter().filter(|one| wanted(&one.call)).map(|one| format!("{} {}", title(one.figure), brief(one))).collect()
+        pair.effects
+            .iter()
+            .filter(|one| wanted(&one.call))
+            .map(|one| format!("{} {}", title(one.figure), brief(one)))
+            .collect()
     };
     let named = |wanted: fn(&Call) -> bool| -> Vec<&str> {
         pair.effects.iter().filter(|one| wanted(&one.call)).map(|one| title(one.figure)).collect()
     };
     let mut parts = Vec::new();
-    for (what, all) in [
-        ("better in", told(|call| *call == Call::Better)),
-        ("worse in", told(|call| *call == Call::Worse)),
-    ] {
+    for (what, all) in
+        [("better in", told(|call| *call == Call::Better)), ("worse in", told(|call| *call == Call::Worse))]
+    {
         if !all.is_empty() {
             parts.push(format!("{what} {}", all.join(", ")));
         }
@@ -196,9 +200,8 @@ pub(crate) fn rank(one: &SubjectFigure) -> String {
 pub(crate) fn control(finding: &ComparisonFinding) -> Option<String> {
     let control = finding.control.as_ref().filter(|_| finding.blocks >= 2)?;
     let differs = control.effects.iter().any(|effect| matches!(effect.call, Call::Better | Call::Worse));
-    (!differs).then(|| {
-        format!("Control: {} against itself shows no difference, as it must.", clean::line(&control.base))
-    })
+    (!differs)
+        .then(|| format!("Control: {} against itself shows no difference, as it must.", clean::line(&control.base)))
 }
 
 /// How sure it all is, and why it ended.
@@ -250,7 +253,9 @@ pub(crate) fn stress(finding: &ComparisonFinding) -> Option<String> {
     });
     match (stress.anybody, used) {
         (true, Some(used)) => Some(format!("The load was felt: {used}.")),
-        (true, None) => Some("What the servers used cannot be seen, so whether the load was felt cannot be told.".to_owned()),
+        (true, None) => {
+            Some("What the servers used cannot be seen, so whether the load was felt cannot be told.".to_owned())
+        }
         (false, used) => Some(format!(
             "Nobody was stressed ({}, none failed, none had a queue): what differs in throughput is what was asked, not what they can do. \
              A higher --users or --rate would tell.",
