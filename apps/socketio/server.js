@@ -1,18 +1,21 @@
 // The application of the server comparison on Socket.IO: the namespaces `/app` and `/rooms/NAME`, see apps/README.md. All
 // messages are events called `message`, which is what `socket.send` sends.
 //   node server.js [--port N] [--max-payload BYTES] [--deflate] [--ping-interval MS] [--ping-timeout MS]
+//                  [--redis URL] [--member-queue BYTES] [--trace MESSAGES] [--lose-every N] [--stats TIMEms]
 // Says where it listens in one line of JSON; SIGTERM closes all connections.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
 import { Server } from 'socket.io';
 import { application } from '../protocol/node/application.js';
+import { Member, Node, PASSED, flags, memberOf } from '../protocol/node/node.js';
+import { Deliveries } from './deliveries.js';
 
 const version = `socket.io ${createRequire(import.meta.url)('socket.io/package.json').version} on Node.js ${process.versions.node}`;
 
 const { values } = parseArgs({
   options: {
-    port: { type: 'string', default: '0' },
+    ...flags,
     'max-payload': { type: 'string', default: '1e6' },
     deflate: { type: 'boolean', default: false },
     'ping-interval': { type: 'string', default: '25000' },
@@ -20,7 +23,9 @@ const { values } = parseArgs({
   },
 });
 
-const http = createServer();
+const node = new Node(values);
+const deliveries = new Deliveries(node);
+const http = createServer((request, response) => node.answer(request, response));
 const io = new Server(http, {
   serveClient: false,
   transports: ['websocket'],
@@ -36,13 +41,29 @@ app.on('connection', (socket) => {
   socket.on('message', (message) => obey(message, (answer) => socket.send(answer)));
 });
 
-io.of(/^\/rooms\/[^/]+$/).on('connection', (socket) => {
-  socket.on('message', (message) => socket.nsp.send(message));
+if (values.redis) {
+  const { shared } = await import('./shared.js');
+  try {
+    io.adapter(await shared(values.redis, deliveries));
+  } catch (error) {
+    console.error(`no Redis at ${new URL(values.redis).host}: ${error.message}`);
+    process.exit(1);
+  }
+}
+
+const rooms = io.of(/^\/rooms\/[^/]+$/);
+// Nobody is in before other nodes are heard.
+rooms.use((socket, next) => Promise.resolve(socket.nsp.adapter.heard).then(() => next(), next));
+rooms.on('connection', (socket) => {
+  deliveries.follow(socket.conn, new Member(node, memberOf(socket.handshake.url.split('?', 2)[1])));
+  socket.on('message', (message) => {
+    const { lost, place } = node.received(message);
+    if (lost) return;
+    node.trace.hop(place, PASSED);
+    deliveries.during(place, () => socket.nsp.send(message));
+  });
 });
 
-http.listen(Number(values.port), '127.0.0.1', () => {
-  const { address, port } = http.address();
-  console.log(JSON.stringify({ listening: `${address}:${port}`, version }));
-});
+http.listen(Number(values.port), '127.0.0.1', () => node.announce(http.address(), version));
 
 process.on('SIGTERM', () => io.close(() => process.exit(0)));

@@ -11,6 +11,7 @@ import { Run } from "./run";
 import { causes } from "./sections/causes";
 import { change } from "./sections/change";
 import { environment } from "./sections/environment";
+import { held } from "./sections/held";
 import { limits } from "./sections/limits";
 import { proof } from "./sections/proof";
 import { rooms } from "./sections/rooms/page";
@@ -45,6 +46,7 @@ export function render(root: Element, data: PageData | ContestData | ComparisonD
 function drawn(data: PageData | ContestData | ComparisonData, run: Run): Sections {
   if ("contest" in data) return comparison(data, run);
   if ("comparison" in data) return compared(data, run);
+  if (data.held) return held(data.held, run);
   return data.rooms ? rooms(data, data.rooms, run) : tuned(data, run);
 }
 

@@ -289,7 +289,25 @@ export interface RoomsData {
   runs: RoomsSaid[];
 }
 
+export interface HeldTrial {
+  trial: number;
+  requests: number;
+  at_once: number;
+  answered: number;
+  refused: ErrorCount[];
+}
+
+export interface HeldData {
+  finding: { nodes: number; time: string; trials: HeldTrial[]; largest?: number; refused_from?: number; outcome: Verdict["outcome"] };
+  /** The answer first. */
+  said: string[];
+  trials: { trial: number; refused: string; told: string }[];
+  limits: { title: string; caps: string; formula: string; source: string; evidence: string[] }[];
+}
+
 export interface PageData {
+  /** Requests held open, where the run is a search for their largest number. */
+  held?: HeldData;
   /** Chat rooms, where the run is one of them. */
   rooms?: RoomsData;
   schema: string;

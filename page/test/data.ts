@@ -1,4 +1,5 @@
 import type { PageData } from "../src/model";
+import heldText from "./held.json?raw";
 import roomsText from "./rooms.json?raw";
 import text from "./sample.json?raw";
 
@@ -10,4 +11,9 @@ export function sample(): PageData {
 /** The same of a made-up sweep of chat rooms. */
 export function roomsSample(): PageData {
   return JSON.parse(roomsText) as PageData;
+}
+
+/** The same of a made-up search for the largest number of requests held open. */
+export function heldSample(): PageData {
+  return JSON.parse(heldText) as PageData;
 }

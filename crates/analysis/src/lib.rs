@@ -27,6 +27,7 @@ mod sockets;
 pub mod spending;
 pub mod statistics;
 pub mod steady;
+pub mod suite;
 pub mod summary;
 pub mod tuning;
 pub mod verdict;

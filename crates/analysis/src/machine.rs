@@ -201,14 +201,15 @@ fn cores(machine: &Machine) -> Item {
 
 fn servers(machine: &Machine) -> Item {
     let all: Vec<String> = machine.servers.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    let none = !machine.servers.contains_key("nginx");
+    let package = machine.packages.first();
+    let none = package.is_some();
     Item {
         name: "servers".to_owned(),
         value: if all.is_empty() { "none found".to_owned() } else { all.join(", ") },
-        means: if none { "`genkai tune nginx` needs nginx" } else { "`genkai tune` can run them" }.to_owned(),
+        means: if none { "`genkai tune` needs one" } else { "`genkai tune` can run them" }.to_owned(),
         state: state(false, none),
-        raise: none.then(|| Raise {
-            command: "apt-get install nginx".to_owned(),
+        raise: package.map(|package| Raise {
+            command: format!("apt-get install {package}"),
             root: true,
             changes: "installs the package, which may start a server of its own".to_owned(),
         }),
@@ -280,6 +281,7 @@ mod tests {
             conntrack: Some((60_000, 65_536)),
             files: (9_000, 10_000),
             servers: Default::default(),
+            packages: vec!["nginx".to_owned(), "apache2".to_owned()],
             ..machine()
         };
         let checkup = examine(small, Some(10_000));

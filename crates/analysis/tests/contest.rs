@@ -31,6 +31,7 @@ fn contest(names: &[&str], starts: u32) -> Contest {
         server: (*name).to_owned(),
         settings: BTreeMap::new(),
         variant: false,
+        reference: false,
     };
     Contest {
         contenders: names.iter().map(contender).collect(),
@@ -128,6 +129,22 @@ fn measured(medians: &[(&str, f64)], spread: f64, starts: u32, seed: u64, case: 
 
 fn ranks(case: &CaseFinding) -> Vec<(&str, u32, u32)> {
     case.standings.iter().map(|one| (one.name.as_str(), one.best, one.worst)).collect()
+}
+
+#[test]
+fn the_reference_is_measured_and_takes_no_rank() {
+    let mut all = contest(&["a", "own", "b"], 1);
+    all.contenders[1].reference = true;
+    let mut story = Story::new(all);
+    story.start(1);
+    for number in 1..=10 {
+        for (name, ms) in [("own", 1.0), ("a", 2.0), ("b", 4.0)] {
+            story.round(1, round(name, number, Case::Receive, ms + f64::from(number) / 100.0));
+        }
+    }
+    let finding = story.findings();
+    assert_eq!(ranks(&finding.cases[0]), [("own", 0, 0), ("a", 1, 1), ("b", 2, 2)]);
+    assert_eq!(finding.cases[0].pairs.len(), 3, "it is compared with each");
 }
 
 #[test]

@@ -50,6 +50,7 @@ mod reactor;
 mod road;
 mod run;
 mod share;
+mod socketio;
 mod stamp;
 mod stop;
 mod stream;

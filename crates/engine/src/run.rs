@@ -111,15 +111,21 @@ pub fn run_part(
         client_rss: host::peak_rss(),
         stopped: left.iter().any(|left| left.stopped),
         client: meter.read(),
-        rooms: attendance(load, attendees),
+        rooms: attendance(load, attendees, stop),
     })
 }
 
+/// How long the account of a load that was stopped may take before it is cut short: as long as somebody who waits does not wonder.
+const SETTLED: Duration = Duration::from_secs(1);
+
 /// What became of the messages of chat rooms.
-fn attendance(load: &Load, attendees: Vec<Attendee>) -> Option<Box<Attendance>> {
+fn attendance(load: &Load, attendees: Vec<Attendee>, stop: &StopFlag) -> Option<Box<Attendance>> {
+    // Who stops a load gets its account, as long as that takes no time to speak of.
+    let began = Instant::now();
+    let hurry = || stop.is_stopped() && began.elapsed() > SETTLED;
     match (&load.protocol, load.arrivals) {
         (Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }), Arrivals::Users { count, .. }) => {
-            Some(Box::new(settle(rooms, count, attendees)))
+            Some(Box::new(settle(rooms, count, attendees, hurry)))
         }
         _ => None,
     }

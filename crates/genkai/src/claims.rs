@@ -17,7 +17,7 @@ use genkai_report::{json, text};
 
 use crate::cli::Claims;
 use crate::view::{self, View};
-use crate::{Failure, flags, found, interrupt, rooms, tune};
+use crate::{Failure, flags, found, interrupt, made};
 
 /// `genkai claims`.
 pub(crate) fn run(flags: &Claims) -> Result<Exit, Failure> {
@@ -45,7 +45,7 @@ pub(crate) fn run(flags: &Claims) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Holds);
     }
-    let out = flags.out.clone().unwrap_or_else(|| tune::default_folder("claims"));
+    let out = flags.out.clone().unwrap_or_else(|| made::default_folder("claims"));
     let interrupt = interrupt::flag();
     let (mut tested, mut failed) = (Vec::new(), false);
     for claim in &all {
@@ -118,7 +118,7 @@ fn read(file: &Path) -> Result<Claim, Failure> {
 /// One test with its outputs.
 fn test(flags: &Claims, plan: Plan, pin: Pin, out: &Path, interrupt: &StopFlag) -> Result<Record, Failure> {
     let mut view = View::plain(flags.quiet);
-    let job = rooms::job(plan, pin, false, interrupt)?;
+    let job = made::job(plan, made::place(None)?, pin, false, interrupt);
     let outcome = claims::run(&job, out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;

@@ -12,7 +12,7 @@ use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span};
 
 pub(crate) use compare::{Claims, Compare};
-pub(crate) use serve::{Echo, Origin, Rooms, Serve, Server};
+pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
 pub(crate) use tune::{Apache, BackendFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag};
 
 use crate::flags::LoadFlags;
@@ -76,11 +76,11 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXIT_CODES)]
 pub(crate) struct Explain {
-    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/apache2/apache2.conf; includes are followed
+    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/haproxy/haproxy.cfg; includes are followed
     #[arg(required = true, value_name = "CONFIG")]
     pub(crate) configs: Vec<PathBuf>,
-    /// Whose they are: nginx or apache [default: as the text looks]
-    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache"])]
+    /// Whose they are: nginx, apache, haproxy, php-fpm or redis [default: as the text looks]
+    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache", "haproxy", "php-fpm", "redis"])]
     pub(crate) product: Option<String>,
     /// Path of the requests that are looked at
     #[arg(long, value_name = "PATH", default_value = "/")]
@@ -157,9 +157,12 @@ pub(crate) struct ExperimentRun {
     /// Under a minute of load, embedded backend [default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// As the original was done, on real WordPress
+    /// As the original was done (nginx-worker-connections: on real WordPress)
     #[arg(long)]
     pub(crate) full: bool,
+    /// apache-websocket: only this part, e.g. answer, idle, slow, large, fan-out, refused (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) part: Vec<String>,
     /// nginx-worker-connections: the setting's value to start from [default: 512]
     #[arg(long, value_name = "N")]
     pub(crate) worker_connections: Option<String>,
@@ -167,6 +170,9 @@ pub(crate) struct ExperimentRun {
     pub(crate) rooms: RoomsFlags,
     #[command(flatten)]
     pub(crate) servers: ServersFlags,
+    /// The folder `apps` of genkai's source, built by `make apps` [default: looked for here and around the program]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) apps: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }
@@ -194,7 +200,7 @@ pub(crate) struct RoomsFlags {
     /// Several numbers of nodes, one after the other: 5,10,25,30
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) sweep_nodes: Vec<u32>,
-    /// What a node is: embedded (genkai's own) [default: embedded]
+    /// What a node is: embedded (genkai's own), or an application on node-ws, socketio, tomcat, jetty [default: embedded]
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(genkai_targets::rooms::SERVERS))]
     pub(crate) server: Option<String>,
     /// What stands before the nodes: none, haproxy or nginx [default: none, so that clients go to the nodes in turn]

@@ -1,11 +1,15 @@
 //! `genkai experiment`.
 
+use genkai_engine::StopFlag;
 use genkai_lab::experiment::{DEFAULT_CONNECTIONS, EXPERIMENTS, Kind, Size, find};
+use genkai_lab::rooms as chat;
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
+use genkai_model::plan::Plan;
 
-use crate::cli::{Experiment, ExperimentAction, ExperimentRun};
-use crate::{Failure, rooms, servers, tune, view};
+use crate::cli::{Experiment, ExperimentAction, ExperimentRun, OutputFlags};
+use crate::view::{self, View};
+use crate::{Failure, made, rooms, servers, suite, tune};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -25,10 +29,18 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
             let value = flags.worker_connections.as_deref().unwrap_or(DEFAULT_CONNECTIONS);
             tune::run(plan(size, value), Pin::Apart, &flags.output, false)
         }
-        Kind::Servers => servers::run(size, &flags.servers, &flags.output),
-        Kind::Rooms => rooms::run(rooms::plan(size, &flags.rooms)?, &flags.output),
-        Kind::Held => rooms::run(rooms::held(size, &flags.rooms)?, &flags.output),
+        Kind::Apache => suite::apache(size, &flags.part, &flags.output),
+        Kind::Servers => servers::run(size, &flags.servers, made::place(flags.apps.as_deref())?, &flags.output),
+        Kind::Rooms => nodes(rooms::plan(size, &flags.rooms)?, flags),
+        Kind::Held => nodes(rooms::held(size, &flags.rooms)?, flags),
     }
+}
+
+/// Makes a run on nodes, and its outputs.
+fn nodes(plan: Plan, flags: &ExperimentRun) -> Result<Exit, Failure> {
+    let view = |output: &OutputFlags, stop: &StopFlag| View::choose(output.quiet, output.color, stop);
+    let experiment = made::Experiment { check: chat::check, run: chat::run, view };
+    made::run(plan, made::place(flags.apps.as_deref())?, &experiment, &flags.output)
 }
 
 /// Refuses flags of other experiments.
@@ -39,6 +51,7 @@ fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
     const SERVERS: &[&str] = &["websocket-servers"];
     let all = [
         ("--worker-connections", &["nginx-worker-connections"][..], flags.worker_connections.is_some()),
+        ("--part", &["apache-websocket"], !flags.part.is_empty()),
         ("--nodes", BOTH, rooms.nodes.is_some()),
         ("--router", BOTH, rooms.router.is_some()),
         ("--node-connections", BOTH, rooms.node_connections.is_some()),
@@ -66,7 +79,7 @@ fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
         ("--message", SERVERS, servers.message.is_some()),
         ("--answer-timeout", SERVERS, servers.answer_timeout.is_some()),
         ("--seed", SERVERS, servers.seed.is_some()),
-        ("--apps", SERVERS, servers.apps.is_some()),
+        ("--apps", &["rooms", "websocket-servers"], flags.apps.is_some()),
     ];
     match all.iter().find(|(_, of, given)| *given && !of.contains(&name)) {
         Some((flag, of, _)) => {

@@ -88,7 +88,7 @@ impl Found {
                 outputs::whole(&out.join("turns.csv"), &csv::turns(finding))?;
                 html::comparison(record, finding)
             }
-            Found::Held(_) => return Ok(None),
+            Found::Held(finding) => html::held(record, &genkai_analysis::findings(record), finding),
         };
         let page = out.join("report.html");
         outputs::whole(&page, &shown)?;

@@ -13,12 +13,14 @@ mod http2;
 mod interrupt;
 mod keys;
 mod load;
+mod made;
 mod outputs;
 mod report;
 mod rooms;
 mod serve;
 mod servers;
 mod source;
+mod suite;
 mod target;
 mod tune;
 mod view;
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         cli::Command::Serve(cli::Serve { server: cli::Server::Origin(flags) }) => serve::origin(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Echo(flags) }) => serve::echo(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Rooms(flags) }) => serve::rooms(&flags),
+        cli::Command::Serve(cli::Serve { server: cli::Server::Link(flags) }) => serve::link(&flags),
     };
     let exit = exit.unwrap_or_else(|failure| {
         view::say(&view::error(&failure.message));

@@ -1,20 +1,12 @@
 //! `genkai experiment run rooms`: flags to a plan, the run, its outputs.
 
-use std::time::SystemTime;
-
-use genkai_engine::StopFlag;
 use genkai_lab::experiment::rooms::Site;
 use genkai_lab::experiment::{Size, held, rooms as experiment};
-use genkai_lab::rooms::{self, Job};
-use genkai_lab::system::Pin;
-use genkai_model::exit::Exit;
 use genkai_model::plan::{Backplane, Fault, Plan, Router};
 use genkai_model::units::Span;
-use genkai_report::json;
 
-use crate::cli::{BackplaneFlag, OutputFlags, RoomsFlags, RouterFlag};
-use crate::view::{self, View};
-use crate::{Failure, found, interrupt, tune};
+use crate::Failure;
+use crate::cli::{BackplaneFlag, RoomsFlags, RouterFlag};
 
 /// A fault as `--fault` says it.
 ///
@@ -94,42 +86,4 @@ fn router(flags: &RoomsFlags, wait: Span) -> Option<Router> {
     };
     let queue_timeout = flags.queue_timeout.unwrap_or(wait);
     Some(Router { product: product.to_owned(), node_connections: flags.node_connections, queue_timeout })
-}
-
-/// Makes a run and its outputs.
-pub(crate) fn run(plan: Plan, output: &OutputFlags) -> Result<Exit, Failure> {
-    let pin = Pin::Apart;
-    let environment = rooms::check(&plan, &pin)?;
-    if output.dry_run {
-        if !output.quiet {
-            view::print(&json::plan(&plan, &[], &environment));
-        }
-        return Ok(Exit::Holds);
-    }
-    let out = output.out.clone().unwrap_or_else(|| tune::default_folder(&plan.title));
-    let interrupt = interrupt::flag();
-    let job = job(plan, pin, output.keep, &interrupt)?;
-    let mut view = View::choose(output.quiet, output.color, &interrupt);
-    let outcome = rooms::run(&job, &out, &mut |event| view.event(event));
-    view.finish();
-    let outcome = outcome?;
-    let shown = found::show(&outcome.record, &out, output, false);
-    match outcome.failure {
-        Some(failure) => Err(failure.into()),
-        None => shown,
-    }
-}
-
-/// A run of `plan` by this program, from now.
-pub(crate) fn job(plan: Plan, pin: Pin, keep: bool, interrupt: &StopFlag) -> Result<Job<'_>, Failure> {
-    Ok(Job {
-        plan,
-        program: crate::program()?,
-        command: std::env::args().collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        pin,
-        keep,
-        interrupt,
-    })
 }

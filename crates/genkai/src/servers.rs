@@ -1,20 +1,20 @@
 //! `genkai experiment run websocket-servers`: flags to a plan, the run, its outputs.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::Args;
+use genkai_engine::StopFlag;
 use genkai_lab::contest;
 use genkai_lab::experiment::{Size, servers as experiment};
-use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 use genkai_model::units::{Bytes, Span};
-use genkai_report::json;
+use genkai_targets::application::Place;
 
+use crate::Failure;
 use crate::cli::OutputFlags;
+use crate::made::{self, Experiment};
 use crate::view::{self, View};
-use crate::{Failure, found, interrupt, rooms, tune};
 
 /// Flags of the experiment `websocket-servers`.
 #[derive(Debug, Args)]
@@ -54,9 +54,6 @@ pub(crate) struct ServersFlags {
     /// Seed of the orders in which servers are asked [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// The folder `apps` of genkai's source, built by `make apps` [default: looked for here and around the program]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) apps: Option<PathBuf>,
 }
 
 /// Largest of the large messages: what the applications send at most, and what the client takes.
@@ -68,7 +65,7 @@ const SMALLEST: u64 = 64;
 ///
 /// # Errors
 /// When they contradict each other, or nothing can be compared here.
-fn plan(size: Size, flags: &ServersFlags, place: &genkai_targets::application::Place) -> Result<Plan, Failure> {
+fn plan(size: Size, flags: &ServersFlags, place: &Place) -> Result<Plan, Failure> {
     let mut contest = experiment::shape(size);
     contest.clients = flags.clients.unwrap_or(contest.clients);
     contest.rounds = flags.rounds.unwrap_or(contest.rounds);
@@ -105,7 +102,7 @@ fn plan(size: Size, flags: &ServersFlags, place: &genkai_targets::application::P
 }
 
 /// The servers asked for, each once; without a wish all that can run.
-fn servers(asked: &[String], place: &genkai_targets::application::Place) -> Result<Vec<String>, Failure> {
+fn servers(asked: &[String], place: &Place) -> Result<Vec<String>, Failure> {
     let mut all: Vec<String> = Vec::new();
     for server in asked {
         if !all.contains(server) {
@@ -140,28 +137,8 @@ fn parts(text: &str, flag: &str, servers: &[String]) -> Result<(String, String, 
 }
 
 /// Makes a run and its outputs.
-pub(crate) fn run(size: Size, flags: &ServersFlags, output: &OutputFlags) -> Result<Exit, Failure> {
-    let program = crate::program()?;
-    let place = contest::place(&program, flags.apps.as_deref());
+pub(crate) fn run(size: Size, flags: &ServersFlags, place: Place, output: &OutputFlags) -> Result<Exit, Failure> {
     let plan = plan(size, flags, &place)?;
-    let pin = Pin::Apart;
-    let environment = contest::check(&plan, &place, &pin)?;
-    if output.dry_run {
-        if !output.quiet {
-            view::print(&json::plan(&plan, &[], &environment));
-        }
-        return Ok(Exit::Holds);
-    }
-    let out = output.out.clone().unwrap_or_else(|| tune::default_folder(&plan.title));
-    let interrupt = interrupt::flag();
-    let job = rooms::job(plan, pin, output.keep, &interrupt)?;
-    let mut view = View::plain(output.quiet);
-    let outcome = contest::run(&job, &place, &out, &mut |event| view.event(event));
-    view.finish();
-    let outcome = outcome?;
-    let shown = found::show(&outcome.record, &out, output, false);
-    match outcome.failure {
-        Some(failure) => Err(failure.into()),
-        None => shown,
-    }
+    let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
+    made::run(plan, place, &Experiment { check: contest::check, run: contest::run, view }, output)
 }

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use genkai_analysis::findings;
 use genkai_lab::experiment::{self, Size};
 use genkai_lab::system::Pin;
-use genkai_lab::tune::{self, Job};
+use genkai_lab::tune;
 use genkai_model::exit::Exit;
 use genkai_model::load::{Arrivals, Load, Protocol};
 use genkai_model::objective::Objective;
@@ -19,7 +18,7 @@ use genkai_report::{json, text};
 use crate::cli::{Apache, BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
 use crate::outputs::Outputs;
 use crate::view::{self, View};
-use crate::{Failure, flags, interrupt, websocket};
+use crate::{Failure, flags, interrupt, made, websocket};
 
 /// Users join at this rate when nothing else is said, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -31,6 +30,7 @@ pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
     let (name, program, flags, front) = match product {
         Product::Nginx(nginx) => ("nginx", nginx.nginx.clone(), &nginx.flags, Front::default()),
         Product::Apache(apache) => ("apache", apache.apache.clone(), &apache.flags, front(apache)),
+        Product::Haproxy(haproxy) => ("haproxy", haproxy.haproxy.clone(), &haproxy.flags, Front::default()),
     };
     let pin = flags::pin(&flags.search.pin)?;
     let plan = plan(name, program, flags, front, &pin)?;
@@ -285,21 +285,11 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
         view::print(&shown);
         return Ok(Exit::Holds);
     }
-    let out = output.out.clone().unwrap_or_else(|| default_folder(&plan.title));
+    let out = output.out.clone().unwrap_or_else(|| made::default_folder(&plan.title));
     let interrupt = interrupt::flag();
-    let job = Job {
-        plan,
-        program: crate::program()?,
-        command: std::env::args().collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        pin,
-        keep: output.keep,
-        write,
-        interrupt: &interrupt,
-    };
+    let job = made::job(plan, made::place(None)?, pin, output.keep, &interrupt);
     let mut view = View::choose(output.quiet, output.color, &interrupt);
-    let outcome = tune::run(&job, &out, &mut |event| view.event(event));
+    let outcome = tune::run(&job, write, &out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;
     let findings = findings(&outcome.record);
@@ -324,14 +314,4 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
         view::say(&format!("report: {}", page.display()));
     }
     Ok(outputs.exit())
-}
-
-/// `genkai-runs/2026-11-21T11-22-33-tune-nginx`.
-pub(crate) fn default_folder(title: &str) -> PathBuf {
-    let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let name: String = format!("{}-{title}", time.trim_end_matches('Z'))
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    PathBuf::from("genkai-runs").join(name.trim_end_matches('-'))
 }

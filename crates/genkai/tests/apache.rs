@@ -4,13 +4,13 @@ mod harness;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Answer, Because, Outcome};
-use harness::judged::{only_cause, proved};
+use harness::judged::{only_cause, proved, told};
 use harness::{genkai, machine, run};
 
 #[test]
 fn max_request_workers_of_worker() {
     let _machine = machine();
-    let run = run(&mut genkai(
+    let run = told(&genkai(
         "tune apache --set MaxRequestWorkers=25 --users 50 --spawn-rate 20 --backend-time 200ms --hold 6s --quick --quiet",
     ));
     let verdict = proved(&run, "apache.MaxRequestWorkers", "MaxRequestWorkers");
@@ -37,11 +37,12 @@ fn max_request_workers_of_event_in_the_users_file() {
     std::fs::write(&file, &config).unwrap();
     // Nobody is refused: with KeepAlive Off all wait in one queue, served in order. 60 users for 25 workers wait 2.4 s in all, whatever
     // the machine's speed. (Connections that are kept are spread over event's children, and some are cut, as it happens.)
-    let run =
-        run(genkai("tune apache --backend embedded --users 60 --spawn-rate 20 --backend-time 1s --quick --quiet")
+    let run = told(
+        genkai("tune apache --backend embedded --users 60 --spawn-rate 20 --backend-time 1s --quick --quiet")
             .args(["--objective", "p99 < 1.6s"])
             .arg("--config")
-            .arg(&file));
+            .arg(&file),
+    );
     let verdict = proved(&run, "apache.MaxRequestWorkers", "MaxRequestWorkers");
     let predicted = verdict.causes[0].predicted.clients.unwrap();
     assert_eq!((predicted.low, predicted.high), (25.0, 25.0), "{}", run.story());
@@ -58,7 +59,7 @@ fn max_request_workers_of_event_in_the_users_file() {
 #[test]
 fn healthy_needs_no_change() {
     let _machine = machine();
-    let run = run(&mut genkai(
+    let run = told(&genkai(
         "tune apache --set mpm=prefork --set MaxRequestWorkers=150 --users 40 --spawn-rate 20 --backend-time 200ms --quick --quiet",
     ));
     assert_eq!(run.code, Some(0), "{}", run.story());
@@ -83,11 +84,11 @@ fn limit_request_body() {
         root = dir.path().display()
     );
     std::fs::write(&file, config).unwrap();
-    let run = run(genkai(
-        "tune apache --path /index.html --body-size 20k --users 5 --spawn-rate 10 --think 50ms --quick --quiet",
-    )
-    .arg("--config")
-    .arg(&file));
+    let run = told(
+        genkai("tune apache --path /index.html --body-size 20k --users 5 --spawn-rate 10 --think 50ms --quick --quiet")
+            .arg("--config")
+            .arg(&file),
+    );
     let verdict = proved(&run, "apache.LimitRequestBody", "LimitRequestBody");
     let errors = &verdict.causes[0].broke.errors;
     assert!(errors.iter().any(|e| e.kind == ErrorKind::Status413), "{}", run.story());
@@ -96,7 +97,7 @@ fn limit_request_body() {
 #[test]
 fn a_full_backend_pool_is_not_apache() {
     let _machine = machine();
-    let run = run(genkai(
+    let run = told(genkai(
         "tune apache --set MaxRequestWorkers=200 --users 60 --spawn-rate 20 --backend-time 100ms --backend-workers 5 --quick --quiet",
     )
     .args(["--objective", "errors < 0.1%, p99 < 500ms"]));
@@ -109,11 +110,13 @@ fn a_full_backend_pool_is_not_apache() {
 #[test]
 fn a_short_listen_backlog() {
     let _machine = machine();
-    let run = run(genkai(
-        "tune apache --set ListenBacklog=4 --set MaxRequestWorkers=400 --set StartServers=12 --users 250 \
+    let run = told(
+        genkai(
+            "tune apache --set ListenBacklog=4 --set MaxRequestWorkers=400 --set StartServers=12 --users 250 \
          --spawn-rate 100000 --backend-time 20ms --new-connections --quick --quiet",
-    )
-    .args(["--objective", "errors < 0.1%, p99 < 700ms"]));
+        )
+        .args(["--objective", "errors < 0.1%, p99 < 700ms"]),
+    );
     proved(&run, "apache.ListenBacklog", "ListenBacklog");
 }
 
@@ -124,7 +127,7 @@ fn a_wrong_setting_is_refused_before_anything_starts() {
         ("--set KeepAlive=perhaps", "On or Off"),
         ("--set worker_connections=512", "unknown Apache setting"),
     ] {
-        let run = run(&mut genkai(&format!("tune apache {flags} --quiet")));
+        let run = run(&genkai(&format!("tune apache {flags} --quiet")));
         assert_eq!(run.code, Some(2), "{}", run.story());
         assert!(run.stderr.contains(says), "{}", run.stderr);
         assert!(!run.out.exists());

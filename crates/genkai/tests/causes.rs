@@ -4,14 +4,14 @@ mod harness;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Answer, Because, Confidence, Outcome};
-use harness::judged::{only_cause, proved};
+use harness::judged::{only_cause, proved, told};
 use harness::servers::serve;
 use harness::{genkai, machine, run};
 
 #[test]
 fn worker_connections() {
     let _machine = machine();
-    let run = run(&mut genkai(
+    let run = told(&genkai(
         "tune nginx --set worker_connections=64 --users 60 --spawn-rate 20 --backend-time 200ms --quick --quiet",
     ));
     let verdict = proved(&run, "nginx.worker_connections", "worker_connections");
@@ -26,7 +26,7 @@ fn worker_connections() {
 #[test]
 fn healthy_needs_no_change() {
     let _machine = machine();
-    let run = run(&mut genkai(
+    let run = told(&genkai(
         "tune nginx --set worker_connections=4096 --users 60 --spawn-rate 20 --backend-time 100ms --quick --quiet",
     ));
     assert_eq!(run.code, Some(0), "{}", run.story());
@@ -40,7 +40,7 @@ fn healthy_needs_no_change() {
 #[test]
 fn worker_rlimit_nofile() {
     let _machine = machine();
-    let run = run(&mut genkai(
+    let run = told(&genkai(
         "tune nginx --set worker_rlimit_nofile=60 --users 60 --spawn-rate 20 --backend-time 200ms --quick --quiet",
     ));
     let verdict = proved(&run, "nginx.worker_rlimit_nofile", "worker_rlimit_nofile");
@@ -57,7 +57,7 @@ fn worker_rlimit_nofile() {
 #[test]
 fn client_max_body_size() {
     let _machine = machine();
-    let run = run(&mut genkai(
+    let run = told(&genkai(
         "tune nginx --set client_max_body_size=8k --body-size 20k --users 10 --spawn-rate 10 --backend-time 50ms --quick --quiet",
     ));
     let verdict = proved(&run, "nginx.client_max_body_size", "client_max_body_size");
@@ -73,10 +73,11 @@ fn limit_conn() {
     let config = "worker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  limit_conn_zone $binary_remote_addr zone=perip:1m;\n  \
         server {\n    listen 8080;\n    location / {\n      limit_conn perip 20;  # careful\n      proxy_pass http://127.0.0.1:9;\n    }\n  }\n}\n";
     std::fs::write(&file, config).unwrap();
-    let run =
-        run(genkai("tune nginx --backend embedded --users 50 --spawn-rate 20 --backend-time 100ms --quick --quiet")
+    let run = told(
+        genkai("tune nginx --backend embedded --users 50 --spawn-rate 20 --backend-time 100ms --quick --quiet")
             .arg("--config")
-            .arg(&file));
+            .arg(&file),
+    );
     let verdict = proved(&run, "nginx.limit_conn", "limit_conn");
     assert!(verdict.causes[0].broke.errors.iter().any(|e| e.kind == ErrorKind::Status503), "{}", run.story());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), config, "the user's file is as it was");
@@ -87,7 +88,7 @@ fn limit_conn() {
 #[test]
 fn a_full_backend_pool_is_not_nginx() {
     let _machine = machine();
-    let run = run(genkai(
+    let run = told(genkai(
         "tune nginx --set worker_connections=1024 --users 60 --spawn-rate 20 --backend-time 100ms --backend-workers 5 --quick --quiet",
     )
     .args(["--objective", "errors < 0.1%, p99 < 500ms"]));
@@ -101,8 +102,10 @@ fn a_full_backend_pool_is_not_nginx() {
 #[test]
 fn a_backend_that_is_slow_by_itself_is_not_nginx() {
     let _machine = machine();
-    let run = run(genkai("tune nginx --users 50 --spawn-rate 25 --backend-time 700ms --quick --quiet")
-        .args(["--objective", "p99 < 500ms"]));
+    let run = told(
+        genkai("tune nginx --users 50 --spawn-rate 25 --backend-time 700ms --quick --quiet")
+            .args(["--objective", "p99 < 500ms"]),
+    );
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = only_cause(&run, "backend.service_time");
     assert_eq!((verdict.must_change, verdict.because), (Answer::No, Because::BackendIsLimit), "{}", run.story());
@@ -115,18 +118,20 @@ fn a_backend_that_is_slow_by_itself_is_not_nginx() {
 fn a_backend_of_the_users_that_is_slow_by_itself_is_asked_alone() {
     let _machine = machine();
     let (_origin, address) = serve("origin --listen 127.0.0.1:0 --service-time 400ms");
-    let run = run(genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet")
-        .args(["--objective", "p99 < 300ms", "--backend"])
-        .arg(format!("http://{address}")));
+    let run = told(
+        genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet")
+            .args(["--objective", "p99 < 300ms", "--backend"])
+            .arg(format!("http://{address}")),
+    );
     let verdict = only_cause(&run, "backend.alone");
     assert_eq!((run.code, verdict.because), (Some(1), Because::BackendIsLimit), "{}", run.story());
-    assert!(verdict.causes[0].limit.formula.starts_with("asked 3 times directly"), "{}", run.story());
+    assert!(verdict.causes[0].limit.formula.starts_with("asked "), "{}", run.story());
 }
 
 #[test]
 fn a_short_proxy_read_timeout_is_said_as_what_it_is() {
     let _machine = machine();
-    let run = run(&mut genkai(
+    let run = told(&genkai(
         "tune nginx --set proxy_read_timeout=1s --users 20 --spawn-rate 20 --backend-time 1500ms --quick --quiet",
     ));
     assert_eq!(run.code, Some(1), "{}", run.story());
@@ -145,8 +150,7 @@ fn a_short_proxy_read_timeout_is_said_as_what_it_is() {
 #[test]
 fn connections_too_few_for_the_rate_are_the_clients_limit() {
     let _machine = machine();
-    let run =
-        run(&mut genkai("tune nginx --rate 1000 --ramp 2s --connections 50 --backend-time 300ms --quick --quiet"));
+    let run = run(&genkai("tune nginx --rate 1000 --ramp 2s --connections 50 --backend-time 300ms --quick --quiet"));
     assert_eq!(run.code, Some(4), "{}", run.story());
     let verdict = run.verdict();
     assert_eq!((verdict.outcome, verdict.because), (Outcome::Invalid, Because::ClientIsLimit), "{}", run.story());
@@ -165,7 +169,7 @@ fn an_upstream_that_refuses_is_not_nginx() {
         "events {{ }}\nhttp {{\n  server {{\n    listen 80;\n    location / {{ proxy_pass http://{closed}; }}\n  }}\n}}\n"
     );
     std::fs::write(&file, config).unwrap();
-    let run = run(genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet").arg("--config").arg(&file));
+    let run = told(genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet").arg("--config").arg(&file));
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = run.verdict();
     assert_eq!(verdict.because, Because::BackendIsLimit, "{}", run.story());
@@ -184,7 +188,7 @@ fn a_worker_without_processor_time() {
     let config = "worker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  server {\n    listen 8080;\n    \
                   location ~ \"^/(a|aa)+$\" { return 204; }\n    location / { proxy_pass http://127.0.0.1:9; }\n  }\n}\n";
     std::fs::write(&file, config).unwrap();
-    let run = run(genkai("tune nginx --backend embedded --backend-time 1ms --backend-body 1k --users 100 --spawn-rate 50 --quick --quiet")
+    let run = told(genkai("tune nginx --backend embedded --backend-time 1ms --backend-body 1k --users 100 --spawn-rate 50 --quick --quiet")
         .args(["--path", &format!("/{}!", "a".repeat(24)), "--objective", "errors < 0.1%, p99 < 200ms"])
         .arg("--config")
         .arg(&file));
@@ -196,10 +200,12 @@ fn a_worker_without_processor_time() {
 #[test]
 fn a_short_listen_backlog() {
     let _machine = machine();
-    let run = run(genkai(
-        "tune nginx --set listen.backlog=4 --set worker_connections=4096 --users 600 --spawn-rate 100000 \
+    let run = told(
+        genkai(
+            "tune nginx --set listen.backlog=4 --set worker_connections=4096 --users 600 --spawn-rate 100000 \
          --backend-time 20ms --new-connections --quick --quiet",
-    )
-    .args(["--objective", "errors < 0.1%, p99 < 700ms"]));
+        )
+        .args(["--objective", "errors < 0.1%, p99 < 700ms"]),
+    );
     proved(&run, "nginx.listen.backlog", "listen.backlog");
 }

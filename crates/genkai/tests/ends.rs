@@ -178,7 +178,7 @@ fn a_full_disk_keeps_what_fits() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let run = run(&mut genkai("tune nginx --set worker_connections=512 --users 300 --dry-run"));
+    let run = run(&genkai("tune nginx --set worker_connections=512 --users 300 --dry-run"));
     assert_eq!(run.code, Some(0));
     let mut child = genkai("tune nginx --set worker_connections=512 --users 300 --dry-run")
         .stdout(Stdio::piped())

@@ -91,7 +91,7 @@ fn a_configuration_that_leads_to_another_machine() {
     refused_with(&format!("{arguments} --dry-run"), 2, &[&place, "192.0.2.10"]);
     refused_with(&format!("{arguments} --dry-run --allow-remote 192.0.2.11"), 2, &["192.0.2.10"]);
     for allowed in ["--allow-remote 192.0.2.10", "--backend embedded"] {
-        let run = run(&mut genkai(&format!("{arguments} --dry-run {allowed}")));
+        let run = run(&genkai(&format!("{arguments} --dry-run {allowed}")));
         assert_eq!(run.code, Some(0), "{allowed}: {}", run.stderr);
     }
 }
@@ -162,7 +162,7 @@ fn a_taken_port() {
 
 #[test]
 fn a_dry_run_shows_the_plan_and_starts_nothing() {
-    let run = run(&mut genkai("tune nginx --set worker_connections=512 --users 300 --dry-run"));
+    let run = run(&genkai("tune nginx --set worker_connections=512 --users 300 --dry-run"));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("worker_connections") && run.stdout.contains("238-254 clients"), "{}", run.stdout);
     assert!(!run.out.exists(), "no folder for a run that is not made");
@@ -171,14 +171,14 @@ fn a_dry_run_shows_the_plan_and_starts_nothing() {
 #[test]
 fn a_quiet_dry_run_says_nothing() {
     for json in ["", " --json"] {
-        let run = run(&mut genkai(&format!("tune nginx --users 5 --dry-run --quiet{json}")));
+        let run = run(&genkai(&format!("tune nginx --users 5 --dry-run --quiet{json}")));
         assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "", ""));
     }
 }
 
 #[test]
 fn a_dry_run_as_json_is_json() {
-    let run = run(&mut genkai("tune nginx --set worker_connections=512 --users 300 --dry-run --json"));
+    let run = run(&genkai("tune nginx --set worker_connections=512 --users 300 --dry-run --json"));
     let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert!(value.to_string().contains("nginx.worker_connections"), "{value}");
 }

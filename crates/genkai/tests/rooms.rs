@@ -15,7 +15,7 @@ const PLANNED: u64 = 4 * 5 * 8;
 
 fn rooms(flags: &str) -> (Run, RoomsRun) {
     let pace = if flags.contains("--message-every") { "" } else { PACE };
-    let run = run(&mut genkai(&format!("{SMALL} {pace} {flags}")));
+    let run = run(&genkai(&format!("{SMALL} {pace} {flags}")));
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
     let finding: RoomsFinding = serde_json::from_str(&text).unwrap();
     let [one] = &finding.runs[..] else { panic!("one run\n{}", run.story()) };
@@ -39,6 +39,8 @@ fn one_node_keeps_a_full_score() {
     assert_eq!((rooms.entered_after[0], rooms.cuts.len(), rooms.duplicated), (20, 0, 0), "{}", run.story());
     assert!(run.stdout.starts_with("1 node: 160 of 160, a full score."), "{}", run.stdout);
     assert!(run.code == Some(0) || !rooms.client.valid, "{}", run.story());
+    let client = run.record().trials[0].ended.as_ref().and_then(|ended| ended.client).expect("the generator tells");
+    assert!(client.ports > 0 && client.connections >= 20, "{client:?}");
 }
 
 #[test]
@@ -53,6 +55,44 @@ fn three_nodes_share_rooms_over_redis() {
     assert_eq!(published, PLANNED, "each message went over Redis once");
     let members: usize = nodes.iter().map(|node| node.members.len()).sum();
     assert_eq!(members, 20);
+}
+
+/// Two nodes of `server`, which share rooms over Redis: everybody hears everything, and every hop says what it should.
+fn shares_rooms(server: &str) {
+    let _machine = machine();
+    let (run, rooms) = rooms(&format!("--server {server} --nodes 2"));
+    let found = (rooms.score, rooms.lost, rooms.reordered, rooms.duplicated, rooms.foreign);
+    assert_eq!(found, (PLANNED, 0, 0, 0, 0), "{}", run.story());
+    let record = run.record();
+    let nodes = &record.trials[0].nodes;
+    assert!(nodes.iter().all(|node| node.alive && node.traced && node.hops.joined == 10), "{nodes:#?}");
+    let hops = rooms.hops;
+    assert_eq!((hops.received, hops.published, hops.unpublished), (PLANNED, PLANNED, 0), "{}", run.story());
+    // The adapter of Socket.IO passes on to its own members itself; the others get each message back from Redis, in every node
+    // in which somebody is in its room by then.
+    let most = if server == "socketio" { PLANNED } else { 2 * PLANNED };
+    assert!((most - PLANNED + 1..=most).contains(&hops.returned), "{hops:?}\n{}", run.story());
+    assert!(hops.queued == hops.written && hops.written >= rooms.delivered, "{hops:?}\n{}", run.story());
+}
+
+#[test]
+fn nodes_on_ws_share_rooms() {
+    shares_rooms("node-ws");
+}
+
+#[test]
+fn nodes_on_socket_io_share_rooms() {
+    shares_rooms("socketio");
+}
+
+#[test]
+fn nodes_on_jetty_share_rooms() {
+    shares_rooms("jetty");
+}
+
+#[test]
+fn nodes_on_tomcat_share_rooms() {
+    shares_rooms("tomcat");
 }
 
 #[test]
@@ -126,9 +166,26 @@ fn nginx_can_be_the_router_and_the_report_is_made_again() {
 }
 
 #[test]
-fn a_node_that_is_killed_is_named() {
+fn what_an_application_loses_is_found_in_that_node() {
     let _machine = machine();
-    let (run, rooms) = rooms("--nodes 3 --fault kill-node=1s");
+    let (run, rooms) = rooms("--server socketio --nodes 2 --fault lose-every=5");
+    assert_eq!(places(&rooms.losses), [(Place::InNode, Some(1))], "{}", run.story());
+    assert!(rooms.score < PLANNED && run.code != Some(0), "{}", run.story());
+}
+
+#[test]
+fn a_node_that_is_killed_is_named() {
+    is_named_when_killed("");
+}
+
+#[test]
+fn an_application_that_is_killed_is_named() {
+    is_named_when_killed("--server node-ws");
+}
+
+fn is_named_when_killed(server: &str) {
+    let _machine = machine();
+    let (run, rooms) = rooms(&format!("{server} --nodes 3 --fault kill-node=1s"));
     assert!(!rooms.cuts.is_empty() && rooms.score < PLANNED, "{}", run.story());
     // What its members would have said was never sent; what it had received and not passed on died with it.
     let expected =
@@ -158,7 +215,7 @@ fn who_reads_too_slowly_is_found_in_the_write_queue() {
 #[test]
 fn a_sweep_names_the_smallest_number_of_nodes() {
     let _machine = machine();
-    let run = run(&mut genkai(&format!("{SMALL} {PACE} --sweep-nodes 2,1")));
+    let run = run(&genkai(&format!("{SMALL} {PACE} --sweep-nodes 2,1")));
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap();
     let finding: RoomsFinding = serde_json::from_str(&text).unwrap();
     assert_eq!(finding.runs.iter().map(|run| (run.nodes, run.score)).collect::<Vec<_>>(), [(2, PLANNED), (1, PLANNED)]);
@@ -178,13 +235,14 @@ fn bad_input_is_refused_before_anything_starts() {
         ("experiment run rooms --fault reset-router=1s", "--router haproxy"),
         ("experiment run rooms --router nginx --fault reset-router=1s", "--router haproxy"),
         ("experiment run rooms --node-connections 5", "--router"),
-        ("experiment run rooms --server tomcat", "embedded"),
+        ("experiment run rooms --server apache", "embedded"),
+        ("experiment run rooms --server jetty --apps /nowhere", "make apps"),
         ("experiment run nginx-worker-connections --router haproxy", "`rooms`"),
         ("experiment run rooms-http --members 5", "`rooms`"),
         ("experiment run rooms --hold 5s", "`rooms-http`"),
         ("experiment run rooms-http --hold 0s", "--hold"),
     ] {
-        let run = run(&mut genkai(flags));
+        let run = run(&genkai(flags));
         assert!(run.code == Some(2) || run.code == Some(3), "{flags}\n{}", run.story());
         assert!(run.stderr.contains(said), "{flags}\n{}", run.story());
         assert!(!run.out.exists(), "{flags}");
@@ -195,7 +253,7 @@ fn bad_input_is_refused_before_anything_starts() {
 fn held_requests_find_the_cap_and_name_it() {
     let _machine = machine();
     let flags = "--nodes 2 --router haproxy --node-connections 5 --queue-timeout 100ms --hold 1500ms --most 64";
-    let run = run(&mut genkai(&format!("experiment run rooms-http {flags}")));
+    let run = run(&genkai(&format!("experiment run rooms-http {flags}")));
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
     let finding: HeldFinding = serde_json::from_str(&text).unwrap();
     assert_eq!((finding.largest, finding.refused_from), (Some(10), Some(11)), "two nodes of five\n{}", run.story());
@@ -203,6 +261,8 @@ fn held_requests_find_the_cap_and_name_it() {
     assert_eq!(first, Some("haproxy.server.maxconn"), "{}", run.story());
     assert!(run.code == Some(1) || run.code == Some(4), "{}", run.story());
     assert!(run.stdout.contains("server.maxconn = 5"), "{}", run.stdout);
+    let page = std::fs::read_to_string(run.out.join("report.html")).unwrap();
+    assert!(page.contains("server.maxconn = 5") && page.contains("waited too long for a node with room"), "its page");
     let again = genkai(&format!("report {} --json", run.out.display())).output().unwrap();
     assert_eq!(again.status.code(), run.code);
     assert_eq!(std::fs::read_to_string(run.out.join("verdict.json")).unwrap(), text);

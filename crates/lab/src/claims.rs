@@ -6,7 +6,7 @@ use std::path::Path;
 use genkai_analysis::claims::{ACCEPTED, CLAMPED, REFUSED, UNKNOWN};
 use genkai_model::claim::{Claim, LoadTest, Test};
 use genkai_model::comparison::{Comparison, Contender, Figure, Runs, Wish};
-use genkai_model::event::{Note, RunStarted, SCHEMA, What};
+use genkai_model::event::{Note, What};
 use genkai_model::load::Load;
 use genkai_model::objective::Objective;
 use genkai_model::plan::Plan;
@@ -18,8 +18,7 @@ use crate::error::LabError;
 use crate::experiment::{self, Size};
 use crate::folder::Folder;
 use crate::recorder::{Recorder, Watcher};
-use crate::redact;
-use crate::rooms::{Job, Outcome};
+use crate::job::{Job, Outcome};
 use crate::system::{self, Pin};
 
 /// Largest effect that does not matter.
@@ -126,16 +125,7 @@ fn check(job: &Job<'_>, line: &str, out: &Path, watcher: &mut Watcher<'_>) -> Re
     let objection = prepared.objects(line)?;
     folder.set_aside()?;
     let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    let head = RunStarted {
-        schema: SCHEMA.to_owned(),
-        version: job.version.clone(),
-        started: job.started.clone(),
-        command: redact::command(&job.command),
-        environment: system::environment(&job.pin, Some(&*prepared)),
-        plan: redact::plan(&job.plan),
-        rewrites: Vec::new(),
-    };
-    recorder.now(None, What::RunStarted(Box::new(head)))?;
+    recorder.now(None, job.head(system::environment(&job.pin, Some(&*prepared)), &[]))?;
     let (id, text) = match objection {
         Some(Objection { kind: ObjectionKind::Unknown, words }) => (UNKNOWN, words),
         Some(Objection { kind: ObjectionKind::Refused, words }) => (REFUSED, words),

@@ -17,6 +17,7 @@ pub mod explain;
 pub mod first;
 pub mod folder;
 pub mod generator;
+pub mod job;
 pub mod measure;
 pub mod observer;
 pub mod pinning;

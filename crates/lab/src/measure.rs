@@ -1,88 +1,49 @@
 //! Load on something that already runs: one trial, no server of ours, nothing decided on the way.
 
-use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 use genkai_engine::StopFlag;
-use genkai_model::event::{
-    EndReason, Environment, Limits, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialStarted, What,
-};
+use genkai_model::event::{EndReason, Limits, Purpose, RunEnded, TrialStarted, What};
 use genkai_model::load::Load;
-use genkai_model::plan::Plan;
-use genkai_model::record::Record;
 
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, Made};
+use crate::generator::{Generator, Made, Told, heard, into};
+use crate::job::{Job, Outcome};
 use crate::reach;
 use crate::recorder::{Recorder, Watcher};
-use crate::system::{self, Pin};
-use crate::trial::lost_generator;
+use crate::system;
 use crate::{redact, room};
 
-/// A measurement to be made. The plan's load has its addresses.
-pub struct Job<'a> {
-    /// What is to be sent, where, and what must hold.
-    pub plan: Plan,
-    /// genkai's own executable, for worker processes.
-    pub program: PathBuf,
-    /// The command line, for the record.
-    pub command: Vec<String>,
-    /// genkai's version, for the record.
-    pub version: String,
-    /// Wall-clock start, RFC 3339.
-    pub started: String,
-    /// Set when the user wants to stop.
-    pub interrupt: &'a StopFlag,
-    /// Where the record is kept; none: nobody keeps it.
-    pub folder: Option<&'a Folder>,
-}
+/// How often the interrupt is looked at while nothing else happens.
+const POLL: Duration = Duration::from_millis(50);
 
-enum Message {
-    Started(Instant),
-    Tick(Box<Tick>),
-    Ended(Result<Made, LabError>),
-}
-
-/// What a measurement left.
-pub struct Outcome {
-    /// The record.
-    pub record: Record,
-    /// What cut it short, if anything did. The record is still good.
-    pub failure: Option<LabError>,
-}
-
-/// Makes the load and gives the record.
+/// Makes the load of a plan that has its addresses, and gives the record; nobody keeps it without a `folder`.
 ///
 /// # Errors
 /// When the load does not fit this machine, nobody listens, the load cannot begin, or the record cannot be written. What goes
 /// wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = system::environment(&Pin::Free, None);
+pub fn run(job: &Job<'_>, folder: Option<&Folder>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = system::environment(&job.pin, None);
     let load = &room::fit(&job.plan.load, &room::look(&job.plan.load.addresses, &environment))?;
     room::raise_descriptors();
     reach::reach(load)?;
     reach::offered(load)?;
-    let mut recorder = match job.folder {
+    let mut recorder = match folder {
         None => Recorder::in_memory(watcher),
         Some(folder) => {
             folder.set_aside()?;
             Recorder::create(&folder.record(), watcher)?
         }
     };
-    head(job, environment, &mut recorder)?;
-    let generator = Generator { program: &job.program, cpus: None };
+    recorder.now(None, job.head(environment, &[]))?;
+    recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
+    let generator = Generator { program: &job.place.program, cpus: None };
     let stop = StopFlag::new();
     let (sender, receiver) = mpsc::channel();
     let failure = std::thread::scope(|scope| {
-        let engine_stop = stop.clone();
-        scope.spawn(move || {
-            let started = |at| drop(sender.send(Message::Started(at)));
-            let tick = |tick| drop(sender.send(Message::Tick(Box::new(tick))));
-            let ended = generator.run(load, &engine_stop, started, tick);
-            let _ = sender.send(Message::Ended(ended));
-        });
+        generator.spawn(scope, load, &stop, into(sender));
         let result = watch(job, load, &receiver, &stop, &mut recorder);
         // Whatever went wrong: the load must not go on.
         stop.stop();
@@ -95,7 +56,7 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError
 fn watch(
     job: &Job<'_>,
     load: &Load,
-    receiver: &Receiver<Message>,
+    receiver: &Receiver<Told>,
     stop: &StopFlag,
     recorder: &mut Recorder<'_>,
 ) -> Result<Option<LabError>, LabError> {
@@ -103,28 +64,13 @@ fn watch(
         if job.interrupt.is_stopped() {
             stop.stop();
         }
-        match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok(Message::Started(at)) => recorder.at(at, Some(1), started(load))?,
-            Ok(Message::Tick(tick)) => recorder.now(Some(1), What::Tick(redact::tick(tick)))?,
-            Ok(Message::Ended(made)) => return close(job, made?, recorder),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
+        match heard(receiver, POLL)? {
+            Some(Told::Started(at)) => recorder.at(at, Some(1), started(load))?,
+            Some(Told::Tick(tick)) => recorder.now(Some(1), What::Tick(tick))?,
+            Some(Told::Ended(made)) => return close(job, made?, recorder),
+            None => {}
         }
     }
-}
-
-fn head(job: &Job<'_>, environment: Environment, recorder: &mut Recorder<'_>) -> Result<(), LabError> {
-    let head = RunStarted {
-        schema: SCHEMA.to_owned(),
-        version: job.version.clone(),
-        started: job.started.clone(),
-        command: redact::command(&job.command),
-        environment,
-        plan: redact::plan(&job.plan),
-        rewrites: Vec::new(),
-    };
-    recorder.now(None, What::RunStarted(Box::new(head)))?;
-    recorder.now(None, What::Limits(Limits { limits: Vec::new() }))
 }
 
 fn started(load: &Load) -> What {

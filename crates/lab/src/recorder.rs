@@ -9,6 +9,7 @@ use genkai_model::event::{Event, RunEnded, What};
 use genkai_model::record::Record;
 
 use crate::error::LabError;
+use crate::redact;
 
 /// Takes every event of a run as it happens.
 pub type Watcher<'a> = dyn FnMut(&Event) + 'a;
@@ -51,6 +52,10 @@ impl<'a> Recorder<'a> {
     /// When it cannot be written (disk full).
     pub fn at(&mut self, instant: Instant, trial: Option<u32>, what: What) -> Result<(), LabError> {
         let at_us = instant.saturating_duration_since(self.began).as_micros() as u64;
+        let what = match what {
+            What::Tick(tick) => What::Tick(redact::tick(tick)),
+            other => other,
+        };
         let event = Event { at_us, trial, what };
         let written = match &mut self.file {
             None => Ok(()),
@@ -83,4 +88,24 @@ fn line(file: &mut BufWriter<File>, event: &Event) -> std::io::Result<()> {
     serde_json::to_writer(&mut *file, event)?;
     file.write_all(b"\n")?;
     file.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use genkai_model::event::{Handshakes, Refusal, Tick};
+
+    #[test]
+    fn no_interval_is_recorded_with_secrets() {
+        let location = Some("https://u:SECRET@example.org/?token=SECRET".to_owned());
+        let refusal = Some(Refusal { status: 302, location, body: String::new() });
+        let handshakes = Some(Handshakes { refusal, ..Handshakes::default() });
+        let mut seen = String::new();
+        let mut watcher = |event: &Event| seen = serde_json::to_string(event).unwrap();
+        let mut recorder = Recorder::in_memory(&mut watcher);
+        let tick = Tick { handshakes, ..Tick::default() };
+        recorder.now(Some(1), What::Tick(Box::new(tick))).unwrap();
+        drop(recorder);
+        assert!(seen.contains("example.org") && !seen.contains("SECRET"), "{seen}");
+    }
 }

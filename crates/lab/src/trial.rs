@@ -1,20 +1,20 @@
 //! The story of one trial: servers up, a first look, load, looks and intervals written down as they come, a decision at
 //! every interval whether to go on, a last look, servers down.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use genkai_analysis::diagnosis::watch::Watch;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_engine::StopFlag;
-use genkai_model::event::{EndReason, Purpose, ServerState, Tick, TrialStarted, What};
+use genkai_model::event::{EndReason, Purpose, ServerState, TrialStarted, What};
 use genkai_model::load::{Arrivals, Load, Protocol, Stop};
 use genkai_model::plan::Plan;
 use genkai_model::units::Span;
 use genkai_model::websocket::WebSocket;
 
 use crate::error::LabError;
-use crate::generator::{Generator, Made};
+use crate::generator::{Generator, Made, Told, heard, into};
 use crate::observer::{self, Look, Observer};
 use crate::recorder::Recorder;
 use crate::redact;
@@ -43,10 +43,14 @@ pub struct Trial<'a> {
 
 /// What the threads of a trial tell the one that writes.
 enum Message {
-    Started(Instant),
-    Tick(Box<Tick>),
+    Load(Told),
     Look(Look),
-    Ended(Result<Made, LabError>),
+}
+
+impl From<Told> for Message {
+    fn from(told: Told) -> Message {
+        Message::Load(told)
+    }
 }
 
 /// The plan's load at the level and pace of one trial.
@@ -86,14 +90,7 @@ impl Trial<'_> {
         let before = observer.look();
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
-            let engine = sender.clone();
-            let stop = load_stop.clone();
-            scope.spawn(move || {
-                let started = |at| drop(engine.send(Message::Started(at)));
-                let tick = |tick| drop(engine.send(Message::Tick(Box::new(tick))));
-                let ended = self.generator.run(&self.load, &stop, started, tick);
-                let _ = engine.send(Message::Ended(ended));
-            });
+            self.generator.spawn(scope, &self.load, &load_stop, into(sender.clone()));
             let stop = look_stop.clone();
             scope.spawn(move || observer.watch(&stop, observer::into(&sender, Message::Look), Instant::now()));
             let watch = self.is_search().then(|| Watch::new(&self.load, &self.plan.objective, &self.plan.procedure));
@@ -105,14 +102,11 @@ impl Trial<'_> {
                 if scribe.reason.is_some() {
                     load_stop.stop();
                 }
-                match receiver.recv_timeout(POLL) {
-                    Ok(message) => match scribe.take(message) {
-                        Ok(None) => {}
-                        Ok(Some(end)) => break Ok(end),
-                        Err(e) => break Err(e),
-                    },
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break Err(lost_generator()),
+                let told = heard(&receiver, POLL).and_then(|message| message.map_or(Ok(None), |one| scribe.take(one)));
+                match told {
+                    Ok(None) => {}
+                    Ok(Some(end)) => break Ok(end),
+                    Err(e) => break Err(e),
                 }
             };
             load_stop.stop();
@@ -124,11 +118,6 @@ impl Trial<'_> {
             scribe.close(end)
         })
     }
-}
-
-/// The engine's thread is gone and has not said how it ended.
-pub(crate) fn lost_generator() -> LabError {
-    LabError::Environment("the load generator's thread ended without a word; this is a bug in genkai".to_owned())
 }
 
 /// Writes a trial down in the right order.
@@ -148,8 +137,8 @@ impl Scribe<'_, '_, '_> {
     /// Takes one message; gives the end of the load when it has come.
     fn take(&mut self, message: Message) -> Result<Option<Made>, LabError> {
         match message {
-            Message::Started(at) => self.begin(at)?,
-            Message::Tick(tick) => {
+            Message::Load(Told::Started(at)) => self.begin(at)?,
+            Message::Load(Told::Tick(tick)) => {
                 if self.watch.as_mut().is_some_and(|watch| watch.tick(&tick).is_some()) {
                     self.reason.get_or_insert(EndReason::BreakSeen);
                 }
@@ -157,7 +146,7 @@ impl Scribe<'_, '_, '_> {
             }
             Message::Look(look) if self.started => self.look(look)?,
             Message::Look(look) => self.early.push(look),
-            Message::Ended(end) => return Ok(Some(end?)),
+            Message::Load(Told::Ended(end)) => return Ok(Some(end?)),
         }
         Ok(None)
     }

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
-use genkai_engine::StopFlag;
-use genkai_model::event::{EndReason, Environment, Limits, Note, RunStarted, SCHEMA, ServerState, State, Step, What};
+use genkai_model::event::{EndReason, Environment, Limits, Note, ServerState, State, Step, What};
 use genkai_model::finding::{Because, Predicted};
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
@@ -20,36 +19,15 @@ use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
 use crate::generator::Generator;
+use crate::job::Job;
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
+use crate::room;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
-use crate::{redact, room};
 
 /// How long a backend may take to finish what an earlier trial left in it.
 const DRAIN: Duration = Duration::from_secs(60);
-
-/// A run to be made.
-pub struct Job<'a> {
-    /// What is to be done.
-    pub plan: Plan,
-    /// genkai's own executable, for the embedded servers.
-    pub program: PathBuf,
-    /// The command line, for the record.
-    pub command: Vec<String>,
-    /// genkai's version, for the record.
-    pub version: String,
-    /// Wall-clock start, RFC 3339.
-    pub started: String,
-    /// Cores.
-    pub pin: Pin,
-    /// Keep the servers' private files.
-    pub keep: bool,
-    /// Write the proposal into the user's files once it is proved.
-    pub write: bool,
-    /// Set when the user wants to stop.
-    pub interrupt: &'a StopFlag,
-}
 
 /// What a run left.
 pub struct Outcome {
@@ -87,18 +65,20 @@ pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     Ok(Preview { environment, predictions, rewrites: product.rewrites().to_vec() })
 }
 
-/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened. With `write` the proposal goes into the user's files
+/// once it is proved.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+pub fn run(job: &Job<'_>, write: bool, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     preview(&job.plan, &job.pin)?;
     let folder = Folder::open(out, job.keep)?;
-    let mut system = System::start(&job.plan, &job.program, &folder, &job.pin)?;
+    let mut system = System::start(&job.plan, &job.place.program, &folder, &job.pin)?;
     room::raise_descriptors();
     folder.set_aside()?;
     let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    let mut run = Run { job, folder: &folder, system: &mut system, recorder: &mut recorder, written: Vec::new() };
+    let mut run =
+        Run { job, write, folder: &folder, system: &mut system, recorder: &mut recorder, written: Vec::new() };
     let failure = run.whole().err();
     let written = std::mem::take(&mut run.written);
     let failure = run.end(failure);
@@ -108,6 +88,7 @@ pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outco
 
 struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
+    write: bool,
     folder: &'r Folder,
     system: &'r mut System,
     recorder: &'r mut Recorder<'w>,
@@ -125,20 +106,12 @@ impl Run<'_, '_, '_> {
                 break;
             }
         }
-        if self.job.write { self.write() } else { Ok(()) }
+        if self.write { self.write() } else { Ok(()) }
     }
 
     fn head(&mut self) -> Result<(), LabError> {
-        let head = RunStarted {
-            schema: SCHEMA.to_owned(),
-            version: self.job.version.clone(),
-            started: self.job.started.clone(),
-            command: redact::command(&self.job.command),
-            environment: self.system.environment().clone(),
-            plan: redact::plan(&self.job.plan),
-            rewrites: redact::rewrites(self.system.baseline().rewrites()),
-        };
-        self.recorder.now(None, What::RunStarted(Box::new(head)))
+        let rewrites = self.system.baseline().rewrites();
+        self.recorder.now(None, self.job.head(self.system.environment().clone(), rewrites))
     }
 
     /// One trial: a fresh server with the changes asked for, load, server down.
@@ -184,7 +157,10 @@ impl Run<'_, '_, '_> {
             what,
             plan: &self.job.plan,
             load,
-            generator: Generator { program: &self.job.program, cpus: pinning.as_ref().map(|p| p.client.as_slice()) },
+            generator: Generator {
+                program: &self.job.place.program,
+                cpus: pinning.as_ref().map(|p| p.client.as_slice()),
+            },
             interrupt: self.job.interrupt,
         };
         let mut kernel = Kernel::new();

@@ -107,6 +107,9 @@ pub enum Law {
         queue: Option<f64>,
         /// Time one takes, in seconds, where known.
         service: Option<f64>,
+        /// How long one may wait before it is refused, in seconds; none: for ever.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<f64>,
     },
     /// Connections that may wait to be accepted at one instant.
     Backlog {

@@ -52,6 +52,9 @@ pub struct Machine {
     pub conntrack: Option<(u64, u64)>,
     /// Servers genkai knows that are installed: name and what the program says of its version.
     pub servers: BTreeMap<String, String>,
+    /// Debian's packages of servers that genkai can tune, the usual one first; none where one of them is installed.
+    #[serde(default)]
+    pub packages: Vec<String>,
 }
 
 /// What a machine holds, and how to raise it.

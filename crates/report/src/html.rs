@@ -11,6 +11,7 @@ use genkai_model::contest::ContestFinding;
 use genkai_model::event::{Event, Tick, What};
 use genkai_model::evidence::Sample;
 use genkai_model::finding::Findings;
+use genkai_model::held::{HeldFinding, HeldLimit, HeldTrial};
 use genkai_model::histogram::Payload;
 use genkai_model::record::{Record, Trial};
 use genkai_model::rooms::{RoomsFinding, RoomsRun};
@@ -59,6 +60,40 @@ pub fn rooms_data(record: &Record, findings: &Findings, rooms: &RoomsFinding) ->
     let runs: Vec<Value> = rooms.runs.iter().map(run).collect();
     let mut data = data(record, findings);
     data["rooms"] = json!({ "finding": rooms, "said": said, "runs": runs });
+    data
+}
+
+/// The whole report of requests held open.
+pub fn held(record: &Record, findings: &Findings, held: &HeldFinding) -> String {
+    PAGE.replacen(PLACE, &embedded(&held_data(record, findings, held)), 1)
+}
+
+/// The data of such a page: as [`data`], with `"held": {"finding", "said", "trials", "limits"}`; a trial has its refusals in words, a
+/// limit what it is, its formula and its signs.
+pub fn held_data(record: &Record, findings: &Findings, held: &HeldFinding) -> Value {
+    let trial = |trial: &HeldTrial| {
+        json!({
+            "trial": trial.trial,
+            "refused": says::held::refused(trial),
+            "told": says::rooms::refusals(&trial.told),
+        })
+    };
+    let limit = |found: &HeldLimit| {
+        json!({
+            "title": says::held::limit(found),
+            "caps": found.limit.caps,
+            "formula": found.limit.formula,
+            "source": found.limit.source,
+            "evidence": found.evidence.iter().map(says::evidence).collect::<Vec<_>>(),
+        })
+    };
+    let mut data = data(record, findings);
+    data["held"] = json!({
+        "finding": held,
+        "said": says::held::sentences(held),
+        "trials": held.trials.iter().map(trial).collect::<Vec<_>>(),
+        "limits": held.limits.iter().map(limit).collect::<Vec<_>>(),
+    });
     data
 }
 

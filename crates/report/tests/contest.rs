@@ -37,6 +37,7 @@ fn finding() -> ContestFinding {
         server: name.to_owned(),
         settings: BTreeMap::new(),
         variant: false,
+        reference: false,
     };
     let contest = Contest {
         contenders: ["a", "b\u{1b}[31m", "c"].map(contender).to_vec(),

@@ -57,6 +57,23 @@ fn what_rooms_showed_is_valid_and_says_something() {
 }
 
 #[test]
+fn what_holding_requests_showed_is_valid_and_has_its_page() {
+    let v = validator(&schema::held());
+    let (s, finding) = (fixture::experiment(2.0), fixture::held::finding());
+    let mut value: Value = serde_json::from_str(&json::held(&finding)).unwrap();
+    let errors: Vec<String> = v.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let back: genkai_model::held::HeldFinding = serde_json::from_value(value.clone()).unwrap();
+    assert_eq!(back, finding);
+    value["trials"][0]["client"] = "fine".into();
+    assert!(!v.is_valid(&value), "a made-up check is not valid");
+    let data = html::held_data(&s.record, &s.findings, &finding);
+    same_as_committed("page/test/held.json", &format!("{data}\n"));
+    assert_eq!(data["held"]["trials"][1]["told"], "6 waited too long for a node with room");
+    assert!(html::held(&s.record, &s.findings, &finding).contains("server.maxconn = 5"));
+}
+
+#[test]
 fn the_page_of_rooms_carries_their_way() {
     let s = fixture::experiment(2.0);
     let finding = fixture::rooms::finding();

@@ -123,7 +123,7 @@ fn chat(ticks: usize) -> Vec<Event> {
             What::RunStarted(head) => head.plan.title = "rooms (quick)".into(),
             What::TrialStarted(started) => {
                 let every = Span::from_secs(1);
-                let rooms = Rooms { rooms: 3, messages: 9, every, retries: 1, pause: every };
+                let rooms = Rooms { rooms: 3, messages: 9, every, retries: 1, pause: every, socketio: false };
                 let message = Some(Message { size: 64, binary: false });
                 let all = WebSocket { message, rooms: Some(rooms), ..WebSocket::default() };
                 started.load.protocol = Protocol::WebSocket(all);

@@ -15,12 +15,14 @@ use genkai_model::transport::Transport;
 
 use crate::apache::{self, Apache, ApacheError};
 use crate::files::Backup;
+use crate::files::entry::EntryError;
+use crate::haproxy::{self, Haproxy, HaproxyError};
 use crate::local::authority::Papers;
 use crate::nginx::{self, Nginx, NginxError};
 use crate::observation::Observation;
 
 /// Names of the products, as plans and the command line have them.
-pub const PRODUCTS: &[&str] = &["nginx", "apache"];
+pub const PRODUCTS: &[&str] = &["nginx", "apache", "haproxy"];
 
 /// What to prepare.
 pub struct Prepare<'a> {
@@ -165,6 +167,12 @@ pub enum ProductError {
     /// Apache.
     #[error(transparent)]
     Apache(#[from] ApacheError),
+    /// HAProxy.
+    #[error(transparent)]
+    Haproxy(#[from] HaproxyError),
+    /// A configuration of php-fpm or Redis.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
 }
 
 impl ProductError {
@@ -174,6 +182,8 @@ impl ProductError {
             ProductError::Unknown { .. } => true,
             ProductError::Nginx(e) => e.is_usage(),
             ProductError::Apache(e) => e.is_usage(),
+            ProductError::Haproxy(e) => e.is_usage(),
+            ProductError::Entry(_) => true,
         }
     }
 }
@@ -186,6 +196,7 @@ pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, Produ
     match name {
         "nginx" => Ok(Box::new(Nginx::prepare(what)?)),
         "apache" => Ok(Box::new(Apache::prepare(what)?)),
+        "haproxy" => Ok(Box::new(Haproxy::prepare(what)?)),
         other => Err(ProductError::Unknown { name: other.to_owned() }),
     }
 }
@@ -261,3 +272,4 @@ macro_rules! forward {
 
 forward!("nginx", Nginx, nginx::Running);
 forward!("apache", Apache, apache::Running);
+forward!("haproxy", Haproxy, haproxy::Running);

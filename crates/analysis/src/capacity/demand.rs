@@ -26,6 +26,8 @@ pub struct Demand {
     pub keeps: bool,
     /// How long a response takes, seconds, where known.
     pub service: Option<f64>,
+    /// How long one takes where nothing makes it wait, seconds, where a part of the system tells.
+    pub alone: Option<f64>,
     /// How long a response may take before it counts as a failure, seconds: the tightest latency condition, or the
     /// request's deadline.
     pub patience: f64,
@@ -189,6 +191,10 @@ pub fn most(load: &Load) -> f64 {
 impl Demand {
     /// The demand of `load`. Response times are those seen, or else the longest that one of `limits` knows of.
     pub fn of(load: &Load, objective: &Objective, seen: Option<Quantiles>, limits: &[Limit]) -> Demand {
+        let alone = limits.iter().filter_map(|l| match l.law {
+            Law::Delay { time } => Some(mean(&time)),
+            _ => None,
+        });
         let known = limits.iter().filter_map(|l| match l.law {
             Law::Workers { service, .. } => service,
             Law::Delay { time } => Some(mean(&time)),
@@ -208,6 +214,7 @@ impl Demand {
             think,
             keeps: load.reuse == Reuse::KeepAlive,
             service: seen.or_else(|| known.max_by(f64::total_cmp)),
+            alone: alone.max_by(f64::total_cmp),
             patience,
             patience_at,
             most: most(load),
@@ -216,6 +223,12 @@ impl Demand {
             tunnels: tunnels(load),
             silence: silence(load),
         }
+    }
+
+    /// The same where a request that has waited so long (seconds) is refused, however patient its client is.
+    pub fn waiting(&self, wait: Option<f64>) -> Demand {
+        let longest = wait.map_or(f64::INFINITY, |wait| wait + self.alone.or(self.service).unwrap_or(0.0));
+        Demand { patience: self.patience.min(longest), ..*self }
     }
 
     /// Whether requests come at a rate, whatever the responses do.

@@ -79,10 +79,12 @@ pub fn with_setting(law: &Law, to: f64) -> Law {
 pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f64> {
     match *law {
         Law::Slots { .. } => needed_slots(law, demand, demand.clients_at(level)? * stretch),
-        Law::Workers { queue, service, .. } => {
+        Law::Workers { queue, service, wait, .. } => {
+            // Waits vary, and beyond the longest one requests are refused at once: half of it is aimed at.
+            let demand = &demand.waiting(wait.map(|longest| longest / 2.0));
             let clients = demand.clients_at(level)? * stretch;
             let slots = clients - queue.unwrap_or(0.0);
-            let pace = service.or(demand.service).map(|s| match demand.is_open() {
+            let pace = service.or(demand.alone).or(demand.service).map(|s| match demand.is_open() {
                 true => level * stretch * s,
                 false => level * stretch * s / (demand.patience + demand.think).max(s),
             });

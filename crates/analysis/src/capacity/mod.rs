@@ -110,7 +110,9 @@ impl Reach {
     fn of(law: &Law, demand: &Demand) -> Reach {
         match law {
             Law::Slots { .. } => Reach::slots(law, demand),
-            Law::Workers { workers, queue, service } => Reach::workers(*workers, *queue, *service, demand),
+            Law::Workers { workers, queue, service, wait } => {
+                Reach::workers(*workers, *queue, *service, &demand.waiting(*wait))
+            }
             Law::Backlog { value } => {
                 let users = (demand.arrives_at_once() >= *value).then(|| point(*value));
                 Reach { clients: Some(point(*value)), users, ..Reach::default() }
@@ -163,7 +165,7 @@ impl Reach {
     fn workers(workers: f64, queue: Option<f64>, service: Option<f64>, demand: &Demand) -> Reach {
         let full = workers + queue.unwrap_or(0.0);
         let clients = Some(Range { low: workers, high: full });
-        let Some(service) = service.or(demand.service).filter(|s| *s > 0.0) else {
+        let Some(service) = service.or(demand.alone).or(demand.service).filter(|s| *s > 0.0) else {
             let users = queue.filter(|_| !demand.is_open() && demand.think == 0.0).map(|_| point(full));
             return Reach { clients, users, ..Reach::default() };
         };

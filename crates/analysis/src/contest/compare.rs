@@ -38,15 +38,24 @@ pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> Case
     let by = |standing: &Standing| standing.figure.map_or(f64::INFINITY, |figure| figure.value);
     standings.sort_by(|a, b| by(&a.0).total_cmp(&by(&b.0)));
     let pairs = pairs(&standings);
-    let certain = pairs.iter().filter(|pair| pair.certain);
+    let mut standings: Vec<Standing> = standings.into_iter().map(|(standing, ..)| standing).collect();
+    let reference = contest.contenders.iter().find(|one| one.reference).map(|one| one.name.as_str());
+    rank(&mut standings, &pairs, reference);
+    CaseFinding { case, standings, told_apart: pairs.iter().any(|pair| pair.certain), pairs }
+}
+
+/// Gives everybody but the reference the ranks that the certain pairs among them leave open.
+fn rank(standings: &mut [Standing], pairs: &[Pair], reference: Option<&str>) {
+    let is_ranked = |name: &str| Some(name) != reference;
+    let certain = pairs.iter().filter(|pair| pair.certain && is_ranked(&pair.faster) && is_ranked(&pair.slower));
     let ahead: Vec<(&str, &str)> = certain.map(|pair| (pair.faster.as_str(), pair.slower.as_str())).collect();
-    let names: Vec<&str> = standings.iter().map(|(standing, ..)| standing.name.as_str()).collect();
-    let ranks = effect::ranks(&names, &ahead);
-    let ranked = standings.iter().map(|(standing, ..)| {
-        let (best, worst) = ranks[standing.name.as_str()];
-        Standing { best, worst, ..standing.clone() }
-    });
-    CaseFinding { case, standings: ranked.collect(), told_apart: !ahead.is_empty(), pairs }
+    let names: Vec<String> = standings.iter().map(|one| one.name.clone()).filter(|name| is_ranked(name)).collect();
+    let ranks = effect::ranks(&names.iter().map(String::as_str).collect::<Vec<_>>(), &ahead);
+    for standing in standings.iter_mut() {
+        if let Some(rank) = ranks.get(standing.name.as_str()) {
+            (standing.best, standing.worst) = *rank;
+        }
+    }
 }
 
 /// Part of the time in which the client's thread was busy, the mean; 0 where the client is no part of the figure: several
@@ -81,8 +90,8 @@ fn standing(name: &str, rounds: &[(&Trial, i64, &Round)], observations: &Observa
     Standing {
         name: name.to_owned(),
         figure: statistics::geometric(&values, ALPHA),
-        best: 1,
-        worst: 1,
+        best: 0,
+        worst: 0,
         rounds: rounds.iter().map(|(trial, at, round)| observed(trial, *at, round)).collect(),
         failed: rounds.iter().filter(|(_, _, round)| round.figure_ns.is_none()).count() as u32,
         median: window::quantile(&delays, 0.5),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use genkai_model::record::Trial;
 use genkai_model::rooms::{
-    Attendance, Dropped, Ender, LOST, NodeReport, PUBLISHED, Place, RECEIVED, RETURNED, RouterReport, Traced,
+    Attendance, Dropped, Ender, LOST, NodeReport, PASSED, PUBLISHED, Place, RECEIVED, RETURNED, RouterReport, Traced,
 };
 
 /// A connection that ended within so long of a router's end was ended by it, microseconds: the kernel resets all of them when it
@@ -84,10 +84,15 @@ impl<'a> Trails<'a> {
             Some(at) if self.nodes[*at].traced => (Place::BeforeNode, None),
             Some(at) => (Place::Unknown, self.number(*at)),
             // A member that no living node knows was in one that is not.
-            None if self.dead.len() == 1 => (Place::DeadNode, self.dead.iter().next().and_then(|at| self.number(*at))),
-            None if !self.dead.is_empty() => (Place::DeadNode, None),
+            None if !self.dead.is_empty() => self.in_dead_node(),
             None => (Place::BeforeNode, None),
         }
+    }
+
+    /// In a node that ended: which, where only one did.
+    fn in_dead_node(&self) -> (Place, Option<u32>) {
+        let only = self.dead.iter().next().filter(|_| self.dead.len() == 1);
+        (Place::DeadNode, only.and_then(|at| self.number(*at)))
     }
 
     /// The node `first` received it and did not lose it itself.
@@ -103,9 +108,10 @@ impl<'a> Trails<'a> {
             return self.written(receiver, first, message);
         }
         let Some(home) = self.home.get(&receiver) else {
-            return (Place::DeadNode, None);
+            return self.in_dead_node();
         };
-        if let Some((_, back)) = seen.iter().find(|(at, message)| at == home && message.hops & RETURNED != 0) {
+        if let Some((_, back)) = seen.iter().find(|(at, message)| at == home && message.hops & (RETURNED | PASSED) != 0)
+        {
             return self.written(receiver, *home, back);
         }
         if message.hops & PUBLISHED != 0 || message.hops & RECEIVED == 0 {

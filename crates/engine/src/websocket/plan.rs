@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use genkai_model::load::{Load, Protocol, Request};
 use genkai_model::rooms::Rooms;
 use genkai_model::websocket::{Deflate, SMALLEST_MESSAGE, WebSocket};
+use genkai_wire::socketio::TARGET;
 use genkai_wire::websocket::deflate::{Direction, Settings};
 use genkai_wire::websocket::handshake::{Handshake, Opening, WriteError};
 use genkai_wire::websocket::{Kind, MAX_MESSAGE};
@@ -86,6 +87,7 @@ impl Plan {
         let fields: Vec<(&str, &str)> = headers.map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let protocols: Vec<&str> = self.subprotocols.iter().map(String::as_str).collect();
         let target = match &self.rooms {
+            Some(Rooms { socketio: true, .. }) => Cow::Owned(format!("{TARGET}&member={number}")),
             Some(rooms) => Cow::Owned(rooms.path(&self.request.path, number)),
             None => Cow::Borrowed(&*self.request.path),
         };
@@ -96,6 +98,13 @@ impl Plan {
             protocols: &protocols,
             deflate: self.deflate,
         })
+    }
+}
+
+impl Plan {
+    /// The namespace that connection `number` enters, where Socket.IO is spoken.
+    pub(super) fn namespace(&self, number: u32) -> Option<String> {
+        self.rooms.as_ref().filter(|rooms| rooms.socketio).map(|rooms| rooms.room(&self.request.path, number))
     }
 }
 

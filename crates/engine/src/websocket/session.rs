@@ -24,6 +24,7 @@ use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::exchange::{reset, write_error};
 use crate::ledger::Ledger;
+use crate::socketio::{self, Dialect};
 use crate::stream::Got;
 use crate::thread::Core;
 use crate::tls;
@@ -62,6 +63,10 @@ struct Codec {
     leaving: bool,
     /// Messages kept, where they are.
     mail: Option<Box<Mail>>,
+    /// Socket.IO, where that is spoken.
+    dialect: Option<Box<Dialect>>,
+    /// Whether messages can be sent: with Socket.IO only in its namespace.
+    ready: bool,
 }
 
 /// What came out of a slice of bytes.
@@ -150,11 +155,12 @@ impl Session {
         self.say(&request)?;
         poll_fn(|cx| {
             self.connection.slot().attend(cx.waker());
-            while !self.is_open() {
+            while !self.codec.as_ref().is_some_and(|codec| codec.ready) {
                 if self.connection.slot().expired() {
                     return Poll::Ready(Err(ErrorKind::Timeout));
                 }
-                ready!(self.poll_io(cx, Some(&mut handshake)))?;
+                let unanswered = (!self.is_open()).then_some(&mut handshake);
+                ready!(self.poll_io(cx, unanswered))?;
             }
             Poll::Ready(Ok(()))
         })
@@ -245,7 +251,9 @@ impl Session {
         })?;
         let Some((used, deflate)) = answer else { return Ok(()) };
         let mail = plan.keeps.then(Box::default);
-        self.codec = Some(Box::new(Codec { mail, ..Codec::new(deflate) }));
+        let dialect = plan.namespace(self.number).map(|namespace| Box::new(Dialect::new(namespace)));
+        let ready = dialect.is_none();
+        self.codec = Some(Box::new(Codec { mail, dialect, ready, ..Codec::new(deflate) }));
         self.core().talking(1);
         self.hear(&mut bytes[used..])
     }
@@ -295,10 +303,7 @@ impl Session {
             }
             identity.write(payload.first_chunk_mut().expect("messages are long enough"));
             let mut scratch = core.scratch.borrow_mut();
-            let said = codec.encoder.message(&mut out, spoken.kind, &payload, core.random_key(), &mut scratch);
-            if said.is_err() {
-                return Err(ErrorKind::Closed);
-            }
+            codec.say(&mut out, spoken.kind, &payload, &mut scratch, || core.random_key())?;
         }
         let mut ledger = core.ledger.borrow_mut();
         if let Some((sequence, planned)) = codec.window.push(planned, now) {
@@ -484,7 +489,28 @@ impl Codec {
             said: 0,
             leaving: false,
             mail: None,
+            dialect: None,
+            ready: true,
         }
+    }
+
+    /// Encodes a message to `out`.
+    fn say(
+        &mut self,
+        out: &mut Vec<u8>,
+        kind: Kind,
+        payload: &[u8],
+        scratch: &mut Scratch,
+        key: impl Fn() -> u32,
+    ) -> Result<(), ErrorKind> {
+        let Codec { encoder, dialect, .. } = self;
+        let mut said = Ok(());
+        let mut frame = |kind, data: &[u8]| said = encoder.message(out, kind, data, key(), scratch);
+        match dialect {
+            None => frame(kind, payload),
+            Some(dialect) => dialect.speak(kind, payload, frame),
+        }
+        said.map_err(|_| ErrorKind::Closed)
     }
 
     /// Decodes and counts; answers go to `out`.
@@ -496,7 +522,7 @@ impl Codec {
         ear: &mut Ear<'_>,
         key: impl Fn() -> u32,
     ) -> Heard {
-        let Codec { encoder, decoder, incoming, window, pinged, mail, .. } = self;
+        let Codec { encoder, decoder, incoming, window, pinged, mail, dialect, ready, .. } = self;
         let mut at = 0;
         loop {
             // Answers fail only when a close frame has been sent: then none are due.
@@ -504,9 +530,21 @@ impl Codec {
                 Ok((_, None)) => return Ok(()),
                 Ok((used, Some(event))) => {
                     match event {
-                        Event::Data(chunk) => match mail {
-                            None => ear.data(&chunk, incoming, window),
-                            Some(mail) => mail.take(chunk, ear.now, ear.ledger),
+                        Event::Data(chunk) => match (mail.as_deref_mut(), dialect.as_deref_mut()) {
+                            (None, None) => ear.data(&chunk, incoming, window),
+                            (Some(mail), _) => mail.take(chunk, ear.now, ear.ledger),
+                            (None, Some(dialect)) => match dialect.hear(&chunk) {
+                                socketio::Came::Nothing => {}
+                                socketio::Came::Message(kind, data) => {
+                                    ear.data(&Chunk { kind, data: &data, first: true, last: true }, incoming, window);
+                                }
+                                socketio::Came::Open => *ready = true,
+                                socketio::Came::Answer(_) if out.len() >= ear.room => {}
+                                socketio::Came::Answer(text) => {
+                                    let _ = encoder.message(out, Kind::Text, text.as_bytes(), key(), scratch);
+                                }
+                                socketio::Came::End => return Err(ErrorKind::ClosedAbnormally),
+                            },
                         },
                         Event::Ping(_) if out.len() >= ear.room => {}
                         Event::Ping(payload) => {

@@ -24,6 +24,9 @@ pub(crate) enum Product {
     /// Apache httpd, as a reverse proxy in front of a backend
     #[command(after_help = APACHE_EXAMPLES)]
     Apache(Box<Apache>),
+    /// HAProxy, as a reverse proxy in front of a backend
+    #[command(after_help = HAPROXY_EXAMPLES)]
+    Haproxy(Box<Haproxy>),
 }
 
 const NGINX_EXAMPLES: &str = "\
@@ -45,6 +48,16 @@ Examples:
   genkai tune apache --websocket --tls --set MaxRequestWorkers=300 --users 500 --spawn-rate 100 --think 1s
   genkai tune apache --websocket --set Timeout=60 --set ProxyTimeout=60 --connections 100 --hold 2m
   genkai tune apache --websocket --broadcast 1s --users 100 --objective \"delivered > 99.99%, p99 < 500ms\"
+
+genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
+The load goes to 127.0.0.1 only.";
+
+const HAPROXY_EXAMPLES: &str = "\
+Examples:
+  genkai tune haproxy --set maxconn=300 --users 500 --spawn-rate 20
+  genkai tune haproxy --set server.maxconn=20 --set timeout.queue=2s --users 200
+  genkai tune haproxy --config /etc/haproxy/haproxy.cfg --backend embedded --users 500
+  genkai tune haproxy --config ./haproxy.cfg --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
 
 genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
 The load goes to 127.0.0.1 only.";
@@ -73,6 +86,15 @@ pub(crate) struct Apache {
     pub(crate) flags: TuneFlags,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Haproxy {
+    /// The HAProxy program to run [default: the one installed]
+    #[arg(long, value_name = "PROGRAM", help_heading = "System")]
+    pub(crate) haproxy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: TuneFlags,
+}
+
 /// What passes WebSockets on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum UpgradeFlag {
@@ -85,7 +107,7 @@ pub(crate) enum UpgradeFlag {
 /// What every product is tuned by.
 #[derive(Debug, Args)]
 pub(crate) struct TuneFlags {
-    /// Change a setting, e.g. worker_connections=512 or MaxRequestWorkers=300 (repeatable)
+    /// Change a setting, e.g. worker_connections=512, MaxRequestWorkers=300 or maxconn=300 (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
     pub(crate) set: Vec<String>,
     /// Your configuration's main file; includes are followed, a private copy runs [default: a plain reverse proxy]
@@ -153,8 +175,8 @@ pub(crate) struct SearchFlags {
     /// Hold the full load so long when looking for a break [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) hold: Option<Span>,
-    /// Pairs of baseline and proposal in the proof, at least [default: 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=50))]
+    /// Pairs of baseline and proposal in the proof, at least; 0: none, the cause is put to the test and that is all [default: 3]
+    #[arg(long, value_name = "N", value_parser = pairs)]
     pub(crate) pairs: Option<u32>,
     /// The proposal must hold for so many times the load asked for
     #[arg(long, value_name = "FACTOR", default_value_t = 1.2)]
@@ -168,4 +190,12 @@ pub(crate) struct SearchFlags {
     /// Cores: apart (a quarter makes load), none, or servers=0-2,client=3
     #[arg(long, value_name = "HOW", default_value = "apart")]
     pub(crate) pin: String,
+}
+
+/// None, or as many as have a spread.
+fn pairs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n @ (0 | 2..=50)) => Ok(n),
+        _ => Err("must be 0 (no proof) or from 2 to 50".to_owned()),
+    }
 }

@@ -14,7 +14,7 @@ use genkai_report::{json, text};
 
 use crate::cli::Compare;
 use crate::view::{self, View};
-use crate::{Failure, flags, found, interrupt, rooms, tune, websocket};
+use crate::{Failure, flags, found, interrupt, made, websocket};
 
 /// Users a second when they all come at once.
 const AT_ONCE: f64 = 1e6;
@@ -36,9 +36,9 @@ pub(crate) fn run(flags: &Compare) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Holds);
     }
-    let out = output.out.clone().unwrap_or_else(|| tune::default_folder(&plan.title));
+    let out = output.out.clone().unwrap_or_else(|| made::default_folder(&plan.title));
     let interrupt = interrupt::flag();
-    let job = rooms::job(plan, pin, output.keep, &interrupt)?;
+    let job = made::job(plan, made::place(None)?, pin, output.keep, &interrupt);
     let mut view = View::choose(output.quiet, output.color, &interrupt);
     let outcome = compare::run(&job, &out, &mut |event| view.event(event));
     view.finish();

@@ -5,11 +5,11 @@ mod plan;
 mod script;
 pub(crate) mod tables;
 
-use std::time::SystemTime;
-
 use genkai_analysis::findings;
 use genkai_lab::folder::Folder;
-use genkai_lab::measure::{self, Job};
+use genkai_lab::job::Outcome;
+use genkai_lab::measure;
+use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::finding::Findings;
 use genkai_model::record::Record;
@@ -18,7 +18,7 @@ use genkai_report::{json, text};
 use crate::cli::Load;
 use crate::outputs::Outputs;
 use crate::view::{self, View};
-use crate::{Failure, interrupt};
+use crate::{Failure, interrupt, made};
 
 /// `genkai load`.
 pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
@@ -31,19 +31,11 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let tables = flags.tables.open()?;
     let folder = flags.out.as_deref().map(|out| Folder::open(out, false)).transpose()?;
     let interrupt = interrupt::flag();
-    let job = Job {
-        plan,
-        program: crate::program()?,
-        command: std::env::args().collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        interrupt: &interrupt,
-        folder: folder.as_ref(),
-    };
+    let job = made::job(plan, made::place(None)?, Pin::Free, false, &interrupt);
     let mut view = View::choose(flags.quiet, flags.color, &interrupt);
-    let outcome = measure::run(&job, &mut |event| view.event(event));
+    let outcome = measure::run(&job, folder.as_ref(), &mut |event| view.event(event));
     view.finish();
-    let measure::Outcome { record, failure } = outcome?;
+    let Outcome { record, failure } = outcome?;
     let findings = findings(&record);
     if !flags.quiet {
         show(flags, &record, &findings);

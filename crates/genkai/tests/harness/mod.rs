@@ -70,12 +70,20 @@ impl Run {
     }
 }
 
-/// Runs to the end, with a run folder of its own (`{out}` in the arguments, or `--out` added).
-pub fn run(command: &mut Command) -> Run {
+/// Runs to the end, with a run folder of its own.
+pub fn run(command: &Command) -> Run {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    command.arg("--out").arg(&out);
-    let output = finish(command, Duration::from_secs(180));
+    // A copy, so that the same command can be run again.
+    let mut copy = Command::new(command.get_program());
+    copy.args(command.get_args()).arg("--out").arg(&out).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => copy.env(name, value),
+            None => copy.env_remove(name),
+        };
+    }
+    let output = finish(&mut copy, Duration::from_secs(180));
     Run {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

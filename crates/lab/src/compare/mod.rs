@@ -13,7 +13,7 @@ use genkai_analysis::tuning::TrialPlan;
 use genkai_analysis::{claims, compare};
 use genkai_model::comparison::{Comparison, Contender, Runs, Turn};
 use genkai_model::contest::Entry;
-use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, RunStarted, SCHEMA, What};
+use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, What};
 use genkai_model::plan::Plan;
 use genkai_model::units::Span;
 use genkai_targets::local::kernel::Kernel;
@@ -30,10 +30,10 @@ use crate::folder::Folder;
 use crate::generator::Generator;
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
-use crate::rooms::{Job, Outcome};
+use crate::job::{Job, Outcome};
 use crate::system::{self, Pin};
 use crate::trial::{self, Trial};
-use crate::{redact, room};
+use crate::room;
 
 /// How long a backend may take to finish what an earlier turn left in it.
 const DRAIN: Duration = Duration::from_secs(60);
@@ -120,7 +120,7 @@ pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outco
     let folder = Folder::open(out, job.keep)?;
     let environment = preview.environment;
     let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
-    let backend = Backend::start(&job.plan.system.backend, &job.program, &folder, cpus.as_deref())?;
+    let backend = Backend::start(&job.plan.system.backend, &job.place.program, &folder, cpus.as_deref())?;
     let comparison = comparison(&job.plan)?;
     let ready = |(number, one): (usize, &Contender)| {
         Ready::prepare(one, &job.plan.load, backend.address(), &contender::folders(&folder, number + 1))
@@ -149,16 +149,7 @@ struct Run<'r, 'j, 'w> {
 impl Run<'_, '_, '_> {
     fn whole(&mut self) -> Result<(), LabError> {
         self.environment.versions.extend(self.backend.versions());
-        let head = RunStarted {
-            schema: SCHEMA.to_owned(),
-            version: self.job.version.clone(),
-            started: self.job.started.clone(),
-            command: redact::command(&self.job.command),
-            environment: self.environment.clone(),
-            plan: redact::plan(&self.job.plan),
-            rewrites: Vec::new(),
-        };
-        self.recorder.now(None, What::RunStarted(Box::new(head)))?;
+        self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         for (ready, contender) in self.ready.iter().zip(&self.comparison.contenders) {
             let entry = ready.entry(contender, &self.environment);
             self.recorder.now(None, What::Entry(Box::new(entry)))?;
@@ -222,7 +213,7 @@ impl Run<'_, '_, '_> {
             what: &what,
             plan,
             load,
-            generator: Generator { program: &self.job.program, cpus: cpus.as_deref() },
+            generator: Generator { program: &self.job.place.program, cpus: cpus.as_deref() },
             interrupt: self.job.interrupt,
         };
         let mut kernel = Kernel::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use genkai_model::contest::Contest;
 use genkai_model::event::Environment;
 use genkai_model::plan::Plan;
-use genkai_targets::application::{self, Place};
+use genkai_targets::application::{self, Place, Product};
 use genkai_targets::local::machine;
 
 use crate::error::LabError;
@@ -56,7 +56,7 @@ pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabEr
         let product = application::find(&contender.server)?;
         let settings = application::settings::Settings::read(&contender.settings, product.knobs);
         settings.map_err(|why| LabError::Plan(format!("{}: {why}", contender.server)))?;
-        product.check(place).map_err(|e| missing(&e, place))?;
+        runs(product, place)?;
     }
     let environment = system::environment(pin, None);
     let needed = u64::from(contest.clients) * contest.contenders.len() as u64 + OTHERS;
@@ -73,7 +73,13 @@ pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabEr
     Ok(environment)
 }
 
-fn missing(why: &application::ApplicationError, place: &Place) -> LabError {
-    let (can, _) = available(place);
-    LabError::Environment(format!("{why}\n  hint: these can run: --servers {}", can.join(",")))
+/// Whether a server can run here.
+///
+/// # Errors
+/// What is missing, and which others can.
+pub(crate) fn runs(product: &Product, place: &Place) -> Result<(), LabError> {
+    product.check(place).map_err(|why| {
+        let (can, _) = available(place);
+        LabError::Environment(format!("{why}\n  hint: these can run: {}", can.join(", ")))
+    })
 }

@@ -11,40 +11,32 @@ use std::time::Instant;
 
 use genkai_engine::crowd::Manner;
 use genkai_model::contest::Contest;
-use genkai_model::event::{EndReason, Environment, Note, Purpose, RunStarted, SCHEMA, TrialEnded, TrialStarted, What};
-use genkai_targets::application::{self, Application, Place};
+use genkai_model::event::{EndReason, Environment, Note, Purpose, TrialEnded, TrialStarted, What};
+use genkai_targets::application::{self, Application};
 
 use asker::{Asker, Clients};
 use asking::Asking;
 use check::contest;
+pub(crate) use check::runs;
 pub use check::{available, check, place};
 
 use crate::error::LabError;
 use crate::folder::Folder;
+use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
-use crate::room;
-use crate::rooms::{Job, Outcome};
 
 /// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, place: &Place, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(&job.plan, place, &job.pin)?;
-    let folder = Folder::open(out, job.keep)?;
-    room::raise_descriptors();
-    folder.set_aside()?;
-    let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    let mut run = Run { job, place, folder: &folder, environment, recorder: &mut recorder };
-    let failure = run.whole().err();
-    let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
-    Ok(Outcome { record: recorder.into_record(), failure })
+pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(&job.plan, &job.place, &job.pin)?;
+    job.recorded(out, watcher, |folder, recorder| Run { job, folder, environment, recorder }.whole())
 }
 
 struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
-    place: &'r Place,
     folder: &'r Folder,
     environment: Environment,
     recorder: &'r mut Recorder<'w>,
@@ -52,18 +44,9 @@ struct Run<'r, 'j, 'w> {
 
 impl Run<'_, '_, '_> {
     fn whole(&mut self) -> Result<(), LabError> {
-        let head = RunStarted {
-            schema: SCHEMA.to_owned(),
-            version: self.job.version.clone(),
-            started: self.job.started.clone(),
-            command: redact::command(&self.job.command),
-            environment: self.environment.clone(),
-            plan: redact::plan(&self.job.plan),
-            rewrites: Vec::new(),
-        };
-        self.recorder.now(None, What::RunStarted(Box::new(head)))?;
+        self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         let contest = contest(&self.job.plan)?.clone();
-        for text in available(self.place).1 {
+        for text in available(&self.job.place).1 {
             self.recorder.now(None, What::Note(Note { id: "server-left-out".to_owned(), text }))?;
         }
         for start in 1..=contest.starts {
@@ -87,7 +70,7 @@ impl Run<'_, '_, '_> {
             let dir = self.folder.private(&format!("start-{number}-{}", servers.len() + 1))?;
             let product = application::find(&contender.server)?;
             let cores = cpus.as_ref().map(|pinning| &*pinning.servers);
-            let server = Application::start(product, contender, self.place, cores, &dir)?;
+            let server = Application::start(product, contender, &self.job.place, cores, &dir)?;
             self.recorder.now(Some(number), What::Entry(Box::new(server.entry().clone())))?;
             servers.push(server);
         }

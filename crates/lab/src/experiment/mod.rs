@@ -1,5 +1,6 @@
 //! The experiments genkai exists for, as plans.
 
+pub mod apache;
 pub mod held;
 pub mod rooms;
 pub mod servers;
@@ -42,6 +43,8 @@ pub enum Kind {
     Servers,
     /// Requests held open.
     Held,
+    /// Apache as a WebSocket reverse proxy: several runs, one after the other.
+    Apache,
 }
 
 /// `worker_connections` of the original, nginx's own default.
@@ -53,6 +56,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "nginx-worker-connections",
         question: "nginx in front of a web application: must I change worker_connections, and to what?",
         kind: Kind::Tune(nginx_worker_connections),
+    },
+    Experiment {
+        name: "apache-websocket",
+        question: "Apache in front of a WebSocket application: what does it bear, and what is behind each of the troubles that people report?",
+        kind: Kind::Apache,
     },
     Experiment {
         name: "rooms",
@@ -130,7 +138,7 @@ pub const ROOMS: &str = "/rooms";
 
 /// One room, in which each member says something so often for as long as a trial lasts, and all others hear it.
 pub fn one_room(every: Span) -> Rooms {
-    Rooms { rooms: 1, messages: 1, every, retries: 0, pause: Span::from_secs(1) }
+    Rooms { rooms: 1, messages: 1, every, retries: 0, pause: Span::from_secs(1), socketio: false }
 }
 
 /// What must hold of WebSockets where nothing is said.

@@ -8,6 +8,7 @@ use genkai_model::plan::{Backend, Backplane, Cluster, ConfigSource, Fault, Plan,
 use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span, Spread};
 use genkai_model::websocket::{Message, WebSocket};
+use genkai_targets::application;
 
 use super::{Size, procedure};
 
@@ -87,6 +88,7 @@ pub struct Site {
 /// The plan: this shape, on these servers.
 pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
     let Site { nodes, server, router, backplane, faults } = site;
+    let socketio = application::find(&server).is_ok_and(|product| product.socketio);
     let word = if size == Size::Quick { "quick" } else { "full" };
     Plan {
         cluster: Some(Cluster {
@@ -104,7 +106,7 @@ pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
         comparison: None,
         title: format!("rooms ({word})"),
         system: system(),
-        load: load(shape),
+        load: load(shape, socketio),
         // A message that is heard within a second is in time for a chat, and tells how late a generator may be.
         objective: Objective(vec![Condition::LatencyBelow(0.99, Span::from_secs(1))]),
         procedure: procedure(size),
@@ -124,13 +126,14 @@ pub(super) fn system() -> System {
     }
 }
 
-fn load(shape: &Shape) -> Load {
+fn load(shape: &Shape, socketio: bool) -> Load {
     let rooms = Rooms {
         rooms: shape.rooms,
         messages: shape.messages,
         every: shape.message_every,
         retries: RETRIES,
         pause: PAUSE,
+        socketio,
     };
     let message = Some(Message { size: shape.message.0, binary: false });
     Load {
@@ -171,7 +174,7 @@ mod tests {
         let shape = Shape::of(Size::Full);
         assert_eq!(shape.planned(), 1_000_000);
         assert_eq!(shape.lasts(), Span::from_secs(300 + 500 + 10));
-        let Arrivals::Users { count, spawn_rate, .. } = load(&shape).arrivals else { panic!("users") };
+        let Arrivals::Users { count, spawn_rate, .. } = load(&shape, false).arrivals else { panic!("users") };
         assert_eq!((count, spawn_rate), (10_000, 100.0 / 3.0));
     }
 }

@@ -6,6 +6,7 @@ use genkai_model::contest::{Contender, Contest};
 use genkai_model::objective::Objective;
 use genkai_model::plan::{Backend, ConfigSource, Plan, System};
 use genkai_model::units::{Bytes, Span};
+use genkai_targets::application::REFERENCE;
 
 use super::{Size, procedure, users};
 
@@ -53,13 +54,14 @@ pub fn contenders(
         server: server.clone(),
         settings: of(server),
         variant: false,
+        reference: server == REFERENCE && servers.len() > 1,
     });
     let swept = sweeps.iter().flat_map(|sweep| {
         sweep.values.iter().map(move |value| {
             let mut settings = of(&sweep.server);
             settings.insert(sweep.setting.clone(), value.clone());
             let name = format!("{} {}={value}", sweep.server, sweep.setting);
-            Contender { name, server: sweep.server.clone(), settings, variant: true }
+            Contender { name, server: sweep.server.clone(), settings, variant: true, reference: false }
         })
     });
     plain.chain(swept).collect()

@@ -6,7 +6,9 @@ mod worker;
 mod workers;
 
 use std::path::Path;
-use std::time::Instant;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
 
 use genkai_engine::{End, StopFlag};
 use genkai_model::event::{ClientUse, EndReason, Tick, TrialEnded};
@@ -27,6 +29,37 @@ pub struct Generator<'a> {
     pub cpus: Option<&'a [usize]>,
 }
 
+/// What a load tells from its thread.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// It began.
+    Started(Instant),
+    /// An interval.
+    Tick(Box<Tick>),
+    /// It is over, or could not begin.
+    Ended(Result<Made, LabError>),
+}
+
+/// Passes what is told on to a channel whose other end may be gone.
+pub(crate) fn into<T: From<Told>>(sender: Sender<T>) -> impl Fn(Told) {
+    move |told| drop(sender.send(told.into()))
+}
+
+/// The next message of a trial's threads, if one comes within `patience`.
+///
+/// # Errors
+/// When all of them are gone: the load has not said how it ended.
+pub(crate) fn heard<T>(receiver: &Receiver<T>, patience: Duration) -> Result<Option<T>, LabError> {
+    match receiver.recv_timeout(patience) {
+        Ok(message) => Ok(Some(message)),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => {
+            let text = "the load generator's thread ended without a word; this is a bug in genkai";
+            Err(LabError::Environment(text.to_owned()))
+        }
+    }
+}
+
 /// A load that was made.
 #[derive(Debug)]
 pub struct Made {
@@ -41,6 +74,27 @@ impl Made {
     pub fn ended(&self, reason: EndReason) -> TrialEnded {
         let End { lasted, abandoned, client_rss, client, .. } = self.end;
         TrialEnded { reason, lasted, abandoned, client_rss, client: Some(client) }
+    }
+}
+
+impl<'a> Generator<'a> {
+    /// Makes `load` on a thread of `scope` until it is over or `stop` is set.
+    pub(crate) fn spawn<'scope, 'env>(
+        self,
+        scope: &'scope Scope<'scope, 'env>,
+        load: &'scope Load,
+        stop: &StopFlag,
+        tell: impl Fn(Told) + Send + 'scope,
+    ) where
+        'a: 'scope,
+    {
+        let stop = stop.clone();
+        scope.spawn(move || {
+            let started = |at| tell(Told::Started(at));
+            let tick = |tick| tell(Told::Tick(Box::new(tick)));
+            let ended = self.run(load, &stop, started, tick);
+            tell(Told::Ended(ended));
+        });
     }
 }
 

@@ -7,29 +7,27 @@ mod node;
 mod servers;
 mod size;
 
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use genkai_engine::{End, EngineError, StopFlag};
-use genkai_model::event::{
-    Change, EndReason, Environment, Limits, Note, Purpose, RunStarted, SCHEMA, Step, Tick, TrialEnded, TrialStarted,
-    What,
-};
+use genkai_engine::{End, StopFlag};
+use genkai_model::event::{Change, EndReason, Environment, Limits, Note, Purpose, Step, TrialStarted, What};
 use genkai_model::load::Load;
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
-use genkai_model::record::Record;
+use genkai_targets::application::{self, Place};
 use genkai_targets::observation::Observation;
 use genkai_targets::rooms::SERVERS;
 use genkai_targets::router;
 
+use crate::contest;
 use crate::error::LabError;
 use crate::folder::Folder;
+use crate::generator::{Generator, Made, Told, heard, into};
+use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
-use crate::room;
 use crate::system::{self, Pin};
-use crate::trial::lost_generator;
 use drill::Drill;
 use servers::Servers;
 use size::clients;
@@ -39,39 +37,11 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Longest wait for anything before the clock is looked at again.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A run to be made.
-pub struct Job<'a> {
-    /// What is to be done. Its `cluster` says on what.
-    pub plan: Plan,
-    /// genkai's own executable, for the nodes.
-    pub program: PathBuf,
-    /// The command line, for the record.
-    pub command: Vec<String>,
-    /// genkai's version, for the record.
-    pub version: String,
-    /// Wall-clock start, RFC 3339.
-    pub started: String,
-    /// Cores.
-    pub pin: Pin,
-    /// Keep the servers' private files.
-    pub keep: bool,
-    /// Set when the user wants to stop.
-    pub interrupt: &'a StopFlag,
-}
-
-/// What a run left.
-pub struct Outcome {
-    /// The record, also on disk.
-    pub record: Record,
-    /// What cut the run short, if anything did. The record is still good.
-    pub failure: Option<LabError>,
-}
-
 /// Checks a plan before anything is started.
 ///
 /// # Errors
-/// When it contradicts itself or does not fit this machine.
-pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
+/// When it contradicts itself, something that it needs is missing, or it does not fit this machine.
+pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
     let cluster = cluster(plan)?;
     if cluster.nodes.is_empty() || cluster.nodes.contains(&0) {
         return Err(LabError::Plan("there must be at least one node".to_owned()));
@@ -85,6 +55,7 @@ pub fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
         let text = format!("`{}` is no server of rooms; there are: {}", cluster.server, SERVERS.join(", "));
         return Err(LabError::Plan(text));
     }
+    contest::runs(application::find(&cluster.server)?, place)?;
     let environment = system::environment(pin, None);
     size::bounded(&plan.load)?;
     size::fitted(&plan.load, &environment)?;
@@ -114,15 +85,8 @@ fn cluster(plan: &Plan) -> Result<&Cluster, LabError> {
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(&job.plan, &job.pin)?;
-    let folder = Folder::open(out, job.keep)?;
-    room::raise_descriptors();
-    folder.set_aside()?;
-    let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    let mut run = Run { job, folder: &folder, environment, recorder: &mut recorder };
-    let failure = run.whole().err();
-    let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
-    Ok(Outcome { record: recorder.into_record(), failure })
+    let environment = check(&job.plan, &job.place, &job.pin)?;
+    job.recorded(out, watcher, |folder, recorder| Run { job, folder, environment, recorder }.whole())
 }
 
 struct Run<'r, 'j, 'w> {
@@ -132,25 +96,9 @@ struct Run<'r, 'j, 'w> {
     recorder: &'r mut Recorder<'w>,
 }
 
-/// What the generator's thread tells.
-enum Message {
-    Started(Instant),
-    Tick(Box<Tick>),
-    Ended(Result<End, EngineError>),
-}
-
 impl Run<'_, '_, '_> {
     fn whole(&mut self) -> Result<(), LabError> {
-        let head = RunStarted {
-            schema: SCHEMA.to_owned(),
-            version: self.job.version.clone(),
-            started: self.job.started.clone(),
-            command: redact::command(&self.job.command),
-            environment: self.environment.clone(),
-            plan: redact::plan(&self.job.plan),
-            rewrites: Vec::new(),
-        };
-        self.recorder.now(None, What::RunStarted(Box::new(head)))?;
+        self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         let cluster = cluster(&self.job.plan)?.clone();
         if cluster.held.is_some() { self.search(&cluster) } else { self.sweep(&cluster) }
     }
@@ -202,7 +150,7 @@ impl Run<'_, '_, '_> {
         let cpus = self.environment.pinning.clone();
         let cpus = cpus.as_ref().map(|p| &*p.servers);
         let most = clients(&self.job.plan.load);
-        let mut servers = Servers::start(cluster, nodes, most, &self.job.program, cpus, &dir)?;
+        let mut servers = Servers::start(cluster, nodes, most, &self.job.place, cpus, &dir)?;
         let limits = servers.limits(cluster, most, &self.environment);
         self.recorder.now(None, What::Limits(Limits { limits }))?;
         let load = size::fitted(&Load { addresses: servers.addresses(), ..load }, &self.environment)?;
@@ -230,32 +178,19 @@ impl Run<'_, '_, '_> {
     ) -> Result<End, LabError> {
         let stop = StopFlag::new();
         let cpus = self.environment.pinning.as_ref().map(|p| p.client.clone());
+        let generator = Generator { program: &self.job.place.program, cpus: cpus.as_deref() };
         let (sender, receiver) = mpsc::channel();
-        let end = std::thread::scope(|scope| {
-            let engine_stop = stop.clone();
-            scope.spawn(move || {
-                let started = |at| drop(sender.send(Message::Started(at)));
-                let tick = |tick| drop(sender.send(Message::Tick(Box::new(tick))));
-                let ended = genkai_engine::run(load, cpus.as_deref(), &engine_stop, started, tick);
-                let _ = sender.send(Message::Ended(ended));
-            });
+        let made = std::thread::scope(|scope| {
+            generator.spawn(scope, load, &stop, into(sender));
             let watched = self.watch(number, trial, &receiver, &stop, servers, Drill::new(faults));
             // Whatever went wrong: the load must not go on.
             stop.stop();
             watched
         })?;
         self.write(number, servers.observe())?;
-        let interrupted = self.job.interrupt.is_stopped();
-        let reason = if interrupted { EndReason::Interrupted } else { EndReason::Completed };
-        let ended = TrialEnded {
-            reason,
-            lasted: end.lasted,
-            abandoned: end.abandoned,
-            client_rss: end.client_rss,
-            client: Some(end.client),
-        };
-        self.recorder.now(Some(number), What::TrialEnded(ended))?;
-        Ok(end)
+        let reason = if self.job.interrupt.is_stopped() { EndReason::Interrupted } else { EndReason::Completed };
+        self.recorder.now(Some(number), What::TrialEnded(made.ended(reason)))?;
+        made.failure.map_or(Ok(made.end), Err)
     }
 
     /// Writes down what the generator tells and what servers show, until the load is over.
@@ -263,11 +198,11 @@ impl Run<'_, '_, '_> {
         &mut self,
         number: u32,
         trial: TrialStarted,
-        receiver: &Receiver<Message>,
+        receiver: &Receiver<Told>,
         stop: &StopFlag,
         servers: &mut Servers,
         mut drill: Drill,
-    ) -> Result<End, LabError> {
+    ) -> Result<Made, LabError> {
         let (mut trial, mut next, mut began) = (Some(trial), Instant::now(), None);
         loop {
             if self.job.interrupt.is_stopped() {
@@ -283,17 +218,16 @@ impl Run<'_, '_, '_> {
                     self.write(number, seen)?;
                 }
             }
-            match receiver.recv_timeout(POLL) {
-                Ok(Message::Started(at)) => {
+            match heard(receiver, POLL)? {
+                Some(Told::Started(at)) => {
                     began = Some(at);
                     if let Some(trial) = trial.take() {
                         self.recorder.at(at, Some(number), What::TrialStarted(Box::new(trial)))?;
                     }
                 }
-                Ok(Message::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
-                Ok(Message::Ended(end)) => return end.map_err(LabError::from),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(lost_generator()),
+                Some(Told::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
+                Some(Told::Ended(made)) => return made,
+                None => {}
             }
         }
     }

@@ -1,8 +1,4 @@
-//! A node, whichever application it is.
-//!
-//! Another application is a variant here, with a word in [`SERVERS`](genkai_targets::rooms::SERVERS): it is started before a
-//! room's members come, tells where it listens, is looked at, and stopped. What it cannot tell (a trace of every message) it leaves
-//! out of its report; the places of missing messages are then unknown beyond it.
+//! A node, whichever application it is. Those with rooms all tell what they count and trace in the same way (apps/README.md).
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,6 +6,7 @@ use std::path::Path;
 use genkai_model::plan::{Cluster, OriginSpec};
 use genkai_model::rooms::{Loss, NodeReport};
 use genkai_model::units::{Bytes, Spread};
+use genkai_targets::application::{self, Place};
 use genkai_targets::embedded::Origin;
 use genkai_targets::observation::Observation;
 use genkai_targets::rooms::{self, Settings};
@@ -18,7 +15,7 @@ use crate::error::LabError;
 
 /// A running node.
 pub(super) enum Node {
-    /// genkai's own chat rooms.
+    /// Chat rooms.
     Rooms(rooms::Node),
     /// genkai's own HTTP origin, which holds requests open.
     Http(Origin),
@@ -30,19 +27,22 @@ impl Node {
         cluster: &Cluster,
         number: u32,
         settings: &Settings,
-        program: &Path,
+        place: &Place,
         cpus: Option<&[usize]>,
         dir: &Path,
     ) -> Result<Node, LabError> {
         match cluster.held {
-            None => Ok(Node::Rooms(rooms::Node::start(program, number, settings, cpus, dir)?)),
+            None => {
+                let product = application::find(&cluster.server)?;
+                Ok(Node::Rooms(rooms::Node::start(product, place, number, settings, cpus, dir)?))
+            }
             Some(held) => {
                 let service_time = Spread::Constant(held.time);
                 let spec =
                     OriginSpec { body: Bytes(1), service_time, workers: None, queue: None, seed: u64::from(number) };
                 let dir = dir.join(format!("node-{number}"));
                 std::fs::create_dir_all(&dir).map_err(LabError::folder(&dir))?;
-                Ok(Node::Http(Origin::start(program, &spec, cpus, &dir)?))
+                Ok(Node::Http(Origin::start(&place.program, &spec, cpus, &dir)?))
             }
         }
     }

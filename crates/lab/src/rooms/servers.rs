@@ -10,6 +10,7 @@ use genkai_model::evidence::metric;
 use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
 use genkai_model::plan::{Backplane, Cluster, Fault};
 use genkai_model::rooms::{Loss, NodeReport, RouterReport};
+use genkai_targets::application::Place;
 use genkai_targets::local::caps::Machine;
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::observation::Observation;
@@ -37,7 +38,7 @@ impl Servers {
         cluster: &Cluster,
         nodes: u32,
         clients: u32,
-        program: &Path,
+        place: &Place,
         cpus: Option<&[usize]>,
         dir: &Path,
     ) -> Result<Servers, LabError> {
@@ -57,7 +58,7 @@ impl Servers {
         };
         let start = |number: u32| {
             let settings = Settings { lose_every: lose.filter(|_| number == 1), ..settings.clone() };
-            Node::start(cluster, number, &settings, program, cpus, dir)
+            Node::start(cluster, number, &settings, place, cpus, dir)
         };
         let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>()?;
         let behind: Vec<SocketAddr> = nodes.iter().map(Node::address).collect();

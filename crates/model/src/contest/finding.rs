@@ -90,9 +90,9 @@ pub struct Standing {
     pub name: String,
     /// The geometric mean of the figure over its observations, seconds, with its interval.
     pub figure: Option<Estimate>,
-    /// The best rank that the intervals allow, from 1.
+    /// The best rank that the intervals allow, from 1; 0 of the reference, which has none.
     pub best: u32,
-    /// The worst.
+    /// The worst, or 0.
     pub worst: u32,
     /// Every round that counts, in order.
     pub rounds: Vec<Observed>,

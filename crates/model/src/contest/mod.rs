@@ -52,6 +52,9 @@ pub struct Contender {
     /// Whether it is here for one setting's sake, and asked for large messages only.
     #[serde(default)]
     pub variant: bool,
+    /// Whether the others are measured beside it and it takes no rank among them.
+    #[serde(default)]
+    pub reference: bool,
 }
 
 /// What is asked of a server.

@@ -27,12 +27,20 @@ pub struct Rooms {
     pub retries: u32,
     /// Pause before it does.
     pub pause: Span,
+    /// Whether rooms are namespaces of Socket.IO and messages its events, instead of request targets and WebSocket messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub socketio: bool,
 }
 
 impl Rooms {
     /// Request target for the member `number` of the load, below `base`, the path of the load.
     pub fn path(&self, base: &str, number: u32) -> String {
-        format!("{}/{}?member={number}", base.trim_end_matches('/'), number % self.rooms.max(1))
+        format!("{}?member={number}", self.room(base, number))
+    }
+
+    /// The room of the member `number` below `base`: a path, or a namespace of Socket.IO.
+    pub fn room(&self, base: &str, number: u32) -> String {
+        format!("{}/{}", base.trim_end_matches('/'), number % self.rooms.max(1))
     }
 }
 
@@ -197,6 +205,8 @@ pub const PUBLISHED: u8 = 2;
 pub const RETURNED: u8 = 4;
 /// HOPS: lost in the node.
 pub const LOST: u8 = 8;
+/// HOPS: passed on to the members of this node without the backplane, which got it for the others.
+pub const PASSED: u8 = 16;
 
 /// What a node tells after a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -227,7 +237,7 @@ pub struct Traced {
     pub sender: u32,
     /// Its number.
     pub sequence: u32,
-    /// Sum of [`RECEIVED`], [`PUBLISHED`], [`RETURNED`], [`LOST`].
+    /// Sum of [`RECEIVED`], [`PUBLISHED`], [`RETURNED`], [`LOST`], [`PASSED`].
     pub hops: u8,
     /// Members it was queued for.
     pub queued: u32,

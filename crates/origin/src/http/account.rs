@@ -78,10 +78,10 @@ impl Account {
     }
 }
 
-/// Asks the kernel for stamps on every connection `listener` takes: they inherit it.
-pub(super) fn stamp(listener: &impl AsFd) -> io::Result<()> {
+/// Asks the kernel for stamps on a connection, or on every one that a listener takes from now on: they inherit it.
+pub(super) fn stamp(socket: &impl AsFd) -> io::Result<()> {
     let flags = TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
-    Ok(setsockopt(listener, Timestamping, &flags)?)
+    Ok(setsockopt(socket, Timestamping, &flags)?)
 }
 
 /// Reads once, with the kernel's stamp of the last byte.

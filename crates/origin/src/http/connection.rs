@@ -9,7 +9,7 @@ use genkai_wire::http1::{BodyDecoder, Error, Framing, RequestHead};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
-use super::account::{Account, Arrival, receive};
+use super::account::{self, Account, Arrival, receive};
 use super::page::{self, PIECES, Page, Then};
 use super::stall::Stalls;
 use super::workers::{Bell, Workers};
@@ -45,6 +45,10 @@ impl Shared {
 
 /// Serves a connection until it ends. Its errors are its client's to see, nobody else's.
 pub(super) async fn serve(stream: TcpStream, shared: Rc<Shared>) {
+    // A connection made before its listener asked for stamps has not inherited them.
+    if shared.account.is_some() && account::stamp(&stream).is_err() {
+        return;
+    }
     let mut connection =
         Connection { stream, shared, pending: Vec::new(), used: 0, arrival: Arrival::default(), bell: Bell::default() };
     let _ = connection.run().await;

@@ -312,17 +312,17 @@ fn the_account_tells_what_was_done() {
         account: Some(folder.clone()),
         ..Extras::default()
     };
-    let server = Server::start_with(spec(1, "2ms", None, None), extras);
+    // It works at nothing, so what a request took is what it waited for being read.
+    let server = Server::start_with(spec(1, "0s", None, None), extras);
     let mut client = server.client();
-    let (began, mut asked, mut longest, mut stalls) = (Instant::now(), 0, Duration::ZERO, 0);
-    // Three of them: the kernel begins to stamp a while after it was asked to (net/core/dev.c, net_enable_timestamp), and what
+    let (began, mut asked, mut stalls) = (Instant::now(), 0, 0);
+    // Several of them: the kernel begins to stamp a while after it was asked to (net/core/dev.c, net_enable_timestamp), and what
     // came before is stamped when it is read.
-    while stalls < 3 && began.elapsed() < LONG {
+    while stalls < 5 && began.elapsed() < LONG {
         let sent = Instant::now();
         client.send(GET);
         assert_eq!(client.answer(false).status, 200);
-        let waited = sent.elapsed();
-        (asked, longest, stalls) = (asked + 1, longest.max(waited), stalls + u32::from(waited >= STALL / 2));
+        (asked, stalls) = (asked + 1, stalls + u32::from(sent.elapsed() >= STALL / 2));
     }
     drop(client);
     server.end();
@@ -338,8 +338,6 @@ fn the_account_tells_what_was_done() {
         .map(|(arrived, answered)| took(arrived.parse().unwrap(), answered.parse().unwrap()))
         .collect();
     assert_eq!(served.len(), asked);
-    assert!(served.iter().all(|took| *took >= Duration::from_millis(2)), "{served:?}");
-    // The kernel's stamp is before the stall, though the request was read after it.
-    let longest_served = *served.iter().max().unwrap();
-    assert!(longest_served >= STALL / 3 && longest_served <= longest, "{longest_served:?} of {longest:?}");
+    // The kernel's stamp is in the stall, though the request was read after it.
+    assert!(served.iter().any(|took| *took >= STALL / 2), "{:?} {head}", served.iter().max());
 }

@@ -98,7 +98,9 @@ pub(crate) fn told_apart(case: &CaseFinding) -> String {
 
 /// `1`, `2-3`.
 pub(crate) fn rank(standing: &Standing) -> String {
-    if standing.best == standing.worst {
+    if standing.best == 0 {
+        "reference".to_owned()
+    } else if standing.best == standing.worst {
         standing.best.to_string()
     } else {
         format!("{}-{}", standing.best, standing.worst)

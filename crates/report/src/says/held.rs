@@ -1,7 +1,7 @@
 //! Requests held open, in words.
 
 use genkai_model::finding::Outcome;
-use genkai_model::held::{HeldFinding, HeldTrial};
+use genkai_model::held::{HeldFinding, HeldLimit, HeldTrial};
 
 use super::client;
 use super::rooms::nodes;
@@ -37,9 +37,7 @@ pub(crate) fn sentences(finding: &HeldFinding) -> Vec<String> {
         _ => all.push("The run was cut off before there was an answer.".to_owned()),
     }
     if let Some(found) = finding.limits.first() {
-        let limit = &found.limit;
-        let what = words::setting(&limit.setting, &limit.value);
-        all.push(format!("What refuses: {} {what}: {}.", words::whose(&limit.subject), limit.caps));
+        all.push(format!("What refuses: {}: {}.", limit(found), found.limit.caps));
     } else if finding.refused_from.is_some() {
         all.push("Nothing that was looked at names what refuses.".to_owned());
     }
@@ -48,6 +46,12 @@ pub(crate) fn sentences(finding: &HeldFinding) -> Vec<String> {
         all.push(format!("The client was the limit: {}", client::reasons(&trial.client)));
     }
     all
+}
+
+/// Whose limit it is, and as what it is set.
+pub(crate) fn limit(found: &HeldLimit) -> String {
+    let limit = &found.limit;
+    format!("{} {}", words::whose(&limit.subject), words::setting(&limit.setting, &limit.value))
 }
 
 /// What became of a trial's requests that were not answered.

@@ -1,7 +1,7 @@
 //! Chat rooms in words.
 
 use genkai_model::finding::Outcome;
-use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun, RouterReport, Why};
+use genkai_model::rooms::{Place, Placed, Refused, RoomsFinding, RoomsRun, RouterReport, Why};
 
 use super::client;
 use crate::{figure, words};
@@ -124,7 +124,7 @@ pub(crate) fn entries(run: &RoomsRun) -> String {
 }
 
 /// Why routers refused: `12 waited too long for a node with room`.
-pub(crate) fn refusals(router: &RouterReport) -> String {
+pub(crate) fn refusals(all: &[Refused]) -> String {
     let why = |why: Why| match why {
         Why::QueueTimeout => "waited too long for a node with room",
         Why::NodesFull => "found every node full",
@@ -134,7 +134,7 @@ pub(crate) fn refusals(router: &RouterReport) -> String {
         Why::RouterFull => "found the router full",
         Why::Other => "failed otherwise",
     };
-    let parts = router.refused.iter().map(|refused| format!("{} {}", figure::count(refused.count), why(refused.why)));
+    let parts = all.iter().map(|refused| format!("{} {}", figure::count(refused.count), why(refused.why)));
     parts.collect::<Vec<_>>().join(", ")
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn router(router: &RouterReport) -> String {
         parts.push(format!("at most {} waiting", figure::plural(peak, "request", "requests")));
     }
     if !router.refused.is_empty() {
-        parts.push(format!("refused: {}", refusals(router)));
+        parts.push(format!("refused: {}", refusals(&router.refused)));
     }
     if !router.resets_us.is_empty() {
         parts.push("killed and started anew on purpose".to_owned());

@@ -15,6 +15,7 @@ mod plan;
 mod rooms;
 mod script;
 mod steps;
+mod suite;
 mod verdict;
 
 pub use claims::{claims, claims_markdown};
@@ -27,6 +28,7 @@ pub use measure::measure;
 pub use plan::plan;
 pub use rooms::rooms;
 pub use script::script;
+pub use suite::suite;
 pub use verdict::verdict;
 
 /// How text is laid out.

@@ -101,8 +101,12 @@ impl Page {
             }
             return;
         }
+        let fits = label.width() < LABEL;
+        if !fits {
+            self.put("", Tone::Quiet, label);
+        }
         for (i, line) in wrapped(text, self.style.width - LABEL).iter().enumerate() {
-            let label = format!("{:LABEL$}", if i == 0 { label } else { "" });
+            let label = format!("{:LABEL$}", if i == 0 && fits { label } else { "" });
             let label = if i == 0 { self.painted(Tone::Quiet, &label) } else { label };
             self.put(&label, Tone::Plain, line);
         }

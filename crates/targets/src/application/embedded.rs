@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::settings::{Knob, Name, Settings};
 use super::{ApplicationError, Place, Product};
+use crate::rooms;
 
 pub(super) const PRODUCT: Product = Product {
     name: "embedded",
@@ -21,5 +22,6 @@ fn command(place: &Place, settings: &Settings, _: &Path) -> Result<Command, Appl
     if let Some(bytes) = settings.max_message {
         command.args(["--max-message", &bytes.0.to_string()]);
     }
+    command.args(settings.rooms.iter().flat_map(rooms::Settings::flags));
     Ok(command)
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use super::ApplicationError;
 use super::settings::{Gc, Knob, Name, Settings};
 use crate::local::survey;
+use crate::rooms;
 
 /// The log of the collector.
 pub(super) const GC_LOG: &str = "gc.log";
@@ -18,6 +19,20 @@ pub(super) const GC: Knob = Knob {
     default: "g1, serial on one core",
     source: "HotSpot ergonomics: G1 where the JVM sees two processors and 1792 MB or more, else Serial",
 };
+
+/// Compression (RFC 7692): the servers agree to it by themselves.
+pub(super) const COMPRESSION: Knob =
+    Knob { name: Name::Compression, default: "off", source: "used where clients offer it" };
+
+/// Threads that serve; `source` has the default.
+pub(super) const fn threads(source: &'static str) -> Knob {
+    Knob { name: Name::Threads, default: "200", source }
+}
+
+/// The send buffer of connections; `source` has the default.
+pub(super) const fn send_buffer(source: &'static str) -> Knob {
+    Knob { name: Name::SendBuffer, default: "the system's", source }
+}
 
 /// Whether there is a Java.
 ///
@@ -43,6 +58,9 @@ pub(super) fn command(settings: &Settings, dir: &Path) -> Command {
     property(&mut command, "genkai.sendBuffer", settings.send_buffer.map(|bytes| bytes.0));
     property(&mut command, "genkai.maxMessage", settings.max_message.map(|bytes| bytes.0));
     property(&mut command, "genkai.idle", settings.idle_timeout.map(|span| span.0 / 1_000_000));
+    for (name, value) in settings.rooms.iter().flat_map(rooms::Settings::words) {
+        command.arg(format!("-Dgenkai.{name}={value}"));
+    }
     command
 }
 

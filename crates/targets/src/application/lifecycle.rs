@@ -20,6 +20,8 @@ use crate::local::{machine, usage};
 
 /// A JVM on a busy machine takes seconds.
 const READY_WITHIN: Duration = Duration::from_secs(60);
+/// Its log, in the folder of its private files.
+const LOG: &str = "server.log";
 /// Lines of a log that are told a look.
 const LOG_LINES: usize = 20;
 /// Longest name of a version, characters.
@@ -52,6 +54,30 @@ pub struct Observed {
     pub states: Vec<State>,
 }
 
+impl Product {
+    /// Starts it on a free port of loopback, its private files in `dir`, and waits until it listens.
+    pub(crate) fn launch(
+        &self,
+        name: &str,
+        place: &Place,
+        settings: &Settings,
+        cpus: Option<&[usize]>,
+        dir: &Path,
+    ) -> Result<Spoken, ApplicationError> {
+        let written = |source| ApplicationError::Files { server: self.name, path: dir.to_owned(), source };
+        fs::create_dir_all(dir).map_err(written)?;
+        let command = (self.command)(place, settings, dir)?;
+        let spawn = Spawn {
+            name: name.to_owned(),
+            cpus: cpus.map(<[usize]>::to_vec),
+            log: Some(dir.join(LOG)),
+            nofile: Some(machine::hard_descriptors()),
+            user: None,
+        };
+        Ok(Spoken::launch(command, spawn, READY_WITHIN)?)
+    }
+}
+
 impl Application {
     /// Starts `product` as `contender` on a free port of loopback, its private files in `dir`, and waits until it listens.
     ///
@@ -68,16 +94,7 @@ impl Application {
         let settings = Settings::read(words, product.knobs)
             .map_err(|why| ApplicationError::Setting { server: product.name, why })?;
         let began = Instant::now();
-        let command = (product.command)(place, &settings, dir)?;
-        let log = dir.join("server.log");
-        let spawn = Spawn {
-            name: contender.name.clone(),
-            cpus: cpus.map(<[usize]>::to_vec),
-            log: Some(log.clone()),
-            nofile: Some(machine::hard_descriptors()),
-            user: None,
-        };
-        let server = Spoken::launch(command, spawn, READY_WITHIN)?;
+        let server = product.launch(&contender.name, place, &settings, cpus, dir)?;
         let mut in_force = in_force(words, product.knobs);
         if let Some(log) = product.gc_log {
             chosen(&mut in_force, &fs::read_to_string(dir.join(log)).unwrap_or_default());
@@ -91,7 +108,7 @@ impl Application {
         };
         let gc = product.gc_log.map(|name| Tail::open(dir.join(name)));
         let name = contender.name.clone();
-        Ok(Application { name, product, server, gc, log: Tail::open(log), entry, dead: false })
+        Ok(Application { name, product, server, gc, log: Tail::open(dir.join(LOG)), entry, dead: false })
     }
 
     /// Where it listens.

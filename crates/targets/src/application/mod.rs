@@ -21,6 +21,9 @@ pub use product::{PRODUCTS, Place, Product, find};
 
 use crate::local::LocalError;
 
+/// The server beside which the others are measured.
+pub const REFERENCE: &str = embedded::PRODUCT.name;
+
 /// Why a server of the comparison cannot run. One clear message each.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplicationError {

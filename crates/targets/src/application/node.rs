@@ -5,6 +5,7 @@ use std::process::Command;
 use super::settings::{Knob, Name, Settings};
 use super::{ApplicationError, Place, Product};
 use crate::local::survey;
+use crate::rooms;
 
 const WS_NAME: &str = "node-ws";
 const SOCKET_IO_NAME: &str = "socketio";
@@ -56,5 +57,6 @@ fn command(place: &Place, server: &'static str, settings: &Settings) -> Result<C
         command.args(["--max-payload", &bytes.0.to_string()]);
     }
     command.args(settings.compression.then_some("--deflate"));
+    command.args(settings.rooms.iter().flat_map(rooms::Settings::flags));
     Ok(command)
 }

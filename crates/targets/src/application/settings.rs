@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use genkai_model::contest::Setting;
 use genkai_model::units::{Bytes, Span};
 
+use crate::rooms;
+
 /// A setting that a server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knob {
@@ -92,6 +94,8 @@ pub struct Settings {
     pub aggregation: bool,
     /// See [`Name::Compression`].
     pub compression: bool,
+    /// What it is told as a node of chat rooms; none: it is none of several, and keeps no trace.
+    pub rooms: Option<rooms::Settings>,
 }
 
 impl Settings {

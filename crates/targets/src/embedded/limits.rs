@@ -76,7 +76,7 @@ fn pool(spec: &OriginSpec, workers: f64, service: f64) -> Limit {
     Limit {
         value: workers.to_string(),
         caps: "requests the backend has in service at once; further ones wait for it".to_owned(),
-        law: Law::Workers { workers, queue: spec.queue.map(f64::from), service: Some(service) },
+        law: Law::Workers { workers, queue: spec.queue.map(f64::from), service: Some(service), wait: None },
         formula: format!(
             "{workers} workers / {} s mean service = {} requests/s",
             short(service),
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn laws_carry_the_numbers() {
         let limits = of_http(&spec("uniform(20ms,80ms)", Some(5), Some(9)), 4);
-        assert_eq!(limits[0].law, Law::Workers { workers: 5.0, queue: Some(9.0), service: Some(0.05) });
+        assert_eq!(limits[0].law, Law::Workers { workers: 5.0, queue: Some(9.0), service: Some(0.05), wait: None });
         assert_eq!(limits[0].formula, "5 workers / 0.05 s mean service = 100 requests/s");
         assert!(matches!(limits[1].law, Law::Slots { value: 14.0, .. }));
         assert_eq!(limits[2].law, Law::Delay { time: "uniform(20ms,80ms)".parse().unwrap() });

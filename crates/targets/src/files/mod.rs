@@ -2,7 +2,9 @@
 //! user's files. Knows no product's syntax: it sees paths and bytes.
 
 mod diff;
+mod edit;
 mod edition;
+pub mod entry;
 mod flat;
 pub(crate) mod names;
 pub(crate) mod origin;
@@ -16,10 +18,12 @@ use std::path::Path;
 mod line;
 
 pub use diff::diff;
+pub use edit::Edit;
+pub(crate) use edit::edited;
 pub use edition::Configuration;
 pub(crate) use edition::Edition;
 pub(crate) use flat::{Names, flat};
-pub(crate) use line::with_line;
+pub(crate) use line::{unwritten, with_line};
 pub(crate) use origin::Origins;
 pub use save::{Backup, SaveError, write_back};
 pub use secret::masked;

@@ -9,6 +9,7 @@ pub(crate) mod brood;
 pub mod caps;
 pub mod cores;
 mod diag;
+pub(crate) mod elsewhere;
 pub(crate) mod finish;
 pub(crate) mod gather;
 pub mod kernel;

@@ -39,6 +39,27 @@ pub fn connectable(address: SocketAddr, within: Duration, child: &mut Child) -> 
     }
 }
 
+/// Waits until `own` says that the process that answers is the child. Another may have taken its port, and answers until the child
+/// finds out and ends.
+///
+/// # Errors
+/// As [`connectable`].
+pub(crate) fn own(
+    address: SocketAddr,
+    within: Duration,
+    child: &mut Child,
+    own: impl Fn(u32) -> bool,
+) -> Result<(), LocalError> {
+    let deadline = Instant::now() + within;
+    loop {
+        connectable(address, deadline.saturating_duration_since(Instant::now()), child)?;
+        if own(child.pid()) {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
 /// Whether a connection can be made. A connection to itself does not count: connecting to an unused port of the local
 /// range can pick that very port as its source, and TCP's simultaneous open (RFC 9293, 3.5) then succeeds with nobody
 /// listening.
@@ -81,6 +102,21 @@ mod tests {
         // A deadline so long that the test would be seen to hang if the exit were not noticed.
         let error = connectable(address, Duration::from_secs(3600), &mut child).unwrap_err().to_string();
         assert!(error.contains("cannot bind") && error.contains("exit status: 3"), "{error}");
+    }
+
+    #[test]
+    fn somebody_elses_answer_is_not_the_childs() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = sleeper("echo in use; exit 1", Some(dir.path().join("log")));
+        let error = own(address, Duration::from_secs(3600), &mut child, |_| false).unwrap_err();
+        assert!(matches!(error, LocalError::Exited { .. }), "{error}");
+        let mut child = sleeper("sleep 60", None);
+        own(address, Duration::from_secs(10), &mut child, |pid| pid > 0).unwrap();
+        let error = own(address, Duration::from_millis(30), &mut child, |_| false).unwrap_err();
+        assert!(matches!(error, LocalError::Silent { .. }), "{error}");
+        child.stop(Signal::SIGTERM, Duration::from_secs(5));
     }
 
     #[test]

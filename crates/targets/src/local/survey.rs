@@ -26,6 +26,9 @@ const SERVERS: [(&str, &[&str]); 9] = [
     ("redis-server", &["--version"]),
 ];
 
+/// Those that `genkai tune` can run, as Debian calls their packages too.
+const TUNED: [&str; 2] = ["nginx", "apache2"];
+
 /// Where distributions put them, besides PATH.
 const PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];
 
@@ -37,7 +40,7 @@ pub fn survey() -> Machine {
     let seen = environment(BTreeMap::new());
     let (descriptors, descriptors_hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
     let file_nr = numbers("/proc/sys/fs/file-nr");
-    let groups = groups();
+    let (groups, servers) = (groups(), servers());
     Machine {
         kernel: seen.kernel,
         os: seen.os,
@@ -61,7 +64,12 @@ pub fn survey() -> Machine {
         page: procfs::page_size(),
         conntrack: number("/proc/sys/net/netfilter/nf_conntrack_count")
             .zip(number("/proc/sys/net/netfilter/nf_conntrack_max")),
-        servers: servers(),
+        packages: if servers.keys().any(|name| TUNED.contains(&&**name)) {
+            Vec::new()
+        } else {
+            TUNED.map(str::to_owned).into()
+        },
+        servers,
     }
 }
 

@@ -12,7 +12,7 @@ use super::evidence;
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::tail::Tail;
 use crate::local::usage::Tree;
-use crate::local::{LocalError, machine, port, ready};
+use crate::local::{LocalError, brood, machine, port, ready};
 use crate::observation::Observation;
 
 /// What messages call it.
@@ -23,8 +23,6 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(2);
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Ports that are tried: another process may take one that was free a moment ago.
-const ATTEMPTS: usize = 5;
 
 /// Why there is no Redis.
 #[derive(Debug, thiserror::Error)]
@@ -58,15 +56,9 @@ impl Redis {
     /// When it is not installed or does not start.
     pub fn start(config: &[String], cpus: Option<&[usize]>, dir: &Path) -> Result<Redis, RedisError> {
         let program = find().ok_or(RedisError::Missing)?;
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
-            let port = port::free().map_err(RedisError::Port)?;
-            match Redis::start_on(&program, port, config, cpus, dir) {
-                Ok(redis) => return Ok(redis),
-                Err(e) => last = Some(e),
-            }
-        }
-        Err(last.map_or(RedisError::Missing, RedisError::Local))
+        let free = || port::free().map_err(RedisError::Port);
+        let start = |port: &u16| Redis::start_on(&program, *port, config, cpus, dir);
+        brood::started(NAME, free()?, start, port_taken, |_| free())
     }
 
     fn start_on(
@@ -99,7 +91,8 @@ impl Redis {
         let tail = Tail::open(&log);
         let mut child = Child::spawn(command, spawn)?;
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        ready::connectable(address, READY_WITHIN, &mut child)?;
+        let is_it = |pid| process(&ask(address, "INFO server").unwrap_or_default()) == Some(pid);
+        ready::own(address, READY_WITHIN, &mut child, is_it)?;
         let tree = Tree::new(child.pid());
         Ok(Redis { child, address, tree, tail, dead: false })
     }
@@ -115,7 +108,7 @@ impl Redis {
         let mut seen = Observation { logs, ..Observation::default() };
         match self.child.try_exited() {
             None => {
-                let info = self.ask("INFO").unwrap_or_default();
+                let info = ask(self.address, "INFO").unwrap_or_default();
                 seen.samples.push(evidence::sample(&info, &self.tree.sample()));
             }
             Some(status) if !self.dead => {
@@ -130,17 +123,7 @@ impl Redis {
 
     /// Closes the connections of all subscribers: a fault on purpose. Whether it was done.
     pub fn cut_subscribers(&self) -> bool {
-        self.ask("CLIENT KILL TYPE pubsub").is_some()
-    }
-
-    /// Sends an inline command (Redis protocol, "Inline commands") and gives the beginning of the answer.
-    fn ask(&self, command: &str) -> Option<String> {
-        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        write!(stream, "{command}\r\nQUIT\r\n").ok()?;
-        let mut answer = Vec::new();
-        stream.take(1 << 16).read_to_end(&mut answer).ok()?;
-        Some(String::from_utf8_lossy(&answer).into_owned())
+        ask(self.address, "CLIENT KILL TYPE pubsub").is_some()
     }
 
     /// Ends it.
@@ -149,9 +132,60 @@ impl Redis {
     }
 }
 
+/// Sends an inline command (Redis protocol, "Inline commands") and gives the beginning of the answer.
+fn ask(address: SocketAddr, command: &str) -> Option<String> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    write!(stream, "{command}\r\nQUIT\r\n").ok()?;
+    let mut answer = Vec::new();
+    stream.take(1 << 16).read_to_end(&mut answer).ok()?;
+    Some(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// The process that answered `INFO`.
+fn process(info: &str) -> Option<u32> {
+    info.lines().find_map(|line| line.strip_prefix("process_id:"))?.trim().parse().ok()
+}
+
+/// Whether a line of its log says that its port is taken (server.c, `listenToPort`).
+fn port_taken(line: &str) -> bool {
+    line.contains("Address already in use")
+}
+
 /// The server's program, in PATH or where distributions put it.
 fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/bin", "/usr/local/bin"].map(PathBuf::from));
     folders.map(|folder| folder.join("redis-server")).find(|program| program.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_that_answers_says_who_it_is() {
+        assert_eq!(process("# Server\r\nredis_version:7.0.15\r\nprocess_id:4711\r\ntcp_port:1\r\n"), Some(4711));
+        assert_eq!((process(""), process("process_id:x\r\n")), (None, None));
+    }
+
+    #[test]
+    fn only_a_taken_port_is_tried_again() {
+        assert!(port_taken(
+            "1:M # Warning: Could not create server TCP listening socket 127.0.0.1:1: bind: Address already in use"
+        ));
+        assert!(!port_taken("Bad directive or wrong number of arguments"));
+        if find().is_none() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let error = Redis::start(&["no-such-directive 1".to_owned()], None, dir.path()).unwrap_err();
+        assert!(matches!(error, RedisError::Local(LocalError::Exited { .. })), "{error}");
+        let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = held.local_addr().unwrap().port();
+        let program = find().unwrap();
+        let error = Redis::start_on(&program, port, &[], None, dir.path()).unwrap_err();
+        let LocalError::Exited { tail, .. } = &error else { panic!("{error}") };
+        assert!(tail.lines().any(port_taken), "{tail}");
+    }
 }

@@ -6,58 +6,45 @@ use std::path::Path;
 use genkai_model::event::{ServerState, State};
 use genkai_model::rooms::{Loss, NodeReport};
 
-use super::{evidence, trace};
-use crate::local::LocalError;
+use super::{Settings, evidence, trace};
+use crate::application::{self, ApplicationError, Place, Product};
 use crate::local::process::Signal;
 use crate::local::spoken::Spoken;
 use crate::local::usage::Tree;
 use crate::observation::Observation;
-
-/// Between two lines of its counts: short against the half second between two looks, so that what is seen is fresh.
-const STATS: &str = "100ms";
-
-/// How a node is built.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings {
-    /// Redis that nodes share, as a URL.
-    pub redis: Option<String>,
-    /// Bytes that may wait for one member.
-    pub member_queue: u64,
-    /// Messages it keeps a trace of.
-    pub trace: u32,
-    /// Loses every so many-th message on purpose.
-    pub lose_every: Option<u64>,
-}
 
 /// A running node.
 #[derive(Debug)]
 pub struct Node {
     number: u32,
     server: Spoken,
-    settings: Settings,
+    /// It keeps a trace.
+    trace: bool,
     tree: Tree,
     /// Its end has been told.
     dead: bool,
 }
 
 impl Node {
-    /// Starts `program serve rooms` as node `number` (from 1), on a free port of loopback, and waits until it listens. Its log
-    /// is `node-NUMBER.log` in `dir`.
+    /// Starts `product` as node `number` (from 1), on a free port of loopback, and waits until it listens. Its private files are in
+    /// `node-NUMBER` in `dir`.
     ///
     /// # Errors
-    /// When it cannot be started, ends at once (no Redis), or does not say where it listens within ten seconds.
+    /// When something is missing, or it cannot be started, ends at once (no Redis), or does not say where it listens in time.
     pub fn start(
-        program: &Path,
+        product: &Product,
+        place: &Place,
         number: u32,
         settings: &Settings,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Node, LocalError> {
-        let args = ["serve", "rooms"].map(str::to_owned).into_iter().chain(flags(settings));
-        let log = dir.join(format!("node-{number}.log"));
-        let server = Spoken::start(program, args, &format!("rooms node {number}"), cpus, &log)?;
+    ) -> Result<Node, ApplicationError> {
+        let dir = dir.join(format!("node-{number}"));
+        let trace = settings.trace > 0;
+        let settings = application::settings::Settings { rooms: Some(settings.clone()), ..Default::default() };
+        let server = product.launch(&format!("rooms node {number}"), place, &settings, cpus, &dir)?;
         let tree = Tree::new(server.child.pid());
-        Ok(Node { number, server, settings: settings.clone(), tree, dead: false })
+        Ok(Node { number, server, trace, tree, dead: false })
     }
 
     /// Its number, from 1.
@@ -95,7 +82,7 @@ impl Node {
         let Some(counters) = trace::get(self.address(), "/counters") else { return report };
         report.alive = true;
         report.hops = evidence::hops(&counters).unwrap_or(hops);
-        if self.settings.trace > 0
+        if self.trace
             && let Some(text) = trace::get(self.address(), "/trace")
         {
             trace::read(&text, losses, &mut report);
@@ -111,33 +98,5 @@ impl Node {
     /// Ends it.
     pub fn stop(mut self) {
         self.server.stop();
-    }
-}
-
-fn flags(settings: &Settings) -> Vec<String> {
-    let mut flags: Vec<String> = Vec::new();
-    let mut flag =
-        |name: &str, value: Option<String>| flags.extend(value.into_iter().flat_map(|v| [name.to_owned(), v]));
-    flag("--listen", Some("127.0.0.1:0".to_owned()));
-    flag("--member-queue", Some(settings.member_queue.to_string()));
-    flag("--trace", Some(settings.trace.to_string()));
-    flag("--redis", settings.redis.clone());
-    flag("--lose-every", settings.lose_every.map(|every| every.to_string()));
-    flag("--stats", Some(STATS.to_owned()));
-    flags
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_the_settings() {
-        let settings = Settings { member_queue: 1000, trace: 5, ..Settings::default() };
-        let all = "--listen 127.0.0.1:0 --member-queue 1000 --trace 5 --stats 100ms";
-        assert_eq!(flags(&settings).join(" "), all);
-        let redis = Some("redis://127.0.0.1:1/".to_owned());
-        let text = flags(&Settings { redis, lose_every: Some(7), ..settings }).join(" ");
-        assert!(text.contains("--redis redis://127.0.0.1:1/ --lose-every 7"), "{text}");
     }
 }

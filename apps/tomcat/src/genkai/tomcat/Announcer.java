@@ -12,12 +12,15 @@ public final class Announcer implements LifecycleListener {
     @Override
     public void lifecycleEvent(LifecycleEvent event) {
         if (!(event.getSource() instanceof Server server)) return;
-        Connector connector = server.findServices()[0].findConnectors()[0];
         switch (event.getType()) {
-            case Lifecycle.BEFORE_INIT_EVENT -> configure(connector);
-            case Lifecycle.AFTER_START_EVENT -> announce(connector);
+            case Lifecycle.BEFORE_INIT_EVENT -> configure(connector(server));
+            case Lifecycle.AFTER_START_EVENT -> announce(connector(server));
             default -> { }
         }
+    }
+
+    private static Connector connector(Server server) {
+        return server.findServices()[0].findConnectors()[0];
     }
 
     /** In server.xml it could not be left to the system. */
@@ -29,5 +32,7 @@ public final class Announcer implements LifecycleListener {
     private static void announce(Connector connector) {
         String version = ServerInfo.getServerInfo() + " on Java " + System.getProperty("java.version");
         System.out.printf("{\"listening\":\"127.0.0.1:%d\",\"version\":\"%s\"}%n", connector.getLocalPort(), version);
+        // What the application says on standard output begins after it.
+        System.setProperty("genkai.listening", "");
     }
 }

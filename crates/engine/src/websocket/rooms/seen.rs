@@ -73,6 +73,11 @@ impl Seen {
         reached == heard && reached.is_some_and(|reached| *reached as usize >= sent)
     }
 
+    /// How many of the first `sent` messages of the member in `seat` were not heard, without a look at each.
+    pub(crate) fn missing(&self, seat: u32, sent: usize) -> u64 {
+        (sent as u64).saturating_sub(self.heard_of.get(seat as usize).copied().unwrap_or(0).into())
+    }
+
     /// Whether it was heard.
     pub(crate) fn has(&self, seat: u32, sequence: u32) -> bool {
         let at = u64::from(seat) * u64::from(self.messages) + u64::from(sequence);

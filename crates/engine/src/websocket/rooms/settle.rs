@@ -8,8 +8,14 @@ use genkai_model::rooms::{Attendance, Cut, Loss, MOST_LOSSES, RoomCount, Rooms, 
 use super::roster::Attendee;
 use crate::clock::Moment;
 
-/// Looks at all `attendees` of a load of `members` users in `rooms`, of which some may never have been started.
-pub(crate) fn settle(rooms: &Rooms, members: u32, mut attendees: Vec<Attendee>) -> Attendance {
+/// Looks at all `attendees` of a load of `members` users in `rooms`, of which some may never have been started. When `hurry` says
+/// that there is no time, messages that did not come are only counted, as lost, and not named.
+pub(crate) fn settle(
+    rooms: &Rooms,
+    members: u32,
+    mut attendees: Vec<Attendee>,
+    hurry: impl Fn() -> bool,
+) -> Attendance {
     attendees.sort_unstable_by_key(|attendee| attendee.number);
     let mut attendance = Attendance { entered_after: vec![0; rooms.retries as usize + 1], ..Attendance::default() };
     entries(&mut attendance, members, &attendees);
@@ -20,7 +26,7 @@ pub(crate) fn settle(rooms: &Rooms, members: u32, mut attendees: Vec<Attendee>) 
     for (room, present) in (0..).zip(&by_room) {
         let seats = members / rooms.rooms + u32::from(room < members % rooms.rooms);
         let planned = u64::from(seats) * u64::from(rooms.messages);
-        let count = settle_room(RoomCount { room, planned, ..RoomCount::default() }, present, &mut attendance);
+        let count = settle_room(RoomCount { room, planned, ..RoomCount::default() }, present, &mut attendance, &hurry);
         attendance.rooms.push(count);
     }
     for number in 0..members {
@@ -54,7 +60,12 @@ fn entries(attendance: &mut Attendance, members: u32, attendees: &[Attendee]) {
     attendance.refused = refused.into_values().map(|(kind, count)| ErrorCount { kind, count }).collect();
 }
 
-fn settle_room(mut count: RoomCount, present: &[&Attendee], attendance: &mut Attendance) -> RoomCount {
+fn settle_room(
+    mut count: RoomCount,
+    present: &[&Attendee],
+    attendance: &mut Attendance,
+    hurry: &impl Fn() -> bool,
+) -> RoomCount {
     let entered = || present.iter().filter(|attendee| attendee.entered.is_some());
     let first = entered().min_by_key(|attendee| attendee.entered);
     count.first = first.map(|attendee| attendee.number);
@@ -66,8 +77,15 @@ fn settle_room(mut count: RoomCount, present: &[&Attendee], attendance: &mut Att
         count.duplicated += receiver.seen.duplicated;
         count.reordered += receiver.seen.reordered;
         count.foreign += receiver.seen.foreign;
+        let hurried = hurry();
         for sender in present {
-            compare(receiver, sender, &mut count, attendance);
+            match hurried {
+                false => compare(receiver, sender, &mut count, attendance),
+                true => {
+                    let missing = receiver.seen.missing(sender.seat(), sender.sent.len());
+                    (count.lost, attendance.unnamed) = (count.lost + missing, attendance.unnamed + missing);
+                }
+            }
         }
     }
     count
@@ -141,7 +159,14 @@ mod tests {
     const MS: Moment = 1_000_000;
 
     fn rooms() -> Rooms {
-        Rooms { rooms: 2, messages: 3, every: Span::from_secs(1), retries: 2, pause: Span::from_secs(1) }
+        Rooms {
+            rooms: 2,
+            messages: 3,
+            every: Span::from_secs(1),
+            retries: 2,
+            pause: Span::from_secs(1),
+            socketio: false,
+        }
     }
 
     fn member(number: u32, entered: Option<Moment>, sent: &[Moment], heard: &[(u32, u64)]) -> Attendee {
@@ -163,7 +188,7 @@ mod tests {
         one.cut = Some((9 * MS, ErrorKind::Reset));
         let mut three = member(3, None, &[], &[]);
         three.refused = vec![ErrorKind::ConnectRefused; 3];
-        let attendance = settle(&rooms(), 4, vec![two, zero, three, one]);
+        let attendance = settle(&rooms(), 4, vec![two, zero, three, one], || false);
         let [blue, red] = attendance.rooms[..] else { panic!("two rooms") };
         assert_eq!((blue.first, blue.score, blue.members, blue.planned, blue.sent), (Some(0), 4, 2, 6, 6));
         assert_eq!((blue.delivered, blue.lost, blue.duplicated, blue.reordered, blue.foreign), (8, 3, 1, 1, 1));
@@ -190,8 +215,15 @@ mod tests {
         let mut zero = member(0, Some(0), &[MS], &[(0, 0)]);
         zero.cut = Some((15 * MS, ErrorKind::ClosedAbnormally));
         let two = member(2, Some(2 * MS), &[10 * MS, 20 * MS], &[(2, 0), (2, 1)]);
-        let attendance = settle(&rooms(), 4, vec![zero, two]);
+        let settled = |hurried: bool| settle(&rooms(), 4, vec![zero.clone(), two.clone()], || hurried);
+        let attendance = settled(false);
         assert_eq!((attendance.rooms[0].lost, attendance.rooms[0].away, attendance.rooms[0].score), (1, 1, 1));
         assert_eq!(attendance.losses.len(), 1, "sent before the cut, and not heard");
+        let hurried = settled(true);
+        assert_eq!(
+            (hurried.rooms[0].lost, hurried.unnamed, hurried.losses.len()),
+            (3, 3, 0),
+            "counted alone, what came too early too"
+        );
     }
 }

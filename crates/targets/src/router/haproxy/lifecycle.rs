@@ -1,9 +1,7 @@
 //! Find, check, start, ready, observe, disturb, stop.
 
 use std::fs;
-use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,69 +11,28 @@ use genkai_model::rooms::RouterReport;
 use tempfile::TempDir;
 
 use super::config;
-use super::evidence::{self, SUBJECT, Sessions, Stat};
+use super::evidence::{self, Sessions};
 use super::settings::{Settings, descriptors};
+use crate::haproxy::error::files;
+use crate::haproxy::evidence::{Names, SUBJECT, Stat, sample};
+use crate::haproxy::lifecycle::{ANSWER, port_taken};
+use crate::haproxy::{Binary, HaproxyError, socket};
 use crate::local::finish::finish;
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::tail::Tail;
 use crate::local::usage::Tree;
-use crate::local::{LocalError, port, ready};
+use crate::local::{LocalError, brood, port, ready};
 use crate::observation::Observation;
 
-/// A version and a check answer at once.
-const ANSWER: Duration = Duration::from_secs(10);
 /// It binds sockets and answers; anything near this long is a fault.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 /// How long it has to end when asked to.
 const GRACE: Duration = Duration::from_secs(1);
-/// Longest wait for an answer of the statistics socket.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest answer that is read: a row of `show stat` has some hundred bytes.
-const ANSWER_MAX: u64 = 4 << 20;
-/// Ports that are tried: another process may take one that was free a moment ago.
-const ATTEMPTS: usize = 5;
-
-/// Why there is no HAProxy. One clear message each.
-#[derive(Debug, thiserror::Error)]
-pub enum HaproxyError {
-    /// It is not installed.
-    #[error(
-        "haproxy is not installed: there is none in PATH or in /usr/sbin\n  hint: apt-get install haproxy, or --router none"
-    )]
-    Missing,
-    /// A program called haproxy that is none.
-    #[error("{} does not say that it is HAProxy (`haproxy -v` printed `{said}`)", path.display())]
-    NotHaproxy {
-        /// The program.
-        path: PathBuf,
-        /// What it printed.
-        said: String,
-    },
-    /// It refuses its configuration.
-    #[error("haproxy refuses its configuration: {0}")]
-    Rejected(String),
-    /// It cannot be started.
-    #[error(transparent)]
-    Local(#[from] LocalError),
-    /// Its files cannot be written, or there is no port.
-    #[error("haproxy: {what}: {source}")]
-    Files {
-        /// What failed.
-        what: String,
-        /// The system's words.
-        source: io::Error,
-    },
-}
-
-fn files(what: impl Into<String>) -> impl FnOnce(io::Error) -> HaproxyError {
-    move |source| HaproxyError::Files { what: what.into(), source }
-}
 
 /// An HAProxy whose program was found. It can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    program: PathBuf,
-    version: String,
+    binary: Binary,
     settings: Settings,
 }
 
@@ -85,22 +42,12 @@ impl Prepared {
     /// # Errors
     /// When it is not installed, or does not say its version.
     pub fn find(settings: Settings, dir: &Path) -> Result<Prepared, HaproxyError> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
-        let program = folders.map(|folder| folder.join("haproxy")).find(|program| program.is_file());
-        let program = program.ok_or(HaproxyError::Missing)?;
-        let mut command = Command::new(&program);
-        command.arg("-v");
-        let said = finish(command, spawn("haproxy -v", &dir.join("haproxy-version.txt")), ANSWER)?.text;
-        match version(&said) {
-            Some(version) => Ok(Prepared { program, version, settings }),
-            None => Err(HaproxyError::NotHaproxy { path: program, said: first_line(&said) }),
-        }
+        Ok(Prepared { binary: Binary::find(None, dir)?, settings })
     }
 
     /// Its version, e.g. `2.6.12`.
     pub fn version(&self) -> &str {
-        &self.version
+        self.binary.version()
     }
 
     /// Starts it before `nodes` on a free port of loopback, its files in `dir`, and waits until it accepts. Its configuration is
@@ -111,17 +58,13 @@ impl Prepared {
     pub fn start(&self, nodes: &[SocketAddr], cpus: Option<&[usize]>, dir: &Path) -> Result<Running, HaproxyError> {
         // In the folder for temporary files, because the path of a Unix socket has at most 107 bytes (unix(7)).
         let socket = tempfile::Builder::new().prefix("genkai-haproxy-").tempdir().map_err(files("no folder"))?;
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
+        let site = || {
             let port = port::free().map_err(files("no free port"))?;
-            let address = SocketAddr::from(([127, 0, 0, 1], port));
-            let site = self.site(address, nodes, socket.path(), dir)?;
-            match self.launch(&site, cpus) {
-                Ok(child) => return Ok(Running::new(child, self.clone(), site, cpus, socket)),
-                Err(e) => last = Some(e),
-            }
-        }
-        Err(last.map_or(HaproxyError::Missing, HaproxyError::Local))
+            self.site(SocketAddr::from(([127, 0, 0, 1], port)), nodes, socket.path(), dir)
+        };
+        let start = |site: &Site| Ok((self.launch(site, cpus)?, site.clone()));
+        let (child, site) = brood::started(SUBJECT, site()?, start, port_taken, |_| site())?;
+        Ok(Running::new(child, self.clone(), site, cpus, socket))
     }
 
     /// Writes the files and has HAProxy check them.
@@ -138,37 +81,33 @@ impl Prepared {
         let write = |path: &Path, text: &str| fs::write(path, text).map_err(files(path.display().to_string()));
         write(&refusal, &config::refusal(&self.settings))?;
         write(&site.config, &config::render(&self.settings, nodes, &places))?;
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(self.binary.path());
         command.arg("-c").arg("-f").arg(&site.config);
         let checked = finish(command, spawn("haproxy -c", &dir.join("haproxy-check.txt")), ANSWER)?;
         if checked.status.success() { Ok(site) } else { Err(HaproxyError::Rejected(checked.text.trim().to_owned())) }
     }
 
     fn launch(&self, site: &Site, cpus: Option<&[usize]>) -> Result<Child, LocalError> {
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(self.binary.path());
         // In the foreground: the guard's child is the process that serves.
         command.arg("-db").arg("-f").arg(&site.config);
         let nofile = Some(descriptors(self.settings.maxconn));
         let spawn = Spawn { cpus: cpus.map(<[usize]>::to_vec), nofile, ..spawn(SUBJECT, &site.log) };
         let mut child = Child::spawn(command, spawn)?;
-        ready::connectable(site.address, READY_WITHIN, &mut child)?;
+        // It has bound all its sockets before it serves the one that tells who it is.
+        let is_it = |pid| process(&socket::ask(&site.socket, "show info").unwrap_or_default()) == Some(pid);
+        ready::own(site.address, READY_WITHIN, &mut child, is_it)?;
         Ok(child)
     }
 }
 
+/// The sections that are looked at.
+fn names() -> Names {
+    Names { front: config::FRONTEND.to_owned(), back: config::BACKEND.to_owned() }
+}
+
 fn spawn(name: &str, log: &Path) -> Spawn {
     Spawn { name: name.to_owned(), log: Some(log.to_owned()), ..Spawn::default() }
-}
-
-/// `HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/` to `2.6.12`.
-fn version(said: &str) -> Option<String> {
-    let rest = said.split_once("HAProxy version ").or_else(|| said.split_once("HA-Proxy version "))?.1;
-    let version: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-    (!version.is_empty()).then_some(version)
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
 /// Where the parts of a started one are.
@@ -178,6 +117,11 @@ struct Site {
     config: PathBuf,
     log: PathBuf,
     socket: PathBuf,
+}
+
+/// The process that answered `show info`.
+fn process(info: &str) -> Option<u32> {
+    info.lines().find_map(|line| line.strip_prefix("Pid: "))?.trim().parse().ok()
 }
 
 /// A running HAProxy. Dropping it ends it.
@@ -193,6 +137,8 @@ pub struct Running {
     dead: bool,
     /// It stands still, on purpose: it answers nobody.
     frozen: bool,
+    /// Statistics of those processes of it that were killed on purpose.
+    before: Stat,
     _socket: TempDir,
 }
 
@@ -200,7 +146,20 @@ impl Running {
     fn new(child: Child, prepared: Prepared, site: Site, cpus: Option<&[usize]>, socket: TempDir) -> Running {
         let (tree, tail) = (Tree::new(child.pid()), Tail::open(&site.log));
         let (cpus, sessions) = (cpus.map(<[usize]>::to_vec), Sessions::default());
-        Running { child, prepared, site, cpus, tree, tail, sessions, dead: false, frozen: false, _socket: socket }
+        let before = Stat::default();
+        Running {
+            child,
+            prepared,
+            site,
+            cpus,
+            tree,
+            tail,
+            sessions,
+            dead: false,
+            frozen: false,
+            before,
+            _socket: socket,
+        }
     }
 
     /// The listener that the load goes to.
@@ -216,7 +175,7 @@ impl Running {
             None => {
                 let stat = Stat::read(&self.ask("show stat").unwrap_or_default());
                 let info = self.ask("show info").unwrap_or_default();
-                seen.samples.push(evidence::sample(&info, &stat, &self.tree.sample()));
+                seen.samples.push(sample(&info, &stat, &names(), &self.tree.sample()));
             }
             Some(status) if !self.dead => {
                 self.dead = true;
@@ -231,12 +190,12 @@ impl Running {
     /// What it tells after a load.
     pub fn report(&mut self) -> RouterReport {
         self.sessions.take(&self.tail.lines());
-        let stat = Stat::read(&self.ask("show stat").unwrap_or_default());
+        let stat = self.stat();
         RouterReport {
             product: SUBJECT.to_owned(),
-            version: self.prepared.version.clone(),
-            nodes: stat.nodes(),
-            queue_peak: stat.queue_peak(),
+            version: self.prepared.version().to_owned(),
+            nodes: evidence::nodes(&stat),
+            queue_peak: evidence::queue_peak(&stat),
             refused: self.sessions.refused(),
             ended: self.sessions.ended.clone(),
             resets_us: Vec::new(),
@@ -245,6 +204,7 @@ impl Running {
 
     /// Lets it stand still: a fault on purpose. What is sent to it from now on waits in its sockets.
     pub fn freeze(&mut self) {
+        self.before = self.stat();
         self.frozen = true;
         self.child.signal(Signal::SIGSTOP);
     }
@@ -254,6 +214,9 @@ impl Running {
     /// # Errors
     /// When it does not start again.
     pub fn reset(&mut self) -> Result<(), HaproxyError> {
+        if !self.frozen {
+            self.before = self.stat();
+        }
         self.child.stop(Signal::SIGKILL, Duration::ZERO);
         self.child = self.prepared.launch(&self.site, self.cpus.as_deref())?;
         self.tree = Tree::new(self.child.pid());
@@ -261,18 +224,14 @@ impl Running {
         Ok(())
     }
 
-    /// Sends a command to the statistics socket and gives the answer (management manual 9.3).
+    /// Asks it, unless it stands still.
     fn ask(&self, command: &str) -> Option<String> {
-        if self.frozen {
-            return None;
-        }
-        let mut stream = UnixStream::connect(&self.site.socket).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        stream.set_write_timeout(Some(PATIENCE)).ok()?;
-        writeln!(stream, "{command}").ok()?;
-        let mut answer = String::new();
-        stream.take(ANSWER_MAX).read_to_string(&mut answer).ok()?;
-        Some(answer)
+        if self.frozen { None } else { socket::ask(&self.site.socket, command) }
+    }
+
+    /// Its statistics since it was first started. One that was killed took its own along: they were asked for before.
+    fn stat(&self) -> Stat {
+        Stat::read(&self.ask("show stat").unwrap_or_default()).after(&self.before)
     }
 
     /// Ends it.
@@ -286,10 +245,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read() {
-        let debian = "HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/\nStatus: long-term\n";
-        assert_eq!(version(debian).as_deref(), Some("2.6.12"));
-        assert_eq!(version("HA-Proxy version 1.8.19-1 2019\n").as_deref(), Some("1.8.19"));
-        assert_eq!(version("nginx version: nginx/1.22.1\n"), None);
+    fn the_process_that_answers_says_who_it_is() {
+        assert_eq!(process("Name: HAProxy\nPid: 4711\nUptime: 0d 0h00m00s\n"), Some(4711));
+        assert_eq!(process(""), None);
     }
 }
