@@ -10,6 +10,7 @@
 //! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`compare`] (systems compared), [`effect`] (what all comparisons share), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
 mod busy;
+pub mod cache;
 pub mod capacity;
 pub mod claims;
 pub mod client;

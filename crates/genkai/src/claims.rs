@@ -13,7 +13,7 @@ use genkai_model::claim::{Claim, ClaimFinding, ClaimVerdict};
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
-use genkai_report::{json, text};
+use genkai_report::{json, markdown, text};
 
 use crate::cli::Claims;
 use crate::view::{self, View};
@@ -156,7 +156,7 @@ fn show(flags: &Claims, all: &[ClaimFinding]) -> Exit {
     if !flags.quiet && !all.is_empty() {
         view::print(&match (flags.json, flags.markdown) {
             (true, _) => json::claims(all),
-            (_, true) => text::claims_markdown(all),
+            (_, true) => markdown::claims(all),
             _ => text::claims(all, view::stdout_style(flags.color)),
         });
     }

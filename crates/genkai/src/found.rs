@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_analysis::{compare, contest, held, rooms};
+use genkai_analysis::{cache, compare, contest, held, rooms};
+use genkai_model::cache::CacheFinding;
 use genkai_model::comparison::ComparisonFinding;
 use genkai_model::contest::ContestFinding;
 use genkai_model::exit::Exit;
@@ -10,7 +11,7 @@ use genkai_model::held::HeldFinding;
 use genkai_model::record::Record;
 use genkai_model::rooms::RoomsFinding;
 use genkai_report::text::Style;
-use genkai_report::{csv, html, json, text};
+use genkai_report::{csv, html, json, markdown, text};
 
 use crate::cli::OutputFlags;
 use crate::{Failure, outputs, view};
@@ -25,6 +26,8 @@ pub(crate) enum Found {
     Contest(Box<ContestFinding>),
     /// Systems compared.
     Comparison(Box<ComparisonFinding>),
+    /// Caches compared.
+    Cache(Box<CacheFinding>),
 }
 
 /// What `record` showed; none when it is of something else, or nothing was seen.
@@ -33,7 +36,8 @@ pub(crate) fn found(record: &Record) -> Option<Found> {
     let held = || held::findings(record).map(Found::Held);
     let contest = || contest::findings(record).map(|finding| Found::Contest(Box::new(finding)));
     let compared = || compare::findings(record).map(|finding| Found::Comparison(Box::new(finding)));
-    rooms.or_else(held).or_else(contest).or_else(compared)
+    let cache = || cache::findings(record).map(|finding| Found::Cache(Box::new(finding)));
+    rooms.or_else(held).or_else(contest).or_else(compared).or_else(cache)
 }
 
 /// Writes and prints what was found, if there was a run at all.
@@ -56,6 +60,7 @@ impl Found {
             Found::Held(finding) => json::held(finding),
             Found::Contest(finding) => json::contest(finding),
             Found::Comparison(finding) => json::comparison(finding),
+            Found::Cache(finding) => json::cache(finding),
         }
     }
 
@@ -67,12 +72,17 @@ impl Found {
             Found::Held(finding) => text::held(finding, style),
             Found::Contest(finding) => text::contest(finding, style),
             Found::Comparison(finding) => text::compare(finding, style),
+            Found::Cache(finding) => text::cache(finding, style),
         }
     }
 
     /// As Markdown, where there is such a form.
     pub(crate) fn markdown(&self) -> Option<String> {
-        if let Found::Comparison(finding) = self { Some(text::markdown(finding)) } else { None }
+        match self {
+            Found::Comparison(finding) => Some(markdown::compare(finding)),
+            Found::Cache(finding) => Some(markdown::cache(finding)),
+            _ => None,
+        }
     }
 
     /// Writes `verdict.json`, and `report.html` where there is one, into `out`. Gives the page's path.
@@ -88,6 +98,12 @@ impl Found {
                 outputs::whole(&out.join("turns.csv"), &csv::turns(finding))?;
                 html::comparison(record, finding)
             }
+            Found::Cache(finding) => {
+                let loads = cache::loads(record);
+                let table = csv::cache(loads.iter().map(|(pass, trial)| (*pass, trial)));
+                outputs::whole(&out.join("passes.csv"), &table)?;
+                html::cache(record, finding)
+            }
             Found::Held(finding) => html::held(record, &genkai_analysis::findings(record), finding),
         };
         let page = out.join("report.html");
@@ -102,6 +118,7 @@ impl Found {
             Found::Held(finding) => finding.outcome,
             Found::Contest(finding) => finding.outcome,
             Found::Comparison(finding) => finding.outcome,
+            Found::Cache(finding) => finding.outcome,
         };
         outputs::exit(record, outcome)
     }

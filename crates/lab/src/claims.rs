@@ -17,8 +17,8 @@ use crate::compare::{self, BASELINE, Usual};
 use crate::error::LabError;
 use crate::experiment::{self, Size};
 use crate::folder::Folder;
-use crate::recorder::{Recorder, Watcher};
 use crate::job::{Job, Outcome};
+use crate::recorder::{Recorder, Watcher};
 use crate::system::{self, Pin};
 
 /// Largest effect that does not matter.
@@ -70,6 +70,7 @@ pub fn plan(claim: &Claim, effort: &Effort) -> Result<Plan, LabError> {
         claim: Some(Box::new(claim.clone())),
     };
     Ok(Plan {
+        caching: None,
         title: format!("claim {}", claim.name),
         system: first,
         load: Load { tick: compare::tick(hold), ..load },

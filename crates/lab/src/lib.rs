@@ -8,6 +8,7 @@
 //! long as the run.
 
 pub mod backend;
+pub mod cache;
 pub mod claims;
 pub mod compare;
 pub mod contest;

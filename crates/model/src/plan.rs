@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Caching;
 use crate::comparison::Comparison;
 use crate::contest::Contest;
 use crate::held::Held;
@@ -35,6 +36,9 @@ pub struct Plan {
     /// Systems compared under the load: those of the comparison, instead of `system` (which is the first of them).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// Caches compared: those of the comparison, instead of `system`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caching: Option<Box<Caching>>,
 }
 
 /// Servers of chat rooms, or of requests held open.

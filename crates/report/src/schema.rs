@@ -3,7 +3,7 @@
 use genkai_model::event::Event;
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-use crate::json::{ComparisonFile, ContestFile, HeldFile, RoomsFile, VerdictFile};
+use crate::json::{CacheFile, ComparisonFile, ContestFile, HeldFile, RoomsFile, VerdictFile};
 
 /// Schema of one line of `run.jsonl`; ends with a newline.
 pub fn run() -> String {
@@ -33,6 +33,11 @@ pub fn contest() -> String {
 /// Schema of `verdict.json` of a comparison of systems; ends with a newline.
 pub fn comparison() -> String {
     text(&of::<ComparisonFile<'static>>())
+}
+
+/// Schema of `verdict.json` of a comparison of caches; ends with a newline.
+pub fn cache() -> String {
+    text(&of::<CacheFile<'static>>())
 }
 
 /// Schema of `verdict.json` of an experiment that holds requests open; ends with a newline.

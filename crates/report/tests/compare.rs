@@ -10,7 +10,7 @@ use genkai_model::comparison::{
 use genkai_model::contest::Setting;
 use genkai_model::finding::{Estimate, Outcome};
 use genkai_model::units::{Range, Span};
-use genkai_report::{csv, json, schema, text};
+use genkai_report::{csv, json, markdown, schema, text};
 
 fn estimate(value: f64, low: f64, high: f64) -> Estimate {
     Estimate { value, interval: Range { low, high }, n: 6 }
@@ -144,8 +144,8 @@ fn the_terminal_shows_every_figure_and_no_command_of_a_name() {
 
 #[test]
 fn markdown_is_a_table_that_no_name_breaks() {
-    let shown = text::markdown(&finding());
-    assert!(shown.starts_with("**w\\|·\\[31m beside baseline"), "{shown}");
+    let shown = markdown::compare(&finding());
+    assert!(shown.starts_with("**w|·\\[31m beside baseline"), "{shown}");
     assert!(shown.contains("| throughput | 1,310/s | 2,380/s |\n"), "{shown}");
     assert!(shown.contains("| p95 latency | x1.01 | 0.98-1.04 | no measurable difference |\n"), "{shown}");
     let bars = |line: &str| line.replace("\\|", "").matches('|').count();
@@ -212,7 +212,7 @@ fn claims_are_told_with_promise_measurement_and_verdict() {
         &["AH00515: decreasing to 400"],
     );
     let gone = claim(Test::Line("Y On".to_owned()), ClaimVerdict::DoesNotExist, Vec::new(), &["Invalid command 'Y'"]);
-    let shown = text::claims_markdown(&[refuted.clone(), gone]);
+    let shown = markdown::claims(&[refuted.clone(), gone]);
     assert!(shown.contains("| Raise X \\| Y. | X 1 -> 2 | p95 latency: promised better, measured x1.01 (interval 0.98-1.04), no measurable difference. | refuted | apache 2.4.71, 6 blocks of baseline and change; the server warns: AH00515: decreasing to 400 | an article |"), "{shown}");
     assert!(shown.contains("| Y On | The server's own check says: Invalid command 'Y' | does not exist |"), "{shown}");
     let shown = text::claims(&[refuted], text::Style::default());

@@ -87,6 +87,7 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
         Runs::Url(_) => None,
     });
     Ok(Plan {
+        caching: None,
         title: who.title,
         system: first.unwrap_or_else(standing),
         objective: blocks.objective.clone(),

@@ -28,12 +28,12 @@ use crate::experiment::Size;
 use crate::first;
 use crate::folder::Folder;
 use crate::generator::Generator;
+use crate::job::{Job, Outcome};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
-use crate::job::{Job, Outcome};
+use crate::room;
 use crate::system::{self, Pin};
 use crate::trial::{self, Trial};
-use crate::room;
 
 /// How long a backend may take to finish what an earlier turn left in it.
 const DRAIN: Duration = Duration::from_secs(60);

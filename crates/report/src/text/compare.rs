@@ -1,4 +1,4 @@
-//! Systems compared, on a terminal and as Markdown.
+//! Systems compared, on a terminal.
 
 use genkai_model::comparison::{ComparedPair, ComparisonFinding, Figure, Subject};
 use genkai_model::contest::Entry;
@@ -40,10 +40,11 @@ pub fn compare(finding: &ComparisonFinding, style: Style) -> String {
     page.finish()
 }
 
-const PAIR: [&str; 4] = ["figure", "effect", "interval", "says"];
+/// Heads of the table of a pair.
+pub(crate) const PAIR: [&str; 4] = ["figure", "effect", "interval", "says"];
 
 /// A row a figure, a column a contender.
-fn figures(finding: &ComparisonFinding) -> (Vec<String>, Vec<Vec<String>>) {
+pub(crate) fn figures(finding: &ComparisonFinding) -> (Vec<String>, Vec<Vec<String>>) {
     let ranked = finding.comparison.base.is_none() && finding.subjects.len() > 2;
     let names = finding.subjects.iter().map(|subject| clean::line(&subject.name));
     let head = std::iter::once("figure".to_owned()).chain(names).collect();
@@ -58,7 +59,8 @@ fn figures(finding: &ComparisonFinding) -> (Vec<String>, Vec<Vec<String>>) {
     (head, Figure::ALL.iter().enumerate().map(row).collect())
 }
 
-fn effects(pair: &ComparedPair) -> Vec<Vec<String>> {
+/// A row a figure of a pair.
+pub(crate) fn effects(pair: &ComparedPair) -> Vec<Vec<String>> {
     let row = |effect| vec![says::size(effect), says::interval(effect), says::call(effect.call)];
     pair.effects
         .iter()
@@ -79,51 +81,6 @@ fn details(subject: &Subject) -> Vec<(&'static str, String)> {
         format!("held in {} of {}", subject.held, figure::plural(subject.turns.into(), "turn", "turns")),
     ));
     all
-}
-
-/// The same as Markdown (CommonMark with GitHub's tables), for a paper or an issue.
-pub fn markdown(finding: &ComparisonFinding) -> String {
-    let mut text = String::new();
-    let mut sentences = says::sentences(finding).into_iter();
-    text.push_str(&format!("**{}**\n\n", escaped(&sentences.next().unwrap_or_default())));
-    if finding.blocks >= 2 {
-        let (head, rows) = figures(finding);
-        text.push_str(&table(&head, &rows));
-        for pair in &finding.pairs {
-            text.push_str(&format!("\n{} beside {}:\n\n", escaped(&pair.other), escaped(&pair.base)));
-            text.push_str(&table(&PAIR.map(str::to_owned), &effects(pair)));
-        }
-    }
-    text.push('\n');
-    let systems = finding.subjects.iter().map(|subject| {
-        format!("{} is {}: {}", clean::line(&subject.name), clean::line(&subject.version), says::settings(subject))
-    });
-    for line in sentences.chain(systems) {
-        text.push_str(&format!("- {}\n", escaped(&line)));
-    }
-    text
-}
-
-/// A table of GitHub's.
-pub(super) fn table(head: &[String], rows: &[Vec<String>]) -> String {
-    let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let rule = format!("|{}\n", " --- |".repeat(head.len()));
-    std::iter::once(line(head)).chain([rule]).chain(rows.iter().map(|row| line(row))).collect()
-}
-
-/// Text that Markdown takes as it is.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in clean::line(text).chars() {
-        if matches!(c, '\\' | '|' | '*' | '_' | '`' | '<' | '[' | ']' | '#') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
 }
 
 /// What would be compared, before anything starts.

@@ -3,8 +3,9 @@
 //! Colour only repeats what words say. All foreign text goes through [`clean`](crate::clean) before a style is put
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
+mod cache;
 mod claims;
-mod compare;
+pub(crate) mod compare;
 mod contest;
 mod doctor;
 mod explain;
@@ -18,8 +19,9 @@ mod steps;
 mod suite;
 mod verdict;
 
-pub use claims::{claims, claims_markdown};
-pub use compare::{compare, compare_plan, markdown};
+pub use cache::cache;
+pub use claims::claims;
+pub use compare::{compare, compare_plan};
 pub use contest::contest;
 pub use doctor::doctor;
 pub use explain::explain;
