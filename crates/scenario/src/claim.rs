@@ -99,7 +99,7 @@ pub(crate) static CLAIM: Shape = Shape {
         field("name", Kind::Text, "Its short name; that of its file where it is left out."),
         field("advice", Kind::Text, "The advice as it is given."),
         field("read", Kind::Text, "Where it was read."),
-        field("product", Kind::Word(&["nginx", "apache"]), "Whose setting it is."),
+        field("product", Kind::Word(&["nginx", "apache", "haproxy"]), "Whose setting it is."),
         field(
             "config",
             Kind::Text,

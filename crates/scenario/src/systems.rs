@@ -43,7 +43,7 @@ pub enum What {
     Url(String),
 }
 
-static PRODUCT: Kind = Kind::Word(&["nginx", "apache"]);
+static PRODUCT: Kind = Kind::Word(&["nginx", "apache", "haproxy"]);
 static URL: Format = Format {
     name: "an address",
     pattern: Some("^http://"),

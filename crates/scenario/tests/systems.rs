@@ -39,7 +39,7 @@ fn mistakes_in_systems_are_told_with_their_place() {
         ("systems: []", "1:1", "there is no system"),
         ("systems:\n  - {product: nginx}", "2:5", "a system needs `name`"),
         ("systems:\n  - {name: a}", "2:5", "needs `product`, `config` or `url`"),
-        ("systems:\n  - {name: a, product: squib}", "2:24", "must be one of nginx, apache"),
+        ("systems:\n  - {name: a, product: squib}", "2:24", "must be one of nginx, apache, haproxy"),
         ("systems:\n  - {name: a, url: 'http://x', config: b}", "2:5", "both `url`"),
         ("systems:\n  - {name: a, url: 'http://x', set: {a: 1}}", "2:5", "`set` on what already runs"),
         ("systems:\n  - {name: a, prodct: nginx}", "2:15", "did you mean `product`?"),

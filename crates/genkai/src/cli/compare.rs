@@ -31,10 +31,10 @@ Exit codes:
 
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// nginx or apache (a plain reverse proxy), a configuration file of one, http://127.0.0.1:PORT, or a YAML file of systems
+    /// nginx, apache or haproxy (a plain reverse proxy), a configuration file of one, http://127.0.0.1:PORT, or a YAML file of systems
     #[arg(value_name = "CONTENDER", required_unless_present = "base", conflicts_with = "base")]
     pub(crate) contenders: Vec<String>,
-    /// Compare single changes with this system: nginx, apache, a configuration file, or a YAML file of one system
+    /// Compare single changes with this system: nginx, apache, haproxy, a configuration file, or a YAML file of one system
     #[arg(long, value_name = "SYSTEM", requires = "change", help_heading = "Changes")]
     pub(crate) base: Option<String>,
     /// A change to be compared with the base, alone (repeatable): \"NAME -> VALUE\" or \"NAME OLD -> NEW\"
