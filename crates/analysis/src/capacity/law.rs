@@ -80,7 +80,8 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
     match *law {
         Law::Slots { .. } => needed_slots(law, demand, demand.clients_at(level)? * stretch),
         Law::Workers { queue, service, wait, .. } => {
-            let demand = &demand.waiting(wait);
+            // Waits vary, and beyond the longest one requests are refused at once: half of it is aimed at.
+            let demand = &demand.waiting(wait.map(|longest| longest / 2.0));
             let clients = demand.clients_at(level)? * stretch;
             let slots = clients - queue.unwrap_or(0.0);
             let pace = service.or(demand.alone).or(demand.service).map(|s| match demand.is_open() {

@@ -1,6 +1,6 @@
 //! What a diagnosis said of a case, against what it should have said.
 
-use genkai_model::finding::{Cause, Outcome, Verdict};
+use genkai_model::finding::{Cause, Confidence, Outcome, Verdict};
 use genkai_model::limit::Law;
 use genkai_model::units::Range;
 
@@ -59,20 +59,27 @@ pub(crate) struct Judged {
 /// Judges a verdict.
 pub(crate) fn judge(case: &Case, verdict: &Verdict) -> Judged {
     let causes: Vec<&str> = verdict.causes.iter().map(|c| c.limit.id.as_str()).collect();
-    let named = if causes.is_empty() { outcome(verdict.outcome).to_owned() } else { causes.join(", ") };
+    let sure = |c: &Cause| if is_possible(c) { " (possible)" } else { "" };
+    let all: Vec<String> = verdict.causes.iter().map(|c| format!("{}{}", c.limit.id, sure(c))).collect();
+    let named = if causes.is_empty() { outcome(verdict.outcome).to_owned() } else { all.join(", then ") };
     let mark = match (&case.expect, verdict.outcome, causes.as_slice()) {
-        (Expect::Cause(allowed), Outcome::Fails, [first, ..]) => right(allowed.contains(first)),
-        (Expect::Holds, Outcome::Holds, []) | (Expect::Client, Outcome::Invalid, []) => Mark::Right,
+        (Expect::Cause(allowed) | Expect::Crowded(allowed), Outcome::Fails, [first, ..]) if allowed.contains(first) => {
+            Mark::Right
+        }
+        (Expect::Holds, Outcome::Holds, []) => Mark::Right,
+        (Expect::Client | Expect::Crowded(_), Outcome::Invalid, []) => Mark::Right,
         // Nothing can be named of it: to say so is right.
         (Expect::Cause([]), Outcome::Fails, []) => Mark::Right,
-        (Expect::Cause(_), Outcome::Holds, _) | (_, _, [_, ..]) => Mark::Wrong,
+        (Expect::Cause(_), Outcome::Holds, _) => Mark::Wrong,
+        // What the verdict calls possible, and not more, it has not named.
+        (_, _, [_, ..]) if !verdict.causes.iter().all(is_possible) => Mark::Wrong,
         _ => Mark::CannotTell,
     };
     Judged { mark, named, place: verdict.causes.first().and_then(place) }
 }
 
-fn right(is: bool) -> Mark {
-    if is { Mark::Right } else { Mark::Wrong }
+fn is_possible(cause: &Cause) -> bool {
+    matches!(cause.confidence, Confidence::Possible | Confidence::Refuted)
 }
 
 fn outcome(outcome: Outcome) -> &'static str {

@@ -13,6 +13,7 @@ fn expected(case: &Case) -> String {
         Expect::Cause(ids) => ids.join(" or "),
         Expect::Holds => "holds".to_owned(),
         Expect::Client => "the client was the limit".to_owned(),
+        Expect::Crowded(ids) => format!("{} or the client was the limit", ids.join(" or ")),
     }
 }
 

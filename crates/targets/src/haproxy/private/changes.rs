@@ -51,12 +51,9 @@ impl<'c> Changes<'c> {
         self.edits.push(edit);
     }
 
-    /// A new section at the end of the last file.
-    pub(super) fn append(&mut self, text: &str) {
-        let Some((id, file)) = self.config.files().last() else { return };
-        let at = file.text.len();
-        let with = format!("\n{text}");
-        self.edits.push(Edit::new(FileId(id.0), &(at..at), with));
+    /// A new section at the beginning of the main file: what later sections refer to must stand before them.
+    pub(super) fn prepend(&mut self, text: &str) {
+        self.edits.push(Edit::new(FileId::MAIN, &(0..0), text));
     }
 }
 

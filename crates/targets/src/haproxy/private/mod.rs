@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use super::config::{Config, ConfigError, FileId};
 use super::evidence::Names;
 use super::route::{Address, Route};
-use crate::files::{Origins, Pair, flat};
+use crate::files::{Edit, Origins, flat};
 use crate::local::port;
 use changes::Changes;
 
@@ -143,13 +143,11 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) ->
         texts.push((copy, text));
     }
     let address = listen::address(&moved, &route.bind);
-    let pairs = config.files().zip(&texts).map(|((_, file), (copy, text))| Pair {
-        path: copy,
-        real: copy,
-        before: &file.text,
-        after: text,
-    });
-    let origins = Origins::new(pairs);
+    let mut origins = Origins::default();
+    for ((id, file), (copy, _)) in config.files().zip(&texts) {
+        let mine: Vec<Edit> = changes.edits.iter().filter(|e| e.file == id).cloned().collect();
+        origins.edited(copy, file, &mine);
+    }
     let main = &config.file(FileId::MAIN).path;
     Ok(Private {
         folder: main.parent().filter(|p| p.is_dir()).unwrap_or(Path::new("/")).to_owned(),

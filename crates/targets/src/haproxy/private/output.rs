@@ -74,8 +74,8 @@ pub(super) fn redirect(config: &Config, changes: &mut Changes<'_>, root: bool, s
             _ => {}
         }
     }
-    changes.append(&format!(
-        "global\n    stats socket {} mode 600 level admin\n    log stdout format raw local0 info\n",
+    changes.prepend(&format!(
+        "global\n    stats socket {} mode 600 level admin\n    log stdout format raw local0 info\n\n",
         socket.display()
     ));
 }
