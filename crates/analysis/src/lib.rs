@@ -10,6 +10,7 @@
 //! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
 mod busy;
+pub mod cache;
 pub mod capacity;
 pub mod client;
 pub mod contest;
@@ -22,6 +23,7 @@ pub mod rooms;
 pub mod series;
 mod sockets;
 pub mod statistics;
+pub mod suite;
 pub mod summary;
 pub mod tuning;
 pub mod verdict;

@@ -9,7 +9,7 @@ use genkai_model::units::Span;
 
 use crate::capacity::demand;
 use crate::diagnosis::{self, hang};
-use crate::sockets::Share;
+use crate::sockets::{self, Share};
 use crate::statistics::{self, Counts};
 use crate::window::{self, Tally};
 
@@ -101,7 +101,7 @@ pub fn of(
 fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
     if let Some(condition) = condition.filter(Condition::is_of_websockets) {
         let share = Share::of(&condition, &trial.ticks);
-        let hung = if matches!(condition, Condition::ConnectsAbove(_)) { hang::unanswered(&trial.ticks).0 } else { 0 };
+        let hung = if matches!(condition, Condition::ConnectsAbove(_)) { sockets::left_out(&trial.ticks).0 } else { 0 };
         return (share.bad as u64 + hung, share.all.ceil() as u64 + hung);
     }
     let tally = Tally::of(&trial.ticks);

@@ -13,6 +13,7 @@ use genkai_model::units::{Bytes, Span};
 pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
 pub(crate) use tune::{Apache, BackendFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag};
 
+use crate::caches::CacheFlags;
 use crate::flags::LoadFlags;
 use crate::http2::Http2Flags;
 use crate::load::tables::Tables;
@@ -149,9 +150,12 @@ pub(crate) struct ExperimentRun {
     /// Under a minute of load, embedded backend [default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// As the original was done, on real WordPress
+    /// As the original was done (nginx-worker-connections: on real WordPress)
     #[arg(long)]
     pub(crate) full: bool,
+    /// apache-websocket: only this part, e.g. answer, idle, slow, large, fan-out, refused (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) part: Vec<String>,
     /// nginx-worker-connections: the setting's value to start from [default: 512]
     #[arg(long, value_name = "N")]
     pub(crate) worker_connections: Option<String>,
@@ -162,6 +166,8 @@ pub(crate) struct ExperimentRun {
     /// The folder `apps` of genkai's source, built by `make apps` [default: looked for here and around the program]
     #[arg(long, value_name = "DIR")]
     pub(crate) apps: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) caches: CacheFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }
@@ -323,6 +329,9 @@ pub(crate) struct Report {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print Markdown instead of text: tables for a paper or an issue
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,

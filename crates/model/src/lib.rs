@@ -6,6 +6,8 @@
 //! Reading order: [`plan`] (what will be done), [`load`] (what is sent), [`event`] (what was seen), [`evidence`]
 //! (what servers showed), [`limit`] (what caps a server), [`record`] (one run), [`finding`] (what it means).
 
+pub mod cache;
+pub mod content;
 pub mod contest;
 pub mod error;
 pub mod event;
@@ -26,6 +28,7 @@ pub mod record;
 pub mod rooms;
 pub mod scenario;
 pub mod stage;
+pub mod suite;
 pub mod summary;
 pub mod template;
 pub mod transport;

@@ -6,6 +6,7 @@
 //! [`pool`] (workers and their queue, without a clock), [`service`] (how long requests take).
 
 mod accept;
+pub mod aside;
 mod clock;
 pub mod echo;
 pub mod http;

@@ -1,5 +1,6 @@
 //! The verdict and the plan as JSON, for scripts.
 
+use genkai_model::cache::CacheFinding;
 use genkai_model::contest::ContestFinding;
 use genkai_model::event::Environment;
 use genkai_model::explain::Explanation;
@@ -10,6 +11,7 @@ use genkai_model::machine::Checkup;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::rooms::RoomsFinding;
+use genkai_model::suite::SuiteFinding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,6 +43,16 @@ pub(crate) struct RoomsFile<'a> {
 pub(crate) struct ContestFile<'a> {
     #[serde(flatten)]
     pub(crate) finding: &'a ContestFinding,
+    /// The finding in plain sentences.
+    pub(crate) says: Vec<String>,
+}
+
+/// `verdict.json` of a comparison of caches: what was found and what it says in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "genkai reverse-proxy-cache")]
+pub(crate) struct CacheFile<'a> {
+    #[serde(flatten)]
+    pub(crate) finding: &'a CacheFinding,
     /// The finding in plain sentences.
     pub(crate) says: Vec<String>,
 }
@@ -78,6 +90,11 @@ pub fn rooms(finding: &RoomsFinding) -> String {
     pretty(&RoomsFile { finding, says: says::rooms::sentences(finding) })
 }
 
+/// The finding of a comparison of caches as JSON (schema: [`crate::schema::cache`]); ends with a newline.
+pub fn cache(finding: &CacheFinding) -> String {
+    pretty(&CacheFile { finding, says: says::cache::sentences(finding) })
+}
+
 /// The finding of a comparison of servers as JSON (schema: [`crate::schema::contest`]); ends with a newline.
 pub fn contest(finding: &ContestFinding) -> String {
     pretty(&ContestFile { finding, says: says::contest::sentences(finding) })
@@ -86,6 +103,11 @@ pub fn contest(finding: &ContestFinding) -> String {
 /// The finding of an experiment that holds requests open as JSON (schema: [`crate::schema::held`]); ends with a newline.
 pub fn held(finding: &HeldFinding) -> String {
     pretty(&HeldFile { finding, says: says::held::sentences(finding) })
+}
+
+/// What an experiment of several runs showed, as JSON; ends with a newline.
+pub fn suite(finding: &SuiteFinding) -> String {
+    pretty(finding)
 }
 
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.

@@ -62,10 +62,15 @@ impl Onset {
             connections: gauge(|t| t.connections as f64),
             rate: Tally::of(before).rate(),
             condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),
-            seen: self.seen(window::between(ticks, self.at_us, self.certain_us.saturating_sub(1))),
+            seen: self.seen(window::between(ticks, self.from(), self.certain_us.saturating_sub(1))),
             sides: sides(&errors),
             errors,
         }
+    }
+
+    /// From when on what is seen is told: of WebSockets that are to be opened, all.
+    fn from(&self) -> u64 {
+        if matches!(self.condition, Some(Condition::ConnectsAbove(_))) { 0 } else { self.at_us }
     }
 
     /// Requests that hang, where they count as failures.

@@ -16,7 +16,7 @@ use genkai_model::record::Trial;
 use super::hang::{self, Hang};
 use super::onset::Onset;
 use crate::capacity::demand;
-use crate::sockets::Share;
+use crate::sockets::{self, Share, Waiting};
 use crate::window::{self, Tally, US};
 
 /// Length of the sliding window, microseconds.
@@ -48,7 +48,7 @@ impl Watch {
                 Condition::LatencyBelow(_, bound) => Hang::new(bound.as_secs_f64()),
                 _ => Hang::by_pace(),
             },
-            opened: 0.0,
+            waiting: Waiting::default(),
             stretch: None,
         };
         Watch { trackers: objective.0.iter().map(tracker).collect() }
@@ -119,8 +119,8 @@ struct Tracker {
     sustained_us: u64,
     window: VecDeque<Look>,
     hang: Hang,
-    /// WebSockets that are open.
-    opened: f64,
+    /// Users without a WebSocket.
+    waiting: Waiting,
     stretch: Option<Stretch>,
 }
 
@@ -164,12 +164,9 @@ impl Tracker {
             Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => {
                 let share = Share::of(&self.condition, std::slice::from_ref(tick));
                 let opens = matches!(self.condition, Condition::ConnectsAbove(_));
-                let hung = if opens { self.hang.tick(tick, &window::decode(&tick.latency)) } else { 0.0 };
-                // Who has a connection waits for something else.
-                let stuck = hung.min(self.unopened(tick));
-                let hung_us = if stuck > 0.0 { self.hang.since() } else { None };
+                let (stuck, since) = if opens { self.waiting.tick(tick) } else { (0.0, 0) };
                 let first = tick.first_error_us.filter(|_| share.bad > 0.0);
-                let at_us = first.or(hung_us).unwrap_or(tick.from_us);
+                let at_us = first.unwrap_or(if stuck > 0.0 { since } else { tick.from_us });
                 let level = tick.first_error_level.filter(|_| first.is_some());
                 Some(Look { all: share.all, bad: share.bad, stuck, at_us, level, ..look })
             }
@@ -179,13 +176,6 @@ impl Tracker {
                 Some(Look { all: tick.ok as f64, bad: if slow { STRAYS } else { 0.0 }, ..look })
             }
         }
-    }
-
-    /// Users who have no open WebSocket at the end of a tick.
-    fn unopened(&mut self, tick: &Tick) -> f64 {
-        self.opened += tick.handshakes.as_ref().map_or(0.0, |h| h.upgraded as f64);
-        self.opened -= tick.disconnects.as_ref().map_or(0.0, |d| d.count() as f64);
-        (tick.level - self.opened).max(0.0)
     }
 
     /// Whether the window violates the condition; none where it has nothing to judge.
@@ -272,7 +262,8 @@ pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -
     let end = ticks.last()?.to_us;
     let found = objective.0.iter().filter_map(|c| {
         let (hung, since) = match c {
-            Condition::ErrorsBelow(_) | Condition::ConnectsAbove(_) => hang::unanswered(ticks),
+            Condition::ErrorsBelow(_) => hang::unanswered(ticks),
+            Condition::ConnectsAbove(_) => sockets::left_out(ticks),
             _ => (0, None),
         };
         let left = since.filter(|_| hung >= SCATTERED).map(|us| (us, None));

@@ -1,35 +1,23 @@
 use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use genkai_wire::websocket::Kind;
 use genkai_wire::websocket::deflate::Settings;
 
 use super::{Spec, serve};
+use crate::aside::Aside;
 use crate::peer::{Client, Heard, connect};
 
 struct Server {
     address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _aside: Aside,
 }
 
 impl Server {
     fn start(spec: Spec) -> Server {
-        let listener = crate::listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
-        let ends = Arc::clone(&stop);
-        let thread = thread::spawn(move || serve(listener, spec, &ends).unwrap());
-        Server { address, stop, thread: Some(thread) }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().unwrap().join().unwrap();
+        let aside = Aside::start(move |listener, stop| serve(listener, spec, &stop)).unwrap();
+        Server { address: aside.address(), _aside: aside }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Colour only repeats what words say. All foreign text goes through [`clean`](crate::clean) before a style is put
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
+mod cache;
 mod contest;
 mod doctor;
 mod explain;
@@ -13,8 +14,10 @@ mod plan;
 mod rooms;
 mod script;
 mod steps;
+mod suite;
 mod verdict;
 
+pub use cache::cache;
 pub use contest::contest;
 pub use doctor::doctor;
 pub use explain::explain;
@@ -23,6 +26,7 @@ pub use measure::measure;
 pub use plan::plan;
 pub use rooms::rooms;
 pub use script::script;
+pub use suite::suite;
 pub use verdict::verdict;
 
 /// How text is laid out.

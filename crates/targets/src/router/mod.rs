@@ -31,7 +31,7 @@ pub enum RouterError {
     /// It would need more descriptors than it can have.
     #[error(
         "the router needs {needed} descriptors for {clients} clients (two each), and may have {most}\n  hint: at most {} clients \
-         fit; fewer --rooms or --members, or --router none", (most.saturating_sub(OWN)) / 2
+         fit; fewer --rooms or --members (rooms-http: --most), or --router none", (most.saturating_sub(OWN)) / 2
     )]
     TooMany {
         /// Clients at once.
