@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cache demo-rooms demo-servers test bench truth c100k autobahn build page apps apps-java packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test bench drill truth c100k autobahn build page apps apps-java packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -16,6 +16,10 @@ help: ## Show the targets
 demo: packages-demo build ## Experiment 1 in its quick size on real nginx: verdict and report
 	@code=0; $(GENKAI) experiment run nginx-worker-connections --quick --svg --out genkai-runs/demo || code=$$?; \
 	case $$code in 0|1) exit 0;; *) exit $$code;; esac  # 1 is the verdict "as it is, it fails": the demo's expected answer
+
+demo-apache: packages-demo build ## 500 WebSockets through a 300-worker Apache: the limit, proved, and the next one; reports
+	@code=0; $(GENKAI) experiment run apache-websocket --quick --part baseline --part answer --out genkai-runs/demo-apache || code=$$?; \
+	case $$code in 0|1) exit 0;; *) exit $$code;; esac
 
 demo-rooms: packages-rooms build ## Chat rooms in their quick size on two nodes that share Redis, behind HAProxy: score, where messages went, report
 	@$(GENKAI) experiment run rooms --quick --nodes 2 --router haproxy --out genkai-runs/demo-rooms
@@ -38,6 +42,9 @@ truth: packages-bench build ## What load generators report beside what the serve
 	@command -v k6 >/dev/null || [ -x target/tools/bin/k6 ] || ! command -v go >/dev/null || \
 	  { echo "building k6 from its Go module into target/tools (some minutes)"; GOBIN=$(CURDIR)/target/tools/bin go install go.k6.io/k6@latest; }
 	scripts/truth.py $(GENKAI)
+
+drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (a quarter of an hour)
+	@cargo run --quiet --release --locked -p genkai --example drill -- $(GENKAI) --markdown docs/drill.md
 
 c100k: build ## 100,000 idle WebSocket connections on this machine: opened, pinged, closed (two minutes, 2 GiB; not in `make test`)
 	scripts/c100k.sh $(GENKAI)
@@ -65,15 +72,15 @@ apps: apps/node-ws/node_modules/.done apps/socketio/node_modules/.done apps-java
 apps-java:
 	@if ! command -v javac >/dev/null; then echo "apps: tomcat and jetty are left out: no JDK (Debian, Ubuntu: apt-get install default-jdk-headless)"; \
 	else \
+	  if ! command -v mvn >/dev/null; then echo "apps: tomcat and jetty are left out: no Maven (Debian, Ubuntu: apt-get install maven)"; exit 0; fi; \
 	  if [ -e /usr/share/tomcat10/lib/tomcat-websocket.jar ]; then $(MAKE) --no-print-directory apps/tomcat/base/.done; \
 	  else echo "apps: tomcat is left out: no Tomcat 10 (Debian, Ubuntu: apt-get install tomcat10-common)"; fi; \
-	  if command -v mvn >/dev/null; then $(MAKE) --no-print-directory apps/jetty/target/server.jar; \
-	  else echo "apps: jetty is left out: no Maven (Debian, Ubuntu: apt-get install maven)"; fi; \
+	  $(MAKE) --no-print-directory apps/jetty/target/server.jar; \
 	fi
 
 JAVA := $(wildcard apps/protocol/java/genkai/*.java)
 
-apps/tomcat/base/.done: apps/tomcat/build.sh $(JAVA) $(wildcard apps/tomcat/conf/* apps/tomcat/src/genkai/tomcat/*.java)
+apps/tomcat/base/.done: apps/tomcat/build.sh apps/tomcat/pom.xml $(JAVA) $(wildcard apps/tomcat/conf/* apps/tomcat/src/genkai/tomcat/*.java)
 	apps/tomcat/build.sh
 
 apps/jetty/target/server.jar: apps/jetty/pom.xml $(JAVA) $(wildcard apps/jetty/src/main/java/genkai/jetty/*.java)

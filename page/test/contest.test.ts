@@ -22,7 +22,7 @@ function data(): ContestData {
     head: { ...head, plan: { ...head.plan, title: "websocket-servers (quick)", contest: {} } },
     notes: ["jetty needs a JDK"],
     contest: {
-      contest: { contenders: [{ name: "embedded" }, { name: "tomcat" }], clients: 200, rounds: 3, warm_up: 10, starts: 1 },
+      contest: { contenders: [{ name: "embedded", server: "embedded" }, { name: "tomcat", server: "tomcat" }], clients: 200, rounds: 3, warm_up: 10, starts: 1 },
       entrants: [{ name: "embedded", version: "genkai 1" }, { name: "tomcat", version: '<img src=x onerror="alert(1)">' }],
       cases: [{ case: "receive", standings, pairs: [{ faster: "embedded", slower: "tomcat", ratio, certain: true }] }],
       outcome: "fails",
@@ -57,6 +57,17 @@ describe("the page of a comparison", () => {
     expect(document.title).toContain("websocket-servers");
   });
 
+  it("shows a changed setting beside the same server without", async () => {
+    const swept = data();
+    swept.contest.contest.contenders = [{ name: "embedded", server: "x" }, { name: "tomcat", server: "x", variant: true }];
+    const body = await drawn(swept);
+    const cells = () => [...body.querySelectorAll("#changed tbody td")].map((cell) => cell.textContent.replaceAll("\u00a0", " "));
+    expect(cells()).toEqual(["embedded", "1 ms", "tomcat", "3 ms", "slower, 2.6× (2.1–3.2)"]);
+    for (const pair of swept.contest.cases[0]?.pairs ?? []) pair.certain = false;
+    await drawn(swept);
+    expect(cells().at(-1)).toBe("not distinguishable");
+  });
+
   it("keeps server text as text", async () => {
     const body = await drawn(data());
     expect(body.querySelector("img")).toBeNull();
@@ -89,7 +100,7 @@ describe("rounds", () => {
 
 describe("tones", () => {
   it("differ between any two contenders in more than colour", () => {
-    const contenders = ["a", "b", "c", "d", "e", "f", "g"].map((name) => ({ name }));
+    const contenders = ["a", "b", "c", "d", "e", "f", "g"].map((name) => ({ name, server: name }));
     const all = tones({ ...data().contest, contest: { ...data().contest.contest, contenders } });
     const keys = contenders.map(({ name }) => JSON.stringify(toneOf(all, name)));
     expect(new Set(keys).size).toBe(7);

@@ -12,7 +12,7 @@ describe("the page of requests held open", () => {
 
   it("has the largest number on top, then the search and what refuses", async () => {
     const body = await drawn(heldSample());
-    expect(body.querySelector("h1")?.textContent).toContain("10 requests held open for 1s500ms at once");
+    expect(body.querySelector("h1")?.textContent).toBe("2 nodes: 10 requests held open for 1.5s at once (5 a node), none refused; of 11 some are.");
     expect([...body.querySelectorAll("main > section")].map((s) => s.id)).toEqual(["verdict", "search", "limits", "environment"]);
     expect(body.textContent).toContain("server.maxconn");
     expect(body.querySelectorAll("#search tbody tr")).toHaveLength(3);

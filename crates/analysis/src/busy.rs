@@ -58,7 +58,9 @@ fn waits(onset: &Onset, ticks: &[Tick]) -> bool {
     match onset.condition {
         Some(Condition::ErrorsBelow(_)) => onset.unsent > 0 || tally.count(&[ErrorKind::Dropped]) * 2 > tally.failed,
         Some(Condition::LatencyBelow(..) | Condition::RateAbove(_)) => true,
-        None => false,
+        Some(Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_)) | None => {
+            false
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use genkai_model::units::Span;
 
 use crate::capacity::demand;
 use crate::diagnosis::{self, hang};
+use crate::sockets::{self, Share};
 use crate::statistics::{self, Counts};
 use crate::window::{self, Tally};
 
@@ -60,7 +61,7 @@ pub fn of(
 ) -> Option<Proof> {
     let pairs = &trials.pairs;
     let both = |f: &dyn Fn(&Trial) -> f64| -> Vec<(f64, f64)> { pairs.iter().map(|(a, b)| (f(a), f(b))).collect() };
-    let counts: Vec<(Counts, Counts)> = pairs.iter().map(|(a, b)| (count(a), count(b))).collect();
+    let counts: Vec<(Counts, Counts)> = pairs.iter().map(|(a, b)| (count(a, condition), count(b, condition))).collect();
     let (before, after): (Vec<Counts>, Vec<Counts>) = counts.iter().copied().unzip();
     let failed_difference = statistics::failures_difference(&counts)?;
     let allowed = demand::tightest(objective);
@@ -95,8 +96,14 @@ pub fn of(
     })
 }
 
-/// Failures and finished requests; those that still hung at the end count as failed.
-fn count(trial: &Trial) -> Counts {
+/// Failures and all that ended, of what the violated condition counts: requests, or openings, messages, connections of WebSockets. Those
+/// that still hung at the end count as failed.
+fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
+    if let Some(condition) = condition.filter(Condition::is_of_websockets) {
+        let share = Share::of(&condition, &trial.ticks);
+        let hung = if matches!(condition, Condition::ConnectsAbove(_)) { sockets::left_out(&trial.ticks).0 } else { 0 };
+        return (share.bad as u64 + hung, share.all.ceil() as u64 + hung);
+    }
     let tally = Tally::of(&trial.ticks);
     let (hung, _) = hang::unanswered(&trial.ticks);
     (tally.failed + hung, tally.finished() + hung)

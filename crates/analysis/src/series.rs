@@ -1,7 +1,9 @@
 //! A trial in figures: over time, and in sum.
 
 use genkai_model::event::{Handshakes, Tick};
-use genkai_model::finding::{Break, ClientCheck, HandshakeFinding, Point, Quantiles, Series, TrialFinding};
+use genkai_model::finding::{
+    Break, ClientCheck, DisconnectFinding, HandshakeFinding, Point, Quantiles, Series, TrialFinding,
+};
 use genkai_model::histogram;
 use genkai_model::http2::GoAways;
 use genkai_model::record::Trial;
@@ -77,6 +79,7 @@ pub fn finding(trial: &Trial, broke: Option<Break>, client: ClientCheck) -> Tria
         used: trial.ended.as_ref().and_then(|ended| ended.client),
         handshakes: handshakes(trial),
         messages: messages(trial),
+        disconnects: disconnects(trial),
         goaways: goaways(trial),
         flows: flows::finding(trial, lasted(trial)),
     }
@@ -96,6 +99,7 @@ fn handshakes(trial: &Trial) -> Option<HandshakeFinding> {
         full: sum(|h| h.full),
         resumed: sum(|h| h.resumed),
         upgraded: sum(|h| h.upgraded),
+        failed: sum(|h| h.failed),
         took: window::quantiles(&took),
     })
 }
@@ -106,6 +110,18 @@ fn messages(trial: &Trial) -> Option<Messages> {
     let mut sum = all.next()?.clone();
     all.for_each(|more| sum.add(more));
     Some(sum)
+}
+
+/// WebSockets that ended unasked in sum, if any did.
+fn disconnects(trial: &Trial) -> Option<DisconnectFinding> {
+    let all = || trial.ticks.iter().filter_map(|tick| tick.disconnects.as_ref());
+    all().next()?;
+    let silent = window::merge_some(&trial.ticks, |t| t.disconnects.as_ref().map(|d| &d.silent));
+    Some(DisconnectFinding {
+        closed: all().map(|d| d.closed).sum(),
+        cut: all().map(|d| d.cut).sum(),
+        silent: window::quantiles(&silent),
+    })
 }
 
 /// HTTP/2 connections ended by GOAWAY in sum, if any interval had them.

@@ -14,6 +14,7 @@ use genkai_model::summary::{Connections, Counted, Distribution, ErrorTotal, Inte
 use hdrhistogram::Histogram;
 
 use crate::series;
+use crate::sockets::Share;
 use crate::statistics;
 use crate::window::{self, Tally, US};
 
@@ -69,22 +70,36 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
         cpu_busiest: per_second(total(|t| t.cpu_max_us)) / US,
         memory: trial.ended.as_ref().map_or(0, |e| e.client_rss),
         thresholds: objective
-            .map(|o| o.0.iter().map(|c| judge(c, &tally, &latency, lasted)).collect())
+            .map(|o| o.0.iter().map(|c| judge(c, ticks, &tally, &latency, lasted)).collect())
             .unwrap_or_default(),
         latency: distribution(&latency),
     }
 }
 
-pub(crate) fn judge(condition: &Condition, tally: &Tally, latency: &Histogram<u64>, lasted: f64) -> Threshold {
+pub(crate) fn judge(
+    condition: &Condition,
+    ticks: &[Tick],
+    tally: &Tally,
+    latency: &Histogram<u64>,
+    lasted: f64,
+) -> Threshold {
     let (seen, holds): (Option<f64>, fn(f64, f64) -> bool) = match condition {
         Condition::ErrorsBelow(_) => {
             ((tally.finished() > 0).then(|| tally.failed_fraction()), |seen, mark| seen < mark)
         }
         Condition::LatencyBelow(q, _) => (window::quantile(latency, *q), |seen, mark| seen < mark),
         Condition::RateAbove(_) => ((lasted > 0.0).then(|| tally.ok as f64 / lasted), |seen, mark| seen > mark),
+        Condition::DisconnectsBelow(_) => (Share::of(condition, ticks).figure(condition), |seen, mark| seen < mark),
+        Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) => {
+            (Share::of(condition, ticks).figure(condition), |seen, mark| seen > mark)
+        }
     };
     let mark = match condition {
-        Condition::ErrorsBelow(mark) | Condition::RateAbove(mark) => *mark,
+        Condition::ErrorsBelow(mark)
+        | Condition::RateAbove(mark)
+        | Condition::ConnectsAbove(mark)
+        | Condition::DeliveredAbove(mark)
+        | Condition::DisconnectsBelow(mark) => *mark,
         Condition::LatencyBelow(_, span) => span.as_secs_f64(),
     };
     Threshold { condition: condition.to_string(), seen, holds: seen.is_some_and(|seen| holds(seen, mark)) }
@@ -237,14 +252,14 @@ mod tests {
     #[test]
     fn thresholds_are_judged_over_the_whole_and_not_without_figures() {
         let ticks: Vec<Tick> = (0..10).map(|i| tick(i, 90, u64::from(i == 3) * 9, 0)).collect();
-        let (tally, latency) = (Tally::of(&ticks), window::merge(&ticks, |t| &t.latency));
-        let holds = |text: &str, tally: &Tally, latency| -> Vec<bool> {
+        let holds = |text: &str, ticks: &[Tick]| -> Vec<bool> {
+            let (tally, latency) = (Tally::of(ticks), window::merge(ticks, |t| &t.latency));
             let objective: Objective = text.parse().unwrap();
-            objective.0.iter().map(|c| judge(c, tally, latency, 2.0).holds).collect()
+            objective.0.iter().map(|c| judge(c, ticks, &tally, &latency, 2.0).holds).collect()
         };
         let text = "errors < 1%, errors < 0.9%, p99 < 2ms, p99 < 3ms, rate > 449, rate > 450";
-        assert_eq!(holds(text, &tally, &latency), [true, false, false, true, true, false]);
-        assert_eq!(holds("errors < 1%, p99 < 1h", &Tally::default(), &histogram::empty()), [false, false]);
+        assert_eq!(holds(text, &ticks), [true, false, false, true, true, false]);
+        assert_eq!(holds("errors < 1%, p99 < 1h", &[]), [false, false]);
     }
 
     #[test]

@@ -122,6 +122,23 @@ impl Ledger {
         }
     }
 
+    /// A WebSocket could not be opened.
+    pub(crate) fn unopened(&mut self, now: Moment) {
+        if self.open(now) {
+            self.tally.unopened += 1;
+        }
+    }
+
+    /// A WebSocket ended unasked: by a close frame, or cut after nothing had been said on it for `silent`.
+    pub(crate) fn disconnected(&mut self, now: Moment, by_frame: bool, silent: Moment) {
+        if self.open(now) {
+            self.tally.disconnected[usize::from(!by_frame)] += 1;
+            if !by_frame {
+                self.tally.silent.saturating_record(silent);
+            }
+        }
+    }
+
     /// An HTTP/2 server asked to leave a connection.
     pub(crate) fn sent_away(&mut self, now: Moment) {
         if self.open(now) {

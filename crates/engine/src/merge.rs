@@ -150,6 +150,7 @@ impl Merge {
             cpu_max_us: of_threads(|t| t.cpu_max_us).max().unwrap_or(0),
             handshakes: sum.handshakes(),
             messages: sum.messages(),
+            disconnects: sum.disconnects(),
             goaways: sum.goaways(),
             flows: sum.flows.as_ref().map(|flows| Box::new(flows.flows(&self.names))),
             deliveries: sum.deliveries(),

@@ -2,7 +2,7 @@
 
 use genkai_model::content::WrongBody;
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::event::{Deliveries, Handshakes, Refusal, StatusCount, Tick};
+use genkai_model::event::{Deliveries, Disconnects, Handshakes, Refusal, StatusCount, Tick};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload, PayloadError};
 use genkai_model::http2::GoAways;
 use genkai_model::websocket::Messages;
@@ -48,6 +48,12 @@ pub(crate) struct Tally {
     pub(crate) secured: [u64; 2],
     /// WebSocket handshakes.
     pub(crate) upgraded: u64,
+    /// WebSockets that could not be opened.
+    pub(crate) unopened: u64,
+    /// WebSockets that ended unasked: with a close frame, without.
+    pub(crate) disconnected: [u64; 2],
+    /// How long nothing had been said on those.
+    pub(crate) silent: Histogram<u32>,
     /// From connected to ready.
     pub(crate) ready: Histogram<u32>,
     /// The first WebSocket handshake that was refused.
@@ -84,6 +90,9 @@ impl Tally {
             receipt: None,
             secured: [0; 2],
             upgraded: 0,
+            unopened: 0,
+            disconnected: [0; 2],
+            silent: empty(),
             ready: empty(),
             refusal: None,
             messages: Messages::default(),
@@ -100,7 +109,7 @@ impl Tally {
         #[rustfmt::skip]
         let Tick {
             opened, closed_idle, sent, ok, errors, bytes_in, bytes_out, latency, service, failed_after, connect, lateness,
-            first_error_us, handshakes, messages, goaways, flows, deliveries, statuses, receipt, wrong,
+            first_error_us, handshakes, messages, disconnects, goaways, flows, deliveries, statuses, receipt, wrong,
             from_us: _, to_us: _, level: _, in_flight: _, connections: _, cpu_us: _, cpu_max_us: _, first_error_level: _,
         } = tick;
         let mut tally = Tally::new();
@@ -116,13 +125,16 @@ impl Tally {
         // To the end of its microsecond: whoever was planned in it may have been the one.
         tally.first_error = first_error_us.map(|us| us * 1_000 + 999);
         tally.wrong = *wrong;
-        let Handshakes { full, resumed, upgraded, took, refusal } = handshakes.clone().unwrap_or_default();
+        let Handshakes { full, resumed, upgraded, failed, took, refusal } = handshakes.clone().unwrap_or_default();
         (tally.secured, tally.upgraded, tally.refusal) = ([full, resumed], upgraded, refusal);
+        tally.unopened = failed;
+        let Disconnects { closed, cut, silent } = disconnects.clone().unwrap_or_default();
+        tally.disconnected = [closed, cut];
         tally.messages = messages.clone().unwrap_or_default();
         tally.goaways = goaways.unwrap_or_default();
         tally.flows = flows.as_deref().map(FlowTally::read).transpose()?.map(Box::new);
         let heard = deliveries.clone().unwrap_or_default().latency;
-        let payloads = [latency, service, failed_after, connect, lateness, &took, &heard];
+        let payloads = [latency, service, failed_after, connect, lateness, &took, &heard, &silent];
         for (mine, payload) in tally.histograms().into_iter().zip(payloads) {
             payload.add_to(mine)?;
         }
@@ -178,6 +190,10 @@ impl Tally {
             *mine += theirs;
         }
         self.upgraded += other.upgraded;
+        self.unopened += other.unopened;
+        for (mine, theirs) in self.disconnected.iter_mut().zip(other.disconnected) {
+            *mine += theirs;
+        }
         self.messages.add(&other.messages);
         self.goaways.add(&other.goaways);
         if let Some(theirs) = &other.flows {
@@ -211,7 +227,7 @@ impl Tally {
         self.errors = [0; ErrorKind::COUNT];
         self.statuses = [0; STATUSES];
         self.refusal = None;
-        (self.secured, self.upgraded) = ([0; 2], 0);
+        (self.secured, self.upgraded, self.unopened, self.disconnected) = ([0; 2], 0, 0, [0; 2]);
         (self.messages, self.goaways) = (Messages::default(), GoAways::default());
         if let Some(flows) = &mut self.flows {
             flows.clear();
@@ -226,9 +242,9 @@ impl Tally {
         }
     }
 
-    fn histograms(&mut self) -> [&mut Histogram<u32>; 7] {
-        let Tally { latency, service, failed_after, connect, lateness, ready, deliveries, .. } = self;
-        [latency, service, failed_after, connect, lateness, ready, deliveries]
+    fn histograms(&mut self) -> [&mut Histogram<u32>; 8] {
+        let Tally { latency, service, failed_after, connect, lateness, ready, deliveries, silent, .. } = self;
+        [latency, service, failed_after, connect, lateness, ready, deliveries, silent]
     }
 
     /// How long responses lay in their sockets, if the kernel was asked.
@@ -240,8 +256,15 @@ impl Tally {
     pub(crate) fn handshakes(&self) -> Option<Handshakes> {
         let [full, resumed] = self.secured;
         let took = Payload::encode(&self.ready);
-        let all = Handshakes { full, resumed, upgraded: self.upgraded, took, refusal: self.refusal.clone() };
+        let (upgraded, failed) = (self.upgraded, self.unopened);
+        let all = Handshakes { full, resumed, upgraded, failed, took, refusal: self.refusal.clone() };
         (all != Handshakes::default()).then_some(all)
+    }
+
+    /// WebSockets that ended unasked, if there were any.
+    pub(crate) fn disconnects(&self) -> Option<Disconnects> {
+        let [closed, cut] = self.disconnected;
+        (closed + cut > 0).then(|| Disconnects { closed, cut, silent: Payload::encode(&self.silent) })
     }
 
     /// WebSocket messages, if there were any.
@@ -260,9 +283,9 @@ impl Tally {
             .then(|| Deliveries { count: self.deliveries.len(), latency: Payload::encode(&self.deliveries) })
     }
 
-    fn distributions(&self) -> [&Histogram<u32>; 7] {
-        let Tally { latency, service, failed_after, connect, lateness, ready, deliveries, .. } = self;
-        [latency, service, failed_after, connect, lateness, ready, deliveries]
+    fn distributions(&self) -> [&Histogram<u32>; 8] {
+        let Tally { latency, service, failed_after, connect, lateness, ready, deliveries, silent, .. } = self;
+        [latency, service, failed_after, connect, lateness, ready, deliveries, silent]
     }
 }
 
@@ -283,6 +306,8 @@ mod tests {
         one.secured = [1, 2];
         one.ready.saturating_record(7_000);
         one.messages.sent = 4;
+        (one.unopened, one.disconnected) = (3, [1, 2]);
+        one.silent.saturating_record(2_000_000);
         one.goaways = GoAways { connections: 1, retried: 3 };
         [200, 404, 404, 999, 7].into_iter().for_each(|status| one.answered(status));
         one.refusal = Some(Refusal { status: 404, location: None, body: "no".into() });
@@ -293,17 +318,19 @@ mod tests {
         assert_eq!((sum.opened, sum.sent, sum.closed_idle, sum.bytes_in, sum.bytes_out, sum.ok), (2, 4, 6, 8, 10, 2));
         assert_eq!(sum.errors(), [ErrorCount { kind: ErrorKind::Reset, count: 3 }]);
         assert_eq!(sum.first_error, Some(40));
-        assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2, 0]);
+        assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2, 0, 2]);
         let handshakes = sum.handshakes().unwrap();
+        let ended = sum.disconnects().unwrap();
+        assert_eq!((handshakes.failed, ended.closed, ended.cut, ended.count()), (6, 2, 4, 6));
         assert_eq!((handshakes.full, handshakes.resumed, sum.messages().unwrap().sent), (2, 4, 8));
         let statuses: Vec<(u16, u64)> = sum.statuses().iter().map(|s| (s.status, s.count)).collect();
         assert_eq!(statuses, [(100, 2), (200, 2), (404, 4), (599, 2)]);
         assert_eq!(handshakes.refusal.map(|r| r.status), Some(404));
         assert_eq!(sum.goaways(), Some(GoAways { connections: 2, retried: 6 }));
         sum.clear();
-        assert_eq!(sum.distributions().map(Histogram::len), [0; 7]);
-        let rest = (sum.handshakes(), sum.messages(), sum.goaways(), sum.receipt());
-        assert_eq!(rest, (None, None, None, Payload::default()));
+        assert_eq!(sum.distributions().map(Histogram::len), [0; 8]);
+        let rest = (sum.handshakes(), sum.messages(), sum.disconnects(), sum.goaways(), sum.receipt());
+        assert_eq!(rest, (None, None, None, None, Payload::default()));
         assert_eq!((sum.ok, sum.errors().len(), sum.statuses().len(), sum.first_error), (0, 0, 0, None));
     }
 }

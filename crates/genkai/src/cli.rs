@@ -10,8 +10,8 @@ use genkai_model::plan::Fault;
 use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span};
 
-pub(crate) use serve::{Echo, Origin, Rooms, Serve, Server};
-pub(crate) use tune::{BackendFlags, Product, SearchFlags, Tune, TuneFlags};
+pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
+pub(crate) use tune::{Apache, BackendFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag};
 
 use crate::caches::CacheFlags;
 use crate::flags::LoadFlags;
@@ -69,11 +69,11 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXIT_CODES)]
 pub(crate) struct Explain {
-    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/apache2/apache2.conf; includes are followed
+    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/haproxy/haproxy.cfg; includes are followed
     #[arg(required = true, value_name = "CONFIG")]
     pub(crate) configs: Vec<PathBuf>,
-    /// Whose they are: nginx or apache [default: as the text looks]
-    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache"])]
+    /// Whose they are: nginx, apache, haproxy, php-fpm or redis [default: as the text looks]
+    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache", "haproxy", "php-fpm", "redis"])]
     pub(crate) product: Option<String>,
     /// Path of the requests that are looked at
     #[arg(long, value_name = "PATH", default_value = "/")]
@@ -150,9 +150,12 @@ pub(crate) struct ExperimentRun {
     /// Under a minute of load, embedded backend [default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// As the original was done, on real WordPress
+    /// As the original was done (nginx-worker-connections: on real WordPress)
     #[arg(long)]
     pub(crate) full: bool,
+    /// apache-websocket: only this part, e.g. answer, idle, slow, large, fan-out, refused (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) part: Vec<String>,
     /// nginx-worker-connections: the setting's value to start from [default: 512]
     #[arg(long, value_name = "N")]
     pub(crate) worker_connections: Option<String>,

@@ -9,7 +9,7 @@ use genkai_model::plan::Plan;
 
 use crate::cli::{Experiment, ExperimentAction, ExperimentRun, OutputFlags};
 use crate::view::{self, View};
-use crate::{Failure, caches, made, rooms, servers, tune};
+use crate::{Failure, caches, made, rooms, servers, suite, tune};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -29,6 +29,7 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
             let value = flags.worker_connections.as_deref().unwrap_or(DEFAULT_CONNECTIONS);
             tune::run(plan(size, value), Pin::Apart, &flags.output, false)
         }
+        Kind::Apache => suite::apache(size, &flags.part, &flags.output),
         Kind::Servers => servers::run(size, &flags.servers, made::place(flags.apps.as_deref())?, &flags.output),
         Kind::Rooms => nodes(rooms::plan(size, &flags.rooms)?, flags),
         Kind::Held => nodes(rooms::held(size, &flags.rooms)?, flags),
@@ -53,6 +54,7 @@ fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
     const COMPARED: &[&str] = &["websocket-servers", "reverse-proxy-cache"];
     let all = [
         ("--worker-connections", &["nginx-worker-connections"][..], flags.worker_connections.is_some()),
+        ("--part", &["apache-websocket"], !flags.part.is_empty()),
         ("--nodes", BOTH, rooms.nodes.is_some()),
         ("--router", BOTH, rooms.router.is_some()),
         ("--node-connections", BOTH, rooms.node_connections.is_some()),

@@ -19,6 +19,7 @@ mod rooms;
 mod serve;
 mod servers;
 mod source;
+mod suite;
 mod target;
 mod tune;
 mod view;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         cli::Command::Serve(cli::Serve { server: cli::Server::Origin(flags) }) => serve::origin(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Echo(flags) }) => serve::echo(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Rooms(flags) }) => serve::rooms(&flags),
+        cli::Command::Serve(cli::Serve { server: cli::Server::Link(flags) }) => serve::link(&flags),
     };
     let exit = exit.unwrap_or_else(|failure| {
         view::say(&view::error(&failure.message));

@@ -14,7 +14,7 @@ use genkai_origin::http::Stall;
 use genkai_targets::local::machine;
 use genkai_targets::local::process::{Child, Signal, Spawn};
 
-use crate::cli::{Echo, Origin, Rooms};
+use crate::cli::{Echo, Link, Origin, Rooms};
 use crate::{Failure, interrupt};
 
 /// How often processes of ours are looked at.
@@ -45,9 +45,33 @@ pub(crate) fn echo(flags: &Echo) -> Result<Exit, Failure> {
     let listen = if flags.shared { genkai_origin::listen_shared } else { genkai_origin::listen };
     let listener = listen(flags.listen).map_err(|e| taken(flags.listen, &e))?;
     announce(address(&listener)?)?;
-    let spec = genkai_origin::echo::Spec { deflate: !flags.no_deflate, max_message: flags.max_message.0 };
+    let spec = genkai_origin::echo::Spec {
+        deflate: !flags.no_deflate,
+        max_message: flags.max_message.0,
+        delay: flags.delay.duration(),
+    };
     genkai_origin::echo::serve(listener, spec, &interrupt::plain_flag())
         .map_err(|e| Failure::environment(format!("the echo server stopped: {e}")))?;
+    Ok(Exit::Holds)
+}
+
+/// `genkai serve link`. The first line on stdout tells the address.
+pub(crate) fn link(flags: &Link) -> Result<Exit, Failure> {
+    for (name, share) in [("--loss", flags.loss), ("--reset", flags.reset)] {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(Failure::usage(format!("{name} {share}: must be a share between 0 and 1, such as 0.02")));
+        }
+    }
+    let listener = genkai_origin::listen(flags.listen).map_err(|e| taken(flags.listen, &e))?;
+    announce(address(&listener)?)?;
+    let spec = genkai_origin::link::Spec {
+        delay: flags.delay.duration(),
+        loss: flags.loss,
+        reset: flags.reset,
+        rate: flags.rate.map_or(0, |bytes| bytes.0),
+    };
+    genkai_origin::link::serve(listener, flags.to, spec, flags.seed, &interrupt::plain_flag())
+        .map_err(|e| Failure::environment(format!("the link stopped: {e}")))?;
     Ok(Exit::Holds)
 }
 
@@ -100,6 +124,7 @@ fn one_of(flags: &Echo, address: SocketAddr, number: u16) -> Result<Child, Failu
     let mut command = Command::new(crate::program()?);
     command.args(["serve", "echo", "--shared", "--listen", &address.to_string()]);
     command.args(["--max-message", &flags.max_message.0.to_string()]);
+    command.args(["--delay", &flags.delay.to_string()]);
     command.args(flags.no_deflate.then_some("--no-deflate"));
     let nofile = Some(machine::hard_descriptors());
     let spawn = Spawn { name: name.clone(), nofile, ..Spawn::default() };

@@ -9,15 +9,16 @@ use genkai_lab::experiment::{self, Size};
 use genkai_lab::system::Pin;
 use genkai_lab::tune;
 use genkai_model::exit::Exit;
-use genkai_model::load::Arrivals;
-use genkai_model::plan::{Backend, ConfigSource, Plan, Procedure, System};
-use genkai_model::units::Span;
+use genkai_model::load::{Arrivals, Load, Protocol};
+use genkai_model::objective::Objective;
+use genkai_model::plan::{Answers, Backend, ConfigSource, Front, Plan, Procedure, System, Upgrade, WebSocketServer};
+use genkai_model::units::{Span, Spread};
 use genkai_report::{json, text};
 
-use crate::cli::{BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags};
+use crate::cli::{Apache, BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
 use crate::outputs::Outputs;
 use crate::view::{self, View};
-use crate::{Failure, flags, interrupt, made};
+use crate::{Failure, flags, interrupt, made, websocket};
 
 /// Users join at this rate when nothing else is said, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -26,25 +27,29 @@ const RATE_RAMP: Span = Span::from_secs(15);
 
 /// `genkai tune PRODUCT`.
 pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
-    let (name, program, flags) = match product {
-        Product::Nginx(nginx) => ("nginx", nginx.nginx.clone(), &nginx.flags),
-        Product::Apache(apache) => ("apache", apache.apache.clone(), &apache.flags),
+    let (name, program, flags, front) = match product {
+        Product::Nginx(nginx) => ("nginx", nginx.nginx.clone(), &nginx.flags, Front::default()),
+        Product::Apache(apache) => ("apache", apache.apache.clone(), &apache.flags, front(apache)),
+        Product::Haproxy(haproxy) => ("haproxy", haproxy.haproxy.clone(), &haproxy.flags, Front::default()),
     };
     let pin = flags::pin(&flags.search.pin)?;
-    let plan = plan(name, program, flags, &pin)?;
+    let plan = plan(name, program, flags, front, &pin)?;
     run(plan, pin, &flags.output, flags.write)
 }
 
-fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, pin: &Pin) -> Result<Plan, Failure> {
+fn front(flags: &Apache) -> Front {
+    let upgrade = match flags.upgrade {
+        Some(UpgradeFlag::Wstunnel) => Upgrade::Wstunnel,
+        Some(UpgradeFlag::Http) | None => Upgrade::Http,
+    };
+    Front { tls: flags.tls, upgrade }
+}
+
+fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
     let cores = pin.resolve().map_or_else(|| genkai_lab::pinning::cores().len(), |p| p.client.len());
-    let mut load = flags.load.load(SPAWN_RATE, cores)?;
-    if let Arrivals::Rate { ramp, .. } = &mut load.arrivals
-        && flags.load.ramp.is_none()
-    {
-        *ramp = RATE_RAMP;
-    }
+    let load = load(flags, cores)?;
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
-    let backend = backend(flags.backend.as_deref(), &flags.origin, &config)?;
+    let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
     Ok(Plan {
         cluster: None,
         caching: None,
@@ -56,12 +61,46 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, pin: &Pin) -
             config,
             settings: settings(&flags.set)?,
             backend,
+            front,
             allow_remote: flags.origin.allow_remote.clone(),
         },
         procedure: procedure(&flags.search, &load.arrivals)?,
+        objective: objective(flags)?,
         load,
-        objective: flags.search.objective.clone(),
     })
+}
+
+fn load(flags: &TuneFlags, cores: usize) -> Result<Load, Failure> {
+    let mut load = if flags.websocket {
+        websocket::load(&flags.load, &flags.messages, SPAWN_RATE)?
+    } else {
+        flags.messages.must_be_unused("needs --websocket")?;
+        flags.load.load(SPAWN_RATE, cores)?
+    };
+    if let Arrivals::Rate { ramp, .. } = &mut load.arrivals
+        && flags.load.ramp.is_none()
+    {
+        *ramp = RATE_RAMP;
+    }
+    if let (Some(every), Protocol::WebSocket(websocket)) = (flags.broadcast, &mut load.protocol) {
+        websocket.rooms = Some(experiment::one_room(every));
+        if flags.load.path.is_none() {
+            load.request.path = experiment::ROOMS.to_owned();
+        }
+    }
+    Ok(load)
+}
+
+/// What must hold: as given, or the usual for what is spoken.
+fn objective(flags: &TuneFlags) -> Result<Objective, Failure> {
+    let usual = || if flags.websocket { experiment::held_objective() } else { Objective::default() };
+    let objective = flags.search.objective.clone().unwrap_or_else(usual);
+    match objective.of_websockets() {
+        Some(condition) if !flags.websocket => {
+            Err(Failure::usage(format!("--objective `{condition}`: speaks of WebSockets; add --websocket")))
+        }
+        _ => Ok(objective),
+    }
 }
 
 fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
@@ -78,12 +117,21 @@ fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     Ok(all)
 }
 
-fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> Result<Backend, Failure> {
+fn backend(
+    what: Option<&str>,
+    flags: &BackendFlags,
+    protocol: &Protocol,
+    config: &ConfigSource,
+) -> Result<Backend, Failure> {
     let default = if *config == ConfigSource::Generated { "embedded" } else { "keep" };
     let what = what.unwrap_or(default);
     has_effect(what, flags)?;
-    match what {
-        "embedded" => {
+    match (what, protocol) {
+        ("embedded", Protocol::WebSocket(websocket)) => messages(flags, websocket.rooms.is_some()),
+        ("embedded", _) => {
+            if flags.backend_max_message.is_some() {
+                return Err(Failure::usage("--backend-max-message: needs --websocket"));
+            }
             let mut spec = experiment::slow_application();
             spec.body = flags.backend_body.unwrap_or(spec.body);
             spec.service_time = flags.backend_time.unwrap_or(spec.service_time);
@@ -91,22 +139,48 @@ fn backend(what: Option<&str>, flags: &BackendFlags, config: &ConfigSource) -> R
             spec.queue = flags.backend_queue;
             Ok(Backend::Embedded(spec))
         }
-        "wordpress" => {
+        ("wordpress", _) => {
             Ok(Backend::WordPress { children: flags.fpm_children.unwrap_or(experiment::DEBIAN_MAX_CHILDREN) })
         }
-        "keep" if *config == ConfigSource::Generated => {
+        ("keep", _) if *config == ConfigSource::Generated => {
             Err(Failure::usage("--backend keep: needs --config FILE, whose upstreams are kept"))
         }
-        "keep" => Ok(Backend::Kept),
-        url if url.starts_with("http://") => {
+        ("keep", _) => Ok(Backend::Kept),
+        (url, _) if url.starts_with("http://") => {
             local_only(url, &flags.allow_remote)?;
             no_path(url)?;
             Ok(Backend::Url(url.to_owned()))
         }
-        other => Err(Failure::usage(format!(
+        (other, _) => Err(Failure::usage(format!(
             "--backend `{other}`: must be embedded, wordpress, keep, or a URL like http://127.0.0.1:8080"
         ))),
     }
+}
+
+/// The embedded WebSocket server as flags have it.
+fn messages(flags: &BackendFlags, rooms: bool) -> Result<Backend, Failure> {
+    let of_http = [
+        ("--backend-body", flags.backend_body.is_some()),
+        ("--backend-workers", flags.backend_workers.is_some()),
+        ("--backend-queue", flags.backend_queue.is_some()),
+        ("--backend-time", rooms && flags.backend_time.is_some()),
+    ];
+    if let Some((flag, _)) = of_http.iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!("{flag}: has no effect on these messages\n  hint: leave it out")));
+    }
+    let delay = match flags.backend_time {
+        None => Span(0),
+        Some(Spread::Constant(time)) => time,
+        Some(other) => {
+            return Err(Failure::usage(format!("--backend-time {other}: an echo takes a fixed time, like 300ms")));
+        }
+    };
+    let usual = experiment::echo();
+    Ok(Backend::WebSocket(WebSocketServer {
+        answers: if rooms { Answers::Rooms } else { Answers::Echo },
+        max_message: flags.backend_max_message.unwrap_or(usual.max_message),
+        delay,
+    }))
 }
 
 /// Refuses flags that say something about another backend than `what`.
@@ -116,6 +190,7 @@ fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
         ("--backend-time", "embedded", flags.backend_time.is_some()),
         ("--backend-workers", "embedded", flags.backend_workers.is_some()),
         ("--backend-queue", "embedded", flags.backend_queue.is_some()),
+        ("--backend-max-message", "embedded", flags.backend_max_message.is_some()),
         ("--fpm-children", "wordpress", flags.fpm_children.is_some()),
     ];
     match all.iter().find(|(_, of, given)| *given && *of != what) {

@@ -13,6 +13,9 @@ const CONNECTIONS: u32 = 100;
 /// Bytes of a message when nothing else is said.
 const SIZE: Bytes = Bytes(64);
 
+/// What the flags need where an address says what is spoken.
+pub(crate) const NEEDS: &str = "the address must be ws:// or wss://";
+
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "WebSocket")]
 pub(crate) struct WebSocketFlags {
@@ -46,8 +49,8 @@ pub(crate) enum DeflateFlag {
 }
 
 impl WebSocketFlags {
-    /// Refuses these flags for other protocols.
-    pub(crate) fn must_be_unused(&self) -> Result<(), Failure> {
+    /// Refuses these flags for other protocols; `needs` is what they need.
+    pub(crate) fn must_be_unused(&self, needs: &str) -> Result<(), Failure> {
         let used = [
             ("--message-size", self.message_size.is_some()),
             ("--message-rate", self.message_rate.is_some()),
@@ -57,7 +60,7 @@ impl WebSocketFlags {
             ("--ping", self.ping.is_some()),
         ];
         match used.into_iter().find(|(_, used)| *used) {
-            Some((flag, _)) => Err(Failure::usage(format!("{flag}: the address must be ws:// or wss://"))),
+            Some((flag, _)) => Err(Failure::usage(format!("{flag}: {needs}"))),
             None => Ok(()),
         }
     }
@@ -71,8 +74,11 @@ pub(crate) fn load(flags: &LoadFlags, own: &WebSocketFlags, at_once: f64) -> Res
     if flags.rate.is_some() {
         return Err(Failure::usage("--rate: is of requests; for messages say --message-rate"));
     }
-    if flags.method.is_some() || flags.body.is_some() || flags.body_size.is_some() || flags.new_connections {
-        return Err(Failure::usage("--method, --body, --body-size, --new-connections: WebSockets have none of these"));
+    if flags.method.is_some() || flags.body.is_some() || flags.body_size.is_some() {
+        return Err(Failure::usage("--method, --body, --body-size: WebSockets have none of these"));
+    }
+    if flags.new_connections && (flags.connections.is_some() || own.message_rate.is_some()) {
+        return Err(Failure::usage("--new-connections: is for users, who open a WebSocket for each message then"));
     }
     let mut load = flags.closed().load(at_once, 1)?;
     load.request.body = Body::Empty;

@@ -161,3 +161,114 @@ fn several_files_and_bad_ones() {
         assert!(said.contains(says), "{said}");
     }
 }
+
+const HAPROXY: &str = "\
+global
+  maxconn 600000
+  ulimit-n 400
+userlist people
+  user ada insecure-password hunter2
+defaults
+  mode http
+  timeout connect 5s
+  timeout cleint 50s
+  timeout server 50s
+frontend www
+  bind :80 backlog 100000
+  maxconn 700000
+  acl api path_beg /api
+  use_backend api if api
+  default_backend web
+backend web
+  maxconn 10
+  timeout queue 2s
+  stats auth ada:hunter2
+  server a 127.0.0.1:9001
+backend api
+  server b 127.0.0.1:9002 maxconn 20 minconn 30
+";
+
+#[test]
+fn what_haproxy_silently_makes_of_a_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(&dir, "haproxy.cfg", HAPROXY);
+    let (explanation, code) = explained(&path, &[]);
+    assert_eq!((explanation.product.as_str(), code), ("haproxy", Some(1)));
+    let seen = remarks(&explanation);
+    for expected in [
+        (RemarkKind::Contradiction, "ulimit-n", 3),
+        (RemarkKind::Unknown, "timeout cleint", 9),
+        (RemarkKind::Contradiction, "timeout client", 11),
+        (RemarkKind::Clamped, "backlog", 12),
+        (RemarkKind::Clamped, "frontend.maxconn", 13),
+        (RemarkKind::Ignored, "maxconn", 18),
+        (RemarkKind::Ignored, "timeout queue", 19),
+    ] {
+        assert!(seen.contains(&expected), "{expected:?} is not among {seen:?}");
+    }
+    let first = &explanation.predictions[0];
+    assert_eq!(
+        first.setting, "ulimit-n",
+        "the descriptors are fewer than maxconn needs: {:?}",
+        explanation.predictions
+    );
+    // Another path, another backend: its servers have a cap.
+    let (api, _) = explained(&path, &["--path", "/api/1"]);
+    assert!(api.limits.iter().any(|l| l.id == "haproxy.server.maxconn" && l.value == "20"), "{:?}", api.limits);
+    assert!(remarks(&api).contains(&(RemarkKind::Contradiction, "server.minconn", 23)));
+    let text = String::from_utf8(genkai(&[], &[&path]).stdout).unwrap();
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn what_is_wrong_with_pools_of_php_fpm() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = "[www]\nlisten = /run/php.sock\nlisten.backlog = 100000\npm = dynamic\npm.max_children = 4\npm.start_servers = 9\n\
+                pm.min_spare_servers = 1\npm.max_spare_servers = 3\nenv[DB_PASSWORD] = hunter2\npm.max_childs = 7\n\
+                pm.process_idle_timeout = 10s\n";
+    let main = file(&dir, "php-fpm.conf", "[global]\nprocess.max = 3\ninclude = pool.d/*.conf\n");
+    std::fs::create_dir(dir.path().join("pool.d")).unwrap();
+    std::fs::write(dir.path().join("pool.d/www.conf"), pool).unwrap();
+    let (explanation, code) = explained(&main, &[]);
+    assert_eq!((explanation.product.as_str(), code), ("php-fpm", Some(1)));
+    let seen = remarks(&explanation);
+    for expected in [
+        (RemarkKind::Clamped, "process.max", 2),
+        (RemarkKind::Clamped, "listen.backlog", 3),
+        (RemarkKind::Contradiction, "pm.start_servers", 6),
+        (RemarkKind::Unknown, "pm.max_childs", 10),
+        (RemarkKind::Ignored, "pm.process_idle_timeout", 11),
+    ] {
+        assert!(seen.contains(&expected), "{expected:?} is not among {seen:?}");
+    }
+    assert_eq!(seen.len(), 5, "{:?}", explanation.remarks);
+    let children = explanation.limits.iter().find(|l| l.id == "php-fpm.www.pm.max_children").unwrap();
+    assert!(children.formula.contains("40 at 100 ms"), "{}", children.formula);
+    assert!(matches!(&children.origin, Origin::File { line: 5, .. }), "{:?}", children.origin);
+}
+
+#[test]
+fn what_is_wrong_with_a_redis() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "bind * -::*\nport 6379\nmaxclients 900000000\ntcp-backlog 100000\nmaxmemmory 1gb\nmaxclients 800000000\n\
+                client-output-buffer-limit pubsub 1mb 8mb 60\nappendfsync always\n";
+    let path = file(&dir, "redis.conf", text);
+    let (explanation, code) = explained(&path, &[]);
+    assert_eq!((explanation.product.as_str(), code), ("redis", Some(1)));
+    let seen = remarks(&explanation);
+    for expected in [
+        (RemarkKind::Contradiction, "bind", 1),
+        (RemarkKind::Ignored, "maxclients", 3),
+        (RemarkKind::Clamped, "tcp-backlog", 4),
+        (RemarkKind::Unknown, "maxmemmory", 5),
+        (RemarkKind::Clamped, "maxclients", 6),
+        (RemarkKind::Contradiction, "client-output-buffer-limit pubsub", 7),
+        (RemarkKind::Ignored, "appendfsync", 8),
+    ] {
+        assert!(seen.contains(&expected), "{expected:?} is not among {seen:?}");
+    }
+    assert_eq!(seen.len(), 7, "{:?}", explanation.remarks);
+    let secret = file(&dir, "secret.conf", "port 6379\nrequirepass hunter2\nuser app on >hunter2 ~* +@all\n");
+    let shown = String::from_utf8(genkai(&["--json"], &[&secret]).stdout).unwrap();
+    assert!(!shown.contains("hunter2"), "{shown}");
+}

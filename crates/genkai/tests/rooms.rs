@@ -39,6 +39,8 @@ fn one_node_keeps_a_full_score() {
     assert_eq!((rooms.entered_after[0], rooms.cuts.len(), rooms.duplicated), (20, 0, 0), "{}", run.story());
     assert!(run.stdout.starts_with("1 node: 160 of 160, a full score."), "{}", run.stdout);
     assert!(run.code == Some(0) || !rooms.client.valid, "{}", run.story());
+    let client = run.record().trials[0].ended.as_ref().and_then(|ended| ended.client).expect("the generator tells");
+    assert!(client.ports > 0 && client.connections >= 20, "{client:?}");
 }
 
 #[test]
@@ -259,6 +261,8 @@ fn held_requests_find_the_cap_and_name_it() {
     assert_eq!(first, Some("haproxy.server.maxconn"), "{}", run.story());
     assert!(run.code == Some(1) || run.code == Some(4), "{}", run.story());
     assert!(run.stdout.contains("server.maxconn = 5"), "{}", run.stdout);
+    let page = std::fs::read_to_string(run.out.join("report.html")).unwrap();
+    assert!(page.contains("server.maxconn = 5") && page.contains("waited too long for a node with room"), "its page");
     let again = genkai(&format!("report {} --json", run.out.display())).output().unwrap();
     assert_eq!(again.status.code(), run.code);
     assert_eq!(std::fs::read_to_string(run.out.join("verdict.json")).unwrap(), text);

@@ -3,8 +3,10 @@
 
 mod harness;
 
-use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
+use std::time::Duration;
 
 use genkai_model::contest::{Case, Contender, ContestCaveat, ContestFinding, Round};
 use genkai_model::finding::Outcome;
@@ -98,18 +100,9 @@ fn record(run: &Run) {
 #[test]
 fn every_websocket_server_has_chat_rooms() {
     let _machine = machine();
-    let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
     for name in ALL.into_iter().filter(|name| *name != "socketio") {
-        let contender = Contender {
-            name: name.to_owned(),
-            server: name.to_owned(),
-            settings: BTreeMap::new(),
-            variant: false,
-            reference: false,
-        };
         let dir = tempfile::tempdir().unwrap();
-        let server =
-            Application::start(application::find(name).unwrap(), &contender, &place, None, dir.path()).unwrap();
+        let server = set(name, &[], dir.path());
         let load =
             format!("load ws://{}/rooms/blue --users 1 --requests 20 --message-size 500 --quiet", server.address());
         let run = run(&genkai(&load));
@@ -142,6 +135,93 @@ fn settings_lift_limits_and_set_them() {
     let tomcat = &finding.entrants[0];
     let setting = tomcat.settings.iter().find(|setting| setting.name == "max-message").unwrap();
     assert_eq!((setting.value.as_str(), setting.default), ("100k", false));
+}
+
+/// Starts a server with settings.
+fn set(name: &str, settings: &[(&str, &str)], dir: &Path) -> Application {
+    let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
+    let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let contender =
+        Contender { name: name.to_owned(), server: name.to_owned(), settings, variant: false, reference: false };
+    let server = Application::start(application::find(name).unwrap(), &contender, &place, None, dir).unwrap();
+    let given = server.entry().settings.iter().filter(|setting| !setting.default).count();
+    assert_eq!(given, contender.settings.len(), "{name}: {:?}", server.entry().settings);
+    server
+}
+
+/// Opens `/app` with compression on offer; the head of the answer, and the connection.
+fn opened(server: &Application) -> (String, TcpStream) {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let head = "GET /app HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let (mut answer, mut byte) = (Vec::new(), [0]);
+    while !answer.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        answer.push(byte[0]);
+    }
+    (String::from_utf8(answer).unwrap().to_ascii_lowercase(), stream)
+}
+
+/// What else can be set, seen from outside on servers that run.
+#[test]
+fn settings_take_effect() {
+    let _machine = machine();
+    let collectors =
+        [("jetty", "serial", "Using Serial", "qtp"), ("tomcat", "parallel", "Using Parallel", "http-nio-127.0.")];
+    for (name, gc, using, thread) in collectors {
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings =
+            vec![("heap", "96m"), ("gc", gc), ("threads", "16"), ("buffer", "16k"), ("send-buffer", "32k")];
+        settings.push(("idle-timeout", "700ms"));
+        settings.extend((name == "tomcat").then_some(("aggregation", "on")));
+        let server = set(name, &settings, dir.path());
+        // A server's first frame to a client that says nothing: the close frame of its idle timeout (RFC 6455 section 5.5.1).
+        let clients: Vec<(String, TcpStream)> = (0..40).map(|_| opened(&server)).collect();
+        for (head, mut stream) in clients {
+            assert!(head.starts_with("http/1.1 101") && head.contains("permessage-deflate"), "{name}: {head}");
+            let mut first = [0];
+            stream.read_exact(&mut first).unwrap();
+            assert_eq!(first, [0x88], "{name}");
+        }
+        let log = std::fs::read_to_string(dir.path().join("gc.log")).unwrap();
+        assert!(log.contains(using) && log.contains("Heap Max Capacity: 96M"), "{name}: {log}");
+        assert!((1..=16).contains(&threads(thread)), "{name}");
+        server.stop();
+    }
+}
+
+/// Threads of the JVMs that this process has started whose name begins so.
+fn threads(prefix: &str) -> usize {
+    let said = |path: &Path, file: &str| std::fs::read_to_string(path.join(file)).unwrap_or_default();
+    let inside = |folder: &Path| -> Vec<_> {
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    };
+    let children = inside(Path::new("/proc/self/task")).into_iter().flat_map(|task| {
+        said(&task, "children").split_whitespace().map(|pid| Path::new("/proc").join(pid)).collect::<Vec<_>>()
+    });
+    let tasks = children.filter(|child| said(child, "comm") == "java\n").flat_map(|child| inside(&child.join("task")));
+    tasks.filter(|task| said(task, "comm").starts_with(prefix)).count()
+}
+
+#[test]
+fn compression_and_aggregation_are_answered() {
+    let _machine = machine();
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let (plain, packed) =
+        (set("node-ws", &[], dirs[0].path()), set("node-ws", &[("compression", "on")], dirs[1].path()));
+    let offers = |server: &Application| opened(server).0.contains("permessage-deflate");
+    assert_eq!((offers(&plain), offers(&packed)), (false, true));
+    plain.stop();
+    packed.stop();
+    let flags =
+        "--server-set tomcat.aggregation=on --server-set node-ws.compression=on --server-set jetty.compression=on";
+    let (run, finding) = servers(&format!("--servers tomcat,jetty,node-ws --sizes 70k {flags}"));
+    assert_eq!(finding.outcome, Outcome::Holds, "{}", run.story());
+    let missing: u64 =
+        rounds(&run).iter().filter(|round| !matches!(round.case, Case::Take { .. })).map(|round| round.missing).sum();
+    assert_eq!(missing, 0, "{}", run.story());
 }
 
 #[test]

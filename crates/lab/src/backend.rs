@@ -21,7 +21,7 @@ const REACHABLE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A backend in one of its forms.
 pub enum Backend {
-    /// The embedded origin, a process of ours.
+    /// An embedded server, a process of ours.
     Embedded(Box<Origin>),
     /// WordPress with its database and interpreter, processes of ours.
     WordPress(Box<WordPress>),
@@ -44,8 +44,10 @@ impl Backend {
     ) -> Result<Backend, LabError> {
         match spec {
             plan::Backend::Embedded(spec) => {
-                let dir = folder.private("origin")?;
-                Ok(Backend::Embedded(Box::new(Origin::start(program, spec, cpus, &dir)?)))
+                Ok(Backend::Embedded(Box::new(Origin::start(program, spec, cpus, &folder.private("origin")?)?)))
+            }
+            plan::Backend::WebSocket(spec) => {
+                Ok(Backend::Embedded(Box::new(Origin::start(program, spec, cpus, &folder.private("origin")?)?)))
             }
             plan::Backend::WordPress { children } => {
                 let dir = folder.private("wordpress")?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use genkai_engine::{Asked, ask};
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Law, Limit, Origin, Symptom};
-use genkai_model::load::Load;
+use genkai_model::load::{Load, Protocol};
 use genkai_model::units::{Span, Spread};
 
 use crate::backend::Backend;
@@ -20,8 +20,11 @@ const TOLD: Duration = Duration::from_millis(400);
 /// Identity of the note in the record.
 pub const NOTE: &str = "first-answer";
 
-/// A sentence about the answer, where it is not what a load is usually meant to measure.
+/// A sentence about the answer, where it is not what a load is usually meant to measure. None where it cannot be asked for in plain HTTP.
 pub fn answer(product: &str, load: &Load, address: SocketAddr, backend: &mut Backend) -> Option<String> {
+    if matches!(load.protocol, Protocol::WebSocket(_)) || !load.transport.is_tcp() {
+        return None;
+    }
     // A backend that has not told anything yet has not been asked anything yet.
     let before = done(backend).unwrap_or(0.0);
     let asked = ask(load, address, WITHIN)?;
@@ -49,33 +52,44 @@ pub fn answer(product: &str, load: &Load, address: SocketAddr, backend: &mut Bac
     }
 }
 
-/// How often the backend is asked alone.
-const TIMES: usize = 3;
-/// From when on it is not asked again, where it is slow.
-const ENOUGH: Duration = Duration::from_secs(5);
+/// A question every so long is planned while the backend is asked alone.
+const EVERY: Duration = Duration::from_millis(20);
+/// How long it is asked: long enough to see that it pauses now and then.
+const WHILE: Duration = Duration::from_secs(2);
+/// ... and at most so long, where it was slow once and may be again, or is slow always.
+const ENOUGH: Duration = Duration::from_secs(6);
+/// How much longer than the median an answer is slow by itself.
+const SLOW: (u32, Duration) = (3, Duration::from_millis(100));
 
-/// What the backend takes for the load's request when nothing stands before it and nothing else is asked: the shortest of a
-/// few times, as a limit on everything before it. None where the plan says what it takes, where it is not known where it is,
-/// where asking is not safe, or where it does not answer well.
+/// What the backend takes for the load's request when nothing stands before it and nothing else is asked, as a limit on
+/// everything before it. None where the plan says what it takes, where it is not known where it is, where asking is not safe, or
+/// where it does not answer well.
 pub fn alone(load: &Load, backend: &Backend) -> Option<Limit> {
     let address = backend.address().filter(|_| !matches!(backend, Backend::Embedded(_)))?;
     let (begun, mut took) = (Instant::now(), Vec::new());
-    while took.len() < TIMES && begun.elapsed() < ENOUGH {
+    while begun.elapsed() < WHILE || begun.elapsed() < ENOUGH && slow(&took).1.len() == 1 {
         let asked = Instant::now();
         match ask(load, address, WITHIN)? {
             Asked::Answered { status: ..400, .. } => took.push(asked.elapsed()),
             _ => return None,
         }
+        std::thread::sleep(EVERY.saturating_sub(asked.elapsed()));
     }
     let (least, most) = (took.iter().min()?, took.iter().max()?);
-    let time = Span::from(*least);
+    let time = spread(&took)?;
+    let often = match time {
+        Spread::Bimodal(_, other, share) => {
+            format!("; one question in {:.0} or so takes {other} and more", (1.0 / share).max(1.0))
+        }
+        _ => String::new(),
+    };
     Some(Limit {
         value: rounded(*least),
         origin: Origin::Machine("asked before any load".to_owned()),
         caps: "time the backend takes for a request, however few there are".to_owned(),
-        law: Law::Delay { time: Spread::Constant(time) },
+        law: Law::Delay { time },
         formula: format!(
-            "asked {} times directly, without any load: {} to {}",
+            "asked {} times directly, without any load: {} to {}{often}",
             took.len(),
             rounded(*least),
             rounded(*most)
@@ -84,6 +98,26 @@ pub fn alone(load: &Load, backend: &Backend) -> Option<Limit> {
         symptom: Symptom { errors: Vec::new(), slow: true },
         ..Limit::named("backend.alone", "backend", "time for one request alone")
     })
+}
+
+/// The median, and the answers that are slow beside it.
+fn slow(took: &[Duration]) -> (Duration, Vec<Duration>) {
+    let mut sorted = took.to_vec();
+    sorted.sort_unstable();
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+    let bound = (median * SLOW.0).max(median + SLOW.1);
+    (median, sorted.into_iter().filter(|t| *t > bound).collect())
+}
+
+/// What it takes: the shortest answer, always; or, where it was slow more than once, that and the shortest slow one, with the
+/// share of planned questions that met it. (A question that waits keeps those planned meanwhile from being asked: they count as
+/// slow too, else a pause would be one answer among many.)
+fn spread(took: &[Duration]) -> Option<Spread> {
+    let least = Span::from(*took.iter().min()?);
+    let (_, slow) = slow(took);
+    let [first, _, ..] = slow[..] else { return Some(Spread::Constant(least)) };
+    let planned = |all: &[Duration]| all.iter().map(|t| (t.as_secs_f64() / EVERY.as_secs_f64()).max(1.0)).sum::<f64>();
+    Some(Spread::Bimodal(least, Span::from(first), (planned(&slow) / planned(took)).min(1.0)))
 }
 
 /// Three digits are enough for a time that varies.
@@ -95,4 +129,26 @@ fn rounded(time: Duration) -> String {
 /// Requests the backend has answered, where it tells.
 fn done(backend: &mut Backend) -> Option<f64> {
     backend.observe().samples.iter().find_map(|s| s.metrics.get(metric::BACKEND_DONE).copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(ms: &[u64]) -> Spread {
+        spread(&ms.iter().map(|ms| Duration::from_millis(*ms)).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn pauses_are_told_by_the_time_they_take() {
+        let ms = Span::from_millis;
+        assert_eq!(of(&[12, 10, 30, 25]), Spread::Constant(ms(10)), "it varies, but is never slow");
+        assert_eq!(of(&[10, 10, 10, 900]), Spread::Constant(ms(10)), "once is chance");
+        let mut stalls = vec![10; 80];
+        stalls.extend([900, 800]);
+        // 85 questions fell into the pauses (1.7 s of one every 20 ms), 80 did not.
+        let Spread::Bimodal(usual, other, share) = of(&stalls) else { panic!("two kinds of answers") };
+        assert_eq!((usual, other), (ms(10), ms(800)));
+        assert!((share - 85.0 / 165.0).abs() < 1e-9, "{share}");
+    }
 }

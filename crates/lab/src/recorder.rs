@@ -89,3 +89,23 @@ fn line(file: &mut BufWriter<File>, event: &Event) -> std::io::Result<()> {
     file.write_all(b"\n")?;
     file.flush()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use genkai_model::event::{Handshakes, Refusal, Tick};
+
+    #[test]
+    fn no_interval_is_recorded_with_secrets() {
+        let location = Some("https://u:SECRET@example.org/?token=SECRET".to_owned());
+        let refusal = Some(Refusal { status: 302, location, body: String::new() });
+        let handshakes = Some(Handshakes { refusal, ..Handshakes::default() });
+        let mut seen = String::new();
+        let mut watcher = |event: &Event| seen = serde_json::to_string(event).unwrap();
+        let mut recorder = Recorder::in_memory(&mut watcher);
+        let tick = Tick { handshakes, ..Tick::default() };
+        recorder.now(Some(1), What::Tick(Box::new(tick))).unwrap();
+        drop(recorder);
+        assert!(seen.contains("example.org") && !seen.contains("SECRET"), "{seen}");
+    }
+}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::plan::{self, Plan};
+use genkai_targets::local::authority::{self, Papers};
 use genkai_targets::local::caps::online;
 use genkai_targets::local::{cores, machine};
 use genkai_targets::product::{self, Prepare, Prepared};
@@ -59,6 +60,7 @@ pub fn check(plan: &Plan, dir: &Path) -> Result<Box<dyn Prepared>, LabError> {
 }
 
 fn prepare(plan: &Plan, backend: Option<SocketAddr>, dir: PathBuf) -> Result<Box<dyn Prepared>, LabError> {
+    let tls = plan.system.front.tls.then(|| papers(&dir.join("tls"))).transpose()?;
     let what = Prepare {
         program: plan.system.program.as_deref(),
         source: plan.system.config.clone(),
@@ -68,9 +70,16 @@ fn prepare(plan: &Plan, backend: Option<SocketAddr>, dir: PathBuf) -> Result<Box
         path: &plan.load.request.path,
         host: &plan.load.request.host,
         websocket: !plan.load.protocol.is_http1(),
+        upgrade: plan.system.front.upgrade,
+        tls,
         allow_remote: &plan.system.allow_remote,
     };
     Ok(product::prepare(&plan.system.product, what)?)
+}
+
+/// A certificate and its authority for this run, in a folder of their own.
+fn papers(dir: &Path) -> Result<Papers, LabError> {
+    std::fs::create_dir_all(dir).and_then(|()| authority::make(dir)).map_err(LabError::folder(dir))
 }
 
 fn free_port() -> Result<u16, LabError> {
@@ -82,9 +91,12 @@ pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment)
     let mut all = product.limits(environment);
     all.push(cores::limit(server_cores(environment)));
     all.push(cores::machine(online()));
-    if let plan::Backend::Embedded(spec) = &plan.system.backend {
-        all.extend(embedded::limits(spec, server_cores(environment)));
-    }
+    let spec = match &plan.system.backend {
+        plan::Backend::Embedded(spec) => Some(embedded::Spec::from(spec)),
+        plan::Backend::WebSocket(spec) => Some(embedded::Spec::from(spec)),
+        _ => None,
+    };
+    all.extend(spec.iter().flat_map(|spec| embedded::limits(spec, server_cores(environment))));
     all
 }
 

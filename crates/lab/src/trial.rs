@@ -8,9 +8,10 @@ use genkai_analysis::diagnosis::watch::Watch;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_engine::StopFlag;
 use genkai_model::event::{EndReason, Purpose, ServerState, TrialStarted, What};
-use genkai_model::load::{Arrivals, Load, Stop};
+use genkai_model::load::{Arrivals, Load, Protocol, Stop};
 use genkai_model::plan::Plan;
 use genkai_model::units::Span;
+use genkai_model::websocket::WebSocket;
 
 use crate::error::LabError;
 use crate::generator::{Generator, Made, Told, heard, into};
@@ -20,6 +21,9 @@ use crate::redact;
 
 /// How often the interrupt is looked at while nothing else happens.
 const POLL: Duration = Duration::from_millis(50);
+
+/// Most messages of a member of a room in a trial: a bit each is kept for each member.
+const MOST_MESSAGES: u32 = 100_000;
 
 /// What a trial is made of.
 pub struct Trial<'a> {
@@ -62,7 +66,12 @@ pub fn shape(load: &Load, what: &TrialPlan) -> Load {
             Arrivals::Rate { per_second: what.level, ramp: what.ramp, spacing, connections }
         }
     };
-    Load { arrivals, stop: Stop { after, requests: load.stop.requests }, ..load.clone() }
+    let mut shaped = Load { arrivals, stop: Stop { after, requests: load.stop.requests }, ..load.clone() };
+    if let Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }) = &mut shaped.protocol {
+        // They talk to the end.
+        rooms.messages = after.0.div_ceil(rooms.every.0.max(1)).min(u64::from(MOST_MESSAGES)) as u32 + 1;
+    }
+    shaped
 }
 
 impl Trial<'_> {

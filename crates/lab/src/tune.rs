@@ -10,6 +10,7 @@ use genkai_model::finding::{Because, Predicted};
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
+use genkai_model::transport::Transport;
 use genkai_targets::files::masked;
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::product::Running;
@@ -129,15 +130,20 @@ impl Run<'_, '_, '_> {
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
         let mut server = product.start(cpus.as_deref())?;
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
-        let ended = self.load(what, &mut *server);
+        let ended = self.load(what, &mut *server, product.transport());
         server.stop();
         self.state(ServerState::Stopped, None)?;
         ended
     }
 
-    fn load(&mut self, what: &TrialPlan, server: &mut dyn Running) -> Result<EndReason, LabError> {
+    fn load(
+        &mut self,
+        what: &TrialPlan,
+        server: &mut dyn Running,
+        transport: Transport,
+    ) -> Result<EndReason, LabError> {
         let address = server.address();
-        let mut load = trial::shape(&self.job.plan.load, what);
+        let mut load = Load { transport, ..trial::shape(&self.job.plan.load, what) };
         load.addresses = vec![address];
         if self.recorder.record().trials.is_empty()
             && let Some(text) = first::answer(&self.job.plan.system.product, &load, address, &mut self.system.backend)

@@ -2,76 +2,36 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 
 use genkai_engine::{End, StopFlag, run};
+use genkai_lab::experiment::Size;
+use genkai_lab::experiment::rooms::{Shape, Site, plan};
 use genkai_model::event::Tick;
-use genkai_model::load::{Arrivals, Body, Load, Protocol, Request, Reuse, Stop};
-use genkai_model::rooms::{Attendance, Loss, Rooms};
-use genkai_model::units::{Span, Spread};
-use genkai_model::websocket::{Message, WebSocket};
+use genkai_model::load::{Load, Protocol, Stop};
+use genkai_model::plan::Backplane;
+use genkai_model::rooms::{Attendance, Loss};
+use genkai_model::units::Span;
+use genkai_model::websocket::WebSocket;
+use genkai_origin::aside::Aside;
 use genkai_origin::rooms::{Spec, serve};
 
-struct Node {
-    address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Node {
-    fn start(spec: Spec) -> Node {
-        let listener = genkai_origin::listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
-        let ends = Arc::clone(&stop);
-        let thread = thread::spawn(move || serve(listener, spec, None, &ends).unwrap());
-        Node { address, stop, thread: Some(thread) }
-    }
-
-    fn end(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.end();
-    }
+fn start(spec: Spec) -> Aside {
+    Aside::start(move |listener, stop| serve(listener, spec, None, &stop)).unwrap()
 }
 
 /// Three rooms of four members who say five things each.
 fn load(address: SocketAddr) -> Load {
     let every = Span::from_millis(50);
-    let rooms = Rooms { rooms: 3, messages: 5, every, retries: 2, pause: Span::from_millis(20), socketio: false };
-    let message = Some(Message { size: 64, binary: false });
-    Load {
-        addresses: vec![address],
-        transport: Default::default(),
-        protocol: Protocol::WebSocket(WebSocket { message, rooms: Some(rooms), ..WebSocket::default() }),
-        request: Request {
-            method: "GET".into(),
-            path: "/rooms".into(),
-            host: "localhost".into(),
-            headers: vec![],
-            body: Body::Empty,
-        },
-        arrivals: Arrivals::Users { count: 12, spawn_rate: 60.0, think: Spread::default() },
-        reuse: Reuse::KeepAlive,
-        stop: Stop { after: Span::from_secs(30), requests: None },
-        timeout: Span::from_secs(1),
-        threads: 2,
-        tick: Span::from_millis(200),
-        seed: 1,
-        kernel_timestamps: false,
-        pages: None,
-        scale: Default::default(),
-        scenario: None,
-        stages: Vec::new(),
-    }
+    let shape =
+        Shape { rooms: 3, members: 4, messages: 5, message_every: every, enter_every: every, ..Shape::of(Size::Quick) };
+    let site =
+        Site { nodes: vec![1], server: "embedded".into(), router: None, backplane: Backplane::None, faults: vec![] };
+    let mut load = plan(Size::Quick, &shape, site).load;
+    let Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }) = &mut load.protocol else { panic!("rooms") };
+    (rooms.retries, rooms.pause) = (2, Span::from_millis(20));
+    let stop = Stop { after: Span::from_secs(30), requests: None };
+    let (timeout, tick) = (Span::from_secs(1), Span::from_millis(200));
+    Load { addresses: vec![address], threads: 2, stop, timeout, tick, ..load }
 }
 
 /// Makes the load until `done`, which sees all ticks so far after each; else to its end.
@@ -101,8 +61,8 @@ fn all_is_said(ticks: &[Tick]) -> bool {
 
 #[test]
 fn everybody_hears_everything() {
-    let node = Node::start(Spec::default());
-    let load = Load { timeout: Span::from_secs(30), ..load(node.address) };
+    let node = start(Spec::default());
+    let load = Load { timeout: Span::from_secs(30), ..load(node.address()) };
     let (attendance, end, ticks) = make(&load, all_is_said);
     assert_eq!((attendance.score(), attendance.planned(), end.abandoned), (60, 60, 0), "{attendance:#?}");
     assert!(attendance.rooms.iter().all(|room| (room.members, room.sent) == (4, 20)));
@@ -118,8 +78,8 @@ fn everybody_hears_everything() {
 
 #[test]
 fn what_the_server_loses_is_named() {
-    let node = Node::start(Spec { lose_every: Some(7), ..Spec::default() });
-    let (attendance, _, ticks) = make(&load(node.address), all_is_said);
+    let node = start(Spec { lose_every: Some(7), ..Spec::default() });
+    let (attendance, _, ticks) = make(&load(node.address()), all_is_said);
     assert_eq!(attendance.score(), 60 - 60 / 7, "{attendance:#?}");
     let lost = |loss: &Loss| (loss.first..=loss.last).map(|n| (loss.sender, n)).collect::<Vec<_>>();
     let messages: BTreeSet<(u32, u32)> = attendance.losses.iter().flat_map(lost).collect();
@@ -129,8 +89,8 @@ fn what_the_server_loses_is_named() {
 
 #[test]
 fn what_is_heard_in_a_wrong_room_is_counted() {
-    let node = Node::start(Spec::default());
-    let mut load = load(node.address);
+    let node = start(Spec::default());
+    let mut load = load(node.address());
     // The room's number comes after the `?`: for the server all members are in one room.
     load.request.path = "/rooms/all?".into();
     let (attendance, _, ticks) = make(&load, all_is_said);
@@ -142,13 +102,13 @@ fn what_is_heard_in_a_wrong_room_is_counted() {
 
 #[test]
 fn a_server_that_is_not_there_or_goes_costs_what_it_costs() {
-    let mut node = Node::start(Spec::default());
-    let load = load(node.address);
+    let mut node = start(Spec::default());
+    let load = load(node.address());
     // It goes when everything was said, and the load ends when nobody is connected any more.
     let mut gone = false;
     let (attendance, _, _) = make(&load, |ticks| {
         if !gone && all_is_said(ticks) {
-            node.end();
+            node.end().unwrap();
             gone = true;
         }
         gone && ticks.last().is_some_and(|tick| tick.connections == 0)

@@ -266,6 +266,9 @@ pub struct Tick {
     /// WebSocket messages of the interval, where there are such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// WebSockets that were open and ended in the interval although the client had not asked for it, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disconnects: Option<Disconnects>,
     /// HTTP/2 connections the server ended by GOAWAY in the interval, where there were such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goaways: Option<GoAways>,
@@ -278,6 +281,24 @@ pub struct Tick {
     /// The first body of the interval that was not the one asked for, where bodies are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong: Option<WrongBody>,
+}
+
+/// WebSockets that ended although the client had not asked for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Disconnects {
+    /// With a close frame of the other side.
+    pub closed: u64,
+    /// Without one: the connection was cut (end of stream or reset).
+    pub cut: u64,
+    /// How long nothing had been said or heard on those that were cut, ns.
+    pub silent: Payload,
+}
+
+impl Disconnects {
+    /// All of them.
+    pub fn count(&self) -> u64 {
+        self.closed + self.cut
+    }
 }
 
 /// Messages heard by members of chat rooms, their own included.
@@ -298,11 +319,18 @@ pub struct Handshakes {
     pub resumed: u64,
     /// WebSocket handshakes.
     pub upgraded: u64,
+    /// WebSockets that could not be opened: the connection, TLS or the handshake failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
     /// From connected to ready, ns: TLS, then WebSocket.
     pub took: Payload,
     /// The first WebSocket handshake of the interval that was answered with something else than 101.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How often one status was answered.

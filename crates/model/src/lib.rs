@@ -28,6 +28,7 @@ pub mod record;
 pub mod rooms;
 pub mod scenario;
 pub mod stage;
+pub mod suite;
 pub mod summary;
 pub mod template;
 pub mod transport;

@@ -107,6 +107,9 @@ pub enum Law {
         queue: Option<f64>,
         /// Time one takes, in seconds, where known.
         service: Option<f64>,
+        /// How long one may wait before it is refused, in seconds; none: for ever.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<f64>,
     },
     /// Connections that may wait to be accepted at one instant.
     Backlog {
@@ -117,6 +120,16 @@ pub enum Law {
     BodySize {
         /// Bytes; 0: no cap.
         value: f64,
+    },
+    /// Largest WebSocket message, in bytes.
+    MessageSize {
+        /// Bytes.
+        value: f64,
+    },
+    /// A connection on which nothing is said for so long is ended.
+    Idle {
+        /// Seconds.
+        after: f64,
     },
     /// Requests a second.
     Rate {
@@ -166,6 +179,8 @@ pub enum Sign {
         /// Fraction, e.g. 0.98.
         fraction: f64,
     },
+    /// WebSockets were closed with this code.
+    Closed(u16),
     /// This gauge reached this number.
     Reached {
         /// The gauge.
@@ -219,6 +234,8 @@ pub enum RemedyUnit {
     Count,
     /// Bytes, written in the product's way.
     Bytes,
+    /// Whole seconds.
+    Seconds,
     /// `off` (or the product's word for none): no number lifts it, only removing it does.
     Off,
     /// Requests a second with the burst allowed, as `600r/s burst=120`: the burst grows with the rate, so that it covers

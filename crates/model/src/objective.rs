@@ -1,4 +1,4 @@
-//! What must hold: `errors < 0.1%, p99 < 500ms`.
+//! What must hold: `errors < 0.1%, p99 < 500ms`; of WebSockets also `connects > 99.9%, delivered > 99.99%, disconnects < 0.1%`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,6 +17,26 @@ pub enum Condition {
     LatencyBelow(f64, Span),
     /// Completed requests per second stay above this.
     RateAbove(f64),
+    /// WebSockets opened as a fraction of those that were to be opened stay above this (0.999 is 99.9 %).
+    ConnectsAbove(f64),
+    /// WebSocket messages that came back whole as a fraction of those that came or will not come any more stay above this.
+    DeliveredAbove(f64),
+    /// Open WebSockets that end although nobody asked for it, as a fraction of those that were open, stay below this.
+    DisconnectsBelow(f64),
+}
+
+impl Condition {
+    /// Whether it speaks of WebSockets only.
+    pub fn is_of_websockets(&self) -> bool {
+        matches!(self, Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_))
+    }
+}
+
+impl Objective {
+    /// The first condition that speaks of WebSockets only.
+    pub fn of_websockets(&self) -> Option<Condition> {
+        self.0.iter().copied().find(Condition::is_of_websockets)
+    }
 }
 
 /// Conditions that must all hold. Reads and prints `errors < 0.1%, p99 < 500ms, rate > 100`.
@@ -30,7 +50,19 @@ impl Default for Objective {
 }
 
 fn error(seen: &str) -> UnitError {
-    UnitError { seen: seen.to_owned(), what: "objective", example: "\"errors < 0.1%, p99 < 500ms, rate > 100\"" }
+    UnitError {
+        seen: seen.to_owned(),
+        what: "objective",
+        example: "\"errors < 0.1%, p99 < 500ms, rate > 100\"; of WebSockets also \"connects > 99.9%, delivered > 99.99%, disconnects < \
+                  0.1%\"",
+    }
+}
+
+/// `0.1%` or `0.001`: above 0 and at most 1; none for anything else.
+fn fraction(value: &str) -> Option<f64> {
+    let (number, scale) = value.strip_suffix('%').map_or((value, 1.0), |v| (v.trim(), 0.01));
+    let fraction = number.parse::<f64>().ok()? * scale;
+    (fraction > 0.0 && fraction <= 1.0).then_some(fraction)
 }
 
 fn condition(text: &str) -> Result<Condition, UnitError> {
@@ -39,14 +71,11 @@ fn condition(text: &str) -> Result<Condition, UnitError> {
     let (name, op, value) =
         (text[..split].trim(), &text[split..=split], text[split + 1..].trim_start_matches('=').trim());
     match (name, op) {
-        ("errors", "<") => {
-            let (number, scale) = value.strip_suffix('%').map_or((value, 1.0), |v| (v.trim(), 0.01));
-            let fraction: f64 = number.parse::<f64>().map_err(|_| err())? * scale;
-            if !(0.0..=1.0).contains(&fraction) || fraction == 0.0 {
-                return Err(err());
-            }
-            Ok(Condition::ErrorsBelow(fraction))
-        }
+        ("errors", "<") => fraction(value).map(Condition::ErrorsBelow).ok_or_else(err),
+        ("disconnects", "<") => fraction(value).map(Condition::DisconnectsBelow).ok_or_else(err),
+        // Above everything is nothing.
+        ("connects", ">") => fraction(value).filter(|f| *f < 1.0).map(Condition::ConnectsAbove).ok_or_else(err),
+        ("delivered", ">") => fraction(value).filter(|f| *f < 1.0).map(Condition::DeliveredAbove).ok_or_else(err),
         ("rate", ">") => {
             let number = value.strip_suffix("/s").unwrap_or(value).trim();
             let rate: f64 = number.parse().map_err(|_| err())?;
@@ -85,10 +114,14 @@ impl FromStr for Objective {
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |x: &f64| (x * 100.0 * 1e9).round() / 1e9;
         match self {
-            Condition::ErrorsBelow(x) => write!(f, "errors < {}%", (x * 100.0 * 1e9).round() / 1e9),
+            Condition::ErrorsBelow(x) => write!(f, "errors < {}%", percent(x)),
+            Condition::ConnectsAbove(x) => write!(f, "connects > {}%", percent(x)),
+            Condition::DeliveredAbove(x) => write!(f, "delivered > {}%", percent(x)),
+            Condition::DisconnectsBelow(x) => write!(f, "disconnects < {}%", percent(x)),
             Condition::LatencyBelow(q, span) if *q >= 1.0 => write!(f, "max < {span}"),
-            Condition::LatencyBelow(q, span) => write!(f, "p{} < {span}", (q * 100.0 * 1e9).round() / 1e9),
+            Condition::LatencyBelow(q, span) => write!(f, "p{} < {span}", percent(q)),
             Condition::RateAbove(r) => write!(f, "rate > {r}"),
         }
     }
@@ -137,6 +170,11 @@ mod tests {
         let o: Objective = text.parse().unwrap();
         assert_eq!(o.0.len(), 5);
         assert_eq!(o.to_string(), text);
+        let text = "connects > 99.9%, delivered > 99.99%, disconnects < 0.1%";
+        let o: Objective = text.parse().unwrap();
+        assert_eq!(o.to_string(), text);
+        let Condition::DeliveredAbove(x) = o.0[1] else { panic!("{o}") };
+        assert!((x - 0.9999).abs() < 1e-12 && o.of_websockets() == Some(o.0[0]));
         assert_eq!("errors<=1%".parse::<Objective>().unwrap().0, vec![Condition::ErrorsBelow(0.01)]);
     }
 
@@ -152,6 +190,10 @@ mod tests {
             "latency < 1s",
             "p99 > 1s",
             "p99 < 5",
+            "connects < 99%",
+            "connects > 100%",
+            "delivered > 0%",
+            "disconnects > 1%",
         ] {
             let e = bad.parse::<Objective>().unwrap_err();
             assert!(e.to_string().contains("errors < 0.1%"), "{bad}: {e}");

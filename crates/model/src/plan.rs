@@ -118,9 +118,41 @@ pub struct System {
     pub settings: BTreeMap<String, String>,
     /// What stands behind it.
     pub backend: Backend,
+    /// How a generated configuration takes clients in.
+    #[serde(default, skip_serializing_if = "Front::is_plain")]
+    pub front: Front,
     /// Hosts that the load may reach though they are not this machine, as the user named them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_remote: Vec<String>,
+}
+
+/// How a generated configuration takes clients in and passes WebSocket connections on. A configuration of the user's says that itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Front {
+    /// A TLS listener, with a certificate of an authority that genkai makes for the run.
+    #[serde(default)]
+    pub tls: bool,
+    /// What passes WebSocket connections on.
+    #[serde(default)]
+    pub upgrade: Upgrade,
+}
+
+impl Front {
+    /// Whether it is the usual: what records without a word about it mean.
+    pub fn is_plain(&self) -> bool {
+        *self == Front::default()
+    }
+}
+
+/// What passes WebSocket connections on, where a product has several ways (httpd).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Upgrade {
+    /// mod_proxy_http, by `upgrade=websocket` (httpd 2.4.47 and later).
+    #[default]
+    Http,
+    /// mod_proxy_wstunnel by itself (`ProxyWebsocketFallbackToProxyHttp Off`), the only way before.
+    Wstunnel,
 }
 
 /// Where a configuration comes from.
@@ -139,6 +171,8 @@ pub enum ConfigSource {
 pub enum Backend {
     /// The embedded origin, a process of its own.
     Embedded(OriginSpec),
+    /// The embedded WebSocket server, a process of its own.
+    WebSocket(WebSocketServer),
     /// WordPress on php-fpm and MariaDB, from the distribution's packages, private to the run.
     WordPress {
         /// php-fpm's `pm.max_children`.
@@ -163,6 +197,27 @@ pub struct OriginSpec {
     pub queue: Option<u32>,
     /// Seed of the service times.
     pub seed: u64,
+}
+
+/// The embedded WebSocket server's behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WebSocketServer {
+    /// What it does with messages.
+    pub answers: Answers,
+    /// Largest message; who sends a larger one is disconnected with code 1009 (RFC 6455 section 7.4.1).
+    pub max_message: Bytes,
+    /// How long an echo takes.
+    pub delay: Span,
+}
+
+/// What a WebSocket server does with messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answers {
+    /// Each is sent back.
+    Echo,
+    /// Each goes to everybody in its room, its sender too.
+    Rooms,
 }
 
 /// How the answer is found.

@@ -9,6 +9,9 @@ use crate::units::Span;
 /// Smallest message that carries its identity, bytes: connection, sequence number and planned instant in text.
 pub const SMALLEST_MESSAGE: u64 = 24;
 
+/// Close code of who got a message that is too big (RFC 6455 section 7.4.1).
+pub const TOO_BIG: u16 = 1009;
+
 /// What goes over the WebSocket connections of a load. The request's method is GET; its path, host and headers are those
 /// of the opening handshake (RFC 6455 section 4.1).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

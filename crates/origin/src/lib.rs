@@ -1,14 +1,16 @@
 //! embedded servers: an HTTP origin with a known service time and a cap on concurrent work, a WebSocket echo,
-//! chat rooms.
+//! chat rooms; and a link that is worse than loopback.
 //!
 //! A measured server must not share a process with what measures it, so each of these runs as a process of its own
 //! (`genkai serve ...`); this crate is what that process does. Reading order: [`http`] (how it behaves),
 //! [`pool`] (workers and their queue, without a clock), [`service`] (how long requests take).
 
 mod accept;
+pub mod aside;
 mod clock;
 pub mod echo;
 pub mod http;
+pub mod link;
 #[cfg(test)]
 mod peer;
 pub mod pool;

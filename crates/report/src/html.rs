@@ -212,6 +212,7 @@ fn without_histograms(tick: &Tick) -> Tick {
         flows: None,
         messages: tick.messages.clone(),
         deliveries: None,
+        disconnects: None,
         ..*tick
     }
 }

@@ -11,6 +11,7 @@ use genkai_model::machine::Checkup;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::rooms::RoomsFinding;
+use genkai_model::suite::SuiteFinding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -102,6 +103,11 @@ pub fn contest(finding: &ContestFinding) -> String {
 /// The finding of an experiment that holds requests open as JSON (schema: [`crate::schema::held`]); ends with a newline.
 pub fn held(finding: &HeldFinding) -> String {
     pretty(&HeldFile { finding, says: says::held::sentences(finding) })
+}
+
+/// What an experiment of several runs showed, as JSON; ends with a newline.
+pub fn suite(finding: &SuiteFinding) -> String {
+    pretty(finding)
 }
 
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.

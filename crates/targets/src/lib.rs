@@ -13,6 +13,7 @@ mod limits;
 pub mod local;
 pub mod nginx;
 pub mod observation;
+pub mod phpfpm;
 pub mod product;
 pub mod redis;
 pub mod rooms;

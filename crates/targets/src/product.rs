@@ -10,15 +10,19 @@ use std::process::ExitStatus;
 
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::Limit;
-use genkai_model::plan::ConfigSource;
+use genkai_model::plan::{ConfigSource, Upgrade};
+use genkai_model::transport::Transport;
 
 use crate::apache::{self, Apache, ApacheError};
 use crate::files::Backup;
+use crate::files::entry::EntryError;
+use crate::haproxy::{self, Haproxy, HaproxyError};
+use crate::local::authority::Papers;
 use crate::nginx::{self, Nginx, NginxError};
 use crate::observation::Observation;
 
 /// Names of the products, as plans and the command line have them.
-pub const PRODUCTS: &[&str] = &["nginx", "apache"];
+pub const PRODUCTS: &[&str] = &["nginx", "apache", "haproxy"];
 
 /// What to prepare.
 pub struct Prepare<'a> {
@@ -38,6 +42,10 @@ pub struct Prepare<'a> {
     pub host: &'a str,
     /// Whether they open WebSocket connections.
     pub websocket: bool,
+    /// What passes those on, in a generated configuration.
+    pub upgrade: Upgrade,
+    /// A generated configuration listens with TLS, with these.
+    pub tls: Option<Papers>,
     /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
     pub allow_remote: &'a [String],
 }
@@ -59,6 +67,9 @@ pub trait Prepared {
 
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
+
+    /// What carries connections to its listener.
+    fn transport(&self) -> Transport;
 
     /// Where the private copy differs from the user's files; nothing for a generated configuration.
     fn rewrites(&self) -> &[Rewrite];
@@ -108,6 +119,12 @@ pub enum ProductError {
     /// Apache.
     #[error(transparent)]
     Apache(#[from] ApacheError),
+    /// HAProxy.
+    #[error(transparent)]
+    Haproxy(#[from] HaproxyError),
+    /// A configuration of php-fpm or Redis.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
 }
 
 impl ProductError {
@@ -117,6 +134,8 @@ impl ProductError {
             ProductError::Unknown { .. } => true,
             ProductError::Nginx(e) => e.is_usage(),
             ProductError::Apache(e) => e.is_usage(),
+            ProductError::Haproxy(e) => e.is_usage(),
+            ProductError::Entry(_) => true,
         }
     }
 }
@@ -129,6 +148,7 @@ pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, Produ
     match name {
         "nginx" => Ok(Box::new(Nginx::prepare(what)?)),
         "apache" => Ok(Box::new(Apache::prepare(what)?)),
+        "haproxy" => Ok(Box::new(Haproxy::prepare(what)?)),
         other => Err(ProductError::Unknown { name: other.to_owned() }),
     }
 }
@@ -151,6 +171,10 @@ macro_rules! forward {
 
             fn limits(&self, environment: &Environment) -> Vec<Limit> {
                 <$prepared>::limits(self, environment)
+            }
+
+            fn transport(&self) -> Transport {
+                <$prepared>::transport(self)
             }
 
             fn rewrites(&self) -> &[Rewrite] {
@@ -188,3 +212,4 @@ macro_rules! forward {
 
 forward!("nginx", Nginx, nginx::Running);
 forward!("apache", Apache, apache::Running);
+forward!("haproxy", Haproxy, haproxy::Running);

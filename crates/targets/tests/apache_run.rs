@@ -29,6 +29,8 @@ fn prepare(
         path: "/",
         host: "two.example",
         websocket: false,
+        upgrade: Default::default(),
+        tls: None,
         allow_remote: &[],
     })
 }

@@ -33,6 +33,8 @@ fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, Nginx
         path: "/",
         host: "localhost",
         websocket: false,
+        upgrade: Default::default(),
+        tls: None,
         allow_remote: &[],
     })
 }

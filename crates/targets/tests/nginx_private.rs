@@ -54,7 +54,8 @@ fn nginx_accepts_what_is_rendered() {
         ("error_log", "logs/x.log info"),
     ];
     let settings = settings.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
-    let config = render(&Rendering { backend: "127.0.0.1:9", port: 80, settings: &settings }).unwrap();
+    let config =
+        render(&Rendering { backend: "127.0.0.1:9", port: 80, websocket: false, settings: &settings }).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let configure = nginx_configure();
     let options = Options {

@@ -210,7 +210,8 @@ fn a_rendered_configuration_has_each_setting_in_its_place() {
         ("limit_conn", "ip 10"),
     ];
     let settings = settings.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
-    let config = render(&Rendering { backend: "127.0.0.1:9000", port: 80, settings: &settings }).unwrap();
+    let config =
+        render(&Rendering { backend: "127.0.0.1:9000", port: 80, websocket: false, settings: &settings }).unwrap();
     let expected = r#"# A plain reverse proxy, written by genkai.
 worker_processes 1;
 worker_rlimit_nofile 9000;
@@ -243,6 +244,6 @@ http {
 "#;
     assert_eq!(printed(&config), expected);
     let odd = BTreeMap::new();
-    let config = render(&Rendering { backend: "a b;c", port: 80, settings: &odd }).unwrap();
+    let config = render(&Rendering { backend: "a b;c", port: 80, websocket: false, settings: &odd }).unwrap();
     assert_eq!(config.upstreams()[0].servers[0].found.arg(0).unwrap(), "a b;c");
 }

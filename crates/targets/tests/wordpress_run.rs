@@ -97,7 +97,7 @@ fn it_answers_shows_saturation_and_leaves_nothing() {
         ids,
         ["backend.php_fpm.max_children", "backend.php_fpm.backlog", "backend.mariadb.max_connections", "backend.cpu"]
     );
-    let Law::Workers { workers, queue, service } = limits[0].law else { panic!("{:?}", limits[0].law) };
+    let Law::Workers { workers, queue, service, .. } = limits[0].law else { panic!("{:?}", limits[0].law) };
     assert_eq!((workers, queue), (3.0, Some(512.0)));
     assert!(service.is_some_and(|s| s > 0.001 && s < 10.0), "{service:?}");
     assert_eq!(service, Some(site.service().as_secs_f64()));

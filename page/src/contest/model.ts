@@ -36,7 +36,7 @@ export interface Entrant {
 }
 
 export interface ContestFinding {
-  contest: { contenders: { name: string }[]; clients: number; rounds: number; warm_up: number; starts: number };
+  contest: { contenders: { name: string; server: string; variant?: boolean }[]; clients: number; rounds: number; warm_up: number; starts: number };
   entrants: Entrant[];
   cases: CaseFinding[];
   outcome: "holds" | "fails" | "invalid" | "unfinished";

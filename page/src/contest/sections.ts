@@ -5,7 +5,7 @@ import { number, range } from "../format";
 import type { Run } from "../run";
 import { environment } from "../sections/environment";
 import { type Sections, section } from "../sections/section";
-import type { CaseFinding, ContestData } from "./model";
+import type { CaseFinding, ContestData, ContestWords } from "./model";
 import { rounds } from "./rounds";
 import { legend, tones } from "./tones";
 
@@ -92,6 +92,30 @@ function overRounds({ contest, words }: ContestData): HTMLElement {
   return section("rounds", "Over the rounds", lead, legend(all), h("div", { class: "multiples" }, ...charts));
 }
 
+/** Servers with a setting changed, each beside the same server without. */
+function changed({ contest, words }: ContestData): HTMLElement | null {
+  const { contenders } = contest.contest;
+  const rows = contenders.filter((one) => one.variant).flatMap((variant) => {
+    const plain = contenders.find((one) => one.server === variant.server && !one.variant);
+    return plain ? contest.cases.flatMap((found, i) => beforeAfter(found, words.cases[i], plain.name, variant.name)) : [];
+  });
+  if (rows.length === 0) return null;
+  const head = ["message", "before", "", "after", "", "change"];
+  const lead = "The same server with one setting changed, asked in the same rounds.";
+  return section("changed", "Before and after a change", lead, table("Before and after a change", head, rows, [2, 4]));
+}
+
+/** A row, where both were asked this case. */
+function beforeAfter(found: CaseFinding, said: ContestWords["cases"][number] | undefined, plain: string, variant: string): string[][] {
+  const figure = (name: string) => said?.figures[found.standings.findIndex((standing) => standing.name === name)]?.split(",")[0];
+  const [before, after] = [figure(plain), figure(variant)];
+  const pair = found.pairs.find((one) => [one.faster, one.slower].every((name) => name === plain || name === variant));
+  if (!before || !after || !pair) return [];
+  const ratio = `${number(pair.ratio.value)}× (${range(pair.ratio.interval, number)})`;
+  const change = pair.certain ? `${pair.faster === variant ? "faster" : "slower"}, ${ratio}` : "not distinguishable";
+  return [[said?.title ?? found.case, plain, before, variant, after, change]];
+}
+
 /** Messages that were refused. */
 function limits({ words }: ContestData): HTMLElement | null {
   const said = list(words.limits);
@@ -116,6 +140,6 @@ function servers({ contest, words }: ContestData): HTMLElement {
 
 /** The page of a comparison. */
 export function comparison(data: ContestData, run: Run): Sections {
-  const all = [cases(data), overRounds(data), limits(data), caveats(data), servers(data), environment(run)];
+  const all = [cases(data), overRounds(data), changed(data), limits(data), caveats(data), servers(data), environment(run)];
   return { hero: answer(data), answer: data.words.headline, sections: all.filter((s) => s !== null) };
 }

@@ -97,7 +97,8 @@ fn one(trial: &Trial, rate: f64, objective: &Objective) -> Tried {
     let tally = Tally::of(&trial.ticks);
     let latency = window::merge(&trial.ticks, |tick| &tick.latency);
     let lasted = seconds(trial);
-    let held = objective.0.iter().all(|condition| summary::judge(condition, &tally, &latency, lasted).holds);
+    let held =
+        objective.0.iter().all(|condition| summary::judge(condition, &trial.ticks, &tally, &latency, lasted).holds);
     Tried { rate, held, limited: !client::check(trial, objective, None).finding.valid && !held }
 }
 

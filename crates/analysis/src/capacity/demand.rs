@@ -2,7 +2,7 @@
 
 use genkai_model::finding::Quantiles;
 use genkai_model::limit::{Law, Limit};
-use genkai_model::load::{Arrivals, Load, Reuse};
+use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::stage::Stage;
 use genkai_model::units::{Range, Spread};
@@ -26,6 +26,8 @@ pub struct Demand {
     pub keeps: bool,
     /// How long a response takes, seconds, where known.
     pub service: Option<f64>,
+    /// How long one takes where nothing makes it wait, seconds, where a part of the system tells.
+    pub alone: Option<f64>,
     /// How long a response may take before it counts as a failure, seconds: the tightest latency condition, or the
     /// request's deadline.
     pub patience: f64,
@@ -33,8 +35,14 @@ pub struct Demand {
     pub patience_at: f64,
     /// Most clients that can be there at once: the connections of an open load; infinite for users.
     pub most: f64,
-    /// Request body, bytes.
+    /// Request body, bytes; 0 for a load without.
     pub body: f64,
+    /// WebSocket message, bytes; 0 for a load without.
+    pub message: f64,
+    /// Whether clients are WebSockets that stay open: what is seen of their number is how many are open.
+    pub tunnels: bool,
+    /// The longest that nothing may be said on an open WebSocket of the load, seconds; 0 for a load without.
+    pub silence: f64,
 }
 
 /// The mean of a time distribution, seconds. Log-normal: `median * exp(sigma^2 / 2)`.
@@ -138,6 +146,40 @@ fn allowed(objective: &Objective) -> f64 {
     all.min_by(f64::total_cmp).unwrap_or(ERRORS)
 }
 
+/// Bytes of a load's WebSocket messages; 0 where it has none.
+fn message(load: &Load) -> f64 {
+    match &load.protocol {
+        Protocol::WebSocket(websocket) => websocket.message.map_or(0.0, |m| m.size as f64),
+        _ => 0.0,
+    }
+}
+
+/// Whether a load's clients are WebSockets that stay open.
+pub fn tunnels(load: &Load) -> bool {
+    matches!(load.protocol, Protocol::WebSocket(_)) && load.reuse == Reuse::KeepAlive && load.scenario.is_none()
+}
+
+/// The quantile of think times that counts as their longest: that of one user in a hundred.
+const LONGEST: f64 = 0.99;
+
+/// The longest that nothing is said on an open WebSocket of `load`, seconds: between two messages, two pings, or for as long as it is
+/// held. 0 where there are none, or each message has one of its own.
+fn silence(load: &Load) -> f64 {
+    let Protocol::WebSocket(websocket) = &load.protocol else { return 0.0 };
+    if load.reuse == Reuse::PerRequest {
+        return 0.0;
+    }
+    match (&websocket.rooms, load.arrivals) {
+        (Some(rooms), _) => rooms.every.as_secs_f64(),
+        (None, _) if websocket.message.is_none() => {
+            let held = websocket.ping.unwrap_or(load.stop.after).min(load.stop.after);
+            held.as_secs_f64()
+        }
+        (None, Arrivals::Users { think, .. }) => quantile(&think, LONGEST),
+        (None, Arrivals::Rate { per_second, connections, .. }) => f64::from(connections) / per_second,
+    }
+}
+
 /// Most clients that a load can have at once: the connections of an open load; infinite for users.
 pub fn most(load: &Load) -> f64 {
     match load.arrivals {
@@ -149,6 +191,10 @@ pub fn most(load: &Load) -> f64 {
 impl Demand {
     /// The demand of `load`. Response times are those seen, or else the longest that one of `limits` knows of.
     pub fn of(load: &Load, objective: &Objective, seen: Option<Quantiles>, limits: &[Limit]) -> Demand {
+        let alone = limits.iter().filter_map(|l| match l.law {
+            Law::Delay { time } => Some(mean(&time)),
+            _ => None,
+        });
         let known = limits.iter().filter_map(|l| match l.law {
             Law::Workers { service, .. } => service,
             Law::Delay { time } => Some(mean(&time)),
@@ -168,11 +214,21 @@ impl Demand {
             think,
             keeps: load.reuse == Reuse::KeepAlive,
             service: seen.or_else(|| known.max_by(f64::total_cmp)),
+            alone: alone.max_by(f64::total_cmp),
             patience,
             patience_at,
             most: most(load),
             body: load.request.body.len() as f64,
+            message: message(load),
+            tunnels: tunnels(load),
+            silence: silence(load),
         }
+    }
+
+    /// The same where a request that has waited so long (seconds) is refused, however patient its client is.
+    pub fn waiting(&self, wait: Option<f64>) -> Demand {
+        let longest = wait.map_or(f64::INFINITY, |wait| wait + self.alone.or(self.service).unwrap_or(0.0));
+        Demand { patience: self.patience.min(longest), ..*self }
     }
 
     /// Whether requests come at a rate, whatever the responses do.

@@ -42,7 +42,11 @@ pub fn clients(law: &Law, demand: &Demand) -> Option<Range> {
 /// compares with `>`, `sk_acceptq_is_full`, include/net/sock.h.)
 pub fn setting(law: &Law) -> f64 {
     match *law {
-        Law::Slots { value, .. } | Law::BodySize { value } | Law::Rate { value, .. } => value,
+        Law::Slots { value, .. }
+        | Law::BodySize { value }
+        | Law::MessageSize { value }
+        | Law::Idle { after: value }
+        | Law::Rate { value, .. } => value,
         Law::Workers { workers, .. } => workers,
         Law::Backlog { value } => value - 1.0,
         Law::Cpu { cores } => cores,
@@ -54,7 +58,10 @@ pub fn setting(law: &Law) -> f64 {
 pub fn with_setting(law: &Law, to: f64) -> Law {
     let mut law = law.clone();
     match &mut law {
-        Law::Slots { value, .. } | Law::BodySize { value } => *value = to,
+        Law::Slots { value, .. }
+        | Law::BodySize { value }
+        | Law::MessageSize { value }
+        | Law::Idle { after: value } => *value = to,
         Law::Rate { value, burst } => {
             *burst = grown(*burst, *value, to);
             *value = to;
@@ -72,10 +79,12 @@ pub fn with_setting(law: &Law, to: f64) -> Law {
 pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f64> {
     match *law {
         Law::Slots { .. } => needed_slots(law, demand, demand.clients_at(level)? * stretch),
-        Law::Workers { queue, service, .. } => {
+        Law::Workers { queue, service, wait, .. } => {
+            // Waits vary, and beyond the longest one requests are refused at once: half of it is aimed at.
+            let demand = &demand.waiting(wait.map(|longest| longest / 2.0));
             let clients = demand.clients_at(level)? * stretch;
             let slots = clients - queue.unwrap_or(0.0);
-            let pace = service.or(demand.service).map(|s| match demand.is_open() {
+            let pace = service.or(demand.alone).or(demand.service).map(|s| match demand.is_open() {
                 true => level * stretch * s,
                 false => level * stretch * s / (demand.patience + demand.think).max(s),
             });
@@ -88,6 +97,8 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
         }
         Law::Backlog { .. } => Some((demand.clients_at(level)? * stretch).ceil() - 1.0),
         Law::BodySize { .. } => Some(demand.body),
+        Law::MessageSize { .. } => Some(demand.message),
+        Law::Idle { .. } => Some(demand.silence),
         Law::Rate { value, burst } => {
             let wanted = demand.throughput(level)? * stretch;
             Some((wanted / fill(grown(burst, value, wanted)) - EPSILON).ceil())
@@ -149,7 +160,8 @@ pub fn formula(law: &Law, demand: &Demand) -> String {
         Law::Workers { workers, service: Some(s), .. } => format!("{workers} / {s} s = {} requests/s", workers / s),
         Law::Workers { workers, .. } => format!("{workers} at once"),
         Law::Backlog { value } => format!("{value} waiting at once"),
-        Law::BodySize { value } => format!("{value} bytes"),
+        Law::BodySize { value } | Law::MessageSize { value } => format!("{value} bytes"),
+        Law::Idle { after } => format!("silent for {after} s at most"),
         Law::Rate { value, burst } => format!("{value} requests/s, {burst} early"),
         Law::Cpu { cores } => format!("{cores} cores"),
         Law::Delay { time } => format!("every request takes {time}"),

@@ -110,17 +110,21 @@ impl Reach {
     fn of(law: &Law, demand: &Demand) -> Reach {
         match law {
             Law::Slots { .. } => Reach::slots(law, demand),
-            Law::Workers { workers, queue, service } => Reach::workers(*workers, *queue, *service, demand),
+            Law::Workers { workers, queue, service, wait } => {
+                Reach::workers(*workers, *queue, *service, &demand.waiting(*wait))
+            }
             Law::Backlog { value } => {
                 let users = (demand.arrives_at_once() >= *value).then(|| point(*value));
                 Reach { clients: Some(point(*value)), users, ..Reach::default() }
             }
-            Law::BodySize { value } => {
-                let refuses = *value > 0.0 && demand.body > *value;
-                let users = (refuses && !demand.is_open()).then(|| point(0.0));
-                let rate = (refuses && demand.is_open()).then(|| point(0.0));
-                Reach { bytes: (*value > 0.0).then_some(*value), users, rate, clients: None }
+            Law::BodySize { value } | Law::MessageSize { value } => {
+                let size = if matches!(law, Law::MessageSize { .. }) { demand.message } else { demand.body };
+                Reach {
+                    bytes: (*value > 0.0).then_some(*value),
+                    ..Reach::at_once(*value > 0.0 && size > *value, demand)
+                }
             }
+            Law::Idle { after } => Reach::at_once(demand.silence > *after, demand),
             Law::Rate { value, .. } => {
                 let users = demand.level_at_throughput(*value).filter(|_| !demand.is_open()).map(point);
                 Reach { rate: Some(point(*value)), users, ..Reach::default() }
@@ -145,7 +149,12 @@ impl Reach {
 
     /// Too slow from the first request on, or never.
     fn delay(time: &Spread, demand: &Demand) -> Reach {
-        let at = (demand::quantile(time, demand.patience_at) >= demand.patience).then(|| point(0.0));
+        Reach::at_once(demand::quantile(time, demand.patience_at) >= demand.patience, demand)
+    }
+
+    /// From the first client on, or never.
+    fn at_once(bites: bool, demand: &Demand) -> Reach {
+        let at = bites.then(|| point(0.0));
         let (users, rate) = if demand.is_open() { (None, at) } else { (at, None) };
         Reach { users, rate, ..Reach::default() }
     }
@@ -156,7 +165,7 @@ impl Reach {
     fn workers(workers: f64, queue: Option<f64>, service: Option<f64>, demand: &Demand) -> Reach {
         let full = workers + queue.unwrap_or(0.0);
         let clients = Some(Range { low: workers, high: full });
-        let Some(service) = service.or(demand.service).filter(|s| *s > 0.0) else {
+        let Some(service) = service.or(demand.alone).or(demand.service).filter(|s| *s > 0.0) else {
             let users = queue.filter(|_| !demand.is_open() && demand.think == 0.0).map(|_| point(full));
             return Reach { clients, users, ..Reach::default() };
         };

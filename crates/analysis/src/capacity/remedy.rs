@@ -38,7 +38,9 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
     }
     let asked = |level: f64| law::needed(&limit.law, demand, level, stretch).filter(|n| *n > present);
     let minimum = asked(demand.asked).unwrap_or(present + 1.0);
-    let body = if matches!(limit.law, Law::BodySize { .. }) { headroom } else { 1.0 };
+    // What does not grow with the level of the load.
+    let alike = matches!(limit.law, Law::BodySize { .. } | Law::MessageSize { .. } | Law::Idle { .. });
+    let body = if alike { headroom } else { 1.0 };
     let wanted = asked(demand.asked * headroom).map_or(present * 2.0, |n| n * body).max(present + 1.0);
     let (number, capped) = fit(remedy, wanted, present);
     let lifted = law::with_setting(&limit.law, number);
@@ -86,7 +88,7 @@ fn written(unit: RemedyUnit, law: &Law) -> String {
             format!("{}r/s burst={}", number.ceil(), burst.ceil())
         }
         (RemedyUnit::Rate, _) => format!("{}r/s", number.ceil()),
-        (RemedyUnit::Count, _) => format!("{}", number.ceil()),
+        (RemedyUnit::Count | RemedyUnit::Seconds, _) => format!("{}", number.ceil()),
         (RemedyUnit::Bytes, _) => Bytes(number.ceil().max(0.0) as u64).to_string(),
         (RemedyUnit::Off, _) => "off".to_owned(),
     }

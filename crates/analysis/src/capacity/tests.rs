@@ -118,7 +118,7 @@ fn a_rate_becomes_clients_by_little() {
 
 #[test]
 fn workers_make_wait_and_then_refuse() {
-    let law = |queue| limit("workers", Law::Workers { workers: 5.0, queue, service: Some(0.05) });
+    let law = |queue| limit("workers", Law::Workers { workers: 5.0, queue, service: Some(0.05), wait: None });
     let objective: Objective = "p99 < 500ms".parse().unwrap();
     let p = &predict_under(&[law(None)], &users(300, 0), &objective, None)[0];
     assert_eq!(p.users, Some(Range { low: 5.0, high: 50.0 }), "50 users x 50 ms / 5 workers = 500 ms");
@@ -196,7 +196,7 @@ fn values_of_other_laws() {
     assert_eq!(value(Law::Rate { value: 10.0, burst: 0.0 }), "1200");
     assert_eq!(value(Law::Backlog { value: 9.0 }), "119", "a queue of 120");
     assert_eq!(value(Law::Cpu { cores: 1.0 }), "2");
-    assert_eq!(value(Law::Workers { workers: 5.0, queue: Some(5.0), service: Some(0.1) }), "115");
+    assert_eq!(value(Law::Workers { workers: 5.0, queue: Some(5.0), service: Some(0.1), wait: None }), "115");
     assert_eq!(value(slots(4096.0, 1.0)), "8192", "the formula says that it should do, yet it bites");
     let mut body = limit("body", Law::BodySize { value: 1024.0 });
     body.remedy.as_mut().unwrap().unit = RemedyUnit::Bytes;
@@ -226,7 +226,7 @@ proptest! {
 
     #[test]
     fn workers_needed_hold_the_latency(wanted in 1u32..5000, service_ms in 1u32..2000, bound_ms in 1u32..5000) {
-        let law = Law::Workers { workers: 1.0, queue: None, service: Some(f64::from(service_ms) / 1000.0) };
+        let law = Law::Workers { workers: 1.0, queue: None, service: Some(f64::from(service_ms) / 1000.0), wait: None };
         let objective = format!("p99 < {bound_ms}ms").parse().unwrap();
         let load = users(wanted, 0);
         let demand = Demand::of(&load, &objective, None, &[]);
@@ -241,7 +241,7 @@ proptest! {
     #[test]
     fn predictions_are_finite(value in 0f64..1e9, level in 0u32..100_000, think in 0u64..10_000, s in 0f64..100.0) {
         for law in [
-            slots(value, 2.0), Law::Workers { workers: value, queue: Some(value), service: Some(s) },
+            slots(value, 2.0), Law::Workers { workers: value, queue: Some(value), service: Some(s), wait: None },
             Law::Backlog { value }, Law::BodySize { value }, Law::Rate { value, burst: 1.0 }, Law::Cpu { cores: value },
         ] {
             for load in [users(level, think), open(f64::from(level))] {

@@ -22,6 +22,7 @@ pub(super) fn evidence(limit: &Limit, case: &Case<'_>) -> Option<Evidence> {
         Condition::ErrorsBelow(fraction) => {
             (demand::quantile(time, 1.0 - fraction), case.trial.started.load.timeout.as_secs_f64())
         }
+        Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => return None,
         Condition::RateAbove(rate) => {
             let clients = if demand.is_open() { demand.most } else { demand.asked };
             (demand::mean(time), (clients / rate - demand.think).max(0.0))

@@ -19,7 +19,7 @@ use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
 use super::signs::{self, Seconds};
-use super::{alone, onset};
+use super::{alone, onset, silence};
 use crate::capacity::{self, Demand, Forecast};
 
 /// How far from the predicted range a break may come and still be where the formula puts it: a tenth.
@@ -96,7 +96,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
         .filter_map(|s| signs::find(s, case.trial, seconds).map(|evidence| (s.strength, evidence)))
         .collect();
     weaker_marks(&mut signs);
-    let alone = alone::evidence(limit, case);
+    let alone = by_itself(limit, case);
     signs.extend(alone.iter().map(|evidence| (Strength::Decisive, evidence.clone())));
     let strongest = signs.iter().map(|(s, _)| *s).max();
     let (share, symptoms) = symptom(limit, &case.broke);
@@ -140,6 +140,11 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
 /// of a server that writes nothing to its log (httpd does not).
 fn told_by_size(limit: &Limit, share: Option<f64>, demand: &Demand) -> bool {
     matches!(limit.law, Law::BodySize { value } if demand.body > value) && share.is_some()
+}
+
+/// Evidence that needs no sign of the server's own: what takes too long alone, what ends connections after just its time.
+fn by_itself(limit: &Limit, case: &Case<'_>) -> Option<Evidence> {
+    alone::evidence(limit, case).or_else(|| silence::evidence(limit, case))
 }
 
 /// Takes away marks that a gauge passed on its way to a higher one.
@@ -234,8 +239,9 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
     let predicted = &forecast.predicted;
     match forecast.limit.law {
         Law::Slots { idle_cost, .. } => {
-            let at = match demand.think == 0.0 && !demand.is_open() {
+            let at = match demand.think == 0.0 && !demand.tunnels && !demand.is_open() {
                 true => broke.level,
+                false if demand.tunnels => broke.in_flight,
                 false if demand.keeps && idle_cost > 0.0 => broke.connections,
                 false => broke.in_flight,
             };
@@ -244,13 +250,25 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
         Law::Workers { .. } | Law::Rate { .. } => {
             Some((if demand.is_open() { predicted.rate? } else { predicted.users? }, broke.level))
         }
-        Law::Backlog { .. } | Law::BodySize { .. } | Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown => None,
+        Law::Backlog { .. }
+        | Law::BodySize { .. }
+        | Law::MessageSize { .. }
+        | Law::Idle { .. }
+        | Law::Cpu { .. }
+        | Law::Delay { .. }
+        | Law::Unknown => None,
     }
 }
 
 fn place(forecast: &Forecast<'_>, case: &Case<'_>) -> Place {
-    if let Law::BodySize { value } = forecast.limit.law {
-        return if case.demand.body > value { Place::Unknown } else { Place::Elsewhere };
+    let bites = match forecast.limit.law {
+        Law::BodySize { value } => Some(case.demand.body > value),
+        Law::MessageSize { value } => Some(case.demand.message > value),
+        Law::Idle { after } => Some(case.demand.silence > after),
+        _ => None,
+    };
+    if let Some(bites) = bites {
+        return if bites { Place::Unknown } else { Place::Elsewhere };
     }
     let Some((predicted, observed)) = observed(forecast, &case.broke, &case.demand) else { return Place::Unknown };
     let steep = capacity::demand::ramp(&case.trial.started.load) < STEEP;
@@ -282,6 +300,7 @@ fn names(weighed: &Weighed<'_>) -> Vec<String> {
     let name = |e: &Evidence| match e {
         Evidence::Log { signature, .. } => Some(signature.clone()),
         Evidence::Grew { metric, .. } | Evidence::Reached { metric, .. } => Some(metric.clone()),
+        Evidence::Closed { code, .. } => Some(format!("close code {code}")),
         _ => None,
     };
     weighed.candidate.evidence.iter().filter_map(name).collect()

@@ -9,6 +9,7 @@ pub(crate) mod hang;
 pub mod onset;
 mod pace;
 pub mod signs;
+mod silence;
 pub mod watch;
 
 use genkai_model::event::{EndReason, ServerState};

@@ -7,6 +7,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
 use crate::capacity::demand;
+use crate::sockets::{Share, most_open};
 use crate::window::{self, Tally, US};
 
 /// Over how many microseconds before the break the rate is taken.
@@ -50,22 +51,32 @@ impl Onset {
         let after = window::between(ticks, self.at_us, u64::MAX);
         let before = window::between(ticks, self.at_us.saturating_sub(RATE_US), self.at_us.saturating_sub(1));
         let errors = self.errors(after);
+        let load = &trial.started.load;
+        let open = demand::tunnels(load).then(|| most_open(window::before(ticks, Some(self.certain_us))));
+        // Who hangs came after all those who got in.
+        let next = open.filter(|_| self.hung > 0.0).map(|open| open + 1.0);
         Break {
             at: self.at_us as f64 / US,
-            level: self.level.unwrap_or_else(|| gauge(|t| t.level)),
-            in_flight: gauge(|t| t.in_flight as f64).min(demand::most(&trial.started.load)),
+            level: self.level.or(next).unwrap_or_else(|| gauge(|t| t.level)),
+            in_flight: open.unwrap_or_else(|| gauge(|t| t.in_flight as f64)).min(demand::most(load)),
             connections: gauge(|t| t.connections as f64),
             rate: Tally::of(before).rate(),
             condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),
-            seen: self.seen(window::between(ticks, self.at_us, self.certain_us.saturating_sub(1))),
+            seen: self.seen(window::between(ticks, self.from(), self.certain_us.saturating_sub(1))),
             sides: sides(&errors),
             errors,
         }
     }
 
+    /// From when on what is seen is told: of WebSockets that are to be opened, all.
+    fn from(&self) -> u64 {
+        if matches!(self.condition, Some(Condition::ConnectsAbove(_))) { 0 } else { self.at_us }
+    }
+
     /// Requests that hang, where they count as failures.
     fn failing(&self) -> f64 {
-        if matches!(self.condition, Some(Condition::ErrorsBelow(_))) { self.hung } else { 0.0 }
+        let failing = matches!(self.condition, Some(Condition::ErrorsBelow(_) | Condition::ConnectsAbove(_)));
+        if failing { self.hung } else { 0.0 }
     }
 
     fn errors(&self, after: &[Tick]) -> Vec<ErrorCount> {
@@ -82,6 +93,9 @@ impl Onset {
             None if self.unsent > 0 => errors.push(ErrorCount { kind: ErrorKind::Dropped, count: self.unsent }),
             None => {}
         }
+        if let Some(Condition::DisconnectsBelow(_)) = self.condition {
+            disconnected(after, &mut errors);
+        }
         errors.sort_by_key(|e| std::cmp::Reverse(e.count));
         errors
     }
@@ -94,11 +108,33 @@ impl Onset {
                 seen.unwrap_or(0.0).max(bound.as_secs_f64())
             }
             Some(Condition::RateAbove(_)) => Tally::of(ticks).rate(),
+            Some(Condition::DisconnectsBelow(_) | Condition::DeliveredAbove(_) | Condition::ConnectsAbove(_)) => {
+                let share = Share::of(&self.condition.unwrap_or(Condition::ErrorsBelow(1.0)), ticks);
+                let bad = share.bad + self.failing();
+                let all = share.all + self.failing();
+                let part = if all > 0.0 { bad / all } else { 0.0 };
+                if matches!(self.condition, Some(Condition::DisconnectsBelow(_))) { part } else { 1.0 - part }
+            }
             _ => {
                 let (tally, hung) = (Tally::of(ticks), self.failing() + self.unsent as f64);
                 let all = tally.finished() as f64 + hung;
                 if all > 0.0 { (tally.failed as f64 + hung) / all } else { 0.0 }
             }
+        }
+    }
+}
+
+/// Adds connections that ended unasked while nothing was asked on them, which is no failed request.
+fn disconnected(ticks: &[Tick], errors: &mut Vec<ErrorCount>) {
+    let all = || ticks.iter().filter_map(|t| t.disconnects.as_ref());
+    let kinds = [
+        (ErrorKind::Closed, all().map(|d| d.closed).sum::<u64>()),
+        (ErrorKind::ClosedAbnormally, all().map(|d| d.cut).sum()),
+    ];
+    for (kind, count) in kinds.into_iter().filter(|(_, count)| *count > 0) {
+        match errors.iter_mut().find(|e| e.kind == kind) {
+            Some(error) => error.count = error.count.max(count),
+            None => errors.push(ErrorCount { kind, count }),
         }
     }
 }

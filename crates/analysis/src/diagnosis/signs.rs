@@ -62,6 +62,10 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
             let (from, to) = growth(metric, trial, seconds)?;
             Some(Evidence::Grew { metric: metric.clone(), from, to, strength })
         }
+        Sign::Closed(code) => {
+            let count = closed(*code, trial);
+            (count > 0).then_some(Evidence::Closed { code: *code, count })
+        }
         Sign::Reached { metric, value } => {
             let seen = gauge(metric, trial, seconds, |_| Some(*value))?;
             let mark = *value;
@@ -73,6 +77,12 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
             Some(Evidence::Reached { metric: metric.clone(), value, mark, of: of.clone(), strength })
         }
     }
+}
+
+/// WebSockets closed with a code in a trial. (Nothing else closes so, whenever it does.)
+fn closed(code: u16, trial: &Trial) -> u64 {
+    let closes = trial.ticks.iter().filter_map(|t| t.messages.as_ref()).flat_map(|m| &m.closes);
+    closes.filter(|close| close.code == code).map(|close| close.count).sum()
 }
 
 /// When the first line came, how many came, and the first.

@@ -16,6 +16,7 @@ use genkai_model::record::Trial;
 use super::hang::{self, Hang};
 use super::onset::Onset;
 use crate::capacity::demand;
+use crate::sockets::{self, Share, Waiting};
 use crate::window::{self, Tally, US};
 
 /// Length of the sliding window, microseconds.
@@ -47,6 +48,7 @@ impl Watch {
                 Condition::LatencyBelow(_, bound) => Hang::new(bound.as_secs_f64()),
                 _ => Hang::by_pace(),
             },
+            waiting: Waiting::default(),
             stretch: None,
         };
         Watch { trackers: objective.0.iter().map(tracker).collect() }
@@ -117,6 +119,8 @@ struct Tracker {
     sustained_us: u64,
     window: VecDeque<Look>,
     hang: Hang,
+    /// Users without a WebSocket.
+    waiting: Waiting,
     stretch: Option<Stretch>,
 }
 
@@ -157,6 +161,15 @@ impl Tracker {
                 let at_us = hung_us.unwrap_or(planned_us);
                 Some(Look { all: latency.len() as f64, bad, stuck, at_us, ..look })
             }
+            Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => {
+                let share = Share::of(&self.condition, std::slice::from_ref(tick));
+                let opens = matches!(self.condition, Condition::ConnectsAbove(_));
+                let (stuck, since) = if opens { self.waiting.tick(tick) } else { (0.0, 0) };
+                let first = tick.first_error_us.filter(|_| share.bad > 0.0);
+                let at_us = first.unwrap_or(if stuck > 0.0 { since } else { tick.from_us });
+                let level = tick.first_error_level.filter(|_| first.is_some());
+                Some(Look { all: share.all, bad: share.bad, stuck, at_us, level, ..look })
+            }
             Condition::RateAbove(_) if tick.from_us < self.ramp_us => None,
             Condition::RateAbove(bound) => {
                 let slow = tick.ok as f64 <= bound * window::length(tick);
@@ -178,6 +191,13 @@ impl Tracker {
             _ if all == 0.0 => None,
             Condition::ErrorsBelow(bound) => Some(bad > 0.0 && bad >= bound * all),
             Condition::LatencyBelow(q, _) => Some(bad > (1.0 - q) * all + 1e-9),
+            Condition::DisconnectsBelow(bound) => {
+                let open = self.window.iter().map(|l| l.all - l.bad).fold(0.0, f64::max);
+                Some(bad > 0.0 && bad >= bound * (open + bad))
+            }
+            Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) => {
+                Some(bad > 0.0 && bad >= Share::allowed(&self.condition) * all)
+            }
         }
     }
 
@@ -243,6 +263,7 @@ pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -
     let found = objective.0.iter().filter_map(|c| {
         let (hung, since) = match c {
             Condition::ErrorsBelow(_) => hang::unanswered(ticks),
+            Condition::ConnectsAbove(_) => sockets::left_out(ticks),
             _ => (0, None),
         };
         let left = since.filter(|_| hung >= SCATTERED).map(|us| (us, None));
@@ -302,6 +323,16 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
             let reaches = |t: &&Tick| window::reaching(&window::decode(&t.latency), bound.0) > 0;
             (over >= SCATTERED && over as f64 > (1.0 - q) * all.len() as f64 + 1e-9)
                 .then(|| ticks.iter().find(reaches).map(|t| (t.to_us.saturating_sub(bound.0 / 1000), None)))?
+        }
+        Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => {
+            let share = Share::of(condition, ticks);
+            let bad = |t: &&Tick| Share::of(condition, std::slice::from_ref(*t)).bad > 0.0;
+            let many = share.bad >= STRAYS && share.bad >= Share::allowed(condition) * share.all;
+            ticks
+                .iter()
+                .find(bad)
+                .filter(|_| many)
+                .map(|t| (t.first_error_us.unwrap_or(t.from_us), t.first_error_level))
         }
         Condition::RateAbove(bound) => {
             let ramp_us = (demand::ramp(&trial.started.load) * US) as u64;

@@ -27,7 +27,7 @@ pub(crate) fn judge(before: &Judged<'_>, attempt: &Attempt<'_>, after: &Judged<'
     };
     let sent = after.demand.asked;
     let limits = &after.trial.limits.limits;
-    let expected = attempt::expected(limits, &attempt.limit.id, broke_before.level, &after.demand)
+    let expected = attempt::expected(limits, &attempt.limit.id, size(before, broke_before), &after.demand)
         .filter(|f| f.bites.is_some_and(|at| at < sent));
     let levels = |f: &Forecast<'_>| attempt::levels(&f.predicted, &after.demand);
     let clients = expected.as_ref().and_then(|f| f.predicted.clients);
@@ -60,9 +60,10 @@ fn place(
     let another = best.is_some_and(|id| id != attempt.limit.id && is_new(id, before));
     let steep = after.is_steep();
     let levels = expected.and_then(|f| attempt::levels(&f.predicted, &after.demand));
-    let there = levels.is_some_and(|range| attribute::is_near(range, broke.level));
+    let there = levels.is_some_and(|range| attribute::is_near(range, size(after, broke)));
+    let same = size(before, broke_before) * (1.0 + TOLERANCE) + blur(before, broke_before);
     // All at once, or at about the same level: only another limit's signs can tell that it is another break.
-    if steep || broke.level <= broke_before.level * (1.0 + TOLERANCE) + blur(before, broke_before) {
+    if steep && !after.demand.tunnels || size(after, broke) <= same {
         return match (another, as_expected && (there || steep)) {
             (true, true) => Moved::AsPredicted,
             (true, false) => Moved::Elsewhere,
@@ -72,9 +73,17 @@ fn place(
     if there { Moved::AsPredicted } else { Moved::Elsewhere }
 }
 
+/// How large the load was that broke: its level, or, of WebSockets that stay open, how many were.
+fn size(judged: &Judged<'_>, broke: &Break) -> f64 {
+    if judged.demand.tunnels { broke.in_flight } else { broke.level }
+}
+
 /// How far two breaks at the same place may be found apart only because of when they are noticed: the ramp goes on by
-/// an interval for errors, and by a few until enough responses are slow.
+/// an interval for errors, and by a few until enough responses are slow. WebSockets that are open are counted, whenever.
 fn blur(before: &Judged<'_>, broke: &Break) -> f64 {
+    if before.demand.tunnels {
+        return 1.0;
+    }
     let load = &before.trial.started.load;
     let (ramp, asked) = (demand::ramp(load), demand::asked(load));
     let seconds = if matches!(onset::condition(broke), Some(Condition::ErrorsBelow(_))) { 1.0 } else { 3.0 }

@@ -61,7 +61,7 @@ pub fn descriptors(value: f64) -> Limit {
 
 /// The backend's pool.
 pub fn pool(workers: f64, service: f64) -> Limit {
-    let law = Law::Workers { workers, queue: None, service: Some(service) };
+    let law = Law::Workers { workers, queue: None, service: Some(service), wait: None };
     let busy = Sign::ReachedMetric { metric: "backend.busy".into(), of: "backend.workers".into(), fraction: 1.0 };
     let signs = vec![
         Signature { sign: busy, strength: Strength::Supports },
@@ -128,6 +128,7 @@ pub fn plan(load: Load, objective: &str) -> Plan {
             config: ConfigSource::Generated,
             settings: BTreeMap::new(),
             backend: Backend::Kept,
+            front: Default::default(),
             allow_remote: Vec::new(),
         },
         load,

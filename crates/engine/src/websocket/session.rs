@@ -57,6 +57,10 @@ struct Codec {
     window: Window,
     /// Whether a ping is unanswered.
     pinged: bool,
+    /// When something was last said.
+    said: Moment,
+    /// Whether it is closed on purpose.
+    leaving: bool,
     /// Messages kept, where they are.
     mail: Option<Box<Mail>>,
     /// Socket.IO, where that is spoken.
@@ -129,6 +133,10 @@ impl Session {
         self.connection.slot().disarm();
         if opened.is_err() && !self.is_open() {
             self.connection.close();
+        }
+        if opened.is_err() {
+            let core = self.core();
+            core.ledger.borrow_mut().unopened(core.clock.now());
         }
         opened
     }
@@ -284,6 +292,7 @@ impl Session {
         if let Some(attendee) = &self.attendee {
             attendee.borrow_mut().sent.push(now);
         }
+        codec.said = now;
         let identity = Identity { connection: self.number, sequence: codec.window.next(), planned };
         let mut out = core.out.take();
         out.clear();
@@ -332,6 +341,7 @@ impl Session {
     pub(crate) fn utter(&mut self, kind: Kind, payload: &[u8]) -> Heard {
         let core = Rc::clone(&self.connection.core);
         let Some(codec) = self.codec.as_deref_mut() else { return Err(ErrorKind::Closed) };
+        codec.said = core.clock.now();
         let mut out = core.out.take();
         out.clear();
         let said = codec.encoder.message(&mut out, kind, payload, core.random_key(), &mut core.scratch.borrow_mut());
@@ -353,9 +363,9 @@ impl Session {
     /// Sends a ping.
     pub(super) fn ping(&mut self) -> Heard {
         let mut out = Vec::new();
-        let key = self.core().random_key();
+        let (key, now) = (self.core().random_key(), self.core().clock.now());
         if let Some(codec) = self.codec.as_deref_mut() {
-            codec.pinged = true;
+            (codec.pinged, codec.said) = (true, now);
             // It fails only after a close frame: then there is nothing to ask any more.
             let _ = codec.encoder.ping(&mut out, b"", key);
         }
@@ -372,6 +382,7 @@ impl Session {
         let mut out = Vec::new();
         let key = self.core().random_key();
         if let Some(codec) = self.codec.as_deref_mut() {
+            codec.leaving = true;
             let _ = codec.encoder.close(&mut out, Some((code::NORMAL, "")), key);
         }
         self.say(&out)
@@ -418,6 +429,9 @@ impl Session {
             });
             if kind != ErrorKind::Closed {
                 ledger.messages().closed(code::ABNORMAL, 1);
+            }
+            if !core.is_ending() && !codec.leaving {
+                ledger.disconnected(now, kind == ErrorKind::Closed, now.saturating_sub(self.heard.max(codec.said)));
             }
         }
         core.talking(-1);
@@ -472,6 +486,8 @@ impl Codec {
             incoming: Incoming::default(),
             window: Window::default(),
             pinged: false,
+            said: 0,
+            leaving: false,
             mail: None,
             dialect: None,
             ready: true,
@@ -506,7 +522,7 @@ impl Codec {
         ear: &mut Ear<'_>,
         key: impl Fn() -> u32,
     ) -> Heard {
-        let Codec { encoder, decoder, incoming, window, pinged, mail, dialect, ready } = self;
+        let Codec { encoder, decoder, incoming, window, pinged, mail, dialect, ready, .. } = self;
         let mut at = 0;
         loop {
             // Answers fail only when a close frame has been sent: then none are due.

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::task::{Poll, ready};
 
 use genkai_model::error::ErrorKind;
+use genkai_model::load::Reuse;
 
 use super::session::Session;
 use super::window::MOST;
@@ -19,11 +20,16 @@ use crate::thread::Core;
 use crate::turns::{FAILURE_PACE, Thinker};
 use crate::watch::Slot;
 
-/// A user who sends, waits for the echo, thinks, and sends again; `first` has been claimed.
+/// A user who sends, waits for the echo, thinks, and sends again; `first` has been claimed. Where connections are not kept, each
+/// message has one of its own.
 pub(crate) async fn converse(core: Rc<Core>, mut session: Session, mut thinker: Thinker, first: Turn) {
     let mut turn = first;
     loop {
-        let done = session.ask(turn).await;
+        let mut done = session.ask(turn).await;
+        if core.reuse == Reuse::PerRequest && !core.is_ending() {
+            session.finish().await;
+            done.at = core.clock.now();
+        }
         let planned = thinker.next(turn.planned, done);
         if planned >= thinker.until {
             session.rest(thinker.until).await;

@@ -22,6 +22,33 @@ pub(crate) enum Server {
     Echo(Echo),
     /// Chat rooms over WebSocket: what a member of /rooms/NAME sends goes to all of its members
     Rooms(Rooms),
+    /// A bad network before another server: late, lossy, slow, or with connections that are reset
+    Link(Link),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Link {
+    /// Address and port; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Where connections lead
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) to: SocketAddr,
+    /// Time that each piece takes, each way
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) delay: Span,
+    /// Share of pieces (0 to 1) that come 200 ms later, as after a lost segment
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) loss: f64,
+    /// Share of connections (0 to 1) that are reset when the request comes
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) reset: f64,
+    /// Bytes a second each way, all connections together [default: any number]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) rate: Option<Bytes>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -60,6 +87,9 @@ pub(crate) struct Echo {
     /// Largest message
     #[arg(long, value_name = "SIZE", default_value = "64m")]
     pub(crate) max_message: Bytes,
+    /// Each message waits so long before it is sent back, as in a slow application
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) delay: Span,
     /// So many processes on one port, each with descriptors and a thread of its own; the kernel spreads connections
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) processes: u16,

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use genkai_model::objective::Objective;
 use genkai_model::units::{Bytes, Span, Spread};
 
 use super::OutputFlags;
 use crate::flags::LoadFlags;
+use crate::websocket::WebSocketFlags;
 
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
@@ -22,6 +24,9 @@ pub(crate) enum Product {
     /// Apache httpd, as a reverse proxy in front of a backend
     #[command(after_help = APACHE_EXAMPLES)]
     Apache(Box<Apache>),
+    /// HAProxy, as a reverse proxy in front of a backend
+    #[command(after_help = HAPROXY_EXAMPLES)]
+    Haproxy(Box<Haproxy>),
 }
 
 const NGINX_EXAMPLES: &str = "\
@@ -40,6 +45,19 @@ Examples:
   genkai tune apache --set mpm=prefork --set MaxRequestWorkers=150 --users 300
   genkai tune apache --config /etc/apache2/apache2.conf --backend embedded --users 500
   genkai tune apache --config ./httpd.conf --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
+  genkai tune apache --websocket --tls --set MaxRequestWorkers=300 --users 500 --spawn-rate 100 --think 1s
+  genkai tune apache --websocket --set Timeout=60 --set ProxyTimeout=60 --connections 100 --hold 2m
+  genkai tune apache --websocket --broadcast 1s --users 100 --objective \"delivered > 99.99%, p99 < 500ms\"
+
+genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
+The load goes to 127.0.0.1 only.";
+
+const HAPROXY_EXAMPLES: &str = "\
+Examples:
+  genkai tune haproxy --set maxconn=300 --users 500 --spawn-rate 20
+  genkai tune haproxy --set server.maxconn=20 --set timeout.queue=2s --users 200
+  genkai tune haproxy --config /etc/haproxy/haproxy.cfg --backend embedded --users 500
+  genkai tune haproxy --config ./haproxy.cfg --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
 
 genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
 The load goes to 127.0.0.1 only.";
@@ -58,14 +76,38 @@ pub(crate) struct Apache {
     /// The Apache program (apache2, httpd) to run [default: the one installed]
     #[arg(long, value_name = "PROGRAM", help_heading = "System")]
     pub(crate) apache: Option<PathBuf>,
+    /// Generated configuration: listen with TLS (https://, wss://), by an authority made for the run that the load trusts
+    #[arg(long, conflicts_with = "config", help_heading = "System")]
+    pub(crate) tls: bool,
+    /// Generated configuration: what passes WebSockets on, mod_proxy_http or mod_proxy_wstunnel by itself [default: http]
+    #[arg(long, value_name = "HOW", requires = "websocket", conflicts_with = "config", help_heading = "System")]
+    pub(crate) upgrade: Option<UpgradeFlag>,
     #[command(flatten)]
     pub(crate) flags: TuneFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Haproxy {
+    /// The HAProxy program to run [default: the one installed]
+    #[arg(long, value_name = "PROGRAM", help_heading = "System")]
+    pub(crate) haproxy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: TuneFlags,
+}
+
+/// What passes WebSockets on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum UpgradeFlag {
+    /// mod_proxy_http with upgrade=websocket (2.4.47 and later)
+    Http,
+    /// mod_proxy_wstunnel by itself, as before 2.4.47
+    Wstunnel,
 }
 
 /// What every product is tuned by.
 #[derive(Debug, Args)]
 pub(crate) struct TuneFlags {
-    /// Change a setting, e.g. worker_connections=512 or MaxRequestWorkers=300 (repeatable)
+    /// Change a setting, e.g. worker_connections=512, MaxRequestWorkers=300 or maxconn=300 (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
     pub(crate) set: Vec<String>,
     /// Your configuration's main file; includes are followed, a private copy runs [default: a plain reverse proxy]
@@ -82,6 +124,14 @@ pub(crate) struct TuneFlags {
     pub(crate) write: bool,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
+    /// WebSockets instead of HTTP: each user sends a message, waits for its echo, thinks; with --connections they are only held
+    #[arg(long, help_heading = "WebSocket")]
+    pub(crate) websocket: bool,
+    /// Every user sends a message so often, and every other one hears it
+    #[arg(long, value_name = "TIME", requires = "websocket", conflicts_with_all = ["think", "connections", "message_rate"], help_heading = "WebSocket")]
+    pub(crate) broadcast: Option<Span>,
+    #[command(flatten)]
+    pub(crate) messages: WebSocketFlags,
     #[command(flatten)]
     pub(crate) search: SearchFlags,
     #[command(flatten)]
@@ -94,7 +144,7 @@ pub(crate) struct BackendFlags {
     /// Embedded: size of each response body [default: 10k]
     #[arg(long, value_name = "SIZE")]
     pub(crate) backend_body: Option<Bytes>,
-    /// Embedded: time in service, e.g. 300ms, exp(200ms), lognormal(200ms,0.5) [default: 300ms]
+    /// Embedded: time in service, e.g. 300ms, exp(200ms), lognormal(200ms,0.5) [default: 300ms; of a message: none]
     #[arg(long, value_name = "TIME")]
     pub(crate) backend_time: Option<Spread>,
     /// Embedded: requests served at once, like a php-fpm pool [default: no cap]
@@ -103,6 +153,9 @@ pub(crate) struct BackendFlags {
     /// Embedded: requests that may wait for a worker before 503 [default: no cap]
     #[arg(long, value_name = "N")]
     pub(crate) backend_queue: Option<u32>,
+    /// Embedded, WebSocket: largest message it takes [default: 64m]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) backend_max_message: Option<Bytes>,
     /// WordPress: php-fpm's pm.max_children [default: 5, as Debian's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) fpm_children: Option<u32>,
@@ -114,14 +167,16 @@ pub(crate) struct BackendFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchFlags {
-    /// What must hold
-    #[arg(long, value_name = "TEXT", default_value = "errors < 0.1%")]
-    pub(crate) objective: genkai_model::objective::Objective,
+    /// What must hold: errors, median, p99, max, rate; of WebSockets also connects, delivered, disconnects, as
+    /// "connects > 99.9%, delivered > 99.99%, p99 < 500ms, disconnects < 0.1%"
+    /// [default: errors < 0.1%; of WebSockets: errors < 0.1%, disconnects < 0.1%]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) objective: Option<Objective>,
     /// Hold the full load so long when looking for a break [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) hold: Option<Span>,
-    /// Pairs of baseline and proposal in the proof, at least [default: 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=50))]
+    /// Pairs of baseline and proposal in the proof, at least; 0: none, the cause is put to the test and that is all [default: 3]
+    #[arg(long, value_name = "N", value_parser = pairs)]
     pub(crate) pairs: Option<u32>,
     /// The proposal must hold for so many times the load asked for
     #[arg(long, value_name = "FACTOR", default_value_t = 1.2)]
@@ -135,4 +190,12 @@ pub(crate) struct SearchFlags {
     /// Cores: apart (a quarter makes load), none, or servers=0-2,client=3
     #[arg(long, value_name = "HOW", default_value = "apart")]
     pub(crate) pin: String,
+}
+
+/// None, or as many as have a spread.
+fn pairs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n @ (0 | 2..=50)) => Ok(n),
+        _ => Err("must be 0 (no proof) or from 2 to 50".to_owned()),
+    }
 }

@@ -59,6 +59,7 @@ fn whole(flags: &Load, title: String, load: Sent, objective: Objective) -> Plan 
             config: ConfigSource::Generated,
             settings: std::collections::BTreeMap::new(),
             backend: Backend::Url(target),
+            front: Default::default(),
             allow_remote: flags.allow_remote.clone(),
         },
         load,
@@ -74,7 +75,7 @@ fn load(flags: &Load) -> Result<Sent, Failure> {
         flags.http2.must_be_unused()?;
         websocket::load(&shape, &WebSocketFlags { message_rate, ..flags.websocket.clone() }, AT_ONCE)?
     } else {
-        flags.websocket.must_be_unused()?;
+        flags.websocket.must_be_unused(websocket::NEEDS)?;
         if flags.http2.used() {
             http2::load(&shape, &flags.http2, AT_ONCE)?
         } else {

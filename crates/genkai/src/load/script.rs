@@ -129,6 +129,6 @@ fn must_be_unused(flags: &cli::Load) -> Result<(), Failure> {
     ];
     match used.into_iter().find(|(_, used)| *used) {
         Some((flag, _)) => Err(Failure::usage(format!("{flag}: the scenario file says that"))),
-        None => flags.websocket.must_be_unused(),
+        None => flags.websocket.must_be_unused(crate::websocket::NEEDS),
     }
 }

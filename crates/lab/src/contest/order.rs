@@ -66,6 +66,7 @@ mod tests {
             server: "x".to_owned(),
             settings: BTreeMap::new(),
             variant,
+            reference: false,
         };
         Contest {
             contenders: vec![

@@ -69,6 +69,7 @@ pub fn plan(size: Size, caching: Caching, objective: Objective) -> Plan {
             config: ConfigSource::Generated,
             settings: BTreeMap::new(),
             backend: Backend::Kept,
+            front: Default::default(),
             allow_remote: Vec::new(),
         },
         load: Load { timeout: Span::from_secs(10), ..base },

@@ -1,5 +1,6 @@
 //! The experiments genkai exists for, as plans.
 
+pub mod apache;
 pub mod cache;
 pub mod held;
 pub mod rooms;
@@ -8,8 +9,9 @@ pub mod servers;
 use std::collections::BTreeMap;
 
 use genkai_model::load::{Arrivals, Body, Load, Request, Reuse, Stop};
-use genkai_model::objective::Objective;
-use genkai_model::plan::{Backend, ConfigSource, OriginSpec, Plan, Procedure, System};
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::plan::{Answers, Backend, ConfigSource, OriginSpec, Plan, Procedure, System, WebSocketServer};
+use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span, Spread};
 
 /// How much time an experiment may take.
@@ -42,6 +44,8 @@ pub enum Kind {
     Servers,
     /// Requests held open.
     Held,
+    /// Apache as a WebSocket reverse proxy: several runs, one after the other.
+    Apache,
     /// Caches compared.
     Cache,
 }
@@ -55,6 +59,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "nginx-worker-connections",
         question: "nginx in front of a web application: must I change worker_connections, and to what?",
         kind: Kind::Tune(nginx_worker_connections),
+    },
+    Experiment {
+        name: "apache-websocket",
+        question: "Apache in front of a WebSocket application: what does it bear, and what is behind each of the troubles that people report?",
+        kind: Kind::Apache,
     },
     Experiment {
         name: "rooms",
@@ -104,6 +113,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
             config: ConfigSource::Generated,
             settings: BTreeMap::from([("worker_connections".to_owned(), worker_connections.to_owned())]),
             backend,
+            front: Default::default(),
             allow_remote: Vec::new(),
         },
         load: users(USERS, spawn_rate),
@@ -124,6 +134,24 @@ pub fn slow_application() -> OriginSpec {
         queue: None,
         seed: 1,
     }
+}
+
+/// The embedded WebSocket server that sends every message back at once.
+pub fn echo() -> WebSocketServer {
+    WebSocketServer { answers: Answers::Echo, max_message: Bytes(64 << 20), delay: Span(0) }
+}
+
+/// Where the embedded rooms are.
+pub const ROOMS: &str = "/rooms";
+
+/// One room, in which each member says something so often for as long as a trial lasts, and all others hear it.
+pub fn one_room(every: Span) -> Rooms {
+    Rooms { rooms: 1, messages: 1, every, retries: 0, pause: Span::from_secs(1), socketio: false }
+}
+
+/// What must hold of WebSockets where nothing is said.
+pub fn held_objective() -> Objective {
+    Objective(vec![Condition::ErrorsBelow(0.001), Condition::DisconnectsBelow(0.001)])
 }
 
 /// Closed users that ask for the top page in a loop.

@@ -121,6 +121,7 @@ pub(super) fn system() -> System {
         config: ConfigSource::Generated,
         settings: BTreeMap::new(),
         backend: Backend::Kept,
+        front: Default::default(),
         allow_remote: Vec::new(),
     }
 }

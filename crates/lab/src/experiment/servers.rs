@@ -82,6 +82,7 @@ pub fn plan(size: Size, contest: Contest) -> Plan {
             config: ConfigSource::Generated,
             settings: BTreeMap::new(),
             backend: Backend::Kept,
+            front: Default::default(),
             allow_remote: Vec::new(),
         },
         load,

@@ -128,6 +128,24 @@ pub enum Evidence {
         /// Seconds allowed.
         allowed: f64,
     },
+    /// Connections ended after just the silence that this limit allows.
+    Silence {
+        /// Connections that ended so.
+        count: u64,
+        /// Of so many that ended.
+        of: u64,
+        /// How long nothing had been said on them, seconds (median).
+        seen: f64,
+        /// Seconds allowed.
+        allowed: f64,
+    },
+    /// WebSockets were closed with the code by which this limit tells itself.
+    Closed {
+        /// The code (RFC 6455 section 7.4.1).
+        code: u16,
+        /// Connections.
+        count: u64,
+    },
     /// Clients saw the errors that this limit causes.
     Errors {
         /// The kinds and counts seen from the break on.
@@ -154,7 +172,7 @@ pub struct Break {
     pub at: f64,
     /// Users started by then (closed), or planned requests a second (open).
     pub level: f64,
-    /// Clients at once by then: requests in flight. In the open model at most as many as it has connections; requests that wait
+    /// Clients at once by then: requests in flight; of WebSockets that are kept, the most that were open. In the open model at most as many as it has connections; requests that wait
     /// for one are not counted.
     pub in_flight: f64,
     /// Open client connections by then.

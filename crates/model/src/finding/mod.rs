@@ -13,5 +13,5 @@ pub use client::{ClientCheck, ClientLimit};
 pub use predicted::Predicted;
 pub use proof::{Estimate, Judged, Proof, ProposedChange};
 pub use series::{Findings, Point, Series};
-pub use trial::{FlowFinding, HandshakeFinding, Quantiles, StepFinding, TrialFinding};
+pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, Quantiles, StepFinding, TrialFinding};
 pub use verdict::{Answer, Because, Caveat, Outcome, SCHEMA, Verdict};

@@ -48,6 +48,9 @@ pub struct TrialFinding {
     /// WebSocket messages, where there were such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// WebSockets that ended although the client had not asked for it, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disconnects: Option<DisconnectFinding>,
     /// HTTP/2 connections the server ended by GOAWAY, where there were such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goaways: Option<GoAways>,
@@ -89,8 +92,22 @@ pub struct HandshakeFinding {
     pub resumed: u64,
     /// WebSocket handshakes.
     pub upgraded: u64,
+    /// WebSockets that could not be opened.
+    #[serde(default)]
+    pub failed: u64,
     /// From connected to ready, seconds.
     pub took: Quantiles,
+}
+
+/// WebSockets that ended although the client had not asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DisconnectFinding {
+    /// With a close frame of the other side.
+    pub closed: u64,
+    /// Without one.
+    pub cut: u64,
+    /// How long nothing had been said or heard on them, seconds.
+    pub silent: Quantiles,
 }
 
 /// A distribution in a few figures, seconds. All zero when there was nothing.

@@ -101,6 +101,9 @@ impl Talk {
         }
         loop {
             if !out.is_empty() {
+                if !shared.spec.delay.is_zero() && open {
+                    tokio::time::sleep(shared.spec.delay).await;
+                }
                 // What the socket does not take at once belongs to this connection, and the buffer to all.
                 let sent = match stream.try_write(&out) {
                     Ok(n) => n,

@@ -17,6 +17,7 @@ use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use genkai_wire::websocket::MAX_MESSAGE;
 use tokio::task::LocalSet;
@@ -31,12 +32,14 @@ pub struct Spec {
     pub deflate: bool,
     /// Largest message, bytes.
     pub max_message: u64,
+    /// How long a message waits before it is sent back; those that came with it wait with it.
+    pub delay: Duration,
 }
 
 impl Default for Spec {
     /// Compression allowed, messages up to [`MAX_MESSAGE`].
     fn default() -> Spec {
-        Spec { deflate: true, max_message: MAX_MESSAGE }
+        Spec { deflate: true, max_message: MAX_MESSAGE, delay: Duration::ZERO }
     }
 }
 

@@ -1,35 +1,23 @@
 use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use genkai_wire::websocket::Kind;
 use genkai_wire::websocket::deflate::Settings;
 
 use super::{Spec, serve};
+use crate::aside::Aside;
 use crate::peer::{Client, Heard, connect};
 
 struct Server {
     address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _aside: Aside,
 }
 
 impl Server {
     fn start(spec: Spec) -> Server {
-        let listener = crate::listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
-        let ends = Arc::clone(&stop);
-        let thread = thread::spawn(move || serve(listener, spec, &ends).unwrap());
-        Server { address, stop, thread: Some(thread) }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().unwrap().join().unwrap();
+        let aside = Aside::start(move |listener, stop| serve(listener, spec, &stop)).unwrap();
+        Server { address: aside.address(), _aside: aside }
     }
 }
 
@@ -62,7 +50,7 @@ fn messages_come_back_as_they_were() {
 
 #[test]
 fn violations_end_with_their_code() {
-    let server = Server::start(Spec { max_message: 1000, deflate: false });
+    let server = Server::start(Spec { max_message: 1000, deflate: false, ..Spec::default() });
     let ends_with = |bytes: &[u8]| {
         let mut client = Client::open(server.address, "/", None);
         client.stream.write_all(bytes).unwrap();

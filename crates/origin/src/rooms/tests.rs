@@ -1,8 +1,5 @@
 use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use genkai_model::rooms::Hops;
@@ -10,21 +7,18 @@ use genkai_wire::identity::{Identity, LENGTH};
 use genkai_wire::websocket::Kind;
 
 use super::{SLOW, Spec, serve_to};
+use crate::aside::Aside;
 use crate::peer::{Client, Heard, connect};
 
 struct Node {
     address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _aside: Aside,
 }
 
 impl Node {
     fn start(spec: Spec) -> Node {
-        let listener = crate::listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
-        let ends = Arc::clone(&stop);
-        let thread = thread::spawn(move || serve_to(listener, spec, None, &ends, std::io::sink()).unwrap());
-        Node { address, stop, thread: Some(thread) }
+        let aside = Aside::start(move |listener, stop| serve_to(listener, spec, None, &stop, std::io::sink())).unwrap();
+        Node { address: aside.address(), _aside: aside }
     }
 
     fn enter(&self, target: &str) -> Client {
@@ -58,13 +52,6 @@ impl Node {
             }
             assert!(Instant::now() < deadline, "{hops:?}");
         }
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().unwrap().join().unwrap();
     }
 }
 

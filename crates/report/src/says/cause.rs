@@ -71,6 +71,9 @@ fn verb(scene: Scene<'_>, broke: &Break) -> String {
         }
         (_, Some(Condition::LatencyBelow(..))) => "answered slowly".to_owned(),
         (_, Some(Condition::RateAbove(_))) => "answered too few requests".to_owned(),
+        (_, Some(Condition::ConnectsAbove(_))) => "left clients without a WebSocket".to_owned(),
+        (_, Some(Condition::DeliveredAbove(_))) => "lost messages".to_owned(),
+        (_, Some(Condition::DisconnectsBelow(_))) => "cut open WebSockets".to_owned(),
         (Some(ErrorCount { kind, .. }), _) => words::did(*kind).to_owned(),
         (None, _) => "failed".to_owned(),
     }
@@ -90,6 +93,15 @@ fn violated(broke: &Break) -> String {
             format!("{name} latency was {} there", figure::seconds(broke.seen))
         }
         Some(Condition::RateAbove(_)) => format!("{} requests/s were completed there", figure::number(broke.seen)),
+        Some(Condition::ConnectsAbove(_)) => {
+            format!("{} of WebSockets could be opened there", figure::percent(broke.seen))
+        }
+        Some(Condition::DeliveredAbove(_)) => {
+            format!("{} of messages were delivered there", figure::percent(broke.seen))
+        }
+        Some(Condition::DisconnectsBelow(_)) => {
+            format!("{} of open WebSockets ended unasked there", figure::percent(broke.seen))
+        }
         None => format!("{} was seen there", figure::number(broke.seen)),
     };
     format!("{seen} (asked for: `{asked}`)")
@@ -102,7 +114,9 @@ fn strongest(all: &[Evidence]) -> Option<&Evidence> {
             Evidence::Log { strength, count, .. } => Some((*strength, 3, *count)),
             Evidence::Grew { strength, .. } => Some((*strength, 2, 0)),
             Evidence::Reached { strength, .. } => Some((*strength, 1, 0)),
-            Evidence::Alone { .. } => Some((Strength::Decisive, 4, 0)),
+            Evidence::Alone { .. } | Evidence::Silence { .. } | Evidence::Closed { .. } => {
+                Some((Strength::Decisive, 4, 0))
+            }
             Evidence::Errors { .. } | Evidence::Slow { .. } | Evidence::Place { .. } => None,
         }
     }
@@ -125,7 +139,11 @@ fn sign(scene: Scene<'_>, cause: &Cause, evidence: &Evidence) -> String {
         }
         Evidence::Reached { metric, value, mark, of, .. } => reached(metric, *value, *mark, of),
         Evidence::Alone { .. } => alone(&words::subject(&cause.limit.subject), cause),
-        Evidence::Errors { .. } | Evidence::Slow { .. } | Evidence::Place { .. } => self::evidence(evidence),
+        Evidence::Silence { .. }
+        | Evidence::Closed { .. }
+        | Evidence::Errors { .. }
+        | Evidence::Slow { .. }
+        | Evidence::Place { .. } => self::evidence(evidence),
     }
 }
 
@@ -165,6 +183,20 @@ pub fn evidence(evidence: &Evidence) -> String {
             figure::seconds(*takes),
             figure::seconds(*allowed)
         ),
+        Evidence::Silence { count, of, seen, allowed } => format!(
+            "{} of {} were cut when they had been silent for {} (median); {} are allowed",
+            figure::count(*count),
+            figure::plural(*of, "connection that ended", "connections that ended"),
+            figure::seconds(*seen),
+            figure::seconds(*allowed)
+        ),
+        Evidence::Closed { code, count } => {
+            format!(
+                "{} closed with code {}",
+                figure::plural(*count, "WebSocket was", "WebSockets were"),
+                words::close(*code)
+            )
+        }
         Evidence::Errors { errors } => format!("clients saw: {}", words::errors(errors)),
         Evidence::Slow { seen } => format!("responses became slow: {} around the break", figure::seconds(*seen)),
         Evidence::Place { predicted, observed } => format!(

@@ -21,7 +21,7 @@ use crate::scene::Scene;
 pub use cause::evidence;
 pub use limits::prediction;
 pub(crate) use limits::{is_at_work, near, short_place};
-pub(crate) use proof::{Side, condition, names, percentage_points, quantile};
+pub(crate) use proof::{Side, condition, failing, names, percentage_points, quantile};
 
 /// What a sentence is about, for reports that label or sort them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -15,14 +15,25 @@ fn failures(v: &Verdict, p: &Proof) -> String {
     let [before, after] = names(v, Side::After);
     let runs = figure::plural(u64::from(p.pairs), "run", "runs");
     format!(
-        "With {after}, {} of {} requests failed in {runs}{}; with {before}, {} of {} did ({}).",
+        "With {after}, {} of {} {} in {runs}{}; with {before}, {} of {} did ({}).",
         figure::count(p.failures[1]),
         figure::count(p.finished[1]),
+        failing(p).1,
         if p.failures[1] > 0 { format!(" ({})", estimate(p.failed_after, figure::percent)) } else { String::new() },
         figure::count(p.failures[0]),
         figure::count(p.finished[0]),
         estimate(p.failed_before, figure::percent)
     )
+}
+
+/// What failed in a proof, as a noun and as a clause without its number.
+pub(crate) fn failing(p: &Proof) -> (&'static str, &'static str) {
+    match p.judged.as_ref().and_then(|j| condition(&j.condition)) {
+        Some(Condition::ConnectsAbove(_)) => ("failed openings", "openings of a WebSocket failed"),
+        Some(Condition::DeliveredAbove(_)) => ("lost messages", "messages got lost"),
+        Some(Condition::DisconnectsBelow(_)) => ("unasked ends", "open WebSockets ended unasked"),
+        _ => ("failed requests", "requests failed"),
+    }
 }
 
 fn speed(p: &Proof) -> String {
@@ -139,7 +150,7 @@ fn judged(p: &Proof) -> (String, String) {
         Some((Condition::RateAbove(_), e)) => {
             ("successful requests".to_owned(), interval(e, |x| format!("{}/s", figure::number(x))))
         }
-        _ => ("failed requests".to_owned(), percentage_points(p.failed_difference)),
+        _ => (failing(p).0.to_owned(), percentage_points(p.failed_difference)),
     }
 }
 

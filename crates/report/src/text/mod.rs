@@ -14,6 +14,7 @@ mod plan;
 mod rooms;
 mod script;
 mod steps;
+mod suite;
 mod verdict;
 
 pub use cache::cache;
@@ -25,6 +26,7 @@ pub use measure::measure;
 pub use plan::plan;
 pub use rooms::rooms;
 pub use script::script;
+pub use suite::suite;
 pub use verdict::verdict;
 
 /// How text is laid out.

@@ -3,7 +3,7 @@
 use genkai_model::event::Environment;
 use genkai_model::finding::Predicted;
 use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
-use genkai_model::plan::{Backend, ConfigSource, Plan, System};
+use genkai_model::plan::{Answers, Backend, ConfigSource, Plan, System};
 
 use super::Style;
 use super::page::{Page, Tone};
@@ -52,6 +52,15 @@ fn backend(backend: &Backend) -> String {
                 _ => String::new(),
             };
             format!("embedded: {} in {}, {workers}{queue}", figure::bytes(spec.body.0 as f64), spec.service_time)
+        }
+        Backend::WebSocket(spec) => {
+            let answers = match spec.answers {
+                Answers::Echo => "sends every message back",
+                Answers::Rooms => "sends every message to its room",
+            };
+            let largest = figure::bytes(spec.max_message.0 as f64);
+            let after = if spec.delay.0 > 0 { format!(" after {}", spec.delay) } else { String::new() };
+            format!("embedded: {answers}{after}, messages up to {largest}")
         }
         Backend::WordPress { children } => {
             format!(

@@ -83,7 +83,7 @@ fn before_after(page: &mut Page, v: &Verdict, p: &Proof) {
         vec![name.to_owned(), show(e[0].value), show(e[1].value), interval]
     };
     // The difference of two percentages is in points, which is no percentage.
-    let mut failures = row("failed requests", failed, figure::percent);
+    let mut failures = row(says::failing(p).0, failed, figure::percent);
     failures[3] = says::percentage_points(failed[2]);
     let mut rows = vec![
         failures,

@@ -45,15 +45,6 @@ pub enum ApacheError {
     /// Nothing to send requests to.
     #[error("the configuration has no `Listen` on a TCP port")]
     NoServer,
-    /// Every listener wants TLS.
-    #[error(
-        "{place}: only TLS listeners, and genkai speaks plain HTTP/1.1 here so far\n  hint: add a plain `Listen` to a copy of \
-         the file and give that"
-    )]
-    OnlyTls {
-        /// `path:line` of the first.
-        place: String,
-    },
     /// The user's file cannot be written.
     #[error(transparent)]
     Save(#[from] SaveError),
@@ -68,9 +59,9 @@ pub enum ApacheError {
 impl ApacheError {
     /// Whether what the user gave is at fault (files, settings), not the machine.
     pub fn is_usage(&self) -> bool {
-        use ApacheError::{Config, NoBackend, NoServer, OnlyTls, Private, Rejected, Setting};
+        use ApacheError::{Config, NoBackend, NoServer, Private, Rejected, Setting};
         match self {
-            Config(_) | Setting(_) | Rejected(_) | NoBackend | NoServer | OnlyTls { .. } => true,
+            Config(_) | Setting(_) | Rejected(_) | NoBackend | NoServer => true,
             Private(error) => matches!(error, PrivateError::Config(_) | PrivateError::Remote { .. }),
             _ => false,
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
+use genkai_model::transport::{Tls, Transport};
 use nix::sys::resource::{Resource, getrlimit};
 
 use super::config::{Config, Reading};
@@ -19,6 +20,7 @@ use super::private::{self, Options, Private};
 use super::route::{Route, Scope};
 use super::settings::{self, Rendering, lookup, render};
 use crate::files::{Backup, Edition};
+use crate::local::authority::{self, Papers};
 use crate::local::caps::Machine;
 use crate::local::room::Room;
 use crate::local::{brood, port};
@@ -44,6 +46,8 @@ struct Base {
     binary: Binary,
     modules: PathBuf,
     websocket: bool,
+    /// What a generated configuration's TLS was made with.
+    tls: Option<Papers>,
     backend: Option<SocketAddr>,
     allowed: Vec<String>,
     environment: BTreeMap<String, String>,
@@ -72,6 +76,7 @@ impl Apache {
             modules: binary.modules().unwrap_or_else(|| binary.root().join("modules")),
             binary,
             websocket: what.websocket,
+            tls: what.tls,
             backend: what.backend,
             allowed: what.allow_remote.to_vec(),
             environment,
@@ -126,6 +131,17 @@ impl Apache {
     /// [`Running::address`].)
     pub fn address(&self) -> SocketAddr {
         self.private.address
+    }
+
+    /// What carries connections to that listener. A certificate that genkai made is checked against its authority; one of the user's is
+    /// not checked: it may be for any name, and the server is genkai's own child on this machine.
+    pub fn transport(&self) -> Transport {
+        let scope = self.edition.scope();
+        let is_tls = Route::find(self.edition.config(), scope).is_some_and(|r| r.is_tls(self.edition.config()));
+        let (ca, insecure) = (self.base.tls.as_ref().map(|p| p.authority.clone()), self.base.tls.is_none());
+        let server_name = if insecure { bare(&scope.host) } else { authority::NAME.to_owned() };
+        let tls = Tls { server_name, ca, identity: None, insecure, resume: true };
+        if is_tls { Transport::Tls(tls) } else { Transport::Tcp }
     }
 
     /// Apache's version, e.g. `2.4.71`.
@@ -198,6 +214,12 @@ impl Apache {
     }
 }
 
+/// A Host header without its port.
+fn bare(host: &str) -> String {
+    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
+    name.trim_start_matches('[').trim_end_matches(']').to_owned()
+}
+
 fn room(dir: &Path) -> Result<Room, ApacheError> {
     Ok(Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-apache-")?)
 }
@@ -205,10 +227,7 @@ fn room(dir: &Path) -> Result<Room, ApacheError> {
 /// A private copy in `room`, on free ports.
 fn copy(base: &Base, edition: &Edition<Config>, room: &Room) -> Result<Private, ApacheError> {
     let config = edition.config();
-    let route = Route::find(config, edition.scope()).map_err(|listen| match listen {
-        Some(listen) => ApacheError::OnlyTls { place: config.place(listen.found) },
-        None => ApacheError::NoServer,
-    })?;
+    let route = Route::find(config, edition.scope()).ok_or(ApacheError::NoServer)?;
     let options = Options {
         dir: room.path(),
         ports: &mut port::free,
@@ -237,6 +256,8 @@ fn read(what: &Prepare<'_>, binary: &Binary, environment: &BTreeMap<String, Stri
                 backend: &backend,
                 port: 80,
                 websocket: what.websocket,
+                upgrade: what.upgrade,
+                tls: what.tls.as_ref(),
                 modules: &modules,
                 user: user(),
                 settings: what.settings,

@@ -70,19 +70,15 @@ fn takes(address_of_host: &str, listen: &Listen<'_>) -> bool {
 
 impl<'a> Route<'a> {
     /// The route of the requests under test: the first plain listener whose virtual host has the name asked for, else the
-    /// first plain one.
-    ///
-    /// # Errors
-    /// The first listener, when all of them want TLS; none when there is no listener at all.
-    pub fn find(config: &'a Config, scope: &Scope) -> Result<Route<'a>, Option<Listen<'a>>> {
-        let routes: Vec<(Route<'a>, bool)> =
-            listens(config).into_iter().map(|listen| Route::of(config, listen, &scope.host)).collect();
-        let plain: Vec<&(Route<'a>, bool)> = routes.iter().filter(|(r, _)| !r.is_tls(config)).collect();
-        let best = plain.iter().find(|(_, named)| *named).or(plain.first());
-        match best {
-            Some((route, _)) => Ok(route.clone()),
-            None => Err(routes.into_iter().next().map(|(route, _)| route.listen)),
-        }
+    /// first plain one; where all want TLS, the first of those in the same way. None when there is no listener at all.
+    pub fn find(config: &'a Config, scope: &Scope) -> Option<Route<'a>> {
+        let routes = listens(config).into_iter().map(|listen| Route::of(config, listen, &scope.host));
+        let (plain, tls): (Vec<_>, Vec<_>) = routes.partition(|(route, _)| !route.is_tls(config));
+        let best = |all: &[(Route<'a>, bool)]| {
+            let found = all.iter().find(|(_, named)| *named).or(all.first());
+            found.map(|(route, _)| route.clone())
+        };
+        best(&plain).or_else(|| best(&tls))
     }
 
     /// The virtual host of a listener for a Host header, and whether it has that name: the first by name, else the first
@@ -97,7 +93,8 @@ impl<'a> Route<'a> {
         (Route { listen, host }, named.is_some())
     }
 
-    fn is_tls(&self, config: &Config) -> bool {
+    /// Whether its listener wants TLS.
+    pub fn is_tls(&self, config: &Config) -> bool {
         let engine = self.of_host(config, &["sslengine"]);
         self.listen.https || engine.is_some_and(|f| f.arg(0).is_some_and(|v| v.eq_ignore_ascii_case("on")))
     }
@@ -288,6 +285,11 @@ mod tests {
         let pass = route.pass(&config, "/a").unwrap();
         assert_eq!((pass.parameter("max"), pass.parameter("timeout")), (Some("7"), None));
         assert_eq!(pass.authority(), ("http", "[::1]:8"));
-        assert!(Route::find(&self::config("Timeout 5\n"), &scope("x")).is_err());
+        assert!(Route::find(&self::config("Timeout 5\n"), &scope("x")).is_none());
+        let secure = self::config(
+            "Listen 443 https\nListen 8443\n<VirtualHost *:8443>\n ServerName b\n SSLEngine on\n</VirtualHost>\n",
+        );
+        let port = |host: &str| Route::find(&secure, &scope(host)).map(|r| (r.listen.port, r.is_tls(&secure)));
+        assert_eq!([port("a"), port("b")], [Some((443, true)), Some((8443, true))], "TLS where there is nothing else");
     }
 }

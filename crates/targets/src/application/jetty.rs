@@ -15,20 +15,16 @@ pub(super) const PRODUCT: Product = Product {
     knobs: &[
         jvm::HEAP,
         jvm::GC,
-        Knob { name: Name::Threads, default: "200", source: "QueuedThreadPool.java" },
+        jvm::threads("QueuedThreadPool.java"),
         Knob { name: Name::Buffer, default: "4k", source: "DEFAULT_OUTPUT_BUFFER_SIZE, WebSocketConstants.java" },
-        Knob {
-            name: Name::SendBuffer,
-            default: "the system's",
-            source: "ServerConnector.setAcceptedSendBufferSize, none",
-        },
+        jvm::send_buffer("ServerConnector.setAcceptedSendBufferSize, none"),
         Knob {
             name: Name::MaxMessage,
             default: "64k",
             source: "DEFAULT_MAX_TEXT_MESSAGE_SIZE, WebSocketConstants.java",
         },
         Knob { name: Name::IdleTimeout, default: "30s", source: "DEFAULT_IDLE_TIMEOUT, WebSocketConstants.java" },
-        Knob { name: Name::Compression, default: "off", source: "used where clients offer it" },
+        jvm::COMPRESSION,
     ],
     check,
     command,

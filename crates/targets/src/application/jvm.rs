@@ -20,6 +20,20 @@ pub(super) const GC: Knob = Knob {
     source: "HotSpot ergonomics: G1 where the JVM sees two processors and 1792 MB or more, else Serial",
 };
 
+/// Compression (RFC 7692): the servers agree to it by themselves.
+pub(super) const COMPRESSION: Knob =
+    Knob { name: Name::Compression, default: "off", source: "used where clients offer it" };
+
+/// Threads that serve; `source` has the default.
+pub(super) const fn threads(source: &'static str) -> Knob {
+    Knob { name: Name::Threads, default: "200", source }
+}
+
+/// The send buffer of connections; `source` has the default.
+pub(super) const fn send_buffer(source: &'static str) -> Knob {
+    Knob { name: Name::SendBuffer, default: "the system's", source }
+}
+
 /// Whether there is a Java.
 ///
 /// # Errors

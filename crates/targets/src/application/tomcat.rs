@@ -20,13 +20,13 @@ pub(super) const PRODUCT: Product = Product {
     knobs: &[
         jvm::HEAP,
         jvm::GC,
-        Knob { name: Name::Threads, default: "200", source: "maxThreads, AbstractEndpoint.java" },
+        jvm::threads("maxThreads, AbstractEndpoint.java"),
         Knob {
             name: Name::Buffer,
             default: "8k",
             source: "org.apache.tomcat.websocket.DEFAULT_BUFFER_SIZE, Constants.java",
         },
-        Knob { name: Name::SendBuffer, default: "the system's", source: "socket.txBufSize, SocketProperties.java" },
+        jvm::send_buffer("socket.txBufSize, SocketProperties.java"),
         Knob {
             name: Name::MaxMessage,
             default: "8k",
@@ -38,7 +38,7 @@ pub(super) const PRODUCT: Product = Product {
             default: "off",
             source: "RemoteEndpoint.setBatchingAllowed, Jakarta WebSocket",
         },
-        Knob { name: Name::Compression, default: "off", source: "used where clients offer it" },
+        jvm::COMPRESSION,
     ],
     check,
     command,

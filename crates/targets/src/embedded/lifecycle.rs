@@ -6,7 +6,7 @@ use std::path::Path;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::LogLine;
 use genkai_model::limit::Limit;
-use genkai_model::plan::OriginSpec;
+use genkai_model::plan::{Answers, OriginSpec, WebSocketServer};
 
 use super::evidence;
 use super::limits;
@@ -25,11 +25,32 @@ const LOG_LINES: usize = 20;
 /// Longest log line in a record, characters.
 const LOG_LINE: usize = 400;
 
+/// What an embedded server is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Spec {
+    /// An HTTP origin.
+    Http(OriginSpec),
+    /// A WebSocket server.
+    WebSocket(WebSocketServer),
+}
+
+impl From<&OriginSpec> for Spec {
+    fn from(spec: &OriginSpec) -> Spec {
+        Spec::Http(spec.clone())
+    }
+}
+
+impl From<&WebSocketServer> for Spec {
+    fn from(spec: &WebSocketServer) -> Spec {
+        Spec::WebSocket(*spec)
+    }
+}
+
 /// A running embedded origin.
 #[derive(Debug)]
 pub struct Origin {
     server: Spoken,
-    spec: OriginSpec,
+    spec: Spec,
     cores: u32,
     tree: Tree,
     tail: Tail,
@@ -38,19 +59,25 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Starts `program serve origin` as `spec` says, on a free port of loopback, and waits until it listens. Its log is
+    /// Starts `program serve ...` as `spec` says, on a free port of loopback, and waits until it listens. Its log is
     /// `origin.log` in `dir`. It gets all the descriptors that may be given without privilege.
     ///
     /// # Errors
     /// When it cannot be started, ends at once, or does not say where it listens within ten seconds.
-    pub fn start(program: &Path, spec: &OriginSpec, cpus: Option<&[usize]>, dir: &Path) -> Result<Origin, LocalError> {
+    pub fn start(
+        program: &Path,
+        spec: impl Into<Spec>,
+        cpus: Option<&[usize]>,
+        dir: &Path,
+    ) -> Result<Origin, LocalError> {
+        let spec = spec.into();
         let log = dir.join("origin.log");
         let tail = Tail::open(&log);
-        let args = ["serve", "origin"].map(str::to_owned).into_iter().chain(flags(spec));
+        let args = std::iter::once("serve".to_owned()).chain(flags(&spec));
         let server = Spoken::start(program, args, NAME, cpus, &log)?;
         let tree = Tree::new(server.child.pid());
         let cores = cpus.map_or_else(|| machine::cores().len(), <[usize]>::len) as u32;
-        Ok(Origin { server, spec: spec.clone(), cores, tree, tail, dead: false })
+        Ok(Origin { server, spec, cores, tree, tail, dead: false })
     }
 
     /// Where it listens.
@@ -97,17 +124,31 @@ impl Origin {
     }
 }
 
-fn flags(spec: &OriginSpec) -> Vec<String> {
-    let mut flags: Vec<String> = Vec::new();
+/// The server's name and flags.
+fn flags(spec: &Spec) -> Vec<String> {
+    let name = match spec {
+        Spec::Http(_) => "origin",
+        Spec::WebSocket(server) if server.answers == Answers::Rooms => "rooms",
+        Spec::WebSocket(_) => "echo",
+    };
+    let mut flags: Vec<String> = vec![name.to_owned()];
     let mut flag =
         |name: &str, value: Option<String>| flags.extend(value.into_iter().flat_map(|v| [name.to_owned(), v]));
     flag("--listen", Some("127.0.0.1:0".to_owned()));
-    flag("--body", Some(spec.body.to_string()));
-    flag("--service-time", Some(spec.service_time.to_string()));
-    flag("--workers", spec.workers.map(|workers| workers.to_string()));
-    flag("--queue", spec.queue.map(|queue| queue.to_string()));
-    flag("--seed", Some(spec.seed.to_string()));
-    flag("--stats", Some(STATS.to_owned()));
+    match spec {
+        Spec::Http(spec) => {
+            flag("--body", Some(spec.body.to_string()));
+            flag("--service-time", Some(spec.service_time.to_string()));
+            flag("--workers", spec.workers.map(|workers| workers.to_string()));
+            flag("--queue", spec.queue.map(|queue| queue.to_string()));
+            flag("--seed", Some(spec.seed.to_string()));
+            flag("--stats", Some(STATS.to_owned()));
+        }
+        Spec::WebSocket(spec) => {
+            flag("--max-message", Some(spec.max_message.to_string()));
+            flag("--delay", (spec.delay.0 > 0).then(|| spec.delay.to_string()));
+        }
+    }
     flags
 }
 
@@ -142,12 +183,13 @@ mod tests {
 
     #[test]
     fn the_command_line_is_the_specification() {
-        let text = flags(&spec()).join(" ");
-        let all =
-            "--listen 127.0.0.1:0 --body 1500 --service-time uniform(20ms,80ms) --workers 5 --seed 7 --stats 100ms";
+        let text = flags(&Spec::from(&spec())).join(" ");
+        let all = "origin --listen 127.0.0.1:0 --body 1500 --service-time uniform(20ms,80ms) --workers 5 --seed 7 --stats 100ms";
         assert_eq!(text, all);
-        let text = flags(&OriginSpec { workers: None, queue: Some(3), ..spec() }).join(" ");
+        let text = flags(&Spec::from(&OriginSpec { workers: None, queue: Some(3), ..spec() })).join(" ");
         assert!(text.contains("--queue 3") && !text.contains("--workers"), "{text}");
+        let echo = WebSocketServer { answers: Answers::Echo, max_message: Bytes(65_536), delay: Span::from_millis(5) };
+        assert_eq!(flags(&Spec::from(&echo)).join(" "), "echo --listen 127.0.0.1:0 --max-message 64k --delay 5ms");
     }
 
     #[test]

@@ -4,9 +4,11 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
-use genkai_model::plan::OriginSpec;
+use genkai_model::plan::{OriginSpec, WebSocketServer};
 use genkai_model::units::Spread;
+use genkai_model::websocket::TOO_BIG;
 
+use super::Spec;
 use super::evidence::CPU;
 
 /// Threads that serve: one does everything (genkai's `origin` crate, `http::serve`).
@@ -14,9 +16,49 @@ const THREADS: u32 = 1;
 /// Fraction of its processor time that counts as all of it; the kernel's own work takes a share that is nobody's.
 const FULL: f64 = 0.95;
 
-/// Limits of an origin built so, that may run on `cores` cores. One whose service takes no time has no limit but its
-/// processor: no request ever occupies a worker.
-pub fn of(spec: &OriginSpec, cores: u32) -> Vec<Limit> {
+/// Limits of a server built so, that may run on `cores` cores.
+pub fn of(spec: &Spec, cores: u32) -> Vec<Limit> {
+    match spec {
+        Spec::Http(spec) => of_http(spec, cores),
+        Spec::WebSocket(spec) => of_websocket(spec, cores),
+    }
+}
+
+/// What it takes for a message, how large one may be, its processor.
+fn of_websocket(spec: &WebSocketServer, cores: u32) -> Vec<Limit> {
+    let time = Spread::Constant(spec.delay);
+    let delay = (spec.delay.0 > 0).then(|| Limit {
+        value: time.to_string(),
+        caps: "time the application takes for a message, however few there are".to_owned(),
+        law: Law::Delay { time },
+        formula: format!("{time} a message"),
+        source: "genkai's embedded echo (`genkai serve echo --delay`)".to_owned(),
+        symptom: Symptom { errors: Vec::new(), slow: true },
+        ..limit("backend.service_time", "time for a message (embedded echo)")
+    });
+    let mut limits = vec![message(spec)];
+    limits.extend(delay);
+    limits.push(processor(cores));
+    limits
+}
+
+/// The application's own cap on a message: no proxy looks into a WebSocket.
+fn message(spec: &WebSocketServer) -> Limit {
+    let largest = spec.max_message;
+    Limit {
+        value: largest.to_string(),
+        caps: "bytes of a message that the application takes; the connection of a larger one is closed".to_owned(),
+        law: Law::MessageSize { value: largest.0 as f64 },
+        formula: format!("message <= {} bytes", largest.0),
+        source: "RFC 6455 section 7.4.1: 1009; genkai's embedded servers (`--max-message`)".to_owned(),
+        signatures: vec![Signature { sign: Sign::Closed(TOO_BIG), strength: Strength::Decisive }],
+        symptom: Symptom { errors: vec![ErrorKind::Closed, ErrorKind::ClosedAbnormally], slow: false },
+        ..limit("backend.max_message", "largest message (embedded server)")
+    }
+}
+
+/// Limits of an origin. One whose service takes no time has no limit but its processor: no request ever occupies a worker.
+fn of_http(spec: &OriginSpec, cores: u32) -> Vec<Limit> {
     let service = mean(spec.service_time);
     let mut limits = Vec::new();
     if let Some(workers) = spec.workers.filter(|_| service > 0.0) {
@@ -34,7 +76,7 @@ fn pool(spec: &OriginSpec, workers: f64, service: f64) -> Limit {
     Limit {
         value: workers.to_string(),
         caps: "requests the backend has in service at once; further ones wait for it".to_owned(),
-        law: Law::Workers { workers, queue: spec.queue.map(f64::from), service: Some(service) },
+        law: Law::Workers { workers, queue: spec.queue.map(f64::from), service: Some(service), wait: None },
         formula: format!(
             "{workers} workers / {} s mean service = {} requests/s",
             short(service),
@@ -143,7 +185,7 @@ mod tests {
     }
 
     fn ids(spec: &OriginSpec) -> Vec<String> {
-        of(spec, 2).into_iter().map(|limit| limit.id).collect()
+        of_http(spec, 2).into_iter().map(|limit| limit.id).collect()
     }
 
     #[test]
@@ -159,13 +201,26 @@ mod tests {
 
     #[test]
     fn laws_carry_the_numbers() {
-        let limits = of(&spec("uniform(20ms,80ms)", Some(5), Some(9)), 4);
-        assert_eq!(limits[0].law, Law::Workers { workers: 5.0, queue: Some(9.0), service: Some(0.05) });
+        let limits = of_http(&spec("uniform(20ms,80ms)", Some(5), Some(9)), 4);
+        assert_eq!(limits[0].law, Law::Workers { workers: 5.0, queue: Some(9.0), service: Some(0.05), wait: None });
         assert_eq!(limits[0].formula, "5 workers / 0.05 s mean service = 100 requests/s");
         assert!(matches!(limits[1].law, Law::Slots { value: 14.0, .. }));
         assert_eq!(limits[2].law, Law::Delay { time: "uniform(20ms,80ms)".parse().unwrap() });
         assert_eq!(limits[3].law, Law::Cpu { cores: 1.0 });
         assert!(limits.iter().all(|limit| limit.remedy.is_none() && limit.subject == "backend"));
+    }
+
+    #[test]
+    fn a_websocket_server_has_a_largest_message() {
+        let spec = WebSocketServer {
+            answers: genkai_model::plan::Answers::Echo,
+            max_message: Bytes(65_536),
+            delay: "20ms".parse().unwrap(),
+        };
+        let limits = of(&Spec::from(&spec), 2);
+        let ids: Vec<&str> = limits.iter().map(|l| l.id.as_str()).collect();
+        assert_eq!(ids, ["backend.max_message", "backend.service_time", "backend.cpu"]);
+        assert_eq!(limits[0].law, Law::MessageSize { value: 65_536.0 });
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //! user's files. Knows no product's syntax: it sees paths and bytes.
 
 mod diff;
+mod edit;
 mod edition;
+pub mod entry;
 mod flat;
 pub(crate) mod names;
 pub(crate) mod origin;
@@ -14,6 +16,8 @@ mod source;
 use std::path::Path;
 
 pub use diff::diff;
+pub use edit::Edit;
+pub(crate) use edit::edited;
 pub use edition::Configuration;
 pub(crate) use edition::Edition;
 pub(crate) use flat::{Names, flat};

@@ -8,7 +8,7 @@ use genkai_model::limit::Origin;
 use regex::Regex;
 use similar::{DiffOp, TextDiff};
 
-use super::Pair;
+use super::{Edit, File, Pair};
 
 /// Lines of each file after the settings were applied, with the user's line each came from (0-based); none: it is new.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +21,31 @@ impl Origins {
     pub(crate) fn new<'a>(pairs: impl IntoIterator<Item = Pair<'a>>) -> Origins {
         let changed = pairs.into_iter().filter(|pair| pair.before != pair.after);
         Origins { files: changed.map(|pair| (pair.path.to_owned(), lines(pair.before, pair.after))).collect() }
+    }
+
+    /// From a file to what `edits` (of this file, none overlapping) made of it at `path`: exact, where [`Origins::new`] compares.
+    pub(crate) fn edited<D>(&mut self, path: &Path, file: &File<D>, edits: &[Edit]) {
+        let mut edits: Vec<&Edit> = edits.iter().collect();
+        edits.sort_by_key(|e| (e.from, e.to));
+        let (mut lines, mut at, mut begins) = (Vec::new(), 0, true);
+        let mut piece = |text: &[u8], origin: &dyn Fn(usize) -> Option<usize>| {
+            for (i, byte) in text.iter().enumerate() {
+                if begins {
+                    lines.push(origin(i));
+                }
+                begins = *byte == b'\n';
+            }
+        };
+        for edit in edits {
+            let start = at;
+            piece(&file.text[at..edit.from], &|i| Some(file.line(start + i) - 1));
+            // What replaces a line stands for it; what is put in stands for nothing.
+            let replaced = (edit.to > edit.from).then(|| file.line(edit.from) - 1);
+            piece(edit.with.as_bytes(), &|_| replaced);
+            at = edit.to;
+        }
+        piece(&file.text[at..], &|i| Some(file.line(at + i) - 1));
+        self.files.insert(path.to_owned(), lines);
     }
 
     /// The user's line (from 1) of a line of the edited file; none when a setting put it there.
@@ -99,6 +124,23 @@ mod tests {
         let new = [2, 3].map(|line| origins.line(path, line));
         assert!(new.contains(&None) && new.contains(&Some(2)), "{new:?}");
         assert_eq!(origins.line(Path::new("/etc/nginx/other.conf"), 7), Some(7));
+    }
+
+    #[test]
+    fn edits_move_lines_by_what_they_put_in() {
+        let file = File::new(PATH.into(), PATH.into(), b"a\n  b 1\nc\nd\n".to_vec(), Vec::<()>::new());
+        let id = crate::files::FileId::MAIN;
+        let edit = |from: usize, to: usize, with: &str| Edit::new(id, &(from..to), with);
+        let mut origins = Origins::default();
+        // A section in front, two lines after the first, another word for `b 1`, nothing for `c`.
+        origins.edited(
+            Path::new("/x"),
+            &file,
+            &[edit(2, 2, "n\nm\n"), edit(0, 0, "g\n\n"), edit(4, 7, "B"), edit(8, 9, "")],
+        );
+        let lines: Vec<Option<usize>> = (1..=8).map(|line| origins.line(Path::new("/x"), line)).collect();
+        // g, empty, a, n, m, B, (c), d
+        assert_eq!(lines, [None, None, Some(1), None, None, Some(2), Some(3), Some(4)]);
     }
 
     #[test]

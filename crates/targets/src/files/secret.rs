@@ -8,7 +8,7 @@ use regex::Regex;
 const MASK: &str = "***";
 
 /// `://user:password@`, `password=...` and `secret ...` in any line.
-static PATTERNS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
+static PATTERNS: LazyLock<[(Regex, &str); 8]> = LazyLock::new(|| {
     let regex = |pattern: &str| Regex::new(pattern).expect("patterns are constants");
     [
         (regex(r"://[^/@\s]+@"), "://***@"),
@@ -18,6 +18,18 @@ static PATTERNS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
             regex(r#"(?im)^([-+ \t]*[\w-]*(?:password|passwd|passphrase|secret|token|authorization)[\w-]*[ \t]+).+$"#),
             "$1***",
         ),
+        // HAProxy: `user NAME insecure-password P groups g`, `stats auth NAME:P`, `... ca-sign-pass P`.
+        (regex(r#"(?i)\b((?:insecure-)?password|ca-sign-pass)([ \t]+)("[^"]*"|'[^']*'|\S+)"#), "$1$2***"),
+        (regex(r#"(?i)\b(stats[ \t]+auth[ \t]+)\S+"#), "$1***"),
+        // Redis: `requirepass P`, `masterauth P`, `user NAME on >P #HASH`, `tls-key-file-pass P`.
+        (
+            regex(
+                r#"(?im)^([-+ \t]*(?:requirepass|masterauth|sentinel[ \t]+auth-pass[ \t]+\S+|(?:tls-[\w-]*|key-file)-pass|user[ \t]+\S+[ \t]+(?:on|off|reset))[ \t]+).+$"#,
+            ),
+            "$1***",
+        ),
+        // php-fpm: `env[DB_PASSWORD] = P`; what an application is told this way is nobody else's affair.
+        (regex(r"(?im)^([-+ \t]*(?:env|php(?:_admin)?_value)\[[^\]]*\][ \t]*=[ \t]*).+$"), "$1***"),
     ]
 });
 
@@ -50,6 +62,14 @@ mod tests {
             ("+    proxy_set_header Authorization \"Basic aHVudGVyMg==\";", "+    proxy_set_header Authorization ***"),
             ("RequestHeader set X-Api-Key hunter2", "RequestHeader set X-Api-Key ***"),
             ("return 302 /login?token=hunter2;", "return 302 /login?token=***;"),
+            ("  user admin insecure-password hunter2 groups g", "  user admin insecure-password *** groups g"),
+            ("stats auth admin:hunter2 # x", "stats auth *** # x"),
+            ("+requirepass hunter2", "+requirepass ***"),
+            ("masterauth \"hunter2\"", "masterauth ***"),
+            ("user app on >hunter2 ~* +@all", "user app on ***"),
+            ("env[DB] = hunter2", "env[DB] = ***"),
+            ("php_admin_value[mysqli.default_pw] = hunter2", "php_admin_value[mysqli.default_pw] = ***"),
+            ("user www-data www-data;", "user www-data www-data;"),
             ("worker_connections 512;", "worker_connections 512;"),
             ("ssl_certificate_key /etc/ssl/key.pem;", "ssl_certificate_key /etc/ssl/key.pem;"),
         ] {

@@ -1,14 +1,20 @@
-//! HAProxy: a configuration from typed settings, run privately, watched through its statistics socket and its log, its limits.
-//!
-//! It stands before nodes as a platform's router does: so many connections a node at most, requests beyond them wait a while in
-//! a queue, and those that wait too long get HAProxy's own answer (here one that says so, as a platform's H11 does).
+//! HAProxy: the user's configuration read and edited in place, run privately, watched through its statistics socket and its log,
+//! its limits.
 
+mod acl;
 pub(crate) mod cache;
-mod config;
-mod evidence;
-mod lifecycle;
+pub mod config;
+pub mod error;
+pub mod evidence;
+pub mod explain;
+pub(crate) mod lifecycle;
 pub mod limits;
-mod settings;
+mod prepared;
+mod private;
+pub mod route;
+pub mod settings;
+pub(crate) mod socket;
 
-pub use lifecycle::{HaproxyError, Prepared, Running};
-pub use settings::Settings;
+pub use error::HaproxyError;
+pub use lifecycle::{Binary, Running};
+pub use prepared::Haproxy;

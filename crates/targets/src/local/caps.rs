@@ -14,6 +14,8 @@ const CAP_SYS_RESOURCE: u32 = 24;
 pub struct Machine {
     /// Soft limit on descriptors that a child inherits.
     pub descriptors: u64,
+    /// Hard limit on descriptors that a child inherits.
+    pub descriptors_hard: u64,
     /// The most descriptors that a server can give its workers.
     pub descriptors_ceiling: Ceiling,
     /// What `worker_processes auto` counts: cores online, whether or not they may be used.
@@ -34,6 +36,7 @@ impl Machine {
         let pinned = environment.pinning.as_ref().map(|p| p.servers.len() as u32);
         Machine {
             descriptors: soft,
+            descriptors_hard: hard,
             descriptors_ceiling: ceiling(hard),
             online: online(),
             cores: pinned.unwrap_or(environment.cores).max(1),

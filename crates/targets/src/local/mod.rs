@@ -5,11 +5,13 @@
 //! [`machine`] (what the machine is).
 
 pub(crate) mod account;
+pub mod authority;
 pub(crate) mod brood;
 pub mod caps;
 pub mod cores;
 mod diag;
 pub mod disk;
+pub(crate) mod elsewhere;
 pub(crate) mod finish;
 pub mod footprint;
 pub(crate) mod gather;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
+use genkai_model::transport::Transport;
 use nix::sys::resource::{Resource, getrlimit};
 
 use super::config::Config;
@@ -136,6 +137,11 @@ impl Nginx {
         self.copy.address
     }
 
+    /// What carries connections to its listener: plain TCP, so far.
+    pub fn transport(&self) -> Transport {
+        Transport::Tcp
+    }
+
     /// nginx's version, e.g. `1.22.1`.
     pub fn version(&self) -> &str {
         self.base.binary.version()
@@ -216,7 +222,9 @@ fn read(what: &Prepare<'_>, binary: &Binary) -> Result<Config, NginxError> {
         }
         ConfigSource::Generated => {
             let backend = what.backend.ok_or(NginxError::NoBackend)?.to_string();
-            Ok(render(&Rendering { backend: &backend, port: 80, settings: what.settings })?)
+            let rendering =
+                Rendering { backend: &backend, port: 80, websocket: what.websocket, settings: what.settings };
+            Ok(render(&rendering)?)
         }
     }
 }

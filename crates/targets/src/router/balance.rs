@@ -35,6 +35,8 @@ pub(super) fn prepare(
         path: "/rooms",
         host: "localhost",
         websocket: true,
+        upgrade: Default::default(),
+        tls: None,
         allow_remote: &[],
     })?)
 }

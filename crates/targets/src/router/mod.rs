@@ -1,6 +1,7 @@
 //! What stands before nodes and spreads connections over them, whichever product it is.
 
 mod balance;
+pub mod haproxy;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,7 +10,7 @@ use genkai_model::limit::Limit;
 use genkai_model::plan;
 use genkai_model::rooms::RouterReport;
 
-use crate::haproxy::{self, HaproxyError};
+use crate::haproxy::HaproxyError;
 use crate::local::caps::Machine;
 use crate::local::machine;
 use crate::nginx::{self, NginxError};
@@ -30,7 +31,7 @@ pub enum RouterError {
     /// It would need more descriptors than it can have.
     #[error(
         "the router needs {needed} descriptors for {clients} clients (two each), and may have {most}\n  hint: at most {} clients \
-         fit; fewer --rooms or --members, or --router none", (most.saturating_sub(OWN)) / 2
+         fit; fewer --rooms or --members (rooms-http: --most), or --router none", (most.saturating_sub(OWN)) / 2
     )]
     TooMany {
         /// Clients at once.

@@ -11,7 +11,7 @@ pub(super) fn of() -> Vec<Limit> {
         value: most.to_string(),
         origin: Origin::Default("varnish 7.1 include/tbl/params.h".to_owned()),
         caps: "requests at once; idle kept connections hold no thread".to_owned(),
-        law: Law::Workers { workers: f64::from(most) * f64::from(pools), queue: None, service: None },
+        law: Law::Workers { workers: f64::from(most) * f64::from(pools), queue: None, service: None, wait: None },
         formula: format!("thread_pools ({pools}) x thread_pool_max {most}"),
         source: "varnish 7.1 bin/varnishd/cache/cache_wrk.c".to_owned(),
         symptom: Symptom { errors: Vec::new(), slow: true },

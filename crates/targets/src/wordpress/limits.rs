@@ -54,6 +54,7 @@ fn children(settings: &Settings, cost: Cost, somaxconn: u32) -> Limit {
             workers,
             queue: Some(f64::from(backlog(somaxconn))),
             service: Some(cost.service.as_secs_f64()),
+            wait: None,
         },
         formula: format!(
             "{workers} children / {:.0} ms a request = {pool:.0} requests/s at most (its processors: {processors:.0})",
@@ -110,7 +111,7 @@ fn connections(settings: &Settings, cost: Cost) -> Limit {
             Law::Unknown
         } else {
             let workers = f64::from(all - 1);
-            Law::Workers { workers, queue: Some(0.0), service: Some(cost.service.as_secs_f64()) }
+            Law::Workers { workers, queue: Some(0.0), service: Some(cost.service.as_secs_f64()), wait: None }
         },
         formula: format!(
             "{all} connections - 1 of genkai's; never reached while children ({}) are fewer",
@@ -183,7 +184,7 @@ mod tests {
     fn the_pool_is_a_limit_with_its_queue_and_its_service_time() {
         let settings = Settings::new(5, 2, 20_000);
         let limits = all(&settings, cost(50, 40), 4096);
-        let expected = Law::Workers { workers: 5.0, queue: Some(512.0), service: Some(0.05) };
+        let expected = Law::Workers { workers: 5.0, queue: Some(512.0), service: Some(0.05), wait: None };
         assert_eq!(law(&limits, "backend.php_fpm.max_children"), expected);
         assert!(limits[0].formula.contains("100 requests/s"), "{}", limits[0].formula);
         assert_eq!(law(&limits, "backend.php_fpm.backlog"), Law::Backlog { value: 512.0 });

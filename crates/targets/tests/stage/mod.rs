@@ -224,6 +224,8 @@ impl Stage {
             path: "/",
             host: "localhost",
             websocket: false,
+            upgrade: Default::default(),
+            tls: None,
             allow_remote: &[],
         })
     }

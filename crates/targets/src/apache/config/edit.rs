@@ -1,32 +1,13 @@
 //! Changes as values: replace a span of one file by other bytes. Everything else stays as it is, byte for byte.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::PathBuf;
 
 use super::error::ConfigError;
 use super::lexer::quote;
 use super::{Config, FileId, Found, evaluate};
-
-/// Replaces a span of a file. Made against one [`Config`] and applied to the same one, together with others.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Edit {
-    /// The file it touches.
-    pub file: FileId,
-    /// First byte that goes away.
-    pub from: usize,
-    /// The byte after the last that goes away; `from` for an insertion.
-    pub to: usize,
-    /// Text that comes.
-    pub with: String,
-}
-
-impl Edit {
-    /// Replaces `span` of `file`.
-    pub fn new(file: FileId, span: &Range<usize>, with: impl Into<String>) -> Edit {
-        Edit { file, from: span.start, to: span.end, with: with.into() }
-    }
-}
+pub use crate::files::Edit;
+use crate::files::edited;
 
 impl Found {
     /// Replaces one argument (0 is the first), quoting it where needed; adds it where it is the next. None beyond that.
@@ -57,18 +38,7 @@ impl Found {
 impl Config {
     /// A new line after the line of a directive (or after a section's end), indented like it.
     pub fn line_after(&self, found: &Found, text: &str) -> Edit {
-        let file = self.file(found.file);
-        let start = file.text[..found.span.start].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-        let indent = String::from_utf8_lossy(&file.text[start..found.span.start]).into_owned();
-        let indent: String = indent.chars().take_while(|c| *c == ' ' || *c == '\t').collect();
-        let end = memchr::memchr(b'\n', &file.text[found.span.end..]).map(|n| found.span.end + n + 1);
-        match end {
-            Some(at) => Edit::new(found.file, &(at..at), format!("{indent}{text}{}", file.line_end())),
-            None => {
-                let at = file.text.len();
-                Edit::new(found.file, &(at..at), format!("{}{indent}{text}{}", file.line_end(), file.line_end()))
-            }
-        }
+        self.file(found.file).line_after(found.file, found.span.start, found.span.end, text)
     }
 
     /// A new line at the end of the main file.
@@ -86,24 +56,7 @@ impl Config {
     /// When two edits overlap.
     pub fn edited_text(&self, id: FileId, edits: &[Edit]) -> Result<Option<Vec<u8>>, ConfigError> {
         let file = self.file(id);
-        let mut mine: Vec<&Edit> = edits.iter().filter(|e| e.file == id).collect();
-        mine.sort_by_key(|e| (e.from, e.to));
-        mine.dedup();
-        if let Some(pair) = mine.windows(2).find(|pair| pair[1].from < pair[0].to || overwritten(pair)) {
-            return Err(ConfigError::Conflict { place: file.place(pair[1].from) });
-        }
-        if mine.is_empty() {
-            return Ok(None);
-        }
-        let mut out = Vec::with_capacity(file.text.len() + 64);
-        let mut at = 0;
-        for edit in mine {
-            out.extend_from_slice(&file.text[at..edit.from]);
-            out.extend_from_slice(edit.with.as_bytes());
-            at = edit.to;
-        }
-        out.extend_from_slice(&file.text[at..]);
-        Ok(Some(out))
+        edited(file, id, edits).map_err(|offset| ConfigError::Conflict { place: file.place(offset) })
     }
 
     /// The configuration with `edits` (all made against this one), evaluated anew.
@@ -118,9 +71,4 @@ impl Config {
         }
         evaluate::read(&self.file(FileId::MAIN).path.clone(), self.reading.clone(), texts)
     }
-}
-
-/// Two different texts for the same span.
-fn overwritten(pair: &[&Edit]) -> bool {
-    pair[0].from == pair[1].from && pair[0].to == pair[1].to && pair[0].from != pair[0].to
 }

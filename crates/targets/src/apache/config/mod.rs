@@ -40,14 +40,6 @@ impl File {
             }
         }
     }
-
-    /// How its lines end.
-    pub fn line_end(&self) -> &'static str {
-        match memchr::memchr(b'\n', &self.text) {
-            Some(at) if at > 0 && self.text[at - 1] == b'\r' => "\r\n",
-            _ => "\n",
-        }
-    }
 }
 
 /// What decides how a configuration is read, besides its text.

@@ -10,6 +10,7 @@ use crate::limits::{counted, errors, log};
 /// Every limit of the backend's side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     let mut all = vec![refusing(upstream), silent(facts)];
+    all.extend(idle(facts));
     all.extend(ports(facts, upstream));
     all.extend(pool(facts, upstream));
     all
@@ -37,22 +38,47 @@ fn silent(facts: &Facts) -> Limit {
         value: held.written.clone(),
         origin: held.origin.clone(),
         caps: "how long the backend may be silent".to_owned(),
-        formula: if facts.websocket {
-            format!(
-                "a tunnel ends when both sides are silent for max(Timeout {}, {setting} {})",
-                facts.timeout.value, held.value
-            )
-        } else {
-            format!("the backend is never silent for {} ({setting}): else Apache answers 502", held.value)
-        },
-        source:
-            "httpd modules/proxy/mod_proxy_http.c: ap_proxy_http_process_response (AH01102), proxy_http_handler:1538 \
-                 (tunnels)"
-                .to_owned(),
+        formula: format!("the backend is never silent for {} ({setting}): else Apache answers 502", held.value),
+        source: "httpd modules/proxy/mod_proxy_http.c: ap_proxy_http_process_response (AH01102)".to_owned(),
         signatures: vec![log(signature::BACKEND_SILENT, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status504]),
         ..Limit::named("apache.ProxyTimeout", "backend", setting)
     }
+}
+
+/// A tunnel on which nothing is said. Nothing in a log tells of it: the client knows how long it had been silent.
+fn idle(facts: &Facts) -> Option<Limit> {
+    let (setting, held) = facts.tunnel_timeout()?;
+    let (name, other) = &facts.proxy_timeout;
+    Some(Limit {
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        caps: "how long a tunnel may be silent in both directions".to_owned(),
+        law: Law::Idle { after: held.value.as_secs_f64() },
+        formula: match name.as_str() {
+            "Timeout" => format!("a tunnel ends after {} (Timeout) without a byte", held.value),
+            _ => format!(
+                "a tunnel ends after max(Timeout {}, {name} {}) = {} without a byte",
+                facts.timeout.value, other.value, held.value
+            ),
+        },
+        source: "httpd modules/proxy/mod_proxy_http.c: proxy_http_handler (the longer of the two); proxy_util.c: \
+                 ap_proxy_tunnel_run. KeepAliveTimeout and RequestReadTimeout do not count for a tunnel"
+            .to_owned(),
+        symptom: errors(&[ErrorKind::ClosedAbnormally]),
+        remedy: Some(Remedy {
+            setting: setting.to_owned(),
+            unit: RemedyUnit::Seconds,
+            step: 1.0,
+            ceiling: None,
+            note: Some(
+                "a longer time keeps the workers of clients that are gone for as long; pings of either side, more often than \
+                 it, do without the change"
+                    .to_owned(),
+            ),
+        }),
+        ..Limit::named("apache.idle", "apache", setting)
+    })
 }
 
 /// Local ports towards the backend.

@@ -23,6 +23,9 @@ pub struct Upstream {
     pub max: Option<Held<u64>>,
     /// Whether a request gives up waiting for one of them (`acquire=`).
     pub acquire: bool,
+    /// Whether mod_proxy_wstunnel carries WebSockets itself: then no time ends a silent one (mod_proxy_wstunnel.c: apr_pollset_poll
+    /// without a timeout).
+    pub untimed: bool,
 }
 
 /// Everything the limits are computed from.
@@ -158,6 +161,15 @@ impl Facts {
         }
     }
 
+    /// The setting that ends a silent tunnel, and its time: the longer of what Apache waits for clients and for the backend
+    /// (mod_proxy_http.c: proxy_http_handler; a shorter ProxyTimeout does not shorten it). None where no time does.
+    pub fn tunnel_timeout(&self) -> Option<(&str, &Held<Span>)> {
+        let (setting, held) = &self.proxy_timeout;
+        let longest =
+            if self.timeout.value > held.value { ("Timeout", &self.timeout) } else { (setting.as_str(), held) };
+        self.upstream.as_ref().filter(|u| self.websocket && !u.untimed).map(|_| longest)
+    }
+
     /// Descriptors of a child that are never a client's: standard streams, event queue, wake-up and control pipes, listening
     /// sockets (genkai's status page included), logs. Measured on httpd 2.4.71 (event): 9 and one for each of the others.
     pub fn base_descriptors(&self) -> u64 {
@@ -210,12 +222,20 @@ impl Reading<'_> {
         ("Timeout".to_owned(), timeout.clone())
     }
 
+    /// Whether a backend of this scheme is mod_proxy_wstunnel's own: it hands over to mod_proxy_http unless that is not there, or it is
+    /// told not to (mod_proxy_wstunnel.c: proxy_wstunnel_check_trans, since 2.4.48).
+    fn is_untimed(&self, scheme: &str) -> bool {
+        let hands_over = self.config.has_module("proxy_http_module")
+            && !self.written("ProxyWebsocketFallbackToProxyHttp").eq_ignore_ascii_case("off");
+        matches!(scheme, "ws" | "wss") && !hands_over
+    }
+
     fn upstream(&self) -> Option<Upstream> {
-        let route = Route::find(self.config, self.scope).ok()?;
+        let route = Route::find(self.config, self.scope)?;
         let pass = route.pass(self.config, &self.scope.path)?;
         let path = self.config.file(pass.found.file).path.clone();
         let origin = Origin::File { path, line: pass.found.line };
-        let (_, authority) = pass.authority();
+        let (scheme, authority) = pass.authority();
         // Without the user and password that a URL may have.
         let authority = authority.rsplit('@').next().unwrap_or(authority);
         let max = self.raw("ProxyPass.max");
@@ -224,6 +244,7 @@ impl Reading<'_> {
             address: authority.replace("localhost", "127.0.0.1").parse().ok(),
             max: value::count(&max.written).map(|n| Held { value: n, written: max.written, origin: max.origin }),
             acquire: pass.parameter("acquire").is_some(),
+            untimed: self.is_untimed(scheme),
         })
     }
 }

@@ -13,6 +13,7 @@ fn facts(text: &str) -> Facts {
     let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
     let machine = Machine {
         descriptors: 1024,
+        descriptors_hard: 20_000,
         descriptors_ceiling: Ceiling { value: 4096.0, by: "hard".into() },
         online: 2,
         cores: 2,

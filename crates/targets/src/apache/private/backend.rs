@@ -1,11 +1,12 @@
 //! What is behind: kept, or replaced by one backend. What leads back into the same httpd follows its listeners in any case.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 
 use super::PrivateError;
 use super::changes::Changes;
 use super::listen::{Moved, own};
 use crate::apache::config::{Config, Found};
+use crate::local::elsewhere;
 
 /// A URL inside a directive.
 struct Place<'c> {
@@ -105,21 +106,7 @@ pub(super) fn redirect(
 /// Refuses a host that is not this machine, unless the user named it.
 fn local_only(config: &Config, place: &Place<'_>, host: &str, allowed: &[String]) -> Result<(), PrivateError> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    if allowed.iter().any(|name| name.eq_ignore_ascii_case(bare) || name.eq_ignore_ascii_case(host)) {
-        return Ok(());
-    }
-    let variables = bare.contains(['$', '%']);
-    let addresses: Vec<IpAddr> = match bare.parse() {
-        Ok(ip) => vec![ip],
-        Err(_) if variables => Vec::new(),
-        Err(_) => (bare, 80).to_socket_addrs().map(|all| all.map(|a| a.ip()).collect()).unwrap_or_default(),
-    };
-    let why = match addresses.iter().find(|ip| !ip.is_loopback()) {
-        Some(ip) => format!("is not this machine ({ip})"),
-        None if variables => "is decided by variables for each request, so it cannot be known".to_owned(),
-        None if addresses.is_empty() => "does not resolve, so it cannot be known to be this machine".to_owned(),
-        None => return Ok(()),
-    };
+    let Some(why) = elsewhere::why(bare, allowed) else { return Ok(()) };
     let (place, written) = (config.place(place.found), place.found.written());
     Err(PrivateError::Remote { place, written, host: bare.to_owned(), why })
 }

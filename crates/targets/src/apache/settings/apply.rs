@@ -74,7 +74,7 @@ fn added(config: &Config, line: &str) -> Edit {
 fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Found> {
     let names = setting.directives();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let route = || Route::find(config, scope).ok();
+    let route = || Route::find(config, scope);
     match setting.place {
         Place::Server => Route::global(config, &names),
         Place::Host => route().and_then(|r| r.of_host(config, &names)).or_else(|| Route::global(config, &names)),
@@ -90,7 +90,7 @@ fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> 
         name: setting.name.to_owned(),
         missing: "no ProxyPass holds this path; choose a path that is passed to a backend".to_owned(),
     };
-    let route = Route::find(config, scope).map_err(|_| missing())?;
+    let route = Route::find(config, scope).ok_or_else(missing)?;
     let pass = route.pass(config, &scope.path).ok_or_else(missing)?;
     let text = format!("{}={value}", setting.directive);
     let key = format!("{}=", setting.directive);
@@ -152,7 +152,7 @@ pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Held<()>,
     let default = || default_of(setting, Mpm::of(config));
     Ok(match setting.place {
         Place::Pass => {
-            let route = Route::find(config, scope).ok();
+            let route = Route::find(config, scope);
             let pass = route.as_ref().and_then(|r| r.pass(config, &scope.path));
             let given = pass.and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
             given.map_or_else(default, |(found, value)| file(found, value))

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use genkai_model::plan::Upgrade;
+
 use super::{SettingError, apply};
 use crate::apache::config::{Config, Reading, lexer::quote};
 use crate::apache::route::Scope;
+use crate::local::authority::Papers;
 
 /// What to render.
 #[derive(Clone, Debug)]
@@ -16,6 +19,10 @@ pub struct Rendering<'a> {
     pub port: u16,
     /// Whether WebSocket connections are passed through.
     pub websocket: bool,
+    /// What passes them through.
+    pub upgrade: Upgrade,
+    /// Listen with TLS, with these.
+    pub tls: Option<&'a Papers>,
     /// Folder of the modules.
     pub modules: &'a Path,
     /// User and group of the workers, where httpd is started as root.
@@ -27,23 +34,36 @@ pub struct Rendering<'a> {
 }
 
 /// One backend that is always tried (`retry=0`: a failure is shown, not hidden). With WebSocket, mod_proxy_http tunnels the
-/// upgrade itself (since 2.4.47), and an idle tunnel may live for an hour. The MPM is worker: a connection has a thread, so
-/// that formulas are exact; `mpm` chooses another.
+/// upgrade itself (since 2.4.47), and an idle tunnel may live for an hour; or mod_proxy_wstunnel does, which knows no such time. The MPM is
+/// worker: a connection has a thread, so that formulas are exact; `mpm` chooses another.
 fn text(rendering: &Rendering<'_>) -> String {
     let module = |name: &str| {
         let file = rendering.modules.join(format!("mod_{name}.so"));
         format!("LoadModule {name}_module {}\n", quote(&file.to_string_lossy()))
     };
-    let modules: String = ["mpm_worker", "authz_core", "status", "proxy", "proxy_http"].map(module).concat();
+    let (more, lines, scheme, parameter) = match (rendering.websocket, rendering.upgrade) {
+        (false, _) => (None, "", "http", ""),
+        (true, Upgrade::Http) => (None, "ProxyTimeout 3600\n", "http", " upgrade=websocket"),
+        (true, Upgrade::Wstunnel) => (Some("proxy_wstunnel"), "ProxyWebsocketFallbackToProxyHttp Off\n", "ws", ""),
+    };
+    let modules = ["mpm_worker", "authz_core", "status", "proxy", "proxy_http"].into_iter().chain(more);
+    let modules: String = modules.chain(rendering.tls.map(|_| "ssl")).map(module).collect();
     let user = rendering.user.map(|(user, group)| format!("User {user}\nGroup {group}\n")).unwrap_or_default();
-    let (upgrade, timeout) = if rendering.websocket { (" upgrade=websocket", "ProxyTimeout 3600\n") } else { ("", "") };
     format!(
-        "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen {port}\n\n\
-         MaxRequestWorkers 400\nListenBacklog 511\nTimeout 60\nKeepAlive On\nKeepAliveTimeout 5\n{timeout}\n\
-         ProxyPreserveHost On\nProxyPass / http://{backend}/ retry=0{upgrade}\n",
+        "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen {port}{tls}\n\n\
+         MaxRequestWorkers 400\nListenBacklog 511\nTimeout 60\nKeepAlive On\nKeepAliveTimeout 5\n{lines}\n\
+         ProxyPreserveHost On\nProxyPass / {scheme}://{backend}/ retry=0{parameter}\n",
         port = rendering.port,
+        tls = rendering.tls.map(tls).unwrap_or_default(),
         backend = rendering.backend,
     )
+}
+
+/// The rest of a `Listen`, and the directives of a server with TLS.
+fn tls(papers: &Papers) -> String {
+    let path = |path: &Path| quote(&path.to_string_lossy()).into_owned();
+    let (certificate, key) = (path(&papers.certificate), path(&papers.key));
+    format!(" https\nSSLEngine On\nSSLCertificateFile {certificate}\nSSLCertificateKeyFile {key}")
 }
 
 /// A configuration of one file, `httpd.conf`, with every setting where it belongs. Nothing is written.

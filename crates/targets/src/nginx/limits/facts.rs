@@ -103,6 +103,8 @@ pub struct Facts {
     pub connect_timeout: Held<Span>,
     /// How long an upstream may be silent.
     pub read_timeout: Held<Span>,
+    /// Whether WebSockets are passed to it (`proxy_set_header Upgrade`).
+    pub upgrades: bool,
     /// Cores that the servers can use.
     pub cores: u32,
     /// Local ports for outgoing connections, first and last.

@@ -65,11 +65,18 @@ impl Reading<'_> {
             limit_req: self.limit_req(),
             connect_timeout: self.timeout(pass.as_ref(), "connect_timeout"),
             read_timeout: self.timeout(pass.as_ref(), "read_timeout"),
+            upgrades: self.upgrades(),
             upstream: pass.as_ref().map(|pass| self.upstream(pass)),
             cores: machine.cores,
             ports: machine.ports,
             workers,
         }
+    }
+
+    /// Whether the client's wish for another protocol is passed on.
+    fn upgrades(&self) -> bool {
+        let headers = self.route.inherited("proxy_set_header");
+        headers.iter().any(|f| f.arg(0).is_some_and(|name| name.eq_ignore_ascii_case("upgrade")))
     }
 
     fn held<T>(&self, found: &Found<'_>, value: T, written: String) -> Held<T> {

@@ -42,6 +42,7 @@ fn proxy(worker_connections: u64) -> Facts {
         upstream: Some(behind()),
         connect_timeout: held(Span::from_secs(60)),
         read_timeout: held(Span::from_secs(60)),
+        upgrades: false,
         cores: 2,
         ports: (32768, 60999),
     }

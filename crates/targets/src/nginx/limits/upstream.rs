@@ -10,6 +10,7 @@ use crate::nginx::evidence::signature;
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     let mut all = vec![refusing(upstream), silent(facts)];
+    all.extend(facts.upgrades.then(|| idle(facts)));
     all.extend(ports(facts, upstream));
     all.extend(upstream.max_conns.as_ref().map(|held| max_conns(facts, upstream, held)));
     all
@@ -62,6 +63,28 @@ fn silent(facts: &Facts) -> Limit {
         ],
         symptom: genkai_model::limit::Symptom { errors: vec![ErrorKind::Status504], slow: true },
         remedy: None,
+    }
+}
+
+/// A WebSocket on which nothing is said. At its usual level the log says nothing of it: the client knows how long it had been silent.
+fn idle(facts: &Facts) -> Limit {
+    let held = &facts.read_timeout;
+    Limit {
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        caps: "how long a WebSocket may be silent in both directions".to_owned(),
+        law: Law::Idle { after: held.value.as_secs_f64() },
+        formula: format!("a WebSocket ends after {} (proxy_read_timeout) without a byte", held.value),
+        source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_process_upgraded".to_owned(),
+        symptom: errors(&[ErrorKind::ClosedAbnormally]),
+        remedy: Some(Remedy {
+            setting: "proxy_read_timeout".to_owned(),
+            unit: RemedyUnit::Seconds,
+            step: 1.0,
+            ceiling: None,
+            note: Some("pings of either side, more often than it, do without the change".to_owned()),
+        }),
+        ..Limit::named("nginx.idle", "nginx", "proxy_read_timeout")
     }
 }
 

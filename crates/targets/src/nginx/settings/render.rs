@@ -14,13 +14,21 @@ pub struct Rendering<'a> {
     pub backend: &'a str,
     /// Port to listen on. (A private copy moves it.)
     pub port: u16,
+    /// Whether WebSocket connections are passed through.
+    pub websocket: bool,
     /// Settings by name, in the user's words.
     pub settings: &'a BTreeMap<String, String>,
 }
 
 /// One backend that is always tried (a failure is shown, not hidden by `max_fails` or a second try), with kept
-/// connections, which need HTTP/1.1 and an empty Connection header.
+/// connections, which need HTTP/1.1 and an empty Connection header; WebSockets need the client's (nginx.org/en/docs/http/websocket.html).
 fn text(rendering: &Rendering<'_>) -> String {
+    let connection = match rendering.websocket {
+        false => "proxy_set_header Connection \"\";",
+        true => {
+            "proxy_set_header Connection upgrade;\n            proxy_set_header Upgrade $http_upgrade;\n            proxy_read_timeout 3600s;"
+        }
+    };
     format!(
         "\
 # A plain reverse proxy, written by genkai.
@@ -42,7 +50,7 @@ http {{
         location / {{
             proxy_pass http://backend;
             proxy_http_version 1.1;
-            proxy_set_header Connection \"\";
+            {connection}
             proxy_set_header Host $host;
             proxy_next_upstream off;
         }}

@@ -8,6 +8,7 @@ use super::*;
 
 const MACHINE: fn() -> Machine = || Machine {
     descriptors: 1024,
+    descriptors_hard: 20_000,
     descriptors_ceiling: Ceiling { value: 4096.0, by: "hard RLIMIT_NOFILE 4096".into() },
     online: 8,
     cores: 4,

@@ -1,9 +1,7 @@
 //! Find, check, start, ready, observe, disturb, stop.
 
 use std::fs;
-use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,8 +11,12 @@ use genkai_model::rooms::RouterReport;
 use tempfile::TempDir;
 
 use super::config;
-use super::evidence::{self, SUBJECT, Sessions, Stat};
+use super::evidence::{self, Sessions};
 use super::settings::{Settings, descriptors};
+use crate::haproxy::error::files;
+use crate::haproxy::evidence::{Names, SUBJECT, Stat, sample};
+use crate::haproxy::lifecycle::{ANSWER, port_taken};
+use crate::haproxy::{Binary, HaproxyError, socket};
 use crate::local::finish::finish;
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::tail::Tail;
@@ -22,58 +24,15 @@ use crate::local::usage::Tree;
 use crate::local::{LocalError, brood, port, ready};
 use crate::observation::Observation;
 
-/// A version and a check answer at once.
-const ANSWER: Duration = Duration::from_secs(10);
 /// It binds sockets and answers; anything near this long is a fault.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 /// How long it has to end when asked to.
 const GRACE: Duration = Duration::from_secs(1);
-/// Longest wait for an answer of the statistics socket.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest answer that is read: a row of `show stat` has some hundred bytes.
-const ANSWER_MAX: u64 = 4 << 20;
-
-/// Why there is no HAProxy. One clear message each.
-#[derive(Debug, thiserror::Error)]
-pub enum HaproxyError {
-    /// It is not installed.
-    #[error(
-        "haproxy is not installed: there is none in PATH or in /usr/sbin\n  hint: apt-get install haproxy, or --router none"
-    )]
-    Missing,
-    /// A program called haproxy that is none.
-    #[error("{} does not say that it is HAProxy (`haproxy -v` printed `{said}`)", path.display())]
-    NotHaproxy {
-        /// The program.
-        path: PathBuf,
-        /// What it printed.
-        said: String,
-    },
-    /// It refuses its configuration.
-    #[error("haproxy refuses its configuration: {0}")]
-    Rejected(String),
-    /// It cannot be started.
-    #[error(transparent)]
-    Local(#[from] LocalError),
-    /// Its files cannot be written, or there is no port.
-    #[error("haproxy: {what}: {source}")]
-    Files {
-        /// What failed.
-        what: String,
-        /// The system's words.
-        source: io::Error,
-    },
-}
-
-fn files(what: impl Into<String>) -> impl FnOnce(io::Error) -> HaproxyError {
-    move |source| HaproxyError::Files { what: what.into(), source }
-}
 
 /// An HAProxy whose program was found. It can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    program: PathBuf,
-    version: String,
+    binary: Binary,
     settings: Settings,
 }
 
@@ -83,22 +42,12 @@ impl Prepared {
     /// # Errors
     /// When it is not installed, or does not say its version.
     pub fn find(settings: Settings, dir: &Path) -> Result<Prepared, HaproxyError> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
-        let program = folders.map(|folder| folder.join("haproxy")).find(|program| program.is_file());
-        let program = program.ok_or(HaproxyError::Missing)?;
-        let mut command = Command::new(&program);
-        command.arg("-v");
-        let said = finish(command, spawn("haproxy -v", &dir.join("haproxy-version.txt")), ANSWER)?.text;
-        match version(&said) {
-            Some(version) => Ok(Prepared { program, version, settings }),
-            None => Err(HaproxyError::NotHaproxy { path: program, said: first_line(&said) }),
-        }
+        Ok(Prepared { binary: Binary::find(None, dir)?, settings })
     }
 
     /// Its version, e.g. `2.6.12`.
     pub fn version(&self) -> &str {
-        &self.version
+        self.binary.version()
     }
 
     /// Starts it before `nodes` on a free port of loopback, its files in `dir`, and waits until it accepts. Its configuration is
@@ -132,39 +81,33 @@ impl Prepared {
         let write = |path: &Path, text: &str| fs::write(path, text).map_err(files(path.display().to_string()));
         write(&refusal, &config::refusal(&self.settings))?;
         write(&site.config, &config::render(&self.settings, nodes, &places))?;
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(self.binary.path());
         command.arg("-c").arg("-f").arg(&site.config);
         let checked = finish(command, spawn("haproxy -c", &dir.join("haproxy-check.txt")), ANSWER)?;
         if checked.status.success() { Ok(site) } else { Err(HaproxyError::Rejected(checked.text.trim().to_owned())) }
     }
 
     fn launch(&self, site: &Site, cpus: Option<&[usize]>) -> Result<Child, LocalError> {
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(self.binary.path());
         // In the foreground: the guard's child is the process that serves.
         command.arg("-db").arg("-f").arg(&site.config);
         let nofile = Some(descriptors(self.settings.maxconn));
         let spawn = Spawn { cpus: cpus.map(<[usize]>::to_vec), nofile, ..spawn(SUBJECT, &site.log) };
         let mut child = Child::spawn(command, spawn)?;
         // It has bound all its sockets before it serves the one that tells who it is.
-        let is_it = |pid| process(&site.ask("show info").unwrap_or_default()) == Some(pid);
+        let is_it = |pid| process(&socket::ask(&site.socket, "show info").unwrap_or_default()) == Some(pid);
         ready::own(site.address, READY_WITHIN, &mut child, is_it)?;
         Ok(child)
     }
 }
 
+/// The sections that are looked at.
+fn names() -> Names {
+    Names { front: config::FRONTEND.to_owned(), back: config::BACKEND.to_owned() }
+}
+
 fn spawn(name: &str, log: &Path) -> Spawn {
     Spawn { name: name.to_owned(), log: Some(log.to_owned()), ..Spawn::default() }
-}
-
-/// `HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/` to `2.6.12`.
-fn version(said: &str) -> Option<String> {
-    let rest = said.split_once("HAProxy version ").or_else(|| said.split_once("HA-Proxy version "))?.1;
-    let version: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-    (!version.is_empty()).then_some(version)
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
 /// Where the parts of a started one are.
@@ -176,27 +119,9 @@ struct Site {
     socket: PathBuf,
 }
 
-impl Site {
-    /// Sends a command to the statistics socket and gives the answer (management manual 9.3).
-    fn ask(&self, command: &str) -> Option<String> {
-        let mut stream = UnixStream::connect(&self.socket).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        stream.set_write_timeout(Some(PATIENCE)).ok()?;
-        writeln!(stream, "{command}").ok()?;
-        let mut answer = String::new();
-        stream.take(ANSWER_MAX).read_to_string(&mut answer).ok()?;
-        Some(answer)
-    }
-}
-
 /// The process that answered `show info`.
 fn process(info: &str) -> Option<u32> {
     info.lines().find_map(|line| line.strip_prefix("Pid: "))?.trim().parse().ok()
-}
-
-/// Whether a line of its log says that a port is taken (src/proto_tcp.c, `tcp_bind_listener`).
-fn port_taken(line: &str) -> bool {
-    line.contains("Address already in use") || line.contains("cannot bind socket")
 }
 
 /// A running HAProxy. Dropping it ends it.
@@ -250,7 +175,7 @@ impl Running {
             None => {
                 let stat = Stat::read(&self.ask("show stat").unwrap_or_default());
                 let info = self.ask("show info").unwrap_or_default();
-                seen.samples.push(evidence::sample(&info, &stat, &self.tree.sample()));
+                seen.samples.push(sample(&info, &stat, &names(), &self.tree.sample()));
             }
             Some(status) if !self.dead => {
                 self.dead = true;
@@ -268,9 +193,9 @@ impl Running {
         let stat = self.stat();
         RouterReport {
             product: SUBJECT.to_owned(),
-            version: self.prepared.version.clone(),
-            nodes: stat.nodes(),
-            queue_peak: stat.queue_peak(),
+            version: self.prepared.version().to_owned(),
+            nodes: evidence::nodes(&stat),
+            queue_peak: evidence::queue_peak(&stat),
             refused: self.sessions.refused(),
             ended: self.sessions.ended.clone(),
             resets_us: Vec::new(),
@@ -301,7 +226,7 @@ impl Running {
 
     /// Asks it, unless it stands still.
     fn ask(&self, command: &str) -> Option<String> {
-        if self.frozen { None } else { self.site.ask(command) }
+        if self.frozen { None } else { socket::ask(&self.site.socket, command) }
     }
 
     /// Its statistics since it was first started. One that was killed took its own along: they were asked for before.
@@ -323,17 +248,5 @@ mod tests {
     fn the_process_that_answers_says_who_it_is() {
         assert_eq!(process("Name: HAProxy\nPid: 4711\nUptime: 0d 0h00m00s\n"), Some(4711));
         assert_eq!(process(""), None);
-        assert!(port_taken(
-            "[ALERT] (1) : Starting frontend in: cannot bind socket (Address already in use) [127.0.0.1:1]"
-        ));
-        assert!(!port_taken("[ALERT] (1) : config : parsing [haproxy.cfg:3]"));
-    }
-
-    #[test]
-    fn versions_are_read() {
-        let debian = "HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/\nStatus: long-term\n";
-        assert_eq!(version(debian).as_deref(), Some("2.6.12"));
-        assert_eq!(version("HA-Proxy version 1.8.19-1 2019\n").as_deref(), Some("1.8.19"));
-        assert_eq!(version("nginx version: nginx/1.22.1\n"), None);
     }
 }

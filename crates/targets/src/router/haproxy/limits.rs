@@ -64,8 +64,8 @@ fn server(cap: u32, settings: &Settings, nodes: u32) -> Limit {
             queued(Sign::Log("haproxy.refused.sQ".to_owned()), Strength::Decisive),
             queued(
                 Sign::ReachedMetric {
-                    metric: "haproxy.node_sessions_max".to_owned(),
-                    of: "haproxy.node_sessions_limit".to_owned(),
+                    metric: "haproxy.server_sessions_max".to_owned(),
+                    of: "haproxy.server_sessions_limit".to_owned(),
                     fraction: 1.0,
                 },
                 Strength::Supports,

@@ -7,14 +7,12 @@ use std::path::Path;
 use genkai_model::units::Span;
 
 use super::settings::Settings;
+use crate::haproxy::evidence::LINE;
 
 /// Name of the `backend` with the nodes.
 pub(super) const BACKEND: &str = "nodes";
 /// Name of the `frontend`.
 pub(super) const FRONTEND: &str = "router";
-/// What a line of the log of sessions begins with.
-pub(super) const LINE: &str = "session";
-
 /// Where the parts of a private copy are.
 pub(super) struct Places<'a> {
     pub(super) listen: SocketAddr,

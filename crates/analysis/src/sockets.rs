@@ -1,0 +1,147 @@
+//! What conditions on WebSockets count: how many of how many went wrong.
+
+use genkai_model::event::Tick;
+use genkai_model::objective::Condition;
+
+use crate::window::length;
+
+/// So many of so many.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Share {
+    /// All that count.
+    pub(crate) all: f64,
+    /// Those that went wrong.
+    pub(crate) bad: f64,
+}
+
+impl Share {
+    /// What `ticks` say of a condition on WebSockets: openings that failed of those that ended; messages that were lost or came altered of
+    /// those that came or will not come; connections that ended unasked of those that were open (on average over the ticks, and those
+    /// that ended). Nothing for other conditions.
+    pub(crate) fn of(condition: &Condition, ticks: &[Tick]) -> Share {
+        let sum = |count: fn(&Tick) -> u64| ticks.iter().map(count).sum::<u64>() as f64;
+        match condition {
+            Condition::ConnectsAbove(_) => {
+                let bad = sum(|t| t.handshakes.as_ref().map_or(0, |h| h.failed));
+                Share { bad, all: bad + sum(|t| t.handshakes.as_ref().map_or(0, |h| h.upgraded)) }
+            }
+            Condition::DeliveredAbove(_) => {
+                let bad = sum(|t| t.messages.as_ref().map_or(0, |m| m.lost + m.foreign));
+                Share { bad, all: bad + sum(|t| t.messages.as_ref().map_or(0, |m| m.delivered)) }
+            }
+            Condition::DisconnectsBelow(_) => {
+                let bad = sum(|t| t.disconnects.as_ref().map_or(0, |d| d.count()));
+                let seconds: f64 = ticks.iter().map(length).sum();
+                let open: f64 = ticks.iter().map(|t| t.connections as f64 * length(t)).sum();
+                Share { bad, all: bad + if seconds > 0.0 { open / seconds } else { 0.0 } }
+            }
+            _ => Share::default(),
+        }
+    }
+
+    /// The figure that the condition speaks of, where there is anything to judge; it is to stay below its mark for disconnects, above it
+    /// for the others.
+    pub(crate) fn figure(&self, condition: &Condition) -> Option<f64> {
+        let part = (self.all > 0.0).then(|| self.bad / self.all)?;
+        Some(if matches!(condition, Condition::DisconnectsBelow(_)) { part } else { 1.0 - part })
+    }
+
+    /// The part that may go wrong: at most so much.
+    pub(crate) fn allowed(condition: &Condition) -> f64 {
+        match condition {
+            Condition::DisconnectsBelow(bound) => *bound,
+            Condition::ConnectsAbove(bound) | Condition::DeliveredAbove(bound) => 1.0 - bound,
+            _ => 1.0,
+        }
+    }
+}
+
+/// How long nobody gets in before those who wait are taken to be left out, microseconds. (Servers that start processes when they are
+/// needed do so every second: httpd, perform_idle_server_maintenance.)
+const STALL_US: u64 = 1_500_000;
+
+/// Follows users who wait for a WebSocket.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waiting {
+    open: f64,
+    level: f64,
+    /// When one got in, or one more came, last.
+    moved_us: u64,
+}
+
+impl Waiting {
+    /// Takes the next tick. Gives how many users certainly wait in vain at its end: those without a WebSocket, where nobody has got in
+    /// for a while; and since when.
+    pub(crate) fn tick(&mut self, tick: &Tick) -> (f64, u64) {
+        let opened = tick.handshakes.as_ref().map_or(0, |h| h.upgraded);
+        self.open += opened as f64 - tick.disconnects.as_ref().map_or(0, |d| d.count()) as f64;
+        if opened > 0 || tick.level != self.level {
+            self.moved_us = tick.to_us;
+        }
+        self.level = tick.level;
+        let stalled = tick.to_us.saturating_sub(self.moved_us) >= STALL_US;
+        let out = if stalled { (self.level - self.open).max(0.0) } else { 0.0 };
+        (out.min(tick.in_flight as f64), self.moved_us)
+    }
+}
+
+/// How many users waited in vain for a WebSocket when a load with `ticks` ended, and since when, microseconds.
+pub(crate) fn left_out(ticks: &[Tick]) -> (u64, Option<u64>) {
+    let mut waiting = Waiting::default();
+    let (out, since) = ticks.iter().fold((0.0, 0), |_, tick| waiting.tick(tick));
+    (out as u64, (out > 0.0).then_some(since))
+}
+
+/// The most WebSockets that were open at the ends of `ticks`, which begin with the load.
+pub(crate) fn most_open(ticks: &[Tick]) -> f64 {
+    let change = |t: &Tick| {
+        let opened = t.handshakes.as_ref().map_or(0, |h| h.upgraded) as f64;
+        opened - t.disconnects.as_ref().map_or(0, |d| d.count()) as f64
+    };
+    let open = ticks.iter().scan(0.0, |open, tick| {
+        *open += change(tick);
+        Some(*open)
+    });
+    open.fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::event::{Disconnects, Handshakes};
+    use genkai_model::websocket::Messages;
+
+    use super::*;
+
+    #[test]
+    fn who_waits_while_nobody_gets_in_is_left_out() {
+        let tick = |n: u64, upgraded: u64| Tick {
+            from_us: n * 500_000,
+            to_us: (n + 1) * 500_000,
+            level: 10.0,
+            in_flight: 4,
+            handshakes: Some(Handshakes { upgraded, ..Handshakes::default() }),
+            ..Tick::default()
+        };
+        let ticks: Vec<Tick> = [4, 3, 0, 0, 0].iter().zip(0..).map(|(upgraded, n)| tick(n, *upgraded)).collect();
+        assert_eq!(left_out(&ticks), (3, Some(1_000_000)));
+        assert_eq!(left_out(&ticks[..4]), (0, None), "for a second only");
+    }
+
+    #[test]
+    fn each_condition_counts_its_own() {
+        let tick = Tick {
+            to_us: 1_000_000,
+            connections: 97,
+            handshakes: Some(Handshakes { upgraded: 99, failed: 1, ..Handshakes::default() }),
+            messages: Some(Messages { delivered: 8, lost: 1, foreign: 1, ..Messages::default() }),
+            disconnects: Some(Disconnects { closed: 1, cut: 2, ..Disconnects::default() }),
+            ..Tick::default()
+        };
+        let figure = |condition| Share::of(&condition, std::slice::from_ref(&tick)).figure(&condition).unwrap();
+        assert_eq!(figure(Condition::ConnectsAbove(0.9)), 0.99);
+        assert_eq!(figure(Condition::DeliveredAbove(0.9)), 0.8);
+        assert_eq!(figure(Condition::DisconnectsBelow(0.1)), 0.03);
+        assert_eq!(most_open(std::slice::from_ref(&tick)), 96.0);
+        assert_eq!(Share::of(&Condition::ConnectsAbove(0.9), &[]).figure(&Condition::ConnectsAbove(0.9)), None);
+    }
+}

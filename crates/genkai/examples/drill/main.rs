@@ -1,0 +1,54 @@
+//! `make drill`: is the diagnosis right? Faults that are put in on purpose, and look-alikes that are none, go through the whole
+//! pipeline; what it names is compared with what was done.
+//!
+//! `drill GENKAI [--markdown FILE] [NAME...]`: with this program, all cases or those whose name contains one of the words. Exit
+//! code 1 when something was named wrong.
+
+mod cases;
+mod judge;
+mod run;
+mod table;
+mod world;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let Some(genkai) = words.next().map(PathBuf::from) else {
+        eprintln!("error: drill GENKAI [--markdown FILE] [NAME...]: the program is missing");
+        return ExitCode::from(2);
+    };
+    let mut words: Vec<String> = words.collect();
+    let markdown =
+        words.iter().position(|w| w == "--markdown").map(|at| words.drain(at..(at + 2).min(words.len())).nth(1));
+    let wanted = |name: &str| words.is_empty() || words.iter().any(|w| name.contains(w.as_str()));
+    let mut all = Vec::new();
+    for case in cases::CASES.iter().filter(|case| wanted(case.name)) {
+        let Ok(dir) = tempfile::tempdir() else {
+            eprintln!("error: no folder for temporary files");
+            return ExitCode::from(3);
+        };
+        let done = run::run(case, &genkai, dir.path());
+        println!("{}", table::line(&done));
+        all.push(done);
+    }
+    let sum = table::sum(&all);
+    println!("\n{}", table::conclusion(&sum));
+    table::misses(&all).iter().for_each(|miss| println!("  {miss}"));
+    if let Some(file) = markdown.flatten()
+        && let Err(e) = std::fs::write(Path::new(&file), table::markdown(&all, &machine()))
+    {
+        eprintln!("error: cannot write {file}: {e}");
+        return ExitCode::from(3);
+    }
+    ExitCode::from(u8::from(sum.wrong + sum.failed > 0))
+}
+
+/// Kernel and cores, in a few words.
+fn machine() -> String {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel = kernel.split('-').next().unwrap_or_default().trim().to_owned();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("Linux {kernel}, {cores} cores")
+}

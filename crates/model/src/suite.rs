@@ -1,0 +1,79 @@
+//! What an experiment of several runs showed: each part with its answer, and the figures of loads in the words people use.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ErrorCount;
+use crate::finding::{Outcome, Quantiles, Verdict};
+
+/// Version of the finding's format.
+pub const SCHEMA: &str = "genkai.suite/1";
+
+/// What an experiment of several runs showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteFinding {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The experiment.
+    pub title: String,
+    /// Its parts, in order.
+    pub parts: Vec<PartFinding>,
+}
+
+/// What a part showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PartFinding {
+    /// Its name: that of its folder.
+    pub name: String,
+    /// What was asked.
+    pub question: String,
+    /// The trouble in people's words, where it is one made on purpose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// The answer in a sentence.
+    pub answer: String,
+    /// Whether what is behind it was named: the limit that the part was made to meet, and no other. Where it was made to meet none:
+    /// whether it held.
+    pub named: bool,
+    /// Its loads in figures: of the system as it is, and of the proposal, where there is one.
+    pub loads: Vec<LoadFigures>,
+    /// The verdict of the part's run.
+    pub verdict: Verdict,
+}
+
+/// A load in the words people use for WebSocket tests. Times in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadFigures {
+    /// What it is of, e.g. `MaxRequestWorkers 300`.
+    pub name: String,
+    /// Scenarios launched: users who came.
+    pub launched: u64,
+    /// Scenarios completed: users whose WebSocket opened and did not end unasked.
+    pub completed: u64,
+    /// Requests completed: messages answered, or openings where nothing is said.
+    pub requests: u64,
+    /// Requests sent a second.
+    pub rate: f64,
+    /// Latency from the planned instant.
+    pub latency: Quantiles,
+    /// Errors by kind, those that hung when the load ended among the timeouts.
+    pub errors: Vec<ErrorCount>,
+    /// WebSockets opened of those that were to be opened.
+    pub connects: Option<f64>,
+    /// Most WebSockets open at once.
+    pub concurrent: u64,
+    /// Bytes received and sent a second.
+    pub throughput: f64,
+}
+
+impl SuiteFinding {
+    /// What it comes to: it holds where everything was named as it should be.
+    pub fn outcome(&self) -> Outcome {
+        let invalid = |p: &PartFinding| p.verdict.outcome == Outcome::Invalid;
+        match self.parts.iter().all(|p| p.named) {
+            true => Outcome::Holds,
+            false if self.parts.iter().any(invalid) => Outcome::Invalid,
+            false => Outcome::Fails,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Lines of a configuration that is made of names and values, with the files it includes: what php-fpm and Redis have in common.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::{File, FileId, read};
+
+/// Files that include files, at most so deep; most inclusions.
+const MAX_DEPTH: usize = 10;
+const MAX_INCLUSIONS: usize = 1_000;
+
+/// A line with a name and what it is set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its file.
+    pub file: FileId,
+    /// Line, from 1.
+    pub line: usize,
+    /// Its bytes, without space around.
+    pub span: Range<usize>,
+    /// The section it is in; empty: none.
+    pub section: String,
+    /// Its name.
+    pub name: String,
+    /// What it is set to, word by word where the syntax has words.
+    pub values: Vec<String>,
+}
+
+impl Entry {
+    /// Its values as one text.
+    pub fn value(&self) -> String {
+        self.values.join(" ")
+    }
+}
+
+/// A line that is not the syntax.
+#[derive(Debug, thiserror::Error)]
+pub enum EntryError {
+    /// Not the product's syntax.
+    #[error("{}:{line}: {what}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong there, and what to do.
+        what: &'static str,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// A file includes itself, or there are more than any configuration has.
+    #[error("{place}: files are included without end (does one include itself?)")]
+    Endless {
+        /// `path:line` of the include.
+        place: String,
+    },
+    /// Larger than any configuration.
+    #[error("{} is larger than {} bytes: not a configuration file", .0.display(), read::MAX_SIZE)]
+    TooLarge(PathBuf),
+}
+
+/// A syntax: a line to a section, a name with values, or nothing.
+pub(crate) trait Syntax {
+    /// Reads one line without its end.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn line(&self, line: &[u8]) -> Result<Line, &'static str>;
+
+    /// The pattern of files that an entry includes.
+    fn include(&self, entry: &Entry) -> Option<PathBuf>;
+}
+
+/// What a line is.
+pub(crate) enum Line {
+    /// A comment, or empty.
+    Nothing,
+    /// The head of a section.
+    Section(String),
+    /// A name with its values.
+    Entry(String, Vec<String>),
+}
+
+/// A configuration: its files, and its entries in the order in which they count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entries {
+    files: Vec<File<Range<usize>>>,
+    all: Vec<Entry>,
+}
+
+impl Entries {
+    /// Reads `main` and what it includes. Nothing is written.
+    ///
+    /// # Errors
+    /// A file that is missing, unreadable, too large, not the syntax, or that includes itself.
+    pub(crate) fn read(main: &Path, syntax: &impl Syntax) -> Result<Entries, EntryError> {
+        let path = std::path::absolute(main).unwrap_or_else(|_| main.to_owned());
+        let mut reader = Reader { syntax, entries: Entries::default(), open: BTreeSet::new(), inclusions: 0 };
+        let text = read::bytes(&path).map_err(|source| EntryError::Read { path: main.to_owned(), source })?;
+        reader.file(path, text, 0)?;
+        Ok(reader.entries)
+    }
+
+    /// The entries of one text, whose file need not exist; includes are followed.
+    ///
+    /// # Errors
+    /// As [`Entries::read`].
+    pub(crate) fn of_text(path: &Path, text: Vec<u8>, syntax: &impl Syntax) -> Result<Entries, EntryError> {
+        let mut reader = Reader { syntax, entries: Entries::default(), open: BTreeSet::new(), inclusions: 0 };
+        reader.file(path.to_owned(), text, 0)?;
+        Ok(reader.entries)
+    }
+
+    /// The files, the main one first.
+    pub fn files(&self) -> &[File<Range<usize>>] {
+        &self.files
+    }
+
+    /// Every entry, in the order in which they count.
+    pub fn all(&self) -> &[Entry] {
+        &self.all
+    }
+
+    /// `path:line` of an entry.
+    pub fn place(&self, entry: &Entry) -> String {
+        format!("{}:{}", self.files[entry.file.0].path.display(), entry.line)
+    }
+
+    /// Its origin.
+    pub(crate) fn origin(&self, entry: &Entry) -> genkai_model::limit::Origin {
+        genkai_model::limit::Origin::File { path: self.files[entry.file.0].path.clone(), line: entry.line }
+    }
+}
+
+struct Reader<'s, S> {
+    syntax: &'s S,
+    entries: Entries,
+    /// Files that are being read, by their real path.
+    open: BTreeSet<PathBuf>,
+    inclusions: usize,
+}
+
+impl<S: Syntax> Reader<'_, S> {
+    fn file(&mut self, path: PathBuf, text: Vec<u8>, depth: usize) -> Result<(), EntryError> {
+        if text.len() as u64 > read::MAX_SIZE {
+            return Err(EntryError::TooLarge(path));
+        }
+        let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let id = FileId(self.entries.files.len());
+        self.entries.files.push(File::new(path.clone(), real.clone(), text.clone(), Vec::new()));
+        self.open.insert(real.clone());
+        let (mut section, mut at, mut tree) = (String::new(), 0, Vec::new());
+        for (number, line) in (1..).zip(text.split(|b| *b == b'\n')) {
+            let start = at;
+            at += line.len() + 1;
+            let blank = |b: &&u8| b.is_ascii_whitespace();
+            let from = start + line.iter().take_while(blank).count();
+            let to = (start + line.len()).saturating_sub(line.iter().rev().take_while(blank).count()).max(from);
+            let what = |what| EntryError::Syntax { path: path.clone(), line: number, what };
+            match self.syntax.line(line).map_err(what)? {
+                Line::Nothing => {}
+                Line::Section(name) => section = name,
+                Line::Entry(name, values) => {
+                    tree.push(from..to);
+                    let entry =
+                        Entry { file: id, line: number, span: from..to, section: section.clone(), name, values };
+                    self.entry(entry, depth)?;
+                }
+            }
+        }
+        self.entries.files[id.0].tree = tree;
+        self.open.remove(&real);
+        Ok(())
+    }
+
+    /// Takes an entry, or the files that it includes: what they hold counts where it stands.
+    fn entry(&mut self, entry: Entry, depth: usize) -> Result<(), EntryError> {
+        let Some(pattern) = self.syntax.include(&entry) else {
+            self.entries.all.push(entry);
+            return Ok(());
+        };
+        let place = self.entries.place(&entry);
+        let folder = self.entries.files[entry.file.0].path.parent().map(Path::to_owned).unwrap_or_default();
+        let pattern = folder.join(pattern);
+        let wild = pattern.to_string_lossy().contains(['*', '?', '[']);
+        let paths = if wild { read::glob(&pattern).unwrap_or_default() } else { vec![pattern] };
+        for path in paths {
+            self.inclusions += 1;
+            let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            if depth >= MAX_DEPTH || self.inclusions > MAX_INCLUSIONS || self.open.contains(&real) {
+                return Err(EntryError::Endless { place });
+            }
+            let text = read::bytes(&path).map_err(|source| EntryError::Read { path: path.clone(), source })?;
+            self.file(path, text, depth + 1)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! What a running HAProxy shows: its statistics socket, its log of sessions, its process, its accept queue.
+
+mod log;
+mod stat;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use genkai_model::evidence::Sample;
+
+pub use log::signature;
+pub(crate) use log::{LINE, Session, ended, gather, unanswered};
+pub(crate) use stat::{Names, Row, Stat, sample};
+
+use super::socket;
+use crate::local::listener;
+use crate::local::tail::Tail;
+use crate::local::usage::Tree;
+use crate::observation::Observation;
+
+/// Who it is in a record.
+pub(crate) const SUBJECT: &str = "haproxy";
+
+/// Names of HAProxy's metrics. `..._total` are cumulative since its start.
+pub mod metrics {
+    /// Connections of clients (`show info`, CurrConns).
+    pub const CONNECTIONS: &str = "haproxy.connections";
+    /// The most there may be (Maxconn).
+    pub const MAXCONN: &str = "haproxy.maxconn";
+    /// New connections in the last second (ConnRate).
+    pub const CONNECTION_RATE: &str = "haproxy.connection_rate";
+    /// The most there may be (ConnRateLimit); absent where there is no such limit.
+    pub const CONNECTION_RATE_LIMIT: &str = "haproxy.connection_rate_limit";
+    /// Connections of the frontend (`show stat`, scur).
+    pub const SESSIONS: &str = "haproxy.sessions";
+    /// The most it may have (slim).
+    pub const SESSIONS_LIMIT: &str = "haproxy.sessions_limit";
+    /// Requests that wait for a server (qcur).
+    pub const QUEUED: &str = "haproxy.queued";
+    /// Requests in service at the fullest server (scur).
+    pub const SERVER_SESSIONS_MAX: &str = "haproxy.server_sessions_max";
+    /// The most it gets at once (slim).
+    pub const SERVER_SESSIONS_LIMIT: &str = "haproxy.server_sessions_limit";
+    /// CPU of its process, cores.
+    pub const CPU: &str = "haproxy.cpu";
+    /// Its open descriptors.
+    pub const FDS: &str = "haproxy.worker_fds_max";
+    /// How many it may have.
+    pub const FD_LIMIT: &str = "haproxy.worker_fd_limit";
+    /// Connections waiting in the accept queue of the listener under load.
+    pub const ACCEPT_QUEUE: &str = "haproxy.accept_queue";
+    /// Connections that this listener dropped because its accept queue was full.
+    pub const LISTEN_DROPS: &str = "haproxy.listen_drops_total";
+}
+
+/// Looks at one running HAProxy, again and again.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    address: SocketAddr,
+    socket: PathBuf,
+    names: Names,
+    tree: Tree,
+    tail: Tail,
+}
+
+impl Watch {
+    /// Watches the HAProxy of this process.
+    pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, names: Names, log: Tail) -> Watch {
+        Watch { address, socket, names, tree: Tree::new(pid), tail: log }
+    }
+
+    /// One look.
+    pub(crate) fn look(&mut self) -> Observation {
+        let ask = |command: &str| socket::ask(&self.socket, command).unwrap_or_default();
+        let stat = Stat::read(&ask("show stat"));
+        let usage = self.tree.sample();
+        let mut sample = sample(&ask("show info"), &stat, &self.names, &usage);
+        let mut own = BTreeMap::new();
+        own.extend(usage.fd_limit.map(|limit| (metrics::FD_LIMIT.to_owned(), limit as f64)));
+        if let Some(queue) = listener::queue(self.address) {
+            own.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
+            own.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
+        }
+        sample.metrics.append(&mut own);
+        Observation { samples: vec![sample], ..self.last_words() }
+    }
+
+    /// What was logged since the last look.
+    pub(crate) fn last_words(&mut self) -> Observation {
+        let lines = self.tail.lines();
+        Observation { logs: gather(lines.iter().map(String::as_str)), ..Observation::default() }
+    }
+}
+
+/// A sample of subject `haproxy`.
+fn subject(metrics: BTreeMap<String, f64>) -> Sample {
+    Sample { subject: SUBJECT.to_owned(), metrics }
+}

@@ -1,0 +1,173 @@
+//! What the statistics socket tells (management manual 9).
+
+use std::collections::BTreeMap;
+
+use genkai_model::evidence::Sample;
+
+use super::{SUBJECT, subject};
+use crate::local::usage::Usage;
+
+/// What `show info` tells of the whole process, as `haproxy.NAME` (management manual 9.3, `show info`).
+const INFO: [(&str, &str); 6] = [
+    ("CurrConns", "connections"),
+    ("Maxconn", "maxconn"),
+    ("CumConns", "connections_total"),
+    ("Idle_pct", "idle_percent"),
+    ("ConnRate", "connection_rate"),
+    ("ConnRateLimit", "connection_rate_limit"),
+];
+
+/// The sections that are looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// That which takes the connections.
+    pub(crate) front: String,
+    /// That with the servers.
+    pub(crate) back: String,
+}
+
+/// The rows of `show stat` (management manual 9.1), by proxy and server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) proxy: String,
+    pub(crate) server: String,
+    pub(crate) fields: BTreeMap<String, u64>,
+}
+
+impl Row {
+    /// A field; 0 where it is empty.
+    pub(crate) fn get(&self, field: &str) -> u64 {
+        self.fields.get(field).copied().unwrap_or(0)
+    }
+
+    /// Whether it is one server's, not the sum of a section.
+    fn is_server(&self) -> bool {
+        !matches!(self.server.as_str(), "FRONTEND" | "BACKEND")
+    }
+}
+
+impl Stat {
+    /// Reads the table: its first line names the columns.
+    pub(crate) fn read(text: &str) -> Stat {
+        let mut lines = text.lines().skip_while(|line| !line.starts_with("# "));
+        let names: Vec<&str> = lines.next().unwrap_or_default().trim_start_matches("# ").split(',').collect();
+        let row = |line: &str| {
+            let values: Vec<&str> = line.split(',').collect();
+            let fields = names.iter().zip(&values).filter_map(|(name, v)| Some(((*name).to_owned(), v.parse().ok()?)));
+            Some(Row {
+                proxy: (*values.first()?).to_owned(),
+                server: (*values.get(1)?).to_owned(),
+                fields: fields.collect(),
+            })
+        };
+        Stat { rows: lines.filter(|line| line.contains(',')).filter_map(row).collect() }
+    }
+
+    /// This one after `before`, of a process that is no more: the higher peaks, the sums of what was counted. Rows that are missing
+    /// now are as they were.
+    pub(crate) fn after(mut self, before: &Stat) -> Stat {
+        for old in &before.rows {
+            let Some(row) = self.rows.iter_mut().find(|row| row.proxy == old.proxy && row.server == old.server) else {
+                self.rows.push(old.clone());
+                continue;
+            };
+            for (name, past) in &old.fields {
+                let now = row.fields.entry(name.clone()).or_default();
+                match &**name {
+                    "smax" | "qmax" => *now = (*now).max(*past),
+                    "econ" | "eresp" | "hrsp_5xx" | "stot" => *now += past,
+                    _ => {}
+                }
+            }
+        }
+        self
+    }
+
+    /// One row.
+    pub(crate) fn row(&self, proxy: &str, server: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.proxy == proxy && row.server == server)
+    }
+
+    fn metrics(&self, names: &Names, metrics: &mut BTreeMap<String, f64>) {
+        let (front, back) = (self.row(&names.front, "FRONTEND"), self.row(&names.back, "BACKEND"));
+        let mut put = |name: &str, row: Option<&Row>, field: &str| {
+            if let Some(value) = row.and_then(|row| row.fields.get(field)) {
+                metrics.insert(format!("{SUBJECT}.{name}"), *value as f64);
+            }
+        };
+        put("sessions", front, "scur");
+        put("sessions_limit", front, "slim");
+        put("queued", back, "qcur");
+        put("connect_errors_total", back, "econ");
+        put("response_errors_total", back, "eresp");
+        put("refused_total", front, "hrsp_5xx");
+        let servers = self.rows.iter().filter(|row| row.proxy == names.back && row.is_server());
+        let fullest = servers.max_by_key(|row| row.get("scur"));
+        put("server_sessions_max", fullest, "scur");
+        put("server_sessions_limit", fullest, "slim");
+    }
+}
+
+/// One sample of subject `haproxy`: of `show info` what [`INFO`] names (a rate limit only where there is one); of `show stat`
+/// sessions, queue and errors of the sections looked at, and the fullest server; what its process consumes.
+pub(crate) fn sample(info: &str, stat: &Stat, names: &Names, usage: &Usage) -> Sample {
+    let mut metrics = BTreeMap::new();
+    for line in info.lines() {
+        let Some((name, value)) = line.split_once(": ") else { continue };
+        let known = INFO.iter().find(|(known, _)| *known == name);
+        if let (Some((name, known)), Ok(value)) = (known, value.trim().parse::<f64>())
+            && (*name != "ConnRateLimit" || value > 0.0)
+        {
+            metrics.insert(format!("{SUBJECT}.{known}"), value);
+        }
+    }
+    stat.metrics(names, &mut metrics);
+    metrics.insert(format!("{SUBJECT}.cpu"), usage.cpu);
+    metrics.insert(format!("{SUBJECT}.rss"), usage.rss as f64);
+    if let Some(fds) = usage.fds_max {
+        metrics.insert(format!("{SUBJECT}.worker_fds_max"), fds as f64);
+    }
+    subject(metrics)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// HAProxy 2.6.12, columns beyond `econ` left out.
+    const STAT: &str = "# pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,bout,dreq,dresp,ereq,econ,eresp,\n\
+        router,FRONTEND,,,7,9,100,12,0,0,0,0,0,,,\n\
+        nodes,node1,0,0,4,4,4,8,0,0,,0,,0,0,\n\
+        nodes,node2,0,0,3,4,,4,0,0,,0,,2,0,\n\
+        nodes,BACKEND,1,3,7,8,10,12,0,0,0,0,,2,0,\n\n";
+
+    #[test]
+    fn a_process_that_was_killed_counts() {
+        let table = |smax, econ| format!("# pxname,svname,scur,smax,slim,econ,qmax\nnodes,node1,1,{smax},9,{econ},0\n");
+        let (old, new) = (Stat::read(&table(7, 2)), Stat::read(&table(5, 1)));
+        let both = new.after(&old);
+        let value = |field| both.rows[0].get(field);
+        assert_eq!((value("smax"), value("econ"), value("scur"), value("slim")), (7, 3, 1, 9));
+        assert_eq!(Stat::default().after(&old), old, "it does not answer any more");
+    }
+
+    #[test]
+    fn the_table_is_read_by_its_names() {
+        let stat = Stat::read(STAT);
+        assert_eq!((stat.row("nodes", "BACKEND").map(|r| r.get("qmax")), Stat::read("").rows.len()), (Some(3), 0));
+        let names = Names { front: "router".to_owned(), back: "nodes".to_owned() };
+        let info = "Name: HAProxy\nMaxconn: 100\nCurrConns: 7\nConnRateLimit: 0\n";
+        let sample = sample(info, &stat, &names, &Usage::default());
+        let metric = |name: &str| sample.metrics.get(&format!("haproxy.{name}")).copied();
+        assert_eq!((metric("connections"), metric("maxconn"), metric("sessions")), (Some(7.0), Some(100.0), Some(7.0)));
+        assert_eq!((metric("sessions_limit"), metric("connection_rate_limit")), (Some(100.0), None));
+        assert_eq!((metric("queued"), metric("server_sessions_max")), (Some(1.0), Some(4.0)));
+        assert_eq!(metric("server_sessions_limit"), Some(4.0));
+    }
+}

@@ -1,0 +1,277 @@
+//! What is wrong with a configuration, or is not what it seems.
+
+use std::collections::BTreeMap;
+
+use genkai_model::explain::{Remark, RemarkKind};
+
+use crate::explain::{place, remark};
+use crate::files::names::{nearest, table};
+use crate::haproxy::config::{Config, Found, Section};
+use crate::haproxy::limits::Facts;
+use crate::haproxy::route::{Route, Scope};
+use crate::haproxy::settings::{all, first_parameter, lookup, value};
+
+/// Keywords of `global` and of proxies with the sections that take them (HAProxy 2.6's own list, `haproxy -dKcfg`, and the keyword
+/// tables of the source up to 3.5; `removed`: of versions before 2.6).
+static KEYWORDS: &str = include_str!("directives.txt");
+/// What `timeout` is followed by, with the side that it needs (src/proxy.c: `proxy_parse_timeout`).
+const TIMEOUTS: &[(&str, Side)] = &[
+    ("client", Side::Front),
+    ("client-fin", Side::Front),
+    ("client-hs", Side::Front),
+    ("http-request", Side::Either),
+    ("http-keep-alive", Side::Either),
+    ("tarpit", Side::Either),
+    ("connect", Side::Back),
+    ("server", Side::Back),
+    ("server-fin", Side::Back),
+    ("queue", Side::Back),
+    ("check", Side::Back),
+    ("tunnel", Side::Back),
+];
+
+/// The side of a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Front,
+    Back,
+    Either,
+}
+
+pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
+    let mut all = names(config);
+    all.extend(clamps(facts));
+    all.extend(contradictions(config, facts, scope));
+    all.extend(without_effect(config, facts, scope));
+    all.extend(skipped(config));
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Keywords that HAProxy does not have (it does not start), and those in a section that cannot use them (it warns and goes on).
+fn names(config: &Config) -> Vec<Remark> {
+    let known: BTreeMap<&str, &str> = table(KEYWORDS).collect();
+    let before = config.sections().first().map_or(config.found().len(), |s| s.lines.start);
+    let orphan = |found: &Found| {
+        let text = "stands in no section: HAProxy does not start".to_owned();
+        remark(RemarkKind::Unknown, Some(config.place(found)), &key(found), text, None)
+    };
+    let mut out: Vec<Remark> = config.found()[..before].iter().map(orphan).collect();
+    for section in config.sections() {
+        let kind = section.kind.as_str();
+        if !matches!(kind, "global" | "defaults" | "frontend" | "listen" | "backend") {
+            continue;
+        }
+        for found in config.inside(section) {
+            let say = |kind, text: String, hint| {
+                out.push(remark(kind, Some(config.place(found)), &key(found), text, hint));
+            };
+            match known.get(found.name()) {
+                None => unknown(found, say),
+                Some(sections) => misplaced(section, found, sections, say),
+            }
+        }
+    }
+    out
+}
+
+/// `timeout client`, `maxconn`.
+fn key(found: &Found) -> String {
+    match (found.name(), found.arg(0)) {
+        (name @ ("timeout" | "option" | "stats" | "rate-limit"), Some(second)) => format!("{name} {second}"),
+        (name, _) => name.to_owned(),
+    }
+}
+
+fn unknown(found: &Found, mut say: impl FnMut(RemarkKind, String, Option<String>)) {
+    let near = nearest(found.name(), table(KEYWORDS).map(|(n, _)| n));
+    let text = "there is no such keyword: HAProxy does not start".to_owned();
+    say(RemarkKind::Unknown, text, near.map(|n| format!("did you mean {n}?")));
+}
+
+fn misplaced(
+    section: &Section,
+    found: &Found,
+    sections: &str,
+    mut say: impl FnMut(RemarkKind, String, Option<String>),
+) {
+    let kind = section.kind.as_str();
+    if sections == "removed" {
+        let text = "was removed before HAProxy 2.6: it does not start".to_owned();
+        return say(RemarkKind::Unknown, text, None);
+    }
+    if !sections.split(',').any(|s| s == kind) {
+        let proxy = sections.split(',').any(|s| s != "global");
+        let belongs = Some(format!("it belongs into {}", sections.replace(',', ", ")));
+        let (kind, text) = if kind == "global" || !proxy || kind == "defaults" {
+            (RemarkKind::Unknown, "is not allowed here: HAProxy does not start".to_owned())
+        } else {
+            (RemarkKind::Ignored, format!("is ignored: a {kind} has no use for it"))
+        };
+        return say(kind, text, belongs);
+    }
+    if found.name() != "timeout" {
+        return;
+    }
+    match TIMEOUTS.iter().find(|(name, _)| Some(*name) == found.arg(0)) {
+        None => {
+            let near = nearest(found.arg(0).unwrap_or_default(), TIMEOUTS.iter().map(|(n, _)| *n));
+            let text = "there is no such timeout: HAProxy does not start".to_owned();
+            say(RemarkKind::Unknown, text, near.map(|n| format!("did you mean timeout {n}?")));
+        }
+        Some((_, side)) => {
+            let fits = match side {
+                Side::Front => kind != "backend",
+                Side::Back => kind != "frontend",
+                Side::Either => true,
+            };
+            if !fits {
+                let other = if kind == "backend" { "frontend" } else { "backend" };
+                let hint = Some(format!("it belongs into the {other}, or into defaults"));
+                say(RemarkKind::Ignored, format!("is ignored: a {kind} has no use for it"), hint);
+            }
+        }
+    }
+}
+
+/// Values that are not what is written.
+fn clamps(facts: &Facts) -> Vec<Remark> {
+    let mut out = Vec::new();
+    if facts.backlog.value > facts.somaxconn && place(&facts.backlog.origin).is_some() {
+        let text =
+            format!("{} is taken as {}: net.core.somaxconn of this machine", facts.backlog.value, facts.somaxconn);
+        let hint = format!("sysctl net.core.somaxconn={}", facts.backlog.value);
+        out.push(remark(RemarkKind::Clamped, place(&facts.backlog.origin), "backlog", text, Some(hint)));
+    }
+    let room = facts.nofile.value.saturating_sub(facts.own) / 2;
+    if let Some(place) = place(&facts.nofile.origin).filter(|_| room < facts.maxconn.value && !facts.strict) {
+        let text = format!(
+            "leaves room for {room} connections, not for maxconn {}: beyond them accept(2) fails",
+            facts.maxconn.value
+        );
+        let hint = format!("write {}, or leave ulimit-n out: HAProxy computes it", facts.needed());
+        out.push(remark(RemarkKind::Clamped, Some(place), "ulimit-n", text, Some(hint)));
+    }
+    if let Some(held) = facts.front_maxconn.as_ref().filter(|held| held.value > facts.maxconn.value) {
+        let text = format!(
+            "{} of `{}` is never reached: the process takes {} in all",
+            held.value, facts.front, facts.maxconn.value
+        );
+        let hint = Some(format!("maxconn {} in global", held.value));
+        out.push(remark(RemarkKind::Clamped, place(&held.origin), "frontend.maxconn", text, hint));
+    }
+    out
+}
+
+fn contradictions(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
+    let mut out = Vec::new();
+    let mut say = |place: Option<String>, setting: &str, text: String, hint: String| {
+        out.push(remark(RemarkKind::Contradiction, place, setting, text, Some(hint)));
+    };
+    if facts.needed() > facts.nofile.value && facts.strict {
+        let text = format!(
+            "{} connections need {} descriptors, and there are {} (at most {}: {}): HAProxy does not start",
+            facts.maxconn.value,
+            facts.needed(),
+            facts.nofile.value,
+            facts.nofile_ceiling.value,
+            facts.nofile_ceiling.by
+        );
+        let room = facts.nofile.value.saturating_sub(facts.own) / 2;
+        match place(&facts.nofile.origin) {
+            Some(at) => say(Some(at), "ulimit-n", text, "leave it out: HAProxy asks for what maxconn needs".to_owned()),
+            None => {
+                say(place(&facts.maxconn.origin), "maxconn", text, format!("write at most {room}, or raise ulimit -n"))
+            }
+        }
+    }
+    if facts.threads.value > facts.cores && place(&facts.threads.origin).is_some() {
+        let text = format!("{} threads share {} cores: they make each other wait", facts.threads.value, facts.cores);
+        say(place(&facts.threads.origin), "nbthread", text, "leave it out: HAProxy takes one a core".to_owned());
+    }
+    let Ok(route) = Route::find(config, scope) else { return out };
+    for found in route.servers(config) {
+        let number = |key: &str| value::count(&found.option(first_parameter(found), key)?.value);
+        if let (Some(min), Some(max)) = (number("minconn"), number("maxconn"))
+            && min > max
+        {
+            let text = format!("{min} is above maxconn {max} of the same server: maxconn counts");
+            say(Some(config.place(found)), "server.minconn", text, format!("write at most {max}"));
+        }
+    }
+    missing_timeouts(config, &route, &mut say);
+    out
+}
+
+/// HAProxy warns of these and goes on without a bound: what is silent stays for ever and keeps its slot.
+fn missing_timeouts(config: &Config, route: &Route<'_>, say: &mut impl FnMut(Option<String>, &str, String, String)) {
+    let sides =
+        [(Some(route.front), "timeout client"), (route.back, "timeout connect"), (route.back, "timeout server")];
+    for (section, key) in sides {
+        let Some(section) = section.filter(|s| config.value(s, key).is_none()) else { continue };
+        let head = &config.found()[section.lines.start];
+        let text = format!(
+            "is missing in `{}`: who is silent keeps its connection for ever, of a number that is capped",
+            section.title()
+        );
+        say(Some(config.place(head)), key, text, format!("{key} 30s"));
+    }
+}
+
+/// What another setting, or its absence, makes pointless.
+fn without_effect(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
+    let mut out = Vec::new();
+    let mut say = |found: &Found, setting: &str, text: String, hint: Option<&str>| {
+        let hint = hint.map(str::to_owned);
+        out.push(remark(RemarkKind::Ignored, Some(config.place(found)), setting, text, hint));
+    };
+    for section in config.sections() {
+        again(config, section, &mut say);
+    }
+    let low = |f: &&Found| f.arg(0).and_then(value::count).is_some_and(|n| n < facts.needed());
+    if let Some(found) = config.global("ulimit-n").filter(low).filter(|_| facts.nofile.value >= facts.needed()) {
+        let text =
+            format!("has no effect: the process has {} already, and HAProxy never lowers that", facts.nofile.value);
+        say(found, "ulimit-n", text, Some("leave it out: HAProxy asks for what maxconn needs"));
+    }
+    let Some(back) = Route::find(config, scope).ok().and_then(|route| route.back) else { return out };
+    let has = |key: &str| {
+        config.inside(back).iter().any(|f| {
+            matches!(f.name(), "server" | "server-template" | "default-server")
+                && f.option(first_parameter(f), key).is_some()
+        }) || config.value(back, "default-server").is_some_and(|f| f.option(0, key).is_some())
+    };
+    if let Some(found) = config.value(back, "fullconn").filter(|_| !has("minconn")) {
+        let text = "has no effect: no server has a minconn, and only that grows with the load towards it".to_owned();
+        say(found, "fullconn", text, Some("server ... minconn N maxconn M"));
+    }
+    if let Some(found) = config.value(back, "timeout queue").filter(|_| !has("maxconn")) {
+        let text = format!("has no effect: no server of `{}` has a maxconn, so nothing ever waits", back.title());
+        say(found, "timeout queue", text, Some("server ... maxconn N"));
+    }
+    out
+}
+
+/// A limit that is set twice in one section: the later one counts.
+fn again(config: &Config, section: &Section, say: &mut impl FnMut(&Found, &str, String, Option<&str>)) {
+    let mut last: BTreeMap<&str, &Found> = BTreeMap::new();
+    let single = |f: &Found| all().iter().find(|s| f.is(s.keyword) && s.name != "http-reuse").map(|s| s.keyword);
+    for found in config.inside(section) {
+        let Some(keyword) = single(found).filter(|_| found.name() != "server") else { continue };
+        if let Some(before) = last.insert(keyword, found) {
+            let text = format!("is set again at {}: the later one counts", config.place(found));
+            say(before, keyword, text, None);
+        }
+    }
+}
+
+/// Limits that a condition takes out.
+fn skipped(config: &Config) -> Vec<Remark> {
+    let limits = config.skipped().iter().filter(|(found, _)| lookup(&key(found)).is_ok());
+    let say = |(found, condition): &(Found, String)| {
+        let text = format!("does not count: `{condition}` is not so here");
+        remark(RemarkKind::Ignored, Some(config.place(found)), &key(found), text, None)
+    };
+    limits.map(say).collect()
+}

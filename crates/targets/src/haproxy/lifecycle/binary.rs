@@ -1,0 +1,99 @@
+//! The HAProxy that is installed: where it is, which version, what it was built with.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::haproxy::config::version;
+use crate::haproxy::error::HaproxyError;
+use crate::local::finish::finish;
+use crate::local::process::Spawn;
+
+/// Folders that are searched after those of `PATH`.
+const USUAL: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+/// A version and a check answer at once; a check may resolve names, and each may take its time.
+pub(crate) const ANSWER: Duration = Duration::from_secs(30);
+
+/// An installed HAProxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binary {
+    path: PathBuf,
+    version: String,
+    features: BTreeSet<String>,
+}
+
+impl Binary {
+    /// Takes the program given, or finds one in `PATH` or where distributions put it, and asks for its version. `dir` takes
+    /// what it prints.
+    ///
+    /// # Errors
+    /// When there is none, or it does not say its version.
+    pub fn find(given: Option<&Path>, dir: &Path) -> Result<Binary, HaproxyError> {
+        let path = match given {
+            Some(path) if path.is_file() => path.to_owned(),
+            Some(path) => return Err(HaproxyError::NotThere(path.to_owned())),
+            None => installed().ok_or(HaproxyError::Missing)?,
+        };
+        let mut command = Command::new(&path);
+        command.arg("-vv");
+        let log = Some(dir.join("haproxy-version.txt"));
+        let said = finish(command, Spawn { name: "haproxy -vv".to_owned(), log, ..Spawn::default() }, ANSWER)?.text;
+        Binary::read(path.clone(), &said).ok_or_else(|| HaproxyError::NotHaproxy { path, said: first_line(&said) })
+    }
+
+    /// Reads what `-vv` prints: `HAProxy version 2.6.12-1+deb12u4 2026/10/17 - ...`, `Feature list : +EPOLL -KQUEUE ...`.
+    fn read(path: PathBuf, said: &str) -> Option<Binary> {
+        let rest = said.split_once("HAProxy version ").or_else(|| said.split_once("HA-Proxy version "))?.1;
+        let version: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        let list = said.lines().find_map(|l| l.strip_prefix("Feature list : ")).unwrap_or_default();
+        let features = list.split(' ').filter_map(|f| f.strip_prefix('+')).map(str::to_owned).collect();
+        (!version.is_empty()).then_some(Binary { path, version, features })
+    }
+
+    /// The program.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its version, e.g. `2.6.12`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Major, minor, patch.
+    pub fn numbers(&self) -> (u32, u32, u32) {
+        version(&self.version)
+    }
+
+    /// What it was built with, e.g. `OPENSSL`.
+    pub fn features(&self) -> &BTreeSet<String> {
+        &self.features
+    }
+}
+
+fn installed() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|p| p.is_absolute()).chain(USUAL.map(PathBuf::from));
+    folders.map(|folder| folder.join("haproxy")).find(|program| program.is_file())
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_and_features_are_read() {
+        let read = |said: &str| Binary::read("/x".into(), said);
+        let debian = "HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/\nStatus: x\nFeature list : +EPOLL -KQUEUE +OPENSSL\n";
+        let binary = read(debian).unwrap();
+        assert_eq!((binary.version(), binary.numbers()), ("2.6.12", (2, 6, 12)));
+        assert!(binary.features().contains("OPENSSL") && !binary.features().contains("KQUEUE"));
+        assert_eq!(read("HA-Proxy version 1.8.19-1 2019\n").unwrap().version(), "1.8.19");
+        assert_eq!(read("nginx version: nginx/1.22.1\n"), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! From a configuration file to a server that answers, and to nothing left of it.
+//!
+//! Order: [`Binary::find`], [`check`] (`haproxy -c`), [`start`], [`Running::observe`] again and again, [`Running::stop`].
+
+mod binary;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+pub(crate) use binary::ANSWER;
+pub use binary::Binary;
+
+use super::error::HaproxyError;
+use super::evidence::{Names, SUBJECT, Watch};
+use crate::local::finish::finish;
+use crate::local::process::{Child, Signal, Spawn};
+use crate::local::tail::Tail;
+use crate::local::{LocalError, brood, ready};
+use crate::observation::Observation;
+
+/// It binds sockets and answers; anything near this long is a fault.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// Where a private copy's parts are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// Its configuration.
+    pub(crate) config: PathBuf,
+    /// Where relative paths of it start.
+    pub(crate) folder: PathBuf,
+    /// What it prints: messages and sessions.
+    pub(crate) log: PathBuf,
+    /// Statistics socket.
+    pub(crate) socket: PathBuf,
+    /// Listener that the load goes to.
+    pub(crate) address: SocketAddr,
+    /// Soft limit on descriptors that it inherits.
+    pub(crate) nofile: u64,
+    /// The sections that are looked at.
+    pub(crate) names: Names,
+}
+
+/// A running HAProxy. Dropping it ends it.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    address: SocketAddr,
+    watch: Watch,
+    /// Its death was told.
+    dead: bool,
+}
+
+/// Has HAProxy test `config`, what it says in `dir`. `translate` turns a place of the private copy into the user's. Gives the
+/// warnings of a test that passed.
+///
+/// # Errors
+/// [`HaproxyError::Rejected`] with HAProxy's messages when it says no.
+pub(crate) fn check(
+    binary: &Binary,
+    dir: &Path,
+    folder: &Path,
+    config: &Path,
+    translate: impl Fn(&str) -> String,
+) -> Result<Vec<String>, HaproxyError> {
+    let mut command = Command::new(binary.path());
+    command.arg("-c").arg("-f").arg(config).current_dir(folder);
+    let log = Some(dir.join("check.txt"));
+    let finished = finish(command, Spawn { name: "haproxy -c".to_owned(), log, ..Spawn::default() }, ANSWER)?;
+    let lines = |level: &'static str| {
+        let text = finished.text.lines().filter(move |l| l.starts_with(level)).take(20);
+        text.map(|line| translate(message(line))).collect::<Vec<_>>()
+    };
+    if finished.status.success() {
+        return Ok(lines("[WARNING]"));
+    }
+    let reasons = lines("[ALERT]");
+    let reasons = if reasons.is_empty() { vec![finished.text.trim().to_owned()] } else { reasons };
+    Err(HaproxyError::Rejected(reasons.join("\n")))
+}
+
+/// `[ALERT]    (123) : config : what` to `what`.
+fn message(line: &str) -> &str {
+    let rest = line.split_once(") : ").map_or(line, |(_, rest)| rest);
+    rest.strip_prefix("config : ").unwrap_or(rest)
+}
+
+/// Starts HAProxy in the foreground on the cores given and waits until it accepts.
+///
+/// # Errors
+/// [`LocalError::Exited`] with its last words (a port that is taken among them), [`LocalError::Silent`] when it does not answer.
+pub(crate) fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, LocalError> {
+    let spawn = Spawn {
+        name: SUBJECT.to_owned(),
+        cpus: cpus.map(<[usize]>::to_vec),
+        log: Some(site.log.clone()),
+        nofile: Some(site.nofile),
+        user: None,
+    };
+    // Output of an earlier start must not be mistaken for this one's last words.
+    let _ = std::fs::remove_file(&site.log);
+    let tail = Tail::open(&site.log);
+    let mut command = Command::new(binary.path());
+    // In the foreground: the guard's child is the process that serves.
+    command.arg("-db").arg("-f").arg(&site.config).current_dir(&site.folder);
+    let mut child = Child::spawn(command, spawn)?;
+    ready::connectable(site.address, READY_WITHIN, &mut child)?;
+    let watch = Watch::new(child.pid(), site.address, site.socket.clone(), site.names.clone(), tail);
+    Ok(Running { child, address: site.address, watch, dead: false })
+}
+
+impl Running {
+    /// The listener that the load goes to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Looks at it: metrics under `haproxy.`, new log lines, its death.
+    pub fn observe(&mut self) -> Observation {
+        if self.dead {
+            return self.watch.last_words();
+        }
+        let mut seen = self.watch.look();
+        if let Some(death) = brood::death(&mut self.child, SUBJECT, "only") {
+            self.dead = true;
+            seen.states = vec![death];
+        }
+        seen
+    }
+
+    /// Ends it: gracefully (SIGUSR1), then fast, then by force. Afterwards no process of it is left.
+    pub fn stop(mut self) -> ExitStatus {
+        brood::stop(&mut self.child, Signal::SIGUSR1)
+    }
+}
+
+/// Whether a line of its last words says that somebody else has a port (src/proto_tcp.c: `tcp_bind_listener`).
+pub(crate) fn port_taken(line: &str) -> bool {
+    line.contains("cannot bind socket")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_told_without_what_haproxy_puts_before_them() {
+        let said = "[ALERT]    (84) : config : parsing [q.cfg:3] : unknown keyword 'name' in 'frontend' section";
+        assert_eq!(message(said), "parsing [q.cfg:3] : unknown keyword 'name' in 'frontend' section");
+        assert!(port_taken(
+            "[ALERT]    (8) : Starting frontend f: cannot bind socket (Address already in use) [127.0.0.1:1]"
+        ));
+    }
+}

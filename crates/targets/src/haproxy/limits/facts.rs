@@ -1,0 +1,293 @@
+//! Values in force, from which limits are computed.
+
+use genkai_model::limit::{Ceiling, Origin};
+use genkai_model::units::Span;
+
+use crate::haproxy::config::Config;
+use crate::haproxy::route::{Address, Route, Scope, binds};
+use crate::haproxy::settings::{effective, value};
+use crate::held::Held;
+use crate::local::caps::Machine;
+
+/// Descriptors that HAProxy sets aside before it counts anything (src/haproxy.c: `global.maxsock = 10`).
+const RESERVED: u64 = 10;
+/// Connections to the statistics sockets together, unless `stats maxconn` says otherwise (src/cli.c).
+const STATS_MAXCONN: u64 = 10;
+/// Descriptors of a thread: its epoll, and the pipe that wakes it (src/haproxy.c: `compute_ideal_maxconn`).
+const THREAD: u64 = 3;
+/// The least that HAProxy computes by itself (DEFAULT_MAXCONN).
+const LEAST: u64 = 100;
+/// `listen(2)`'s queue where nothing says more (src/listener.c: `listener_backlog`).
+const BACKLOG: u64 = 1024;
+
+/// What the limits of one configuration for one kind of request are computed from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Connections of clients at once, of the whole process.
+    pub maxconn: Held<u64>,
+    /// Whether it is written, not computed from the descriptors.
+    pub maxconn_written: bool,
+    /// Descriptors that the process gives itself.
+    pub nofile: Held<u64>,
+    /// What its number of connections is computed from, where `maxconn` is not written.
+    pub available: u64,
+    /// Whether HAProxy refuses to start with fewer descriptors than `maxconn` needs (`strict-limits`, the default since 2.3).
+    pub strict: bool,
+    /// The most that it can have.
+    pub nofile_ceiling: Ceiling,
+    /// Descriptors that are never a client's: HAProxy's own count.
+    pub own: u64,
+    /// The section that takes the connections.
+    pub front: String,
+    /// Connections at once of it, where it says so itself.
+    pub front_maxconn: Option<Held<u64>>,
+    /// Servers behind it.
+    pub servers: u64,
+    /// Their section; none: there is none.
+    pub back: Option<String>,
+    /// Connections of each server at once, where they are capped.
+    pub server_maxconn: Option<Held<u64>>,
+    /// Requests that may wait for each server; 0: any number.
+    pub server_maxqueue: u64,
+    /// How long one may wait; the setting that says so.
+    pub queue_timeout: Option<(&'static str, Held<Span>)>,
+    /// How long a server may be silent.
+    pub server_timeout: Option<Held<Span>>,
+    /// Whether there is an address and a port of a server, so that local ports are used.
+    pub inet: bool,
+    /// `listen(2)`'s queue.
+    pub backlog: Held<u32>,
+    /// net.core.somaxconn.
+    pub somaxconn: u32,
+    /// New connections a second: the setting, and its value.
+    pub rate: Option<(&'static str, Held<u64>)>,
+    /// Threads.
+    pub threads: Held<u32>,
+    /// Cores that they may use.
+    pub cores: u32,
+    /// Bytes of one buffer.
+    pub bufsize: Held<u64>,
+    /// Memory of the machine, bytes.
+    pub memory: u64,
+    /// Local ports, first and last.
+    pub ports: (u16, u16),
+}
+
+impl Facts {
+    /// The facts of `config` for requests of `scope` on a machine with so much memory. `running`: the copy that runs, where
+    /// there is one, with its own listeners and sockets.
+    pub fn of(config: &Config, running: Option<&Config>, scope: &Scope, machine: &Machine, memory: u64) -> Facts {
+        let route = Route::find(config, scope).ok();
+        let number = |name: &str| number_of(config, name, scope, value::count);
+        let threads = threads(config, scope, machine);
+        let own = own(running.unwrap_or(config), threads.value);
+        let (maxconn, available, nofile) = connections(config, scope, machine, own);
+        let front_maxconn = number("frontend.maxconn").filter(|h| h.value > 0);
+        let servers = route.iter().flat_map(|r| r.servers(config)).map(count_of).sum();
+        let time = |name: &str| number_of(config, name, scope, value::time).map(|h| h.map(Span::from_millis));
+        let queue_timeout = time("timeout.queue")
+            .map(|h| ("timeout queue", h))
+            .or_else(|| time("timeout.connect").map(|h| ("timeout connect", h)));
+        let address = |f: &&crate::haproxy::config::Found| Address::parse(f.arg(1).unwrap_or_default());
+        let inet = route.iter().flat_map(|r| r.servers(config)).any(|f| matches!(address(&f), Address::Inet { .. }));
+        let rates = ["maxconnrate", "rate-limit.sessions", "maxsessrate"].into_iter();
+        let rate = rates.filter_map(|name| Some((name, number(name).filter(|h| h.value > 0)?)));
+        Facts {
+            backlog: backlog(config, scope, front_maxconn.as_ref().unwrap_or(&maxconn)),
+            rate: rate.min_by_key(|(_, h)| h.value),
+            maxconn,
+            maxconn_written: number("maxconn").is_some(),
+            available,
+            strict: !refused(config, "strict-limits"),
+            nofile,
+            nofile_ceiling: machine.descriptors_ceiling.clone(),
+            own,
+            front: route.as_ref().map(|r| r.front.title()).unwrap_or_default(),
+            front_maxconn,
+            servers,
+            back: route.as_ref().and_then(|r| Some(r.back?.title())),
+            server_maxconn: number("server.maxconn").filter(|h| h.value > 0),
+            server_maxqueue: number("server.maxqueue").map_or(0, |h| h.value),
+            queue_timeout,
+            server_timeout: time("timeout.server"),
+            inet,
+            somaxconn: machine.somaxconn,
+            threads,
+            cores: machine.cores,
+            bufsize: number_of(config, "tune.bufsize", scope, value::size)
+                .unwrap_or_else(|| default("tune.bufsize", config, scope)),
+            memory,
+            ports: machine.ports,
+        }
+    }
+
+    /// Descriptors that the configuration needs when it is full.
+    pub fn needed(&self) -> u64 {
+        2 * self.maxconn.value + self.own
+    }
+
+    /// Threads that can work at once.
+    pub fn workers(&self) -> u32 {
+        self.threads.value.min(self.cores).max(1)
+    }
+}
+
+impl<T> Held<T> {
+    /// The same with another value.
+    fn map<U>(self, f: impl FnOnce(T) -> U) -> Held<U> {
+        Held { value: f(self.value), written: self.written, origin: self.origin }
+    }
+}
+
+fn number_of(config: &Config, name: &str, scope: &Scope, read: fn(&str) -> Option<u64>) -> Option<Held<u64>> {
+    let held = effective(config, name, scope).ok()?;
+    let value = read(held.written.split(' ').next()?)?;
+    Some(Held { value, written: held.written, origin: held.origin })
+}
+
+/// Whether a `no KEYWORD` of `global` counts.
+fn refused(config: &Config, keyword: &str) -> bool {
+    let mut lines = config.sections().iter().filter(|s| s.kind == "global").flat_map(|s| config.inside(s));
+    let last = lines.rfind(|f| f.name() == keyword);
+    last.is_some_and(|f| f.prefix.as_ref().is_some_and(|p| p.value == "no"))
+}
+
+fn default(name: &str, config: &Config, scope: &Scope) -> Held<u64> {
+    let origin = effective(config, name, scope).map_or(Origin::Given, |h| h.origin);
+    Held { value: 16_384, written: "16384".to_owned(), origin }
+}
+
+/// How many servers a line stands for.
+fn count_of(found: &crate::haproxy::config::Found) -> u64 {
+    match found.name() {
+        "server-template" => found.arg(1).and_then(|n| n.rsplit('-').next()?.parse().ok()).unwrap_or(1),
+        _ => 1,
+    }
+}
+
+fn threads(config: &Config, scope: &Scope, machine: &Machine) -> Held<u32> {
+    match number_of(config, "nbthread", scope, value::count) {
+        Some(held) => held.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+        None => Held {
+            value: machine.cores,
+            written: "(one a core)".to_owned(),
+            origin: Origin::Default("HAProxy src/thread.c: as many as cores it may use".to_owned()),
+        },
+    }
+}
+
+/// What HAProxy takes off before it counts clients: src/haproxy.c (`init`, `compute_ideal_maxconn`), src/listener.c,
+/// src/cli.c, src/check.c.
+fn own(config: &Config, threads: u32) -> u64 {
+    let lines = |key: &'static str| config.found().iter().filter(move |f| f.is(key)).count() as u64;
+    let listeners: usize = config.sections().iter().flat_map(|s| binds(config, s)).map(|b| sockets(&b.addresses)).sum();
+    let sockets = lines("stats socket");
+    let stats = config.global("stats maxconn").and_then(|f| f.arg(1)?.parse().ok()).unwrap_or(STATS_MAXCONN);
+    let checks = config.found().iter().filter(|f| f.is("server") && f.words.iter().skip(3).any(|w| w.value == "check"));
+    let stats = if sockets > 0 { sockets + stats } else { 0 };
+    RESERVED + listeners as u64 + stats + checks.count() as u64 + THREAD * u64::from(threads)
+}
+
+/// Sockets of a `bind`: one a port.
+fn sockets(addresses: &[Address]) -> usize {
+    let each = |a: &Address| match a {
+        Address::Inet { ports: Some(ports), .. } => ports.clone().count(),
+        _ => 1,
+    };
+    addresses.iter().map(each).sum()
+}
+
+/// `maxconn`, what it is computed from, and the descriptors of the process. Where `maxconn` is not written it is what the hard
+/// limit allows, whatever `ulimit-n` says. The process raises its soft limit to `ulimit-n`, or to what `maxconn` needs, and never
+/// lowers it (src/haproxy.c: main; src/limits.c: raise_rlim_nofile).
+fn connections(config: &Config, scope: &Scope, machine: &Machine, own: u64) -> (Held<u64>, u64, Held<u64>) {
+    let number = |name: &str| number_of(config, name, scope, value::count);
+    let most = machine.descriptors_ceiling.value as u64;
+    let hard = config.global("fd-hard-limit").and_then(|f| f.arg(0)?.parse::<u64>().ok());
+    let available = hard.map_or(machine.descriptors_hard, |hard| hard.min(machine.descriptors_hard));
+    let maxconn = number("maxconn").unwrap_or_else(|| {
+        let value = (available.saturating_sub(own) / 2).max(LEAST);
+        Held {
+            value,
+            written: value.to_string(),
+            origin: Origin::Default(format!(
+                "computed from {available} descriptors (HAProxy src/haproxy.c: compute_ideal_maxconn)"
+            )),
+        }
+    });
+    let needed = 2 * maxconn.value + own;
+    let asked = number("ulimit-n").unwrap_or_else(|| Held {
+        value: needed,
+        written: needed.to_string(),
+        origin: Origin::Default("HAProxy src/haproxy.c: what maxconn needs".to_owned()),
+    });
+    let value = asked.value.min(most).max(machine.descriptors);
+    (maxconn, available, Held { value, ..asked })
+}
+
+fn backlog(config: &Config, scope: &Scope, maxconn: &Held<u64>) -> Held<u32> {
+    let route = Route::find(config, scope).ok();
+    let of_bind = route.as_ref().and_then(|r| {
+        let word = r.bind.found.option(1, "backlog")?;
+        let path = config.file(r.bind.found.file).path.clone();
+        let origin = Origin::File { path, line: r.bind.found.line };
+        Some(Held { value: value::count(&word.value)?, written: word.value.clone(), origin })
+    });
+    let held = of_bind.or_else(|| number_of(config, "backlog", scope, value::count)).filter(|h| h.value > 0);
+    let held = held.unwrap_or_else(|| Held {
+        value: if maxconn.value > 0 { maxconn.value } else { BACKLOG },
+        written: maxconn.value.to_string(),
+        origin: Origin::Default("as maxconn (HAProxy src/listener.c: listener_backlog)".to_owned()),
+    });
+    held.map(|n| u32::try_from(n).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::haproxy::config::Reading;
+
+    /// HAProxy 2.6.12 with two threads on a machine with so many descriptors.
+    fn facts(text: &str, descriptors: f64) -> Facts {
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+        let ceiling = Ceiling { value: descriptors, by: "hard RLIMIT_NOFILE".to_owned() };
+        let machine = Machine {
+            descriptors: 1024,
+            descriptors_hard: descriptors as u64,
+            descriptors_ceiling: ceiling,
+            online: 2,
+            cores: 2,
+            somaxconn: 4096,
+            ports: (32_768, 60_999),
+        };
+        Facts::of(&config, None, &Scope::default(), &machine, 1 << 30)
+    }
+
+    const PLAIN: &str =
+        "global\n stats socket /run/s\nfrontend f\n bind :80\n default_backend b\nbackend b\n server s 127.0.0.1:1\n";
+
+    #[test]
+    fn what_haproxy_computes_by_itself_is_what_it_says() {
+        // `show info` of HAProxy 2.6.12 with two threads, a listener and a statistics socket: Maxconn 9986 of 20,000
+        // descriptors, 498 of 1024.
+        assert_eq!(facts(PLAIN, 20_000.0).maxconn.value, 9986);
+        assert_eq!(facts(PLAIN, 1024.0).maxconn.value, 498);
+        // ... and Maxsock 128 for maxconn 50.
+        let fifty = facts(&PLAIN.replace("global", "global\n maxconn 50"), 20_000.0);
+        assert_eq!((fifty.backlog.value, fifty.needed()), (50, 128));
+    }
+
+    #[test]
+    fn descriptors_are_raised_and_never_lowered() {
+        let few = |lines: &str| facts(&PLAIN.replace("global", &format!("global\n{lines}")), 20_000.0);
+        // The process has 1024 before it begins; `show info` says Maxsock 148 for maxconn 60.
+        let low = few(" maxconn 60\n ulimit-n 60");
+        assert_eq!((low.nofile.value, low.needed(), low.strict), (1024, 148, true));
+        // `FD limit (1000) too low for maxconn=9986/maxsock=20000`: ulimit-n alone changes no maxconn.
+        let alone = few(" ulimit-n 1100\n no strict-limits");
+        assert_eq!(
+            (alone.maxconn.value, alone.needed(), alone.nofile.value, alone.strict),
+            (9986, 20_000, 1100, false)
+        );
+    }
+}

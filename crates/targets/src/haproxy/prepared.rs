@@ -1,0 +1,220 @@
+//! An HAProxy that is ready to be started: its configuration read, settings applied, a private copy made, and tested by
+//! HAProxy itself. Variants differ from it by changes.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::limit::{Limit, Origin};
+use genkai_model::plan::ConfigSource;
+use genkai_model::transport::Transport;
+use nix::sys::resource::{Resource, getrlimit};
+
+use super::config::{Config, Reading};
+use super::error::HaproxyError;
+use super::lifecycle::{Binary, Running, Site, check, port_taken, start};
+use super::limits::{self, Facts};
+use super::private::{self, Options, Private};
+use super::route::{Lost, Route, Scope};
+use super::settings::{self, Rendering, lookup, render};
+use crate::files::{Backup, Edition};
+use crate::local::caps::Machine;
+use crate::local::room::Room;
+use crate::local::{brood, port};
+use crate::product::Prepare;
+
+/// An HAProxy that can be started, any number of times, one at a time.
+#[derive(Clone, Debug)]
+pub struct Haproxy {
+    base: Arc<Base>,
+    /// With settings and changes applied.
+    edition: Edition<Config>,
+    /// Names of the settings that were given or changed.
+    given: BTreeSet<&'static str>,
+    room: Room,
+    private: Private,
+    rewrites: Vec<Rewrite>,
+    warnings: Vec<String>,
+}
+
+/// What all variants share.
+#[derive(Debug)]
+struct Base {
+    binary: Binary,
+    backend: Option<SocketAddr>,
+    allowed: Vec<String>,
+    /// Soft limit on descriptors that it inherits.
+    nofile: u64,
+}
+
+impl Haproxy {
+    /// Finds HAProxy, reads or renders its configuration, applies the settings, makes a private copy and has HAProxy test it.
+    /// Nothing is started, nothing of the user's is touched.
+    ///
+    /// # Errors
+    /// HAProxy missing, a file or setting that is wrong (with its place), a configuration that HAProxy refuses, one that leads
+    /// to another machine which was not allowed, a folder that cannot be written.
+    pub fn prepare(what: Prepare<'_>) -> Result<Haproxy, HaproxyError> {
+        let room = room(&what.dir)?;
+        let binary = Binary::find(what.program, room.path())?;
+        let original = read(&what, &binary)?;
+        let scope = Scope { host: what.host.to_owned(), path: what.path.to_owned() };
+        let edition = Edition::new(what.source, original, scope, what.settings)?;
+        let (nofile, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
+        let given = what.settings.keys().filter_map(|name| lookup(name).ok()).map(|s| s.name).collect();
+        let base = Base { binary, backend: what.backend, allowed: what.allow_remote.to_vec(), nofile };
+        Haproxy::made(Arc::new(base), edition, given, room)
+    }
+
+    fn made(
+        base: Arc<Base>,
+        edition: Edition<Config>,
+        given: BTreeSet<&'static str>,
+        room: Room,
+    ) -> Result<Haproxy, HaproxyError> {
+        let private = copy(&base, &edition, &room)?;
+        let translate = |message: &str| edition.translate(&private.translate(message));
+        let warnings = check(&base.binary, room.path(), &private.folder, &private.config, translate)?;
+        let rewrites = edition.rewrites(private.rewrites.iter().cloned());
+        Ok(Haproxy { base, edition, given, room, private, rewrites, warnings })
+    }
+
+    /// The same with settings changed, in a folder of its own, tested.
+    ///
+    /// # Errors
+    /// As [`Haproxy::prepare`].
+    pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Haproxy, HaproxyError> {
+        let edition = self.edition.with(changes)?;
+        let names = changes.iter().filter_map(|change| lookup(&change.setting).ok()).map(|s| s.name);
+        let given = self.given.iter().copied().chain(names).collect();
+        Haproxy::made(Arc::clone(&self.base), edition, given, room(dir)?)
+    }
+
+    /// The value of a setting in force for the requests that will be made, and where it is written.
+    ///
+    /// # Errors
+    /// When there is no such setting.
+    pub fn value_of(&self, setting: &str) -> Result<(String, Origin), HaproxyError> {
+        let held = settings::effective(self.edition.config(), setting, self.edition.scope())?;
+        Ok((held.written, self.origin(held.origin, setting)))
+    }
+
+    /// Where a value of the configuration with settings comes from.
+    fn origin(&self, origin: Origin, setting: &str) -> Origin {
+        match origin {
+            _ if lookup(setting).is_ok_and(|s| self.given.contains(s.name)) => Origin::Given,
+            Origin::File { path, line } => self.edition.origin(&path, line),
+            other => other,
+        }
+    }
+
+    /// The listener that the load goes to. (A start may choose another port when this one was taken meanwhile:
+    /// [`Running::address`].)
+    pub fn address(&self) -> SocketAddr {
+        self.private.address
+    }
+
+    /// What carries connections to its listener: plain TCP, so far.
+    pub fn transport(&self) -> Transport {
+        Transport::Tcp
+    }
+
+    /// HAProxy's version, e.g. `2.6.12`.
+    pub fn version(&self) -> &str {
+        self.base.binary.version()
+    }
+
+    /// Where the private copy differs from the user's files; nothing for a generated configuration.
+    pub fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
+    }
+
+    /// What `haproxy -c` warns of, in terms of the user's files.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Every limit of this configuration on this machine.
+    pub fn limits(&self, environment: &Environment) -> Vec<Limit> {
+        let machine = Machine { descriptors: self.base.nofile, ..Machine::of(environment) };
+        let (config, running) = (self.edition.config(), Some(&self.private.running));
+        let facts = Facts::of(config, running, self.edition.scope(), &machine, environment.memory);
+        let mut all = limits::of(&facts);
+        for limit in &mut all {
+            limit.origin = self.origin(limit.origin.clone(), &limit.setting);
+        }
+        all
+    }
+
+    /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
+    /// there are none.
+    pub fn diff(&self, changes: &[Change]) -> String {
+        self.edition.diff(changes)
+    }
+
+    /// Writes `changes` (and the settings given) into the user's files, all or none, each with a backup beside it. Nothing
+    /// for a generated configuration.
+    ///
+    /// # Errors
+    /// When a change cannot be applied, or a file was changed by somebody else or cannot be written.
+    pub fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, HaproxyError> {
+        self.edition.write_back(changes)
+    }
+
+    /// Starts it on the cores given and waits until it answers. Where a port was taken since it was chosen, others are
+    /// chosen.
+    ///
+    /// # Errors
+    /// When it does not start; the message carries HAProxy's last words.
+    pub fn start(&self, cpus: Option<&[usize]>) -> Result<Running, HaproxyError> {
+        let start = |private: &Private| {
+            let site = Site {
+                config: private.config.clone(),
+                folder: private.folder.clone(),
+                log: self.room.path().join("haproxy.log"),
+                socket: private.socket(),
+                address: private.address,
+                nofile: self.base.nofile,
+                names: private.names.clone(),
+            };
+            start(&self.base.binary, &site, cpus)
+        };
+        let anew = |_| copy(&self.base, &self.edition, &self.room);
+        brood::started("HAProxy", self.private.clone(), start, port_taken, anew)
+    }
+}
+
+fn room(dir: &Path) -> Result<Room, HaproxyError> {
+    Ok(Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-haproxy-")?)
+}
+
+/// A private copy in `room`, on free ports.
+fn copy(base: &Base, edition: &Edition<Config>, room: &Room) -> Result<Private, HaproxyError> {
+    let config = edition.config();
+    let route = Route::find(config, edition.scope()).map_err(|lost| match lost {
+        Lost::OnlyTls(found) => HaproxyError::OnlyTls { place: config.place(found) },
+        Lost::NoListener => HaproxyError::NoServer,
+    })?;
+    let options = Options {
+        dir: room.path(),
+        ports: &mut port::free,
+        backend: base.backend,
+        allowed: &base.allowed,
+        root: nix::unistd::geteuid().is_root(),
+    };
+    Ok(private::build(config, &route, options)?)
+}
+
+/// The configuration: the user's as it is on disk, or one that is rendered (with its settings).
+fn read(what: &Prepare<'_>, binary: &Binary) -> Result<Config, HaproxyError> {
+    let reading = Reading::here(binary.numbers(), binary.features().clone());
+    match &what.source {
+        ConfigSource::File(path) => Ok(Config::read(path, reading)?),
+        ConfigSource::Generated => {
+            let backend = what.backend.ok_or(HaproxyError::NoBackend)?;
+            Ok(render(&Rendering { backend, settings: what.settings, reading })?)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What is behind: kept, or replaced by one backend. What leads back into the same HAProxy follows its listeners in any case.
+
+use std::net::SocketAddr;
+
+use super::changes::{Changes, without};
+use super::listen::Moved;
+use super::{PrivateError, own};
+use crate::files::masked;
+use crate::haproxy::config::{Config, Found};
+use crate::haproxy::route::Address;
+use crate::haproxy::settings::first_parameter;
+use crate::local::elsewhere;
+
+/// Parameters of a server that another backend does not have (TLS, the PROXY protocol, names that are resolved while it runs,
+/// checks at another place), each with its number of values.
+const DROPPED: &[(&str, usize)] = &[
+    ("ssl", 0),
+    ("check-ssl", 0),
+    ("verify", 1),
+    ("verifyhost", 1),
+    ("ca-file", 1),
+    ("crl-file", 1),
+    ("crt", 1),
+    ("sni", 1),
+    ("alpn", 1),
+    ("npn", 1),
+    ("ciphers", 1),
+    ("ciphersuites", 1),
+    ("ssl-min-ver", 1),
+    ("ssl-max-ver", 1),
+    ("check-sni", 1),
+    ("check-alpn", 1),
+    ("check-proto", 1),
+    ("send-proxy", 0),
+    ("send-proxy-v2", 0),
+    ("send-proxy-v2-ssl", 0),
+    ("send-proxy-v2-ssl-cn", 0),
+    ("check-send-proxy", 0),
+    ("proxy-v2-options", 1),
+    ("proto", 1),
+    ("resolvers", 1),
+    ("resolve-prefer", 1),
+    ("resolve-net", 1),
+    ("resolve-opts", 1),
+    ("init-addr", 1),
+    ("socks4", 1),
+    ("check-via-socks4", 0),
+    ("source", 1),
+    ("usesrc", 1),
+    ("namespace", 1),
+    ("port", 1),
+    ("addr", 1),
+    ("agent-check", 0),
+    ("agent-port", 1),
+    ("agent-addr", 1),
+    ("agent-inter", 1),
+    ("agent-send", 1),
+    ("no-ssl", 0),
+    ("no-verifyhost", 0),
+];
+
+/// Points every server to where it is now, and refuses those that leave this machine.
+pub(super) fn redirect(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    moved: &[Moved],
+    backend: Option<SocketAddr>,
+    allowed: &[String],
+) -> Result<(), PrivateError> {
+    for section in config.sections().iter().filter(|s| s.is_back() || s.kind == "defaults") {
+        for found in config.inside(section) {
+            match found.name() {
+                "server" | "server-template" | "dispatch" => server(config, changes, found, (moved, backend), allowed)?,
+                "default-server" if backend.is_some() => {
+                    let words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
+                    match without(&words, 1, DROPPED) {
+                        kept if kept.len() > 1 => changes.set(found, &kept),
+                        _ => changes.drop(found),
+                    }
+                }
+                "source" => changes.drop(found),
+                "use-fcgi-app" if backend.is_some() => changes.drop(found),
+                "filter" if backend.is_some() && found.arg(0) == Some("spoe") => changes.drop(found),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One server.
+fn server(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    found: &Found,
+    (moved, backend): (&[Moved], Option<SocketAddr>),
+    allowed: &[String],
+) -> Result<(), PrivateError> {
+    // `dispatch ADDRESS` has nothing before it.
+    let at = first_parameter(found).max(1);
+    let Some(written) = found.words.get(at).map(|w| w.value.clone()) else { return Ok(()) };
+    let address = Address::parse(&written);
+    let mut words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
+    match (own(moved, &address), backend) {
+        (Some(own), _) => words[at] = own,
+        (None, Some(backend)) => {
+            words[at] = backend.to_string();
+            words = without(&words, at + 1, DROPPED);
+        }
+        (None, None) => {
+            let Address::Inet { host, .. } = &address else { return Ok(()) };
+            if let Some(why) = elsewhere::why(host, allowed) {
+                let (place, written) = (config.place(found), masked(&config.text(found, &found.span)));
+                return Err(PrivateError::Remote { place, written, host: host.clone(), why });
+            }
+        }
+    }
+    changes.set(found, &words);
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Listeners go to free loopback ports.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use super::PrivateError;
+use super::changes::{Changes, without};
+use crate::haproxy::config::Config;
+use crate::haproxy::route::{Address, Bind, binds};
+
+/// Parameters of `bind` that belong to the user's network, each with its number of values.
+const DROPPED: &[(&str, usize)] = &[
+    ("accept-proxy", 0),
+    ("accept-netscaler-cip", 1),
+    ("interface", 1),
+    ("transparent", 0),
+    ("namespace", 1),
+    ("user", 1),
+    ("group", 1),
+    ("uid", 1),
+    ("gid", 1),
+    ("mode", 1),
+    ("expose-fd", 1),
+    ("v4v6", 0),
+    ("v6only", 0),
+    ("process", 1),
+];
+
+/// An address of a listener and where it went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// As the user wrote it, one port.
+    from: Address,
+    /// Where it is now.
+    pub(super) to: String,
+}
+
+impl Moved {
+    /// Whether a server at `address` is this listener.
+    pub(super) fn is(&self, address: &Address) -> bool {
+        match (&self.from, address) {
+            (Address::Inet { host: own, ports: Some(mine) }, Address::Inet { host, ports: Some(wanted) }) => {
+                let here =
+                    own == host || Address::is_loopback(host) && (Address::is_any(own) || Address::is_loopback(own));
+                here && mine == wanted
+            }
+            (Address::Unix(mine), Address::Unix(wanted)) => mine == wanted,
+            _ => false,
+        }
+    }
+}
+
+/// Moves every listener of every frontend.
+pub(super) fn move_all(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    ports: &mut dyn FnMut() -> io::Result<u16>,
+    sockets: &Path,
+) -> Result<Vec<Moved>, PrivateError> {
+    let mut moved = Vec::new();
+    let fronts = config.sections().iter().filter(|s| s.is_front());
+    for bind in fronts.flat_map(|s| binds(config, s)) {
+        let first = moved.len();
+        for address in &bind.addresses {
+            match address {
+                Address::Inet { host, ports: Some(range) } => {
+                    for port in range.clone().take(usize::from(u16::MAX)) {
+                        let to = format!("127.0.0.1:{}", ports().map_err(PrivateError::Port)?);
+                        moved.push(Moved { from: Address::Inet { host: host.clone(), ports: Some(port..=port) }, to });
+                    }
+                }
+                Address::Unix(_) => {
+                    let to = format!("unix@{}", sockets.join(format!("bind-{}", moved.len())).display());
+                    moved.push(Moved { from: address.clone(), to });
+                }
+                _ => {}
+            }
+        }
+        let all: Vec<&str> = moved[first..].iter().map(|m| m.to.as_str()).collect();
+        if all.is_empty() {
+            changes.drop(bind.found);
+            continue;
+        }
+        let mut words: Vec<String> = bind.found.words.iter().map(|w| w.value.clone()).collect();
+        words[1] = all.join(",");
+        changes.set(bind.found, &without(&words, 2, DROPPED));
+    }
+    Ok(moved)
+}
+
+/// Where a listener is now: its first TCP port.
+pub(super) fn address(moved: &[Moved], bind: &Bind<'_>) -> SocketAddr {
+    let inet = bind.addresses.iter().find_map(|a| match a {
+        Address::Inet { host, ports: Some(ports) } => {
+            Some(Address::Inet { host: host.clone(), ports: Some(*ports.start()..=*ports.start()) })
+        }
+        _ => None,
+    });
+    let to = inet.and_then(|from| moved.iter().find(|m| m.from == from)?.to.parse().ok());
+    to.unwrap_or_else(|| ([127, 0, 0, 1], 0).into())
+}

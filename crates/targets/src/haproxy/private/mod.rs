@@ -1,0 +1,177 @@
+//! A private copy of a configuration, which runs beside the original without touching anything of it.
+//!
+//! Everything that HAProxy would open to the outside, write to or send away is moved into one folder, onto free loopback ports,
+//! or left out (peers, mailers, log servers); everything it only reads stays where it is. The copy adds a statistics socket and
+//! a log of its own, so its lines move: messages are told in terms of the user's files.
+
+mod backend;
+mod changes;
+mod listen;
+mod output;
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use genkai_model::event::Rewrite;
+use tempfile::TempDir;
+
+use super::config::{Config, ConfigError, FileId};
+use super::evidence::Names;
+use super::route::{Address, Route};
+use crate::files::{Edit, Origins, flat};
+use crate::local::port;
+use changes::Changes;
+
+/// A private copy that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateError {
+    /// There is no port.
+    #[error("no free port on 127.0.0.1: {0}")]
+    Port(io::Error),
+    /// The folder cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// What was to be written.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The text cannot be changed that way.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Requests would leave this machine.
+    #[error(
+        "{place}: `{written}`: `{host}` {why}, and a load test can take a host down\n  hint: --backend embedded puts a server \
+         of genkai's own in its place; if it is yours to load, say so with --allow-remote '{host}'"
+    )]
+    Remote {
+        /// `path:line`.
+        place: String,
+        /// The line as written.
+        written: String,
+        /// The host.
+        host: String,
+        /// Why it is taken for another machine.
+        why: String,
+    },
+}
+
+/// What a private copy should be like.
+pub(crate) struct Options<'a> {
+    /// An existing folder for it.
+    pub(crate) dir: &'a Path,
+    /// Gives a free TCP port of 127.0.0.1 at each call; the same one again does no harm.
+    pub(crate) ports: &'a mut dyn FnMut() -> io::Result<u16>,
+    /// What to pass requests to instead of the user's servers; none: those.
+    pub(crate) backend: Option<SocketAddr>,
+    /// Hosts that requests may reach though they are not this machine.
+    pub(crate) allowed: &'a [String],
+    /// Whether HAProxy will run as root (then it keeps the user's `user` and `group`).
+    pub(crate) root: bool,
+}
+
+/// A private copy on disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Private {
+    /// What to give with `-f`: a folder with the copies.
+    pub(crate) config: PathBuf,
+    /// Where relative paths start: the folder of the user's file.
+    pub(crate) folder: PathBuf,
+    /// Where the load goes.
+    pub(crate) address: SocketAddr,
+    /// The sections that the load goes through.
+    pub(crate) names: Names,
+    /// Everything that differs from the user's files.
+    pub(crate) rewrites: Vec<Rewrite>,
+    /// The copies as HAProxy reads them.
+    pub(crate) running: Config,
+    /// Each copy and its original.
+    files: Vec<(PathBuf, PathBuf)>,
+    /// Lines of the copies to lines of the originals.
+    origins: Origins,
+    /// Sockets: in the folder for temporary files, because the path of one has at most 107 bytes (unix(7)).
+    sockets: Arc<TempDir>,
+}
+
+impl Private {
+    /// The statistics socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.sockets.path().join("stats")
+    }
+
+    /// A message of HAProxy's (`parsing [FILE:LINE] : ...`) as ` in FILE:LINE: ...` of the user's files.
+    pub(crate) fn translate(&self, message: &str) -> String {
+        let place = regex::Regex::new(r"(?:parsing )?\[(/[^\]]+?):(\d+)\] ?").expect("pattern is a constant");
+        let text = self.origins.translate(&place.replace_all(message, " in $1:$2"));
+        self.files
+            .iter()
+            .fold(text, |text, (copy, original)| text.replace(&*copy.to_string_lossy(), &original.to_string_lossy()))
+    }
+}
+
+/// Writes a private copy of `config` into `options.dir`. The user's files are not touched.
+///
+/// # Errors
+/// When there is no port, the folder cannot be written, or requests would leave this machine.
+pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, PrivateError> {
+    let write = |path: &Path| {
+        let path = path.to_owned();
+        move |source| PrivateError::Write { path, source }
+    };
+    let sockets = tempfile::Builder::new().prefix("genkai-haproxy-").tempdir();
+    let sockets = sockets.map_err(write(&std::env::temp_dir()))?;
+    let mut changes = Changes::new(config);
+    let mut ports = port::distinct(options.ports);
+    let moved = listen::move_all(config, &mut changes, &mut ports, sockets.path())?;
+    backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;
+    output::redirect(config, &mut changes, options.root, &sockets.path().join("stats"));
+    let folder = options.dir.join("conf");
+    let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(&folder);
+    made.map_err(write(&folder))?;
+    let (mut files, mut texts) = (Vec::new(), Vec::new());
+    for (id, file) in config.files() {
+        // In a folder HAProxy reads only files with `.cfg` after the first dot (src/haproxy.c: cfgfiles_expand_directories).
+        let name = flat(&file.path.to_string_lossy()).replace('.', "_");
+        let copy = folder.join(format!("{:03}-{name}.cfg", id.0));
+        let text = config.edited_text(id, &changes.edits)?.unwrap_or_else(|| file.text.clone());
+        save(&copy, &text).map_err(write(&copy))?;
+        files.push((copy.clone(), file.path.clone()));
+        texts.push((copy, text));
+    }
+    let address = listen::address(&moved, &route.bind);
+    let mut origins = Origins::default();
+    for ((id, file), (copy, _)) in config.files().zip(&texts) {
+        let mine: Vec<Edit> = changes.edits.iter().filter(|e| e.file == id).cloned().collect();
+        origins.edited(copy, file, &mine);
+    }
+    let main = &config.file(FileId::MAIN).path;
+    Ok(Private {
+        folder: main.parent().filter(|p| p.is_dir()).unwrap_or(Path::new("/")).to_owned(),
+        address,
+        names: Names {
+            front: route.front.name.clone(),
+            back: route.back.map_or_else(|| route.front.name.clone(), |s| s.name.clone()),
+        },
+        rewrites: changes.rewrites,
+        running: Config::of_texts(texts, config.reading().clone())?,
+        config: folder,
+        files,
+        origins,
+        sockets: Arc::new(sockets),
+    })
+}
+
+/// Only the owner may read it: a configuration may hold passwords. (HAProxy reads it before it gives up root.)
+fn save(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text)
+}
+
+/// Where a connection to an address of the user's arrives, if it leads back into the same HAProxy.
+fn own(moved: &[listen::Moved], address: &Address) -> Option<String> {
+    moved.iter().find(|m| m.is(address)).map(|m| m.to.clone())
+}

@@ -1,0 +1,187 @@
+//! A setting written into a configuration, at the place where it is in force for the requests under test.
+
+use genkai_model::limit::Origin;
+
+use super::{Place, Setting, SettingError, lookup};
+use crate::files::{Configuration, Pair, pairs};
+use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
+use crate::haproxy::route::{Route, Scope};
+use crate::held::Held;
+
+impl Configuration for Config {
+    type Scope = Scope;
+    type Refusal = SettingError;
+
+    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, SettingError> {
+        apply(self, setting, value, scope)
+    }
+
+    fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
+        pairs(&self.files, &edited.files)
+    }
+}
+
+/// The configuration with a setting changed. Where it is written already it is changed there; else a line (or a parameter of
+/// every server) is added.
+///
+/// # Errors
+/// An unknown setting, a value it does not accept, or no place for it.
+pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
+    let setting = lookup(name)?;
+    let refused =
+        || SettingError::Value { name: name.to_owned(), value: value.to_owned(), allowed: setting.kind.allowed() };
+    let value = setting.kind.written(value.trim()).ok_or_else(refused)?;
+    Ok(config.apply(&edits(config, setting, &value, scope)?)?)
+}
+
+fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+    if setting.place == Place::Server {
+        return parameter(config, setting, value, scope);
+    }
+    if let Some(found) = held_by(config, setting, scope) {
+        let (first, last) = (setting.keyword.split(' ').count(), &found.words[found.words.len() - 1]);
+        let from = found.words.get(first).unwrap_or(last).span.start;
+        return Ok(vec![Edit::new(found.file, &(from..last.span.end), value)]);
+    }
+    let line = format!("{} {value}", setting.keyword);
+    match section(config, setting.place, scope) {
+        Some(section) => Ok(vec![added(config, section, &line)]),
+        None if setting.place == Place::Global => {
+            // At the top, unless there are lines that would then be in it.
+            let orphans = config.sections().first().map_or(config.found().len(), |s| s.lines.start) > 0;
+            let end = config.file(FileId::MAIN).text.len();
+            Ok(vec![match orphans {
+                true => Edit::new(FileId::MAIN, &(end..end), format!("\nglobal\n    {line}\n")),
+                false => Edit::new(FileId::MAIN, &(0..0), format!("global\n    {line}\n\n")),
+            }])
+        }
+        None => Err(SettingError::NoPlace {
+            name: setting.name.to_owned(),
+            missing: "no frontend with a backend serves these requests; give a configuration that has one",
+        }),
+    }
+}
+
+/// The section in which a setting belongs.
+fn section<'c>(config: &'c Config, place: Place, scope: &Scope) -> Option<&'c Section> {
+    match place {
+        Place::Global => config.sections().iter().rfind(|s| s.kind == "global"),
+        Place::Front => Route::find(config, scope).ok().map(|route| route.front),
+        Place::Back | Place::Server => Route::find(config, scope).ok().and_then(|route| route.back),
+    }
+}
+
+/// The line that holds a setting for the requests under test.
+fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Found> {
+    match setting.place {
+        Place::Global => config.global(setting.keyword),
+        Place::Server => None,
+        place => config.value(section(config, place, scope)?, setting.keyword),
+    }
+}
+
+/// A new line at the end of a section, indented like the line before it.
+fn added(config: &Config, section: &Section, text: &str) -> Edit {
+    let last = &config.found()[section.lines.end - 1];
+    let alone = section.lines.len() == 1;
+    let text = if alone { format!("    {text}") } else { text.to_owned() };
+    config.file(last.file).line_after(last.file, last.span.start, last.span.end, &text)
+}
+
+/// A parameter of every server, where it is written; else added to each.
+fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+    let missing = || SettingError::NoPlace {
+        name: setting.name.to_owned(),
+        missing: "no `server` stands behind these requests; give a configuration that has one",
+    };
+    let route = Route::find(config, scope).map_err(|_| missing())?;
+    let servers = route.servers(config);
+    if servers.is_empty() {
+        return Err(missing());
+    }
+    let own = |found: &Found| {
+        let edit = |span| Edit::new(found.file, span, quote(value));
+        found.option(first_parameter(found), setting.keyword).map(|word| edit(&word.span))
+    };
+    let back = route.back.ok_or_else(missing)?;
+    let default = config.inside(back).iter().filter(|f| f.is("default-server")).find_map(own);
+    if let Some(edit) = default.filter(|_| servers.iter().all(|s| own(s).is_none())) {
+        return Ok(vec![edit]);
+    }
+    let added = |found: &Found| {
+        let end = found.words[found.words.len() - 1].span.end;
+        Edit::new(found.file, &(end..end), format!(" {} {value}", setting.keyword))
+    };
+    Ok(servers.iter().map(|s| own(s).unwrap_or_else(|| added(s))).collect())
+}
+
+/// Position of the first argument that is a parameter: `server NAME ADDRESS ...`, `server-template PREFIX COUNT ADDRESS ...`.
+pub(crate) fn first_parameter(found: &Found) -> usize {
+    match found.name() {
+        "server" => 2,
+        "server-template" => 3,
+        _ => 0,
+    }
+}
+
+/// The value of a setting in force for the requests under test, and where it is written. Of a parameter of servers: the first
+/// server's that has it.
+///
+/// # Errors
+/// When there is no such setting.
+pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Held<()>, SettingError> {
+    let setting = lookup(name)?;
+    let file = |found: &Found, written: String| {
+        let path = config.file(found.file).path.clone();
+        Held { value: (), written, origin: Origin::File { path, line: found.line } }
+    };
+    let held = if setting.place == Place::Server {
+        server_parameter(config, setting.keyword, scope).map(|(found, value)| file(found, value))
+    } else {
+        held_by(config, setting, scope).map(|found| {
+            let first = setting.keyword.split(' ').count();
+            let words: Vec<&str> = found.words.iter().skip(first).map(|w| w.value.as_str()).collect();
+            file(found, words.join(" "))
+        })
+    };
+    let written = if setting.default.is_empty() { "(not set)" } else { setting.default };
+    let default =
+        || Held { value: (), written: written.to_owned(), origin: Origin::Default(setting.source.to_owned()) };
+    Ok(held.unwrap_or_else(default))
+}
+
+/// The first server that has a parameter, or the `default-server` that gives it.
+fn server_parameter<'c>(config: &'c Config, keyword: &str, scope: &Scope) -> Option<(&'c Found, String)> {
+    let route = Route::find(config, scope).ok()?;
+    let own = |found: &'c Found| Some((found, found.option(first_parameter(found), keyword)?.value.clone()));
+    let default = || config.value(route.back?, "default-server").and_then(own);
+    route.servers(config).into_iter().find_map(own).or_else(default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::haproxy::config::Reading;
+
+    const TEXT: &str = "# mine\ndefaults\n  mode http\n  timeout client  50s # idle\n\nfrontend f\n  bind :80\n  default_backend b\n\n\
+        backend b\n  server s1 127.0.0.1:1 check\n  server s2 127.0.0.1:2 maxconn 5 check\n";
+
+    fn changed(name: &str, value: &str) -> Result<String, SettingError> {
+        let config = Config::of_texts(vec![("/x".into(), TEXT.into())], Reading::default()).unwrap();
+        let after = apply(&config, name, value, &Scope::default())?;
+        Ok(String::from_utf8(after.file(FileId::MAIN).text.clone()).unwrap())
+    }
+
+    #[test]
+    fn a_setting_changes_where_it_is_and_nothing_else_does() {
+        assert_eq!(changed("timeout.client", "9s").unwrap(), TEXT.replace("50s", "9s"));
+        assert_eq!(changed("maxconn", "100").unwrap(), format!("global\n    maxconn 100\n\n{TEXT}"));
+        assert_eq!(
+            changed("frontend.maxconn", "7").unwrap(),
+            TEXT.replace("default_backend b\n", "default_backend b\n  maxconn 7\n")
+        );
+        let servers = TEXT.replace(":1 check", ":1 check maxconn 9").replace("maxconn 5", "maxconn 9");
+        assert_eq!(changed("server.maxconn", "9").unwrap(), servers);
+        assert!(changed("timeout.client", "soon").unwrap_err().to_string().contains("500ms"));
+    }
+}

@@ -1,0 +1,27 @@
+//! Settings by name: what each accepts, its default and where that comes from, and how it is written into a configuration.
+
+mod apply;
+mod error;
+mod registry;
+mod render;
+pub mod value;
+
+pub(crate) use apply::first_parameter;
+pub use apply::{apply, effective};
+pub use error::SettingError;
+pub use registry::{Setting, all, lookup};
+pub use render::{Rendering, render};
+pub use value::Kind;
+
+/// Where a setting belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// `global`.
+    Global,
+    /// The section that takes the connections, or its `defaults`.
+    Front,
+    /// The section with the servers, or its `defaults`.
+    Back,
+    /// A parameter of every `server` of the backend.
+    Server,
+}

@@ -1,0 +1,109 @@
+//! php-fpm's configuration: INI sections (`[global]`, one a pool) of `key = value`, `include = PATTERN`
+//! (sapi/fpm/fpm/fpm_conf.c; the scanner is PHP's own, Zend/zend_ini_scanner.l).
+
+use std::path::{Path, PathBuf};
+
+use crate::files::entry::{Entries, Entry, EntryError, Line, Syntax};
+
+/// The syntax.
+pub(super) struct Ini;
+
+impl Syntax for Ini {
+    fn line(&self, line: &[u8]) -> Result<Line, &'static str> {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if text.is_empty() || text.starts_with([';', '#']) {
+            return Ok(Line::Nothing);
+        }
+        if let Some(rest) = text.strip_prefix('[') {
+            let (name, _) = rest.split_once(']').ok_or("a section is never closed; add the ]")?;
+            return Ok(Line::Section(name.trim().to_owned()));
+        }
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        Ok(Line::Entry(name.trim().to_owned(), vec![value_of(value)?]))
+    }
+
+    fn include(&self, entry: &Entry) -> Option<PathBuf> {
+        (entry.name == "include").then(|| PathBuf::from(entry.value()))
+    }
+}
+
+/// A value without its quotes and the comment behind it.
+fn value_of(text: &str) -> Result<String, &'static str> {
+    let text = text.trim();
+    for quote in ['"', '\''] {
+        if let Some(rest) = text.strip_prefix(quote) {
+            let (value, _) = rest.split_once(quote).ok_or("a quote is never closed; close it on the same line")?;
+            return Ok(value.to_owned());
+        }
+    }
+    Ok(text.split(';').next().unwrap_or_default().trim().to_owned())
+}
+
+/// A configuration of php-fpm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Its lines.
+    pub entries: Entries,
+}
+
+impl Config {
+    /// Reads `main` and what it includes. A file that is a pool's alone will do.
+    ///
+    /// # Errors
+    /// A file that is missing, unreadable, too large, not php-fpm's syntax, or that includes itself.
+    pub fn read(main: &Path) -> Result<Config, EntryError> {
+        Ok(Config { entries: Entries::read(main, &Ini)? })
+    }
+
+    /// A configuration of a text whose file need not exist.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn of_text(path: &Path, text: Vec<u8>) -> Result<Config, EntryError> {
+        Ok(Config { entries: Entries::of_text(path, text, &Ini)? })
+    }
+
+    /// The pools, in the order in which they are first met.
+    pub fn pools(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for entry in self.entries.all() {
+            let name = entry.section.as_str();
+            if name != "global" && !name.is_empty() && !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        all
+    }
+
+    /// The last value of a key in a section.
+    pub fn value(&self, section: &str, key: &str) -> Option<&Entry> {
+        self.entries.all().iter().rev().find(|e| e.section == section && e.name == key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_quotes_comments_and_includes() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("php-fpm.conf");
+        std::fs::create_dir(dir.path().join("pool.d")).unwrap();
+        std::fs::write(&main, "; c\n[global]\npid = /run/x.pid ; where\ninclude=pool.d/*.conf\n").unwrap();
+        std::fs::write(
+            dir.path().join("pool.d/www.conf"),
+            "[www]\npm=static\nenv[A] = \"x ; y\"\npm.max_children = 7\n",
+        )
+        .unwrap();
+        let config = Config::read(&main).unwrap();
+        assert_eq!(config.pools(), ["www"]);
+        let value = |section: &str, key: &str| config.value(section, key).map(Entry::value);
+        assert_eq!(value("global", "pid").as_deref(), Some("/run/x.pid"));
+        assert_eq!(value("www", "env[A]").as_deref(), Some("x ; y"));
+        assert_eq!(config.value("www", "pm.max_children").map(|e| e.line), Some(4));
+        std::fs::write(&main, "include = php-fpm.conf\n").unwrap();
+        assert!(Config::read(&main).unwrap_err().to_string().contains("without end"));
+    }
+}

@@ -1,0 +1,226 @@
+//! The limits of php-fpm's pools, as data.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
+
+use super::config::Config;
+use crate::held::Held;
+use crate::local::caps::Machine;
+
+/// FPM_BACKLOG_DEFAULT of Linux, sapi/fpm/fpm/fpm_sockets.h.
+const BACKLOG: u64 = 511;
+/// PHP's own `memory_limit` (main/main.c).
+const MEMORY_LIMIT: &str = "128M";
+
+/// A pool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// Its name.
+    pub name: String,
+    /// `static`, `dynamic`, `ondemand`; empty: it is missing.
+    pub manager: String,
+    /// `pm.max_children`; none: it is missing, and php-fpm does not start.
+    pub children: Option<Held<u64>>,
+    /// `listen.backlog`.
+    pub backlog: Held<u64>,
+    /// Whether it listens on a Unix socket.
+    pub unix: bool,
+    /// `memory_limit` of its scripts, bytes; 0: none.
+    pub memory_limit: Held<u64>,
+    /// Descriptors of a child.
+    pub descriptors: Held<u64>,
+}
+
+impl Pool {
+    /// The pool of that name.
+    pub fn of(config: &Config, name: &str, machine: &Machine) -> Pool {
+        let held = |section: &str, key: &str, read: fn(&str) -> Option<u64>| {
+            let entry = config.value(section, key)?;
+            let written = entry.value();
+            Some(Held { value: read(&written)?, written, origin: config.entries.origin(entry) })
+        };
+        let own = |key: &str, read| held(name, key, read);
+        let default = |value: u64, written: &str, source: &str| Held {
+            value,
+            written: written.to_owned(),
+            origin: Origin::Default(source.to_owned()),
+        };
+        // A negative backlog means as many as the kernel allows.
+        let backlog = own("listen.backlog", |text| Some(text.parse::<i64>().ok()?.try_into().unwrap_or(u64::MAX)));
+        let memory = own("php_admin_value[memory_limit]", bytes).or_else(|| own("php_value[memory_limit]", bytes));
+        let descriptors = own("rlimit_files", number).or_else(|| held("global", "rlimit_files", number));
+        let listen = config.value(name, "listen").map(|e| e.value()).unwrap_or_default();
+        Pool {
+            name: name.to_owned(),
+            manager: config.value(name, "pm").map(|e| e.value()).unwrap_or_default(),
+            children: own("pm.max_children", number).filter(|h| h.value > 0),
+            backlog: backlog.unwrap_or_else(|| default(BACKLOG, "511", "php-fpm: sapi/fpm/fpm/fpm_sockets.h")),
+            unix: listen.starts_with('/') || !listen.contains(':') && listen.parse::<u16>().is_err(),
+            memory_limit: memory.unwrap_or_else(|| {
+                let bytes = bytes(MEMORY_LIMIT).unwrap_or(0);
+                default(bytes, MEMORY_LIMIT, "PHP main/main.c; php.ini may say otherwise")
+            }),
+            descriptors: descriptors.unwrap_or_else(|| Held {
+                value: machine.descriptors,
+                written: machine.descriptors.to_string(),
+                origin: Origin::Machine("ulimit -n".to_owned()),
+            }),
+        }
+    }
+}
+
+/// A whole number.
+pub(super) fn number(text: &str) -> Option<u64> {
+    text.parse().ok()
+}
+
+/// Bytes of `128M`, `1G`, `64K` (Zend/zend_ini.c); `-1` is no limit, 0 here.
+fn bytes(text: &str) -> Option<u64> {
+    let unit = match text.as_bytes().last()?.to_ascii_lowercase() {
+        b'k' => 1 << 10,
+        b'm' => 1 << 20,
+        b'g' => 1 << 30,
+        _ => return Some(text.parse::<i64>().ok()?.try_into().unwrap_or(0)),
+    };
+    text[..text.len() - 1].trim().parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// Seconds of `30`, `30s`, `5m`, `1h`, `1d` (fpm_conf.c: `fpm_conf_set_time`).
+pub(super) fn seconds(text: &str) -> Option<u64> {
+    let unit = match text.as_bytes().last()? {
+        b's' => 1,
+        b'm' => 60,
+        b'h' => 3_600,
+        b'd' => 86_400,
+        _ => return text.parse().ok(),
+    };
+    text[..text.len() - 1].parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// Every limit of all pools.
+pub fn of(config: &Config, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Limit> {
+    let mut all = Vec::new();
+    for pool in pools {
+        all.extend(pool.children.as_ref().map(|held| children(pool, held, machine)));
+        all.extend([backlog(pool, machine), memory_limit(pool, memory), descriptors(pool)]);
+    }
+    all.extend(together(config, pools));
+    all
+}
+
+fn limit(pool: &Pool, key: &str, held: &Held<u64>) -> Limit {
+    let setting = format!("{key} of [{}]", pool.name);
+    Limit {
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        ..Limit::named(&format!("php-fpm.{}.{key}", pool.name), "php-fpm", &setting)
+    }
+}
+
+fn children(pool: &Pool, held: &Held<u64>, machine: &Machine) -> Limit {
+    let n = held.value;
+    let queue = pool.backlog.value.min(u64::from(machine.somaxconn)) + 1;
+    Limit {
+        caps: "requests that PHP works on at once; further ones wait in the accept queue".to_owned(),
+        law: Law::Workers { workers: n as f64, queue: Some(queue as f64), service: None, wait: None },
+        formula: format!(
+            "requests/s <= {n} children / time of a request: {} at 100 ms, {} at 1 s",
+            n.saturating_mul(10),
+            n
+        ),
+        source: "php.net/manual/install.fpm.configuration#pm.max-children; Little's law".to_owned(),
+        symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+        remedy: Some(Remedy {
+            setting: "pm.max_children".to_owned(),
+            unit: RemedyUnit::Count,
+            step: 1.0,
+            ceiling: None,
+            note: Some("as far as processors and memory reach".to_owned()),
+        }),
+        ..limit(pool, "pm.max_children", held)
+    }
+}
+
+fn backlog(pool: &Pool, machine: &Machine) -> Limit {
+    let value = pool.backlog.value.min(u64::from(machine.somaxconn)) + 1;
+    let beyond = if pool.unix {
+        "beyond it connect(2) fails at once (EAGAIN): the proxy answers 502"
+    } else {
+        "beyond it connections hang: the proxy answers 504"
+    };
+    Limit {
+        caps: "requests that wait for a child of the pool".to_owned(),
+        law: Law::Backlog { value: value as f64 },
+        formula: format!("min({}, net.core.somaxconn {}) + 1; {beyond}", pool.backlog.written, machine.somaxconn),
+        source: "listen(2), unix(7); php.net/manual/install.fpm.configuration#listen-backlog".to_owned(),
+        symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status504], slow: true },
+        remedy: Some(Remedy {
+            setting: "listen.backlog".to_owned(),
+            unit: RemedyUnit::Count,
+            step: 64.0,
+            ceiling: Some(Ceiling {
+                value: f64::from(machine.somaxconn),
+                by: format!("net.core.somaxconn {}", machine.somaxconn),
+            }),
+            note: Some("more children are the better answer".to_owned()),
+        }),
+        ..limit(pool, "listen.backlog", &pool.backlog)
+    }
+}
+
+fn memory_limit(pool: &Pool, memory: u64) -> Limit {
+    let each = pool.memory_limit.value;
+    let law = match each {
+        0 => Law::Unknown,
+        _ => Law::Slots {
+            value: memory as f64,
+            reserved: 0.0,
+            idle_cost: 0.0,
+            busy_cost: each as f64,
+            pools: 1.0,
+            soft: 1.0,
+        },
+    };
+    Limit {
+        caps: "memory that each child may take".to_owned(),
+        law,
+        formula: match &pool.children {
+            Some(held) if each > 0 => format!(
+                "{} children x {} = {:.1} GiB of this machine's {:.1} at most",
+                held.value,
+                pool.memory_limit.written,
+                held.value as f64 * each as f64 / f64::from(1 << 30),
+                memory as f64 / f64::from(1 << 30)
+            ),
+            _ => "a child takes what its scripts ask for".to_owned(),
+        },
+        source: "php.net/manual/ini.core#ini.memory-limit".to_owned(),
+        symptom: Symptom { errors: vec![ErrorKind::Status502], slow: true },
+        ..limit(pool, "memory_limit", &pool.memory_limit)
+    }
+}
+
+fn descriptors(pool: &Pool) -> Limit {
+    Limit {
+        caps: "descriptors that each child may open: its request, files, databases".to_owned(),
+        formula: format!("{} of each child", pool.descriptors.value),
+        source: "getrlimit(2) RLIMIT_NOFILE; php.net/manual/install.fpm.configuration#rlimit-files".to_owned(),
+        ..limit(pool, "rlimit_files", &pool.descriptors)
+    }
+}
+
+/// `process.max` of all pools together.
+fn together(config: &Config, pools: &[Pool]) -> Option<Limit> {
+    let entry = config.value("global", "process.max")?;
+    let most = number(&entry.value()).filter(|n| *n > 0)?;
+    let asked: u64 = pools.iter().filter_map(|p| p.children.as_ref()).map(|h| h.value).sum();
+    Some(Limit {
+        value: entry.value(),
+        origin: config.entries.origin(entry),
+        caps: "children of all pools together".to_owned(),
+        law: Law::Workers { workers: most as f64, queue: None, service: None, wait: None },
+        formula: format!("process.max {most}; the pools ask for {asked} in all"),
+        source: "php.net/manual/install.fpm.configuration#process.max".to_owned(),
+        ..Limit::named("php-fpm.process.max", "php-fpm", "process.max")
+    })
+}

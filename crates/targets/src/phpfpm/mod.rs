@@ -1,0 +1,63 @@
+//! php-fpm: what its configuration means and what is wrong with it, told from its text alone. (As a server it runs behind
+//! [`crate::wordpress`].)
+
+pub mod config;
+pub mod limits;
+mod remarks;
+
+use std::path::Path;
+
+use genkai_model::explain::{Explanation, Timer};
+use genkai_model::units::Span;
+
+use crate::files::entry::EntryError;
+use crate::files::masked;
+use crate::local::caps::Machine;
+use config::Config;
+use limits::Pool;
+
+/// Timers of a pool and what they end.
+const TIMERS: &[(&str, &str)] = &[
+    ("request_terminate_timeout", "a request: its child is killed, and the proxy answers 502"),
+    (
+        "request_slowlog_timeout",
+        "nothing: a request of that length is written to the slowlog, its child held up for it",
+    ),
+    ("pm.process_idle_timeout", "a child without work, with pm = ondemand"),
+];
+
+/// Explains the configuration `main` on a machine with so much memory: `php-fpm.conf`, or a pool's file alone.
+///
+/// # Errors
+/// A file that is missing, unreadable, or not php-fpm's syntax.
+pub fn explain(main: &Path, machine: &Machine, memory: u64) -> Result<Explanation, EntryError> {
+    let config = Config::read(main)?;
+    let pools: Vec<Pool> = config.pools().into_iter().map(|name| Pool::of(&config, name, machine)).collect();
+    let mut limits = limits::of(&config, &pools, machine, memory);
+    for limit in &mut limits {
+        limit.value = masked(&limit.value);
+    }
+    Ok(Explanation {
+        product: "php-fpm".to_owned(),
+        files: config.entries.files().iter().map(|f| f.path.clone()).collect(),
+        limits,
+        predictions: Vec::new(),
+        timers: pools.iter().flat_map(|pool| timers(&config, pool)).collect(),
+        remarks: remarks::of(&config, &pools, machine, memory),
+    })
+}
+
+fn timers(config: &Config, pool: &Pool) -> Vec<Timer> {
+    let timer = |(key, ends): &(&str, &str)| {
+        let entry = config.value(&pool.name, key)?;
+        let seconds = limits::seconds(&entry.value())?;
+        (seconds > 0).then(|| Timer {
+            setting: format!("{key} of [{}]", pool.name),
+            value: entry.value(),
+            origin: config.entries.origin(entry),
+            span: Some(Span::from_secs(seconds)),
+            ends: (*ends).to_owned(),
+        })
+    };
+    TIMERS.iter().filter_map(timer).collect()
+}

@@ -1,0 +1,272 @@
+//! What is wrong with a configuration, or is not what it seems (sapi/fpm/fpm/fpm_conf.c: `fpm_conf_process_all_pools`).
+
+use std::collections::BTreeMap;
+
+use genkai_model::explain::{Remark, RemarkKind};
+
+use super::config::Config;
+use super::limits::{Pool, number, seconds};
+use crate::explain::{place, remark};
+use crate::files::entry::Entry;
+use crate::files::names::nearest;
+use crate::local::caps::Machine;
+
+/// Keys of `[global]` (fpm_conf.c: `ini_fpm_global_options`, PHP 8).
+const GLOBAL: &[&str] = &[
+    "pid",
+    "error_log",
+    "syslog.facility",
+    "syslog.ident",
+    "log_buffering",
+    "log_level",
+    "log_limit",
+    "emergency_restart_threshold",
+    "emergency_restart_interval",
+    "process_control_timeout",
+    "process.max",
+    "process.priority",
+    "daemonize",
+    "rlimit_files",
+    "rlimit_core",
+    "events.mechanism",
+    "systemd_interval",
+    "include",
+];
+/// Keys of a pool (`ini_fpm_pool_options`).
+const POOL: &[&str] = &[
+    "prefix",
+    "user",
+    "group",
+    "listen",
+    "listen.backlog",
+    "listen.owner",
+    "listen.group",
+    "listen.mode",
+    "listen.acl_users",
+    "listen.acl_groups",
+    "listen.allowed_clients",
+    "listen.setfib",
+    "process.priority",
+    "process.dumpable",
+    "pm",
+    "pm.max_children",
+    "pm.start_servers",
+    "pm.min_spare_servers",
+    "pm.max_spare_servers",
+    "pm.max_spawn_rate",
+    "pm.process_idle_timeout",
+    "pm.max_requests",
+    "pm.status_path",
+    "pm.status_listen",
+    "ping.path",
+    "ping.response",
+    "access.log",
+    "access.format",
+    "access.suppress_path",
+    "slowlog",
+    "request_slowlog_timeout",
+    "request_slowlog_trace_depth",
+    "request_terminate_timeout",
+    "request_terminate_timeout_track_finished",
+    "rlimit_files",
+    "rlimit_core",
+    "chroot",
+    "chdir",
+    "catch_workers_output",
+    "decorate_workers_output",
+    "clear_env",
+    "security.limit_extensions",
+    "apparmor_hat",
+    "env",
+    "php_value",
+    "php_flag",
+    "php_admin_value",
+    "php_admin_flag",
+];
+/// Keys that one way of managing children has no use for.
+const USELESS: &[(&str, &[&str])] = &[
+    (
+        "static",
+        &[
+            "pm.start_servers",
+            "pm.min_spare_servers",
+            "pm.max_spare_servers",
+            "pm.max_spawn_rate",
+            "pm.process_idle_timeout",
+        ],
+    ),
+    ("dynamic", &["pm.process_idle_timeout"]),
+    ("ondemand", &["pm.start_servers", "pm.min_spare_servers", "pm.max_spare_servers", "pm.max_spawn_rate"]),
+];
+
+pub(super) fn of(config: &Config, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Remark> {
+    let mut all = names(config);
+    for pool in pools {
+        all.extend(manager(config, pool));
+        all.extend(without_effect(config, pool));
+        all.extend(clamps(pool, machine));
+    }
+    all.extend(together(config, pools, memory));
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// `php_value[memory_limit]` is a `php_value`.
+fn plain(name: &str) -> &str {
+    name.split('[').next().unwrap_or(name).trim()
+}
+
+fn names(config: &Config) -> Vec<Remark> {
+    let mut all = Vec::new();
+    for entry in config.entries.all() {
+        let known = if entry.section == "global" || entry.section.is_empty() { GLOBAL } else { POOL };
+        let name = plain(&entry.name);
+        if !known.contains(&name) {
+            let text = "there is no such key here: php-fpm does not start".to_owned();
+            let near = nearest(name, known.iter().copied()).map(|n| format!("did you mean {n}?"));
+            all.push(remark(RemarkKind::Unknown, Some(config.entries.place(entry)), &entry.name, text, near));
+        }
+    }
+    all
+}
+
+/// Numbers of children that cannot all be: php-fpm does not start.
+fn manager(config: &Config, pool: &Pool) -> Vec<Remark> {
+    let mut all = Vec::new();
+    let mut say = |entry: Option<&Entry>, setting: &str, text: String, hint: &str| {
+        let place = entry.map(|e| config.entries.place(e));
+        let text = format!("{text} (pool [{}])", pool.name);
+        all.push(remark(RemarkKind::Contradiction, place, setting, text, Some(hint.to_owned())));
+    };
+    let entry = |key: &str| config.value(&pool.name, key);
+    let held = |key: &str| entry(key).and_then(|e| Some((number(&e.value())?, e)));
+    if !["static", "dynamic", "ondemand"].contains(&pool.manager.as_str()) {
+        let text = format!("`{}` is no way to manage children: php-fpm does not start", pool.manager);
+        say(entry("pm"), "pm", text, "pm = dynamic");
+    }
+    let Some(children) = pool.children.as_ref().map(|h| h.value) else {
+        say(
+            entry("pm.max_children"),
+            "pm.max_children",
+            "is missing or 0: php-fpm does not start".to_owned(),
+            "pm.max_children = 5",
+        );
+        return all;
+    };
+    if pool.manager != "dynamic" {
+        return all;
+    }
+    let (min, max, start) = (held("pm.min_spare_servers"), held("pm.max_spare_servers"), held("pm.start_servers"));
+    for (key, (n, at)) in
+        [("pm.min_spare_servers", min), ("pm.max_spare_servers", max)].into_iter().filter_map(|(k, v)| Some((k, v?)))
+    {
+        if n > children {
+            let text = format!("{n} cannot be spare of pm.max_children {children}: php-fpm does not start");
+            say(Some(at), key, text, "lower it, or raise pm.max_children");
+        }
+    }
+    if let (Some((min, _)), Some((max, at))) = (min, max)
+        && max < min
+    {
+        let text = format!("{max} is below pm.min_spare_servers {min}: php-fpm does not start");
+        say(Some(at), "pm.max_spare_servers", text, "raise it");
+    }
+    if let (Some((min, _)), Some((max, _)), Some((start, at))) = (min, max, start)
+        && !(min..=max).contains(&start)
+    {
+        let text = format!(
+            "{start} is not between pm.min_spare_servers {min} and pm.max_spare_servers {max}: php-fpm does not start"
+        );
+        say(Some(at), "pm.start_servers", text, "choose one between them");
+    }
+    all
+}
+
+fn without_effect(config: &Config, pool: &Pool) -> Vec<Remark> {
+    let mut all = Vec::new();
+    let mut say = |entry: &Entry, text: String, hint: Option<String>| {
+        all.push(remark(RemarkKind::Ignored, Some(config.entries.place(entry)), &entry.name, text, hint));
+    };
+    let useless = USELESS.iter().find(|(manager, _)| *manager == pool.manager).map_or(&[][..], |(_, keys)| keys);
+    for entry in useless.iter().filter_map(|key| config.value(&pool.name, key)) {
+        say(entry, format!("has no effect with pm = {}", pool.manager), None);
+    }
+    let slow = config.value(&pool.name, "request_slowlog_timeout");
+    if let Some(entry) =
+        config.value(&pool.name, "slowlog").filter(|_| slow.is_none_or(|e| seconds(&e.value()) == Some(0)))
+    {
+        say(
+            entry,
+            "stays empty: request_slowlog_timeout is 0".to_owned(),
+            Some("request_slowlog_timeout = 5s".to_owned()),
+        );
+    }
+    let mut last: BTreeMap<&str, &Entry> = BTreeMap::new();
+    for entry in config.entries.all().iter().filter(|e| e.section == pool.name && !e.name.contains('[')) {
+        if let Some(before) = last.insert(&entry.name, entry) {
+            let text = format!(
+                "is set again at {}: numbers take the later one, texts are refused",
+                config.entries.place(entry)
+            );
+            say(before, text, None);
+        }
+    }
+    all
+}
+
+fn clamps(pool: &Pool, machine: &Machine) -> Option<Remark> {
+    let (asked, most) = (pool.backlog.value, u64::from(machine.somaxconn));
+    let at = place(&pool.backlog.origin).filter(|_| asked > most && asked != u64::MAX)?;
+    let text = format!("{asked} is taken as {most}: net.core.somaxconn of this machine");
+    let hint = format!("sysctl net.core.somaxconn={asked}");
+    Some(remark(RemarkKind::Clamped, Some(at), "listen.backlog", text, Some(hint)))
+}
+
+/// What no pool does alone.
+fn together(config: &Config, pools: &[Pool], memory: u64) -> Vec<Remark> {
+    let mut all = Vec::new();
+    let asked: u64 = pools.iter().filter_map(|p| p.children.as_ref()).map(|h| h.value).sum();
+    let most = config.value("global", "process.max").and_then(|e| Some((number(&e.value()).filter(|n| *n > 0)?, e)));
+    if let Some((most, entry)) = most.filter(|(most, _)| *most < asked) {
+        let text = format!("{most} children of the {asked} that the pools ask for: who comes first has them");
+        all.push(remark(
+            RemarkKind::Clamped,
+            Some(config.entries.place(entry)),
+            "process.max",
+            text,
+            Some(format!("write {asked}")),
+        ));
+    }
+    let bytes: u64 =
+        pools.iter().filter_map(|p| Some(p.children.as_ref()?.value.saturating_mul(p.memory_limit.value))).sum();
+    let first = pools.iter().filter(|p| p.memory_limit.value > 0).find_map(|p| p.children.as_ref());
+    if let Some(held) = first.filter(|_| bytes > memory) {
+        let gib = |n: u64| n as f64 / f64::from(1 << 30);
+        let text = format!(
+            "the pools' children may take {:.1} GiB by their memory_limit, and this machine has {:.1}",
+            gib(bytes),
+            gib(memory)
+        );
+        all.push(remark(
+            RemarkKind::Contradiction,
+            place(&held.origin),
+            "pm.max_children",
+            text,
+            Some("fewer children, or a lower memory_limit".to_owned()),
+        ));
+    }
+    let mut listens: BTreeMap<String, &Pool> = BTreeMap::new();
+    for pool in pools {
+        let Some(entry) = config.value(&pool.name, "listen") else {
+            let text = format!("is missing in [{}]: php-fpm does not start", pool.name);
+            all.push(remark(RemarkKind::Contradiction, None, "listen", text, None));
+            continue;
+        };
+        if let Some(other) = listens.insert(entry.value().replace("$pool", &pool.name), pool) {
+            let text = format!("is that of [{}] too: one of them gets no request", other.name);
+            all.push(remark(RemarkKind::Contradiction, Some(config.entries.place(entry)), "listen", text, None));
+        }
+    }
+    all
+}

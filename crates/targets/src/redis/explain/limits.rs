@@ -1,0 +1,202 @@
+//! The limits of a Redis, as data. Defaults are those of Redis 7.0 (src/config.c).
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
+
+use crate::held::Held;
+use crate::local::caps::Machine;
+use crate::redis::config::Config;
+
+/// Descriptors that Redis keeps for itself (src/server.h: CONFIG_MIN_RESERVED_FDS).
+pub(super) const RESERVED: u64 = 32;
+const SOURCE: &str = "Redis 7.0 src/config.c";
+
+/// Values in force.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Facts {
+    /// `maxclients` as written.
+    pub(super) maxclients: Held<u64>,
+    /// As many as the descriptors allow of it.
+    pub(super) clients: u64,
+    /// `tcp-backlog`.
+    pub(super) backlog: Held<u64>,
+    /// `maxmemory`, bytes; 0: none.
+    pub(super) maxmemory: Held<u64>,
+    /// `client-output-buffer-limit pubsub`: at once, for a while, and how long that is, seconds.
+    pub(super) pubsub: Held<(u64, u64, u64)>,
+    /// `client-query-buffer-limit`, bytes.
+    pub(super) query: Held<u64>,
+    /// Threads that read and write.
+    pub(super) threads: Held<u64>,
+}
+
+impl Facts {
+    pub(super) fn of(config: &Config, machine: &Machine) -> Facts {
+        let held = |name: &str, default: &str, read: fn(&str) -> Option<u64>| {
+            let entry = config.value(name).filter(|e| read(&e.value()).is_some());
+            let written = entry.map_or_else(|| default.to_owned(), |e| e.value());
+            let origin = entry.map_or_else(|| Origin::Default(SOURCE.to_owned()), |e| config.entries.origin(e));
+            Held { value: read(&written).unwrap_or(0), written, origin }
+        };
+        let number = |text: &str| text.parse().ok();
+        let maxclients = held("maxclients", "10000", number);
+        let most = (machine.descriptors_ceiling.value as u64).saturating_sub(RESERVED);
+        Facts {
+            clients: maxclients.value.min(most),
+            maxclients,
+            backlog: held("tcp-backlog", "511", number),
+            maxmemory: held("maxmemory", "0", bytes),
+            pubsub: pubsub(config),
+            query: held("client-query-buffer-limit", "1gb", bytes),
+            threads: held("io-threads", "1", number),
+        }
+    }
+}
+
+/// Bytes of `32mb`, `1k`, `1g` (src/util.c: `memtoull`).
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let unit = match text[digits..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1_000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    text[..digits].parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// `client-output-buffer-limit CLASS HARD SOFT SECONDS ...`, several classes a line.
+fn pubsub(config: &Config) -> Held<(u64, u64, u64)> {
+    for entry in config.entries.all().iter().rev().filter(|e| e.name == "client-output-buffer-limit") {
+        for class in entry.values.chunks(4) {
+            if let [name, hard, soft, seconds] = class
+                && name.eq_ignore_ascii_case("pubsub")
+                && let (Some(hard), Some(soft), Ok(seconds)) = (bytes(hard), bytes(soft), seconds.parse())
+            {
+                let (written, origin) = (class[1..].join(" "), config.entries.origin(entry));
+                return Held { value: (hard, soft, seconds), written, origin };
+            }
+        }
+    }
+    let origin = Origin::Default("Redis 7.0 src/config.c: clientBufferLimitsDefaults".to_owned());
+    Held { value: (32 << 20, 8 << 20, 60), written: "32mb 8mb 60".to_owned(), origin }
+}
+
+pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Limit> {
+    let policy = config.value("maxmemory-policy").map_or_else(|| "noeviction".to_owned(), |e| e.value());
+    vec![
+        clients(facts, machine),
+        backlog(facts, machine),
+        output(facts),
+        query(facts),
+        space(facts, &policy, memory),
+        cpu(facts),
+    ]
+}
+
+fn limit<T>(name: &str, held: &Held<T>) -> Limit {
+    Limit {
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        ..Limit::named(&format!("redis.{name}"), "redis", name)
+    }
+}
+
+fn clients(facts: &Facts, machine: &Machine) -> Limit {
+    Limit {
+        caps: "clients at once: a process that publishes and subscribes has two".to_owned(),
+        law: Law::Slots {
+            value: facts.clients as f64,
+            reserved: 0.0,
+            idle_cost: 1.0,
+            busy_cost: 1.0,
+            pools: 1.0,
+            soft: 1.0,
+        },
+        formula: format!(
+            "min(maxclients {}, {} descriptors - {RESERVED} of its own)",
+            facts.maxclients.value, machine.descriptors_ceiling.value
+        ),
+        source: "Redis src/server.c: adjustOpenFilesLimit; src/networking.c: acceptCommonHandler".to_owned(),
+        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
+        remedy: Some(Remedy {
+            setting: "maxclients".to_owned(),
+            unit: RemedyUnit::Count,
+            step: 1.0,
+            ceiling: Some(Ceiling {
+                value: machine.descriptors_ceiling.value - RESERVED as f64,
+                by: machine.descriptors_ceiling.by.clone(),
+            }),
+            note: None,
+        }),
+        ..limit("maxclients", &facts.maxclients)
+    }
+}
+
+fn backlog(facts: &Facts, machine: &Machine) -> Limit {
+    let value = facts.backlog.value.min(u64::from(machine.somaxconn)) + 1;
+    Limit {
+        caps: "connections that may wait to be accepted at one instant".to_owned(),
+        law: Law::Backlog { value: value as f64 },
+        formula: format!("min(tcp-backlog {}, net.core.somaxconn {}) + 1", facts.backlog.value, machine.somaxconn),
+        source: "listen(2); Redis src/anet.c: anetListen".to_owned(),
+        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout], slow: true },
+        ..limit("tcp-backlog", &facts.backlog)
+    }
+}
+
+fn output(facts: &Facts) -> Limit {
+    let (hard, soft, seconds) = facts.pubsub.value;
+    let kilo = |bytes: u64| bytes >> 10;
+    Limit {
+        caps: "what may wait for one subscriber; beyond it Redis cuts it off, and what waited is lost".to_owned(),
+        formula: format!(
+            "{} messages of 1 KiB waiting at once, or {} for {seconds} s; 0 is no limit",
+            kilo(hard),
+            kilo(soft)
+        ),
+        source: "Redis src/networking.c: checkClientOutputBufferLimits; pub/sub delivers at most once".to_owned(),
+        symptom: Symptom { errors: Vec::new(), slow: false },
+        ..limit("client-output-buffer-limit pubsub", &facts.pubsub)
+    }
+}
+
+fn query(facts: &Facts) -> Limit {
+    Limit {
+        caps: "bytes of one command that is not whole yet".to_owned(),
+        law: Law::BodySize { value: facts.query.value as f64 },
+        formula: format!("a command <= {} bytes; beyond it Redis cuts the client off", facts.query.value),
+        source: "Redis src/networking.c: processInputBuffer".to_owned(),
+        ..limit("client-query-buffer-limit", &facts.query)
+    }
+}
+
+fn space(facts: &Facts, policy: &str, memory: u64) -> Limit {
+    let gib = |n: u64| n as f64 / f64::from(1 << 30);
+    let formula = match facts.maxmemory.value {
+        0 => format!("no limit: the machine's {:.1} GiB, then the kernel ends a process", gib(memory)),
+        n if policy == "noeviction" => format!("{:.2} GiB, then writes fail with -OOM (noeviction)", gib(n)),
+        n => format!("{:.2} GiB, then keys are evicted ({policy})", gib(n)),
+    };
+    Limit {
+        caps: "memory of the data".to_owned(),
+        formula,
+        source: "Redis src/evict.c: getMaxmemoryState".to_owned(),
+        ..limit("maxmemory", &facts.maxmemory)
+    }
+}
+
+fn cpu(facts: &Facts) -> Limit {
+    Limit {
+        caps: "cores that can run commands".to_owned(),
+        law: Law::Cpu { cores: 1.0 },
+        formula: format!("1: commands run in one thread ({} read and write)", facts.threads.value),
+        source: "Redis src/server.c, redis.conf on io-threads".to_owned(),
+        symptom: Symptom { errors: Vec::new(), slow: true },
+        ..limit("io-threads", &facts.threads)
+    }
+}

@@ -1,0 +1,57 @@
+//! What a configuration of Redis means and what is wrong with it, told from its text alone.
+
+mod limits;
+mod remarks;
+
+use std::path::Path;
+
+use genkai_model::explain::{Explanation, Timer};
+use genkai_model::units::Span;
+
+use super::config::Config;
+use crate::files::entry::EntryError;
+use crate::files::masked;
+use crate::local::caps::Machine;
+use limits::Facts;
+
+/// Explains the configuration `main` on a machine with so much memory.
+///
+/// # Errors
+/// A file that is missing, unreadable, or not Redis's syntax.
+pub fn explain(main: &Path, machine: &Machine, memory: u64) -> Result<Explanation, EntryError> {
+    let config = Config::read(main)?;
+    let facts = Facts::of(&config, machine);
+    let mut limits = limits::of(&config, &facts, machine, memory);
+    for limit in &mut limits {
+        limit.value = masked(&limit.value);
+    }
+    Ok(Explanation {
+        product: "redis".to_owned(),
+        files: config.entries.files().iter().map(|f| f.path.clone()).collect(),
+        limits,
+        predictions: Vec::new(),
+        timers: timers(&config),
+        remarks: remarks::of(&config, &facts, machine, memory),
+    })
+}
+
+/// Settings that count seconds; 0 switches them off.
+fn timers(config: &Config) -> Vec<Timer> {
+    let all = [
+        ("timeout", "a client that sends nothing; subscribers are spared"),
+        ("tcp-keepalive", "a client that is gone without a word, some probes later"),
+        ("repl-timeout", "a link between master and replica that is silent"),
+    ];
+    let timer = |(name, ends): (&str, &str)| {
+        let entry = config.value(name)?;
+        let seconds: u64 = entry.value().parse().ok().filter(|s| *s > 0)?;
+        Some(Timer {
+            setting: name.to_owned(),
+            value: entry.value(),
+            origin: config.entries.origin(entry),
+            span: Some(Span::from_secs(seconds)),
+            ends: ends.to_owned(),
+        })
+    };
+    all.into_iter().filter_map(timer).collect()
+}
