@@ -20,6 +20,8 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const ATTEMPTS: u32 = 3;
 /// How long counters may take to come to rest.
 const SETTLE: Duration = Duration::from_secs(3);
+/// How often a cache is asked for them until it answers.
+const QUESTIONS: u32 = 3;
 /// Between two looks at them.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -100,9 +102,17 @@ impl Cache {
         if self.child.try_exited().is_some() {
             return Err(self.child.exited().into());
         }
-        let counts = self.setup.counters.read(self.address, self.read);
-        self.read += 1;
-        counts.map_err(|why| CacheError::Silent { name: self.entry.contender.clone(), why })
+        // One that is short of processor time may answer late.
+        let mut why = String::new();
+        for _ in 0..QUESTIONS {
+            let counts = self.setup.counters.read(self.address, self.read);
+            self.read += 1;
+            match counts {
+                Ok(counts) => return Ok(counts),
+                Err(said) => why = said,
+            }
+        }
+        Err(CacheError::Silent { name: self.entry.contender.clone(), why })
     }
 
     /// What its processes have used.
