@@ -41,6 +41,7 @@ function data(): CacheData {
       held: [["nginx", "-", "4,000/s (not 4,400/s)"]],
       rules: { head: ["cache", "no-store is not kept"], rows: [["nginx", "kept"]] },
       settings: ["proxy_cache objects", "cache_mem 0 MB"],
+      limits: [null, "max_filedescriptors 1024"],
     },
   };
 }

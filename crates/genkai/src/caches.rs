@@ -53,6 +53,9 @@ pub(crate) struct CacheFlags {
     /// What must hold at the highest rate [default: "errors < 0.1%, p99 < 100ms"]
     #[arg(long, value_name = "CONDITIONS")]
     pub(crate) must_hold: Option<Objective>,
+    /// Also measure the origin on a file system mounted strictatime, relatime and noatime, as root [default: with --full]
+    #[arg(long)]
+    pub(crate) access_times: bool,
     /// Do not look for the highest rate that each holds
     #[arg(long)]
     pub(crate) no_search: bool,
@@ -86,6 +89,7 @@ fn plan(size: Size, flags: &CacheFlags, shared: &ServersFlags) -> Result<Plan, F
     if caching.memory.0 < LEAST.0 || caching.disk.0 < LEAST.1 {
         return Err(Failure::usage("--memory-budget must be at least 4m, --disk-budget at least 128m"));
     }
+    caching.access_times |= flags.access_times;
     if flags.no_search {
         caching.search = None;
     }

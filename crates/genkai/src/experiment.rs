@@ -92,6 +92,7 @@ fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
         ("--memory-budget", CACHES, caches.memory_budget.is_some()),
         ("--disk-budget", CACHES, caches.disk_budget.is_some()),
         ("--must-hold", CACHES, caches.must_hold.is_some()),
+        ("--access-times", CACHES, caches.access_times),
         ("--no-search", CACHES, caches.no_search),
         ("--markdown", CACHES, caches.markdown),
     ];

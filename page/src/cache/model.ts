@@ -52,6 +52,7 @@ export interface CacheWords {
   held: string[][];
   rules: { head: string[]; rows: string[][] };
   settings: string[];
+  limits: (string | null)[];
 }
 
 export interface CacheData {

@@ -116,9 +116,9 @@ function rules({ words }: CacheData): HTMLElement | null {
 }
 
 function caches({ cache, words }: CacheData): HTMLElement {
-  const rows = cache.participants.map((one, i) => [one.name, one.version, one.store, words.settings[i] ?? ""]);
+  const rows = cache.participants.map((one, i) => [one.name, one.version, one.store, words.settings[i] ?? "", words.limits[i] ?? "–"]);
   const lead = "Every setting that is not the product's own default.";
-  return section("caches", "The caches as they ran", lead, table("Caches", ["cache", "version", "keeps objects in", "settings"], rows));
+  return section("caches", "The caches as they ran", lead, table("Caches", ["cache", "version", "keeps objects in", "settings", "caps"], rows));
 }
 
 /** The page of a comparison of caches. */

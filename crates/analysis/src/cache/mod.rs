@@ -9,7 +9,9 @@ mod pass;
 mod search;
 mod trouble;
 
-use genkai_model::cache::{Aim, CacheCaveat, CacheFinding, CachePass, Caching, Participant, PassFinding, Warmth};
+use genkai_model::cache::{
+    Aim, CacheCaveat, CacheFinding, CachePass, Caching, Participant, PassFinding, Trouble, Warmth,
+};
 use genkai_model::finding::{Outcome, TrialFinding};
 use genkai_model::record::{Record, Trial};
 
@@ -42,7 +44,7 @@ pub fn findings(record: &Record) -> Option<CacheFinding> {
         held: search::held(record, plan),
         mounts: mount::of(&seen),
         caveats: caveats(plan, record, &seen, &passes, cores),
-        outcome: outcome(plan, &passes, troubles.is_empty(), record),
+        outcome: outcome(plan, &passes, &troubles, record),
         passes,
         troubles,
     })
@@ -140,14 +142,14 @@ fn seconds(trial: &Trial) -> f64 {
     trial.ticks.iter().map(window::length).sum()
 }
 
-fn outcome(plan: &Caching, passes: &[PassFinding], sound: bool, record: &Record) -> Outcome {
+fn outcome(plan: &Caching, passes: &[PassFinding], troubles: &[Trouble], record: &Record) -> Outcome {
     let rounds = |pass: &PassFinding, name: &str| {
         pass.standings.iter().find(|one| one.name == name).map_or(0, |one| one.rounds.len())
     };
     let enough = |pass: &PassFinding| plan.contenders.iter().all(|one| rounds(pass, &one.name) >= plan.rounds as usize);
     match () {
         () if record.end.is_none() || !passes.iter().all(enough) => Outcome::Unfinished,
-        () if !sound => Outcome::Fails,
+        () if troubles.iter().any(|trouble| !matches!(trouble, Trouble::Rule(_))) => Outcome::Fails,
         () => Outcome::Holds,
     }
 }

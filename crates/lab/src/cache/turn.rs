@@ -8,6 +8,7 @@ use genkai_model::event::{EndReason, Purpose, Tick, TrialStarted, What};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_targets::cache::{self, Budget, Cache, Origin};
+use genkai_targets::local::image::Image;
 
 use super::Run;
 use super::account::Account;
@@ -23,13 +24,20 @@ pub(super) struct Subject {
 }
 
 /// A load to make on it.
-pub(super) struct Ask {
+pub(super) struct Ask<'a> {
     pub(super) load: Load,
     pub(super) aim: Aim,
     pub(super) warmth: Warmth,
+    /// What is to be written to disk before its end is accounted; none: as the system likes.
+    pub(super) flush: Option<&'a Image>,
 }
 
 impl Subject {
+    /// The origin by itself.
+    pub(super) fn alone(name: &str) -> Subject {
+        Subject { name: name.to_owned(), cache: None }
+    }
+
     /// Where it is asked.
     pub(super) fn address(&self, origin: &Origin) -> SocketAddr {
         self.cache.as_ref().map_or(origin.address(), Cache::address)
@@ -59,7 +67,7 @@ impl Run<'_, '_, '_> {
     }
 
     /// Makes a load on it, and writes down what it came to.
-    pub(super) fn ask(&mut self, subject: &mut Subject, ask: Ask) -> Result<(), LabError> {
+    pub(super) fn ask(&mut self, subject: &mut Subject, ask: Ask<'_>) -> Result<(), LabError> {
         self.trials += 1;
         let number = Some(self.trials);
         let load = Load { addresses: vec![subject.address(&self.origin)], ..ask.load };
@@ -67,6 +75,7 @@ impl Run<'_, '_, '_> {
         let before = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref())?;
         let ended = self.make(&load)?;
         self.recorder.now(number, What::TrialEnded(ended))?;
+        ask.flush.iter().for_each(|image| image.flush());
         let after = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref())?;
         let store = subject.cache.as_ref().and_then(Cache::store);
         let ticks = self.recorder.record().trials.last().map(|trial| &trial.ticks);

@@ -30,7 +30,7 @@ pub fn shape(size: Size) -> Caching {
         memory: Bytes(64 * MIB),
         disk: Bytes(256 * MIB),
         search: Some(RateSearch { steps, hold }),
-        access_times: false,
+        access_times: size == Size::Full,
         seed: 1,
     }
 }

@@ -40,8 +40,8 @@ pub struct CacheFinding {
     pub troubles: Vec<Trouble>,
     /// What limits the answer.
     pub caveats: Vec<CacheCaveat>,
-    /// Holds: every contender answered every pass, correctly. Fails: one did not. Invalid: the client was the limit of a pass.
-    /// Unfinished: a contender has too few rounds.
+    /// Holds: every contender answered every pass, correctly. Fails: one did not (a rule of HTTP that was broken is told, and is no
+    /// failure of a pass). Unfinished: a contender has too few rounds.
     pub outcome: Outcome,
 }
 

@@ -39,6 +39,7 @@ pub(crate) struct Words {
     held: Vec<Vec<String>>,
     rules: RuleWords,
     settings: Vec<String>,
+    limits: Vec<Option<String>>,
 }
 
 /// One pass: a row a contender, as [`COLUMNS`] has them.
@@ -89,6 +90,7 @@ pub(crate) fn words(finding: &CacheFinding) -> Words {
             rows: tried.map(rules).collect(),
         },
         settings: finding.participants.iter().map(settings).collect(),
+        limits: finding.participants.iter().map(limits).collect(),
     }
 }
 
@@ -96,6 +98,13 @@ pub(crate) fn words(finding: &CacheFinding) -> Words {
 pub(crate) fn settings(one: &Participant) -> String {
     let all: Vec<String> = one.settings.iter().map(|s| format!("{} {}", s.name, s.value).trim().to_owned()).collect();
     clean::cut(&all.join("; "), LONGEST)
+}
+
+/// `CacheMaxFileSize 1000000 (bytes of an object; ...)`: what caps it; none where nothing is known.
+pub(crate) fn limits(one: &Participant) -> Option<String> {
+    let all = one.limits.iter().map(|limit| format!("{} {} ({})", limit.setting, limit.value, limit.caps));
+    let all: Vec<String> = all.collect();
+    (!all.is_empty()).then(|| clean::cut(&all.join("; "), LONGEST))
 }
 
 /// `Each may use 64m of memory or 256m of disk for objects.`

@@ -80,6 +80,9 @@ fn participant(page: &mut Page, one: &Participant) {
     if !one.settings.is_empty() {
         page.labelled("settings", &says::settings(one));
     }
+    if let Some(limits) = says::limits(one) {
+        page.labelled("limits", &limits);
+    }
     let rule = |rule: &Conformance| format!("{}: {}", says::rule(rule.rule), says::kept(rule));
     let rules: Vec<String> = one.conformance.iter().map(rule).collect();
     if !rules.is_empty() {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::lifecycle::Binary;
 use crate::cache::counters::{Counters, Lines};
-use crate::cache::{CacheError, Ground, Setup, listed};
+use crate::cache::{CacheError, Ground, Setup, largest, listed};
 
 /// Modules of a server that logs and lets everybody in, by the names of their files.
 pub(crate) const MODULES: [&str; 2] = ["mpm_event", "authz_core"];
@@ -17,14 +17,19 @@ pub(crate) fn disk(ground: &Ground<'_>) -> Result<Setup, CacheError> {
     let store = ground.folder("store")?;
     let words = format!("CacheRoot {}\nCacheEnable disk /\n", store.display());
     let setup = setup(ground, &["cache_disk"], &words)?;
-    Ok(Setup { store: Some(store), ..setup })
+    let source = "httpd modules/cache/mod_cache_disk.h: DEFAULT_MAX_FILE_SIZE";
+    let limits = vec![largest("apache.cache.max_file_size", "CacheMaxFileSize", 1_000_000, source)];
+    Ok(Setup { store: Some(store), limits, ..setup })
 }
 
 /// Objects in shared memory. Its size is not a default that anybody could use: 512 KB.
 pub(crate) fn socache(ground: &Ground<'_>) -> Result<Setup, CacheError> {
     let memory = ground.budget.memory.0;
     let words = format!("CacheSocache shmcb:{}/objects({memory})\nCacheEnable socache /\n", ground.dir.display());
-    setup(ground, &["cache_socache", "socache_shmcb"], &words)
+    let setup = setup(ground, &["cache_socache", "socache_shmcb"], &words)?;
+    let source = "httpd modules/cache/mod_cache_socache.c: DEFAULT_MAX_FILE_SIZE";
+    let limits = vec![largest("apache.cache.socache_max_size", "CacheSocacheMaxSize", 102_400, source)];
+    Ok(Setup { limits, ..setup })
 }
 
 fn setup(ground: &Ground<'_>, modules: &[&str], words: &str) -> Result<Setup, CacheError> {

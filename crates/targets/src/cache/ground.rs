@@ -135,6 +135,18 @@ pub fn listed(text: &str, dir: &Path) -> Vec<Setting> {
     plain.map(setting).collect()
 }
 
+/// The largest object that a cache keeps; a larger one is fetched from the origin every time, and nothing says so.
+pub(crate) fn largest(id: &str, setting: &str, bytes: u64, source: &str) -> Limit {
+    let product = id.split('.').next().unwrap_or_default();
+    Limit {
+        value: bytes.to_string(),
+        caps: "bytes of an object; larger ones are fetched from the origin every time".to_owned(),
+        formula: format!("{setting} {bytes}"),
+        source: source.to_owned(),
+        ..Limit::named(id, product, setting)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,6 +13,7 @@ mod product;
 
 use std::path::PathBuf;
 
+pub(crate) use ground::largest;
 pub use ground::{Budget, Ground, Setup, listed};
 pub use lifecycle::Cache;
 pub use origin::Origin;

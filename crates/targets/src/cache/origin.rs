@@ -93,6 +93,8 @@ impl Files {
                 .and_then(|()| one(&path.join("page"), PAGE.as_bytes()))
                 .map_err(CacheError::files(&path))?;
         }
+        // So that the kernel can let go of them whenever it is to.
+        pagecache::sync(&root);
         Ok(Files { room, root })
     }
 

@@ -7,7 +7,7 @@ use genkai_model::cache::OwnCounts;
 
 use super::evidence::Stat;
 use crate::cache::counters::Counters;
-use crate::cache::{CacheError, Ground, Setup, listed};
+use crate::cache::{CacheError, Ground, Setup, largest, listed};
 
 /// Bytes of the megabytes that `total-max-size` counts in.
 const MB: u64 = 1 << 20;
@@ -60,7 +60,12 @@ backend site
         before: vec![haproxy("-c")],
         serve: haproxy("-db"),
         settings: listed(&text, ground.dir),
-        limits: Vec::new(),
+        limits: vec![largest(
+            "haproxy.cache.max_object_size",
+            "max-object-size",
+            size * MB / 256,
+            "HAProxy configuration manual, section 6.2.1: 1/256 of total-max-size by default",
+        )],
         store: None,
         counters: Counters::Socket { path: socket, ask: "show stat", read: counts },
         ready: None,

@@ -3,12 +3,18 @@
 use genkai_model::limit::{Law, Limit, Origin, Symptom};
 
 use super::settings::{ROCK_LARGEST, Settings, Store};
+use crate::cache::largest;
 
 /// Every limit of these settings with so many descriptors.
 pub(super) fn of(settings: &Settings, descriptors: u64) -> Vec<Limit> {
     let mut all = vec![max_filedescriptors(descriptors)];
     if settings.store == Store::Rock {
-        all.push(max_size());
+        all.push(largest(
+            "squid.rock.max_size",
+            "cache_dir max-size",
+            ROCK_LARGEST,
+            "squid 5.7 src/cf.data.pre, cache_dir",
+        ));
     }
     all
 }
@@ -26,17 +32,5 @@ fn max_filedescriptors(descriptors: u64) -> Limit {
         source: "squid 5.7 src/comm/TcpAcceptor.cc:248, src/comm.cc:1253".to_owned(),
         symptom: Symptom { errors: Vec::new(), slow: true },
         ..Limit::named("squid.max_filedescriptors", "squid", "max_filedescriptors")
-    }
-}
-
-/// Larger objects are not kept.
-fn max_size() -> Limit {
-    Limit {
-        value: ROCK_LARGEST.to_string(),
-        caps: "bytes of an object; larger ones are fetched from the origin every time".to_owned(),
-        law: Law::Unknown,
-        formula: format!("max-size {ROCK_LARGEST}"),
-        source: "squid 5.7 src/cf.data.pre, cache_dir".to_owned(),
-        ..Limit::named("squid.rock.max_size", "squid", "cache_dir max-size")
     }
 }
