@@ -84,7 +84,7 @@ fn holds(dir: &Path, text: &str) -> bool {
 
 /// Runs one part of the experiment.
 fn part(name: &str) -> (Run, SuiteFinding) {
-    let run = run(&mut genkai(&format!("experiment run apache-websocket --quick --quiet --part {name}")));
+    let run = run(&genkai(&format!("experiment run apache-websocket --quick --quiet --part {name}")));
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}: {}", run.stderr));
     let finding = serde_json::from_str(&text).unwrap();
     (run, finding)
@@ -140,7 +140,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         ("experiment run apache-websocket --part idel", "there are baseline, answer, idle"),
         ("experiment run rooms --part idle", "belongs to the experiment `apache-websocket`"),
     ] {
-        let run = run(&mut genkai(&format!("{flags} --quiet")));
+        let run = run(&genkai(&format!("{flags} --quiet")));
         assert_eq!(run.code, Some(2), "{flags}: {}", run.stderr);
         assert!(run.stderr.contains(says), "{flags}: {}", run.stderr);
     }
