@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-rooms demo-servers test bench drill truth c100k autobahn build page apps apps-java packages-demo packages-apache packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test bench drill truth c100k autobahn build page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -23,6 +23,10 @@ demo-apache: packages-apache build ## 500 WebSockets through a 300-worker Apache
 
 demo-rooms: packages-rooms build ## Chat rooms in their quick size on two nodes that share Redis, behind HAProxy: score, where messages went, report
 	@$(GENKAI) experiment run rooms --quick --nodes 2 --router haproxy --out genkai-runs/demo-rooms
+
+demo-cache: packages-cache build ## Eight caches in front of static content in the quick size: cold, warm, cost, highest rates, report
+	@code=0; $(GENKAI) experiment run reverse-proxy-cache --quick --out genkai-runs/demo-cache || code=$$?; \
+	case $$code in 0|1) exit 0;; *) exit $$code;; esac  # 1: a cache did something wrong; the report says what
 
 test: packages-test page apps ## Everything: format, lints, unit, property and integration tests on real servers
 	cargo fmt --all --check
@@ -96,6 +100,11 @@ packages-demo:
 packages-apache:
 	@scripts/packages.sh apache2-bin:/usr/sbin/apache2
 
+CACHES := nginx:nginx apache2-bin:/usr/sbin/apache2 squid:squid varnish:varnishd trafficserver:traffic_server haproxy:haproxy
+
+packages-cache: ## What the experiment reverse-proxy-cache needs
+	@scripts/packages.sh $(CACHES)
+
 packages-rooms:
 	@scripts/packages.sh redis-server:redis-server haproxy:haproxy
 
@@ -103,7 +112,7 @@ packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
 	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl redis-server:redis-server \
 	  haproxy:haproxy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar \
-	  default-jdk-headless:javac maven:mvn $(WORDPRESS)
+	  default-jdk-headless:javac maven:mvn $(WORDPRESS) $(CACHES)
 
 packages-servers:
 	@scripts/packages.sh default-jdk-headless:javac maven:mvn tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar

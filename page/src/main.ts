@@ -1,5 +1,7 @@
 // The report page: reads the data that stand inside the page and draws them.
 import "./style.css";
+import type { CacheData } from "./cache/model";
+import { cachePage } from "./cache/page";
 import { h } from "./element";
 import { date } from "./format";
 import type { ContestData } from "./contest/model";
@@ -22,8 +24,8 @@ import { toggle } from "./theme";
 const SCHEMA = "genkai.page/1";
 
 /** Draws the whole page into `root`; what was there before goes. */
-export function render(root: Element, data: PageData | ContestData): void {
-  const run = "contest" in data ? Run.headed(data.head, data.notes) : Run.of(data);
+export function render(root: Element, data: PageData | ContestData | CacheData): void {
+  const run = "contest" in data || "cache" in data ? Run.headed(data.head, data.notes) : Run.of(data);
   const { hero, answer, sections } = drawn(data, run);
   const links = sections.map((s) => h("li", {}, h("a", { href: `#${s.id}` }, s.querySelector("h2")?.textContent ?? s.id)));
   const title = run.head?.plan.title ?? "genkai report";
@@ -41,7 +43,8 @@ export function render(root: Element, data: PageData | ContestData): void {
   );
 }
 
-function drawn(data: PageData | ContestData, run: Run): Sections {
+function drawn(data: PageData | ContestData | CacheData, run: Run): Sections {
+  if ("cache" in data) return cachePage(data, run);
   if ("contest" in data) return comparison(data, run);
   if (data.held) return held(data.held, run);
   return data.rooms ? rooms(data, data.rooms, run) : tuned(data, run);
@@ -58,7 +61,7 @@ function start(): void {
   const text = document.getElementById("genkai-data")?.textContent ?? "";
   if (!root) return;
   try {
-    const data = JSON.parse(text) as PageData | ContestData;
+    const data = JSON.parse(text) as PageData | ContestData | CacheData;
     if (data.schema !== SCHEMA) throw new Error(`the data inside are not ${SCHEMA}`);
     render(root, data);
   } catch (error) {

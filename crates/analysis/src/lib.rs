@@ -10,6 +10,7 @@
 //! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
 mod busy;
+pub mod cache;
 pub mod capacity;
 pub mod client;
 pub mod contest;

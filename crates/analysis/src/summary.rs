@@ -76,7 +76,13 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
     }
 }
 
-fn judge(condition: &Condition, ticks: &[Tick], tally: &Tally, latency: &Histogram<u64>, lasted: f64) -> Threshold {
+pub(crate) fn judge(
+    condition: &Condition,
+    ticks: &[Tick],
+    tally: &Tally,
+    latency: &Histogram<u64>,
+    lasted: f64,
+) -> Threshold {
     let (seen, holds): (Option<f64>, fn(f64, f64) -> bool) = match condition {
         Condition::ErrorsBelow(_) => {
             ((tally.finished() > 0).then(|| tally.failed_fraction()), |seen, mark| seen < mark)

@@ -33,6 +33,7 @@ fn load(address: SocketAddr, connections: u32, seconds: u64, rate: Option<f64>) 
         tick: Span::from_secs(1),
         seed: 1,
         kernel_timestamps: false,
+        pages: None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
+use genkai_model::content::WrongBody;
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Refusal;
 use genkai_model::websocket::Messages;
@@ -309,6 +310,14 @@ impl Ledger {
             Some(kind) => self.failed(at, planned, kind),
         }
         kind.is_some()
+    }
+
+    /// A body is not the one asked for; that its request failed is counted by [`ended`](Self::ended).
+    #[cold]
+    pub(crate) fn wrong(&mut self, now: Moment, wrong: WrongBody) {
+        if self.open(now) {
+            self.tally.wrong.get_or_insert(wrong);
+        }
     }
 
     fn finish(&mut self, now: Moment) {

@@ -154,6 +154,7 @@ impl Merge {
             goaways: sum.goaways(),
             flows: sum.flows.as_ref().map(|flows| Box::new(flows.flows(&self.names))),
             deliveries: sum.deliveries(),
+            wrong: sum.wrong,
             first_error_us: sum.first_error.map(|at| at / 1_000),
             // The user who was planned at that very instant is one of those that it met.
             first_error_level: sum.first_error.map(|at| self.level.at(at + 1)),

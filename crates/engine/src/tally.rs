@@ -1,5 +1,6 @@
 //! Counters and distributions of one interval.
 
+use genkai_model::content::WrongBody;
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{Deliveries, Disconnects, Handshakes, Refusal, StatusCount, Tick};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload, PayloadError};
@@ -65,6 +66,8 @@ pub(crate) struct Tally {
     pub(crate) flows: Option<Box<FlowTally>>,
     /// What members of chat rooms heard: from the planned instant.
     pub(crate) deliveries: Histogram<u32>,
+    /// The first wrong body.
+    pub(crate) wrong: Option<WrongBody>,
 }
 
 impl Tally {
@@ -96,6 +99,7 @@ impl Tally {
             goaways: GoAways::default(),
             flows: None,
             deliveries: empty(),
+            wrong: None,
         }
     }
 
@@ -105,7 +109,7 @@ impl Tally {
         #[rustfmt::skip]
         let Tick {
             opened, closed_idle, sent, ok, errors, bytes_in, bytes_out, latency, service, failed_after, connect, lateness,
-            first_error_us, handshakes, messages, disconnects, goaways, flows, deliveries, statuses, receipt,
+            first_error_us, handshakes, messages, disconnects, goaways, flows, deliveries, statuses, receipt, wrong,
             from_us: _, to_us: _, level: _, in_flight: _, connections: _, cpu_us: _, cpu_max_us: _, first_error_level: _,
         } = tick;
         let mut tally = Tally::new();
@@ -120,6 +124,7 @@ impl Tally {
         }
         // To the end of its microsecond: whoever was planned in it may have been the one.
         tally.first_error = first_error_us.map(|us| us * 1_000 + 999);
+        tally.wrong = *wrong;
         let Handshakes { full, resumed, upgraded, failed, took, refusal } = handshakes.clone().unwrap_or_default();
         (tally.secured, tally.upgraded, tally.refusal) = ([full, resumed], upgraded, refusal);
         tally.unopened = failed;
@@ -203,6 +208,7 @@ impl Tally {
         if self.refusal.is_none() {
             self.refusal.clone_from(&other.refusal);
         }
+        self.wrong = self.wrong.or(other.wrong);
         self.first_error = [self.first_error, other.first_error].into_iter().flatten().min();
         if let Some(theirs) = other.receipt.as_deref().filter(|theirs| !theirs.is_empty()) {
             self.receipt.get_or_insert_with(|| Box::new(empty())).add(theirs).expect("the same bounds");
@@ -217,7 +223,7 @@ impl Tally {
     /// As new, keeping its memory.
     pub(crate) fn clear(&mut self) {
         (self.opened, self.closed_idle, self.sent, self.ok) = (0, 0, 0, 0);
-        (self.bytes_in, self.bytes_out, self.first_error) = (0, 0, None);
+        (self.bytes_in, self.bytes_out, self.first_error, self.wrong) = (0, 0, None, None);
         self.errors = [0; ErrorKind::COUNT];
         self.statuses = [0; STATUSES];
         self.refusal = None;

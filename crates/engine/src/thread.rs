@@ -22,6 +22,7 @@ use crate::http2::{self, Fleet, Prepared, Repeater};
 use crate::ledger::{Ledger, Outbox};
 use crate::message::Message;
 use crate::pacer::Arrival;
+use crate::pages::{self, Row, Visitor};
 use crate::queue::{Due, Queue};
 use crate::reactor::{Reactor, spawn, yield_now};
 use crate::road::{Road, Way};
@@ -97,6 +98,7 @@ pub(crate) struct What {
     pub(crate) websocket: Option<websocket::Plan>,
     pub(crate) http2: Option<http2::Plan>,
     pub(crate) flows: Option<Arc<flow::Plan>>,
+    pub(crate) pages: Option<Arc<pages::Plan>>,
 }
 
 impl What {
@@ -108,6 +110,7 @@ impl What {
             websocket: websocket::Plan::read(load)?,
             http2: http2::Plan::read(load)?,
             flows: flow::Plan::read(load)?,
+            pages: pages::Plan::read(load)?,
         })
     }
 }
@@ -179,7 +182,11 @@ impl Core {
 /// Makes the load of `job`, from moment zero of `clock` to its end.
 pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io::Result<Left> {
     let (share, stop, abort) = (job.share.clone(), job.stop.clone(), job.abort.clone());
-    let spoken = Spoken { websocket: job.what.websocket.clone().map(Rc::new), http2: job.what.http2.clone() };
+    let spoken = Spoken {
+        websocket: job.what.websocket.clone().map(Rc::new),
+        http2: job.what.http2.clone(),
+        pages: job.what.pages.clone().map(|plan| Rc::new(Row::new(plan))),
+    };
     let flows = job.what.flows.clone();
     let made = reactor.block_on(async {
         let core = Core::new(job, load, clock)?;
@@ -318,21 +325,38 @@ fn number(thread: u32, n: usize) -> u32 {
     thread << TALK_BITS | n as u32
 }
 
-/// What is spoken, if it is not HTTP/1.1.
+/// What is spoken, if it is not one request in HTTP/1.1.
 struct Spoken {
     websocket: Option<Rc<websocket::Plan>>,
     http2: Option<http2::Plan>,
+    pages: Option<Rc<Row>>,
 }
 
-/// At most so many HTTP/2 connections, and what is asked for on them.
-fn shared(core: &Rc<Core>, plan: http2::Plan, most: u32) -> (Rc<Fleet>, Arc<Prepared>) {
-    (Fleet::new(core, &core.way, plan.streams, most), plan.request)
+/// What HTTP requests ask for.
+enum Asking {
+    /// The load's request.
+    Request,
+    /// The same in HTTP/2: its connections, and what is asked for on them.
+    Streams(Rc<Fleet>, Arc<Prepared>),
+    /// One object after the other.
+    Pages(Rc<Row>),
+}
+
+impl Asking {
+    /// On at most so many connections.
+    fn of(core: &Rc<Core>, spoken: Spoken, most: u32) -> Asking {
+        match (spoken.http2, spoken.pages) {
+            (Some(plan), _) => Asking::Streams(Fleet::new(core, &core.way, plan.streams, most), plan.request),
+            (None, Some(row)) => Asking::Pages(row),
+            (None, None) => Asking::Request,
+        }
+    }
 }
 
 /// Where arrivals go.
 enum Desk {
-    /// HTTP; with HTTP/2, its connections and what is asked for.
-    Queue(Rc<Queue>, Option<(Rc<Fleet>, Arc<Prepared>)>),
+    /// HTTP.
+    Queue(Rc<Queue>, Asking),
     /// WebSocket, closed model: each user has a connection.
     Talks(Rc<websocket::Plan>),
     /// WebSocket, open model.
@@ -340,16 +364,14 @@ enum Desk {
 }
 
 impl Desk {
-    fn open(core: &Rc<Core>, share: &Share, spoken: Spoken) -> Desk {
-        match (spoken.websocket, share.model) {
+    fn open(core: &Rc<Core>, share: &Share, mut spoken: Spoken) -> Desk {
+        match (spoken.websocket.take(), share.model) {
             (None, Model::Open { connections }) => {
                 let streams = spoken.http2.as_ref().map_or(1, |plan| plan.streams);
-                let fleet = spoken.http2.map(|plan| shared(core, plan, connections));
-                Desk::Queue(Rc::new(Queue::new(connections.saturating_mul(streams))), fleet)
+                let asking = Asking::of(core, spoken, connections);
+                Desk::Queue(Rc::new(Queue::new(connections.saturating_mul(streams))), asking)
             }
-            (None, Model::Closed { .. }) => {
-                Desk::Queue(Rc::new(Queue::new(0)), spoken.http2.map(|plan| shared(core, plan, u32::MAX)))
-            }
+            (None, Model::Closed { .. }) => Desk::Queue(Rc::new(Queue::new(0)), Asking::of(core, spoken, u32::MAX)),
             (Some(plan), Model::Closed { .. }) => Desk::Talks(plan),
             (Some(plan), Model::Open { .. }) => {
                 let room = Rc::new(Room::default());
@@ -382,7 +404,10 @@ impl Desk {
     /// Starts one who makes requests.
     fn begin(&self, core: &Rc<Core>, turns: Turns, first: Turn) {
         match self {
-            Desk::Queue(_, Some((fleet, request))) => spawn(live(Repeater::new(fleet, request), turns, first)),
+            Desk::Queue(_, Asking::Streams(fleet, request)) => spawn(live(Repeater::new(fleet, request), turns, first)),
+            Desk::Queue(_, Asking::Pages(row)) => {
+                spawn(live(Visitor::new(Connection::new(Rc::clone(core)), row), turns, first))
+            }
             _ => spawn(live(Connection::new(Rc::clone(core)), turns, first)),
         }
     }

@@ -13,6 +13,7 @@ use genkai_model::units::{Bytes, Span};
 pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
 pub(crate) use tune::{Apache, BackendFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag};
 
+use crate::caches::CacheFlags;
 use crate::flags::LoadFlags;
 use crate::http2::Http2Flags;
 use crate::load::tables::Tables;
@@ -165,6 +166,8 @@ pub(crate) struct ExperimentRun {
     /// The folder `apps` of genkai's source, built by `make apps` [default: looked for here and around the program]
     #[arg(long, value_name = "DIR")]
     pub(crate) apps: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) caches: CacheFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }
@@ -326,6 +329,9 @@ pub(crate) struct Report {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print Markdown instead of text: tables for a paper or an issue
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -9,7 +9,7 @@ use genkai_model::plan::Plan;
 
 use crate::cli::{Experiment, ExperimentAction, ExperimentRun, OutputFlags};
 use crate::view::{self, View};
-use crate::{Failure, made, rooms, servers, suite, tune};
+use crate::{Failure, caches, made, rooms, servers, suite, tune};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -33,22 +33,25 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
         Kind::Servers => servers::run(size, &flags.servers, made::place(flags.apps.as_deref())?, &flags.output),
         Kind::Rooms => nodes(rooms::plan(size, &flags.rooms)?, flags),
         Kind::Held => nodes(rooms::held(size, &flags.rooms)?, flags),
+        Kind::Cache => caches::run(size, flags),
     }
 }
 
 /// Makes a run on nodes, and its outputs.
 fn nodes(plan: Plan, flags: &ExperimentRun) -> Result<Exit, Failure> {
     let view = |output: &OutputFlags, stop: &StopFlag| View::choose(output.quiet, output.color, stop);
-    let experiment = made::Experiment { check: chat::check, run: chat::run, view };
+    let experiment = made::Experiment { check: chat::check, run: chat::run, view, markdown: false };
     made::run(plan, made::place(flags.apps.as_deref())?, &experiment, &flags.output)
 }
 
 /// Refuses flags of other experiments.
 fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
-    let (rooms, servers) = (&flags.rooms, &flags.servers);
+    let (rooms, servers, caches) = (&flags.rooms, &flags.servers, &flags.caches);
     const CHAT: &[&str] = &["rooms"];
     const BOTH: &[&str] = &["rooms", "rooms-http"];
     const SERVERS: &[&str] = &["websocket-servers"];
+    const CACHES: &[&str] = &["reverse-proxy-cache"];
+    const COMPARED: &[&str] = &["websocket-servers", "reverse-proxy-cache"];
     let all = [
         ("--worker-connections", &["nginx-worker-connections"][..], flags.worker_connections.is_some()),
         ("--part", &["apache-websocket"], !flags.part.is_empty()),
@@ -71,15 +74,27 @@ fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
         ("--servers", SERVERS, !servers.servers.is_empty()),
         ("--server-set", SERVERS, !servers.server_set.is_empty()),
         ("--sweep", SERVERS, !servers.sweep.is_empty()),
-        ("--clients", SERVERS, servers.clients.is_some()),
-        ("--rounds", SERVERS, servers.rounds.is_some()),
+        ("--clients", COMPARED, servers.clients.is_some()),
+        ("--rounds", COMPARED, servers.rounds.is_some()),
         ("--warm-up", SERVERS, servers.warm_up.is_some()),
         ("--starts", SERVERS, servers.starts.is_some()),
         ("--sizes", SERVERS, !servers.sizes.is_empty()),
         ("--message", SERVERS, servers.message.is_some()),
         ("--answer-timeout", SERVERS, servers.answer_timeout.is_some()),
-        ("--seed", SERVERS, servers.seed.is_some()),
+        ("--seed", COMPARED, servers.seed.is_some()),
         ("--apps", &["rooms", "websocket-servers"], flags.apps.is_some()),
+        ("--contenders", CACHES, !caches.contenders.is_empty()),
+        ("--objects", CACHES, caches.objects.is_some()),
+        ("--requests", CACHES, caches.requests.is_some()),
+        ("--mix", CACHES, caches.mix.is_some()),
+        ("--access-log", CACHES, caches.access_log.is_some()),
+        ("--rate", CACHES, caches.rate.is_some()),
+        ("--memory-budget", CACHES, caches.memory_budget.is_some()),
+        ("--disk-budget", CACHES, caches.disk_budget.is_some()),
+        ("--must-hold", CACHES, caches.must_hold.is_some()),
+        ("--access-times", CACHES, caches.access_times),
+        ("--no-search", CACHES, caches.no_search),
+        ("--markdown", CACHES, caches.markdown),
     ];
     match all.iter().find(|(_, of, given)| *given && !of.contains(&name)) {
         Some((flag, of, _)) => {

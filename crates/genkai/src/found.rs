@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_analysis::{contest, held, rooms};
+use genkai_analysis::{cache, contest, held, rooms};
+use genkai_model::cache::CacheFinding;
 use genkai_model::contest::ContestFinding;
 use genkai_model::exit::Exit;
 use genkai_model::held::HeldFinding;
 use genkai_model::record::Record;
 use genkai_model::rooms::RoomsFinding;
 use genkai_report::text::Style;
-use genkai_report::{html, json, text};
+use genkai_report::{csv, html, json, markdown, text};
 
 use crate::cli::OutputFlags;
 use crate::{Failure, outputs, view};
@@ -22,21 +23,26 @@ pub(crate) enum Found {
     Held(HeldFinding),
     /// Servers compared.
     Contest(Box<ContestFinding>),
+    /// Caches compared.
+    Cache(Box<CacheFinding>),
 }
 
 /// What `record` showed; none when it is of something else, or nothing was seen.
 pub(crate) fn found(record: &Record) -> Option<Found> {
     let rooms = rooms::findings(record).map(Found::Rooms);
     let held = || held::findings(record).map(Found::Held);
-    rooms.or_else(held).or_else(|| contest::findings(record).map(|finding| Found::Contest(Box::new(finding))))
+    let contest = || contest::findings(record).map(|finding| Found::Contest(Box::new(finding)));
+    let cache = || cache::findings(record).map(|finding| Found::Cache(Box::new(finding)));
+    rooms.or_else(held).or_else(contest).or_else(cache)
 }
 
 /// Writes and prints what was found, if there was a run at all.
-pub(crate) fn show(record: &Record, out: &Path, output: &OutputFlags) -> Result<Exit, Failure> {
+pub(crate) fn show(record: &Record, out: &Path, output: &OutputFlags, markdown: bool) -> Result<Exit, Failure> {
     let Some(found) = found(record) else { return Ok(Exit::Interrupted) };
     let page = found.write(record, out)?;
     if !output.quiet {
-        view::print(&found.words(output.json, view::stdout_style(output.color)));
+        let markdown = found.markdown().filter(|_| markdown);
+        view::print(&markdown.unwrap_or_else(|| found.words(output.json, view::stdout_style(output.color))));
         page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
         view::say(&format!("record: {}", out.join("run.jsonl").display()));
     }
@@ -49,6 +55,7 @@ impl Found {
             Found::Rooms(finding) => json::rooms(finding),
             Found::Held(finding) => json::held(finding),
             Found::Contest(finding) => json::contest(finding),
+            Found::Cache(finding) => json::cache(finding),
         }
     }
 
@@ -59,7 +66,13 @@ impl Found {
             Found::Rooms(finding) => text::rooms(finding, style),
             Found::Held(finding) => text::held(finding, style),
             Found::Contest(finding) => text::contest(finding, style),
+            Found::Cache(finding) => text::cache(finding, style),
         }
+    }
+
+    /// As Markdown, where there is such a form.
+    pub(crate) fn markdown(&self) -> Option<String> {
+        if let Found::Cache(finding) = self { Some(markdown::cache(finding)) } else { None }
     }
 
     /// Writes `verdict.json`, and `report.html` where there is one, into `out`. Gives the page's path.
@@ -71,6 +84,12 @@ impl Found {
         let shown = match self {
             Found::Rooms(finding) => html::rooms(record, &genkai_analysis::findings(record), finding),
             Found::Contest(finding) => html::contest(record, finding),
+            Found::Cache(finding) => {
+                let loads = cache::loads(record);
+                let table = csv::cache(loads.iter().map(|(pass, trial)| (*pass, trial)));
+                outputs::whole(&out.join("passes.csv"), &table)?;
+                html::cache(record, finding)
+            }
             Found::Held(finding) => html::held(record, &genkai_analysis::findings(record), finding),
         };
         let page = out.join("report.html");
@@ -84,6 +103,7 @@ impl Found {
             Found::Rooms(finding) => finding.outcome,
             Found::Held(finding) => finding.outcome,
             Found::Contest(finding) => finding.outcome,
+            Found::Cache(finding) => finding.outcome,
         };
         outputs::exit(record, outcome)
     }

@@ -26,6 +26,8 @@ pub(crate) struct Experiment {
     pub(crate) run: fn(&Job<'_>, &Path, &mut Watcher<'_>) -> Result<Outcome, LabError>,
     /// The view that suits it.
     pub(crate) view: fn(&OutputFlags, &StopFlag) -> View,
+    /// Whether its answer is printed as Markdown.
+    pub(crate) markdown: bool,
 }
 
 /// Makes a run and its outputs.
@@ -45,7 +47,7 @@ pub(crate) fn run(plan: Plan, place: Place, experiment: &Experiment, output: &Ou
     let outcome = (experiment.run)(&job, &out, &mut |event| view.event(event));
     view.finish();
     let outcome = outcome?;
-    let shown = found::show(&outcome.record, &out, output);
+    let shown = found::show(&outcome.record, &out, output, experiment.markdown);
     match outcome.failure {
         Some(failure) => Err(failure.into()),
         None => shown,

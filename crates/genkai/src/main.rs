@@ -1,6 +1,7 @@
 //! `genkai`: makes the load, finds the limit, names the setting, proves the change. Here are flags, printers and exit
 //! codes only.
 
+mod caches;
 mod cli;
 mod doctor;
 mod experiment;

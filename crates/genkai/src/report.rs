@@ -23,7 +23,11 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display()))
     })?;
     let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
-    if let Some(found) = found::found(&record) {
+    let found = found::found(&record);
+    if flags.markdown && found.as_ref().is_none_or(|found| found.markdown().is_none()) {
+        return Err(Failure::usage("--markdown: only a comparison of caches has this form"));
+    }
+    if let Some(found) = found {
         return again(&record, &found, &dir, flags);
     }
     let findings = findings(&record);
@@ -52,7 +56,8 @@ fn again(record: &Record, found: &Found, dir: &Path, flags: &Report) -> Result<E
     let page = found.write(record, dir)?;
     let said = tables.write(record)?;
     if !flags.quiet {
-        view::print(&found.words(flags.json, view::stdout_style(flags.color)));
+        let markdown = found.markdown().filter(|_| flags.markdown);
+        view::print(&markdown.unwrap_or_else(|| found.words(flags.json, view::stdout_style(flags.color))));
         page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
         said.iter().for_each(|line| view::say(line));
     }

@@ -18,7 +18,7 @@ use crate::view::{self, View};
 
 /// Flags of the experiment `websocket-servers`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "websocket-servers")]
+#[command(next_help_heading = "websocket-servers (--clients, --rounds, --seed: reverse-proxy-cache too)")]
 pub(crate) struct ServersFlags {
     /// Servers to compare: embedded, tomcat, jetty, node-ws, socketio [default: all that can run here]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
@@ -30,10 +30,10 @@ pub(crate) struct ServersFlags {
     /// (repeatable)
     #[arg(long, value_name = "SERVER.NAME=V,V")]
     pub(crate) sweep: Vec<String>,
-    /// Clients of each server [default: 200, with --full 1000]
+    /// Clients of each server [default: 200, with --full 1000; reverse-proxy-cache: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) clients: Option<u32>,
-    /// Rounds that count, of each start [default: 10]
+    /// Rounds that count, of each start [default: 10; reverse-proxy-cache: 3, with --full 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) rounds: Option<u32>,
     /// Rounds before them that do not count [default: 10, with --full 30]
@@ -140,5 +140,5 @@ fn parts(text: &str, flag: &str, servers: &[String]) -> Result<(String, String, 
 pub(crate) fn run(size: Size, flags: &ServersFlags, place: Place, output: &OutputFlags) -> Result<Exit, Failure> {
     let plan = plan(size, flags, &place)?;
     let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
-    made::run(plan, place, &Experiment { check: contest::check, run: contest::run, view }, output)
+    made::run(plan, place, &Experiment { check: contest::check, run: contest::run, view, markdown: false }, output)
 }

@@ -52,6 +52,7 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front
     let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
     Ok(Plan {
         cluster: None,
+        caching: None,
         contest: None,
         title: format!("tune {product}"),
         system: System {

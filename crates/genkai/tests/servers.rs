@@ -3,7 +3,6 @@
 
 mod harness;
 
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -101,18 +100,9 @@ fn record(run: &Run) {
 #[test]
 fn every_websocket_server_has_chat_rooms() {
     let _machine = machine();
-    let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
     for name in ALL.into_iter().filter(|name| *name != "socketio") {
-        let contender = Contender {
-            name: name.to_owned(),
-            server: name.to_owned(),
-            settings: BTreeMap::new(),
-            variant: false,
-            reference: false,
-        };
         let dir = tempfile::tempdir().unwrap();
-        let server =
-            Application::start(application::find(name).unwrap(), &contender, &place, None, dir.path()).unwrap();
+        let server = set(name, &[], dir.path());
         let load =
             format!("load ws://{}/rooms/blue --users 1 --requests 20 --message-size 500 --quiet", server.address());
         let run = run(&genkai(&load));
@@ -151,7 +141,8 @@ fn settings_lift_limits_and_set_them() {
 fn set(name: &str, settings: &[(&str, &str)], dir: &Path) -> Application {
     let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let contender = Contender { name: name.to_owned(), server: name.to_owned(), settings, variant: false };
+    let contender =
+        Contender { name: name.to_owned(), server: name.to_owned(), settings, variant: false, reference: false };
     let server = Application::start(application::find(name).unwrap(), &contender, &place, None, dir).unwrap();
     let given = server.entry().settings.iter().filter(|setting| !setting.default).count();
     assert_eq!(given, contender.settings.len(), "{name}: {:?}", server.entry().settings);

@@ -39,6 +39,9 @@ pub enum LabError {
     /// Clients of a comparison.
     #[error(transparent)]
     Crowd(#[from] genkai_engine::crowd::CrowdError),
+    /// A cache of a comparison.
+    #[error(transparent)]
+    Cache(#[from] genkai_targets::cache::CacheError),
     /// What stands before nodes.
     #[error(transparent)]
     Router(#[from] genkai_targets::router::RouterError),
@@ -55,6 +58,7 @@ impl LabError {
             LabError::Engine(e) if e.is_usage() => Exit::Usage,
             LabError::Application(e) if e.is_usage() => Exit::Usage,
             LabError::Product(e) if e.is_usage() => Exit::Usage,
+            LabError::Cache(e) if e.is_usage() => Exit::Usage,
             LabError::Router(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,
         }

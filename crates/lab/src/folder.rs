@@ -2,6 +2,7 @@
 //! that is removed.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, TempDir};
@@ -9,7 +10,7 @@ use tempfile::{Builder, TempDir};
 use crate::error::LabError;
 
 /// Outputs that genkai writes into a run folder.
-pub const OUTPUTS: &[&str] = &["run.jsonl", "verdict.json", "report.html", "figure.svg"];
+pub const OUTPUTS: &[&str] = &["run.jsonl", "verdict.json", "report.html", "figure.svg", "passes.csv"];
 
 /// How the private folder's name begins; the rest is unlike any other, so that it cannot be a folder of the user's.
 const PRIVATE: &str = "work-";
@@ -66,6 +67,16 @@ impl Folder {
         let dir = self.work.path().join(name);
         fs::create_dir_all(&dir).map_err(LabError::folder(&dir))?;
         Ok(dir)
+    }
+
+    /// The same, with everybody let through the private folder: servers that run as somebody else work below it.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn open_to_all(&self, name: &str) -> Result<PathBuf, LabError> {
+        let through = fs::Permissions::from_mode(0o711);
+        fs::set_permissions(self.work.path(), through).map_err(LabError::folder(self.work.path()))?;
+        self.private(name)
     }
 
     /// Where the record goes.

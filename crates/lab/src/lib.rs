@@ -8,6 +8,7 @@
 //! long as the run.
 
 pub mod backend;
+pub mod cache;
 pub mod contest;
 pub mod error;
 pub mod experiment;

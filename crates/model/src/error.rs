@@ -122,6 +122,8 @@ kinds! {
     Capture = Server,
     /// What a template of the scenario gave cannot be sent (a line break in a header, an unknown variable).
     Unsendable = Client,
+    /// A whole response whose body is not that of the object asked for.
+    WrongBody = Server,
 }
 
 impl ErrorKind {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::{CacheEntry, CachePass, Conformance};
+use crate::content::WrongBody;
 use crate::contest::{Collection, Entry, Round};
 use crate::error::ErrorCount;
 use crate::evidence::{LogLine, Sample};
@@ -66,6 +68,12 @@ pub enum What {
     Round(Box<Round>),
     /// Servers compared: a contender's garbage collector paused. The event's time is that of the pause's end.
     Collection(Collection),
+    /// Caches compared: a contender is up.
+    CacheEntry(Box<CacheEntry>),
+    /// Caches compared: what a load on a contender came to.
+    CachePass(Box<CachePass>),
+    /// Caches compared: how a contender kept a rule of HTTP.
+    Conformance(Conformance),
     /// Chat rooms: what the router tells after a trial.
     Router(Box<RouterReport>),
     /// Something the reader should know.
@@ -270,6 +278,9 @@ pub struct Tick {
     /// Messages of others that members of chat rooms heard in the interval, where there are such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<Deliveries>,
+    /// The first body of the interval that was not the one asked for, where bodies are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<WrongBody>,
 }
 
 /// WebSockets that ended although the client had not asked for it.

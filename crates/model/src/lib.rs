@@ -6,6 +6,8 @@
 //! Reading order: [`plan`] (what will be done), [`load`] (what is sent), [`event`] (what was seen), [`evidence`]
 //! (what servers showed), [`limit`] (what caps a server), [`record`] (one run), [`finding`] (what it means).
 
+pub mod cache;
+pub mod content;
 pub mod contest;
 pub mod error;
 pub mod event;

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::content::Pages;
 use crate::http2::Http2;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
@@ -57,6 +58,10 @@ pub struct Load {
     /// connections without TLS.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kernel_timestamps: bool,
+    /// Objects that are asked for instead of the request's path, one after the other, every body compared with what it must be.
+    /// HTTP/1.1, one thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<Box<Pages>>,
 }
 
 /// How a load is spread over the machine that makes it: what one process, or one address, has too little of.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Caching;
 use crate::contest::Contest;
 use crate::held::Held;
 use crate::load::Load;
@@ -31,6 +32,9 @@ pub struct Plan {
     /// Servers compared: those of the comparison, instead of `system`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contest: Option<Contest>,
+    /// Caches compared: those of the comparison, instead of `system`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caching: Option<Box<Caching>>,
 }
 
 /// Servers of chat rooms, or of requests held open.

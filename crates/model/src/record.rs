@@ -1,5 +1,6 @@
 //! One run, read back: the events in order, grouped by trial.
 
+use crate::cache::{CacheEntry, CachePass, Conformance};
 use crate::contest::{Collection, Entry, Round};
 use crate::event::{Event, Limits, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
 use crate::evidence::{LogLine, Sample};
@@ -16,6 +17,10 @@ pub struct Record {
     pub pending_limits: Option<Limits>,
     /// Events outside of what the other fields hold: steps, notes, states, in order.
     pub remarks: Vec<Event>,
+    /// Caches compared: contenders as they are, in order of their starts.
+    pub caches: Vec<CacheEntry>,
+    /// Caches compared: rules of HTTP that were tried.
+    pub conformance: Vec<Conformance>,
     /// Tail of the record; none when the run was cut off.
     pub end: Option<RunEnded>,
 }
@@ -53,6 +58,8 @@ pub struct Trial {
     pub collections: Vec<(i64, Collection)>,
     /// Chat rooms: what the router told after it.
     pub router: Option<RouterReport>,
+    /// Caches compared: what the load came to beside what clients saw.
+    pub pass: Option<CachePass>,
 }
 
 /// A line that is not part of a record.
@@ -119,6 +126,9 @@ impl Record {
             (What::Entry(entry), Some(trial)) => trial.entries.push(*entry),
             (What::Round(round), Some(trial)) => trial.rounds.push((trial.since(at), *round)),
             (What::Collection(pause), Some(trial)) => trial.collections.push((trial.since(at), pause)),
+            (What::CachePass(pass), Some(trial)) => trial.pass = Some(*pass),
+            (What::CacheEntry(entry), _) => self.caches.push(*entry),
+            (What::Conformance(one), _) => self.conformance.push(one),
             (What::Router(router), Some(trial)) => trial.router = Some(*router),
             (What::RunEnded(end), _) => self.end = Some(end),
             (what, _) => self.remarks.push(Event { at_us: at, trial: event.trial, what }),
@@ -144,6 +154,7 @@ impl Trial {
             rounds: Vec::new(),
             collections: Vec::new(),
             router: None,
+            pass: None,
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use genkai_model::cache::CacheFinding;
 use genkai_model::contest::ContestFinding;
 use genkai_model::event::{Event, Tick, What};
 use genkai_model::evidence::Sample;
@@ -122,6 +123,22 @@ pub fn contest_data(record: &Record, finding: &ContestFinding) -> Value {
         "notes": record.remarks.iter().filter_map(note).collect::<Vec<_>>(),
         "contest": finding,
         "words": says::contest::words(finding),
+    })
+}
+
+/// The report of a comparison of caches.
+pub fn cache(record: &Record, finding: &CacheFinding) -> String {
+    PAGE.replacen(PLACE, &embedded(&cache_data(record, finding)), 1)
+}
+
+/// The data of such a page: `{"schema", "head", "notes", "cache", "words"}`; `cache` is the finding.
+pub fn cache_data(record: &Record, finding: &CacheFinding) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "head": record.head,
+        "notes": record.remarks.iter().filter_map(note).collect::<Vec<_>>(),
+        "cache": finding,
+        "words": says::cache::words(finding),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The verdict and the plan as JSON, for scripts.
 
+use genkai_model::cache::CacheFinding;
 use genkai_model::contest::ContestFinding;
 use genkai_model::event::Environment;
 use genkai_model::explain::Explanation;
@@ -46,6 +47,16 @@ pub(crate) struct ContestFile<'a> {
     pub(crate) says: Vec<String>,
 }
 
+/// `verdict.json` of a comparison of caches: what was found and what it says in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "genkai reverse-proxy-cache")]
+pub(crate) struct CacheFile<'a> {
+    #[serde(flatten)]
+    pub(crate) finding: &'a CacheFinding,
+    /// The finding in plain sentences.
+    pub(crate) says: Vec<String>,
+}
+
 /// `verdict.json` of an experiment that holds requests open: what was found and what it says in words.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "genkai rooms-http")]
@@ -77,6 +88,11 @@ pub fn explanation(explanation: &Explanation) -> String {
 /// The finding of an experiment with rooms as JSON (schema: [`crate::schema::rooms`]); ends with a newline.
 pub fn rooms(finding: &RoomsFinding) -> String {
     pretty(&RoomsFile { finding, says: says::rooms::sentences(finding) })
+}
+
+/// The finding of a comparison of caches as JSON (schema: [`crate::schema::cache`]); ends with a newline.
+pub fn cache(finding: &CacheFinding) -> String {
+    pretty(&CacheFile { finding, says: says::cache::sentences(finding) })
 }
 
 /// The finding of a comparison of servers as JSON (schema: [`crate::schema::contest`]); ends with a newline.

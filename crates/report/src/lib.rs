@@ -12,6 +12,7 @@ pub mod html;
 pub mod json;
 pub mod jtl;
 pub mod live;
+pub mod markdown;
 pub mod says;
 mod scene;
 pub mod schema;

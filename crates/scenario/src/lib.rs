@@ -8,6 +8,7 @@
 //! Reading order: `yaml` (text to a tree with places), `shape` (what may be where), `form` (the keys), `native` and `artillery`
 //! (tree to script), `builder` (what both make).
 
+pub mod access;
 mod artillery;
 mod builder;
 mod data;

@@ -2,6 +2,7 @@
 
 pub mod apache;
 pub mod application;
+pub mod cache;
 pub mod embedded;
 pub mod explain;
 pub mod files;
@@ -17,4 +18,7 @@ pub mod product;
 pub mod redis;
 pub mod rooms;
 pub mod router;
+pub mod squid;
+pub mod trafficserver;
+pub mod varnish;
 pub mod wordpress;

@@ -27,6 +27,7 @@ pub(crate) fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
         scale: Default::default(),
         tick: Span::from_millis(200),
         kernel_timestamps: false,
+        pages: None,
         seed: 1,
     }
 }

@@ -105,6 +105,7 @@ pub fn users(count: u32, spawn_rate: f64) -> Load {
         scale: Default::default(),
         tick: Span::from_millis(200),
         kernel_timestamps: false,
+        pages: None,
         seed: 1,
     }
 }
@@ -118,6 +119,7 @@ pub fn rate(per_second: f64, ramp: u64, connections: u32) -> Load {
 pub fn plan(load: Load, objective: &str) -> Plan {
     Plan {
         cluster: None,
+        caching: None,
         contest: None,
         title: "a test".into(),
         system: System {

@@ -155,6 +155,7 @@ mod tests {
             tick: Span::from_secs(1),
             seed: 1,
             kernel_timestamps: false,
+            pages: None,
         }
     }
 

@@ -130,6 +130,7 @@ pub(crate) fn load(address: SocketAddr, requests: u64) -> Load {
         tick: Span::from_millis(100),
         seed: 1,
         kernel_timestamps: false,
+        pages: None,
     }
 }
 

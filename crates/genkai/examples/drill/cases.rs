@@ -380,6 +380,32 @@ pub(crate) const CASES: &[Case] = &[
         off: SLOW,
         ..PLAIN
     },
+    Case {
+        name: "php-fpm-nginx",
+        fault: "WordPress with pm.max_children 1 behind nginx",
+        flags: "--backend wordpress --fpm-children 1 --users 20 --spawn-rate 10",
+        objective: Some("errors < 0.1%, p99 < 1s"),
+        expect: Cause(&["backend.php_fpm.max_children"]),
+        ..PLAIN
+    },
+    Case {
+        name: "php-fpm-apache",
+        fault: "the same behind Apache",
+        product: "apache",
+        flags: "--backend wordpress --fpm-children 1 --users 20 --spawn-rate 10",
+        objective: Some("errors < 0.1%, p99 < 1s"),
+        expect: Cause(&["backend.php_fpm.max_children"]),
+        ..PLAIN
+    },
+    Case {
+        name: "php-fpm-haproxy",
+        fault: "the same behind HAProxy",
+        product: "haproxy",
+        flags: "--backend wordpress --fpm-children 1 --users 20 --spawn-rate 10",
+        objective: Some("errors < 0.1%, p99 < 1s"),
+        expect: Cause(&["backend.php_fpm.max_children"]),
+        ..PLAIN
+    },
     // Innocent look-alikes.
     Case {
         name: "late-link",

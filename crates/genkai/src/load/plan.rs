@@ -50,6 +50,7 @@ fn whole(flags: &Load, title: String, load: Sent, objective: Objective) -> Plan 
     let target = load.scenario.as_ref().map_or(&flags.url, |scenario| &scenario.targets[0].url).clone();
     Plan {
         cluster: None,
+        caching: None,
         contest: None,
         title,
         system: System {

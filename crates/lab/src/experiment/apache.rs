@@ -192,6 +192,7 @@ fn plan(name: &str, settings: BTreeMap<String, String>, load: Load, objective: &
     Plan {
         cluster: None,
         contest: None,
+        caching: None,
         title: format!("apache-websocket: {name} ({word})"),
         system: System {
             product: "apache".to_owned(),

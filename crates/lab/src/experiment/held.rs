@@ -38,6 +38,7 @@ pub fn plan(size: Size, shape: Shape, router: Option<Router>) -> Plan {
     let base = users(shape.most, f64::from(shape.most));
     let mut plan = Plan {
         contest: None,
+        caching: None,
         cluster: Some(Cluster {
             nodes: vec![shape.nodes],
             server: "embedded".to_owned(),

@@ -1,6 +1,7 @@
 //! The experiments genkai exists for, as plans.
 
 pub mod apache;
+pub mod cache;
 pub mod held;
 pub mod rooms;
 pub mod servers;
@@ -45,6 +46,8 @@ pub enum Kind {
     Held,
     /// Apache as a WebSocket reverse proxy: several runs, one after the other.
     Apache,
+    /// Caches compared.
+    Cache,
 }
 
 /// `worker_connections` of the original, nginx's own default.
@@ -77,6 +80,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         question: "requests held open for 25 s each: how many at once does a node bear without a refusal, and what refuses?",
         kind: Kind::Held,
     },
+    Experiment {
+        name: "reverse-proxy-cache",
+        question: "which cache in front of static content: how fast is each cold and warm, at what cost, and is the difference one?",
+        kind: Kind::Cache,
+    },
 ];
 
 /// The experiment called `name`.
@@ -96,6 +104,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
     };
     Plan {
         cluster: None,
+        caching: None,
         contest: None,
         title: format!("nginx-worker-connections ({word})"),
         system: System {
@@ -168,6 +177,7 @@ pub fn users(count: u32, spawn_rate: f64) -> Load {
         scale: Default::default(),
         tick: Span::from_millis(200),
         kernel_timestamps: false,
+        pages: None,
         seed: 1,
     }
 }

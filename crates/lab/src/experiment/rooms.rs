@@ -91,6 +91,7 @@ pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
     let socketio = application::find(&server).is_ok_and(|product| product.socketio);
     let word = if size == Size::Quick { "quick" } else { "full" };
     Plan {
+        caching: None,
         cluster: Some(Cluster {
             nodes,
             server,
@@ -158,6 +159,7 @@ fn load(shape: &Shape, socketio: bool) -> Load {
         tick: Span::from_millis(500),
         seed: 1,
         kernel_timestamps: false,
+        pages: None,
         scale: Default::default(),
         scenario: None,
         stages: Vec::new(),

@@ -74,6 +74,7 @@ pub fn plan(size: Size, contest: Contest) -> Plan {
     load.request.path = "/app".to_owned();
     Plan {
         cluster: None,
+        caching: None,
         title: format!("websocket-servers ({word})"),
         system: System {
             product: "websocket-servers".to_owned(),

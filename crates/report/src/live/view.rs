@@ -115,7 +115,10 @@ impl View {
             | What::Attendance(_)
             | What::Node(_)
             | What::Router(_)
-            | What::Collection(_) => vec![],
+            | What::Collection(_)
+            | What::CacheEntry(_)
+            | What::CachePass(_)
+            | What::Conformance(_) => vec![],
         }
     }
 

@@ -1,6 +1,7 @@
 //! Plain sentences: the verdict as one would tell it to a colleague, every figure with its unit and count.
 
 mod answer;
+pub(crate) mod cache;
 mod cause;
 mod client;
 pub(crate) mod contest;

@@ -3,6 +3,7 @@
 //! Colour only repeats what words say. All foreign text goes through [`clean`](crate::clean) before a style is put
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
+mod cache;
 mod contest;
 mod doctor;
 mod explain;
@@ -16,6 +17,7 @@ mod steps;
 mod suite;
 mod verdict;
 
+pub use cache::cache;
 pub use contest::contest;
 pub use doctor::doctor;
 pub use explain::explain;

@@ -52,6 +52,7 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::Check => "not what a check of the scenario expects",
         ErrorKind::Capture => "without a value that the scenario takes from it",
         ErrorKind::Unsendable => "not sent: what a template of the scenario gave cannot be",
+        ErrorKind::WrongBody => "whole, but with a body that is not that of the object asked for",
     }
 }
 
@@ -65,6 +66,7 @@ pub fn did(kind: ErrorKind) -> &'static str {
             "was not asked, because the generator could not send"
         }
         ErrorKind::Unsendable => "was not asked, because there was nothing that could be sent",
+        ErrorKind::WrongBody => "gave wrong bodies",
         ErrorKind::Check | ErrorKind::Capture => "answered otherwise than the scenario expects",
         ErrorKind::Dropped => "kept all connections busy",
         ErrorKind::Reset | ErrorKind::ResetReused => "reset its clients' connections",

@@ -1,5 +1,6 @@
 //! Apache httpd: read, edit and render its configuration, run it in a private copy, watch it, know its limits.
 
+pub(crate) mod cache;
 pub mod config;
 mod error;
 pub mod evidence;

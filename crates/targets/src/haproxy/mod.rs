@@ -2,6 +2,7 @@
 //! its limits.
 
 mod acl;
+pub(crate) mod cache;
 pub mod config;
 pub mod error;
 pub mod evidence;

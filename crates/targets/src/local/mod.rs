@@ -4,18 +4,23 @@
 //! it answers), [`usage`] (what it consumes), [`tail`] (what it logs), [`kernel`] (what the machine shows),
 //! [`machine`] (what the machine is).
 
+pub(crate) mod account;
 pub mod authority;
 pub(crate) mod brood;
 pub mod caps;
 pub mod cores;
 mod diag;
+pub mod disk;
 pub(crate) mod elsewhere;
 pub(crate) mod finish;
+pub mod footprint;
 pub(crate) mod gather;
+pub mod image;
 pub mod kernel;
 pub mod listener;
 pub mod machine;
 pub(crate) mod page;
+pub mod pagecache;
 pub mod port;
 pub mod process;
 pub mod ready;

@@ -27,7 +27,7 @@ const SERVERS: [(&str, &[&str]); 9] = [
 ];
 
 /// Those that `genkai tune` can run, as Debian calls their packages too.
-const TUNED: [&str; 2] = ["nginx", "apache2"];
+const TUNED: [&str; 3] = ["nginx", "apache2", "haproxy"];
 
 /// Where distributions put them, besides PATH.
 const PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];

@@ -119,7 +119,7 @@ fn consumer(process: &Process, stat: &Stat, cpu: f64) -> Consumer {
 }
 
 /// Live processes of the tree.
-fn members(root: i32) -> Vec<(Process, Stat)> {
+pub(super) fn members(root: i32) -> Vec<(Process, Stat)> {
     let Ok(all) = all_processes() else { return Vec::new() };
     let mut all: Vec<(Process, Stat)> = all
         .flatten()
@@ -145,7 +145,7 @@ fn members(root: i32) -> Vec<(Process, Stat)> {
 
 /// CPU time of a process with all its threads, seconds: from its CPU clock (clock_getcpuclockid(3), nanoseconds), or
 /// where that cannot be read from /proc's ticks of 10 ms.
-fn cpu_seconds(stat: &Stat) -> f64 {
+pub(super) fn cpu_seconds(stat: &Stat) -> f64 {
     // SAFETY: both calls write only to the variables given.
     unsafe {
         let mut clock: libc::clockid_t = 0;

@@ -1,19 +1,17 @@
 //! Where everything of one instance lies, and whose it is.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, lchown};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{Uid, User};
+use nix::unistd::Uid;
 use tempfile::TempDir;
 
 use super::error::WordPressError;
+use crate::local::account::{self, give};
 
 /// Longest path of a unix socket: `sun_path` has 108 bytes with its final NUL (unix(7)).
 const SOCKET_PATH_MAX: usize = 107;
-
-/// Accounts that servers run as when genkai is root, by preference (Debian's base-passwd has both).
-const UNPRIVILEGED: &[&str] = &["www-data", "nobody"];
 
 /// Name of php-fpm's log.
 pub(crate) const PHP_FPM_LOG: &str = "php-fpm.log";
@@ -174,22 +172,10 @@ fn identity(dir: &Path) -> Identity {
         return Identity::Own;
     }
     let enterable = dir.ancestors().all(|p| p.metadata().is_ok_and(|m| m.permissions().mode() & 0o001 != 0));
-    let account = UNPRIVILEGED.iter().find_map(|name| User::from_name(name).ok().flatten());
-    match account {
-        Some(user) if enterable => Identity::Unprivileged { uid: user.uid.as_raw(), gid: user.gid.as_raw() },
+    match account::unprivileged() {
+        Some((uid, gid)) if enterable => Identity::Unprivileged { uid, gid },
         _ => Identity::Root,
     }
-}
-
-/// Changes the owner of `path` and of what is in it; symbolic links themselves, never what they point to.
-fn give(path: &Path, uid: u32, gid: u32) -> std::io::Result<()> {
-    lchown(path, Some(uid), Some(gid))?;
-    if path.symlink_metadata()?.is_dir() {
-        for entry in fs::read_dir(path)? {
-            give(&entry?.path(), uid, gid)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -222,23 +208,5 @@ mod tests {
         }
         let spaced = Path::new("/root/my runs");
         assert!(is_plain(spaced, Identity::Own) && !is_plain(spaced, Identity::Root));
-    }
-
-    #[test]
-    fn links_are_handed_over_but_not_followed() {
-        let dir = tempfile::tempdir().unwrap();
-        let outside = dir.path().join("outside");
-        fs::write(&outside, "").unwrap();
-        let before = fs::metadata(&outside).unwrap();
-        let inside = dir.path().join("inside");
-        fs::create_dir(&inside).unwrap();
-        std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
-        let me = (nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw());
-        // An ordinary user can only give to itself; root gives to an account that is not its own.
-        let to = if me.0 == 0 { (65534, 65534) } else { me };
-        give(&inside, to.0, to.1).unwrap();
-        use std::os::unix::fs::MetadataExt;
-        assert_eq!(fs::symlink_metadata(inside.join("link")).unwrap().uid(), to.0);
-        assert_eq!(fs::metadata(&outside).unwrap().uid(), before.uid());
     }
 }

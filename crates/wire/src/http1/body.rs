@@ -71,10 +71,21 @@ impl BodyDecoder {
     /// # Errors
     /// When chunked coding is violated.
     pub fn skip(&mut self, input: &[u8]) -> Result<(usize, bool), Error> {
+        self.each(input, |_| {})
+    }
+
+    /// As [`skip`](Self::skip), with every run of content handed to `take`.
+    ///
+    /// # Errors
+    /// When chunked coding is violated.
+    #[inline]
+    pub fn each(&mut self, input: &[u8], mut take: impl FnMut(&[u8])) -> Result<(usize, bool), Error> {
         let mut used = 0;
         loop {
             let part = self.decode(&input[used..])?;
-            used += part.framing + part.data;
+            used += part.framing;
+            take(&input[used..used + part.data]);
+            used += part.data;
             if part.done || used == input.len() {
                 return Ok((used, part.done));
             }

@@ -84,9 +84,23 @@ impl ResponseReader {
     /// As [`receive`](Self::receive).
     #[inline]
     pub fn receive_with(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<Progress, Error> {
+        self.receive_into(bytes, memo, |_| {})
+    }
+
+    /// The same, with every run of the body's content handed to `take` in order, transfer coding removed.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    #[inline]
+    pub fn receive_into(
+        &mut self,
+        bytes: &[u8],
+        memo: &mut Memo,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<Progress, Error> {
         self.started |= !bytes.is_empty();
         if self.carry.is_empty() {
-            let (used, progress) = self.advance(bytes, memo)?;
+            let (used, progress) = self.advance(bytes, memo, &mut take)?;
             if used < bytes.len() {
                 self.carry.extend_from_slice(&bytes[used..]);
             }
@@ -94,7 +108,7 @@ impl ResponseReader {
         }
         let mut carry = std::mem::take(&mut self.carry);
         carry.extend_from_slice(bytes);
-        let (used, progress) = self.advance(&carry, memo)?;
+        let (used, progress) = self.advance(&carry, memo, &mut take)?;
         if used < carry.len() {
             carry.drain(..used);
             self.carry = carry;
@@ -115,7 +129,12 @@ impl ResponseReader {
 
     /// Goes as far as `bytes` allow; what it leaves unused is the beginning of a head.
     #[inline]
-    fn advance(&mut self, bytes: &[u8], memo: &mut Memo) -> Result<(usize, Progress), Error> {
+    fn advance(
+        &mut self,
+        bytes: &[u8],
+        memo: &mut Memo,
+        take: &mut impl FnMut(&[u8]),
+    ) -> Result<(usize, Progress), Error> {
         let mut at = 0;
         loop {
             match &mut self.stage {
@@ -137,7 +156,7 @@ impl ResponseReader {
                     }
                 }
                 Stage::Body(head, body) => {
-                    let (used, done) = body.skip(&bytes[at..])?;
+                    let (used, done) = body.each(&bytes[at..], &mut *take)?;
                     at += used;
                     if !done {
                         return Ok((at, Progress::More));

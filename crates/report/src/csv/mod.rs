@@ -3,9 +3,13 @@
 //! Times of the load are seconds, times of responses milliseconds, sizes bytes. A percentile is that of the interval's own
 //! histogram: percentiles of several lines must not be averaged. An interval without values leaves them empty.
 
+mod cache;
+
 use std::io::{self, Write};
 
 use genkai_model::summary::{Distribution, Interval};
+
+pub use cache::{HEADER as CACHE_HEADER, cache};
 
 /// Names of the columns, in order. Columns are only ever added at the end.
 pub const HEADER: &[&str] = &[

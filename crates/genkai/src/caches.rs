@@ -1,0 +1,168 @@
+//! `genkai experiment run reverse-proxy-cache`: flags to a plan, the run, its outputs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use genkai_engine::StopFlag;
+use genkai_lab::cache;
+use genkai_lab::experiment::{Size, cache as experiment};
+use genkai_model::cache::Caching;
+use genkai_model::content::{Content, Mix, Sizes};
+use genkai_model::exit::Exit;
+use genkai_model::objective::Objective;
+use genkai_model::plan::Plan;
+use genkai_model::units::Bytes;
+use genkai_scenario::access;
+
+use crate::Failure;
+use crate::cli::{ExperimentRun, OutputFlags};
+use crate::made::{self, Experiment};
+use crate::servers::ServersFlags;
+use crate::view::{self, View};
+/// Flags of the experiment `reverse-proxy-cache`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "reverse-proxy-cache")]
+pub(crate) struct CacheFlags {
+    /// Caches to compare: origin (none), nginx, apache-disk, apache-socache, squid-ufs, squid-aufs, squid-rock, squid-memory,
+    /// varnish-malloc, varnish-file, trafficserver, haproxy; one named twice runs against itself [default: of those that can run
+    /// here, with --full all, otherwise origin, nginx, apache-disk, apache-socache, squid-ufs, squid-rock, varnish-malloc, haproxy]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub(crate) contenders: Vec<String>,
+    /// Objects at the origin [default: 1500, with --full 15000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000))]
+    pub(crate) objects: Option<u32>,
+    /// Requests of a pass [default: 500, with --full 5000; with --access-log all of it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) requests: Option<u32>,
+    /// Which objects: sweep (each once), zipf, or zipf:EXPONENT [default: sweep]
+    #[arg(long, value_name = "MIX", conflicts_with = "access_log")]
+    pub(crate) mix: Option<String>,
+    /// Ask as this access log did (common or combined log format): its order and its sizes, paths become numbers
+    #[arg(long, value_name = "FILE", conflicts_with = "objects")]
+    pub(crate) access_log: Option<PathBuf>,
+    /// Offer so many requests a second instead of as many as the clients can make
+    #[arg(long, value_name = "N")]
+    pub(crate) rate: Option<f64>,
+    /// Memory that each may use for objects, where it keeps them there [default: 64m]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_budget: Option<Bytes>,
+    /// Disk that each may use for objects, where it keeps them there [default: 256m]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) disk_budget: Option<Bytes>,
+    /// What must hold at the highest rate [default: "errors < 0.1%, p99 < 100ms"]
+    #[arg(long, value_name = "CONDITIONS")]
+    pub(crate) must_hold: Option<Objective>,
+    /// Also measure the origin on a file system mounted strictatime, relatime and noatime, as root [default: with --full]
+    #[arg(long)]
+    pub(crate) access_times: bool,
+    /// Do not look for the highest rate that each holds
+    #[arg(long)]
+    pub(crate) no_search: bool,
+    /// Print Markdown instead of text: tables for a paper or an issue
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+}
+
+/// Smallest budgets: Traffic Server's smallest store is 128 MiB, shared memory needs some room.
+const LEAST: (u64, u64) = (4 << 20, 128 << 20);
+/// Most requests that are taken from an access log.
+const RECORDED: usize = 200_000;
+
+/// The plan that flags describe.
+///
+/// # Errors
+/// When they contradict each other, or nothing can be compared here.
+fn plan(size: Size, flags: &CacheFlags, shared: &ServersFlags) -> Result<Plan, Failure> {
+    let mut caching = experiment::shape(size);
+    caching.clients = shared.clients.unwrap_or(caching.clients);
+    caching.rounds = shared.rounds.unwrap_or(caching.rounds);
+    caching.seed = shared.seed.unwrap_or(caching.seed);
+    caching.content.objects = flags.objects.unwrap_or(caching.content.objects);
+    caching.requests = flags.requests.unwrap_or(caching.requests.min(caching.content.objects));
+    caching.memory = flags.memory_budget.unwrap_or(caching.memory);
+    caching.disk = flags.disk_budget.unwrap_or(caching.disk);
+    caching.rate = flags.rate;
+    if flags.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e6)) {
+        return Err(Failure::usage("--rate: must be above 0 and at most 1,000,000 requests a second"));
+    }
+    if caching.memory.0 < LEAST.0 || caching.disk.0 < LEAST.1 {
+        return Err(Failure::usage("--memory-budget must be at least 4m, --disk-budget at least 128m"));
+    }
+    caching.access_times |= flags.access_times;
+    if flags.no_search {
+        caching.search = None;
+    }
+    if let Some(mix) = &flags.mix {
+        caching.mix = mixed(mix)?;
+    }
+    if let Some(file) = &flags.access_log {
+        recorded(file, flags.requests, &mut caching)?;
+    }
+    if caching.mix == Mix::Sweep && caching.requests > caching.content.objects {
+        return Err(Failure::usage(format!(
+            "--requests {}: a sweep asks for each of the {} objects once\n  hint: more --objects, or --mix zipf",
+            caching.requests, caching.content.objects
+        )));
+    }
+    caching.contenders = experiment::contenders(&contenders(size, &flags.contenders));
+    let objective = flags.must_hold.clone().unwrap_or_else(experiment::objective);
+    Ok(experiment::plan(size, caching, objective))
+}
+
+fn mixed(text: &str) -> Result<Mix, Failure> {
+    let exponent = match text.split_once(':') {
+        None if text == "sweep" => return Ok(Mix::Sweep),
+        None if text == "zipf" => Some(0.9),
+        Some(("zipf", exponent)) => exponent.parse().ok().filter(|e| (0.0..=5.0).contains(e)),
+        _ => None,
+    };
+    let exponent = exponent.ok_or_else(|| {
+        Failure::usage(format!("--mix {text}: must be sweep, zipf, or zipf:EXPONENT with an exponent from 0 to 5"))
+    })?;
+    Ok(Mix::Zipf { exponent })
+}
+
+fn recorded(file: &Path, requests: Option<u32>, caching: &mut Caching) -> Result<(), Failure> {
+    let raw =
+        fs::read(file).map_err(|e| Failure::usage(format!("--access-log: cannot read {}: {e}", file.display())))?;
+    let most = requests.map_or(RECORDED, |n| RECORDED.min(n as usize));
+    let log = access::recording(&String::from_utf8_lossy(&raw), most);
+    let strange = log.strange;
+    if log.order.is_empty() {
+        return Err(Failure::usage(format!(
+            "--access-log {}: there is no GET answered by 200 or 304 in it ({} lines are not in the common or combined log format)\n  \
+             hint: nginx's `combined`, Apache's `common` or `combined`",
+            file.display(),
+            strange.0
+        )));
+    }
+    if strange.0 > 0 {
+        view::say(&format!("access log: {} lines are not in the format, the first is line {}", strange.0, strange.1));
+    }
+    caching.requests = log.order.len() as u32;
+    caching.content =
+        Content { objects: log.sizes.len() as u32, sizes: Sizes::Listed(log.sizes), seed: caching.content.seed };
+    caching.mix = Mix::Recorded(log.order);
+    Ok(())
+}
+
+/// The caches asked for; without a wish those of the size that can run.
+fn contenders(size: Size, asked: &[String]) -> Vec<String> {
+    if !asked.is_empty() {
+        return asked.to_vec();
+    }
+    let (can, cannot) = cache::available();
+    let wanted = |name: &str| size == Size::Full || experiment::QUICK.contains(&name);
+    cannot.iter().filter(|(name, _)| wanted(name)).for_each(|(_, why)| view::say(&format!("left out: {why}")));
+    can.into_iter().filter(|name| wanted(name)).map(str::to_owned).collect()
+}
+
+/// Makes a run and its outputs.
+pub(crate) fn run(size: Size, flags: &ExperimentRun) -> Result<Exit, Failure> {
+    let plan = plan(size, &flags.caches, &flags.servers)?;
+    let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
+    let markdown = flags.caches.markdown;
+    let experiment = Experiment { check: cache::check, run: cache::run, view, markdown };
+    made::run(plan, made::place(flags.apps.as_deref())?, &experiment, &flags.output)
+}

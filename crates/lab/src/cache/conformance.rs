@@ -1,0 +1,108 @@
+//! Rules of HTTP that a cache has to keep, tried with a few requests on pages that the origin has for them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use genkai_engine::{Fetched, fetch};
+use genkai_model::cache::{Conformance, Kept, Rule};
+use genkai_targets::cache::origin::{MADE, PAGE, SEEN};
+
+/// Longest wait for each step of a request.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A page with `max-age=1` is too old after that, whatever a cache makes of fractions.
+const STALE: Duration = Duration::from_millis(2_300);
+
+/// Tries every rule on the cache at `address`, which reports call `contender`.
+pub(super) fn of(contender: &str, address: SocketAddr) -> Vec<Conformance> {
+    let one = |rule: Rule| {
+        let (verdict, seen) = tried(rule, address).unwrap_or_else(|e| (Kept::Unknown, e.to_string()));
+        Conformance { contender: contender.to_owned(), rule, verdict, seen }
+    };
+    Rule::ALL.map(one).into()
+}
+
+fn get(address: SocketAddr, path: &str, fields: &[(&str, &str)]) -> io::Result<Fetched> {
+    fetch(address, path, fields, PATIENCE)
+}
+
+fn tried(rule: Rule, address: SocketAddr) -> io::Result<(Kept, String)> {
+    match rule {
+        Rule::Validator => validator(address),
+        Rule::Vary => vary(address),
+        Rule::NoStore => twice(address, "/no-store/page"),
+        Rule::Private => twice(address, "/private/page"),
+        Rule::Freshness => freshness(address),
+        Rule::Range => range(address),
+    }
+}
+
+/// Two responses are one that was kept where the origin made both at the same moment.
+fn is_kept(first: &Fetched, second: &Fetched) -> bool {
+    first.field(MADE).is_some() && first.field(MADE) == second.field(MADE)
+}
+
+fn validator(address: SocketAddr) -> io::Result<(Kept, String)> {
+    let first = get(address, "/long/page", &[])?;
+    let Some(tag) = first.field("ETag") else {
+        return Ok((Kept::Passed, "it gives no entity tag".to_owned()));
+    };
+    let again = get(address, "/long/page", &[("If-None-Match", &tag)])?;
+    let other = get(address, "/long/page", &[("If-None-Match", "\"another\"")])?;
+    let seen = format!("{} with its own tag, {} with another", again.status, other.status);
+    let whole = |page: &Fetched| page.status == 200 && page.body == PAGE.as_bytes();
+    let verdict = match () {
+        () if other.status == 304 || !(again.status == 304 || whole(&again)) => Kept::Broken,
+        () if again.status == 304 && again.body.is_empty() && whole(&other) => Kept::Kept,
+        () => Kept::Passed,
+    };
+    Ok((verdict, seen))
+}
+
+fn vary(address: SocketAddr) -> io::Result<(Kept, String)> {
+    let ask = |value: &str| get(address, "/vary/page", &[("X-Probe", value)]);
+    let [one, two, again] = [ask("one")?, ask("two")?, ask("one")?];
+    let given = [&one, &two, &again].map(|page| page.field(SEEN).unwrap_or_default());
+    let seen = format!("asked as one, two, one; got {}", given.join(", "));
+    let verdict = match () {
+        () if given != ["one", "two", "one"] => Kept::Broken,
+        () if is_kept(&one, &again) => Kept::Kept,
+        () => Kept::Passed,
+    };
+    Ok((verdict, seen))
+}
+
+/// What must not be given twice.
+fn twice(address: SocketAddr, path: &str) -> io::Result<(Kept, String)> {
+    let (first, second) = (get(address, path, &[])?, get(address, path, &[])?);
+    let seen = |what: &str| format!("{}, then {what}", first.status);
+    Ok(match is_kept(&first, &second) {
+        true => (Kept::Broken, seen("the same again")),
+        false => (Kept::Kept, seen("another that the origin made")),
+    })
+}
+
+fn freshness(address: SocketAddr) -> io::Result<(Kept, String)> {
+    let (first, second) = (get(address, "/short/page", &[])?, get(address, "/short/page", &[])?);
+    std::thread::sleep(STALE);
+    // A cache may give an old one while it fetches a new one only where it is told so (RFC 5861): here nobody tells it.
+    let late = get(address, "/short/page", &[])?;
+    let age = late.field("Age").map(|age| format!(", Age {age}")).unwrap_or_default();
+    Ok(match (is_kept(&second, &late) || is_kept(&first, &late), is_kept(&first, &second)) {
+        (true, _) => (Kept::Broken, format!("the one with max-age=1 again after {} ms{age}", STALE.as_millis())),
+        (false, true) => (Kept::Kept, "kept for its time, then another".to_owned()),
+        (false, false) => (Kept::Passed, "never kept".to_owned()),
+    })
+}
+
+fn range(address: SocketAddr) -> io::Result<(Kept, String)> {
+    let _ = get(address, "/long/page", &[])?;
+    let part = get(address, "/long/page", &[("Range", "bytes=4-9")])?;
+    let field = part.field("Content-Range").unwrap_or_default();
+    let verdict = match part.status {
+        206 if part.body == PAGE.as_bytes()[4..=9] && field == format!("bytes 4-9/{}", PAGE.len()) => Kept::Kept,
+        200 if part.body == PAGE.as_bytes() => Kept::Passed,
+        _ => Kept::Broken,
+    };
+    Ok((verdict, format!("{} with {} bytes", part.status, part.body.len())))
+}

@@ -1,0 +1,188 @@
+//! Caches compared: an origin with many objects; round after round each cache in front of it is started empty, asked for some of them,
+//! asked for the same again, and ended; then the highest rate each holds is looked for. One of them runs at a time.
+
+mod account;
+mod conformance;
+mod load;
+mod mount;
+mod order;
+mod turn;
+
+use std::path::Path;
+
+use genkai_analysis::cache as analysis;
+use genkai_engine::content;
+use genkai_model::cache::{Aim, Caching, Warmth};
+use genkai_model::event::{Environment, Note, What};
+use genkai_model::plan::Plan;
+use genkai_targets::application::Place;
+use genkai_targets::cache::origin::Files;
+use genkai_targets::cache::{self, Origin};
+use genkai_targets::local::disk::Device;
+
+use turn::{Ask, Subject};
+
+use crate::error::LabError;
+use crate::folder::Folder;
+use crate::job::{Job, Outcome};
+use crate::recorder::{Recorder, Watcher};
+use crate::system::{self, Pin};
+
+/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+///
+/// # Errors
+/// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
+pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(&job.plan, &job.place, &job.pin)?;
+    job.recorded(out, watcher, |folder, recorder| whole(job, folder, environment, recorder))
+}
+
+/// Checks a plan before anything is started.
+///
+/// # Errors
+/// When it contradicts itself, or something that it needs is missing.
+pub fn check(plan: &Plan, _: &Place, pin: &Pin) -> Result<Environment, LabError> {
+    let caching = caching(plan)?;
+    if caching.contenders.is_empty() {
+        return Err(LabError::Plan("there is no cache to measure".to_owned()));
+    }
+    for (n, one) in caching.contenders.iter().enumerate() {
+        if caching.contenders[..n].iter().any(|other| other.name == one.name) {
+            return Err(LabError::Plan(format!("`{}` takes part twice under one name", one.name)));
+        }
+        if let Some(product) = cache::find(&one.server)? {
+            product.installed()?;
+        }
+    }
+    if caching.requests == 0 || caching.clients == 0 || caching.rounds == 0 {
+        return Err(LabError::Plan("there must be requests, clients and rounds".to_owned()));
+    }
+    Ok(system::environment(pin, None))
+}
+
+/// Contenders that can run here, and why each of the others cannot.
+pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
+    let (mut can, mut cannot) = (vec![cache::ALONE], Vec::new());
+    for product in cache::PRODUCTS {
+        match product.installed() {
+            Ok(_) => can.push(product.name),
+            Err(e) => cannot.push((product.name, format!("{}: {e}", product.name))),
+        }
+    }
+    (can, cannot)
+}
+
+fn caching(plan: &Plan) -> Result<&Caching, LabError> {
+    plan.caching.as_deref().ok_or_else(|| LabError::Plan("the plan names no caches to compare".to_owned()))
+}
+
+fn whole(
+    job: &Job<'_>,
+    folder: &Folder,
+    environment: Environment,
+    recorder: &mut Recorder<'_>,
+) -> Result<(), LabError> {
+    let plan = caching(&job.plan)?.clone();
+    let cpus = environment.pinning.clone();
+    recorder.now(None, job.head(environment, &[]))?;
+    let dir = folder.open_to_all("caches")?;
+    let fill = |n: u32, out: &mut Vec<u8>| content::fill(&plan.content, n, out);
+    let files = Files::write(&dir.join("origin"), content::FOLDER, plan.content.objects, fill)?;
+    let device = Device::under(files.root());
+    if device.is_none() {
+        let text =
+            "the run's folder is on no single disk: what disks do is not told, and nothing is dropped from memory"
+                .to_owned();
+        recorder.now(None, What::Note(Note { id: "no-device".to_owned(), text }))?;
+    }
+    let origin = Origin::start(files, cpus.as_ref().map(|pinning| &*pinning.servers))?;
+    let mut run = Run { job, plan, dir, cpus, device, origin, recorder, trials: 0 };
+    let done = run.all();
+    run.origin.stop();
+    done
+}
+
+/// A run in the making.
+struct Run<'r, 'j, 'w> {
+    job: &'j Job<'j>,
+    plan: Caching,
+    dir: std::path::PathBuf,
+    cpus: Option<genkai_model::event::Pinning>,
+    device: Option<Device>,
+    origin: Origin,
+    recorder: &'r mut Recorder<'w>,
+    trials: u32,
+}
+
+impl Run<'_, '_, '_> {
+    fn all(&mut self) -> Result<(), LabError> {
+        for round in 1..=self.plan.rounds {
+            for place in order::round(self.plan.contenders.len(), self.plan.seed, round) {
+                if self.is_stopped() {
+                    return Ok(());
+                }
+                self.round(place, round)?;
+            }
+        }
+        self.mounts()?;
+        self.search()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.job.interrupt.is_stopped()
+    }
+
+    /// One contender in one round: empty, asked, asked again; in the first round rules of HTTP too.
+    fn round(&mut self, place: usize, round: u32) -> Result<(), LabError> {
+        let mut subject = self.start(place)?;
+        for warmth in [Warmth::Cold, Warmth::Warm] {
+            if self.is_stopped() {
+                break;
+            }
+            let load = load::pass(&self.plan, &self.job.plan.load);
+            self.ask(&mut subject, Ask { load, aim: Aim::Pass { round }, warmth, flush: None })?;
+        }
+        if round == self.plan.rounds {
+            self.warm_steps(&mut subject)?;
+        }
+        if round == 1 && subject.is_cache() && !self.is_stopped() {
+            for one in conformance::of(&subject.name, subject.address(&self.origin)) {
+                self.recorder.now(None, What::Conformance(one))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The highest rate of a contender that is warm: what to offer next, the record says.
+    fn warm_steps(&mut self, subject: &mut Subject) -> Result<(), LabError> {
+        let Some(search) = self.plan.search else { return Ok(()) };
+        let next = |run: &Self, name: &str| {
+            analysis::next_of(run.recorder.record(), name, Warmth::Warm).filter(|_| !run.is_stopped())
+        };
+        while let Some(rate) = next(self, &subject.name) {
+            let load = load::warm(&self.plan, &self.job.plan.load, rate, search.hold);
+            self.ask(subject, Ask { load, aim: Aim::Search { rate }, warmth: Warmth::Warm, flush: None })?;
+        }
+        Ok(())
+    }
+
+    /// The highest rates of empty ones: each rate is offered to one that was just started.
+    fn search(&mut self) -> Result<(), LabError> {
+        let Some(search) = self.plan.search else { return Ok(()) };
+        while let Some(step) = analysis::next(self.recorder.record()).filter(|_| !self.is_stopped()) {
+            let place = self.plan.contenders.iter().position(|one| one.name == step.name);
+            let place = place.ok_or_else(|| LabError::Plan(format!("there is no contender {}", step.name)))?;
+            if step.warmth == Warmth::Warm {
+                // Its own turn for that was cut short.
+                return Ok(());
+            }
+            let mut subject = self.start(place)?;
+            let load = load::cold(&self.plan, &self.job.plan.load, step.rate, search.hold);
+            self.ask(
+                &mut subject,
+                Ask { load, aim: Aim::Search { rate: step.rate }, warmth: Warmth::Cold, flush: None },
+            )?;
+        }
+        Ok(())
+    }
+}

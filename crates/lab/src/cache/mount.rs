@@ -1,0 +1,65 @@
+//! Does it matter whether a file system writes down that files were read? The origin alone, on one that is mounted in one way after the
+//! other.
+
+use genkai_engine::content;
+use genkai_model::cache::{AccessTime, Aim, Warmth};
+use genkai_model::event::{Note, What};
+use genkai_targets::cache::origin::Files;
+use genkai_targets::cache::{ALONE, Origin};
+use genkai_targets::local::disk::Device;
+use genkai_targets::local::image::Image;
+
+use super::turn::{Ask, Subject};
+use super::{Run, load, order};
+use crate::error::LabError;
+
+/// Bytes of a file system beside its files.
+const OWN: u64 = 64 << 20;
+/// Bytes that a small file takes more than it has: blocks and its inode.
+const FILE: u64 = 8 << 10;
+
+impl Run<'_, '_, '_> {
+    /// Round after round, every option in an order drawn for the round. Says why not, where it cannot be done.
+    pub(super) fn mounts(&mut self) -> Result<(), LabError> {
+        if !self.plan.access_times || self.is_stopped() {
+            return Ok(());
+        }
+        let bytes: u64 =
+            (0..self.plan.content.objects).map(|n| u64::from(content::size(&self.plan.content, n)) + FILE).sum();
+        let image = match Image::mount(&self.dir, bytes + OWN) {
+            Ok(image) => image,
+            Err(why) => {
+                let text = format!("times of reading (noatime, relatime) were not compared: {why}");
+                return self.recorder.now(None, What::Note(Note { id: "no-mount".to_owned(), text }));
+            }
+        };
+        let fill = |n: u32, out: &mut Vec<u8>| content::fill(&self.plan.content, n, out);
+        let files = Files::write(&image.path().join("origin"), content::FOLDER, self.plan.content.objects, fill)?;
+        let device = Device::under(files.root());
+        let origin = Origin::start(files, self.cpus.as_ref().map(|pinning| &*pinning.servers))?;
+        let (origin, device) =
+            (std::mem::replace(&mut self.origin, origin), std::mem::replace(&mut self.device, device));
+        let done = self.mounted(&image);
+        self.device = device;
+        std::mem::replace(&mut self.origin, origin).stop();
+        done
+    }
+
+    fn mounted(&mut self, image: &Image) -> Result<(), LabError> {
+        for round in 1..=self.plan.rounds {
+            for place in order::round(AccessTime::ALL.len(), self.plan.seed, round) {
+                if self.is_stopped() {
+                    return Ok(());
+                }
+                let option = AccessTime::ALL[place];
+                image.remount(option.option()).map_err(LabError::Environment)?;
+                image.flush();
+                let load = load::pass(&self.plan, &self.job.plan.load);
+                let mut subject = Subject::alone(ALONE);
+                let flush = Some(image);
+                self.ask(&mut subject, Ask { load, aim: Aim::Mount { round, option }, warmth: Warmth::Warm, flush })?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! One contender: started, asked, counted.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+
+use genkai_model::cache::{Aim, CacheEntry, CachePass, Warmth};
+use genkai_model::event::{EndReason, Purpose, Tick, TrialStarted, What};
+use genkai_model::load::Load;
+use genkai_model::units::Span;
+use genkai_targets::cache::{self, Budget, Cache, Origin};
+use genkai_targets::local::image::Image;
+
+use super::Run;
+use super::account::Account;
+use crate::error::LabError;
+use crate::generator::Generator;
+use crate::redact;
+
+/// A contender that runs.
+pub(super) struct Subject {
+    pub(super) name: String,
+    /// None: the origin alone.
+    cache: Option<Cache>,
+}
+
+/// A load to make on it.
+pub(super) struct Ask<'a> {
+    pub(super) load: Load,
+    pub(super) aim: Aim,
+    pub(super) warmth: Warmth,
+    /// What is to be written to disk before its end is accounted; none: as the system likes.
+    pub(super) flush: Option<&'a Image>,
+}
+
+impl Subject {
+    /// The origin by itself.
+    pub(super) fn alone(name: &str) -> Subject {
+        Subject { name: name.to_owned(), cache: None }
+    }
+
+    /// Where it is asked.
+    pub(super) fn address(&self, origin: &Origin) -> SocketAddr {
+        self.cache.as_ref().map_or(origin.address(), Cache::address)
+    }
+
+    /// Whether it is a cache, and not the origin alone.
+    pub(super) fn is_cache(&self) -> bool {
+        self.cache.is_some()
+    }
+}
+
+impl Run<'_, '_, '_> {
+    /// Starts a contender, empty, and has the kernel forget the origin's files.
+    pub(super) fn start(&mut self, place: usize) -> Result<Subject, LabError> {
+        let one = self.plan.contenders[place].clone();
+        let budget = Budget { memory: self.plan.memory, disk: self.plan.disk };
+        let dir = self.dir.join(format!("{}-{}", place + 1, self.trials + 1));
+        let cpus = self.cpus.as_ref().map(|pinning| &*pinning.servers);
+        let cache = match cache::find(&one.server)? {
+            Some(product) => Some(Cache::start(product, &one.name, self.origin.address(), budget, cpus, &dir)?),
+            None => None,
+        };
+        let entry = cache.as_ref().map_or_else(|| alone(&one.name, &self.origin), |cache| cache.entry().clone());
+        self.recorder.now(None, What::CacheEntry(Box::new(entry)))?;
+        self.origin.forget();
+        Ok(Subject { name: one.name, cache })
+    }
+
+    /// Makes a load on it, and writes down what it came to.
+    pub(super) fn ask(&mut self, subject: &mut Subject, ask: Ask<'_>) -> Result<(), LabError> {
+        self.trials += 1;
+        let number = Some(self.trials);
+        let load = Load { addresses: vec![subject.address(&self.origin)], ..ask.load };
+        let content_before = self.origin.files().resident;
+        let before = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref())?;
+        let ended = self.make(&load)?;
+        self.recorder.now(number, What::TrialEnded(ended))?;
+        ask.flush.iter().for_each(|image| image.flush());
+        let after = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref())?;
+        let store = subject.cache.as_ref().and_then(Cache::store);
+        let ticks = self.recorder.record().trials.last().map(|trial| &trial.ticks);
+        let pass = CachePass {
+            contender: subject.name.clone(),
+            aim: ask.aim,
+            warmth: ask.warmth,
+            own: after.own.zip(before.own).map(|(after, before)| after.since(before)),
+            origin: after.origin.saturating_sub(before.origin),
+            spent: after.spent(&before),
+            store_resident: store.and_then(|files| files.resident),
+            store_bytes: store.map(|files| files.bytes),
+            content_before,
+            content_after: self.origin.files().resident,
+            device: after.device(&before),
+            wrong: ticks.into_iter().flatten().find_map(|tick| tick.wrong),
+        };
+        self.recorder.now(number, What::CachePass(Box::new(pass)))
+    }
+
+    /// Makes the load and writes down its intervals.
+    fn make(&mut self, load: &Load) -> Result<genkai_model::event::TrialEnded, LabError> {
+        let number = Some(self.trials);
+        // The plan says what is asked for; lists of it would fill the record.
+        let told = Load { pages: None, ..redact::load(load) };
+        let trial = TrialStarted { purpose: Purpose::Measure, changes: Vec::new(), limit: None, load: told };
+        let cpus = self.cpus.as_ref().map(|pinning| &*pinning.client);
+        let generator = Generator { program: &self.job.place.program, cpus };
+        let recorder = RefCell::new((&mut *self.recorder, Ok(())));
+        let write = |at: Option<std::time::Instant>, what: What| {
+            let (recorder, failed) = &mut *recorder.borrow_mut();
+            let written = match at {
+                Some(at) => recorder.at(at, number, what),
+                None => recorder.now(number, what),
+            };
+            if failed.is_ok() {
+                *failed = written;
+            }
+        };
+        let made = generator.run(
+            load,
+            self.job.interrupt,
+            |at| write(Some(at), What::TrialStarted(Box::new(trial))),
+            |tick: Tick| write(None, What::Tick(Box::new(tick))),
+        )?;
+        recorder.into_inner().1?;
+        let stopped = self.job.interrupt.is_stopped();
+        let reason = if stopped { EndReason::Interrupted } else { EndReason::Completed };
+        Ok(made.ended(reason))
+    }
+}
+
+/// How the origin is, as a contender.
+fn alone(name: &str, origin: &Origin) -> CacheEntry {
+    CacheEntry {
+        contender: name.to_owned(),
+        version: origin.version().to_owned(),
+        store: "none: the origin alone, with its files".to_owned(),
+        settings: Vec::new(),
+        limits: Vec::new(),
+        started: Span(0),
+    }
+}

@@ -1,0 +1,128 @@
+//! What is said of caches: sentences, tables, and files that are what their schemas say.
+
+use genkai_model::cache::{
+    CacheCaveat, CacheFinding, CachePair, CacheStanding, Conformance, Cost, Held, Kept, OwnCounts, Participant,
+    PassFinding, Rule, Seen, Trouble, Warmth,
+};
+use genkai_model::content::WrongBody;
+use genkai_model::finding::{Estimate, Outcome, Quantiles};
+use genkai_model::record::Record;
+use genkai_model::units::{Bytes, Range};
+use genkai_report::{html, json, markdown, schema, text};
+
+fn estimate(value: f64) -> Estimate {
+    Estimate { value, interval: Range { low: value * 0.9, high: value * 1.1 }, n: 3 }
+}
+
+fn standing(name: &str, rate: f64, (best, worst): (u32, u32)) -> CacheStanding {
+    CacheStanding {
+        name: name.to_owned(),
+        rate: Some(estimate(rate)),
+        best,
+        worst,
+        rounds: vec![Seen { round: 1, trial: 1, rate }],
+        latency: Quantiles { p50: 0.002, p99: 0.01, ..Quantiles::default() },
+        requests: 1_500,
+        within_second: 1_499,
+        errors: vec![],
+        own: Some(OwnCounts { hits: 1_200, misses: 300 }),
+        origin: 300,
+        connects: 16,
+        bytes_in: 1,
+        bytes_out: 1,
+        busy: 0.9,
+        cost: Cost { cpu: 0.000_12, memory: 5e6, ..Cost::default() },
+    }
+}
+
+fn finding(stressed: bool) -> CacheFinding {
+    let ranks = if stressed { [(1, 1), (2, 2)] } else { [(1, 2), (1, 2)] };
+    let standings = vec![standing("a|b", 4_000.0, ranks[0]), standing("\u{1b}[2Jc", 2_000.0, ranks[1])];
+    let pair = CachePair { faster: "a|b".into(), slower: "c".into(), ratio: estimate(2.0), certain: stressed };
+    let conformance = Conformance {
+        contender: "c".to_owned(),
+        rule: Rule::Freshness,
+        verdict: Kept::Broken,
+        seen: "the same again".to_owned(),
+    };
+    let participant = |name: &str| Participant {
+        name: name.to_owned(),
+        version: "1.2".to_owned(),
+        store: "memory".to_owned(),
+        settings: vec![],
+        limits: vec![],
+        started: 0.1,
+        conformance: vec![conformance.clone()],
+    };
+    let wrong = WrongBody { asked: 3, came: Some(5), due: 10, bytes: 12 };
+    CacheFinding {
+        objects: 1_500,
+        requests: 500,
+        clients: 16,
+        offered: None,
+        objective: "p99 < 100ms".to_owned(),
+        memory: Bytes(64 << 20),
+        disk: Bytes(256 << 20),
+        participants: vec![participant("a|b"), participant("\u{1b}[2Jc")],
+        passes: vec![PassFinding { warmth: Warmth::Warm, standings, pairs: vec![pair], stressed }],
+        held: vec![Held {
+            name: "a|b".to_owned(),
+            warmth: Warmth::Warm,
+            holds: Some(3_000.0),
+            fails: Some(3_300.0),
+            steps: 4,
+            client_limited: false,
+        }],
+        mounts: vec![],
+        troubles: vec![
+            Trouble::WrongBodies { name: "c".to_owned(), count: 2, first: Some(wrong), trial: 4 },
+            Trouble::Rule(conformance),
+        ],
+        caveats: vec![CacheCaveat::SharedCores { cores: 1 }],
+        outcome: Outcome::Fails,
+    }
+}
+
+#[test]
+fn the_sentences_say_who_is_faster_and_what_went_wrong() {
+    let shown = text::cache(&finding(true), text::Style { width: 400, ..text::Style::default() });
+    for said in [
+        "a|b is the fastest for certain with 500 requests and 16 clients, warm (4,000 requests/s).",
+        "gave 2 wrong bodies, first in trial 4: object 3 was asked for, and the body of object 5 came.",
+        "c breaks a rule of HTTP: nothing is given unasked after its max-age (the same again).",
+        "Origin and cache share 1 core",
+        "3,000/s (not 3,300/s)",
+        "80 %",
+    ] {
+        assert!(shown.contains(said), "{said}\n{shown}");
+    }
+    assert!(!shown.contains('\u{1b}'), "nothing foreign reaches the terminal");
+    let idle = text::cache(&finding(false), text::Style::default());
+    assert!(idle.starts_with("What was offered was the limit"), "{idle}");
+}
+
+#[test]
+fn tables_for_an_issue_hold_together() {
+    let shown = markdown::cache(&finding(true));
+    let rows: Vec<&str> = shown.lines().filter(|line| line.starts_with('|')).collect();
+    let bars = |row: &str| row.replace("\\|", "").matches('|').count();
+    assert!(rows.len() > 6 && rows.iter().take(4).all(|row| bars(row) == bars(rows[0])), "{shown}");
+    assert!(shown.contains("a\\|b") && !shown.contains('\u{1b}'), "{shown}");
+}
+
+#[test]
+fn what_is_written_is_what_the_schema_says() {
+    let schema = serde_json::from_str(&schema::cache()).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&json::cache(&finding(true))).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(serde_json::from_value::<CacheFinding>(value.clone()).unwrap(), finding(true));
+    value["passes"][0]["warmth"] = "lukewarm".into();
+    assert!(!validator.is_valid(&value));
+    let page = html::cache_data(&Record::default(), &finding(true));
+    assert_eq!(
+        (&page["words"]["held"][0][2], &page["cache"]["requests"]),
+        (&"3,000/s (not 3,300/s)".into(), &500.into())
+    );
+}

@@ -1,0 +1,181 @@
+//! What caches count themselves.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use genkai_model::cache::OwnCounts;
+
+use super::ground::run;
+use crate::local::page::read_until;
+use crate::local::tail::Tail;
+
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest answer that is read.
+const ANSWER_MAX: usize = 4 << 20;
+
+/// How a cache tells what it counted since it was started.
+#[derive(Debug)]
+pub enum Counters {
+    /// A line of its access log for each request; whether one is a hit, none for what is no request of a client.
+    Lines(Lines),
+    /// A page of its own, at the same listener. The number of times it was read before is handed over, for those that count it too.
+    Page {
+        /// Its path.
+        path: &'static str,
+        /// What it says.
+        read: fn(&str, u64) -> Option<OwnCounts>,
+        /// How far behind it may be.
+        lag: Duration,
+    },
+    /// A program that prints them.
+    Program {
+        /// Its path and arguments.
+        command: Vec<String>,
+        /// What it prints.
+        read: fn(&str) -> Option<OwnCounts>,
+        /// Where it prints to.
+        output: PathBuf,
+    },
+    /// A Unix socket that answers a line.
+    Socket {
+        /// Where it is.
+        path: PathBuf,
+        /// The line.
+        ask: &'static str,
+        /// What it answers.
+        read: fn(&str) -> Option<OwnCounts>,
+    },
+}
+
+/// An access log that is counted as it grows.
+#[derive(Debug)]
+pub struct Lines {
+    tail: Tail,
+    is_hit: fn(&str) -> Option<bool>,
+    seen: OwnCounts,
+}
+
+impl Lines {
+    /// Counts the lines of `log` from where it is now.
+    pub fn of(log: impl Into<PathBuf>, is_hit: fn(&str) -> Option<bool>) -> Lines {
+        Lines { tail: Tail::open(log), is_hit, seen: OwnCounts::default() }
+    }
+
+    /// All lines so far.
+    pub fn count(&mut self) -> OwnCounts {
+        loop {
+            let lines = self.tail.lines();
+            if lines.is_empty() {
+                return self.seen;
+            }
+            for hit in lines.iter().filter_map(|line| (self.is_hit)(line)) {
+                *(if hit { &mut self.seen.hits } else { &mut self.seen.misses }) += 1;
+            }
+        }
+    }
+}
+
+impl Counters {
+    /// How far behind what happened they may be.
+    pub fn lag(&self) -> Duration {
+        if let Counters::Page { lag, .. } = self { *lag } else { Duration::ZERO }
+    }
+
+    /// Reads them for the `nth` time, from 0.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    pub fn read(&mut self, address: SocketAddr, nth: u64) -> Result<OwnCounts, String> {
+        let strange = |text: &str| format!("not understood: {}", text.chars().take(200).collect::<String>());
+        match self {
+            Counters::Lines(lines) => Ok(lines.count()),
+            Counters::Page { path, read, .. } => {
+                let text = page(address, path).map_err(|e| e.to_string())?;
+                read(&text, nth).ok_or_else(|| strange(&text))
+            }
+            Counters::Program { command, read, output } => {
+                let mut program = Command::new(&command[0]);
+                program.args(&command[1..]);
+                let text = run(program, output, None).map_err(|e| e.to_string())?.1;
+                read(&text).ok_or_else(|| strange(&text))
+            }
+            Counters::Socket { path, ask, read } => {
+                let text = socket(path, ask).map_err(|e| e.to_string())?;
+                read(&text).ok_or_else(|| strange(&text))
+            }
+        }
+    }
+}
+
+fn page(address: SocketAddr, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    // HTTP/1.0: an answer in chunks could have a name cut in two.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+    let bytes = read_until(&mut stream, ANSWER_MAX, Instant::now() + PATIENCE)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn socket(path: &PathBuf, ask: &str) -> std::io::Result<String> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    writeln!(stream, "{ask}")?;
+    let mut answer = String::new();
+    stream.take(ANSWER_MAX as u64).read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// The number in `NAME = 12`, `"NAME": "12"` or `NAME 12`: the first after the name.
+pub(crate) fn number(text: &str, name: &str) -> Option<u64> {
+    let mut rest = text;
+    loop {
+        let at = rest.find(name)?;
+        let (before, after) = (&rest[..at], &rest[at + name.len()..]);
+        rest = after;
+        let inside = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        if before.ends_with(inside) || after.starts_with(inside) {
+            continue;
+        }
+        let digits = after.trim_start_matches(|c: char| c.is_ascii_whitespace() || "=:\"".contains(c));
+        let digits: &str = &digits[..digits.bytes().take_while(u8::is_ascii_digit).count()];
+        return digits.parse().ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_found_by_whole_names() {
+        let text = "client_http.requests = 6\nx.client_http.hits = 9\nclient_http.hits = 3\n\"a.b\": \"12\",";
+        assert_eq!(number(text, "client_http.hits"), Some(3));
+        assert_eq!((number(text, "a.b"), number(text, "requests"), number(text, "none")), (Some(12), None, None));
+    }
+
+    #[test]
+    fn a_log_is_counted_as_it_grows() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let mut lines = Lines::of(&log, |line| (line != "-").then(|| line.starts_with("HIT")));
+        assert_eq!(lines.count(), OwnCounts::default());
+        std::fs::write(&log, "HIT 200\nMISS 200\n-\nHIT").unwrap();
+        assert_eq!(lines.count(), OwnCounts { hits: 1, misses: 1 });
+        std::fs::write(&log, "HIT 200\nMISS 200\n-\nHIT 304\n").unwrap();
+        assert_eq!(lines.count(), OwnCounts { hits: 2, misses: 1 });
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[a-z.=\": 0-9\n]{0,60}", name in "[a-z.]{1,5}") {
+            let _ = number(&text, &name);
+        }
+    }
+}

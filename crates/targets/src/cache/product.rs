@@ -1,0 +1,135 @@
+//! Which caches there are.
+
+use std::path::PathBuf;
+
+use super::{CacheError, Ground, Setup};
+use crate::{apache, haproxy, nginx, squid, trafficserver, varnish};
+
+/// The name of the contender that is no cache: the origin itself.
+pub const ALONE: &str = "origin";
+
+/// A cache.
+#[derive(Debug)]
+pub struct Product {
+    /// Its name, as `--contenders` has it.
+    pub name: &'static str,
+    /// Where it keeps objects, in words.
+    pub store: &'static str,
+    /// Its program.
+    pub program: &'static str,
+    /// The package that has it.
+    pub package: &'static str,
+    /// Writes what it needs and says how it is started.
+    pub(super) setup: fn(&Ground<'_>) -> Result<Setup, CacheError>,
+}
+
+/// Every cache, in the order in which reports list them before anything is measured.
+pub const PRODUCTS: &[Product] = &[
+    Product {
+        name: "nginx",
+        store: "disk: a file an object (proxy_cache)",
+        program: "nginx",
+        package: "nginx",
+        setup: nginx::cache::setup,
+    },
+    Product {
+        name: "apache-disk",
+        store: "disk: two files an object (mod_cache_disk)",
+        program: "apache2",
+        package: "apache2-bin",
+        setup: apache::cache::disk,
+    },
+    Product {
+        name: "apache-socache",
+        store: "memory: shared (mod_cache_socache, shmcb)",
+        program: "apache2",
+        package: "apache2-bin",
+        setup: apache::cache::socache,
+    },
+    Product {
+        name: "squid-ufs",
+        store: "disk: a file an object (ufs), no objects in memory",
+        program: "squid",
+        package: "squid",
+        setup: squid::ufs,
+    },
+    Product {
+        name: "squid-aufs",
+        store: "disk: a file an object, by threads (aufs), no objects in memory",
+        program: "squid",
+        package: "squid",
+        setup: squid::aufs,
+    },
+    Product {
+        name: "squid-rock",
+        store: "disk: one file with slots (rock), no objects in memory",
+        program: "squid",
+        package: "squid",
+        setup: squid::rock,
+    },
+    Product {
+        name: "squid-memory",
+        store: "memory (cache_mem), no disk",
+        program: "squid",
+        package: "squid",
+        setup: squid::memory,
+    },
+    Product {
+        name: "varnish-malloc",
+        store: "memory (malloc)",
+        program: "varnishd",
+        package: "varnish",
+        setup: varnish::malloc,
+    },
+    Product {
+        name: "varnish-file",
+        store: "disk: one file, mapped (file)",
+        program: "varnishd",
+        package: "varnish",
+        setup: varnish::file,
+    },
+    Product {
+        name: "trafficserver",
+        store: "disk: one file with stripes, no objects in memory",
+        program: "traffic_server",
+        package: "trafficserver",
+        setup: trafficserver::setup,
+    },
+    Product {
+        name: "haproxy",
+        store: "memory (small-object cache)",
+        program: "haproxy",
+        package: "haproxy",
+        setup: haproxy::cache::setup,
+    },
+];
+
+/// Names of all contenders, the origin first.
+pub fn names() -> Vec<&'static str> {
+    std::iter::once(ALONE).chain(PRODUCTS.iter().map(|product| product.name)).collect()
+}
+
+/// The cache called `name`; none for the origin.
+///
+/// # Errors
+/// When there is none.
+pub fn find(name: &str) -> Result<Option<&'static Product>, CacheError> {
+    if name == ALONE {
+        return Ok(None);
+    }
+    let found = PRODUCTS.iter().find(|product| product.name == name);
+    found.map(Some).ok_or_else(|| CacheError::Unknown { name: name.to_owned() })
+}
+
+impl Product {
+    /// Its program on this machine.
+    ///
+    /// # Errors
+    /// When it is not installed.
+    pub fn installed(&self) -> Result<PathBuf, CacheError> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+        let found = folders.map(|folder| folder.join(self.program)).find(|program| program.is_file());
+        found.ok_or(CacheError::Missing { name: self.program, package: self.package })
+    }
+}

@@ -1,0 +1,94 @@
+//! HAProxy as a cache of small objects before one origin.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use genkai_model::cache::OwnCounts;
+
+use super::evidence::Stat;
+use crate::cache::counters::Counters;
+use crate::cache::{CacheError, Ground, Setup, largest, listed};
+
+/// Bytes of the megabytes that `total-max-size` counts in.
+const MB: u64 = 1 << 20;
+/// Largest `total-max-size` (configuration manual, section 6.2.1).
+const MOST: u64 = 4095;
+/// Name of the frontend.
+const FRONTEND: &str = "web";
+
+/// Objects in shared memory. The cache takes no object larger than 1/256 of its size and keeps none longer than 60 s by default
+/// (`max-object-size`, `max-age`): the latter would empty it in the middle of a run.
+pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+    let socket = ground.dir.join("s");
+    let mut text = String::new();
+    let size = (ground.budget.memory.0 / MB).clamp(1, MOST);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "\
+# A cache, written by genkai.
+global
+    stats socket {} mode 600 level admin
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 50s
+    timeout server 50s
+cache objects
+    total-max-size {size}
+    max-age 3600
+frontend {FRONTEND}
+    bind {}
+    http-request cache-use objects
+    http-response cache-store objects
+    default_backend site
+backend site
+    server origin {}
+",
+        socket.display(),
+        ground.listen,
+        ground.origin
+    );
+    let file = ground.write("haproxy.cfg", &text)?;
+    let haproxy = |flag: &str| {
+        let mut command = Command::new(ground.program);
+        command.arg(flag).arg("-f").arg(&file);
+        command
+    };
+    Ok(Setup {
+        version: ground.version("-v", "HAProxy version ")?,
+        before: vec![haproxy("-c")],
+        serve: haproxy("-db"),
+        settings: listed(&text, ground.dir),
+        limits: vec![largest(
+            "haproxy.cache.max_object_size",
+            "max-object-size",
+            size * MB / 256,
+            "HAProxy configuration manual, section 6.2.1: 1/256 of total-max-size by default",
+        )],
+        store: None,
+        counters: Counters::Socket { path: socket, ask: "show stat", read: counts },
+        ready: None,
+        shared: None,
+    })
+}
+
+/// `cache_lookups` and `cache_hits` of the frontend (management manual 9.1).
+fn counts(answer: &str) -> Option<OwnCounts> {
+    let stat = Stat::read(answer);
+    let row = stat.row(FRONTEND, "FRONTEND")?;
+    let (lookups, hits) = (row.get("cache_lookups"), row.get("cache_hits"));
+    Some(OwnCounts { hits, misses: lookups.checked_sub(hits)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lookups_that_found_nothing_are_misses() {
+        let table = "# pxname,svname,stot,cache_lookups,cache_hits,\nweb,FRONTEND,9,8,3,\nsite,BACKEND,5,0,0,\n";
+        assert_eq!(counts(table), Some(OwnCounts { hits: 3, misses: 5 }));
+        assert_eq!(counts(""), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! A file system of our own in a file, mounted for as long as it is needed, with the options that are to be tried.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::finish::finish;
+use super::process::Spawn;
+
+/// Making and mounting a small file system takes a moment.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// An ext4 in a file, mounted by a loop device. Dropping it unmounts it and removes the file.
+#[derive(Debug)]
+pub struct Image {
+    file: PathBuf,
+    at: PathBuf,
+}
+
+impl Image {
+    /// Makes one of so many bytes in `dir`, and mounts it.
+    ///
+    /// # Errors
+    /// Why that cannot be done here, in a few words: mounting takes root.
+    pub fn mount(dir: &Path, bytes: u64) -> Result<Image, String> {
+        if !nix::unistd::geteuid().is_root() {
+            return Err("mounting a file system takes root".to_owned());
+        }
+        let (file, at) = (dir.join("image"), dir.join("mounted"));
+        let made = || {
+            fs::create_dir_all(&at)?;
+            File::create(&file)?.set_len(bytes)
+        };
+        made().map_err(|e| format!("no file for an image: {e}"))?;
+        run("mkfs.ext4", &["-q".as_ref(), "-F".as_ref(), file.as_ref()], dir)?;
+        run("mount", &["-o".as_ref(), "loop".as_ref(), file.as_ref(), at.as_ref()], dir)?;
+        Ok(Image { file, at })
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.at
+    }
+
+    /// Mounts it again with this option, while it is in use.
+    ///
+    /// # Errors
+    /// What mount(8) says.
+    pub fn remount(&self, option: &str) -> Result<(), String> {
+        let parent = self.at.parent().unwrap_or(&self.at);
+        run("mount", &["-o".as_ref(), format!("remount,{option}").as_ref(), self.at.as_ref()], parent)
+    }
+
+    /// Has everything written that waits to be, times of reading among it.
+    pub fn flush(&self) {
+        if let Ok(folder) = File::open(&self.at) {
+            // SAFETY: a plain system call on a descriptor that is open.
+            unsafe {
+                libc::syncfs(folder.as_raw_fd());
+            }
+        }
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let parent = self.at.parent().unwrap_or(&self.at);
+        // Lazily: what still has a file open there keeps it until it ends.
+        let _ = run("umount", &["-l".as_ref(), self.at.as_ref()], parent);
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+/// Runs a program of the system's, found where administrators' programs are too.
+fn run(program: &'static str, arguments: &[&OsStr], dir: &Path) -> Result<(), String> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(program);
+    command.args(arguments).env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    let name = program.to_owned();
+    let spawn = Spawn { name: name.clone(), log: Some(dir.join("mount.txt")), ..Spawn::default() };
+    let finished = finish(command, spawn, LONGEST).map_err(|e| e.to_string())?;
+    if finished.status.success() { Ok(()) } else { Err(format!("{name}: {}", finished.text.trim())) }
+}

@@ -1,0 +1,69 @@
+//! The configuration as texts.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use super::settings::{SMALLEST, Settings};
+
+/// Path of the page with its statistics (plug-in stats_over_http).
+pub(super) const STATISTICS: &str = "_genkai_stats";
+
+/// How often threads' statistics are summed up: every 5 s by default, which would keep every pass waiting.
+pub(super) const SYNC: Duration = Duration::from_millis(100);
+
+/// Without it nobody is let in.
+const ALLOW: &str = "\
+ip_allow:
+  - apply: in
+    ip_addrs: 127.0.0.1
+    action: allow
+    methods: ALL
+";
+
+/// Every file of its configuration folder, name and text.
+pub(super) fn render(settings: &Settings, origin: SocketAddr, dir: &Path) -> Vec<(&'static str, String)> {
+    let at = dir.display();
+    let records = format!(
+        "\
+# A cache, written by genkai.
+CONFIG proxy.config.http.server_ports STRING {}:ip-in={}
+CONFIG proxy.config.cache.ram_cache.size INT {}
+CONFIG proxy.config.raw_stat_sync_interval_ms INT {}
+CONFIG proxy.config.admin.user_id STRING #-1
+",
+        settings.listen.port(),
+        settings.listen.ip(),
+        settings.memory.0,
+        SYNC.as_millis(),
+    );
+    vec![
+        ("records.config", records),
+        ("remap.config", format!("map / http://{origin}/\n")),
+        ("plugin.config", format!("stats_over_http.so {STATISTICS}\n")),
+        ("ip_allow.yaml", ALLOW.to_owned()),
+        ("storage.config", format!("{at}/store {}\n", settings.disk.0.max(SMALLEST))),
+    ]
+}
+
+/// The run root (`runroot.yaml`): every folder is its own, but for programs and modules. `bin` has the programs, `modules` the plug-ins.
+pub(super) fn root(dir: &Path, bin: &Path, modules: &Path) -> String {
+    let (at, bin, modules) = (dir.display(), bin.display(), modules.display());
+    format!(
+        "\
+prefix: {at}
+exec_prefix: {at}
+bindir: {bin}
+sbindir: {bin}
+sysconfdir: {at}/etc
+datadir: {at}/data
+includedir: {at}/include
+libdir: {at}/lib
+libexecdir: {modules}
+localstatedir: {at}/run
+runtimedir: {at}/run
+logdir: {at}/log
+cachedir: {at}/data
+"
+    )
+}

@@ -1,0 +1,28 @@
+//! What caps connections, as data.
+
+use genkai_model::limit::{Law, Limit, Origin, Symptom};
+
+use super::settings::THROTTLE;
+
+/// Every limit of a Traffic Server with default settings and so many descriptors.
+pub(super) fn of(descriptors: u64) -> Vec<Limit> {
+    // src/traffic_server/traffic_server.cc: at most the descriptors less 192 ("connection throttle too high").
+    let value = u64::from(THROTTLE).min(descriptors.saturating_sub(192)) as f64;
+    vec![Limit {
+        value: THROTTLE.to_string(),
+        origin: Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned()),
+        caps: "open sockets, of clients and to the origin; beyond 1/1.1 of it new ones are closed at once".to_owned(),
+        law: Law::Slots {
+            value: (value / 1.1).floor(),
+            reserved: 0.0,
+            idle_cost: 1.0,
+            busy_cost: 2.0,
+            pools: 1.0,
+            soft: 1.0,
+        },
+        formula: format!("connections_throttle ({value:.0}) / 1.1 / 2 for requests that go to the origin"),
+        source: "trafficserver 9.2 iocore/net/P_UnixNet.h:178, :426".to_owned(),
+        symptom: Symptom { errors: vec![genkai_model::error::ErrorKind::Reset], slow: false },
+        ..Limit::named("trafficserver.connections_throttle", "trafficserver", "proxy.config.net.connections_throttle")
+    }]
+}

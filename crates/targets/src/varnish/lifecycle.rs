@@ -1,0 +1,49 @@
+//! Set up: check, serve in the foreground.
+
+use std::process::Command;
+
+use super::settings::Storage;
+use super::{config, evidence, limits};
+use crate::cache::counters::Counters;
+use crate::cache::{CacheError, Ground, Setup, listed};
+
+/// Objects in memory.
+pub(crate) fn malloc(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+    setup(ground, &Storage::Malloc(ground.budget.memory))
+}
+
+/// Objects in a file.
+pub(crate) fn file(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+    let store = ground.folder("store")?;
+    let setup = setup(ground, &Storage::File(store.join("objects"), ground.budget.disk))?;
+    Ok(Setup { store: Some(store), ..setup })
+}
+
+fn setup(ground: &Ground<'_>, storage: &Storage) -> Result<Setup, CacheError> {
+    let text = config::render(ground.origin);
+    let vcl = ground.write("default.vcl", &text)?;
+    let work = ground.dir.join("work");
+    let mut serve = Command::new(ground.program);
+    // -j none: it runs as nobody of importance already.
+    serve.args(["-F", "-j", "none", "-a", &ground.listen.to_string(), "-s", &storage.argument()]);
+    serve.arg("-n").arg(&work).arg("-f").arg(&vcl);
+    let mut check = Command::new(ground.program);
+    check.arg("-C").arg("-n").arg(ground.dir.join("check")).arg("-f").arg(&vcl);
+    let line = format!("-s {}\n-a {}\n-j none\n{text}", storage.argument(), ground.listen);
+    let statistics = ground.program.with_file_name("varnishstat");
+    let statistics = if statistics.is_file() { statistics } else { "/usr/bin/varnishstat".into() };
+    let mut command = vec![statistics.display().to_string(), "-1".to_owned(), "-j".to_owned()];
+    command.extend(["-n".to_owned(), work.display().to_string()]);
+    command.extend(evidence::ASKED.iter().flat_map(|name| ["-f".to_owned(), (*name).to_owned()]));
+    Ok(Setup {
+        version: ground.version("-V", "varnish-")?,
+        before: vec![check],
+        serve,
+        settings: listed(&line, ground.dir),
+        limits: limits::of(),
+        store: None,
+        counters: Counters::Program { command, read: evidence::counts, output: ground.dir.join("statistics.json") },
+        ready: None,
+        shared: None,
+    })
+}

@@ -1,0 +1,10 @@
+//! Varnish before one origin: settings, configuration, what it counts, what caps it. It is started, looked at and ended as every cache
+//! is ([`crate::cache`]).
+
+mod config;
+mod evidence;
+mod lifecycle;
+mod limits;
+mod settings;
+
+pub(crate) use lifecycle::{file, malloc};

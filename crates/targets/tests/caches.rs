@@ -1,0 +1,76 @@
+//! Every cache on the real product: empty at first, then full, by its own counters and by the origin's log.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use genkai_model::cache::OwnCounts;
+use genkai_model::units::Bytes;
+use genkai_targets::cache::origin::Files;
+use genkai_targets::cache::{Budget, Cache, Origin, PRODUCTS};
+
+const OBJECTS: u32 = 12;
+
+fn body(n: u32, out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(format!("object {n} ").repeat(300).as_bytes());
+}
+
+/// The body of `path`, asked for on a connection of its own.
+fn get(address: SocketAddr, path: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or_else(|| panic!("no head from {path}"));
+    assert!(all.starts_with(b"HTTP/1.1 200"), "{path}: {}", String::from_utf8_lossy(&all[..end]));
+    all.split_off(end + 4)
+}
+
+#[test]
+fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = Files::write(&dir.path().join("origin"), "/o/", OBJECTS, body).unwrap();
+    let mut origin = Origin::start(files, None).unwrap();
+    let budget = Budget { memory: Bytes(32 << 20), disk: Bytes(128 << 20) };
+    for product in PRODUCTS {
+        let name = product.name;
+        if let Err(e) = product.installed() {
+            eprintln!("left out: {e}");
+            continue;
+        }
+        let mut cache = Cache::start(product, name, origin.address(), budget, None, &dir.path().join(name))
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mut due = Vec::new();
+        let began = std::time::Instant::now();
+        let (zero, mut at_origin) = (cache.counts().unwrap(), origin.served());
+        for (hits, misses) in [(0, u64::from(OBJECTS)), (u64::from(OBJECTS), 0)] {
+            let before = cache.counts().unwrap();
+            for n in 0..OBJECTS {
+                body(n, &mut due);
+                let came = get(cache.address(), &format!("/o/{n}"));
+                // Some answer 1.1 requests in chunks.
+                assert!(came.windows(due.len()).any(|part| part == due), "{name}: object {n}: {} bytes", came.len());
+            }
+            let counted = cache.counts().unwrap().since(before);
+            assert_eq!(counted, OwnCounts { hits, misses }, "{name}, after {zero:?}");
+            let served = origin.served();
+            assert_eq!(served - at_origin, misses, "{name}: requests at the origin");
+            at_origin = served;
+        }
+        let foot = cache.footprint(true);
+        assert!(foot.cpu > 0.0 && foot.rss > 1 << 20, "{name}: {foot:?}");
+        let entry = cache.entry().clone();
+        assert!(!entry.version.is_empty() && entry.settings.len() > 3, "{name}: {entry:?}");
+        eprintln!(
+            "{name} {}: up after {}, {:?}, then {:?}",
+            entry.version,
+            entry.started,
+            cache.store(),
+            began.elapsed()
+        );
+        cache.stop();
+    }
+    origin.stop();
+}
