@@ -41,6 +41,7 @@ bench: packages-bench build ## CPU per request beside wrk, ab, oha and h2load on
 truth: packages-bench build ## What load generators report beside what the server did, in one table (k6 where Go can build it)
 	@command -v k6 >/dev/null || [ -x target/tools/bin/k6 ] || ! command -v go >/dev/null || \
 	  { echo "building k6 from its Go module into target/tools (some minutes)"; GOBIN=$(CURDIR)/target/tools/bin go install go.k6.io/k6@latest; }
+	cargo run --release --locked --quiet --package genkai-analysis --example truth
 	scripts/truth.py $(GENKAI)
 
 drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (a quarter of an hour)

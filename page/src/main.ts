@@ -4,6 +4,8 @@ import type { CacheData } from "./cache/model";
 import { cachePage } from "./cache/page";
 import { h } from "./element";
 import { date } from "./format";
+import type { ComparisonData } from "./compare/model";
+import { compared } from "./compare/sections";
 import type { ContestData } from "./contest/model";
 import { comparison } from "./contest/sections";
 import type { PageData } from "./model";
@@ -24,8 +26,9 @@ import { toggle } from "./theme";
 const SCHEMA = "genkai.page/1";
 
 /** Draws the whole page into `root`; what was there before goes. */
-export function render(root: Element, data: PageData | ContestData | CacheData): void {
-  const run = "contest" in data || "cache" in data ? Run.headed(data.head, data.notes) : Run.of(data);
+export function render(root: Element, data: PageData | ContestData | ComparisonData | CacheData): void {
+  const headed = "contest" in data || "comparison" in data || "cache" in data;
+  const run = headed ? Run.headed(data.head, data.notes) : Run.of(data);
   const { hero, answer, sections } = drawn(data, run);
   const links = sections.map((s) => h("li", {}, h("a", { href: `#${s.id}` }, s.querySelector("h2")?.textContent ?? s.id)));
   const title = run.head?.plan.title ?? "genkai report";
@@ -43,9 +46,10 @@ export function render(root: Element, data: PageData | ContestData | CacheData):
   );
 }
 
-function drawn(data: PageData | ContestData | CacheData, run: Run): Sections {
+function drawn(data: PageData | ContestData | ComparisonData | CacheData, run: Run): Sections {
   if ("cache" in data) return cachePage(data, run);
   if ("contest" in data) return comparison(data, run);
+  if ("comparison" in data) return compared(data, run);
   if (data.held) return held(data.held, run);
   return data.rooms ? rooms(data, data.rooms, run) : tuned(data, run);
 }
@@ -61,7 +65,7 @@ function start(): void {
   const text = document.getElementById("genkai-data")?.textContent ?? "";
   if (!root) return;
   try {
-    const data = JSON.parse(text) as PageData | ContestData | CacheData;
+    const data = JSON.parse(text) as PageData | ContestData | ComparisonData | CacheData;
     if (data.schema !== SCHEMA) throw new Error(`the data inside are not ${SCHEMA}`);
     render(root, data);
   } catch (error) {

@@ -7,14 +7,17 @@
 //!
 //! Reading order: [`window`] (ticks added up), [`capacity`] (a limit's law against a load), [`diagnosis`] (when it broke
 //! and which limit it was), [`client`] (was it the generator itself), [`tuning`] (what to try next, from the record
-//! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
+//! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`compare`] (systems compared), [`effect`] (what all comparisons share), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
 mod busy;
 pub mod cache;
 pub mod capacity;
+pub mod claims;
 pub mod client;
+pub mod compare;
 pub mod contest;
 pub mod diagnosis;
+pub mod effect;
 pub mod flows;
 pub mod held;
 pub mod machine;
@@ -22,7 +25,9 @@ pub mod proof;
 pub mod rooms;
 pub mod series;
 mod sockets;
+pub mod spending;
 pub mod statistics;
+pub mod steady;
 pub mod suite;
 pub mod summary;
 pub mod tuning;

@@ -9,8 +9,9 @@ use genkai_model::units::Span;
 
 use crate::capacity::demand;
 use crate::diagnosis::{self, hang};
+use crate::effect::Paired;
 use crate::sockets::{self, Share};
-use crate::statistics::{self, Counts};
+use crate::statistics::{self, ALPHA, Counts};
 use crate::window::{self, Tally};
 
 /// The proof trials of a run.
@@ -63,7 +64,7 @@ pub fn of(
     let both = |f: &dyn Fn(&Trial) -> f64| -> Vec<(f64, f64)> { pairs.iter().map(|(a, b)| (f(a), f(b))).collect() };
     let counts: Vec<(Counts, Counts)> = pairs.iter().map(|(a, b)| (count(a, condition), count(b, condition))).collect();
     let (before, after): (Vec<Counts>, Vec<Counts>) = counts.iter().copied().unzip();
-    let failed_difference = statistics::failures_difference(&counts)?;
+    let failed_difference = Paired::Failures(counts).effect(ALPHA)?;
     let allowed = demand::tightest(objective);
     let rates = both(&|t| Tally::of(&t.ticks).rate());
     let failed = [statistics::failures(&before)?, statistics::failures(&after)?, failed_difference];
@@ -98,7 +99,7 @@ pub fn of(
 
 /// Failures and all that ended, of what the violated condition counts: requests, or openings, messages, connections of WebSockets. Those
 /// that still hung at the end count as failed.
-fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
+pub fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
     if let Some(condition) = condition.filter(Condition::is_of_websockets) {
         let share = Share::of(&condition, &trial.ticks);
         let hung = if matches!(condition, Condition::ConnectsAbove(_)) { sockets::left_out(&trial.ticks).0 } else { 0 };
@@ -122,5 +123,5 @@ fn latency(trial: &Trial, q: f64, allowed: Option<f64>) -> f64 {
 /// Before, after, and the paired difference.
 fn three(pairs: &[(f64, f64)]) -> Option<[Estimate; 3]> {
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    Some([statistics::mean(&before)?, statistics::mean(&after)?, statistics::paired(pairs)?])
+    Some([statistics::mean(&before)?, statistics::mean(&after)?, Paired::Differences(pairs.to_vec()).effect(ALPHA)?])
 }

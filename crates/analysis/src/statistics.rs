@@ -16,7 +16,12 @@ pub const ALPHA: f64 = 0.05;
 /// Half-width of the Student interval of a mean, in standard errors: the quantile `1 - ALPHA / 2` of Student's t with
 /// `n - 1` degrees of freedom. None for fewer than two observations, which have no spread.
 pub fn student(n: usize) -> Option<f64> {
-    quantile(n.checked_sub(1)? as f64, ALPHA)
+    student_at(n, ALPHA)
+}
+
+/// The same with `alpha` left outside.
+pub fn student_at(n: usize, alpha: f64) -> Option<f64> {
+    quantile(n.checked_sub(1)? as f64, alpha)
 }
 
 /// The quantile `1 - alpha / 2` of Student's t. None without degrees of freedom.
@@ -81,14 +86,14 @@ fn exponential(e: Estimate) -> Estimate {
     }
 }
 
-/// Mean of `after - before` over pairs, with its Student interval. None for fewer than two pairs.
-pub fn paired(pairs: &[(f64, f64)]) -> Option<Estimate> {
-    mean(&pairs.iter().map(|(before, after)| after - before).collect::<Vec<_>>())
+/// Mean of `after - before` over pairs, with its Student interval, which leaves `alpha` outside. None for fewer than two pairs.
+pub fn paired(pairs: &[(f64, f64)], alpha: f64) -> Option<Estimate> {
+    mean_at(&pairs.iter().map(|(before, after)| after - before).collect::<Vec<_>>(), alpha)
 }
 
 /// The interval of a fraction by Clopper and Pearson (Biometrika 26, 1934), "exact": `hits` of `n` trials. Never of
-/// zero width; for no hits the upper end is `1 - (ALPHA / 2)^(1/n)`, about 3.7 / n. All of `0..=1` for no trials.
-pub fn clopper_pearson(hits: u64, n: u64) -> Range {
+/// zero width; for no hits the upper end is `1 - (alpha / 2)^(1/n)`, about 3.7 / n at 0.05. All of `0..=1` for no trials.
+pub fn clopper_pearson(hits: u64, n: u64, alpha: f64) -> Range {
     if n == 0 {
         return Range { low: 0.0, high: 1.0 };
     }
@@ -97,13 +102,13 @@ pub fn clopper_pearson(hits: u64, n: u64) -> Range {
     let beta = |a: f64, b: f64, p: f64| Beta::new(a, b).map_or(f64::NAN, |d| d.inverse_cdf(p));
     let low = match hits {
         0 => 0.0,
-        _ if hits == n => (ALPHA / 2.0).powf(1.0 / n as f64),
-        _ => beta(x, rest + 1.0, ALPHA / 2.0),
+        _ if hits == n => (alpha / 2.0).powf(1.0 / n as f64),
+        _ => beta(x, rest + 1.0, alpha / 2.0),
     };
     let high = match hits {
-        0 => 1.0 - (ALPHA / 2.0).powf(1.0 / n as f64),
+        0 => 1.0 - (alpha / 2.0).powf(1.0 / n as f64),
         _ if hits == n => 1.0,
-        _ => beta(x + 1.0, rest, 1.0 - ALPHA / 2.0),
+        _ => beta(x + 1.0, rest, 1.0 - alpha / 2.0),
     };
     Range { low, high }
 }
@@ -124,9 +129,9 @@ fn fraction((hits, n): Counts) -> f64 {
     if n == 0 { 0.0 } else { hits as f64 / n as f64 }
 }
 
-fn pooled(trials: &[Counts]) -> (f64, Range) {
+fn pooled(trials: &[Counts], alpha: f64) -> (f64, Range) {
     let sum = trials.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    (fraction(sum), clopper_pearson(sum.0, sum.1))
+    (fraction(sum), clopper_pearson(sum.0, sum.1, alpha))
 }
 
 fn hull(a: Range, b: Range) -> Range {
@@ -142,17 +147,17 @@ fn clamp(range: Range, low: f64, high: f64) -> Range {
 pub fn failures(trials: &[Counts]) -> Option<Estimate> {
     let fractions: Vec<f64> = trials.iter().map(|t| fraction(*t)).collect();
     let estimate = mean(&fractions)?;
-    let interval = clamp(hull(estimate.interval, pooled(trials).1), 0.0, 1.0);
+    let interval = clamp(hull(estimate.interval, pooled(trials, ALPHA).1), 0.0, 1.0);
     Some(Estimate { interval, ..estimate })
 }
 
 /// The difference of failure fractions over pairs of (before, after): the wider of Student's interval over the pairs and
-/// Newcombe's over the pooled counts. None for fewer than two pairs.
-pub fn failures_difference(pairs: &[(Counts, Counts)]) -> Option<Estimate> {
+/// Newcombe's over the pooled counts; `alpha` is left outside. None for fewer than two pairs.
+pub fn failures_difference(pairs: &[(Counts, Counts)], alpha: f64) -> Option<Estimate> {
     let fractions: Vec<(f64, f64)> = pairs.iter().map(|(b, a)| (fraction(*b), fraction(*a))).collect();
-    let estimate = paired(&fractions)?;
+    let estimate = paired(&fractions, alpha)?;
     let (before, after): (Vec<Counts>, Vec<Counts>) = pairs.iter().copied().unzip();
-    let interval = clamp(hull(estimate.interval, newcombe(pooled(&before), pooled(&after))), -1.0, 1.0);
+    let interval = clamp(hull(estimate.interval, newcombe(pooled(&before, alpha), pooled(&after, alpha))), -1.0, 1.0);
     Some(Estimate { interval, ..estimate })
 }
 
@@ -180,7 +185,7 @@ mod tests {
         let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
         let two = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
         let pairs: Vec<(f64, f64)> = one.into_iter().zip(two).collect();
-        let e = paired(&pairs).unwrap();
+        let e = paired(&pairs, ALPHA).unwrap();
         near(e.value, 1.58, 1e-9);
         near(e.interval.low, 0.7001142, 1e-6);
         near(e.interval.high, 2.4598858, 1e-6);
@@ -220,18 +225,18 @@ mod tests {
             (5, 10, 0.1870860, 0.8129140),
             (81, 263, 0.2527, 0.3676),
         ] {
-            let r = clopper_pearson(x, n);
+            let r = clopper_pearson(x, n, ALPHA);
             near(r.low, low, 1e-4);
             near(r.high, high, 1e-4);
         }
-        near(clopper_pearson(0, 1000).high, 3.69 / 1000.0, 1e-5);
-        assert_eq!(clopper_pearson(0, 0), Range { low: 0.0, high: 1.0 });
+        near(clopper_pearson(0, 1000, ALPHA).high, 3.69 / 1000.0, 1e-5);
+        assert_eq!(clopper_pearson(0, 0, ALPHA), Range { low: 0.0, high: 1.0 });
     }
 
     #[test]
     fn newcombe_agrees_with_a_worked_example() {
         // With exact ends the interval must hold Newcombe's score interval (56/70 against 48/80: 0.0524..0.3339).
-        let (a, b) = ((56.0 / 70.0, clopper_pearson(56, 70)), (48.0 / 80.0, clopper_pearson(48, 80)));
+        let (a, b) = ((56.0 / 70.0, clopper_pearson(56, 70, ALPHA)), (48.0 / 80.0, clopper_pearson(48, 80, ALPHA)));
         let r = newcombe(b, a);
         assert!(r.low <= 0.0524 && r.low > 0.03, "{r:?}");
         assert!(r.high >= 0.3339 && r.high < 0.36, "{r:?}");
@@ -242,9 +247,9 @@ mod tests {
         let after = failures(&[(0, 1000); 3]).unwrap();
         assert_eq!((after.value, after.interval.low), (0.0, 0.0));
         near(after.interval.high, 3.69 / 3000.0, 1e-5);
-        let nothing = failures_difference(&[((0, 1000), (0, 1000)); 3]).unwrap();
+        let nothing = failures_difference(&[((0, 1000), (0, 1000)); 3], ALPHA).unwrap();
         assert!(nothing.interval.low < 0.0 && nothing.interval.high > 0.0, "{nothing:?}");
-        let clear = failures_difference(&[((300, 1000), (0, 1000)); 3]).unwrap();
+        let clear = failures_difference(&[((300, 1000), (0, 1000)); 3], ALPHA).unwrap();
         assert!(clear.interval.high < -0.2 && clear.interval.low > -0.4 && clear.interval.low < -0.3, "{clear:?}");
     }
 
@@ -276,7 +281,7 @@ mod tests {
                             (shared + draws.normal(), shared + 2.0 + draws.normal())
                         })
                         .collect();
-                    let i = paired(&sample).unwrap().interval;
+                    let i = paired(&sample, ALPHA).unwrap().interval;
                     i.low <= 2.0 && 2.0 <= i.high
                 })
                 .count();

@@ -1,5 +1,6 @@
 //! Commands and flags. The words of `--help` are here; what they mean is elsewhere.
 
+mod compare;
 mod serve;
 mod tune;
 
@@ -10,6 +11,7 @@ use genkai_model::plan::Fault;
 use genkai_model::stage::Stages;
 use genkai_model::units::{Bytes, Span};
 
+pub(crate) use compare::{Claims, Compare};
 pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
 pub(crate) use tune::{Apache, BackendFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag};
 
@@ -42,6 +44,12 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find, name and prove the limit of a server's configuration
     Tune(Tune),
+    /// Load systems in turn, in shuffled blocks, and say which differs in what, and how sure that is
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(Box<Compare>),
+    /// Put advice to the test: each claim's change beside the same server without it
+    #[command(after_help = compare::CLAIMS_EXAMPLES)]
+    Claims(Box<Claims>),
     /// Say what a configuration means: every limit, what bites first, and what is not as it seems; nothing is started
     Explain(Explain),
     /// Run one of the experiments genkai was made for

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_analysis::{cache, contest, held, rooms};
+use genkai_analysis::{cache, compare, contest, held, rooms};
 use genkai_model::cache::CacheFinding;
+use genkai_model::comparison::ComparisonFinding;
 use genkai_model::contest::ContestFinding;
 use genkai_model::exit::Exit;
 use genkai_model::held::HeldFinding;
@@ -23,6 +24,8 @@ pub(crate) enum Found {
     Held(HeldFinding),
     /// Servers compared.
     Contest(Box<ContestFinding>),
+    /// Systems compared.
+    Comparison(Box<ComparisonFinding>),
     /// Caches compared.
     Cache(Box<CacheFinding>),
 }
@@ -32,8 +35,9 @@ pub(crate) fn found(record: &Record) -> Option<Found> {
     let rooms = rooms::findings(record).map(Found::Rooms);
     let held = || held::findings(record).map(Found::Held);
     let contest = || contest::findings(record).map(|finding| Found::Contest(Box::new(finding)));
+    let compared = || compare::findings(record).map(|finding| Found::Comparison(Box::new(finding)));
     let cache = || cache::findings(record).map(|finding| Found::Cache(Box::new(finding)));
-    rooms.or_else(held).or_else(contest).or_else(cache)
+    rooms.or_else(held).or_else(contest).or_else(compared).or_else(cache)
 }
 
 /// Writes and prints what was found, if there was a run at all.
@@ -55,6 +59,7 @@ impl Found {
             Found::Rooms(finding) => json::rooms(finding),
             Found::Held(finding) => json::held(finding),
             Found::Contest(finding) => json::contest(finding),
+            Found::Comparison(finding) => json::comparison(finding),
             Found::Cache(finding) => json::cache(finding),
         }
     }
@@ -66,13 +71,18 @@ impl Found {
             Found::Rooms(finding) => text::rooms(finding, style),
             Found::Held(finding) => text::held(finding, style),
             Found::Contest(finding) => text::contest(finding, style),
+            Found::Comparison(finding) => text::compare(finding, style),
             Found::Cache(finding) => text::cache(finding, style),
         }
     }
 
     /// As Markdown, where there is such a form.
     pub(crate) fn markdown(&self) -> Option<String> {
-        if let Found::Cache(finding) = self { Some(markdown::cache(finding)) } else { None }
+        match self {
+            Found::Comparison(finding) => Some(markdown::compare(finding)),
+            Found::Cache(finding) => Some(markdown::cache(finding)),
+            _ => None,
+        }
     }
 
     /// Writes `verdict.json`, and `report.html` where there is one, into `out`. Gives the page's path.
@@ -84,6 +94,10 @@ impl Found {
         let shown = match self {
             Found::Rooms(finding) => html::rooms(record, &genkai_analysis::findings(record), finding),
             Found::Contest(finding) => html::contest(record, finding),
+            Found::Comparison(finding) => {
+                outputs::whole(&out.join("turns.csv"), &csv::turns(finding))?;
+                html::comparison(record, finding)
+            }
             Found::Cache(finding) => {
                 let loads = cache::loads(record);
                 let table = csv::cache(loads.iter().map(|(pass, trial)| (*pass, trial)));
@@ -103,6 +117,7 @@ impl Found {
             Found::Rooms(finding) => finding.outcome,
             Found::Held(finding) => finding.outcome,
             Found::Contest(finding) => finding.outcome,
+            Found::Comparison(finding) => finding.outcome,
             Found::Cache(finding) => finding.outcome,
         };
         outputs::exit(record, outcome)

@@ -2,7 +2,9 @@
 //! codes only.
 
 mod caches;
+mod claims;
 mod cli;
+mod compare;
 mod doctor;
 mod experiment;
 mod explain;
@@ -58,6 +60,8 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let exit = match cli.command {
         cli::Command::Tune(command) => tune::product(&command.product),
+        cli::Command::Claims(flags) => claims::run(&flags),
+        cli::Command::Compare(flags) => compare::run(&flags),
         cli::Command::Explain(command) => explain::run(&command),
         cli::Command::Experiment(command) => experiment::run(&command),
         cli::Command::Load(flags) => load::run(&flags),

@@ -25,7 +25,7 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
     let found = found::found(&record);
     if flags.markdown && found.as_ref().is_none_or(|found| found.markdown().is_none()) {
-        return Err(Failure::usage("--markdown: only a comparison of caches has this form"));
+        return Err(Failure::usage("--markdown: only comparisons of systems and of caches have this form"));
     }
     if let Some(found) = found {
         return again(&record, &found, &dir, flags);

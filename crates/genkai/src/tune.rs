@@ -54,6 +54,7 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front
         cluster: None,
         caching: None,
         contest: None,
+        comparison: None,
         title: format!("tune {product}"),
         system: System {
             product: product.to_owned(),
@@ -103,7 +104,7 @@ fn objective(flags: &TuneFlags) -> Result<Objective, Failure> {
     }
 }
 
-fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+pub(crate) fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut all = BTreeMap::new();
     for text in set {
         let (name, value) = text
@@ -117,7 +118,7 @@ fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     Ok(all)
 }
 
-fn backend(
+pub(crate) fn backend(
     what: Option<&str>,
     flags: &BackendFlags,
     protocol: &Protocol,
@@ -202,7 +203,7 @@ fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
 }
 
 /// Refuses a path or query in a backend's URL: the product gets an address, and passes on the path of the request.
-fn no_path(url: &str) -> Result<(), Failure> {
+pub(crate) fn no_path(url: &str) -> Result<(), Failure> {
     let rest = url.strip_prefix("http://").unwrap_or(url);
     match rest.find(['/', '?', '#']) {
         Some(at) if &rest[at..] != "/" => Err(Failure::usage(format!(

@@ -133,7 +133,7 @@ impl Backend {
 }
 
 /// Resolves `http://host:port/` and checks that something accepts connections there.
-fn reachable(url: &str) -> Result<SocketAddr, LabError> {
+pub(crate) fn reachable(url: &str) -> Result<SocketAddr, LabError> {
     let authority = url
         .strip_prefix("http://")
         .map(|rest| rest.split('/').next().unwrap_or(rest))

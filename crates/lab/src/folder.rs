@@ -10,7 +10,7 @@ use tempfile::{Builder, TempDir};
 use crate::error::LabError;
 
 /// Outputs that genkai writes into a run folder.
-pub const OUTPUTS: &[&str] = &["run.jsonl", "verdict.json", "report.html", "figure.svg", "passes.csv"];
+pub const OUTPUTS: &[&str] = &["run.jsonl", "verdict.json", "report.html", "figure.svg", "passes.csv", "turns.csv"];
 
 /// How the private folder's name begins; the rest is unlike any other, so that it cannot be a folder of the user's.
 const PRIVATE: &str = "work-";

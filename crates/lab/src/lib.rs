@@ -9,6 +9,8 @@
 
 pub mod backend;
 pub mod cache;
+pub mod claims;
+pub mod compare;
 pub mod contest;
 pub mod error;
 pub mod experiment;

@@ -1,6 +1,7 @@
 //! Keeps secrets out of records: headers and query parameters that carry credentials, and passwords in URLs, wherever they
 //! are written: the command line, the load, the plan.
 
+use genkai_model::comparison::{Comparison, Runs};
 use genkai_model::event::Rewrite;
 use genkai_model::event::Tick;
 use genkai_model::load::Load;
@@ -105,13 +106,27 @@ pub fn rewrites(all: &[Rewrite]) -> Vec<Rewrite> {
 
 /// The plan without its secrets.
 pub fn plan(plan: &Plan) -> Plan {
-    let backend = match &plan.system.backend {
+    let title: Vec<String> = plan.title.split(' ').map(url).collect();
+    let comparison = plan.comparison.clone().map(comparison);
+    Plan { title: title.join(" "), system: system(&plan.system), load: load(&plan.load), comparison, ..plan.clone() }
+}
+
+fn system(system: &System) -> System {
+    let backend = match &system.backend {
         Backend::Url(text) => Backend::Url(url(text)),
         other => other.clone(),
     };
-    let title: Vec<String> = plan.title.split(' ').map(url).collect();
-    let system = System { backend, ..plan.system.clone() };
-    Plan { title: title.join(" "), system, load: load(&plan.load), ..plan.clone() }
+    System { backend, ..system.clone() }
+}
+
+fn comparison(mut comparison: Comparison) -> Comparison {
+    for contender in &mut comparison.contenders {
+        match &mut contender.runs {
+            Runs::Url(text) => *text = url(text),
+            Runs::Server { system: own, .. } => **own = system(own),
+        }
+    }
+    comparison
 }
 
 /// A command line without its secrets: the values of secret headers (`--header "Name: value"`, `--header=Name: value`,
@@ -148,7 +163,7 @@ fn header(text: &str) -> String {
 }
 
 /// A URL without user, password and secret parameters. What is no URL is taken for a target.
-fn url(text: &str) -> String {
+pub(crate) fn url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return target(text) };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
+use genkai_model::load::Load;
 use genkai_model::plan::{self, Plan};
 use genkai_targets::local::authority::{self, Papers};
 use genkai_targets::local::caps::online;
@@ -52,29 +53,40 @@ pub fn environment(pin: &Pin, product: Option<&dyn Prepared>) -> Environment {
 /// # Errors
 /// When the configuration is wrong or the product is missing.
 pub fn check(plan: &Plan, dir: &Path) -> Result<Box<dyn Prepared>, LabError> {
-    let backend = match plan.system.backend {
-        plan::Backend::Kept => None,
-        _ => Some(([127, 0, 0, 1], free_port()?).into()),
-    };
-    prepare(plan, backend, dir.to_owned())
+    let backend = placeholder(&plan.system.backend)?;
+    prepare(&plan.system, &plan.load, backend, dir.to_owned())
 }
 
-fn prepare(plan: &Plan, backend: Option<SocketAddr>, dir: PathBuf) -> Result<Box<dyn Prepared>, LabError> {
-    let tls = plan.system.front.tls.then(|| papers(&dir.join("tls"))).transpose()?;
+/// `system` for `load` with its backend's address, checked by the product itself.
+pub(crate) fn prepare(
+    system: &plan::System,
+    load: &Load,
+    backend: Option<SocketAddr>,
+    dir: PathBuf,
+) -> Result<Box<dyn Prepared>, LabError> {
+    let tls = system.front.tls.then(|| papers(&dir.join("tls"))).transpose()?;
     let what = Prepare {
-        program: plan.system.program.as_deref(),
-        source: plan.system.config.clone(),
-        settings: &plan.system.settings,
+        program: system.program.as_deref(),
+        source: system.config.clone(),
+        settings: &system.settings,
         backend,
         dir,
-        path: &plan.load.request.path,
-        host: &plan.load.request.host,
-        websocket: !plan.load.protocol.is_http1(),
-        upgrade: plan.system.front.upgrade,
+        path: &load.request.path,
+        host: &load.request.host,
+        websocket: !load.protocol.is_http1(),
+        upgrade: system.front.upgrade,
         tls,
-        allow_remote: &plan.system.allow_remote,
+        allow_remote: &system.allow_remote,
     };
-    Ok(product::prepare(&plan.system.product, what)?)
+    Ok(product::prepare(&system.product, what)?)
+}
+
+/// An address for a backend that does not run yet; none where the configuration names its own.
+pub(crate) fn placeholder(backend: &plan::Backend) -> Result<Option<SocketAddr>, LabError> {
+    match backend {
+        plan::Backend::Kept => Ok(None),
+        _ => Ok(Some(([127, 0, 0, 1], free_port()?).into())),
+    }
 }
 
 /// A certificate and its authority for this run, in a folder of their own.
@@ -125,7 +137,7 @@ impl System {
     pub fn start(plan: &Plan, program: &Path, folder: &Folder, pin: &Pin) -> Result<System, LabError> {
         let cpus = pin.resolve().map(|p| p.servers);
         let backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
-        let baseline = prepare(plan, backend.address(), folder.private("baseline")?)?;
+        let baseline = prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?;
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
         let alone = first::alone(&plan.load, &backend);

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{CacheEntry, CachePass, Conformance};
+use crate::comparison::Turn;
 use crate::content::WrongBody;
 use crate::contest::{Collection, Entry, Round};
 use crate::error::ErrorCount;
@@ -76,6 +77,8 @@ pub enum What {
     Conformance(Conformance),
     /// Chat rooms: what the router tells after a trial.
     Router(Box<RouterReport>),
+    /// Systems compared: whose turn the trial that follows is.
+    Turn(Turn),
     /// Something the reader should know.
     Note(Note),
     /// The run ended: always the last line of a whole record.

@@ -7,6 +7,8 @@
 //! (what servers showed), [`limit`] (what caps a server), [`record`] (one run), [`finding`] (what it means).
 
 pub mod cache;
+pub mod claim;
+pub mod comparison;
 pub mod content;
 pub mod contest;
 pub mod error;

@@ -64,6 +64,36 @@ pub struct Load {
     pub pages: Option<Box<Pages>>,
 }
 
+impl Load {
+    /// Closed users that ask for the top page in a loop; further fields as they are usual.
+    pub fn users(count: u32, spawn_rate: f64) -> Load {
+        Load {
+            addresses: Vec::new(),
+            transport: Transport::default(),
+            protocol: Protocol::default(),
+            request: Request {
+                method: "GET".to_owned(),
+                path: "/".to_owned(),
+                host: "localhost".to_owned(),
+                headers: Vec::new(),
+                body: Body::Empty,
+            },
+            arrivals: Arrivals::Users { count, spawn_rate, think: Spread::default() },
+            stages: Vec::new(),
+            scenario: None,
+            reuse: Reuse::KeepAlive,
+            stop: Stop { after: Span::from_secs(3600), requests: None },
+            timeout: Span::from_secs(60),
+            threads: 1,
+            scale: Scale::default(),
+            tick: Span::from_millis(200),
+            kernel_timestamps: false,
+            pages: None,
+            seed: 1,
+        }
+    }
+}
+
 /// How a load is spread over the machine that makes it: what one process, or one address, has too little of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scale {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Caching;
+use crate::comparison::Comparison;
 use crate::contest::Contest;
 use crate::held::Held;
 use crate::load::Load;
@@ -32,6 +33,9 @@ pub struct Plan {
     /// Servers compared: those of the comparison, instead of `system`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contest: Option<Contest>,
+    /// Systems compared under the load: those of the comparison, instead of `system` (which is the first of them).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     /// Caches compared: those of the comparison, instead of `system`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caching: Option<Box<Caching>>,

@@ -1,6 +1,7 @@
 //! One run, read back: the events in order, grouped by trial.
 
 use crate::cache::{CacheEntry, CachePass, Conformance};
+use crate::comparison::Turn;
 use crate::contest::{Collection, Entry, Round};
 use crate::event::{Event, Limits, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
 use crate::evidence::{LogLine, Sample};
@@ -15,6 +16,8 @@ pub struct Record {
     pub trials: Vec<Trial>,
     /// Limits announced before the first trial (and those announced since the last one began).
     pub pending_limits: Option<Limits>,
+    /// Whose turn the next trial is, in a comparison of systems.
+    pub pending_turn: Option<Turn>,
     /// Events outside of what the other fields hold: steps, notes, states, in order.
     pub remarks: Vec<Event>,
     /// Caches compared: contenders as they are, in order of their starts.
@@ -34,6 +37,8 @@ pub struct Trial {
     pub at_us: u64,
     /// What was done.
     pub started: TrialStarted,
+    /// Whose turn it is, in a comparison of systems.
+    pub turn: Option<Turn>,
     /// Limits of the system as configured for it.
     pub limits: Limits,
     /// Intervals, in order.
@@ -111,10 +116,12 @@ impl Record {
         match (event.what, owner) {
             (What::RunStarted(head), _) => self.head = Some(*head),
             (What::Limits(limits), _) => self.pending_limits = Some(limits),
+            (What::Turn(turn), _) => self.pending_turn = Some(turn),
             (What::TrialStarted(started), _) => {
                 let limits = self.pending_limits.clone().unwrap_or(Limits { limits: Vec::new() });
                 let number = event.trial.unwrap_or(self.trials.len() as u32 + 1);
-                self.trials.push(Trial::new(number, at, *started, limits));
+                let turn = self.pending_turn.take();
+                self.trials.push(Trial { turn, ..Trial::new(number, at, *started, limits) });
             }
             (What::Tick(tick), Some(trial)) => trial.ticks.push(*tick),
             (What::Sample(sample), Some(trial)) => trial.samples.push((trial.since(at), sample)),
@@ -142,6 +149,7 @@ impl Trial {
             number,
             at_us,
             started,
+            turn: None,
             limits,
             ticks: Vec::new(),
             samples: Vec::new(),

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use genkai_model::cache::CacheFinding;
+use genkai_model::comparison::ComparisonFinding;
 use genkai_model::contest::ContestFinding;
 use genkai_model::event::{Event, Tick, What};
 use genkai_model::evidence::Sample;
@@ -123,6 +124,22 @@ pub fn contest_data(record: &Record, finding: &ContestFinding) -> Value {
         "notes": record.remarks.iter().filter_map(note).collect::<Vec<_>>(),
         "contest": finding,
         "words": says::contest::words(finding),
+    })
+}
+
+/// The report of a comparison of systems.
+pub fn comparison(record: &Record, finding: &ComparisonFinding) -> String {
+    PAGE.replacen(PLACE, &embedded(&comparison_data(record, finding)), 1)
+}
+
+/// The data of such a page: `{"schema", "head", "notes", "comparison", "words"}`; `comparison` is the finding.
+pub fn comparison_data(record: &Record, finding: &ComparisonFinding) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "head": record.head,
+        "notes": record.remarks.iter().filter_map(note).collect::<Vec<_>>(),
+        "comparison": finding,
+        "words": says::compare::words(finding),
     })
 }
 

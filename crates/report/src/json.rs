@@ -1,7 +1,9 @@
 //! The verdict and the plan as JSON, for scripts.
 
 use genkai_model::cache::CacheFinding;
-use genkai_model::contest::ContestFinding;
+use genkai_model::claim::ClaimFinding;
+use genkai_model::comparison::ComparisonFinding;
+use genkai_model::contest::{ContestFinding, Entry};
 use genkai_model::event::Environment;
 use genkai_model::explain::Explanation;
 use genkai_model::finding::{Findings, Predicted, Verdict};
@@ -44,6 +46,16 @@ pub(crate) struct ContestFile<'a> {
     #[serde(flatten)]
     pub(crate) finding: &'a ContestFinding,
     /// The finding in plain sentences.
+    pub(crate) says: Vec<String>,
+}
+
+/// `verdict.json` of a comparison of systems: what was found and what it says in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "genkai comparison")]
+pub(crate) struct ComparisonFile<'a> {
+    #[serde(flatten)]
+    pub(crate) finding: &'a ComparisonFinding,
+    /// The finding in plain sentences, the one to quote first.
     pub(crate) says: Vec<String>,
 }
 
@@ -98,6 +110,21 @@ pub fn cache(finding: &CacheFinding) -> String {
 /// The finding of a comparison of servers as JSON (schema: [`crate::schema::contest`]); ends with a newline.
 pub fn contest(finding: &ContestFinding) -> String {
     pretty(&ContestFile { finding, says: says::contest::sentences(finding) })
+}
+
+/// The finding of a comparison of systems as JSON (schema: [`crate::schema::comparison`]); ends with a newline.
+pub fn comparison(finding: &ComparisonFinding) -> String {
+    pretty(&ComparisonFile { finding, says: says::compare::sentences(finding) })
+}
+
+/// Claims and what came of them as JSON: a list; ends with a newline.
+pub fn claims(all: &[ClaimFinding]) -> String {
+    pretty(&all)
+}
+
+/// What would be compared as JSON: `{"plan": .., "contenders": [..], "environment": ..}`; ends with a newline.
+pub fn comparison_plan(plan: &Plan, contenders: &[Entry], environment: &Environment) -> String {
+    pretty(&serde_json::json!({ "plan": plan, "contenders": contenders, "environment": environment }))
 }
 
 /// The finding of an experiment that holds requests open as JSON (schema: [`crate::schema::held`]); ends with a newline.

@@ -1,8 +1,12 @@
 //! Tables in Markdown, for a paper or an issue.
 
+mod compare;
+
 use std::fmt::Write as _;
 
 use genkai_model::cache::CacheFinding;
+
+pub use compare::{claims, compare};
 
 use crate::clean;
 use crate::says::cache as says;
@@ -31,7 +35,7 @@ pub fn cache(finding: &CacheFinding) -> String {
 /// GitHub's tables: cells between bars, a line of dashes under the head.
 fn table(text: &mut String, columns: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    text.push_str(&line(columns.iter().map(|name| (*name).to_owned()).collect()));
+    text.push_str(&line(columns.iter().map(|name| name.replace('|', "\\|")).collect()));
     text.push_str(&line(columns.iter().map(|_| "---".to_owned()).collect()));
     for row in rows {
         text.push_str(&line(row.iter().map(|cell| clean::line(cell).replace('|', "\\|")).collect()));

@@ -3,7 +3,7 @@
 use genkai_model::event::Event;
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-use crate::json::{CacheFile, ContestFile, HeldFile, RoomsFile, VerdictFile};
+use crate::json::{CacheFile, ComparisonFile, ContestFile, HeldFile, RoomsFile, VerdictFile};
 
 /// Schema of one line of `run.jsonl`; ends with a newline.
 pub fn run() -> String {
@@ -28,6 +28,11 @@ pub fn rooms() -> String {
 /// Schema of `verdict.json` of a comparison of servers; ends with a newline.
 pub fn contest() -> String {
     text(&of::<ContestFile<'static>>())
+}
+
+/// Schema of `verdict.json` of a comparison of systems; ends with a newline.
+pub fn comparison() -> String {
+    text(&of::<ComparisonFile<'static>>())
 }
 
 /// Schema of `verdict.json` of a comparison of caches; ends with a newline.

@@ -34,6 +34,7 @@ fn the_committed_schemas_are_up_to_date() {
     same_as_committed("schemas/run.schema.json", &schema::run());
     same_as_committed("schemas/verdict.schema.json", &schema::verdict());
     same_as_committed("schemas/contest.schema.json", &schema::contest());
+    same_as_committed("schemas/comparison.schema.json", &schema::comparison());
     same_as_committed("schemas/reverse-proxy-cache.schema.json", &schema::cache());
     same_as_committed("schemas/rooms.schema.json", &schema::rooms());
     same_as_committed("schemas/rooms-http.schema.json", &schema::held());

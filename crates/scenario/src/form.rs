@@ -7,7 +7,7 @@ use genkai_model::units::{Span, Spread};
 
 use crate::shape::{Format, Kind, Shape, field};
 
-fn parsed<T: std::str::FromStr>(text: &str) -> Result<(), String> {
+pub(crate) fn parsed<T: std::str::FromStr>(text: &str) -> Result<(), String> {
     text.parse::<T>().map(drop).map_err(|_| String::new())
 }
 
@@ -46,7 +46,7 @@ static USERS: Format = Format {
         stage::levels(text).filter(|levels| whole(*levels)).map(drop).ok_or_else(String::new)
     },
 };
-static OBJECTIVE: Format = Format {
+pub(crate) static OBJECTIVE: Format = Format {
     name: "an objective",
     pattern: None,
     example: "\"errors < 0.1%, p99 < 500ms\"",

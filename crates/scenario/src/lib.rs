@@ -1,4 +1,4 @@
-//! Scenario files to loads: genkai's own form, and Artillery's.
+//! Scenario files to loads: genkai's own form, and Artillery's; files of systems to be compared, and of claims to be tested.
 //!
 //! Text goes in, a [`Script`] comes out, or a [`Fault`] with file, line and column. Nothing here opens a socket or looks at the system:
 //! files that a scenario names are read through [`World`], so all of it is pure and can be fuzzed. What a file may hold is
@@ -10,13 +10,16 @@
 
 pub mod access;
 mod artillery;
+mod backend;
 mod builder;
+mod claim;
 mod data;
 mod fault;
 mod form;
 mod native;
 pub mod schema;
 mod shape;
+mod systems;
 mod yaml;
 
 use std::io;
@@ -28,7 +31,9 @@ use genkai_model::scenario::Scenario;
 use genkai_model::stage::Stage;
 use genkai_model::units::Span;
 
+pub use claim::read as claim;
 pub use fault::{Fault, Place};
+pub use systems::{NamedSystem, Systems, What, read as systems};
 
 /// A scenario file, understood. Its targets have no addresses yet.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,20 +1,36 @@
-//! The JSON Schema (2020-12) of scenario files, for editors, from the description that finds their mistakes.
+//! The JSON Schemas (2020-12) of files that people write, for editors, from the descriptions that find their mistakes.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::claim::CLAIM;
 use crate::form;
 use crate::shape::{Kind, Shape};
+use crate::systems::SYSTEMS;
 
 /// Schema of a scenario file; ends with a newline.
 pub fn scenario() -> String {
+    file("genkai scenario", &form::SCENARIO)
+}
+
+/// Schema of a file of systems; ends with a newline.
+pub fn systems() -> String {
+    file("genkai systems", &SYSTEMS)
+}
+
+/// Schema of a claim; ends with a newline.
+pub fn claim() -> String {
+    file("genkai claim", &CLAIM)
+}
+
+fn file(title: &str, shape: &'static Shape) -> String {
     let mut definitions = BTreeMap::new();
-    let root = object(&form::SCENARIO, &mut definitions);
+    let root = object(shape, &mut definitions);
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "genkai scenario",
-        "description": form::SCENARIO.about,
+        "title": title,
+        "description": shape.about,
     });
     let all = schema.as_object_mut().expect("an object");
     all.extend(root.as_object().expect("an object").clone().into_iter().filter(|(key, _)| key != "description"));

@@ -51,14 +51,16 @@ fn steps(steps: &str) -> Vec<Step> {
 }
 
 #[test]
-fn the_committed_schema_is_up_to_date() {
-    let file = root().join("schemas/scenario.schema.json");
-    let made = schema::scenario();
-    if std::env::var_os("GENKAI_UPDATE_SCHEMAS").is_some() {
-        std::fs::write(&file, &made).unwrap();
+fn the_committed_schemas_are_up_to_date() {
+    let all = [("scenario", schema::scenario()), ("systems", schema::systems()), ("claim", schema::claim())];
+    for (name, made) in all {
+        let file = root().join(format!("schemas/{name}.schema.json"));
+        if std::env::var_os("GENKAI_UPDATE_SCHEMAS").is_some() {
+            std::fs::write(&file, &made).unwrap();
+        }
+        let committed = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(committed == made, "{} is out of date: run `make schemas`", file.display());
     }
-    let committed = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(committed == made, "schemas/scenario.schema.json is out of date: run `make schemas`");
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub(crate) fn place(origin: &Origin) -> Option<String> {
 
 /// Whose configuration a file looks like. Sections of HAProxy stand alone at a line's beginning; nginx's directives end with `;`
 /// or braces, httpd's with the line. A file that cannot be read is taken for nginx's, whose reader then says why.
-fn guess(main: &Path) -> &'static str {
+pub fn guess(main: &Path) -> &'static str {
     if main.is_dir() {
         return "haproxy";
     }

@@ -19,6 +19,7 @@ pub mod redis;
 pub mod rooms;
 pub mod router;
 pub mod squid;
+pub mod standing;
 pub mod trafficserver;
 pub mod varnish;
 pub mod wordpress;

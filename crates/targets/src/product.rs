@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use genkai_model::event::{Change, Environment, Rewrite};
-use genkai_model::limit::Limit;
+use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::{ConfigSource, Upgrade};
 use genkai_model::transport::Transport;
 
@@ -65,11 +65,26 @@ pub trait Prepared {
     /// When the product refuses the changed configuration.
     fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError>;
 
+    /// The value of a setting in force for the requests that will be made, and where it is written.
+    ///
+    /// # Errors
+    /// When there is no such setting, or nothing here that it could be set on.
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), ProductError>;
+
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
 
     /// What carries connections to its listener.
     fn transport(&self) -> Transport;
+
+    /// What the product's own check warns of: values that it does not take as they are written.
+    fn warnings(&self) -> &[String];
+
+    /// What the product's own check says against this configuration with one more line, at the top level; none: nothing.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn objects(&self, line: &str) -> Result<Option<Objection>, ProductError>;
 
     /// Where the private copy differs from the user's files; nothing for a generated configuration.
     fn rewrites(&self) -> &[Rewrite];
@@ -90,6 +105,39 @@ pub trait Prepared {
     /// # Errors
     /// When it does not start; the message carries its last words.
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError>;
+}
+
+/// What a product's own check says against a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objection {
+    /// What it does.
+    pub kind: ObjectionKind,
+    /// Its words.
+    pub words: String,
+}
+
+/// What a product's own check does with a line it objects to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectionKind {
+    /// It knows no such setting.
+    Unknown,
+    /// It knows the setting and refuses how it is written, or where.
+    Refused,
+    /// It accepts it with a warning: it takes another value.
+    Warned,
+}
+
+impl Objection {
+    /// Of a check that passed with `warnings`, of which `known` are not the line's; none where it has no others.
+    pub(crate) fn warned(warnings: Vec<String>, known: &[String]) -> Option<Objection> {
+        let new: Vec<String> = warnings.into_iter().filter(|warning| !known.contains(warning)).collect();
+        (!new.is_empty()).then(|| Objection { kind: ObjectionKind::Warned, words: new.join("; ") })
+    }
+
+    /// Of a check that failed; `unknown` is whether it knows no such setting.
+    pub(crate) fn refused(words: String, unknown: bool) -> Objection {
+        Objection { kind: if unknown { ObjectionKind::Unknown } else { ObjectionKind::Refused }, words }
+    }
 }
 
 /// A product that runs. Dropping it ends it.
@@ -169,12 +217,24 @@ macro_rules! forward {
                 Ok(Box::new(<$prepared>::with(self, changes, dir)?))
             }
 
+            fn value_of(&self, setting: &str) -> Result<(String, Origin), ProductError> {
+                Ok(<$prepared>::value_of(self, setting)?)
+            }
+
             fn limits(&self, environment: &Environment) -> Vec<Limit> {
                 <$prepared>::limits(self, environment)
             }
 
             fn transport(&self) -> Transport {
                 <$prepared>::transport(self)
+            }
+
+            fn warnings(&self) -> &[String] {
+                <$prepared>::warnings(self)
+            }
+
+            fn objects(&self, line: &str) -> Result<Option<Objection>, ProductError> {
+                Ok(<$prepared>::objects(self, line)?)
             }
 
             fn rewrites(&self) -> &[Rewrite] {

@@ -86,7 +86,7 @@ function ratios(found: CaseFinding): HTMLElement | null {
 
 /** Each case over its rounds. */
 function overRounds({ contest, words }: ContestData): HTMLElement {
-  const all = tones(contest);
+  const all = tones(contest.contest.contenders.map((one) => one.name));
   const charts = contest.cases.map((found, i) => rounds(found, words.cases[i]?.title ?? found.case, all));
   const lead = "Every round that counts. A ring is a round in which the server's garbage collector paused it.";
   return section("rounds", "Over the rounds", lead, legend(all), h("div", { class: "multiples" }, ...charts));

@@ -1,6 +1,5 @@
 // Each contender has a colour, a dash and a symbol of its own through the whole page, so that none depends on colour alone.
 import { h } from "../element";
-import type { ContestFinding } from "./model";
 
 export interface Tone {
   colour: string;
@@ -14,9 +13,9 @@ const symbols = ["circle", "rect", "triangle", "diamond"];
 const glyphs = new Map([["circle", "●"], ["rect", "■"], ["triangle", "▲"], ["diamond", "◆"]]);
 
 /** The tone of each contender, by name. */
-export function tones(finding: ContestFinding): Map<string, Tone> {
+export function tones(names: string[]): Map<string, Tone> {
   const all = new Map<string, Tone>();
-  finding.contest.contenders.forEach(({ name }, i) => {
+  names.forEach((name, i) => {
     const colour = colours[i % colours.length] ?? "ink";
     const dash = dashes[(i + Math.floor(i / colours.length)) % dashes.length] ?? "solid";
     all.set(name, { colour, dash, symbol: symbols[i % symbols.length] ?? "circle" });

@@ -5,13 +5,12 @@ use genkai_model::record::Record;
 use genkai_model::websocket::Messages;
 
 use super::Counted;
-use super::compare::{BUSY, busy, excludes_one};
-use crate::statistics::{self, ALPHA};
+use super::compare::{BUSY, busy};
+use crate::effect;
+use crate::statistics::ALPHA;
 
 /// Processor time of idle contenders, by that of the one who was asked, above which they disturb it.
 const DISTURBED: f64 = 0.2;
-/// Drift that matters: the later half of the rounds takes so many times as long as the earlier, or the other way round.
-const DRIFT: f64 = 1.1;
 
 pub(super) fn of(
     contest: &Contest,
@@ -49,13 +48,8 @@ pub(super) fn of(
 fn drifts(case: &CaseFinding, cases: usize) -> Vec<ContestCaveat> {
     let alpha = ALPHA / (case.standings.len() * cases).max(1) as f64;
     let drift = |rounds: &[Observed]| {
-        let half = rounds.iter().map(|round| round.round).sum::<u32>() / rounds.len().max(1) as u32;
-        let side = |later: bool| -> Vec<f64> {
-            rounds.iter().filter(|round| (round.round > half) == later).filter_map(|round| round.figure).collect()
-        };
-        let ratio = statistics::factor(&side(false), &side(true), alpha)?;
-        let matters = ratio.value > DRIFT || ratio.value < 1.0 / DRIFT;
-        Some(ratio).filter(|ratio| matters && excludes_one(*ratio))
+        let series: Vec<(u32, f64)> = rounds.iter().filter_map(|round| Some((round.round, round.figure?))).collect();
+        effect::drift(&series, alpha).filter(|ratio| effect::drifts(*ratio))
     };
     let one = |standing: &genkai_model::contest::Standing| {
         let ratio = drift(&standing.rounds)?;

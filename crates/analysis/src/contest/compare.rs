@@ -14,6 +14,7 @@ use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
 use super::Counted;
+use crate::effect::{self, Paired};
 use crate::statistics::{self, ALPHA};
 use crate::window;
 
@@ -46,13 +47,14 @@ pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> Case
 /// Gives everybody but the reference the ranks that the certain pairs among them leave open.
 fn rank(standings: &mut [Standing], pairs: &[Pair], reference: Option<&str>) {
     let is_ranked = |name: &str| Some(name) != reference;
-    let certain: Vec<&Pair> =
-        pairs.iter().filter(|pair| pair.certain && is_ranked(&pair.faster) && is_ranked(&pair.slower)).collect();
-    let count = standings.iter().filter(|standing| is_ranked(&standing.name)).count();
-    for standing in standings.iter_mut().filter(|standing| is_ranked(&standing.name)) {
-        let ahead = certain.iter().filter(|pair| pair.slower == standing.name).count();
-        let behind = certain.iter().filter(|pair| pair.faster == standing.name).count();
-        (standing.best, standing.worst) = (1 + ahead as u32, (count - behind) as u32);
+    let certain = pairs.iter().filter(|pair| pair.certain && is_ranked(&pair.faster) && is_ranked(&pair.slower));
+    let ahead: Vec<(&str, &str)> = certain.map(|pair| (pair.faster.as_str(), pair.slower.as_str())).collect();
+    let names: Vec<String> = standings.iter().map(|one| one.name.clone()).filter(|name| is_ranked(name)).collect();
+    let ranks = effect::ranks(&names.iter().map(String::as_str).collect::<Vec<_>>(), &ahead);
+    for standing in standings.iter_mut() {
+        if let Some(rank) = ranks.get(standing.name.as_str()) {
+            (standing.best, standing.worst) = *rank;
+        }
     }
 }
 
@@ -117,9 +119,9 @@ fn pairs(standings: &[(Standing, Observations, bool)]) -> Vec<Pair> {
     let mut all = Vec::with_capacity(count);
     for (n, (faster, fast, fast_busy)) in standings.iter().enumerate() {
         for (slower, slow, slow_busy) in &standings[n + 1..] {
-            let ratios: Vec<f64> = fast.iter().filter_map(|(key, fast)| Some(slow.get(key)? / fast)).collect();
-            let Some(ratio) = statistics::geometric(&ratios, ALPHA / count as f64) else { continue };
-            let certain = excludes_one(ratio) && !(*fast_busy && *slow_busy);
+            let both = fast.iter().filter_map(|(key, fast)| Some((*fast, *slow.get(key)?))).collect();
+            let Some(ratio) = Paired::Ratios(both).effect(ALPHA / count as f64) else { continue };
+            let certain = effect::excludes(ratio, 1.0) && !(*fast_busy && *slow_busy);
             let (faster, slower) = (faster.name.clone(), slower.name.clone());
             all.push(if ratio.value < 1.0 {
                 // Rounds that only one of them answered can turn the order of the means around.
@@ -130,10 +132,6 @@ fn pairs(standings: &[(Standing, Observations, bool)]) -> Vec<Pair> {
         }
     }
     all
-}
-
-pub(super) fn excludes_one(ratio: Estimate) -> bool {
-    ratio.interval.low > 1.0 || ratio.interval.high < 1.0
 }
 
 fn inverse(ratio: Estimate) -> Estimate {

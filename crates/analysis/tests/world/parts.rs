@@ -121,6 +121,7 @@ pub fn plan(load: Load, objective: &str) -> Plan {
         cluster: None,
         caching: None,
         contest: None,
+        comparison: None,
         title: "a test".into(),
         system: System {
             product: "proxy".into(),

@@ -97,7 +97,7 @@ pub(crate) fn conclusion(sum: &Sum) -> String {
     let share = |n: usize| 100.0 * n as f64 / sum.all.max(1) as f64;
     format!(
         "{} of {} named right ({:.0} %), {} named wrong, {} could not tell, {} without an answer\n{} of {} formulas that count \
-         clients or requests within 10 % of the break\ntime to an answer: {:.0} s on average, {:.0} s at most",
+         clients or requests within 10 % of the break; the others say why they need not be\ntime to an answer: {:.0} s on average, {:.0} s at most",
         sum.right,
         sum.all,
         share(sum.right),

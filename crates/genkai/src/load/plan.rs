@@ -52,6 +52,7 @@ fn whole(flags: &Load, title: String, load: Sent, objective: Objective) -> Plan 
         cluster: None,
         caching: None,
         contest: None,
+        comparison: None,
         title,
         system: System {
             product: "server".to_owned(),

@@ -15,6 +15,7 @@ use genkai_engine::content;
 use genkai_model::cache::{Aim, Caching, Warmth};
 use genkai_model::event::{Environment, Note, What};
 use genkai_model::plan::Plan;
+use genkai_model::units::Span;
 use genkai_targets::application::Place;
 use genkai_targets::cache::origin::Files;
 use genkai_targets::cache::{self, Origin};
@@ -116,16 +117,28 @@ struct Run<'r, 'j, 'w> {
 
 impl Run<'_, '_, '_> {
     fn all(&mut self) -> Result<(), LabError> {
+        let mut lost = vec![false; self.plan.contenders.len()];
         for round in 1..=self.plan.rounds {
             for place in order::round(self.plan.contenders.len(), self.plan.seed, round) {
                 if self.is_stopped() {
                     return Ok(());
                 }
-                self.round(place, round)?;
+                if !lost[place] {
+                    let went = self.round(place, round);
+                    lost[place] = self.is_lost(place, went)?;
+                }
             }
         }
         self.mounts()?;
         self.search()
+    }
+
+    /// Whether a contender could not be started or asked: that is told, and the others go on.
+    fn is_lost(&mut self, place: usize, went: Result<(), LabError>) -> Result<bool, LabError> {
+        let Err(LabError::Cache(why)) = went else { return went.map(|()| false) };
+        let text = format!("{} takes no further part: {why}", self.plan.contenders[place].name);
+        self.recorder.now(None, What::Note(Note { id: "cache-lost".to_owned(), text }))?;
+        Ok(true)
     }
 
     fn is_stopped(&self) -> bool {
@@ -166,6 +179,13 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
+    /// One rate on a contender that was just started.
+    fn cold_step(&mut self, place: usize, rate: f64, hold: Span) -> Result<(), LabError> {
+        let mut subject = self.start(place)?;
+        let load = load::cold(&self.plan, &self.job.plan.load, rate, hold);
+        self.ask(&mut subject, Ask { load, aim: Aim::Search { rate }, warmth: Warmth::Cold, flush: None })
+    }
+
     /// The highest rates of empty ones: each rate is offered to one that was just started.
     fn search(&mut self) -> Result<(), LabError> {
         let Some(search) = self.plan.search else { return Ok(()) };
@@ -176,12 +196,11 @@ impl Run<'_, '_, '_> {
                 // Its own turn for that was cut short.
                 return Ok(());
             }
-            let mut subject = self.start(place)?;
-            let load = load::cold(&self.plan, &self.job.plan.load, step.rate, search.hold);
-            self.ask(
-                &mut subject,
-                Ask { load, aim: Aim::Search { rate: step.rate }, warmth: Warmth::Cold, flush: None },
-            )?;
+            let went = self.cold_step(place, step.rate, search.hold);
+            if self.is_lost(place, went)? {
+                // The record would ask for the same again.
+                return Ok(());
+            }
         }
         Ok(())
     }

@@ -193,6 +193,7 @@ fn plan(name: &str, settings: BTreeMap<String, String>, load: Load, objective: &
         cluster: None,
         contest: None,
         caching: None,
+        comparison: None,
         title: format!("apache-websocket: {name} ({word})"),
         system: System {
             product: "apache".to_owned(),

@@ -62,6 +62,7 @@ pub fn plan(size: Size, caching: Caching, objective: Objective) -> Plan {
     Plan {
         cluster: None,
         contest: None,
+        comparison: None,
         title: format!("reverse-proxy-cache ({word})"),
         system: System {
             product: "reverse-proxy-cache".to_owned(),

@@ -39,6 +39,7 @@ pub fn plan(size: Size, shape: Shape, router: Option<Router>) -> Plan {
     let mut plan = Plan {
         contest: None,
         caching: None,
+        comparison: None,
         cluster: Some(Cluster {
             nodes: vec![shape.nodes],
             server: "embedded".to_owned(),

@@ -8,7 +8,7 @@ pub mod servers;
 
 use std::collections::BTreeMap;
 
-use genkai_model::load::{Arrivals, Body, Load, Request, Reuse, Stop};
+use genkai_model::load::Load;
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::{Answers, Backend, ConfigSource, OriginSpec, Plan, Procedure, System, WebSocketServer};
 use genkai_model::rooms::Rooms;
@@ -106,6 +106,7 @@ fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
         cluster: None,
         caching: None,
         contest: None,
+        comparison: None,
         title: format!("nginx-worker-connections ({word})"),
         system: System {
             product: "nginx".to_owned(),
@@ -156,30 +157,7 @@ pub fn held_objective() -> Objective {
 
 /// Closed users that ask for the top page in a loop.
 pub fn users(count: u32, spawn_rate: f64) -> Load {
-    Load {
-        addresses: Vec::new(),
-        transport: Default::default(),
-        protocol: Default::default(),
-        request: Request {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            host: "localhost".to_owned(),
-            headers: Vec::new(),
-            body: Body::Empty,
-        },
-        arrivals: Arrivals::Users { count, spawn_rate, think: Spread::default() },
-        stages: Vec::new(),
-        scenario: None,
-        reuse: Reuse::KeepAlive,
-        stop: Stop { after: Span::from_secs(3600), requests: None },
-        timeout: Span::from_secs(60),
-        threads: 1,
-        scale: Default::default(),
-        tick: Span::from_millis(200),
-        kernel_timestamps: false,
-        pages: None,
-        seed: 1,
-    }
+    Load::users(count, spawn_rate)
 }
 
 /// The search and the proof in a size.

@@ -104,6 +104,7 @@ pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
             faults,
         }),
         contest: None,
+        comparison: None,
         title: format!("rooms ({word})"),
         system: system(),
         load: load(shape, socketio),

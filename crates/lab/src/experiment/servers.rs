@@ -89,6 +89,7 @@ pub fn plan(size: Size, contest: Contest) -> Plan {
         objective: Objective::default(),
         procedure: procedure(size),
         contest: Some(contest),
+        comparison: None,
     }
 }
 

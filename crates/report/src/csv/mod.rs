@@ -7,6 +7,7 @@ mod cache;
 
 use std::io::{self, Write};
 
+use genkai_model::comparison::{ComparisonFinding, Figure, TurnFinding};
 use genkai_model::summary::{Distribution, Interval};
 
 pub use cache::{HEADER as CACHE_HEADER, cache};
@@ -54,6 +55,29 @@ pub fn intervals(out: &mut impl Write, all: impl IntoIterator<Item = Interval>) 
         writeln!(out, "{}", line(&interval).join(","))?;
     }
     Ok(())
+}
+
+/// A line a turn of a comparison of systems, with a header: seconds, requests a second, bytes; empty where there is nothing.
+pub fn turns(finding: &ComparisonFinding) -> String {
+    let figures: Vec<&str> = Figure::ALL.iter().map(|(_, name)| *name).collect();
+    let head =
+        format!("trial,block,place,contender,control,counts,finished,failed,steady_after,busy,{}", figures.join(","));
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let turn = |turn: &TurnFinding| {
+        let mut cells = vec![turn.trial.to_string(), turn.block.to_string(), turn.place.to_string()];
+        cells.extend([quoted(&turn.contender), turn.control.to_string(), turn.counts.to_string()]);
+        cells.extend([turn.finished.to_string(), turn.failed.to_string()]);
+        cells.extend([turn.steady_after, turn.busy].map(number));
+        cells.extend(turn.values.iter().map(|value| number(*value)));
+        cells.join(",")
+    };
+    let lines: Vec<String> = std::iter::once(head).chain(finding.turns.iter().map(turn)).collect();
+    lines.join("\n") + "\n"
+}
+
+/// Text as a field (RFC 4180, section 2).
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 fn line(i: &Interval) -> Vec<String> {

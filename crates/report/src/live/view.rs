@@ -103,6 +103,12 @@ impl View {
                 vec![News { kind: Kind::Step, text }]
             }
             What::Round(round) => self.round(round.round, round.warm_up).into_iter().collect(),
+            What::Turn(turn) => {
+                let control = if turn.control { ", control" } else { "" };
+                let who = clean::line(&turn.contender);
+                let text = format!("block {}, turn {} of {}: {who}{control}", turn.block, turn.place, turn.of);
+                vec![News { kind: Kind::Step, text }]
+            }
             What::TrialEnded(_) if self.rounds > 0 => vec![],
             What::TrialEnded(ended) => vec![News { kind: Kind::End, text: self.summary(words::ended(ended.reason)) }],
             What::Note(n) => vec![note(clean::line(&n.text))],

@@ -54,7 +54,7 @@ pub(crate) fn reasons(check: &ClientCheck) -> String {
     if all.is_empty() { "no reason recorded".to_owned() } else { all.join("; ") }
 }
 
-fn reason(limit: &ClientLimit) -> String {
+pub(super) fn reason(limit: &ClientLimit) -> String {
     match limit {
         ClientLimit::Cpu { used } => format!("its busiest thread used {} of a core", figure::percent(*used)),
         ClientLimit::Late { p99, bound } => {

@@ -3,7 +3,9 @@
 mod answer;
 pub(crate) mod cache;
 mod cause;
+pub(crate) mod claim;
 mod client;
+pub(crate) mod compare;
 pub(crate) mod contest;
 pub(crate) mod held;
 mod limits;

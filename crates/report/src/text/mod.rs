@@ -4,6 +4,8 @@
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
 mod cache;
+mod claims;
+pub(crate) mod compare;
 mod contest;
 mod doctor;
 mod explain;
@@ -18,6 +20,8 @@ mod suite;
 mod verdict;
 
 pub use cache::cache;
+pub use claims::claims;
+pub use compare::{compare, compare_plan};
 pub use contest::contest;
 pub use doctor::doctor;
 pub use explain::explain;

@@ -40,7 +40,7 @@ fn system(system: &System) -> String {
     format!("{}: {source}{with}", clean::line(&system.product))
 }
 
-fn backend(backend: &Backend) -> String {
+pub(super) fn backend(backend: &Backend) -> String {
     match backend {
         Backend::Embedded(spec) => {
             let workers = spec.workers.map_or_else(
@@ -73,7 +73,7 @@ fn backend(backend: &Backend) -> String {
     }
 }
 
-fn load(load: &Load) -> String {
+pub(super) fn load(load: &Load) -> String {
     let stages: Vec<String> = load.stages.iter().map(|stage| clean::line(&stage.to_string())).collect();
     let arrivals = match load.arrivals {
         Arrivals::Users { think, .. } if !stages.is_empty() => {
@@ -115,7 +115,7 @@ fn spaced(spacing: Spacing) -> &'static str {
     }
 }
 
-fn request(load: &Load) -> String {
+pub(super) fn request(load: &Load) -> String {
     let r = &load.request;
     let body = match &r.body {
         Body::Empty => String::new(),
@@ -145,7 +145,7 @@ fn procedure(plan: &Plan) -> String {
     )
 }
 
-fn machine(e: &Environment) -> String {
+pub(super) fn machine(e: &Environment) -> String {
     let pinning = e.pinning.as_ref().map_or_else(
         || "servers and generator share all cores".to_owned(),
         |p| format!("servers on {}, generator on {}", cores(&p.servers), cores(&p.client)),

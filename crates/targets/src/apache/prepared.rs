@@ -19,12 +19,12 @@ use super::limits::{self, Facts};
 use super::private::{self, Options, Private};
 use super::route::{Route, Scope};
 use super::settings::{self, Rendering, lookup, render};
-use crate::files::{Backup, Edition};
+use crate::files::{Backup, Edition, with_line};
 use crate::local::authority::{self, Papers};
 use crate::local::caps::Machine;
 use crate::local::room::Room;
 use crate::local::{brood, port};
-use crate::product::Prepare;
+use crate::product::{Objection, Prepare};
 
 /// An Apache that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
@@ -157,6 +157,23 @@ impl Apache {
     /// What `apache2 -t` warns of, in terms of the user's files.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// What `apache2 -t` says against this configuration with one more line at its end; none: nothing.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn objects(&self, line: &str) -> Result<Option<Objection>, ApacheError> {
+        let conf = with_line(&self.private.main, line)?;
+        let named = |message: &str| message.replace(&conf.display().to_string(), "the configuration");
+        match check(&self.base.binary, self.room.path(), &conf, &self.base.environment, named) {
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
+            Err(ApacheError::Rejected(words)) => {
+                let unknown = words.contains("Invalid command");
+                Ok(Some(Objection::refused(words, unknown)))
+            }
+            Err(e) => Err(e),
+        }
     }
 
     /// Every limit of this configuration on this machine.

@@ -1,8 +1,7 @@
 //! What caches count themselves.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 use genkai_model::cache::OwnCounts;
 
 use super::ground::run;
+use crate::haproxy::socket;
 use crate::local::page::read_until;
 use crate::local::tail::Tail;
 
@@ -105,7 +105,7 @@ impl Counters {
                 read(&text).ok_or_else(|| strange(&text))
             }
             Counters::Socket { path, ask, read } => {
-                let text = socket(path, ask).map_err(|e| e.to_string())?;
+                let text = socket::ask(path, ask).ok_or("its statistics socket does not answer")?;
                 read(&text).ok_or_else(|| strange(&text))
             }
         }
@@ -119,16 +119,6 @@ fn page(address: SocketAddr, path: &str) -> std::io::Result<String> {
     write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
     let bytes = read_until(&mut stream, ANSWER_MAX, Instant::now() + PATIENCE)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn socket(path: &PathBuf, ask: &str) -> std::io::Result<String> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    writeln!(stream, "{ask}")?;
-    let mut answer = String::new();
-    stream.take(ANSWER_MAX as u64).read_to_string(&mut answer)?;
-    Ok(answer)
 }
 
 /// The number in `NAME = 12`, `"NAME": "12"` or `NAME 12`: the first after the name.

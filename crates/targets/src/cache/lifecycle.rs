@@ -18,8 +18,8 @@ use crate::local::{LocalError, account, machine, pagecache, port, ready, tail};
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Another process may take a port that was free a moment ago.
 const ATTEMPTS: u32 = 3;
-/// How long counters may take to come to rest.
-const SETTLE: Duration = Duration::from_secs(3);
+/// How long counters may take to be told, and to come to rest.
+const SETTLE: Duration = Duration::from_secs(10);
 /// Between two looks at them.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -100,9 +100,19 @@ impl Cache {
         if self.child.try_exited().is_some() {
             return Err(self.child.exited().into());
         }
-        let counts = self.setup.counters.read(self.address, self.read);
-        self.read += 1;
-        counts.map_err(|why| CacheError::Silent { name: self.entry.contender.clone(), why })
+        // One that has just begun to listen may not tell its counters yet.
+        let deadline = Instant::now() + SETTLE;
+        loop {
+            let counts = self.setup.counters.read(self.address, self.read);
+            self.read += 1;
+            match counts {
+                Ok(counts) => return Ok(counts),
+                Err(why) if Instant::now() >= deadline => {
+                    return Err(CacheError::Silent { name: self.entry.contender.clone(), why });
+                }
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
     }
 
     /// What its processes have used.

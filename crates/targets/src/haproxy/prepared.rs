@@ -19,11 +19,11 @@ use super::limits::{self, Facts};
 use super::private::{self, Options, Private};
 use super::route::{Lost, Route, Scope};
 use super::settings::{self, Rendering, lookup, render};
-use crate::files::{Backup, Edition};
+use crate::files::{Backup, Edition, unwritten};
 use crate::local::caps::Machine;
 use crate::local::room::Room;
 use crate::local::{brood, port};
-use crate::product::Prepare;
+use crate::product::{Objection, Prepare};
 
 /// An HAProxy that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
@@ -134,6 +134,27 @@ impl Haproxy {
     /// What `haproxy -c` warns of, in terms of the user's files.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// What `haproxy -c` says against this configuration with one more line, in a section `global` of its own; none: nothing.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn objects(&self, line: &str) -> Result<Option<Objection>, HaproxyError> {
+        // Of a folder HAProxy reads every file, in order of their names.
+        let extra = self.private.config.join("zzz-line.cfg");
+        std::fs::write(&extra, format!("global\n  {line}\n")).map_err(unwritten(&extra))?;
+        let named = |message: &str| message.replace(&extra.display().to_string(), "the configuration");
+        let said = check(&self.base.binary, self.room.path(), &self.private.folder, &self.private.config, named);
+        std::fs::remove_file(&extra).map_err(unwritten(&extra))?;
+        match said {
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
+            Err(HaproxyError::Rejected(words)) => {
+                let unknown = words.contains("unknown keyword");
+                Ok(Some(Objection::refused(words, unknown)))
+            }
+            Err(e) => Err(e),
+        }
     }
 
     /// Every limit of this configuration on this machine.

@@ -19,10 +19,10 @@ use super::limits::{self, Facts, Machine};
 use super::remote::Remote;
 use super::runnable::Runnable;
 use super::settings::{self, Rendering, Scope, lookup, render};
-use crate::files::{Backup, Edition};
+use crate::files::{Backup, Edition, with_line};
 use crate::local::brood;
 use crate::local::room::Room;
-use crate::product::Prepare;
+use crate::product::{Objection, Prepare};
 
 /// An nginx that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
@@ -155,6 +155,23 @@ impl Nginx {
     /// What `nginx -t` warns of, in terms of the user's files.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// What `nginx -t` says against this configuration with one more line at its end; none: nothing.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn objects(&self, line: &str) -> Result<Option<Objection>, NginxError> {
+        let conf = with_line(&self.copy.private.main, line)?;
+        let named = |message: &str| message.replace(&conf.display().to_string(), "the configuration");
+        match check(&self.base.binary, self.copy.room.path(), &conf, named) {
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
+            Err(NginxError::Rejected(words)) => {
+                let unknown = words.contains("unknown directive");
+                Ok(Some(Objection::refused(words, unknown)))
+            }
+            Err(e) => Err(e),
+        }
     }
 
     /// Every limit of this configuration on this machine.

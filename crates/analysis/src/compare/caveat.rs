@@ -1,0 +1,82 @@
+//! What limits the answer of a comparison of systems.
+
+use genkai_model::comparison::{Call, ComparedPair, Comparison, ComparisonCaveat, Figure};
+use genkai_model::record::Record;
+
+use super::{Seen, pairs};
+use crate::effect;
+use crate::statistics::ALPHA;
+
+/// Figures whose drift is looked for.
+const DRIFTING: [Figure; 2] = [Figure::Throughput, Figure::P95];
+
+pub(super) fn of(
+    record: &Record,
+    comparison: &Comparison,
+    turns: &[Seen<'_>],
+    all: &[ComparedPair],
+    control: Option<&ComparedPair>,
+) -> Vec<ComparisonCaveat> {
+    let differing = control.into_iter().flat_map(|pair| &pair.effects).filter(|effect| pairs::differs(effect.call));
+    let figures: Vec<Figure> = differing.map(|effect| effect.figure).collect();
+    let mut found = Vec::new();
+    if !figures.is_empty() {
+        found.push(ComparisonCaveat::ControlDiffers { figures });
+    }
+    if !comparison.control {
+        found.push(ComparisonCaveat::NoControl);
+    }
+    for contender in &comparison.contenders {
+        let own: Vec<&Seen<'_>> = turns.iter().filter(|seen| seen.finding.contender == contender.name).collect();
+        found.extend(client(&contender.name, &own));
+        found.extend(died(&contender.name, &own));
+        found.extend(unsteady(&contender.name, &own));
+        found.extend(drifts(&contender.name, &own, comparison.contenders.len()));
+    }
+    found.extend(all.iter().filter_map(survivors));
+    if record.end.is_none() {
+        found.push(ComparisonCaveat::RecordCutOff);
+    }
+    found
+}
+
+fn client(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let limited: Vec<_> = own.iter().filter_map(|seen| seen.client.reasons.first()).collect();
+    let reason = **limited.first()?;
+    Some(ComparisonCaveat::ClientLimit { name: name.to_owned(), turns: limited.len() as u32, reason })
+}
+
+fn died(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let turns = own.iter().filter(|seen| seen.died).count() as u32;
+    (turns > 0).then(|| ComparisonCaveat::Died { name: name.to_owned(), turns })
+}
+
+/// Most turns without a steady state: single ones happen by chance.
+fn unsteady(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let counted: Vec<_> = own.iter().filter(|seen| seen.finding.counts).collect();
+    let turns = counted.iter().filter(|seen| seen.finding.steady_after.is_none()).count();
+    let of = counted.len() as u32;
+    (turns * 2 > counted.len()).then(|| ComparisonCaveat::NotSteady { name: name.to_owned(), turns: turns as u32, of })
+}
+
+fn drifts(name: &str, own: &[&Seen<'_>], contenders: usize) -> Vec<ComparisonCaveat> {
+    let alpha = ALPHA / (contenders * DRIFTING.len()).max(1) as f64;
+    let drift = |figure: Figure| {
+        let counted = own.iter().filter(|seen| seen.is(name, false));
+        let series: Vec<(u32, f64)> =
+            counted.filter_map(|seen| Some((seen.finding.block, seen.value(figure)?))).collect();
+        let ratio = effect::drift(&series, alpha).filter(|ratio| effect::drifts(*ratio))?;
+        Some(ComparisonCaveat::Drift { name: name.to_owned(), figure, ratio })
+    };
+    DRIFTING.into_iter().filter_map(drift).collect()
+}
+
+fn survivors(pair: &ComparedPair) -> Option<ComparisonCaveat> {
+    let failures = pair.effects.iter().find(|effect| effect.figure == Figure::Failures)?;
+    let name = match failures.call {
+        Call::Worse => &pair.other,
+        Call::Better => &pair.base,
+        _ => return None,
+    };
+    Some(ComparisonCaveat::Survivors { name: name.clone() })
+}

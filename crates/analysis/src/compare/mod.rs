@@ -1,0 +1,166 @@
+//! Systems compared under the same load, in blocks: what each figure's effect is, how sure that is, and when it is enough.
+//!
+//! A contender is a name: nothing here knows a product. A block is the unit of observation: each contender was started anew and
+//! loaded once in it, so blocks share no process, and requests within a turn are no independent observations (as in
+//! [`contest`](crate::contest)).
+
+mod caveat;
+mod pairs;
+mod stress;
+mod turn;
+
+use genkai_model::comparison::{
+    Call, ComparedPair, Comparison, ComparisonCaveat, ComparisonFinding, Ended, Figure, Subject, SubjectFigure,
+};
+use genkai_model::contest::Setting;
+use genkai_model::error::ErrorCount;
+use genkai_model::event::What;
+use genkai_model::finding::{Estimate, Outcome};
+use genkai_model::record::Record;
+
+use crate::claims;
+use crate::spending;
+use crate::statistics::{self, ALPHA};
+use crate::window::Tally;
+use pairs::Judge;
+pub(crate) use turn::Seen;
+
+/// What the comparison of a record showed; none when there was none.
+pub fn findings(record: &Record) -> Option<ComparisonFinding> {
+    let plan = &record.head.as_ref()?.plan;
+    let comparison = plan.comparison.clone()?;
+    let turns = turn::all(record);
+    let blocks = blocks(&comparison, &turns);
+    let judge = Judge::new(&comparison, &turns, begun(record));
+    let (pairs, control) = (judge.pairs(), judge.control());
+    let stress = stress::of(record, &turns, &pairs);
+    let caveats = caveat::of(record, &comparison, &turns, &pairs, control.as_ref());
+    let subjects = comparison.contenders.iter().map(|one| subject(record, &one.name, &turns, &judge, &pairs)).collect();
+    let ended = ended(record, &comparison, begun(record));
+    let decided = judge.decided(&pairs);
+    let differs = control.as_ref().is_some_and(|pair| pair.effects.iter().any(|e| pairs::differs(e.call)));
+    let clients = caveats.iter().any(|c| matches!(c, ComparisonCaveat::ClientLimit { .. }));
+    let outcome = match () {
+        () if blocks < 2 && clients => Outcome::Invalid,
+        () if blocks < 2 || pairs.is_empty() => Outcome::Unfinished,
+        () if differs || (comparison.base.is_none() && !stress.anybody) => Outcome::Invalid,
+        () if decided => Outcome::Holds,
+        () => Outcome::Fails,
+    };
+    let claim = claims::finding(record, &comparison, &pairs, blocks, outcome).map(Box::new);
+    Some(ComparisonFinding {
+        claim,
+        blocks,
+        alpha: ALPHA,
+        each: judge.each(),
+        ended,
+        subjects,
+        pairs,
+        control,
+        stress,
+        turns: turns.iter().map(|seen| seen.finding.clone()).collect(),
+        caveats,
+        outcome,
+        comparison,
+    })
+}
+
+/// Whether a comparison whose record this is needs no further block: a look is planned now, and everything that decides is
+/// decided, or there are no more looks.
+pub fn is_enough(record: &Record) -> bool {
+    let Some(comparison) = record.head.as_ref().and_then(|head| head.plan.comparison.as_ref()) else { return true };
+    let begun = begun(record);
+    if comparison.looks.last().is_none_or(|last| begun >= *last) {
+        return true;
+    }
+    if !spending::is_look(&comparison.looks, begun) {
+        return false;
+    }
+    let turns = turn::all(record);
+    let judge = Judge::new(comparison, &turns, begun);
+    blocks(comparison, &turns) >= 2 && judge.decided(&judge.pairs())
+}
+
+/// The last block that was begun. Looks are planned in these: how many turns of them count depends on what was seen.
+fn begun(record: &Record) -> u32 {
+    record.trials.iter().filter_map(|trial| trial.turn.as_ref()).map(|turn| turn.block).max().unwrap_or(0)
+}
+
+/// Blocks in which every contender has a turn that counts.
+fn blocks(comparison: &Comparison, turns: &[Seen<'_>]) -> u32 {
+    let whole = |block: &u32| {
+        let has = |name: &str| turns.iter().any(|seen| seen.is(name, false) && seen.finding.block == *block);
+        comparison.contenders.iter().all(|one| has(&one.name))
+    };
+    let last = turns.iter().map(|seen| seen.finding.block).max().unwrap_or(0);
+    (1..=last).filter(whole).count() as u32
+}
+
+fn ended(record: &Record, comparison: &Comparison, begun: u32) -> Ended {
+    let last = comparison.looks.last().copied().unwrap_or(0);
+    match &record.end {
+        Some(end) if end.interrupted || end.failure.is_some() => Ended::CutOff,
+        None => Ended::CutOff,
+        Some(_) if begun < last => Ended::Early,
+        Some(_) => Ended::Planned,
+    }
+}
+
+fn subject(record: &Record, name: &str, turns: &[Seen<'_>], judge: &Judge<'_>, pairs: &[ComparedPair]) -> Subject {
+    let own: Vec<&Seen<'_>> = turns.iter().filter(|seen| seen.is(name, false)).collect();
+    let figures = Figure::ALL.iter().map(|(figure, _)| {
+        let (best, worst) = judge.rank(name, *figure, pairs);
+        SubjectFigure { figure: *figure, value: value(&own, *figure), best, worst }
+    });
+    let (version, settings) = entry(record, name);
+    let mut warm_up: Vec<f64> = own.iter().filter_map(|seen| seen.finding.steady_after).collect();
+    warm_up.sort_by(f64::total_cmp);
+    Subject {
+        name: name.to_owned(),
+        version,
+        settings,
+        figures: figures.collect(),
+        errors: errors(&own),
+        held: own.iter().filter(|seen| seen.held).count() as u32,
+        turns: own.len() as u32,
+        warm_up: warm_up.get(warm_up.len() / 2).copied(),
+    }
+}
+
+/// Failed requests by kind, most frequent first.
+fn errors(own: &[&Seen<'_>]) -> Vec<ErrorCount> {
+    let mut all: Vec<ErrorCount> = Vec::new();
+    for error in own.iter().flat_map(|seen| Tally::of(&seen.trial.ticks).errors) {
+        match all.iter_mut().find(|known| known.kind == error.kind) {
+            Some(known) => known.count += error.count,
+            None => all.push(error),
+        }
+    }
+    all.sort_by_key(|error| std::cmp::Reverse(error.count));
+    all
+}
+
+/// A figure's mean over turns.
+fn value(own: &[&Seen<'_>], figure: Figure) -> Option<Estimate> {
+    if figure.is_fraction() {
+        return statistics::failures(&own.iter().map(|seen| seen.counts()).collect::<Vec<_>>());
+    }
+    let values: Vec<f64> = own.iter().filter_map(|seen| seen.value(figure)).collect();
+    statistics::geometric(&values, ALPHA)
+}
+
+/// What was said of a contender when it was first prepared.
+fn entry(record: &Record, name: &str) -> (String, Vec<Setting>) {
+    let mut entries = record.remarks.iter().filter_map(|event| match &event.what {
+        What::Entry(entry) if entry.contender == name => Some(entry),
+        _ => None,
+    });
+    entries.next_back().map_or_else(Default::default, |entry| {
+        (entry.version.clone(), entry.settings.iter().filter(|setting| !setting.default).cloned().collect())
+    })
+}
+
+/// Whether an effect needs no more blocks.
+fn is_decided(call: Call) -> bool {
+    !matches!(call, Call::CannotTell { .. })
+}

@@ -1,0 +1,130 @@
+//! Each figure of each two contenders.
+
+use genkai_model::comparison::{Call, ComparedPair, Comparison, Effect, Figure};
+use genkai_model::finding::Estimate;
+use genkai_model::units::Range;
+
+use super::{Seen, is_decided};
+use crate::effect::{self, Paired};
+use crate::spending;
+use crate::statistics::ALPHA;
+
+/// Least half-width of a ratio's interval: histograms tell values to three digits, so that equal ones are no certainty.
+const DIGITS: f64 = 0.001;
+/// The margin of failures, as a part of that of ratios.
+const FAILURES: f64 = 0.1;
+
+/// Judges pairs after so many blocks.
+pub(super) struct Judge<'a> {
+    comparison: &'a Comparison,
+    turns: &'a [Seen<'a>],
+    /// What this look, and the last one, may leave out.
+    parts: (f64, f64),
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(comparison: &'a Comparison, turns: &'a [Seen<'a>], blocks: u32) -> Judge<'a> {
+        let part = |blocks| spending::part(&comparison.looks, blocks, ALPHA).unwrap_or(ALPHA);
+        let last = comparison.looks.last().copied().unwrap_or(1);
+        Judge { comparison, turns, parts: (part(blocks.max(1)), part(last)) }
+    }
+
+    /// The names that are compared.
+    fn names(&self) -> Vec<(&'a str, &'a str)> {
+        let all: Vec<&str> = self.comparison.contenders.iter().map(|one| one.name.as_str()).collect();
+        match &self.comparison.base {
+            Some(base) => all.iter().filter(|name| *name != base).map(|name| (base.as_str(), *name)).collect(),
+            None => {
+                let after = |n: usize| all[n + 1..].iter().copied();
+                all.iter().enumerate().flat_map(|(n, base)| after(n).map(move |other| (*base, other))).collect()
+            }
+        }
+    }
+
+    /// Statements of the comparison.
+    fn count(&self) -> f64 {
+        (self.names().len() * Figure::ALL.len()).max(1) as f64
+    }
+
+    /// What each interval leaves out.
+    pub(super) fn each(&self) -> f64 {
+        self.parts.0 / self.count()
+    }
+
+    pub(super) fn pairs(&self) -> Vec<ComparedPair> {
+        self.names().into_iter().map(|(base, other)| self.pair((base, false), (other, false), self.count())).collect()
+    }
+
+    /// The first contender against itself: a family of its own.
+    pub(super) fn control(&self) -> Option<ComparedPair> {
+        let first = self.comparison.contenders.first().filter(|_| self.comparison.control)?;
+        let name = first.name.as_str();
+        Some(self.pair((name, false), (name, true), Figure::ALL.len() as f64))
+    }
+
+    fn pair(&self, base: (&str, bool), other: (&str, bool), count: f64) -> ComparedPair {
+        let effects = Figure::ALL.iter().map(|(figure, _)| {
+            let paired = self.paired(base, other, *figure);
+            let (now, later) = (self.parts.0 / count, self.parts.1 / count);
+            let margin = self.margin(*figure);
+            let seen = paired.effect(now).map(|effect| rounded(*figure, effect));
+            let needed = |effect: Estimate| effect::needed(effect, paired.none(), margin, now, later);
+            let call = effect::call(seen, paired.none(), margin, figure.more_is_better(), needed);
+            Effect { figure: *figure, effect: seen, call }
+        });
+        ComparedPair { base: base.0.to_owned(), other: other.0.to_owned(), effects: effects.collect() }
+    }
+
+    fn margin(&self, figure: Figure) -> Range {
+        match figure.is_fraction() {
+            true => effect::difference_margin(self.comparison.margin * FAILURES),
+            false => effect::ratio_margin(self.comparison.margin),
+        }
+    }
+
+    /// The turns of both in the same block.
+    fn paired(&self, base: (&str, bool), other: (&str, bool), figure: Figure) -> Paired {
+        let of = |(name, control): (&str, bool), block: u32| {
+            self.turns.iter().find(|seen| seen.is(name, control) && seen.finding.block == block)
+        };
+        let blocks = self.turns.iter().filter(|seen| seen.is(base.0, base.1)).map(|seen| seen.finding.block);
+        let both = blocks.filter_map(|block| Some((of(base, block)?, of(other, block)?)));
+        match figure.is_fraction() {
+            true => Paired::Failures(both.map(|(a, b)| (a.counts(), b.counts())).collect()),
+            false => Paired::Ratios(both.filter_map(|(a, b)| Some((a.value(figure)?, b.value(figure)?))).collect()),
+        }
+    }
+
+    /// Whether everything that decides is decided.
+    pub(super) fn decided(&self, pairs: &[ComparedPair]) -> bool {
+        let decides = |effect: &&Effect| self.comparison.deciding.contains(&effect.figure);
+        pairs.iter().all(|pair| pair.effects.iter().filter(decides).all(|effect| is_decided(effect.call)))
+    }
+
+    /// Best and worst rank of a contender, where each was compared with each; else all places.
+    pub(super) fn rank(&self, name: &str, figure: Figure, pairs: &[ComparedPair]) -> (u32, u32) {
+        let names: Vec<&str> = self.comparison.contenders.iter().map(|one| one.name.as_str()).collect();
+        let call = |pair: &ComparedPair| pair.effects.iter().find(|e| e.figure == figure).map(|e| e.call);
+        let certain = pairs.iter().filter_map(|pair| match call(pair)? {
+            Call::Better => Some((pair.other.as_str(), pair.base.as_str())),
+            Call::Worse => Some((pair.base.as_str(), pair.other.as_str())),
+            _ => None,
+        });
+        effect::ranks(&names, &certain.collect::<Vec<_>>()).get(name).copied().unwrap_or((1, names.len() as u32))
+    }
+}
+
+/// Whether an effect is one.
+pub(super) fn differs(call: Call) -> bool {
+    matches!(call, Call::Better | Call::Worse)
+}
+
+/// No narrower than what can be told.
+fn rounded(figure: Figure, effect: Estimate) -> Estimate {
+    if figure.is_fraction() {
+        return effect;
+    }
+    let (low, high) = (effect.value * (1.0 - DIGITS), effect.value * (1.0 + DIGITS));
+    let interval = Range { low: effect.interval.low.min(low), high: effect.interval.high.max(high) };
+    Estimate { interval, ..effect }
+}

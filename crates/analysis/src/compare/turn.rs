@@ -1,0 +1,242 @@
+//! What one turn came to.
+
+use genkai_model::comparison::{Figure, Turn, TurnFinding};
+use genkai_model::event::{EndReason, Environment, ServerState, Tick};
+use genkai_model::evidence::Sample;
+use genkai_model::finding::ClientCheck;
+use genkai_model::histogram;
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::plan::Plan;
+use genkai_model::record::{Record, Trial};
+
+use crate::capacity::demand;
+use crate::sockets::Share;
+use crate::steady::{self, Steady};
+use crate::window::{self, Tally, US};
+use crate::{client, diagnosis, proof};
+
+/// Subjects of samples that are no servers.
+const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
+/// What stands behind a contender; its processor time and memory are not the contender's.
+const BACKEND: &str = "backend";
+/// Part of the looks at an accept queue in which somebody waits there.
+const WAITING: f64 = 0.25;
+/// Part of what was planned that may not be answered, before a rate is not borne; and so many requests, which may be under way.
+const SHORT: f64 = 0.03;
+const FEW: f64 = 5.0;
+/// Part of the cores from which on a contender is busy enough to be stressed.
+const BUSY: f64 = 0.7;
+/// Failures that are a sign of stress where the objective names none.
+const FAILURES: f64 = 0.001;
+
+/// A turn with the trial it was.
+pub(crate) struct Seen<'r> {
+    pub(super) trial: &'r Trial,
+    pub(super) finding: TurnFinding,
+    pub(super) client: ClientCheck,
+    /// Whether the objective held.
+    pub(super) held: bool,
+    /// Whether the contender noticed the load.
+    pub(super) stressed: bool,
+    /// Whether a server ended although nobody asked it to.
+    pub(super) died: bool,
+}
+
+impl Seen<'_> {
+    /// Whether it is this contender's turn (its control's, if asked for), and counts.
+    pub(super) fn is(&self, name: &str, control: bool) -> bool {
+        self.finding.counts && self.finding.contender == name && self.finding.control == control
+    }
+
+    pub(super) fn value(&self, figure: Figure) -> Option<f64> {
+        let at = Figure::ALL.iter().position(|(one, _)| *one == figure)?;
+        self.finding.values.get(at).copied().flatten()
+    }
+
+    /// Failed and finished requests.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.finding.failed, self.finding.finished)
+    }
+}
+
+/// Every turn of a record, in order.
+pub(super) fn all<'r>(record: &'r Record) -> Vec<Seen<'r>> {
+    let Some(head) = &record.head else { return Vec::new() };
+    let turn = |trial: &'r Trial| Some(Seen::of(trial, trial.turn.as_ref()?, &head.plan, &head.environment));
+    record.trials.iter().filter_map(turn).collect()
+}
+
+impl<'r> Seen<'r> {
+    fn of(trial: &'r Trial, turn: &Turn, plan: &Plan, environment: &Environment) -> Seen<'r> {
+        let part = Part::of(trial);
+        let client = client::check(trial, &plan.objective, None).finding;
+        let (failed, finished) = counted(trial);
+        let busy = part.busy(environment);
+        let ended = trial.ended.as_ref().map(|ended| ended.reason);
+        let died =
+            ended == Some(EndReason::ServerDied) || trial.states.iter().any(|(_, s)| s.state == ServerState::Died);
+        Seen {
+            finding: TurnFinding {
+                trial: trial.number,
+                contender: turn.contender.clone(),
+                block: turn.block,
+                place: turn.place,
+                control: turn.control,
+                counts: proof::is_whole(trial) && client.valid && !trial.ticks.is_empty(),
+                finished,
+                failed,
+                steady_after: part.steady_after,
+                busy,
+                values: part.values(failed, finished),
+            },
+            held: diagnosis::broke(trial, &plan.objective, &plan.procedure).is_none(),
+            stressed: part.stressed(busy, failed, finished, &plan.objective),
+            client,
+            died,
+            trial,
+        }
+    }
+}
+
+/// Failed and finished requests; of WebSockets, those that ended unasked are failures too.
+fn counted(trial: &Trial) -> (u64, u64) {
+    let (failed, finished) = proof::count(trial, None);
+    let cut = Share::of(&Condition::DisconnectsBelow(1.0), &trial.ticks).bad as u64;
+    (failed + cut, finished + cut)
+}
+
+/// The part of a trial that is steady.
+struct Part<'r> {
+    trial: &'r Trial,
+    ticks: &'r [Tick],
+    steady_after: Option<f64>,
+}
+
+impl<'r> Part<'r> {
+    fn of(trial: &'r Trial) -> Part<'r> {
+        let ramp_us = (demand::ramp(&trial.started.load) * US) as u64;
+        let held = &trial.ticks[trial.ticks.partition_point(|tick| tick.from_us < ramp_us)..];
+        let rates: Vec<f64> = held.iter().map(|tick| tick.ok as f64 / window::length(tick).max(1e-9)).collect();
+        let cuts = [steady::mser5(&rates), steady::mser5(&latencies(held))];
+        let cut = cuts.iter().try_fold(0, |cut, one| match one {
+            Steady::From(at) => Some(cut.max(*at)),
+            Steady::Never | Steady::TooShort => None,
+        });
+        let ticks = &held[cut.unwrap_or(0)..];
+        let after = |cut: usize| held.get(cut).map(|tick| tick.from_us.saturating_sub(ramp_us) as f64 / US);
+        Part { trial, ticks, steady_after: cut.and_then(after) }
+    }
+
+    fn span(&self) -> (i64, i64) {
+        let end = |at: Option<u64>| at.and_then(|us| i64::try_from(us).ok()).unwrap_or(0);
+        (end(self.ticks.first().map(|t| t.from_us)), end(self.ticks.last().map(|t| t.to_us)))
+    }
+
+    fn values(&self, failed: u64, finished: u64) -> Vec<Option<f64>> {
+        let tally = Tally::of(self.ticks);
+        let latency = window::merge(self.ticks, |tick| &tick.latency);
+        let cpu = || Some(self.cores(|subject| subject != BACKEND)? * tally.seconds / tally.finished().max(1) as f64);
+        let value = |figure: Figure| match figure {
+            Figure::Failures => (finished > 0).then(|| failed as f64 / finished as f64),
+            // What did not answer once is taken for half an answer, so that it can be compared by ratio.
+            Figure::Throughput => (tally.seconds > 0.0).then(|| tally.rate().max(0.5 / tally.seconds)),
+            Figure::P50 => window::quantile(&latency, 0.5),
+            Figure::P95 => window::quantile(&latency, 0.95),
+            Figure::P99 => window::quantile(&latency, 0.99),
+            Figure::Max => window::quantile(&latency, 1.0),
+            Figure::Cpu => cpu().filter(|cpu| *cpu > 0.0 && tally.finished() > 0),
+            Figure::Memory => self.memory(),
+        };
+        Figure::ALL.iter().map(|(figure, _)| value(*figure)).collect()
+    }
+
+    /// Samples of servers.
+    fn servers(&self) -> impl Iterator<Item = &'r (i64, Sample)> {
+        self.trial.samples.iter().filter(|(_, sample)| !OTHERS.contains(&sample.subject.as_str()))
+    }
+
+    /// Cores that the servers used, the mean: each sample tells of the time since the one before. None where nobody tells.
+    fn cores(&self, whose: impl Fn(&str) -> bool) -> Option<f64> {
+        let (from, to) = self.span();
+        let mut last: Vec<(&str, i64)> = Vec::new();
+        let (mut used, mut seen) = (0.0, 0.0);
+        for (at, sample) in self.servers().filter(|(_, sample)| whose(&sample.subject)) {
+            let Some(cpu) = sample.metrics.get(&format!("{}.cpu", sample.subject)) else { continue };
+            match last.iter_mut().find(|(subject, _)| *subject == sample.subject) {
+                None => last.push((&sample.subject, *at)),
+                Some((_, before)) => {
+                    let overlap = ((*at).min(to) - (*before).max(from)).max(0) as f64;
+                    used += cpu * overlap;
+                    seen += overlap;
+                    *before = *at;
+                }
+            }
+        }
+        let subjects = last.len().max(1) as f64;
+        (seen > 0.0).then(|| used / (seen / subjects))
+    }
+
+    fn memory(&self) -> Option<f64> {
+        let of = |(_, sample): &(i64, Sample)| sample.metrics.get(&format!("{}.rss", sample.subject)).copied();
+        let own = self.servers().filter(|(_, sample)| sample.subject != BACKEND);
+        own.filter_map(of).reduce(f64::max).filter(|bytes| *bytes > 0.0)
+    }
+
+    /// Part of the servers' cores in use, what stands behind the contender included; or of one core by its busiest worker,
+    /// where that is more.
+    fn busy(&self, environment: &Environment) -> Option<f64> {
+        let cores = environment.pinning.as_ref().map_or(environment.cores as usize, |pinning| pinning.servers.len());
+        let all = self.cores(|_| true)? / cores.max(1) as f64;
+        let (from, to) = self.span();
+        let within = self.servers().filter(|(at, _)| (from..=to).contains(at));
+        let worker =
+            |(_, sample): &(i64, Sample)| sample.metrics.get(&format!("{}.worker_cpu_max", sample.subject)).copied();
+        let workers: Vec<f64> = within.filter_map(worker).collect();
+        let mean = workers.iter().sum::<f64>() / workers.len().max(1) as f64;
+        Some(all.max(mean))
+    }
+
+    fn stressed(&self, busy: Option<f64>, failed: u64, finished: u64, objective: &Objective) -> bool {
+        let bound = objective.0.iter().find_map(|condition| match condition {
+            Condition::ErrorsBelow(bound) => Some(*bound),
+            _ => None,
+        });
+        let fails = failed as f64 > bound.unwrap_or(FAILURES) * finished.max(1) as f64;
+        let load = &self.trial.started.load;
+        let open = matches!(load.arrivals, genkai_model::load::Arrivals::Rate { .. });
+        let tally = Tally::of(self.ticks);
+        let planned = demand::asked(load) * tally.seconds;
+        let short = open && planned - tally.ok as f64 > (SHORT * planned).max(FEW);
+        fails || short || busy.is_some_and(|busy| busy >= BUSY) || self.waits()
+    }
+
+    /// Whether connections waited to be accepted.
+    fn waits(&self) -> bool {
+        let (from, to) = self.span();
+        let within = self.trial.samples.iter().filter(|(at, _)| (from..=to).contains(at));
+        let queue = |metrics: &std::collections::BTreeMap<String, f64>| {
+            metrics
+                .iter()
+                .find(|(name, _)| name.ends_with(genkai_model::evidence::metric::ACCEPT_QUEUE))
+                .map(|(_, n)| *n)
+        };
+        let looks: Vec<f64> = within.filter_map(|(_, sample)| queue(&sample.metrics)).collect();
+        let full = looks.iter().filter(|n| **n > 0.0).count();
+        !looks.is_empty() && full as f64 >= WAITING * looks.len() as f64
+    }
+}
+
+/// The mean latency of each tick; where nothing came back, that of the one before.
+fn latencies(ticks: &[Tick]) -> Vec<f64> {
+    let mut last = 0.0;
+    let mean = |tick: &Tick| {
+        let mut all = histogram::empty();
+        // A damaged payload counts as empty, as everywhere.
+        let _ = tick.latency.add_to(&mut all);
+        if !all.is_empty() {
+            last = all.mean();
+        }
+        last
+    };
+    ticks.iter().map(mean).collect()
+}

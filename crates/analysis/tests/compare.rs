@@ -1,0 +1,313 @@
+//! Systems compared: what may be said of made-up records, and what may not.
+
+mod world;
+
+use genkai_analysis::compare::{findings, is_enough};
+use genkai_model::claim::{Claim, ClaimVerdict, LoadTest, Promise, Promised, Test};
+use genkai_model::comparison::{
+    Call, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Ended, Figure, Runs, Turn,
+};
+use genkai_model::error::{ErrorCount, ErrorKind};
+use genkai_model::event::{
+    EndReason, Event, Note, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
+};
+use genkai_model::evidence::Sample;
+use genkai_model::finding::Outcome;
+use genkai_model::histogram::{self, Payload};
+use genkai_model::plan::Plan;
+use genkai_model::record::Record;
+use genkai_model::units::Span;
+use rand::{Rng, SeedableRng};
+use rand_distr::StandardNormal;
+use rand_pcg::Pcg64Mcg;
+
+use world::parts::{plan, users};
+
+/// What a contender does in a turn.
+#[derive(Clone, Copy)]
+struct Does {
+    /// Responses a tick of 50 ms.
+    rate: f64,
+    /// Latency, ms.
+    latency: f64,
+    /// Failures a tick.
+    failed: u64,
+    /// Cores used.
+    cpu: f64,
+    /// The first so many ticks are half as fast.
+    warm_up: usize,
+    /// Busy fraction of the generator's thread.
+    client: f64,
+}
+
+const PLAIN: Does = Does { rate: 100.0, latency: 10.0, failed: 0, cpu: 0.9, warm_up: 0, client: 0.1 };
+
+fn comparison(names: &[&str], base: bool) -> Comparison {
+    let contender =
+        |name: &&str| Contender { name: (*name).to_owned(), runs: Runs::Url("http://127.0.0.1:1".to_owned()) };
+    Comparison {
+        contenders: names.iter().map(contender).collect(),
+        base: base.then(|| names[0].to_owned()),
+        control: true,
+        ramp: Span(0),
+        hold: Span::from_secs(2),
+        looks: vec![5, 10],
+        margin: 0.05,
+        deciding: vec![Figure::Failures, Figure::Throughput],
+        seed: 1,
+        claim: None,
+    }
+}
+
+/// A record in the making.
+struct Story {
+    record: Record,
+    random: Pcg64Mcg,
+    at_us: u64,
+}
+
+impl Story {
+    fn new(comparison: Comparison) -> Story {
+        let mut story = Story { record: Record::default(), random: Pcg64Mcg::seed_from_u64(3), at_us: 0 };
+        let head = RunStarted {
+            schema: SCHEMA.to_owned(),
+            version: "1".to_owned(),
+            started: "2026-11-21T11:00:00Z".to_owned(),
+            command: Vec::new(),
+            environment: genkai_model::event::Environment { cores: 1, ..Default::default() },
+            plan: Plan { comparison: Some(comparison), ..plan(users(50, 1e9), "errors < 0.1%") },
+            rewrites: Vec::new(),
+        };
+        story.push(None, What::RunStarted(Box::new(head)));
+        story
+    }
+
+    fn push(&mut self, trial: Option<u32>, what: What) {
+        self.record.push(Event { at_us: self.at_us, trial, what });
+    }
+
+    fn turn(&mut self, contender: &str, block: u32, control: bool, does: Does) {
+        let number = self.record.trials.len() as u32 + 1;
+        let turn = Turn { contender: contender.to_owned(), block, place: 1, of: 3, control };
+        self.push(None, What::Turn(turn));
+        let load = users(50, 1e9);
+        let started = TrialStarted { purpose: Purpose::Measure, changes: Vec::new(), limit: None, load };
+        self.push(Some(number), What::TrialStarted(Box::new(started)));
+        let began = self.at_us;
+        // What drifts on the machine, and the turn's own.
+        let noise: f64 = self.random.sample(StandardNormal);
+        let level = (0.1 * f64::from(block % 3) + 0.005 * noise).exp();
+        for n in 0..25_u64 {
+            let slow = if (n as usize) < does.warm_up { 0.5 } else { 1.0 };
+            let wobble = 1.0 + 0.02 * f64::from(n as u32 % 3);
+            self.at_us = began + (n + 1) * 50_000;
+            self.push(Some(number), What::Tick(Box::new(tick(n, does, level * slow * wobble))));
+            if n % 4 == 0 {
+                let metrics = [("nginx.cpu".to_owned(), does.cpu), ("nginx.rss".to_owned(), 1e7)].into();
+                self.push(Some(number), What::Sample(Sample { subject: "nginx".to_owned(), metrics }));
+            }
+        }
+        let lasted = Span::from_secs(2);
+        let ended = TrialEnded { reason: EndReason::Completed, lasted, abandoned: 0, client_rss: 0, client: None };
+        self.push(Some(number), What::TrialEnded(ended));
+    }
+
+    /// Blocks of all contenders, each doing what it does, and the first one's control.
+    fn blocks(&mut self, count: u32, all: &[(&str, Does)]) {
+        for block in 1..=count {
+            for (name, does) in all {
+                self.turn(name, block, false, *does);
+            }
+            self.turn(all[0].0, block, true, all[0].1);
+        }
+    }
+
+    fn findings(mut self) -> ComparisonFinding {
+        let end = RunEnded { interrupted: false, failure: None, diff: String::new() };
+        self.push(None, What::RunEnded(end));
+        findings(&self.record).unwrap()
+    }
+}
+
+fn tick(n: u64, does: Does, level: f64) -> Tick {
+    let ok = (does.rate * level).round() as u64;
+    let mut latency = histogram::empty();
+    latency.record_n((does.latency * 1e6 / level) as u64, ok).unwrap();
+    let errors =
+        if does.failed > 0 { vec![ErrorCount { kind: ErrorKind::Status503, count: does.failed }] } else { Vec::new() };
+    Tick {
+        from_us: n * 50_000,
+        to_us: (n + 1) * 50_000,
+        level: 50.0,
+        in_flight: (does.rate * does.latency / 50.0) as u64,
+        connections: 50,
+        sent: ok + does.failed,
+        ok,
+        errors,
+        latency: Payload::encode(&latency),
+        service: Payload::encode(&latency),
+        cpu_us: (does.client * 50_000.0) as u64,
+        cpu_max_us: (does.client * 50_000.0) as u64,
+        ..Tick::default()
+    }
+}
+
+fn call(finding: &ComparisonFinding, figure: Figure) -> Call {
+    finding.pairs[0].effects.iter().find(|effect| effect.figure == figure).unwrap().call
+}
+
+#[test]
+fn what_differs_and_what_does_not() {
+    let mut story = Story::new(comparison(&["base", "more"], true));
+    story.blocks(5, &[("base", PLAIN), ("more", Does { rate: 130.0, failed: 30, ..PLAIN })]);
+    let finding = story.findings();
+    assert_eq!(call(&finding, Figure::Throughput), Call::Better);
+    assert_eq!(call(&finding, Figure::Failures), Call::Worse);
+    assert_eq!(call(&finding, Figure::Memory), Call::Same);
+    assert_eq!((finding.outcome, finding.ended), (Outcome::Holds, Ended::Early));
+    let throughput = finding.pairs[0].effects[1].effect.unwrap();
+    assert!((throughput.value / 1.3 - 1.0).abs() < 0.02, "{throughput:?}");
+    let worse = ComparisonCaveat::Survivors { name: "more".to_owned() };
+    assert!(finding.caveats.contains(&worse), "{:?}", finding.caveats);
+    assert!(
+        (finding.each - 0.05 * 0.5 / 8.0).abs() < 1e-12,
+        "half of the error rate at the first of two looks, 8 figures"
+    );
+}
+
+#[test]
+fn equal_contenders_are_equal_and_their_control_too() {
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    story.blocks(10, &[("a", PLAIN), ("b", PLAIN)]);
+    let finding = story.findings();
+    for effect in finding.pairs.iter().chain(&finding.control).flat_map(|pair| &pair.effects) {
+        assert_eq!(effect.call, Call::Same, "{effect:?}");
+    }
+    assert_eq!((finding.outcome, finding.ended), (Outcome::Holds, Ended::Planned));
+    assert_eq!(finding.subjects[0].warm_up, Some(0.0));
+}
+
+#[test]
+fn it_is_enough_at_a_look_and_not_between() {
+    let mut story = Story::new(comparison(&["base", "more"], true));
+    let more = Does { rate: 130.0, ..PLAIN };
+    story.blocks(4, &[("base", PLAIN), ("more", more)]);
+    assert!(!is_enough(&story.record), "no look is planned after four blocks, however clear it is");
+    story.turn("base", 5, false, PLAIN);
+    story.turn("more", 5, false, more);
+    story.turn("base", 5, true, PLAIN);
+    assert!(is_enough(&story.record));
+    let mut open = Story::new(comparison(&["base", "more"], true));
+    for block in 1..=5 {
+        // As often better as worse: nobody can tell.
+        let rate = if block % 2 == 0 { 60.0 } else { 140.0 };
+        open.turn("base", block, false, PLAIN);
+        open.turn("more", block, false, Does { rate, ..PLAIN });
+    }
+    assert!(!is_enough(&open.record));
+    let finding = open.findings();
+    assert!(matches!(call(&finding, Figure::Throughput), Call::CannotTell { more: Some(1..) | None }), "{finding:?}");
+    assert_eq!(finding.outcome, Outcome::Fails);
+}
+
+#[test]
+fn a_contender_that_differs_from_itself_spoils_it() {
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    for block in 1..=5 {
+        story.turn("a", block, false, PLAIN);
+        story.turn("b", block, false, PLAIN);
+        story.turn("a", block, true, Does { rate: 150.0, ..PLAIN });
+    }
+    let finding = story.findings();
+    assert_eq!(finding.outcome, Outcome::Invalid);
+    assert!(
+        matches!(&finding.caveats[0], ComparisonCaveat::ControlDiffers { figures } if figures.contains(&Figure::Throughput))
+    );
+}
+
+#[test]
+fn where_nobody_is_stressed_a_ranking_means_nothing() {
+    let idle = Does { cpu: 0.1, ..PLAIN };
+    let mut story = Story::new(comparison(&["a", "b"], false));
+    story.blocks(5, &[("a", idle), ("b", Does { rate: 108.0, ..idle })]);
+    let finding = story.findings();
+    assert!(!finding.stress.anybody);
+    assert_eq!(finding.outcome, Outcome::Invalid);
+    let busiest = finding.stress.busiest.unwrap();
+    assert!((0.09..0.11).contains(&busiest), "{busiest}");
+    let mut busy = Story::new(comparison(&["a", "b"], false));
+    busy.blocks(5, &[("a", PLAIN), ("b", Does { rate: 108.0, ..PLAIN })]);
+    let finding = busy.findings();
+    assert!(finding.stress.anybody);
+    let throughput = |n: usize| (finding.subjects[n].figures[1].best, finding.subjects[n].figures[1].worst);
+    assert_eq!((throughput(0), throughput(1)), ((2, 2), (1, 1)), "the second is first for certain");
+}
+
+#[test]
+fn turns_of_a_spent_generator_do_not_count() {
+    let spent = Does { client: 1.0, ..PLAIN };
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    story.blocks(5, &[("a", spent), ("b", spent)]);
+    let finding = story.findings();
+    assert_eq!((finding.blocks, finding.outcome), (0, Outcome::Invalid));
+    assert!(
+        finding.caveats.iter().any(|c| matches!(c, ComparisonCaveat::ClientLimit { turns: 10, .. })),
+        "{:?}",
+        finding.caveats
+    );
+}
+
+#[test]
+fn a_warm_up_is_seen_and_left_out() {
+    let slow = Does { warm_up: 10, ..PLAIN };
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    story.blocks(5, &[("a", PLAIN), ("b", slow)]);
+    let finding = story.findings();
+    assert_eq!(finding.subjects[1].warm_up, Some(0.5));
+    assert_eq!(call(&finding, Figure::Throughput), Call::Same, "only what is steady counts");
+}
+
+#[test]
+fn one_block_is_no_comparison() {
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    story.blocks(1, &[("a", PLAIN), ("b", PLAIN)]);
+    let cut = findings(&story.record).unwrap();
+    assert_eq!((cut.outcome, cut.ended), (Outcome::Unfinished, Ended::CutOff));
+    assert!(cut.caveats.contains(&ComparisonCaveat::RecordCutOff));
+}
+
+#[test]
+fn advice_is_judged_by_what_it_promises() {
+    let promises = [(Figure::Throughput, Promised::Better), (Figure::Failures, Promised::Same)];
+    let test = LoadTest {
+        changes: vec!["x 1 -> 2".to_owned()],
+        load: users(50, 1e9),
+        hold: None,
+        objective: Default::default(),
+        promises: promises.into_iter().map(|(figure, becomes)| Promise { figure, becomes }).collect(),
+    };
+    let claim = |test| Claim {
+        name: "x".to_owned(),
+        advice: "more x is faster".to_owned(),
+        read: String::new(),
+        system: plan(users(1, 1.0), "errors < 0.1%").system,
+        test,
+    };
+    let verdict = |rate: f64| {
+        let with = Comparison {
+            claim: Some(Box::new(claim(Test::Load(Box::new(test.clone()))))),
+            ..comparison(&["a", "b"], true)
+        };
+        let mut story = Story::new(with);
+        story.blocks(10, &[("a", PLAIN), ("b", Does { rate, ..PLAIN })]);
+        story.findings().claim.unwrap().verdict
+    };
+    assert_eq!((verdict(130.0), verdict(100.0)), (ClaimVerdict::Confirmed, ClaimVerdict::Partly));
+    let line =
+        Comparison { claim: Some(Box::new(claim(Test::Line("Nonsense On".to_owned())))), ..comparison(&["a"], true) };
+    let mut story = Story::new(line);
+    let note = Note { id: genkai_analysis::claims::UNKNOWN.to_owned(), text: "Invalid command 'Nonsense'".to_owned() };
+    story.push(None, What::Note(note));
+    let finding = *story.findings().claim.unwrap();
+    assert_eq!((finding.verdict, finding.said.len()), (ClaimVerdict::DoesNotExist, 1));
+}

@@ -1,0 +1,77 @@
+//! What is said of systems whose truth is known: `simulation` draws them, `make truth` prints more of them.
+
+mod simulation;
+
+use simulation::{Family, Noise, coverage, coverage_of_failures, families};
+
+/// Standard errors that a count of so many draws may be off.
+fn slack(times: u32) -> f64 {
+    3.5 * (0.05_f64 * 0.95 / f64::from(times)).sqrt()
+}
+
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    for blocks in [3, 5, 12] {
+        let held = coverage(Noise::Normal, blocks, 4000);
+        assert!((held - 0.95).abs() <= slack(4000), "{blocks} blocks: {held}");
+    }
+}
+
+#[test]
+fn tails_and_skewness_cost_little() {
+    // Differences of two alike distributions are symmetric, and Student's interval is careful with heavy tails (Benjamini, Is the
+    // t test really conservative when the parent distribution is long-tailed?, Technometrics 25, 1983).
+    for noise in [Noise::Heavy, Noise::Skewed] {
+        let held = coverage(noise, 8, 4000);
+        assert!((0.94..=0.985).contains(&held), "{noise:?}: {held}");
+    }
+}
+
+#[test]
+fn failures_that_come_in_bursts_are_covered() {
+    let held = coverage_of_failures(6, 2000);
+    assert!(held >= 0.95 - slack(2000), "{held}");
+}
+
+#[test]
+fn equal_systems_are_seldom_called_different() {
+    // 8 figures of 3 pairs, looked at four times: 96 chances to find something.
+    let family = Family { figures: 8, pairs: 3, ratio: 1.0, margin: 0.05 };
+    let said = families(Noise::Normal, family, 2000);
+    assert!(said.differs <= 0.05 + slack(2000), "{said:?}");
+    let careless = simulated_without_care();
+    assert!(careless > 0.5, "without care for looks and figures it would be {careless}");
+}
+
+/// The same with every interval at 95 %: what the care is good for, and that this test can fail.
+fn simulated_without_care() -> f64 {
+    use genkai_analysis::effect::{self, Paired};
+    use rand::{Rng, SeedableRng};
+    let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(5);
+    let times = 400;
+    let mut differ = 0;
+    for _ in 0..times {
+        let any = (0..24).any(|_| {
+            let pairs =
+                (0..16).map(|_| (1.0 + 0.1 * random.random::<f64>(), 1.0 + 0.1 * random.random::<f64>())).collect();
+            effect::excludes(Paired::Ratios(pairs).effect(0.05).unwrap(), 1.0)
+        });
+        differ += u32::from(any);
+    }
+    f64::from(differ) / f64::from(times)
+}
+
+#[test]
+fn systems_at_the_margin_are_seldom_called_equal() {
+    let family = Family { figures: 8, pairs: 1, ratio: 1.05, margin: 0.05 };
+    let said = families(Noise::Normal, family, 2000);
+    assert!(said.same <= 0.05 + slack(2000), "{said:?}");
+}
+
+#[test]
+fn systems_that_differ_are_told_apart_before_the_last_look() {
+    let far = families(Noise::Normal, Family { figures: 8, pairs: 1, ratio: 1.5, margin: 0.05 }, 300);
+    assert!(far.decided > 0.99 && far.blocks < 6.0, "{far:?}");
+    let near = families(Noise::Normal, Family { figures: 8, pairs: 1, ratio: 1.15, margin: 0.05 }, 300);
+    assert!(near.blocks > far.blocks, "{near:?}");
+}

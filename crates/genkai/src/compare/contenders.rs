@@ -1,0 +1,173 @@
+//! Who is compared: words of the command line to contenders.
+
+use std::path::{Path, PathBuf};
+
+use genkai_lab::compare;
+use genkai_model::comparison::{Contender, Runs};
+use genkai_model::load::Load;
+use genkai_model::plan::{Backend, ConfigSource, Front, System};
+use genkai_scenario::{NamedSystem, Systems, What};
+use genkai_targets::product::PRODUCTS;
+
+use crate::cli::Compare;
+use crate::{Failure, tune};
+
+/// Who is compared.
+pub(super) struct Who {
+    pub(super) title: String,
+    pub(super) base: Option<String>,
+    pub(super) contenders: Vec<Contender>,
+}
+
+/// Those that flags name.
+pub(super) fn read(flags: &Compare, load: &Load) -> Result<Who, Failure> {
+    match &flags.base {
+        Some(base) => changes(flags, base, load),
+        None => rivals(flags, load),
+    }
+}
+
+/// What a word of the command line names.
+enum Named {
+    Url(String),
+    Product(&'static str),
+    File(PathBuf),
+}
+
+fn named(text: &str) -> Result<Named, Failure> {
+    if text.contains("://") {
+        if !text.starts_with("http://") || text.contains('@') {
+            return Err(Failure::usage(format!("`{text}`: a contender's address is http://127.0.0.1:PORT")));
+        }
+        return Ok(Named::Url(text.trim_end_matches('/').to_owned()));
+    }
+    let path = Path::new(text);
+    if is_systems(text) {
+        return Err(Failure::usage(format!("`{text}`: a file of systems stands alone; put all contenders into it")));
+    }
+    if path.is_file() {
+        return Ok(Named::File(path.to_owned()));
+    }
+    if let Some(product) = PRODUCTS.iter().find(|product| **product == text) {
+        return Ok(Named::Product(product));
+    }
+    Err(Failure::usage(format!(
+        "`{text}`: no such file, and not one of {}, http://127.0.0.1:PORT\n  hint: name a configuration file, a product, or an address",
+        PRODUCTS.join(", ")
+    )))
+}
+
+/// Whether a word names a file of systems.
+fn is_systems(text: &str) -> bool {
+    Path::new(text).extension().is_some_and(|end| end == "yaml" || end == "yml")
+}
+
+/// The systems of a file.
+fn listed(flags: &Compare, file: &str, load: &Load) -> Result<(Systems, Vec<Contender>), Failure> {
+    let path = Path::new(file);
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {file}: {e}")))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let all = genkai_scenario::systems(file, &text, folder).map_err(|fault| Failure::usage(fault.to_string()))?;
+    let generated = all.systems.iter().any(|one| matches!(one.what, What::Product(_)));
+    let stand = all.systems.iter().all(|one| matches!(one.what, What::Url(_)));
+    let backend = match (&flags.backend, &all.backend) {
+        (None, Some(said)) => said.clone(),
+        (None, None) if stand => Backend::Kept,
+        _ => backend(flags, generated, load)?,
+    };
+    let contenders = all.systems.iter().map(|one| listed_one(flags, one, &backend)).collect::<Result<Vec<_>, _>>()?;
+    Ok((all, contenders))
+}
+
+fn listed_one(flags: &Compare, one: &NamedSystem, backend: &Backend) -> Result<Contender, Failure> {
+    let named = match &one.what {
+        What::Url(url) => named(url)?,
+        What::File(path, _) if !path.is_file() => {
+            return Err(Failure::usage(format!("{}: there is no file {}", one.name, path.display())));
+        }
+        What::File(path, _) => Named::File(path.clone()),
+        What::Product(product) => named(product)?,
+    };
+    let mut runs = runs(flags, named, backend)?;
+    if let Runs::Server { system, .. } = &mut runs {
+        if let What::File(_, Some(product)) = &one.what {
+            system.product.clone_from(product);
+        }
+        system.settings.extend(one.settings.clone());
+    }
+    Ok(Contender { name: one.name.clone(), runs })
+}
+
+fn rivals(flags: &Compare, load: &Load) -> Result<Who, Failure> {
+    if let [one] = &flags.contenders[..]
+        && is_systems(one)
+    {
+        let (all, contenders) = listed(flags, one, load)?;
+        let title = if all.title.is_empty() { format!("compare {one}") } else { all.title };
+        return Ok(Who { title, base: None, contenders });
+    }
+    let all = flags.contenders.iter().map(|text| named(text)).collect::<Result<Vec<_>, _>>()?;
+    let generated = all.iter().any(|one| matches!(one, Named::Product(_)));
+    let files = all.iter().any(|one| matches!(one, Named::File(_)));
+    let backend = match (generated, files) {
+        (false, false) if flags.backend.is_none() => Backend::Kept,
+        _ => backend(flags, generated, load)?,
+    };
+    let mut contenders: Vec<Contender> = Vec::new();
+    for (text, one) in flags.contenders.iter().zip(all) {
+        let same = contenders.iter().filter(|c| c.name == *text || c.name.starts_with(&format!("{text} ("))).count();
+        let name = if same > 0 { format!("{text} ({})", same + 1) } else { text.clone() };
+        contenders.push(Contender { name, runs: runs(flags, one, &backend)? });
+    }
+    Ok(Who { title: format!("compare {}", flags.contenders.join(" ")), base: None, contenders })
+}
+
+fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failure> {
+    let (product, config) = match named {
+        Named::Url(url) => {
+            tune::local_only(&url, &flags.origin.allow_remote)?;
+            tune::no_path(&url)?;
+            return Ok(Runs::Url(url));
+        }
+        Named::Product(product) => (product, ConfigSource::Generated),
+        Named::File(path) => (genkai_targets::explain::guess(&path), ConfigSource::File(path)),
+    };
+    let system = System {
+        product: product.to_owned(),
+        program: None,
+        config,
+        settings: tune::settings(&flags.set)?,
+        backend: backend.clone(),
+        front: Front { tls: flags.tls, ..Front::default() },
+        allow_remote: flags.origin.allow_remote.clone(),
+    };
+    Ok(Runs::Server { system: Box::new(system), changes: Vec::new() })
+}
+
+/// What stands behind all of them.
+fn backend(flags: &Compare, generated: bool, load: &Load) -> Result<Backend, Failure> {
+    let source = if generated { ConfigSource::Generated } else { ConfigSource::File(PathBuf::new()) };
+    tune::backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &source)
+}
+
+/// A system, and the same with one change each.
+fn changes(flags: &Compare, base: &str, load: &Load) -> Result<Who, Failure> {
+    let runs = if is_systems(base) {
+        let (_, contenders) = listed(flags, base, load)?;
+        let [one] = <[Contender; 1]>::try_from(contenders).map_err(|all| {
+            Failure::usage(format!("--base {base}: there are {} systems in it; changes need one", all.len()))
+        })?;
+        one.runs
+    } else {
+        let named = named(base)?;
+        let backend = backend(flags, matches!(named, Named::Product(_)), load)?;
+        runs(flags, named, &backend)?
+    };
+    let Runs::Server { system, .. } = runs else {
+        return Err(Failure::usage(format!(
+            "--base {base}: what already runs cannot be changed; name its configuration file"
+        )));
+    };
+    let contenders = compare::with_changes(*system, &flags.change, load, flags.all_together)?;
+    Ok(Who { title: format!("compare changes of {base}"), base: Some(compare::BASELINE.to_owned()), contenders })
+}

@@ -1,0 +1,122 @@
+//! `genkai compare`: flags to a plan, the run, its outputs.
+
+mod contenders;
+
+use genkai_lab::compare;
+use genkai_lab::experiment::{self, Size};
+use genkai_lab::system::Pin;
+use genkai_model::comparison::{Comparison, Runs};
+use genkai_model::exit::Exit;
+use genkai_model::load::{Arrivals, Load};
+use genkai_model::plan::{Backend, ConfigSource, Plan, System};
+use genkai_model::units::Span;
+use genkai_report::{json, text};
+
+use crate::cli::Compare;
+use crate::view::{self, View};
+use crate::{Failure, flags, found, interrupt, made, websocket};
+
+/// Users a second when they all come at once.
+const AT_ONCE: f64 = 1e6;
+
+/// `genkai compare`.
+pub(crate) fn run(flags: &Compare) -> Result<Exit, Failure> {
+    let pin = flags::pin(&flags.blocks.pin)?;
+    let plan = plan(flags, &pin)?;
+    let preview = compare::preview(&plan, &pin)?;
+    let output = &flags.output;
+    if output.dry_run {
+        if !output.quiet {
+            let style = view::stdout_style(output.color);
+            view::print(&if output.json {
+                json::comparison_plan(&plan, &preview.entries, &preview.environment)
+            } else {
+                text::compare_plan(&plan, &preview.entries, &preview.environment, style)
+            });
+        }
+        return Ok(Exit::Holds);
+    }
+    let out = output.out.clone().unwrap_or_else(|| made::default_folder(&plan.title));
+    let interrupt = interrupt::flag();
+    let job = made::job(plan, made::place(None)?, pin, output.keep, &interrupt);
+    let mut view = View::choose(output.quiet, output.color, &interrupt);
+    let outcome = compare::run(&job, &out, &mut |event| view.event(event));
+    view.finish();
+    let outcome = outcome?;
+    let shown = found::show(&outcome.record, &out, output, flags.markdown);
+    match outcome.failure {
+        Some(failure) => Err(failure.into()),
+        None => shown,
+    }
+}
+
+fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
+    let blocks = &flags.blocks;
+    let cores = pin.resolve().map_or_else(|| genkai_lab::pinning::cores().len(), |p| p.client.len());
+    let size = if blocks.full { Size::Full } else { Size::Quick };
+    let usual = if blocks.quick || blocks.full { compare::usual(size) } else { compare::Usual::default() };
+    let hold = blocks.hold.unwrap_or(usual.hold);
+    if hold.as_secs_f64() < 0.2 {
+        return Err(Failure::usage("--hold: a turn must last at least 200ms to be measured"));
+    }
+    if !(0.1..=100.0).contains(&blocks.margin) {
+        return Err(Failure::usage(format!("--margin {}: must be from 0.1 to 100 percent", blocks.margin)));
+    }
+    let mut load = if flags.websocket {
+        websocket::load(&flags.load, &flags.messages, AT_ONCE)?
+    } else {
+        flags.messages.must_be_unused("needs --websocket")?;
+        flags.load.load(AT_ONCE, cores)?
+    };
+    load.tick = compare::tick(hold);
+    let who = contenders::read(flags, &load)?;
+    let comparison = Comparison {
+        base: who.base,
+        contenders: who.contenders,
+        control: !blocks.no_control,
+        ramp: ramp(flags, &load, usual.ramp),
+        hold,
+        looks: blocks.blocks.map_or(usual.looks, compare::looks),
+        margin: blocks.margin / 100.0,
+        deciding: blocks.decide.clone(),
+        seed: flags.load.seed,
+        claim: None,
+    };
+    let first = comparison.contenders.iter().find_map(|one| match &one.runs {
+        Runs::Server { system, .. } => Some((**system).clone()),
+        Runs::Url(_) => None,
+    });
+    Ok(Plan {
+        caching: None,
+        title: who.title,
+        system: first.unwrap_or_else(standing),
+        objective: blocks.objective.clone(),
+        procedure: experiment::procedure(Size::Quick),
+        cluster: None,
+        contest: None,
+        comparison: Some(comparison),
+        load,
+    })
+}
+
+/// The system of a plan whose contenders all stand already.
+fn standing() -> System {
+    System {
+        product: "server".to_owned(),
+        program: None,
+        config: ConfigSource::Generated,
+        settings: Default::default(),
+        backend: Backend::Kept,
+        front: Default::default(),
+        allow_remote: Vec::new(),
+    }
+}
+
+/// How long the load rises in a turn: as asked for, else a short time.
+fn ramp(flags: &Compare, load: &Load, usual: Span) -> Span {
+    match (load.arrivals, flags.load.spawn_rate, flags.load.ramp) {
+        (Arrivals::Users { count, .. }, Some(rate), _) => Span::from_secs_f64(f64::from(count) / rate),
+        (Arrivals::Rate { .. }, _, Some(ramp)) => ramp,
+        _ => usual,
+    }
+}

@@ -1,0 +1,139 @@
+//! Advice put to the test, a claim after the other: a line is shown to the server's own check, a change is compared with the
+//! system without it. Each has a folder and a record of its own, from which all that is said of it follows.
+
+use std::path::Path;
+
+use genkai_analysis::claims::{ACCEPTED, CLAMPED, REFUSED, UNKNOWN};
+use genkai_model::claim::{Claim, LoadTest, Test};
+use genkai_model::comparison::{Comparison, Contender, Figure, Runs, Wish};
+use genkai_model::event::{Note, What};
+use genkai_model::load::Load;
+use genkai_model::objective::Objective;
+use genkai_model::plan::Plan;
+use genkai_model::units::Span;
+use genkai_targets::product::{Objection, ObjectionKind};
+
+use crate::compare::{self, BASELINE, Usual};
+use crate::error::LabError;
+use crate::experiment::{self, Size};
+use crate::folder::Folder;
+use crate::job::{Job, Outcome};
+use crate::recorder::{Recorder, Watcher};
+use crate::system::{self, Pin};
+
+/// Largest effect that does not matter.
+pub const MARGIN: f64 = 0.05;
+
+/// How claims are tested where they say nothing else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effort {
+    /// Turns and looks.
+    pub usual: Usual,
+    /// Threads of the generator.
+    pub threads: u16,
+    /// Seed of the orders.
+    pub seed: u64,
+}
+
+/// The plan of a claim's test.
+///
+/// # Errors
+/// When its changes cannot be made on its system.
+pub fn plan(claim: &Claim, effort: &Effort) -> Result<Plan, LabError> {
+    let (contenders, load, objective, hold, deciding) = match &claim.test {
+        Test::Line(_) => {
+            let system = Box::new(claim.system.clone());
+            let one = Contender { name: BASELINE.to_owned(), runs: Runs::Server { system, changes: Vec::new() } };
+            (vec![one], Load::users(1, 1.0), Objective::default(), None, vec![Figure::Failures])
+        }
+        Test::Load(test) => {
+            let load = Load { threads: effort.threads, ..test.load.clone() };
+            let deciding = test.promises.iter().map(|promise| promise.figure).collect();
+            (contenders(claim, test, &load)?, load, test.objective.clone(), test.hold, deciding)
+        }
+    };
+    let hold = hold.filter(|hold: &Span| hold.0 >= Span::from_millis(200).0).unwrap_or(effort.usual.hold);
+    let first = match &contenders[0].runs {
+        Runs::Server { system, .. } => (**system).clone(),
+        Runs::Url(_) => claim.system.clone(),
+    };
+    let comparison = Comparison {
+        base: Some(BASELINE.to_owned()),
+        contenders,
+        control: true,
+        ramp: effort.usual.ramp,
+        hold,
+        looks: effort.usual.looks.clone(),
+        margin: MARGIN,
+        deciding,
+        seed: effort.seed,
+        claim: Some(Box::new(claim.clone())),
+    };
+    Ok(Plan {
+        caching: None,
+        title: format!("claim {}", claim.name),
+        system: first,
+        load: Load { tick: compare::tick(hold), ..load },
+        objective,
+        procedure: experiment::procedure(Size::Quick),
+        cluster: None,
+        contest: None,
+        comparison: Some(comparison),
+    })
+}
+
+fn contenders(claim: &Claim, test: &LoadTest, load: &Load) -> Result<Vec<Contender>, LabError> {
+    let wish = |text: &String| text.parse::<Wish>().map_err(|e| LabError::Plan(format!("{}: {e}", claim.name)));
+    let wishes = test.changes.iter().map(wish).collect::<Result<Vec<_>, _>>()?;
+    compare::with_changes(claim.system.clone(), &wishes, load, true)
+}
+
+/// Checks the plan of a claim without starting a server.
+///
+/// # Errors
+/// Whatever would keep it from being tested.
+pub fn preview(plan: &Plan, pin: &Pin) -> Result<(), LabError> {
+    match line(plan) {
+        Some(_) => Ok(()),
+        None => compare::preview(plan, pin).map(drop),
+    }
+}
+
+/// Makes the test that `job`'s plan (see [`plan`]) says. The folder `out` holds `run.jsonl` afterwards.
+///
+/// # Errors
+/// When it could not begin. What goes wrong later is in [`Outcome::failure`].
+pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    match line(&job.plan) {
+        Some(line) => check(job, line, out, watcher),
+        None => compare::run(job, out, watcher),
+    }
+}
+
+/// The line that a plan's claim asks about.
+fn line(plan: &Plan) -> Option<&str> {
+    match &plan.comparison.as_ref()?.claim.as_ref()?.test {
+        Test::Line(line) => Some(line),
+        Test::Load(_) => None,
+    }
+}
+
+/// Shows a line to the server's own check.
+fn check(job: &Job<'_>, line: &str, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let folder = Folder::open(out, job.keep)?;
+    let behind = system::placeholder(&job.plan.system.backend)?;
+    let prepared = system::prepare(&job.plan.system, &job.plan.load, behind, folder.private("check")?)?;
+    let objection = prepared.objects(line)?;
+    folder.set_aside()?;
+    let mut recorder = Recorder::create(&folder.record(), watcher)?;
+    recorder.now(None, job.head(system::environment(&job.pin, Some(&*prepared)), &[]))?;
+    let (id, text) = match objection {
+        Some(Objection { kind: ObjectionKind::Unknown, words }) => (UNKNOWN, words),
+        Some(Objection { kind: ObjectionKind::Refused, words }) => (REFUSED, words),
+        Some(Objection { kind: ObjectionKind::Warned, words }) => (CLAMPED, words),
+        None => (ACCEPTED, format!("the server's own check accepts `{line}`")),
+    };
+    recorder.now(None, What::Note(Note { id: id.to_owned(), text }))?;
+    let failure = recorder.close(false, None, String::new());
+    Ok(Outcome { record: recorder.into_record(), failure })
+}

@@ -1,0 +1,72 @@
+//! A system and the same with changes, as contenders.
+
+use std::net::SocketAddr;
+
+use genkai_model::comparison::{Contender, Runs, Wish};
+use genkai_model::event::Change;
+use genkai_model::load::Load;
+use genkai_model::plan::{ConfigSource, System};
+
+use crate::error::LabError;
+use crate::system;
+
+/// What the system without changes is called.
+pub const BASELINE: &str = "baseline";
+/// What the system with all changes is called.
+const TOGETHER: &str = "all together";
+
+/// `system` as it is, then with each change alone, then (if asked for, and if there are several) with all of them. Where a
+/// wish says what the value is before, and a configuration of genkai's own has another one, it is set; a user's file is believed.
+///
+/// # Errors
+/// When there is no such setting, or a file has another value than a wish says, or nothing would change.
+pub fn with_changes(
+    mut system: System,
+    wishes: &[Wish],
+    load: &Load,
+    together: bool,
+) -> Result<Vec<Contender>, LabError> {
+    let mut all = Vec::new();
+    for wish in wishes {
+        all.push(change(&mut system, wish, load)?);
+    }
+    let contender = |name: String, changes: Vec<Change>| {
+        let runs = Runs::Server { system: Box::new(system.clone()), changes };
+        Contender { name, runs }
+    };
+    let mut contenders = vec![contender(BASELINE.to_owned(), Vec::new())];
+    let name = |one: &Change| format!("{} {} -> {}", one.setting, one.from, one.to);
+    contenders.extend(all.iter().map(|one| contender(name(one), vec![one.clone()])));
+    if together && all.len() > 1 {
+        contenders.push(contender(TOGETHER.to_owned(), all));
+    }
+    Ok(contenders)
+}
+
+fn change(system: &mut System, wish: &Wish, load: &Load) -> Result<Change, LabError> {
+    let mut from = value_of(system, &wish.setting, load)?;
+    if let Some(said) = wish.from.as_ref().filter(|said| **said != from) {
+        let ours = system.config == ConfigSource::Generated;
+        if !ours || system.settings.contains_key(&wish.setting) {
+            return Err(LabError::Plan(format!(
+                "change \"{wish}\": {} is {from} there, not {said}\n  hint: write \"{} -> {}\", or set it first",
+                wish.setting, wish.setting, wish.to
+            )));
+        }
+        system.settings.insert(wish.setting.clone(), said.clone());
+        from.clone_from(said);
+    }
+    if from == wish.to {
+        return Err(LabError::Plan(format!("change \"{wish}\": it is {from} already, so nothing would change")));
+    }
+    Ok(Change { product: system.product.clone(), setting: wish.setting.clone(), from, to: wish.to.clone() })
+}
+
+/// The value that a setting has in `system`, for the requests of `load`.
+fn value_of(system: &System, setting: &str, load: &Load) -> Result<String, LabError> {
+    let dir =
+        tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
+    let behind: Option<SocketAddr> = system::placeholder(&system.backend)?;
+    let prepared = system::prepare(system, load, behind, dir.path().to_owned())?;
+    Ok(prepared.value_of(setting)?.0)
+}

@@ -1,0 +1,120 @@
+//! A contender, ready to be loaded.
+
+use std::net::SocketAddr;
+
+use genkai_model::comparison::{Contender, Runs};
+use genkai_model::contest::{Entry, Setting};
+use genkai_model::event::{Change, Environment};
+use genkai_model::limit::Origin;
+use genkai_model::load::Load;
+use genkai_model::plan::System;
+use genkai_model::transport::Transport;
+use genkai_model::units::Span;
+use genkai_targets::product::{Prepared, Running};
+use genkai_targets::standing::Standing;
+
+use crate::backend;
+use crate::error::LabError;
+use crate::folder::Folder;
+use crate::redact;
+use crate::system;
+
+/// A contender that can have its turns.
+pub(super) enum Ready {
+    /// A server of ours, started anew for each.
+    Server(Box<dyn Prepared>),
+    /// Somebody's, which stands.
+    Standing(SocketAddr),
+}
+
+impl Ready {
+    /// Checks a contender and has its configuration tested by the product itself; nothing is started.
+    pub(super) fn prepare(
+        contender: &Contender,
+        load: &Load,
+        behind: Option<SocketAddr>,
+        folder: &dyn Fn(&str) -> Result<std::path::PathBuf, LabError>,
+    ) -> Result<Ready, LabError> {
+        match &contender.runs {
+            Runs::Url(url) => Ok(Ready::Standing(backend::reachable(url)?)),
+            Runs::Server { system, changes } => {
+                let base = system::prepare(system, load, behind, folder("base")?)?;
+                let prepared = if changes.is_empty() { base } else { base.with(changes, &folder("changed")?)? };
+                Ok(Ready::Server(prepared))
+            }
+        }
+    }
+
+    /// The server, answering; it is on the cores given where it is ours.
+    pub(super) fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, LabError> {
+        match self {
+            Ready::Server(prepared) => Ok(prepared.start(cpus)?),
+            Ready::Standing(address) => Ok(Box::new(Standing::new(*address))),
+        }
+    }
+
+    /// What its own check warns of.
+    pub(super) fn warnings(&self) -> &[String] {
+        match self {
+            Ready::Server(prepared) => prepared.warnings(),
+            Ready::Standing(_) => &[],
+        }
+    }
+
+    /// What carries connections to it.
+    pub(super) fn transport(&self) -> Transport {
+        match self {
+            Ready::Server(prepared) => prepared.transport(),
+            Ready::Standing(_) => Transport::Tcp,
+        }
+    }
+
+    /// The product's name.
+    pub(super) fn product(&self) -> &'static str {
+        match self {
+            Ready::Server(prepared) => prepared.product(),
+            Ready::Standing(_) => genkai_targets::standing::SUBJECT,
+        }
+    }
+
+    /// What is to be said of it: its version, and every setting that says something about load or was given.
+    pub(super) fn entry(&self, contender: &Contender, environment: &Environment) -> Entry {
+        let (version, settings) = match (self, &contender.runs) {
+            (Ready::Server(prepared), Runs::Server { system, changes }) => {
+                let version = format!("{} {}", prepared.product(), prepared.version());
+                (version, settings(&**prepared, system, changes, environment))
+            }
+            (_, Runs::Url(url)) => (redact::url(url), Vec::new()),
+            (Ready::Standing(address), _) => (address.to_string(), Vec::new()),
+        };
+        let contender = contender.name.clone();
+        Entry { contender, version, settings, largest: None, started: Span::default() }
+    }
+}
+
+fn settings(prepared: &dyn Prepared, system: &System, changes: &[Change], environment: &Environment) -> Vec<Setting> {
+    let given = system.settings.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let changed = changes.iter().map(|change| (change.setting.clone(), change.to.clone()));
+    let mut all: Vec<Setting> = Vec::new();
+    for (name, value) in given.chain(changed) {
+        all.retain(|setting| setting.name != name);
+        all.push(Setting { name, value, default: false });
+    }
+    let limits = prepared.limits(environment).into_iter();
+    for limit in limits.filter(|limit| limit.subject == prepared.product()) {
+        let default = match &limit.origin {
+            Origin::Default(_) => true,
+            Origin::File { .. } | Origin::Given => false,
+            Origin::Machine(_) => continue,
+        };
+        if !all.iter().any(|setting| setting.name.eq_ignore_ascii_case(&limit.setting)) {
+            all.push(Setting { name: limit.setting, value: limit.value, default });
+        }
+    }
+    all
+}
+
+/// A folder for each use of a contender, numbered.
+pub(super) fn folders(folder: &Folder, number: usize) -> impl Fn(&str) -> Result<std::path::PathBuf, LabError> + '_ {
+    move |use_| folder.private(&format!("contender-{number}-{use_}"))
+}

@@ -1,0 +1,285 @@
+//! Systems compared: block after block each contender is started anew and loaded once, one at a time, in an order drawn for
+//! the block, until the analysis says that it is enough.
+
+mod changes;
+mod contender;
+mod order;
+
+use std::path::Path;
+use std::time::Duration;
+
+use genkai_analysis::capacity::demand;
+use genkai_analysis::tuning::TrialPlan;
+use genkai_analysis::{claims, compare};
+use genkai_model::comparison::{Comparison, Contender, Runs, Turn};
+use genkai_model::contest::Entry;
+use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, What};
+use genkai_model::plan::Plan;
+use genkai_model::units::Span;
+use genkai_targets::local::kernel::Kernel;
+use genkai_targets::product::Running;
+
+pub use changes::{BASELINE, with_changes};
+use contender::Ready;
+
+use crate::backend::Backend;
+use crate::error::LabError;
+use crate::experiment::Size;
+use crate::first;
+use crate::folder::Folder;
+use crate::generator::Generator;
+use crate::job::{Job, Outcome};
+use crate::observer::Observer;
+use crate::recorder::{Recorder, Watcher};
+use crate::room;
+use crate::system::{self, Pin};
+use crate::trial::{self, Trial};
+
+/// How long a backend may take to finish what an earlier turn left in it.
+const DRAIN: Duration = Duration::from_secs(60);
+/// Most contenders: each two are compared, and each has its turn in every block.
+pub const MOST: usize = 16;
+
+/// Everything known before anything is started.
+pub struct Preview {
+    /// The machine.
+    pub environment: Environment,
+    /// Each contender as it would run.
+    pub entries: Vec<Entry>,
+}
+
+/// Checks a plan without starting a server: configurations are read and tested by the products themselves, the load is held
+/// against this machine.
+///
+/// # Errors
+/// Whatever would keep the run from being made.
+pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
+    let comparison = comparison(plan)?;
+    let dir =
+        tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
+    let mut environment = system::environment(pin, None);
+    room::fit(&plan.load, &room::look(&[], &environment))?;
+    let behind = system::placeholder(&plan.system.backend)?;
+    let mut entries = Vec::new();
+    for (number, contender) in comparison.contenders.iter().enumerate() {
+        let folder = |name: &str| {
+            let path = dir.path().join(format!("{number}-{name}"));
+            std::fs::create_dir_all(&path).map_err(LabError::folder(&path))?;
+            Ok(path)
+        };
+        let ready = Ready::prepare(contender, &plan.load, behind, &folder)?;
+        entries.push(ready.entry(contender, &environment));
+        versions(&mut environment, &ready);
+    }
+    Ok(Preview { environment, entries })
+}
+
+fn versions(environment: &mut Environment, ready: &Ready) {
+    if let Ready::Server(prepared) = ready {
+        environment.versions.insert(prepared.product().to_owned(), prepared.version().to_owned());
+    }
+}
+
+/// The comparison of a plan, whole.
+fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
+    let wrong = |why: String| Err(LabError::Plan(why));
+    let Some(comparison) = &plan.comparison else { return wrong("the plan compares nothing".to_owned()) };
+    let all = &comparison.contenders;
+    if !(2..=MOST).contains(&all.len()) {
+        return wrong(format!("{} to compare: there must be two to {MOST}", all.len()));
+    }
+    for (n, one) in all.iter().enumerate() {
+        if all[..n].iter().any(|other| other.name == one.name) {
+            return wrong(format!("`{}` takes part twice\n  hint: give one of them another name", one.name));
+        }
+        if let Runs::Server { system, .. } = &one.runs
+            && system.backend != plan.system.backend
+        {
+            return wrong(format!(
+                "`{}` stands before another backend than the others: that would be compared",
+                one.name
+            ));
+        }
+    }
+    if comparison.base.as_ref().is_some_and(|base| !all.iter().any(|one| one.name == *base)) {
+        return wrong("the contender to compare with takes no part".to_owned());
+    }
+    let ascending = comparison.looks.windows(2).all(|two| two[0] < two[1]);
+    if comparison.looks.first().is_none_or(|first| *first < 2) || !ascending {
+        return wrong("looks must be numbers of blocks from 2, ascending".to_owned());
+    }
+    Ok(comparison)
+}
+
+/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+///
+/// # Errors
+/// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
+pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let preview = preview(&job.plan, &job.pin)?;
+    let folder = Folder::open(out, job.keep)?;
+    let environment = preview.environment;
+    let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
+    let backend = Backend::start(&job.plan.system.backend, &job.place.program, &folder, cpus.as_deref())?;
+    let comparison = comparison(&job.plan)?;
+    let ready = |(number, one): (usize, &Contender)| {
+        Ready::prepare(one, &job.plan.load, backend.address(), &contender::folders(&folder, number + 1))
+    };
+    let ready = comparison.contenders.iter().enumerate().map(ready).collect::<Result<Vec<_>, _>>()?;
+    room::raise_descriptors();
+    folder.set_aside()?;
+    let mut recorder = Recorder::create(&folder.record(), watcher)?;
+    let mut run = Run { job, comparison, ready, backend, environment, recorder: &mut recorder };
+    let failure = run.whole().err();
+    let backend = run.backend;
+    let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
+    backend.stop();
+    Ok(Outcome { record: recorder.into_record(), failure })
+}
+
+struct Run<'r, 'j, 'w> {
+    job: &'j Job<'j>,
+    comparison: &'r Comparison,
+    ready: Vec<Ready>,
+    backend: Backend,
+    environment: Environment,
+    recorder: &'r mut Recorder<'w>,
+}
+
+impl Run<'_, '_, '_> {
+    fn whole(&mut self) -> Result<(), LabError> {
+        self.environment.versions.extend(self.backend.versions());
+        self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
+        for (ready, contender) in self.ready.iter().zip(&self.comparison.contenders) {
+            let entry = ready.entry(contender, &self.environment);
+            self.recorder.now(None, What::Entry(Box::new(entry)))?;
+            for warning in ready.warnings() {
+                let text = format!("{}: {warning}", contender.name);
+                self.recorder.now(None, What::Note(Note { id: claims::WARNING.to_owned(), text }))?;
+            }
+        }
+        for number in 1.. {
+            for (who, turn) in order::block(self.comparison, number) {
+                if self.job.interrupt.is_stopped() || self.turn(who, turn)? == EndReason::Interrupted {
+                    return Ok(());
+                }
+            }
+            if compare::is_enough(self.recorder.record()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One turn: a fresh server, load, server down.
+    fn turn(&mut self, who: usize, turn: Turn) -> Result<EndReason, LabError> {
+        let first = turn.block == 1 && !turn.control;
+        self.recorder.now(None, What::Turn(turn))?;
+        let idle = self.backend.drain(DRAIN, self.job.interrupt);
+        if self.job.interrupt.is_stopped() {
+            return Ok(EndReason::Interrupted);
+        }
+        if !idle {
+            self.note("backend-not-idle", "the backend still works on requests of the turn before".to_owned())?;
+        }
+        let cpus = self.environment.pinning.as_ref().map(|pinning| pinning.servers.as_slice());
+        let mut server = self.ready[who].start(cpus)?;
+        let ended = self.load(who, first, &mut *server);
+        server.stop();
+        ended
+    }
+
+    fn load(&mut self, who: usize, first: bool, server: &mut dyn Running) -> Result<EndReason, LabError> {
+        let contender = &self.comparison.contenders[who];
+        let (plan, address) = (&self.job.plan, server.address());
+        let what = TrialPlan {
+            purpose: Purpose::Measure,
+            changes: changes(contender).to_vec(),
+            limit: None,
+            level: demand::asked(&plan.load),
+            ramp: self.comparison.ramp,
+            hold: self.comparison.hold,
+        };
+        let mut load = trial::shape(&plan.load, &what);
+        load.transport = self.ready[who].transport();
+        load.addresses = vec![address];
+        if first && let Some(text) = first::answer(self.ready[who].product(), &load, address, &mut self.backend) {
+            self.note(first::NOTE, format!("{}: {text}", contender.name))?;
+        }
+        let load = room::fit(&load, &room::look(&load.addresses, &self.environment))?;
+        let cpus = self.environment.pinning.as_ref().map(|pinning| pinning.client.clone());
+        let trial = Trial {
+            number: self.recorder.record().trials.len() as u32 + 1,
+            what: &what,
+            plan,
+            load,
+            generator: Generator { program: &self.job.place.program, cpus: cpus.as_deref() },
+            interrupt: self.job.interrupt,
+        };
+        let mut kernel = Kernel::new();
+        let backend = &mut self.backend;
+        let observer = Observer { server, backend, kernel: &mut kernel, listeners: vec![address] };
+        trial.run(observer, self.recorder)
+    }
+
+    fn note(&mut self, id: &str, text: String) -> Result<(), LabError> {
+        self.recorder.now(None, What::Note(Note { id: id.to_owned(), text }))
+    }
+}
+
+/// Settings of a contender that are changed on top of its system.
+fn changes(contender: &Contender) -> &[Change] {
+    match &contender.runs {
+        Runs::Server { changes, .. } => changes,
+        Runs::Url(_) => &[],
+    }
+}
+
+/// What a comparison is like where nothing else is said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Usual {
+    /// How long the load rises in a turn.
+    pub ramp: Span,
+    /// How long it is held.
+    pub hold: Span,
+    /// After how many blocks it is looked at.
+    pub looks: Vec<u32>,
+}
+
+impl Default for Usual {
+    fn default() -> Usual {
+        Usual { ramp: Span::from_secs(1), hold: Span::from_secs(5), looks: vec![5, 8, 12, 16] }
+    }
+}
+
+/// The same in a size.
+pub fn usual(size: Size) -> Usual {
+    match size {
+        Size::Quick => Usual { ramp: Span::from_millis(500), hold: Span::from_secs(2), looks: vec![4, 6] },
+        Size::Full => Usual { ramp: Span::from_secs(2), hold: Span::from_secs(10), looks: vec![6, 10, 16, 25, 40] },
+    }
+}
+
+/// Three looks on the way to so many blocks, the last at their end; none before the third block, which has too little to say.
+pub fn looks(blocks: u32) -> Vec<u32> {
+    let mut all: Vec<u32> = [blocks / 3, blocks * 2 / 3].into_iter().filter(|look| *look >= 3).collect();
+    all.push(blocks);
+    all.dedup();
+    all
+}
+
+/// Length of the intervals in which a turn is told: enough of them to see when it was steady.
+pub fn tick(hold: Span) -> Span {
+    Span((hold.0 / 100).clamp(Span::from_millis(20).0, Span::from_millis(200).0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_few_and_end_with_the_last_block() {
+        assert_eq!(looks(16), [5, 10, 16]);
+        assert_eq!((looks(2), looks(4), looks(6)), (vec![2], vec![4], vec![4, 6]));
+    }
+}

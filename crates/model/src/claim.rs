@@ -1,0 +1,140 @@
+//! Advice as data: what somebody recommends, for which system and load, what it promises, and what came of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::{Call, Effect, Figure};
+use crate::load::Load;
+use crate::objective::Objective;
+use crate::plan::System;
+use crate::units::Span;
+
+/// A piece of advice and how it is put to the test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    /// Its short name: that of its file, or as it says.
+    pub name: String,
+    /// The advice as it is given.
+    pub advice: String,
+    /// Where it was read.
+    pub read: String,
+    /// The system it is about, as it is before.
+    pub system: System,
+    /// How it is tested.
+    pub test: Test,
+}
+
+/// How advice is put to the test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// The server's own check is asked whether there is such a line.
+    Line(String),
+    /// Baseline and changes are compared under a load.
+    Load(Box<LoadTest>),
+}
+
+/// Changes under a load, and what they are said to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadTest {
+    /// The changes, as [`Wish`](crate::comparison::Wish) reads them. Of several each is tested alone, and all together.
+    pub changes: Vec<String>,
+    /// The load.
+    pub load: Load,
+    /// How long the load is held in a turn; none: as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Span>,
+    /// What must hold in each turn; told beside the comparison.
+    pub objective: Objective,
+    /// What the advice promises.
+    pub promises: Vec<Promise>,
+}
+
+/// What advice promises of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Promise {
+    /// The figure.
+    pub figure: Figure,
+    /// What becomes of it.
+    pub becomes: Promised,
+}
+
+/// What a figure is promised to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Promised {
+    /// Better.
+    Better,
+    /// Worse.
+    Worse,
+    /// No different.
+    Same,
+}
+
+impl Promised {
+    /// Each with its word.
+    pub const ALL: [(Promised, &'static str); 3] =
+        [(Promised::Better, "better"), (Promised::Worse, "worse"), (Promised::Same, "same")];
+}
+
+/// A claim and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimFinding {
+    /// The claim.
+    pub claim: Claim,
+    /// What is to be said of it.
+    pub verdict: ClaimVerdict,
+    /// Each promise and what was measured, of all changes together.
+    pub kept: Vec<Kept>,
+    /// What the server itself says of it: its own check's refusal, or warnings.
+    pub said: Vec<String>,
+    /// Server and version.
+    pub server: String,
+    /// Blocks in which every contender had its turn.
+    pub blocks: u32,
+}
+
+/// A promise and what was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    /// The promise.
+    pub promise: Promise,
+    /// What was measured; none where nothing could be.
+    pub effect: Option<Effect>,
+    /// Whether it was kept; none: cannot tell.
+    pub kept: Option<bool>,
+}
+
+impl Promised {
+    /// Whether `call` keeps the promise; none where it does not decide it.
+    pub fn kept(self, call: Call) -> Option<bool> {
+        match (self, call) {
+            (_, Call::CannotTell { .. } | Call::Missing) => None,
+            (Promised::Better, call) => Some(call == Call::Better),
+            (Promised::Worse, call) => Some(call == Call::Worse),
+            (Promised::Same, call) => Some(call == Call::Same),
+        }
+    }
+}
+
+/// What is to be said of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimVerdict {
+    /// Every promise was kept.
+    Confirmed,
+    /// Some promises were kept, others not.
+    Partly,
+    /// No promise was kept, and at least one was broken for certain.
+    Refuted,
+    /// The server's own check refuses it: there is no such setting.
+    DoesNotExist,
+    /// The server's own check knows the setting, and refuses it as it is written.
+    Refused,
+    /// The server's own check accepts it with a warning: it takes another value.
+    Clamped,
+    /// The server's own check accepts it.
+    Exists,
+    /// What was measured does not decide it.
+    CannotTell,
+}

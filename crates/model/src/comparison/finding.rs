@@ -1,0 +1,225 @@
+//! What a comparison of systems showed: statements about a record.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Comparison, Figure};
+use crate::claim::ClaimFinding;
+use crate::contest::Setting;
+use crate::error::ErrorCount;
+use crate::finding::{ClientLimit, Estimate, Outcome};
+
+/// A comparison and its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonFinding {
+    /// What was to be done.
+    pub comparison: Comparison,
+    /// Blocks in which every contender had its turn.
+    pub blocks: u32,
+    /// Chance that any difference that is called one, or any equality, is none: of all figures, pairs and looks together.
+    pub alpha: f64,
+    /// What each interval here leaves out, so that they hold together.
+    pub each: f64,
+    /// Why it ended.
+    pub ended: Ended,
+    /// The contenders, in the order given.
+    pub subjects: Vec<Subject>,
+    /// Those that were compared.
+    pub pairs: Vec<ComparedPair>,
+    /// The first contender against itself.
+    pub control: Option<ComparedPair>,
+    /// Whether the load was more than any contender noticed.
+    pub stress: Stress,
+    /// Every turn, in order.
+    pub turns: Vec<TurnFinding>,
+    /// What limits the answer.
+    pub caveats: Vec<ComparisonCaveat>,
+    /// What is to be said of the advice that is put to the test, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Box<ClaimFinding>>,
+    /// Holds: every figure that decides is decided for every pair. Fails: one is not. Invalid: the client, the machine or the load
+    /// offered was what was measured. Unfinished: there are not enough blocks.
+    pub outcome: Outcome,
+}
+
+/// Why a comparison ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// Everything that decides was decided before the last look.
+    Early,
+    /// After the last look.
+    Planned,
+    /// The user, a failure, or the record ended it.
+    CutOff,
+}
+
+/// A contender as it ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// Product and version; the address of one that ran already.
+    pub version: String,
+    /// Settings that are not the default; all others are.
+    pub settings: Vec<Setting>,
+    /// Each figure.
+    pub figures: Vec<SubjectFigure>,
+    /// Its failed requests, by kind, over all turns.
+    pub errors: Vec<ErrorCount>,
+    /// Turns in which the objective held.
+    pub held: u32,
+    /// Turns that count.
+    pub turns: u32,
+    /// Seconds after the ramp until it was steady: the median over turns.
+    pub warm_up: Option<f64>,
+}
+
+/// A figure of a contender.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectFigure {
+    /// Which.
+    pub figure: Figure,
+    /// Its mean over turns (of failures the arithmetic, of others the geometric) with a 95 % interval of its own.
+    pub value: Option<Estimate>,
+    /// The best rank that the comparison allows, from 1, where each was compared with each.
+    pub best: u32,
+    /// The worst.
+    pub worst: u32,
+}
+
+/// Two contenders compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedPair {
+    /// The one that is compared with.
+    pub base: String,
+    /// The other.
+    pub other: String,
+    /// Each figure.
+    pub effects: Vec<Effect>,
+}
+
+/// What the other does to a figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Effect {
+    /// Which.
+    pub figure: Figure,
+    /// Other by base (of failures: other minus base), over blocks, with an interval that holds for all figures, pairs and looks
+    /// together; none for fewer than two blocks in which both have it.
+    pub effect: Option<Estimate>,
+    /// What that means.
+    #[serde(flatten)]
+    pub call: Call,
+}
+
+/// What an effect means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "call")]
+pub enum Call {
+    /// The other is better: its interval excludes no effect, and reaches beyond the margin.
+    Better,
+    /// The other is worse.
+    Worse,
+    /// No measurable difference: the whole interval is within the margin.
+    Same,
+    /// The interval holds both no effect and effects that would matter.
+    CannotTell {
+        /// About so many more blocks would decide it, if what was seen goes on; none: more than 1,000.
+        more: Option<u32>,
+    },
+    /// One of them does not have the figure: nothing came back, or it cannot be seen.
+    Missing,
+}
+
+/// Whether the load stressed anybody.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stress {
+    /// Whether at least one contender was stressed. When none was, the load offered was the limit: throughput says what was
+    /// asked, not what a contender can do.
+    pub anybody: bool,
+    /// Largest part of the servers' cores that a contender used, the mean of a turn; none where nobody's can be seen.
+    pub busiest: Option<f64>,
+    /// Who that was.
+    pub who: Option<String>,
+}
+
+/// One turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnFinding {
+    /// Its trial.
+    pub trial: u32,
+    /// Who.
+    pub contender: String,
+    /// Block, from 1.
+    pub block: u32,
+    /// Place within the block, from 1.
+    pub place: u32,
+    /// Whether it is the control.
+    pub control: bool,
+    /// Whether it counts: it ran its whole length and the client was not the limit.
+    pub counts: bool,
+    /// Finished requests.
+    pub finished: u64,
+    /// Failed requests, those that hung at the end included.
+    pub failed: u64,
+    /// Seconds after the ramp until it was steady; none where no steady state was reached.
+    pub steady_after: Option<f64>,
+    /// Part of the servers' cores that it used, the mean; none where it cannot be seen.
+    pub busy: Option<f64>,
+    /// The values of all figures, in their order.
+    pub values: Vec<Option<f64>>,
+}
+
+/// What limits an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "caveat")]
+pub enum ComparisonCaveat {
+    /// The first contender differs from itself: something else than the contenders made a difference.
+    ControlDiffers {
+        /// In which figures.
+        figures: Vec<Figure>,
+    },
+    /// There was no control.
+    NoControl,
+    /// The client was the limit in some turns, which do not count.
+    ClientLimit {
+        /// Whose turns.
+        name: String,
+        /// How many.
+        turns: u32,
+        /// Why, in the first of them.
+        reason: ClientLimit,
+    },
+    /// A server ended in some turns although nobody asked it to.
+    Died {
+        /// Whose.
+        name: String,
+        /// How many turns.
+        turns: u32,
+    },
+    /// No steady state was reached in most turns: figures would change in longer ones.
+    NotSteady {
+        /// Whose.
+        name: String,
+        /// Turns without.
+        turns: u32,
+        /// Of so many.
+        of: u32,
+    },
+    /// A figure still rose or fell from block to block.
+    Drift {
+        /// Whose.
+        name: String,
+        /// Which.
+        figure: Figure,
+        /// The later half of the blocks by the earlier half.
+        ratio: Estimate,
+    },
+    /// Failures differ, so latency and processor time are of different requests: only those that succeed have a latency.
+    Survivors {
+        /// Who fails more.
+        name: String,
+    },
+    /// The record ends before the run did.
+    RecordCutOff,
+}

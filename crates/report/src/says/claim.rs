@@ -1,0 +1,90 @@
+//! Advice put to the test, in words.
+
+use genkai_model::claim::{Claim, ClaimFinding, ClaimVerdict, Kept, Promised, Test};
+use genkai_model::comparison::Call;
+
+use super::compare::{interval, size, title};
+use crate::{clean, figure};
+
+/// `The advice "..." is refuted: promised better throughput, measured x1.00 (interval 0.99-1.01).`
+pub(crate) fn sentence(finding: &ClaimFinding) -> String {
+    let advice = clean::line(&finding.claim.advice);
+    format!("The advice \"{}\": {}. {}", advice.trim_end_matches('.'), verdict(finding.verdict), measured(finding))
+}
+
+/// A verdict in a few words.
+pub(crate) fn verdict(verdict: ClaimVerdict) -> &'static str {
+    match verdict {
+        ClaimVerdict::Confirmed => "confirmed",
+        ClaimVerdict::Partly => "true in part",
+        ClaimVerdict::Refuted => "refuted",
+        ClaimVerdict::DoesNotExist => "does not exist",
+        ClaimVerdict::Refused => "refused by the server as it is written",
+        ClaimVerdict::Clamped => "without effect: the server takes another value",
+        ClaimVerdict::Exists => "it exists",
+        ClaimVerdict::CannotTell => "cannot tell",
+    }
+}
+
+/// What was measured, promise by promise; or what the server's own check says.
+pub(crate) fn measured(finding: &ClaimFinding) -> String {
+    match &finding.claim.test {
+        Test::Line(_) => finding.said.first().map_or_else(
+            || "The server's own check accepts it.".to_owned(),
+            |words| format!("The server's own check says: {}", clean::cut(words, 300)),
+        ),
+        Test::Load(_) => {
+            let all: Vec<String> = finding.kept.iter().map(kept).collect();
+            format!("{}.", all.join("; "))
+        }
+    }
+}
+
+/// `throughput: promised better, measured x1.02 (interval 0.99-1.05), no measurable difference`.
+fn kept(one: &Kept) -> String {
+    let promised =
+        Promised::ALL.iter().find(|(promised, _)| *promised == one.promise.becomes).map_or("", |(_, word)| word);
+    let promised = if promised == "same" { "no difference" } else { promised };
+    let what = title(one.promise.figure);
+    match &one.effect {
+        Some(effect) if effect.effect.is_some() => {
+            format!(
+                "{what}: promised {promised}, measured {} (interval {}), {}",
+                size(effect),
+                interval(effect),
+                call(effect.call)
+            )
+        }
+        _ => format!("{what}: promised {promised}, nothing was measured"),
+    }
+}
+
+fn call(call: Call) -> String {
+    match call {
+        Call::CannotTell { .. } => "which does not decide it".to_owned(),
+        other => super::compare::call(other),
+    }
+}
+
+/// What was tested: the change, or the line.
+pub(crate) fn tested(claim: &Claim) -> String {
+    match &claim.test {
+        Test::Line(line) => format!("`{}`", clean::line(line)),
+        Test::Load(test) => test.changes.iter().map(|change| clean::line(change)).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// What it rests on.
+pub(crate) fn evidence(finding: &ClaimFinding) -> String {
+    let server = clean::line(&finding.server);
+    match &finding.claim.test {
+        Test::Line(_) => format!("{server}, its own check"),
+        Test::Load(_) => {
+            let blocks = figure::plural(finding.blocks.into(), "block", "blocks");
+            let warned: Vec<String> = finding.said.iter().take(1).map(|words| clean::cut(words, 160)).collect();
+            let warned =
+                if warned.is_empty() { String::new() } else { format!("; the server warns: {}", warned.join("; ")) };
+            format!("{server}, {blocks} of baseline and change{warned}")
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Claims: advice, and how it is put to the test.
+
+use std::path::Path;
+
+use genkai_model::claim::{Claim, LoadTest, Promise, Promised, Test};
+use genkai_model::comparison::{Figure, Wish};
+use genkai_model::load::{Arrivals, Body, Load, Protocol, Reuse, Spacing};
+use genkai_model::plan::{Answers, Backend, ConfigSource, Front, System, WebSocketServer};
+use genkai_model::units::{Bytes, Span, Spread};
+use genkai_model::websocket::{Message, SMALLEST_MESSAGE, WebSocket};
+
+use crate::backend::{BACKEND, SIZE, SPREAD, backend, embedded, read as value};
+use crate::fault::Fault;
+use crate::form::{OBJECTIVE, SPAN, parsed};
+use crate::native::whole;
+use crate::shape::{Format, Kind, Shape, field};
+use crate::systems::{SETTINGS, settings, tree};
+use crate::yaml::Node;
+
+static CHANGE: Format = Format {
+    name: "a change",
+    pattern: Some("(->|=)"),
+    example: "\"worker_connections 512 -> 1024\"",
+    read: parsed::<Wish>,
+};
+static PATH: Format = Format {
+    name: "a path",
+    pattern: Some("^/"),
+    example: "/index.html",
+    read: |text| {
+        if text.starts_with('/') && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(()) } else { Err(String::new()) }
+    },
+};
+static BECOMES: Kind = Kind::Word(&["better", "worse", "same"]);
+
+static PROMISES: Shape = Shape {
+    name: "promises",
+    about: "What the advice promises of each figure.",
+    needs: &[],
+    keys: &[
+        field("failures", Kind::Same(&BECOMES), "Failed requests by finished ones."),
+        field("throughput", Kind::Same(&BECOMES), "Successful responses a second."),
+        field("p50", Kind::Same(&BECOMES), "Median latency."),
+        field("p95", Kind::Same(&BECOMES), "95 % of latencies."),
+        field("p99", Kind::Same(&BECOMES), "99 % of latencies."),
+        field("max", Kind::Same(&BECOMES), "The longest latency."),
+        field("cpu", Kind::Same(&BECOMES), "Processor time of the server by requests."),
+        field("memory", Kind::Same(&BECOMES), "Largest resident memory of the server."),
+    ],
+};
+
+static WEBSOCKET: Shape = Shape {
+    name: "WebSockets",
+    about: "What goes over WebSockets.",
+    needs: &[],
+    keys: &[
+        field("message", Kind::Read(&SIZE), "Size of a message, at least 24; 64 where it is left out."),
+        field("binary", Kind::Bool, "Binary messages instead of text."),
+        field("ping", Kind::Read(&SPAN), "On connections that are only held: a ping so often."),
+    ],
+};
+
+static LOAD: Shape = Shape {
+    name: "a load",
+    about: "The load under which it is tested.",
+    needs: &[],
+    keys: &[
+        field("users", Kind::Whole(1), "Closed model: users, each waiting for its response; 50 where nothing is said."),
+        field("think", Kind::Read(&SPREAD), "Pause between a response and the user's next request."),
+        field("rate", Kind::Number, "Open model: requests (or WebSocket messages) a second, instead of users."),
+        field(
+            "connections",
+            Kind::Whole(1),
+            "Open model: at most so many connections; 1000 where it is left out. WebSockets without a rate: so many, only held.",
+        ),
+        field(
+            "websocket",
+            Kind::Either(&[Kind::Bool, Kind::Object(&WEBSOCKET)]),
+            "WebSockets: each message is to be sent back by the backend.",
+        ),
+        field("path", Kind::Read(&PATH), "Path to ask for; / where it is left out."),
+        field("body", Kind::Read(&SIZE), "Size of a request body; then it is a POST."),
+        field("new-connections", Kind::Bool, "A new connection for each request."),
+        field(
+            "timeout",
+            Kind::Read(&SPAN),
+            "A request without a response after this long has failed; 60s where it is left out.",
+        ),
+        field("hold", Kind::Read(&SPAN), "How long the load is held in each turn."),
+    ],
+};
+
+/// The whole file.
+pub(crate) static CLAIM: Shape = Shape {
+    name: "a claim",
+    about: "Advice and how it is put to the test by `genkai claims FILE`.",
+    needs: &["advice", "product"],
+    keys: &[
+        field("name", Kind::Text, "Its short name; that of its file where it is left out."),
+        field("advice", Kind::Text, "The advice as it is given."),
+        field("read", Kind::Text, "Where it was read."),
+        field("product", Kind::Word(&["nginx", "apache", "haproxy"]), "Whose setting it is."),
+        field(
+            "config",
+            Kind::Text,
+            "The main file of a configuration, from the folder of this file; a plain reverse proxy where it is left out.",
+        ),
+        field("set", Kind::Same(&SETTINGS), "Settings of the system before the change, by name."),
+        field(
+            "backend",
+            Kind::Same(&BACKEND),
+            "What stands behind it; embedded where it is left out (keep with `config`).",
+        ),
+        field("tls", Kind::Bool, "The plain reverse proxy listens with TLS."),
+        field(
+            "line",
+            Kind::Text,
+            "A line of the configuration that the server's own check is asked about, instead of a change.",
+        ),
+        field(
+            "change",
+            Kind::OneOrMore(&Kind::Read(&CHANGE)),
+            "What the advice changes. Of several each is tested alone, and all together.",
+        ),
+        field("load", Kind::Object(&LOAD), "The load under which it is tested."),
+        field("objective", Kind::Read(&OBJECTIVE), "What must hold in each turn; told beside the comparison."),
+        field("promises", Kind::Object(&PROMISES), "What the advice promises of each figure."),
+    ],
+};
+
+/// Reads the claim in `text`, which is that of `file`; paths in it are from `folder`.
+///
+/// # Errors
+/// The first mistake.
+pub fn read(file: &str, text: &str, folder: &Path) -> Result<Claim, Fault> {
+    let made = tree(text, &CLAIM).and_then(|root| claim(&root, file, folder));
+    made.map_err(|fault| fault.within(file))
+}
+
+fn claim(root: &Node, file: &str, folder: &Path) -> Result<Claim, Fault> {
+    let text = |name: &str| root.get(name).and_then(Node::scalar).map(str::to_owned);
+    let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let config = text("config").map_or(ConfigSource::Generated, |path| ConfigSource::File(folder.join(path)));
+    let usual = match config {
+        ConfigSource::Generated => Backend::Embedded(embedded(None)),
+        ConfigSource::File(_) => Backend::Kept,
+    };
+    let system = System {
+        product: text("product").unwrap_or_default(),
+        program: None,
+        config,
+        settings: settings(root.get("set")),
+        backend: messages(root).or(backend(root.get("backend"))?).unwrap_or(usual),
+        front: Front { tls: root.get("tls").and_then(Node::boolean) == Some(true), ..Front::default() },
+        allow_remote: Vec::new(),
+    };
+    let test = match (text("line"), root.get("change")) {
+        (Some(_), Some(change)) => {
+            return Err(Fault::at(
+                change.place,
+                "both `line` and `change`",
+                "a line is only looked at; keep one of them",
+            ));
+        }
+        (Some(line), None) => {
+            if line.contains(['\n', '\r']) {
+                return Err(Fault::at(root.place, "`line` has several lines", "give one"));
+            }
+            Test::Line(line)
+        }
+        (None, Some(change)) => Test::Load(Box::new(test(root, change)?)),
+        (None, None) => return Err(Fault::at(root.place, "a claim needs `change` or `line`", "")),
+    };
+    Ok(Claim {
+        name: text("name").or(stem).unwrap_or_default(),
+        advice: text("advice").unwrap_or_default(),
+        read: text("read").unwrap_or_default(),
+        system,
+        test,
+    })
+}
+
+fn test(root: &Node, change: &Node) -> Result<LoadTest, Fault> {
+    let promised = root.get("promises");
+    let promises: Vec<Promise> =
+        promised.map(Node::map).unwrap_or_default().iter().filter_map(|(key, node)| promise(&key.name, node)).collect();
+    if promises.is_empty() {
+        return Err(Fault::at(root.place, "the advice promises nothing", "add `promises`, e.g. `throughput: better`"));
+    }
+    let objective = value(root, "objective").unwrap_or_default();
+    let changes = change.each().iter().filter_map(Node::scalar).map(str::to_owned).collect();
+    let (load, hold) = match root.get("load") {
+        Some(node) => (load(node)?, value::<Span>(node, "hold")),
+        None => (Load::users(USERS, 1e6), None),
+    };
+    Ok(LoadTest { changes, load, hold, objective, promises })
+}
+
+/// The server behind WebSockets, which sends every message back; none for other loads, or where the file names another.
+fn messages(root: &Node) -> Option<Backend> {
+    let said = root.get("backend");
+    let ours = said.is_none_or(|node| node.scalar().is_none_or(|word| word == "embedded"));
+    let generated = said.is_some() || root.get("config").is_none();
+    let speaks = root.get("load").is_some_and(speaks);
+    let delay = match said.and_then(|node| value::<Spread>(node, "time")) {
+        Some(Spread::Constant(time)) => time,
+        _ => Span(0),
+    };
+    let server = WebSocketServer { answers: Answers::Echo, max_message: Bytes(64 << 20), delay };
+    (ours && generated && speaks).then_some(Backend::WebSocket(server))
+}
+
+/// Whether a load is of WebSockets.
+fn speaks(load: &Node) -> bool {
+    load.get("websocket").is_some_and(|node| node.boolean() != Some(false))
+}
+
+/// The load as WebSockets.
+fn websockets(node: &Node, spoken: &Node, mut load: Load) -> Result<Load, Fault> {
+    let held = node.get("connections").filter(|_| node.get("rate").is_none());
+    let size = value(spoken, "message").unwrap_or(Bytes(64)).0;
+    if size < SMALLEST_MESSAGE {
+        let hint = "a message carries its identity";
+        return Err(Fault::at(spoken.place, format!("`message` must be at least {SMALLEST_MESSAGE} bytes"), hint));
+    }
+    if let (Some(connections), Arrivals::Users { count, .. }) = (held, &mut load.arrivals) {
+        *count = whole(connections).min(1_000_000) as u32;
+    }
+    let binary = spoken.get("binary").and_then(Node::boolean) == Some(true);
+    load.protocol = Protocol::WebSocket(WebSocket {
+        message: held.is_none().then_some(Message { size, binary }),
+        ping: value(spoken, "ping").filter(|_| held.is_some()),
+        ..WebSocket::default()
+    });
+    Ok(load)
+}
+
+/// Users where nothing is said.
+const USERS: u32 = 50;
+
+fn promise(figure: &str, node: &Node) -> Option<Promise> {
+    let word = node.scalar()?;
+    let becomes = Promised::ALL.iter().find(|(_, name)| *name == word).map(|(promised, _)| *promised)?;
+    Some(Promise { figure: figure.parse::<Figure>().ok()?, becomes })
+}
+
+fn load(node: &Node) -> Result<Load, Fault> {
+    let number = |name: &str| node.get(name).map(|n| whole(n).min(1_000_000) as u32);
+    let think = value(node, "think");
+    let mut load = Load::users(number("users").unwrap_or(USERS), 1e6);
+    match (node.get("rate"), node.get("users").or(node.get("think"))) {
+        (Some(_), Some(users)) => {
+            return Err(Fault::at(
+                users.place,
+                "both `rate` and users",
+                "the open model has no users; keep one of them",
+            ));
+        }
+        (Some(rate), None) => {
+            let per_second = rate.number().filter(|rate| *rate > 0.0 && *rate <= 1e7);
+            let per_second =
+                per_second.ok_or_else(|| Fault::at(rate.place, "`rate` must be above 0 and at most 10000000", ""))?;
+            let connections = number("connections").unwrap_or(1000);
+            load.arrivals = Arrivals::Rate { per_second, ramp: Span(0), spacing: Spacing::Uniform, connections };
+            load.kernel_timestamps = true;
+        }
+        (None, _) => {
+            if let Some(connections) = node.get("connections").filter(|_| !speaks(node)) {
+                return Err(Fault::at(
+                    connections.place,
+                    "`connections` belongs to `rate`",
+                    "the closed model has one a user",
+                ));
+            }
+            if let (Arrivals::Users { think: pause, .. }, Some(given)) = (&mut load.arrivals, think) {
+                *pause = given;
+            }
+        }
+    }
+    if let Some(path) = node.get("path").and_then(Node::scalar) {
+        path.clone_into(&mut load.request.path);
+    }
+    if let Some(Bytes(size)) = value(node, "body") {
+        load.request.body = Body::Size(size);
+        "POST".clone_into(&mut load.request.method);
+    }
+    if node.get("new-connections").and_then(Node::boolean) == Some(true) {
+        load.reuse = Reuse::PerRequest;
+    }
+    load.timeout = value(node, "timeout").filter(|span: &Span| span.0 > 0).unwrap_or(load.timeout);
+    match node.get("websocket").filter(|_| speaks(node)) {
+        Some(spoken) => websockets(node, spoken, load),
+        None => Ok(load),
+    }
+}

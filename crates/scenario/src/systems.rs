@@ -1,0 +1,144 @@
+//! Files of systems to be compared.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use genkai_model::plan::Backend;
+
+use crate::backend::{BACKEND, backend};
+use crate::fault::Fault;
+use crate::shape::{self, Format, Kind, Shape, field};
+use crate::yaml::{self, Node};
+
+/// Systems as a file names them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Systems {
+    /// What people call the comparison; empty for no name.
+    pub title: String,
+    /// What stands behind all of them; none: not said.
+    pub backend: Option<Backend>,
+    /// The systems.
+    pub systems: Vec<NamedSystem>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedSystem {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub what: What,
+    /// Settings changed on top of it.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// What a system is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A plain reverse proxy of this product.
+    Product(String),
+    /// A configuration file; whose it is, is said or told by its text.
+    File(PathBuf, Option<String>),
+    /// Something that already runs.
+    Url(String),
+}
+
+static PRODUCT: Kind = Kind::Word(&["nginx", "apache", "haproxy"]);
+static URL: Format = Format {
+    name: "an address",
+    pattern: Some("^http://"),
+    example: "http://127.0.0.1:8080",
+    read: |text| if text.starts_with("http://") { Ok(()) } else { Err(String::new()) },
+};
+
+/// Settings by name.
+pub(crate) static SETTINGS: Kind = Kind::Map(&Kind::Text);
+
+static SYSTEM: Shape = Shape {
+    name: "a system",
+    about: "A system that takes part.",
+    needs: &["name"],
+    keys: &[
+        field("name", Kind::Text, "What reports call it, unlike any other's."),
+        field(
+            "product",
+            Kind::Same(&PRODUCT),
+            "A plain reverse proxy of this product; with `config`, whose file it is.",
+        ),
+        field(
+            "config",
+            Kind::Text,
+            "The main file of a configuration, from the folder of this file; a private copy runs.",
+        ),
+        field("url", Kind::Read(&URL), "Something that already runs on this machine, instead of a product or a file."),
+        field("set", Kind::Same(&SETTINGS), "Settings changed on top of it, by name."),
+    ],
+};
+
+/// The whole file.
+pub(crate) static SYSTEMS: Shape = Shape {
+    name: "a file of systems",
+    about: "Systems to be compared by `genkai compare FILE`.",
+    needs: &["systems"],
+    keys: &[
+        field("title", Kind::Text, "What people call the comparison."),
+        field(
+            "backend",
+            Kind::Same(&BACKEND),
+            "What stands behind every system: the same for all, or that would be compared.",
+        ),
+        field("systems", Kind::List(&Kind::Object(&SYSTEM)), "The systems."),
+    ],
+};
+
+/// Reads the systems in `text`, which is that of `file`; paths in it are from `folder`.
+///
+/// # Errors
+/// The first mistake.
+pub fn read(file: &str, text: &str, folder: &std::path::Path) -> Result<Systems, Fault> {
+    let made = tree(text, &SYSTEMS).and_then(|root| {
+        let systems = root.get("systems").map(Node::list).unwrap_or_default();
+        if systems.is_empty() {
+            return Err(Fault::at(root.place, "there is no system", "add one under `systems`"));
+        }
+        let title = root.get("title").and_then(Node::scalar).unwrap_or_default().to_owned();
+        let systems = systems.iter().map(|node| system(node, folder)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Systems { title, backend: backend(root.get("backend"))?, systems })
+    });
+    made.map_err(|fault| fault.within(file))
+}
+
+fn system(node: &Node, folder: &std::path::Path) -> Result<NamedSystem, Fault> {
+    let text = |name: &str| node.get(name).and_then(Node::scalar).map(str::to_owned);
+    let what = match (text("url"), text("config"), text("product")) {
+        (Some(url), None, None) => What::Url(url.trim_end_matches('/').to_owned()),
+        (None, Some(config), product) => What::File(folder.join(config), product),
+        (None, None, Some(product)) => What::Product(product),
+        (Some(_), ..) => {
+            let hint = "what already runs has neither; keep one of them";
+            return Err(Fault::at(node.place, "both `url` and `config` or `product`", hint));
+        }
+        (None, None, None) => return Err(Fault::at(node.place, "a system needs `product`, `config` or `url`", "")),
+    };
+    let settings = settings(node.get("set"));
+    if matches!(what, What::Url(_)) && !settings.is_empty() {
+        return Err(Fault::at(node.place, "`set` on what already runs", "name its configuration with `config`"));
+    }
+    Ok(NamedSystem { name: text("name").unwrap_or_default(), what, settings })
+}
+
+/// Settings (checked) by name.
+pub(crate) fn settings(node: Option<&Node>) -> BTreeMap<String, String> {
+    let all = node.map(Node::map).unwrap_or_default().iter();
+    all.map(|(key, value)| (key.name.clone(), value.scalar().unwrap_or_default().to_owned())).collect()
+}
+
+/// The tree of a document of this form.
+pub(crate) fn tree(text: &str, form: &'static Shape) -> Result<Node, Fault> {
+    if text.len() > crate::LARGEST {
+        return Err(Fault::whole(format!("larger than {} bytes", crate::LARGEST), ""));
+    }
+    let root = yaml::read(text.trim_start_matches('\u{feff}'))?;
+    shape::check(&root, &Kind::Object(form), form.name, &mut Vec::new())?;
+    Ok(root)
+}

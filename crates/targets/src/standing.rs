@@ -1,0 +1,105 @@
+//! A server that stands on this machine already, as a contender: nothing of it is started, changed or ended; what its
+//! processes use is seen where they may be looked at.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::process::ExitStatus;
+
+use genkai_model::evidence::{Sample, metric};
+use procfs::net::{TcpNetEntry, TcpState};
+use procfs::process::{FDTarget, all_processes};
+
+use crate::foreign::Foreign;
+use crate::local::usage::Tree;
+use crate::observation::Observation;
+use crate::product::Running;
+
+/// Subject of its samples.
+pub const SUBJECT: &str = "server";
+
+/// A server that is there.
+#[derive(Debug)]
+pub struct Standing {
+    address: SocketAddr,
+    watch: Foreign,
+    /// Its processes; none where they cannot be found (another user's, in another namespace).
+    tree: Option<Tree>,
+}
+
+impl Standing {
+    /// The server that listens on `address`.
+    pub fn new(address: SocketAddr) -> Standing {
+        Standing { address, watch: Foreign::new([address]), tree: listener(address).map(|pid| Tree::new(pid as u32)) }
+    }
+
+    /// Whether its processes can be looked at.
+    pub fn is_seen(&self) -> bool {
+        self.tree.is_some()
+    }
+}
+
+impl Running for Standing {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn observe(&mut self) -> Observation {
+        let mut seen = self.watch.observe();
+        for state in &mut seen.states {
+            SUBJECT.clone_into(&mut state.subject);
+        }
+        if let Some(tree) = &mut self.tree {
+            let usage = tree.sample();
+            let name = |metric: &str| format!("{SUBJECT}.{metric}");
+            let metrics = [
+                (name(metric::CPU), usage.cpu),
+                (name(metric::WORKER_CPU_MAX), usage.busiest_cpu),
+                (name(metric::RSS), usage.rss as f64),
+            ];
+            seen.samples.push(Sample { subject: SUBJECT.to_owned(), metrics: metrics.into() });
+        }
+        seen
+    }
+
+    /// Nothing: it is not ours.
+    fn stop(self: Box<Self>) -> ExitStatus {
+        ExitStatus::default()
+    }
+}
+
+/// The process that holds the listener of `address`: of several the one with the lowest number, from which the others were
+/// forked.
+fn listener(address: SocketAddr) -> Option<i32> {
+    let takes = |entry: &TcpNetEntry| {
+        let local = entry.local_address;
+        let same = local.ip() == address.ip() || local.ip().is_unspecified();
+        entry.state == TcpState::Listen && local.port() == address.port() && same
+    };
+    let all = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
+    let inodes: BTreeSet<u64> = all.filter(takes).map(|entry| entry.inode).collect();
+    let holds = |process: &procfs::process::Process| {
+        let descriptors = process.fd().ok().into_iter().flatten().flatten();
+        descriptors.into_iter().any(|fd| matches!(fd.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
+    };
+    all_processes().ok()?.flatten().filter(holds).map(|process| process.pid).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_is_found_with_what_it_uses() {
+        let open = TcpListener::bind("127.57.0.1:0").unwrap();
+        let mut standing = Standing::new(open.local_addr().unwrap());
+        assert!(standing.is_seen());
+        let seen = standing.observe();
+        let sample = seen.samples.first().expect("our own process");
+        assert!(sample.metrics["server.rss"] > 1e6, "{sample:?}");
+        let closed = TcpListener::bind("127.57.0.1:0").unwrap().local_addr().unwrap();
+        let mut nobody = Standing::new(closed);
+        assert!(nobody.observe().samples.is_empty());
+    }
+}
