@@ -92,8 +92,7 @@ fn enough_worker_connections_are_better_and_the_record_says_it_again() {
 fn what_already_runs_is_seen_and_not_stressed() {
     let _machine = machine();
     let ((_one, a), (_other, b)) = (serve("origin --listen 127.0.0.1:0"), serve("origin --listen 127.0.0.1:0"));
-    let run =
-        run(&compare(&format!("http://{a} http://{b} --rate 100 --ramp 0s --hold 1s --blocks 2 --no-control")));
+    let run = run(&compare(&format!("http://{a} http://{b} --rate 100 --ramp 0s --hold 1s --blocks 2 --no-control")));
     let finding = finding(&run.out);
     assert!(!finding.stress.anybody && finding.stress.busiest.is_some(), "{}", run.story());
     assert_eq!((finding.outcome, run.code), (Outcome::Invalid, Some(4)), "{}", run.story());
