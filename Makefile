@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test bench drill truth c100k autobahn build page apps apps-java packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test bench drill truth c100k autobahn build page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -17,7 +17,7 @@ demo: packages-demo build ## Experiment 1 in its quick size on real nginx: verdi
 	@code=0; $(GENKAI) experiment run nginx-worker-connections --quick --svg --out genkai-runs/demo || code=$$?; \
 	case $$code in 0|1) exit 0;; *) exit $$code;; esac  # 1 is the verdict "as it is, it fails": the demo's expected answer
 
-demo-apache: packages-demo build ## 500 WebSockets through a 300-worker Apache: the limit, proved, and the next one; reports
+demo-apache: packages-apache build ## 500 WebSockets through a 300-worker Apache: the limit, proved, and the next one; reports
 	@code=0; $(GENKAI) experiment run apache-websocket --quick --part baseline --part answer --out genkai-runs/demo-apache || code=$$?; \
 	case $$code in 0|1) exit 0;; *) exit $$code;; esac
 
@@ -97,6 +97,9 @@ demo-servers: packages-servers build apps ## Tomcat, Jetty, ws, Socket.IO and ge
 
 packages-demo:
 	@scripts/packages.sh nginx:nginx
+
+packages-apache:
+	@scripts/packages.sh apache2-bin:/usr/sbin/apache2
 
 CACHES := nginx:nginx apache2-bin:/usr/sbin/apache2 squid:squid varnish:varnishd trafficserver:traffic_server haproxy:haproxy
 

@@ -178,12 +178,12 @@ fn what_differs_and_what_does_not() {
 #[test]
 fn equal_contenders_are_equal_and_their_control_too() {
     let mut story = Story::new(comparison(&["a", "b"], true));
-    story.blocks(10, &[("a", PLAIN), ("b", PLAIN)]);
+    story.blocks(5, &[("a", PLAIN), ("b", PLAIN)]);
     let finding = story.findings();
     for effect in finding.pairs.iter().chain(&finding.control).flat_map(|pair| &pair.effects) {
         assert_eq!(effect.call, Call::Same, "{effect:?}");
     }
-    assert_eq!((finding.outcome, finding.ended), (Outcome::Holds, Ended::Planned));
+    assert_eq!((finding.outcome, finding.ended), (Outcome::Holds, Ended::Early));
     assert_eq!(finding.subjects[0].warm_up, Some(0.0));
 }
 
@@ -299,7 +299,7 @@ fn advice_is_judged_by_what_it_promises() {
             ..comparison(&["a", "b"], true)
         };
         let mut story = Story::new(with);
-        story.blocks(10, &[("a", PLAIN), ("b", Does { rate, ..PLAIN })]);
+        story.blocks(5, &[("a", PLAIN), ("b", Does { rate, ..PLAIN })]);
         story.findings().claim.unwrap().verdict
     };
     assert_eq!((verdict(130.0), verdict(100.0)), (ClaimVerdict::Confirmed, ClaimVerdict::Partly));

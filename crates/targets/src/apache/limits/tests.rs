@@ -78,11 +78,20 @@ fn a_pool_counts_only_below_the_threads() {
 
 #[test]
 fn the_longest_of_the_timeouts_is_named_for_tunnels() {
-    let tunnels = |text: &str| limit(&Facts { websocket: true, ..facts(text) }, "apache.ProxyTimeout").formula;
-    assert!(
-        tunnels("\nTimeout 5\nProxyTimeout 30").contains("max(Timeout 5s, ProxyTimeout 30s)"),
-        "{}",
-        tunnels("\nTimeout 5\nProxyTimeout 30")
-    );
+    let tunnels = |text: &str| limit(&Facts { websocket: true, ..facts(text) }, "apache.idle");
+    let longer = tunnels("\nTimeout 5\nProxyTimeout 30");
+    assert_eq!((longer.setting.as_str(), &longer.law), ("ProxyTimeout", &Law::Idle { after: 30.0 }));
+    assert!(longer.formula.contains("max(Timeout 5s, ProxyTimeout 30s)"), "{}", longer.formula);
+    let shorter = tunnels("\nTimeout 50\nProxyTimeout 30");
+    assert_eq!((shorter.setting.as_str(), &shorter.law), ("Timeout", &Law::Idle { after: 50.0 }), "it cannot shorten");
     assert_eq!(limit(&facts("timeout=7\nProxyTimeout 30"), "apache.ProxyTimeout").setting, "ProxyPass.timeout");
+    assert!(of(&facts("")).iter().all(|l| l.id != "apache.idle"), "no tunnels, no time for them");
+}
+
+#[test]
+fn a_tunnel_costs_a_worker_and_event_may_hold_one_of_each_child_back() {
+    let event = "\nMaxRequestWorkers 100\nThreadsPerChild 25";
+    let law = limit(&Facts { websocket: true, ..facts(event) }, "apache.MaxRequestWorkers").law;
+    let Law::Slots { value, idle_cost, soft, .. } = law else { panic!("{law:?}") };
+    assert_eq!((value, idle_cost, soft), (100.0, 1.0, 0.96), "96 to 100 tunnels");
 }
