@@ -39,7 +39,7 @@ fn the_same_server_twice_is_no_difference() {
     // A wide margin: what chance and a shared machine do to a few short turns must not decide this test.
     let words =
         "nginx nginx --users 10 --spawn-rate 100 --think 10ms --backend-time 5ms --hold 400ms --blocks 3 --margin 100";
-    let run = run(&mut compare(words));
+    let run = run(&compare(words));
     let finding = finding(&run.out);
     assert_eq!(finding.blocks, 3, "{}", run.story());
     for effect in finding.pairs.iter().chain(&finding.control).flat_map(|pair| &pair.effects) {
@@ -92,8 +92,7 @@ fn enough_worker_connections_are_better_and_the_record_says_it_again() {
 fn what_already_runs_is_seen_and_not_stressed() {
     let _machine = machine();
     let ((_one, a), (_other, b)) = (serve("origin --listen 127.0.0.1:0"), serve("origin --listen 127.0.0.1:0"));
-    let run =
-        run(&mut compare(&format!("http://{a} http://{b} --rate 100 --ramp 0s --hold 1s --blocks 2 --no-control")));
+    let run = run(&compare(&format!("http://{a} http://{b} --rate 100 --ramp 0s --hold 1s --blocks 2 --no-control")));
     let finding = finding(&run.out);
     assert!(!finding.stress.anybody && finding.stress.busiest.is_some(), "{}", run.story());
     assert_eq!((finding.outcome, run.code), (Outcome::Invalid, Some(4)), "{}", run.story());
