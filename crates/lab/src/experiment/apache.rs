@@ -70,13 +70,13 @@ fn ramp(size: Size) -> f64 {
 
 /// 500 connections through 300 workers: what is the limit, what lifts it, what is next.
 fn answer(size: Size) -> Part {
-    let spawn_rate = if size == Size::Quick { 250.0 } else { 50.0 };
+    let spawn_rate = if size == Size::Quick { 500.0 } else { 50.0 };
     let load = talkers(CONNECTIONS, spawn_rate, Span::from_secs(1));
     let mut plan = plan("answer", settings(&[("MaxRequestWorkers", WORKERS)]), load, TALKING, size);
     if size == Size::Quick {
         (plan.procedure.min_pairs, plan.procedure.max_pairs) = (2, 2);
-        (plan.procedure.proof_ramp, plan.procedure.proof_hold) = (Span::from_secs(1), Span::from_millis(2500));
-        plan.procedure.hold = Span::from_secs(3);
+        (plan.procedure.proof_ramp, plan.procedure.proof_hold) = (Span::from_secs(1), Span::from_secs(2));
+        plan.procedure.hold = Span::from_millis(2500);
     }
     Part {
         name: "answer",
@@ -110,9 +110,6 @@ fn slow(size: Size) -> Part {
     let mut plan = plan("slow", set, load, "errors < 0.1%, p95 < 900ms", size);
     plan.system.backend = Backend::WebSocket(WebSocketServer { delay: Span::from_millis(700), ..echo() });
     plan.procedure = alone(size);
-    if size == Size::Quick {
-        plan.procedure.hold = Span::from_millis(2500);
-    }
     trouble(
         "slow",
         "responses slow down as connections pass the number of threads",
@@ -173,7 +170,7 @@ fn trouble(name: &'static str, words: &'static str, limit: Option<&'static str>,
 /// A search without a proof by pairs: changing the setting alone is test enough for one of several parts.
 fn alone(size: Size) -> Procedure {
     let usual = procedure(size);
-    let hold = if size == Size::Quick { Span::from_secs(3) } else { usual.hold };
+    let hold = if size == Size::Quick { Span::from_millis(2500) } else { usual.hold };
     Procedure { max_limits: 1, min_pairs: 0, max_pairs: 0, hold, ..usual }
 }
 
