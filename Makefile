@@ -24,7 +24,7 @@ demo-apache: packages-apache build ## 500 WebSockets through a 300-worker Apache
 demo-rooms: packages-rooms build ## Chat rooms in their quick size on two nodes that share Redis, behind HAProxy: score, where messages went, report
 	@$(GENKAI) experiment run rooms --quick --nodes 2 --router haproxy --out genkai-runs/demo-rooms
 
-demo-cache: packages-cache build ## Eight caches in front of static content in the quick size: cold, warm, cost, highest rates, report
+demo-cache: packages-cache build ## Seven caches in front of static content in the quick size, and the origin alone: cold, warm, cost, highest rates, report
 	@code=0; $(GENKAI) experiment run reverse-proxy-cache --quick --out genkai-runs/demo-cache || code=$$?; \
 	case $$code in 0|1) exit 0;; *) exit $$code;; esac  # 1: a cache did something wrong; the report says what
 

@@ -109,7 +109,13 @@ http.on('upgrade', async (request, socket, head) => {
     // It may end while Redis is asked.
     socket.on('error', () => socket.destroy());
     socket.on('close', () => backplane.leave(room));
-    await backplane.enter(room);
+    try {
+      await backplane.enter(room);
+    } catch {
+      // Redis has been away for too long: this client is not let in, and the others stay.
+      socket.destroy();
+      return;
+    }
   }
   server.handleUpgrade(request, socket, head, (opened) => server.emit('connection', opened, request));
 });

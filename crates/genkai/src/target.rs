@@ -163,6 +163,8 @@ fn path(tail: &str) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::exit::Exit;
+
     use super::*;
 
     fn read(url: &str) -> Target {
@@ -200,6 +202,8 @@ mod tests {
         for bad in ["127.0.0.1:80", "ftp://127.0.0.1/", "unix:", "http://", "wss://192.0.2.1/", "ws://192.0.2.1:80/"] {
             assert!(Target::read(bad, &[]).is_err(), "{bad}");
         }
+        let unknown = Target::read("ws://no-such-host.invalid/", &[]).unwrap_err();
+        assert!(unknown.message.contains("does not resolve") && unknown.exit == Exit::Usage, "{}", unknown.message);
         assert!(Target::read("wss://192.0.2.1/", &["192.0.2.1".to_owned()]).is_ok());
     }
 }

@@ -1,7 +1,6 @@
 //! `genkai tune`: flags to a plan, the run, its outputs.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use genkai_analysis::findings;
@@ -14,6 +13,7 @@ use genkai_model::objective::Objective;
 use genkai_model::plan::{Answers, Backend, ConfigSource, Front, Plan, Procedure, System, Upgrade, WebSocketServer};
 use genkai_model::units::{Span, Spread};
 use genkai_report::{json, text};
+use genkai_targets::local::elsewhere;
 
 use crate::cli::{Apache, BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
 use crate::outputs::Outputs;
@@ -223,23 +223,10 @@ pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
         Some(v6) => v6.split(']').next().unwrap_or(v6),
         None => authority.split(':').next().unwrap_or(authority),
     };
-    if allowed.iter().any(|name| name.eq_ignore_ascii_case(host)) {
-        return Ok(());
-    }
-    let addresses: Vec<IpAddr> = match host.parse() {
-        Ok(ip) => vec![ip],
-        Err(_) => (host, 80).to_socket_addrs().map(|all| all.map(|a| a.ip()).collect()).unwrap_or_default(),
-    };
-    if addresses.is_empty() {
-        return Err(Failure::environment(format!("{url}: the host name `{host}` does not resolve")));
-    }
-    if addresses.iter().all(IpAddr::is_loopback) {
-        return Ok(());
-    }
+    let Some(why) = elsewhere::why(host, allowed) else { return Ok(()) };
     Err(Failure::usage(format!(
-        "{url}: `{host}` is not this machine ({}), and a load test can take a host down\n  hint: if it is yours to load, \
-         say so with --allow-remote {host}",
-        addresses[0]
+        "{url}: `{host}` {why}, and a load test can take a host down\n  hint: if it is yours to load, say so with \
+         --allow-remote {host}"
     )))
 }
 

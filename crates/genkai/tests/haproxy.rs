@@ -32,6 +32,10 @@ frontend www
     default_backend app
 
 backend app
+    # Whoever stands in for the application does not answer so.
+    option httpchk GET /health
+    http-check expect string alive
+    default-server fall 1
     # few, on purpose
     server one 192.0.2.1:8080 maxconn 4 check send-proxy  # the application
 ";

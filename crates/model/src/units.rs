@@ -26,13 +26,13 @@ pub struct Span(pub u64);
 const SPAN_UNITS: &[(&str, f64)] = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
 
 impl Span {
-    /// From milliseconds.
+    /// From milliseconds; more than fit (584 years) are the longest span.
     pub const fn from_millis(ms: u64) -> Span {
-        Span(ms * 1_000_000)
+        Span(ms.saturating_mul(1_000_000))
     }
-    /// From whole seconds.
+    /// From whole seconds; more than fit (584 years) are the longest span.
     pub const fn from_secs(s: u64) -> Span {
-        Span(s * 1_000_000_000)
+        Span(s.saturating_mul(1_000_000_000))
     }
     /// From seconds; negative and non-finite values become zero.
     pub fn from_secs_f64(s: f64) -> Span {
@@ -243,6 +243,7 @@ mod tests {
         assert_eq!("500ms".parse(), Ok(Span::from_millis(500)));
         assert_eq!("1.5s".parse(), Ok(Span::from_millis(1500)));
         assert_eq!("3".parse(), Ok(Span::from_secs(3)));
+        assert_eq!((Span::from_millis(u64::MAX), Span::from_secs(u64::MAX)), (Span(u64::MAX), Span(u64::MAX)));
         assert_eq!("64k".parse(), Ok(Bytes(65536)));
         assert_eq!("1MB".parse(), Ok(Bytes(1 << 20)));
         assert_eq!("lognormal(50ms, 0.5)".parse(), Ok(Spread::LogNormal(Span::from_millis(50), 0.5)));

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use genkai_targets::explain::{Requests, explain};
 use genkai_targets::files::Configuration;
 use genkai_targets::haproxy::config::{Config, FileId, Reading, lexer, quote};
 use genkai_targets::haproxy::route::Scope;
@@ -24,6 +25,41 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
         1 => vec(any::<u8>(), 0..6),
     ];
     vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+/// A number that a file may hold: a usual one, or one that no sum or product with it fits.
+fn huge() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "0",
+        "7",
+        "4294967295",
+        "9223372036854775807",
+        "9999999999999999999",
+        "18446744073709551615",
+    ])
+}
+
+/// The file of a product, with these numbers where it takes numbers.
+fn filled(product: &str, n: &[&str]) -> String {
+    let [a, b, c, d] = n else { unreachable!("four numbers") };
+    match product {
+        "haproxy" => format!(
+            "global\n maxconn {a}\n ulimit-n {b}\n nbthread {c}\n stats socket /run/s\n stats maxconn {d}\n tune.bufsize {b}\n\
+             frontend f\n bind :80 backlog {c}\n maxconn {d}\n maxconnrate {a}\n timeout client 300000d\n default_backend b\n\
+             backend b\n timeout queue {b}d\n timeout server {a}s\n server-template s 1-{c} 127.0.0.1:1 maxconn {d} maxqueue {a}\n\
+             server-template t 1-{b} 127.0.0.1:1 maxconn {c} minconn {d}\n"
+        ),
+        "php-fpm" => format!(
+            "[global]\nprocess.max = {a}\n[w]\nlisten = 1\npm = static\npm.max_children = {b}\nlisten.backlog = {c}\n\
+             request_terminate_timeout = {d}d\nphp_value[memory_limit] = {a}K\n[v]\nlisten = 2\npm = dynamic\n\
+             pm.max_children = {c}\npm.start_servers = {d}\npm.min_spare_servers = {a}\npm.max_spare_servers = {b}\n\
+             rlimit_files = {c}\nrequest_slowlog_timeout = {b}\n"
+        ),
+        _ => format!(
+            "maxclients {a}\ntcp-backlog {b}\ntimeout {c}\nmaxmemory {d}kb\nio-threads {a}\n\
+             client-output-buffer-limit pubsub {b} {c} {d}\nclient-query-buffer-limit {d}\n"
+        ),
+    }
 }
 
 fn haproxy(text: &[u8]) -> Option<Config> {
@@ -76,6 +112,18 @@ proptest! {
                 prop_assert_eq!(&entry.span, span);
                 prop_assert!(file.line(span.start) == entry.line && !file.text[span.clone()].contains(&b'\n'));
             }
+        }
+    }
+
+    #[test]
+    fn numbers_of_any_size_are_explained(n in vec(huge(), 4)) {
+        let dir = tempfile::tempdir().unwrap();
+        let requests = Requests { host: "localhost".to_owned(), path: "/".to_owned(), websocket: false };
+        for product in ["haproxy", "php-fpm", "redis"] {
+            let path = dir.path().join(product);
+            std::fs::write(&path, filled(product, &n)).unwrap();
+            let explained = explain(Some(product), &path, &requests);
+            prop_assert!(explained.is_ok_and(|e| !e.limits.is_empty()), "{product} {n:?}");
         }
     }
 }

@@ -165,8 +165,8 @@ impl Apache {
     /// When it cannot be asked.
     pub fn objects(&self, line: &str) -> Result<Option<Objection>, ApacheError> {
         let conf = with_line(&self.private.main, line)?;
-        let named = |message: &str| message.replace(&conf.display().to_string(), "the configuration");
-        match check(&self.base.binary, self.room.path(), &conf, &self.base.environment, named) {
+        let named = |message: &str| message.replace(&conf.path().display().to_string(), "the configuration");
+        match check(&self.base.binary, self.room.path(), conf.path(), &self.base.environment, named) {
             Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
             Err(ApacheError::Rejected(words)) => {
                 let unknown = words.contains("Invalid command");

@@ -33,6 +33,7 @@ pub struct Cache {
     entry: CacheEntry,
     /// Times its counters were read.
     read: u64,
+    _segments: Segments,
     _room: Room,
 }
 
@@ -58,9 +59,9 @@ impl Cache {
             let address = SocketAddr::from(([127, 0, 0, 1], port));
             let ground = Ground { program: &program, dir: room.path(), listen: address, origin, budget };
             match launch(product, name, &ground, cpus) {
-                Ok((child, setup)) => {
+                Ok((child, setup, segments)) => {
                     let entry = entry(product, name, &setup, began.elapsed());
-                    return Ok(Cache { child, address, setup, entry, read: 0, _room: room });
+                    return Ok(Cache { child, address, setup, entry, read: 0, _segments: segments, _room: room });
                 }
                 Err(e @ CacheError::Local(LocalError::Exited { .. })) => last = Some(e),
                 Err(e) => return Err(e),
@@ -130,15 +131,19 @@ impl Cache {
 impl Drop for Cache {
     fn drop(&mut self) {
         self.child.stop(Signal::SIGKILL, Duration::ZERO);
-        self.setup.shared.iter().for_each(|prefix| unlink(prefix));
     }
 }
 
-/// Removes segments of shared memory (a folder of Linux's) whose names begin so.
-fn unlink(prefix: &str) {
-    let Ok(entries) = fs::read_dir("/dev/shm") else { return };
-    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
-        let _ = fs::remove_file(entry.path());
+/// Segments of shared memory (a folder of Linux's) whose names begin so. Dropping it, once who has them has ended, removes them.
+#[derive(Debug)]
+struct Segments(Option<String>);
+
+impl Drop for Segments {
+    fn drop(&mut self) {
+        let (Some(prefix), Ok(entries)) = (&self.0, fs::read_dir("/dev/shm")) else { return };
+        for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -158,8 +163,9 @@ fn launch(
     name: &str,
     ground: &Ground<'_>,
     cpus: Option<&[usize]>,
-) -> Result<(Child, Setup), CacheError> {
+) -> Result<(Child, Setup, Segments), CacheError> {
     let mut setup = (product.setup)(ground)?;
+    let segments = Segments(setup.shared.take());
     let user = account::unprivileged();
     if let Some((uid, gid)) = user {
         account::give(ground.dir, uid, gid).map_err(CacheError::files(ground.dir))?;
@@ -184,7 +190,7 @@ fn launch(
     if let Some((log, phrase)) = &setup.ready {
         written(log, phrase, ground.listen, &mut child)?;
     }
-    Ok((child, setup))
+    Ok((child, setup, segments))
 }
 
 /// Waits until `phrase` stands in `log`.
@@ -201,4 +207,44 @@ fn written(log: &Path, phrase: &str, address: SocketAddr, child: &mut Child) -> 
         std::thread::sleep(PAUSE);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use genkai_model::units::Bytes;
+
+    use super::*;
+    use crate::cache::counters::Counters;
+
+    /// Makes a segment of shared memory, then fails.
+    fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+        let prefix = format!("genkai-test-{}-", std::process::id());
+        let mut check = Command::new("sh");
+        check.args(["-c", "touch \"$0\" && ls \"$0\" && exit 1", &format!("/dev/shm/{prefix}a")]);
+        Ok(Setup {
+            version: String::new(),
+            before: vec![check],
+            serve: Command::new(ground.program),
+            settings: Vec::new(),
+            limits: Vec::new(),
+            store: None,
+            counters: Counters::Page { path: "/", read: |_, _| None, lag: Duration::ZERO },
+            ready: None,
+            shared: Some(prefix),
+        })
+    }
+
+    #[test]
+    fn one_that_does_not_start_leaves_no_shared_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let product = Product { name: "none", store: "none", program: "sh", package: "none", setup };
+        let origin = SocketAddr::from(([127, 0, 0, 1], 1));
+        let budget = Budget { memory: Bytes(1 << 20), disk: Bytes(1 << 20) };
+        let failed = Cache::start(&product, "none", origin, budget, None, dir.path()).unwrap_err();
+        let CacheError::Rejected { said, .. } = failed else { panic!("{failed}") };
+        assert!(said.starts_with("/dev/shm/genkai-test-"), "it was there: {said}");
+        assert!(!Path::new(&said).exists());
+    }
 }

@@ -23,7 +23,7 @@ pub(crate) use edit::edited;
 pub use edition::Configuration;
 pub(crate) use edition::Edition;
 pub(crate) use flat::{Names, flat};
-pub(crate) use line::{unwritten, with_line};
+pub(crate) use line::{passing, with_line};
 pub(crate) use origin::Origins;
 pub use save::{Backup, SaveError, write_back};
 pub use secret::masked;

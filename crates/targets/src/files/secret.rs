@@ -8,7 +8,7 @@ use regex::Regex;
 const MASK: &str = "***";
 
 /// `://user:password@`, `password=...` and `secret ...` in any line.
-static PATTERNS: LazyLock<[(Regex, &str); 8]> = LazyLock::new(|| {
+static PATTERNS: LazyLock<[(Regex, &str); 9]> = LazyLock::new(|| {
     let regex = |pattern: &str| Regex::new(pattern).expect("patterns are constants");
     [
         (regex(r"://[^/@\s]+@"), "://***@"),
@@ -30,6 +30,8 @@ static PATTERNS: LazyLock<[(Regex, &str); 8]> = LazyLock::new(|| {
         ),
         // php-fpm: `env[DB_PASSWORD] = P`; what an application is told this way is nobody else's affair.
         (regex(r"(?im)^([-+ \t]*(?:env|php(?:_admin)?_value)\[[^\]]*\][ \t]*=[ \t]*).+$"), "$1***"),
+        // HAProxy: `setenv NAME P`, `presetenv NAME P`; Apache: `SetEnv NAME P`.
+        (regex(r"(?im)^([-+ \t]*(?:pre)?setenv[ \t]+\S+[ \t]+).+$"), "$1***"),
     ]
 });
 
@@ -68,6 +70,13 @@ mod tests {
             ("masterauth \"hunter2\"", "masterauth ***"),
             ("user app on >hunter2 ~* +@all", "user app on ***"),
             ("env[DB] = hunter2", "env[DB] = ***"),
+            ("+env[DB]=\"hunter2\"", "+env[DB]=***"),
+            ("-env[DB] = hunter2\n+env[DB] = hunter3", "-env[DB] = ***\n+env[DB] = ***"),
+            ("    setenv DB \"hunter2 hunter3\"", "    setenv DB ***"),
+            ("-    presetenv DB hunter2", "-    presetenv DB ***"),
+            ("+\tSetEnv DB hunter2\n PassEnv DB", "+\tSetEnv DB ***\n PassEnv DB"),
+            ("SetEnv PLAIN", "SetEnv PLAIN"),
+            ("SetEnvIf Host a.example NAME=1", "SetEnvIf Host a.example NAME=1"),
             ("php_admin_value[mysqli.default_pw] = hunter2", "php_admin_value[mysqli.default_pw] = ***"),
             ("user www-data www-data;", "user www-data www-data;"),
             ("worker_connections 512;", "worker_connections 512;"),

@@ -19,7 +19,7 @@ use super::limits::{self, Facts};
 use super::private::{self, Options, Private};
 use super::route::{Lost, Route, Scope};
 use super::settings::{self, Rendering, lookup, render};
-use crate::files::{Backup, Edition, unwritten};
+use crate::files::{Backup, Edition, passing};
 use crate::local::caps::Machine;
 use crate::local::room::Room;
 use crate::local::{brood, port};
@@ -142,11 +142,9 @@ impl Haproxy {
     /// When it cannot be asked.
     pub fn objects(&self, line: &str) -> Result<Option<Objection>, HaproxyError> {
         // Of a folder HAProxy reads every file, in order of their names.
-        let extra = self.private.config.join("zzz-line.cfg");
-        std::fs::write(&extra, format!("global\n  {line}\n")).map_err(unwritten(&extra))?;
-        let named = |message: &str| message.replace(&extra.display().to_string(), "the configuration");
+        let extra = passing(&self.private.config, ("zzz-line-", ".cfg"), &format!("global\n  {line}\n"))?;
+        let named = |message: &str| message.replace(&extra.path().display().to_string(), "the configuration");
         let said = check(&self.base.binary, self.room.path(), &self.private.folder, &self.private.config, named);
-        std::fs::remove_file(&extra).map_err(unwritten(&extra))?;
         match said {
             Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
             Err(HaproxyError::Rejected(words)) => {

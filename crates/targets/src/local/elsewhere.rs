@@ -4,7 +4,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 
 /// Why requests to `host` (no brackets, no port) may leave this machine, unless it is among those `allowed`; none where they
 /// do not. `$` and `%` are variables in what servers call a host.
-pub(crate) fn why(host: &str, allowed: &[String]) -> Option<String> {
+pub fn why(host: &str, allowed: &[String]) -> Option<String> {
     if allowed.iter().any(|name| name.trim_matches(['[', ']']).eq_ignore_ascii_case(host)) {
         return None;
     }
@@ -14,12 +14,18 @@ pub(crate) fn why(host: &str, allowed: &[String]) -> Option<String> {
         Err(_) if variables => Vec::new(),
         Err(_) => (host, 80).to_socket_addrs().map(|all| all.map(|a| a.ip()).collect()).unwrap_or_default(),
     };
-    match addresses.iter().find(|ip| !ip.is_loopback()) {
+    match addresses.iter().find(|ip| is(**ip)) {
         Some(ip) => Some(format!("is not this machine ({ip})")),
         None if variables => Some("is decided by variables for each request, so it cannot be known".to_owned()),
         None if addresses.is_empty() => Some("does not resolve, so it cannot be known to be this machine".to_owned()),
         None => None,
     }
+}
+
+/// Whether an address is another machine's. A connection to the unspecified address goes to this one (ip(7)).
+pub(crate) fn is(ip: IpAddr) -> bool {
+    let ip = ip.to_canonical();
+    !ip.is_loopback() && !ip.is_unspecified()
 }
 
 #[cfg(test)]
@@ -28,7 +34,7 @@ mod tests {
 
     #[test]
     fn only_loopback_is_this_machine() {
-        for here in ["127.0.0.1", "127.9.9.9", "::1", "localhost"] {
+        for here in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "0.0.0.0", "localhost"] {
             assert_eq!(why(here, &[]), None, "{here}");
         }
         let told = |host: &str| why(host, &[]).unwrap();

@@ -29,15 +29,17 @@ impl Image {
         if !nix::unistd::geteuid().is_root() {
             return Err("mounting a file system takes root".to_owned());
         }
-        let (file, at) = (dir.join("image"), dir.join("mounted"));
+        // What is made is cleared away if the next step fails.
+        let image = Image { file: dir.join("image"), at: dir.join("mounted") };
+        let Image { file, at } = &image;
         let made = || {
-            fs::create_dir_all(&at)?;
-            File::create(&file)?.set_len(bytes)
+            fs::create_dir_all(at)?;
+            File::create(file)?.set_len(bytes)
         };
         made().map_err(|e| format!("no file for an image: {e}"))?;
         run("mkfs.ext4", &["-q".as_ref(), "-F".as_ref(), file.as_ref()], dir)?;
         run("mount", &["-o".as_ref(), "loop".as_ref(), file.as_ref(), at.as_ref()], dir)?;
-        Ok(Image { file, at })
+        Ok(image)
     }
 
     /// Where it is mounted.
@@ -83,4 +85,17 @@ fn run(program: &'static str, arguments: &[&OsStr], dir: &Path) -> Result<(), St
     let spawn = Spawn { name: name.clone(), log: Some(dir.join("mount.txt")), ..Spawn::default() };
     let finished = finish(command, spawn, LONGEST).map_err(|e| e.to_string())?;
     if finished.status.success() { Ok(()) } else { Err(format!("{name}: {}", finished.text.trim())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_cannot_be_made_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        // Too small for any file system.
+        assert!(Image::mount(dir.path(), 1).is_err());
+        assert!(!dir.path().join("image").exists());
+    }
 }

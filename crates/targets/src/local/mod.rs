@@ -11,7 +11,7 @@ pub mod caps;
 pub mod cores;
 mod diag;
 pub mod disk;
-pub(crate) mod elsewhere;
+pub mod elsewhere;
 pub(crate) mod finish;
 pub mod footprint;
 pub(crate) mod gather;

@@ -163,8 +163,8 @@ impl Nginx {
     /// When it cannot be asked.
     pub fn objects(&self, line: &str) -> Result<Option<Objection>, NginxError> {
         let conf = with_line(&self.copy.private.main, line)?;
-        let named = |message: &str| message.replace(&conf.display().to_string(), "the configuration");
-        match check(&self.base.binary, self.copy.room.path(), &conf, named) {
+        let named = |message: &str| message.replace(&conf.path().display().to_string(), "the configuration");
+        match check(&self.base.binary, self.copy.room.path(), conf.path(), named) {
             Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
             Err(NginxError::Rejected(words)) => {
                 let unknown = words.contains("unknown directive");

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, ToSocketAddrs};
 
 use super::config::{Address, Config, Family, Found, Host, Pass, Protocol, Target};
+use crate::local::elsewhere;
 
 /// One way out of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,23 +96,17 @@ fn judge(host: &Host) -> Option<(String, Why)> {
         Host::V6(ip) => IpAddr::V6(*ip),
         Host::Name(name) => return named(name).map(|why| (name.clone(), why)),
     };
-    elsewhere(ip).then(|| (ip.to_string(), Why::Elsewhere(ip)))
+    elsewhere::is(ip).then(|| (ip.to_string(), Why::Elsewhere(ip)))
 }
 
 fn named(name: &str) -> Option<Why> {
     let Ok(all) = (name, 0).to_socket_addrs() else { return Some(Why::Unresolved) };
     let all: Vec<IpAddr> = all.map(|a| a.ip()).collect();
-    match all.iter().find(|ip| elsewhere(**ip)) {
+    match all.iter().find(|ip| elsewhere::is(**ip)) {
         Some(ip) => Some(Why::Elsewhere(*ip)),
         None if all.is_empty() => Some(Why::Unresolved),
         None => None,
     }
-}
-
-/// A connection to the unspecified address goes to this machine (ip(7)).
-fn elsewhere(ip: IpAddr) -> bool {
-    let ip = ip.to_canonical();
-    !ip.is_loopback() && !ip.is_unspecified()
 }
 
 /// A pass whose host has variables. With a resolver it can lead anywhere, unless the host is one variable that is only ever

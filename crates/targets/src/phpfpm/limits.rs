@@ -209,11 +209,16 @@ fn descriptors(pool: &Pool) -> Limit {
     }
 }
 
+/// Children that all pools ask for.
+pub(super) fn asked(pools: &[Pool]) -> u64 {
+    pools.iter().filter_map(|p| p.children.as_ref()).map(|h| h.value).fold(0, u64::saturating_add)
+}
+
 /// `process.max` of all pools together.
 fn together(config: &Config, pools: &[Pool]) -> Option<Limit> {
     let entry = config.value("global", "process.max")?;
     let most = number(&entry.value()).filter(|n| *n > 0)?;
-    let asked: u64 = pools.iter().filter_map(|p| p.children.as_ref()).map(|h| h.value).sum();
+    let asked = asked(pools);
     Some(Limit {
         value: entry.value(),
         origin: config.entries.origin(entry),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use genkai_model::explain::{Remark, RemarkKind};
 
 use super::config::Config;
-use super::limits::{Pool, number, seconds};
+use super::limits::{self, Pool, number, seconds};
 use crate::explain::{place, remark};
 use crate::files::entry::Entry;
 use crate::files::names::nearest;
@@ -226,7 +226,7 @@ fn clamps(pool: &Pool, machine: &Machine) -> Option<Remark> {
 /// What no pool does alone.
 fn together(config: &Config, pools: &[Pool], memory: u64) -> Vec<Remark> {
     let mut all = Vec::new();
-    let asked: u64 = pools.iter().filter_map(|p| p.children.as_ref()).map(|h| h.value).sum();
+    let asked = limits::asked(pools);
     let most = config.value("global", "process.max").and_then(|e| Some((number(&e.value()).filter(|n| *n > 0)?, e)));
     if let Some((most, entry)) = most.filter(|(most, _)| *most < asked) {
         let text = format!("{most} children of the {asked} that the pools ask for: who comes first has them");
@@ -238,8 +238,8 @@ fn together(config: &Config, pools: &[Pool], memory: u64) -> Vec<Remark> {
             Some(format!("write {asked}")),
         ));
     }
-    let bytes: u64 =
-        pools.iter().filter_map(|p| Some(p.children.as_ref()?.value.saturating_mul(p.memory_limit.value))).sum();
+    let each = pools.iter().filter_map(|p| Some(p.children.as_ref()?.value.saturating_mul(p.memory_limit.value)));
+    let bytes = each.fold(0, u64::saturating_add);
     let first = pools.iter().filter(|p| p.memory_limit.value > 0).find_map(|p| p.children.as_ref());
     if let Some(held) = first.filter(|_| bytes > memory) {
         let gib = |n: u64| n as f64 / f64::from(1 << 30);

@@ -22,7 +22,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
 pub(super) fn server(facts: &Facts) -> Option<Limit> {
     let held = facts.server_maxconn.as_ref().filter(|_| facts.servers > 0)?;
     let (each, servers) = (held.value, facts.servers);
-    let queue = (facts.server_maxqueue > 0).then(|| (facts.server_maxqueue * servers) as f64);
+    let queue = (facts.server_maxqueue > 0).then(|| facts.server_maxqueue as f64 * servers as f64);
     let wait = facts.queue_timeout.as_ref();
     let until = wait.map_or_else(
         || "further requests wait for ever (no timeout queue, no timeout connect)".to_owned(),
@@ -33,7 +33,7 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
         origin: held.origin.clone(),
         caps: "requests that each server gets at once; further ones wait in HAProxy's queue".to_owned(),
         law: Law::Workers {
-            workers: (each * servers) as f64,
+            workers: each as f64 * servers as f64,
             queue,
             service: None,
             wait: wait.map(|(_, held)| held.value.as_secs_f64()),
@@ -41,7 +41,7 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
         formula: format!(
             "{} x maxconn {each} = {} requests at once; {until}",
             counted(servers, "server"),
-            each * servers
+            each.saturating_mul(servers)
         ),
         source: "HAProxy configuration manual 5.2, `maxconn`; 4.2, `timeout queue`; src/queue.c".to_owned(),
         signatures: vec![
@@ -118,7 +118,7 @@ fn ports(facts: &Facts) -> Option<Limit> {
         origin: Origin::Machine("/proc/sys/net/ipv4/ip_local_port_range".to_owned()),
         caps: "connections from HAProxy to its servers at once, those in TIME_WAIT included".to_owned(),
         law: Law::Slots {
-            value: (ports * facts.servers) as f64,
+            value: ports as f64 * facts.servers as f64,
             reserved: 0.0,
             idle_cost: 0.0,
             busy_cost: 1.0,

@@ -83,7 +83,7 @@ impl Facts {
         let own = own(running.unwrap_or(config), threads.value);
         let (maxconn, available, nofile) = connections(config, scope, machine, own);
         let front_maxconn = number("frontend.maxconn").filter(|h| h.value > 0);
-        let servers = route.iter().flat_map(|r| r.servers(config)).map(count_of).sum();
+        let servers = route.iter().flat_map(|r| r.servers(config)).map(count_of).fold(0, u64::saturating_add);
         let time = |name: &str| number_of(config, name, scope, value::time).map(|h| h.map(Span::from_millis));
         let queue_timeout = time("timeout.queue")
             .map(|h| ("timeout queue", h))
@@ -123,13 +123,18 @@ impl Facts {
 
     /// Descriptors that the configuration needs when it is full.
     pub fn needed(&self) -> u64 {
-        2 * self.maxconn.value + self.own
+        descriptors(self.maxconn.value, self.own)
     }
 
     /// Threads that can work at once.
     pub fn workers(&self) -> u32 {
         self.threads.value.min(self.cores).max(1)
     }
+}
+
+/// Two descriptors a connection, and HAProxy's own.
+fn descriptors(maxconn: u64, own: u64) -> u64 {
+    maxconn.saturating_mul(2).saturating_add(own)
 }
 
 impl<T> Held<T> {
@@ -182,10 +187,11 @@ fn own(config: &Config, threads: u32) -> u64 {
     let lines = |key: &'static str| config.found().iter().filter(move |f| f.is(key)).count() as u64;
     let listeners: usize = config.sections().iter().flat_map(|s| binds(config, s)).map(|b| sockets(&b.addresses)).sum();
     let sockets = lines("stats socket");
-    let stats = config.global("stats maxconn").and_then(|f| f.arg(1)?.parse().ok()).unwrap_or(STATS_MAXCONN);
+    let stats = config.global("stats maxconn").and_then(|f| f.arg(1)?.parse::<u64>().ok()).unwrap_or(STATS_MAXCONN);
     let checks = config.found().iter().filter(|f| f.is("server") && f.words.iter().skip(3).any(|w| w.value == "check"));
-    let stats = if sockets > 0 { sockets + stats } else { 0 };
-    RESERVED + listeners as u64 + stats + checks.count() as u64 + THREAD * u64::from(threads)
+    let stats = if sockets > 0 { stats.saturating_add(sockets) } else { 0 };
+    let each = [RESERVED, listeners as u64, stats, checks.count() as u64, THREAD * u64::from(threads)];
+    each.into_iter().fold(0, u64::saturating_add)
 }
 
 /// Sockets of a `bind`: one a port.
@@ -215,7 +221,7 @@ fn connections(config: &Config, scope: &Scope, machine: &Machine, own: u64) -> (
             )),
         }
     });
-    let needed = 2 * maxconn.value + own;
+    let needed = descriptors(maxconn.value, own);
     let asked = number("ulimit-n").unwrap_or_else(|| Held {
         value: needed,
         written: needed.to_string(),

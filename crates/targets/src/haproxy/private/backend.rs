@@ -59,6 +59,24 @@ const DROPPED: &[(&str, usize)] = &[
     ("no-verifyhost", 0),
 ];
 
+/// Lines that ask the user's own application whether it is well (configuration manual 4.2): another backend answers otherwise and
+/// would be taken for dead. Without them `check` is a TCP connect.
+const CHECKS: &[&str] = &[
+    "http-check",
+    "tcp-check",
+    "external-check",
+    "option httpchk",
+    "option tcp-check",
+    "option external-check",
+    "option ssl-hello-chk",
+    "option smtpchk",
+    "option ldap-check",
+    "option mysql-check",
+    "option pgsql-check",
+    "option redis-check",
+    "option spop-check",
+];
+
 /// Points every server to where it is now, and refuses those that leave this machine.
 pub(super) fn redirect(
     config: &Config,
@@ -80,6 +98,7 @@ pub(super) fn redirect(
                 }
                 "source" => changes.drop(found),
                 "use-fcgi-app" if backend.is_some() => changes.drop(found),
+                _ if backend.is_some() && CHECKS.iter().any(|key| found.is(key)) => changes.drop(found),
                 "filter" if backend.is_some() && found.arg(0) == Some("spoe") => changes.drop(found),
                 _ => {}
             }
@@ -117,4 +136,61 @@ fn server(
     }
     changes.set(found, &words);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::haproxy::config::{FileId, Reading};
+
+    const CONFIG: &str = "\
+global
+    external-check
+defaults
+    mode http
+    option httpchk GET /health
+    option redispatch
+backend b
+    http-check expect string alive
+    option external-check
+    external-check command /bin/true
+    server s 127.0.0.1:1 check inter 1s
+backend c
+    mode tcp
+    option tcp-check
+    tcp-check send PING
+    option mysql-check user me
+    option redis-check
+    option smtpchk
+    option ssl-hello-chk
+    server t 127.0.0.1:2 check
+";
+
+    fn redirected(backend: Option<SocketAddr>) -> (String, Vec<String>) {
+        let config = Config::of_texts(vec![("/x".into(), CONFIG.into())], Reading::default()).unwrap();
+        let mut changes = Changes::new(&config);
+        redirect(&config, &mut changes, &[], backend, &[]).unwrap();
+        let text = config.edited_text(FileId::MAIN, &changes.edits).unwrap();
+        let text = text.map_or_else(|| CONFIG.to_owned(), |text| String::from_utf8(text).unwrap());
+        (text, changes.rewrites.into_iter().map(|r| r.from).collect())
+    }
+
+    #[test]
+    fn another_backend_is_checked_by_a_connect_only() {
+        let (text, rewrites) = redirected(Some(SocketAddr::from(([127, 0, 0, 1], 9))));
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+        let kept = ["global", "external-check", "defaults", "mode http", "option redispatch", "backend b"];
+        assert_eq!(&lines[..6], kept);
+        assert_eq!(
+            lines[6..],
+            ["server s 127.0.0.1:9 check inter 1s", "backend c", "mode tcp", "server t 127.0.0.1:9 check"]
+        );
+        assert_eq!(rewrites.len(), 12, "each is told: {rewrites:?}");
+        assert!(rewrites.iter().any(|from| from == "http-check expect string alive"), "{rewrites:?}");
+    }
+
+    #[test]
+    fn the_users_own_backend_is_checked_as_ever() {
+        assert_eq!(redirected(None), (CONFIG.to_owned(), Vec::new()));
+    }
 }

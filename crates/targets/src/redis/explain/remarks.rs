@@ -52,7 +52,7 @@ fn clamps(facts: &Facts, machine: &Machine) -> Vec<Remark> {
     if facts.clients < facts.maxclients.value {
         let (asked, by) = (facts.maxclients.value, &machine.descriptors_ceiling.by);
         let text = format!("{asked} is taken as {}: {by}, {RESERVED} of them for Redis itself", facts.clients);
-        let hint = format!("ulimit -n {}", asked + RESERVED);
+        let hint = format!("ulimit -n {}", asked.saturating_add(RESERVED));
         all.push(remark(RemarkKind::Clamped, place(&facts.maxclients.origin), "maxclients", text, Some(hint)));
     }
     let most = u64::from(machine.somaxconn);
