@@ -148,7 +148,7 @@ impl Haproxy {
         let said = check(&self.base.binary, self.room.path(), &self.private.folder, &self.private.config, named);
         std::fs::remove_file(&extra).map_err(unwritten(&extra))?;
         match said {
-            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings, &[])),
             Err(HaproxyError::Rejected(words)) => {
                 let unknown = words.contains("unknown keyword");
                 Ok(Some(Objection::refused(words, unknown)))
