@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Installs what is missing from the distribution's packages, and says what before it does.
 #   packages.sh PACKAGE:PROOF ...      PROOF is a command or a path that is there once the package is.
-# Services that the packages bring are not started: genkai starts its own, privately.
+# Services that the packages bring are neither started now nor with the machine: genkai starts its own, privately.
+# Packages that only some tests or contenders need are left out, with a word about it, where the distribution has none.
 set -euo pipefail
 
 export PATH="$PATH:/usr/sbin:/sbin"
+optional=(tomcat10-common trafficserver)
 missing=()
 for item in "$@"; do
   package=${item%%:*} proof=${item#*:}
@@ -40,14 +42,28 @@ if [ ! -e $policy ]; then
   "${as_root[@]}" chmod +x $policy
   trap '"${as_root[@]}" rm -f $policy' EXIT
 fi
+units() {
+  command -v systemctl >/dev/null && systemctl list-unit-files --no-legend --state=enabled --type=service 2>/dev/null | cut -d' ' -f1 | sort || true
+}
 install() {
+  for package in "${optional[@]}"; do
+    if [[ " ${missing[*]} " == *" $package "* ]] && ! apt-cache show "$package" >/dev/null 2>&1; then
+      echo "left out: this distribution has no $package" >&3
+      read -ra missing <<<"$(printf '%s\n' "${missing[@]}" | grep -vx "$package" | tr '\n' ' ')"
+    fi
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
 }
 log=$(mktemp)
-if ! { "${as_root[@]}" apt-get update -q && install; } >"$log" 2>&1; then
+before=$(units)
+if ! { "${as_root[@]}" apt-get update -q && install; } 3>&1 >"$log" 2>&1; then
   tail -n 20 "$log" >&2
   echo "error: apt-get could not install: ${missing[*]}" >&2
   rm -f "$log"
   exit 3
 fi
 rm -f "$log"
+for unit in $(comm -13 <(echo "$before") <(units)); do
+  "${as_root[@]}" systemctl disable -q "$unit" && echo "not started with the machine: $unit"
+done

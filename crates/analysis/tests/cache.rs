@@ -2,7 +2,7 @@
 
 mod world;
 
-use genkai_analysis::cache::{Step, findings, loads, next};
+use genkai_analysis::cache::{findings, loads, next};
 use genkai_model::cache::{
     Aim, CacheCaveat, CacheFinding, CachePass, Caching, Contestant, DeviceUse, OwnCounts, PassFinding, RateSearch,
     Side, Spent, Trouble, Warmth,
@@ -240,16 +240,18 @@ fn counters_that_disagree_and_failures_are_told() {
 fn the_search_follows_from_the_record() {
     let search = Some(RateSearch { steps: 6, hold: Span::from_secs(1) });
     let mut story = Story::new(Caching { search, ..caching(&["a"], 1, None) });
-    assert_eq!(next(&story.record), None, "nothing is known to begin with");
+    assert_eq!(next(&story.record, "a", Warmth::Warm), None, "nothing is known to begin with");
     story.load(&pass("a", 1, Warmth::Cold, 500.0));
     story.load(&pass("a", 1, Warmth::Warm, 1_000.0));
     let capacity = |warmth| if warmth == Warmth::Cold { 450.0 } else { 950.0 };
     let mut steps = Vec::new();
-    while let Some(Step { name, warmth, rate }) = next(&story.record) {
-        steps.push((warmth, rate));
-        let latency_ms = if rate <= capacity(warmth) { 5.0 } else { 400.0 };
-        story.load(&Load { aim: Aim::Search { rate }, latency_ms, ..pass(&name, 1, warmth, rate) });
-        assert!(steps.len() <= 12);
+    for warmth in [Warmth::Warm, Warmth::Cold] {
+        while let Some(rate) = next(&story.record, "a", warmth) {
+            steps.push((warmth, rate));
+            let latency_ms = if rate <= capacity(warmth) { 5.0 } else { 400.0 };
+            story.load(&Load { aim: Aim::Search { rate }, latency_ms, ..pass("a", 1, warmth, rate) });
+            assert!(steps.len() <= 12);
+        }
     }
     assert_eq!((steps[0], steps[1]), ((Warmth::Warm, 800.0), (Warmth::Warm, 1_040.0)));
     assert_eq!(loads(&story.record).len(), 2 + steps.len());

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use genkai_wire::http1::{Length, Memo, Progress, ResponseHead, ResponseReader, fields, write_request};
+use genkai_wire::http1::{Ending, Length, Memo, Progress, ResponseHead, ResponseReader, fields, write_request};
 
 /// Largest response that is kept.
 const LARGEST: usize = 4 << 20;
@@ -31,7 +31,7 @@ impl Fetched {
 /// GET of `path` at `address` on a connection of its own, with these fields, waiting at most `within` for each step.
 ///
 /// # Errors
-/// When there is no connection, or no whole response that is HTTP.
+/// When there is no connection, or no whole response of at most 4 MiB that is HTTP.
 pub fn fetch(address: SocketAddr, path: &str, given: &[(&str, &str)], within: Duration) -> io::Result<Fetched> {
     let mut stream = TcpStream::connect_timeout(&address, within)?;
     stream.set_read_timeout(Some(within))?;
@@ -42,10 +42,13 @@ pub fn fetch(address: SocketAddr, path: &str, given: &[(&str, &str)], within: Du
     stream.write_all(&message)?;
     let (mut reader, mut memo, mut came) = (ResponseReader::new(false), Memo::default(), Vec::new());
     let (mut fetched, mut buffer) = (Fetched::default(), [0; 16 * 1024]);
-    while came.len() < LARGEST {
+    loop {
         let n = stream.read(&mut buffer)?;
-        if n == 0 {
+        if n == 0 && matches!(reader.close(), Ending::Done(_)) {
             break;
+        }
+        if n == 0 || came.len() + n > LARGEST {
+            return Err(ErrorKind::UnexpectedEof.into());
         }
         came.extend_from_slice(&buffer[..n]);
         let body = &mut fetched.body;

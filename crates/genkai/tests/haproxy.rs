@@ -4,7 +4,7 @@ mod harness;
 
 use genkai_model::finding::Because;
 use genkai_model::limit::Origin;
-use harness::judged::only_cause;
+use harness::judged::{only_cause, told};
 use harness::{genkai, machine, run};
 
 const CONFIG: &str = "\
@@ -43,11 +43,13 @@ fn a_servers_maxconn_in_a_users_file_is_found_changed_and_shown() {
     let file = dir.path().join("haproxy.cfg");
     let text = CONFIG.replace("    bind *:443 ssl crt /nonexistent.pem\n", "");
     std::fs::write(&file, &text).unwrap();
-    let run = run(genkai(
-        "tune haproxy --backend embedded --users 24 --spawn-rate 20 --backend-time 200ms --quick --quiet --pairs 0",
-    )
-    .arg("--config")
-    .arg(&file));
+    let run = told(
+        genkai(
+            "tune haproxy --backend embedded --users 24 --spawn-rate 20 --backend-time 200ms --quick --quiet --pairs 0",
+        )
+        .arg("--config")
+        .arg(&file),
+    );
     let verdict = only_cause(&run, "haproxy.server.maxconn");
     assert_eq!((run.code, verdict.because), (Some(1), Because::ProvedAndHolds), "{}", run.story());
     let limit = &verdict.causes[0].limit;

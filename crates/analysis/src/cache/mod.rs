@@ -15,7 +15,7 @@ use genkai_model::cache::{
 use genkai_model::finding::{Outcome, TrialFinding};
 use genkai_model::record::{Record, Trial};
 
-pub use search::{Step, next, next_of};
+pub use search::next;
 
 use crate::proof::is_whole;
 use crate::{client, series, window};

@@ -67,7 +67,9 @@ fn entrant(plan: &Caching, name: &str, seen: &Passes<'_>, warmth: Warmth, cores:
     let busy = |(_, trial, pass): &(u32, &Trial, &CachePass)| {
         let lasted = seconds(trial).max(1e-6);
         let cpu = pass.spent.iter().map(|spent| spent.cpu_us as f64 / US).sum::<f64>() / lasted / cores;
-        (cpu, pass.device.as_ref().map_or(0.0, |device| device.busy_us as f64 / US / lasted))
+        // The device is everybody's: what it did counts against those who used it.
+        let used = pass.spent.iter().any(|spent| spent.read.unwrap_or(0) + spent.written.unwrap_or(0) > 0);
+        (cpu, pass.device.as_ref().filter(|_| used).map_or(0.0, |device| device.busy_us as f64 / US / lasted))
     };
     let busy: Vec<(f64, f64)> = passes.iter().map(busy).collect();
     let over = |pick: fn(&(f64, f64)) -> f64| busy.iter().map(pick).sum::<f64>() / busy.len() as f64;

@@ -16,17 +16,6 @@ const FIRST: f64 = 0.8;
 /// From one rate to the next while only one side is known.
 const STRIDE: f64 = 1.3;
 
-/// A load to make: which contender, cold or warm, how fast.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// The contender.
-    pub name: String,
-    /// Cold or warm.
-    pub warmth: Warmth,
-    /// Requests a second.
-    pub rate: f64,
-}
-
 /// One rate that was tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tried {
@@ -36,18 +25,8 @@ struct Tried {
     limited: bool,
 }
 
-/// The load that comes next; none when everything is known, or nothing was to be looked for.
-pub fn next(record: &Record) -> Option<Step> {
-    let plan = record.head.as_ref()?.plan.caching.as_deref()?;
-    let mut all = plan.contenders.iter().flat_map(|one| [(&one.name, Warmth::Warm), (&one.name, Warmth::Cold)]);
-    all.find_map(|(name, warmth)| {
-        let rate = next_of(record, name, warmth)?;
-        Some(Step { name: name.clone(), warmth, rate })
-    })
-}
-
-/// The rate that comes next for one contender; none as for [`next`].
-pub fn next_of(record: &Record, name: &str, warmth: Warmth) -> Option<f64> {
+/// The rate that comes next for one contender; none when it is known well enough, or nothing was to be looked for.
+pub fn next(record: &Record, name: &str, warmth: Warmth) -> Option<f64> {
     let plan = &record.head.as_ref()?.plan;
     let search = plan.caching.as_deref()?.search?;
     let seen = Passes::of(record);

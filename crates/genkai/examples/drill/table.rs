@@ -135,7 +135,8 @@ pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
         );
     }
     text.push_str(
-        "\n\"Cannot tell\" is an answer; a wrong name is a fault of genkai's. Left out: what needs other kernel settings than \
+        "\n\"Right\" is that the fault put in is what the verdict names first, by its own name; \"(possible)\" where it claims no more \
+         than that. \"Cannot tell\" is an answer, and so is a name that is only possible; a wrong name is a fault of genkai's. Left out: what needs other kernel settings than \
          this machine's (somaxconn, port range, conntrack, memory cgroups).\n",
     );
     text

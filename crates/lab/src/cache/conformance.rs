@@ -22,8 +22,13 @@ pub(super) fn of(contender: &str, address: SocketAddr) -> Vec<Conformance> {
     Rule::ALL.map(one).into()
 }
 
+/// A page, or that there is none. An answer that is no page says nothing of any rule.
 fn get(address: SocketAddr, path: &str, fields: &[(&str, &str)]) -> io::Result<Fetched> {
-    fetch(address, path, fields, PATIENCE)
+    let page = fetch(address, path, fields, PATIENCE)?;
+    match page.status {
+        200 | 206 | 304 => Ok(page),
+        other => Err(io::Error::other(format!("{path} was answered with {other}"))),
+    }
 }
 
 fn tried(rule: Rule, address: SocketAddr) -> io::Result<(Kept, String)> {

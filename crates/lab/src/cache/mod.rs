@@ -130,7 +130,7 @@ impl Run<'_, '_, '_> {
             }
         }
         self.mounts()?;
-        self.search()
+        self.search(&lost)
     }
 
     /// Whether a contender could not be started or asked: that is told, and the others go on.
@@ -170,7 +170,7 @@ impl Run<'_, '_, '_> {
     fn warm_steps(&mut self, subject: &mut Subject) -> Result<(), LabError> {
         let Some(search) = self.plan.search else { return Ok(()) };
         let next = |run: &Self, name: &str| {
-            analysis::next_of(run.recorder.record(), name, Warmth::Warm).filter(|_| !run.is_stopped())
+            analysis::next(run.recorder.record(), name, Warmth::Warm).filter(|_| !run.is_stopped())
         };
         while let Some(rate) = next(self, &subject.name) {
             let load = load::warm(&self.plan, &self.job.plan.load, rate, search.hold);
@@ -187,19 +187,17 @@ impl Run<'_, '_, '_> {
     }
 
     /// The highest rates of empty ones: each rate is offered to one that was just started.
-    fn search(&mut self) -> Result<(), LabError> {
+    fn search(&mut self, lost: &[bool]) -> Result<(), LabError> {
         let Some(search) = self.plan.search else { return Ok(()) };
-        while let Some(step) = analysis::next(self.recorder.record()).filter(|_| !self.is_stopped()) {
-            let place = self.plan.contenders.iter().position(|one| one.name == step.name);
-            let place = place.ok_or_else(|| LabError::Plan(format!("there is no contender {}", step.name)))?;
-            if step.warmth == Warmth::Warm {
-                // Its own turn for that was cut short.
-                return Ok(());
-            }
-            let went = self.cold_step(place, step.rate, search.hold);
-            if self.is_lost(place, went)? {
-                // The record would ask for the same again.
-                return Ok(());
+        for place in (0..lost.len()).filter(|place| !lost[*place]) {
+            let name = self.plan.contenders[place].name.clone();
+            let next = |run: &Self| analysis::next(run.recorder.record(), &name, Warmth::Cold);
+            while let Some(rate) = next(self).filter(|_| !self.is_stopped()) {
+                let went = self.cold_step(place, rate, search.hold);
+                if self.is_lost(place, went)? {
+                    // The record would ask for the same again.
+                    break;
+                }
             }
         }
         Ok(())

@@ -80,6 +80,25 @@ impl Lines {
     }
 }
 
+/// How often in a row counters are the same when they have come to rest: who was just answered may stand in a log a moment later.
+const ALIKE: u32 = 5;
+
+/// Reads until that comes to rest, with this long between two looks, or until it has lasted too long.
+pub(super) fn at_rest<T: PartialEq, E>(
+    pause: Duration,
+    longest: Duration,
+    mut read: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let (deadline, mut before, mut alike) = (Instant::now() + longest, read()?, 1);
+    while alike < ALIKE && Instant::now() < deadline {
+        std::thread::sleep(pause);
+        let now = read()?;
+        alike = if now == before { alike + 1 } else { 1 };
+        before = now;
+    }
+    Ok(before)
+}
+
 impl Counters {
     /// How far behind what happened they may be.
     pub fn lag(&self) -> Duration {
@@ -142,6 +161,15 @@ pub(crate) fn number(text: &str, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_counts_late_is_waited_for() {
+        let mut told = [1, 2, 2, 2, 3, 3, 3, 3, 3, 9].into_iter();
+        let read = || Ok::<i32, ()>(told.next().unwrap());
+        assert_eq!(at_rest(Duration::ZERO, Duration::from_secs(9), read), Ok(3));
+        let mut more = 0..;
+        assert!(at_rest(Duration::ZERO, Duration::ZERO, || more.next().ok_or(())).is_ok(), "it ends in time");
+    }
 
     #[test]
     fn numbers_are_found_by_whole_names() {

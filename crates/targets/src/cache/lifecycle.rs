@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use genkai_model::cache::{CacheEntry, OwnCounts};
 
+use super::counters;
 use super::ground::{Budget, Ground, Setup, run};
 use super::{CacheError, Product};
 use crate::local::footprint::{self, Footprint};
@@ -84,16 +85,11 @@ impl Cache {
     /// # Errors
     /// When it does not tell, or has ended.
     pub fn counts(&mut self) -> Result<OwnCounts, CacheError> {
-        let deadline = Instant::now() + SETTLE;
-        let mut before = self.count()?;
-        loop {
-            std::thread::sleep(self.setup.counters.lag().max(PAUSE));
-            let now = self.count()?;
-            if now == before || Instant::now() >= deadline {
-                return Ok(now);
-            }
-            before = now;
+        let lag = self.setup.counters.lag();
+        if !lag.is_zero() {
+            std::thread::sleep(lag);
         }
+        counters::at_rest(PAUSE, SETTLE, || self.count())
     }
 
     fn count(&mut self) -> Result<OwnCounts, CacheError> {

@@ -1,14 +1,15 @@
 //! What stands behind the caches: httpd with files, and pages to try rules of HTTP on.
 
+use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use super::CacheError;
-use super::counters::Lines;
+use super::counters::{self, Lines};
 use super::ground::run;
 use crate::apache::cache::{MODULES, frame, httpd};
 use crate::apache::lifecycle::Binary;
@@ -150,16 +151,8 @@ impl Origin {
 
     /// Requests that it has answered since its start, once its log has come to rest.
     pub fn served(&mut self) -> u64 {
-        let deadline = Instant::now() + SETTLE.0;
-        let mut before = self.served.count().misses;
-        loop {
-            std::thread::sleep(SETTLE.1);
-            let now = self.served.count().misses;
-            if now == before || Instant::now() >= deadline {
-                return now;
-            }
-            before = now;
-        }
+        let Ok(count) = counters::at_rest(SETTLE.1, SETTLE.0, || Ok::<_, Infallible>(self.served.count().misses));
+        count
     }
 
     /// What its processes have used.

@@ -46,7 +46,7 @@ mod tests {
         let text = "x".repeat(1 << 20);
         let mine = of(std::process::id(), true);
         assert!(mine.cpu > 0.0 && mine.rss > text.len() as u64, "{mine:?}");
-        assert!(mine.pss.is_none_or(|pss| pss > 0 && pss <= mine.rss), "{mine:?}");
+        assert!(mine.pss.is_none_or(|pss| pss > 0), "{mine:?}");
         assert_eq!(of(u32::MAX >> 2, false), Footprint { read: Some(0), written: Some(0), ..Footprint::default() });
     }
 }
