@@ -1,7 +1,7 @@
 //! Advice put to the test: what is to be said of a claim, from the record of its test.
 
 use genkai_model::claim::{ClaimFinding, ClaimVerdict, Kept, LoadTest, Test};
-use genkai_model::comparison::{ComparedPair, Comparison};
+use genkai_model::comparison::{ComparedPair, Comparison, Figure};
 use genkai_model::event::What;
 use genkai_model::finding::Outcome;
 use genkai_model::record::Record;
@@ -10,20 +10,24 @@ use genkai_model::record::Record;
 pub const UNKNOWN: &str = "claim-line-unknown";
 /// Of one that it knows and refuses.
 pub const REFUSED: &str = "claim-line-refused";
-/// Of one that it accepts with a warning: it takes another value.
+/// Of one that it accepts with the warning that it takes another value.
 pub const CLAMPED: &str = "claim-line-clamped";
+/// Of one that it accepts with another warning.
+pub const WARNED: &str = "claim-line-warned";
 /// Of one that it accepts.
 pub const ACCEPTED: &str = "claim-line-accepted";
 /// Of what a server warns of before it starts.
 pub const WARNING: &str = "server-warns";
 
-/// What is to be said of the claim that a comparison tests; none where it tests none.
+/// What is to be said of the claim that a comparison with such an outcome tests; none where it tests none. `stressed` is whether any
+/// contender was: else its throughput is what was asked of it, and decides nothing.
 pub(crate) fn finding(
     record: &Record,
     comparison: &Comparison,
     pairs: &[ComparedPair],
     blocks: u32,
     outcome: Outcome,
+    stressed: bool,
 ) -> Option<ClaimFinding> {
     let claim = (**comparison.claim.as_ref()?).clone();
     let notes = |id: &'static str| {
@@ -36,14 +40,15 @@ pub(crate) fn finding(
         Test::Line(_) if notes(UNKNOWN).next().is_some() => (ClaimVerdict::DoesNotExist, Vec::new()),
         Test::Line(_) if notes(REFUSED).next().is_some() => (ClaimVerdict::Refused, Vec::new()),
         Test::Line(_) if notes(CLAMPED).next().is_some() => (ClaimVerdict::Clamped, Vec::new()),
+        Test::Line(_) if notes(WARNED).next().is_some() => (ClaimVerdict::Warned, Vec::new()),
         Test::Line(_) if notes(ACCEPTED).next().is_some() => (ClaimVerdict::Exists, Vec::new()),
         Test::Line(_) => (ClaimVerdict::CannotTell, Vec::new()),
         Test::Load(test) => {
-            let kept = kept(test, pairs);
+            let kept = kept(test, pairs, stressed);
             (verdict(&kept, outcome), kept)
         }
     };
-    let said = [UNKNOWN, REFUSED, CLAMPED, WARNING].into_iter().flat_map(notes).collect();
+    let said = [UNKNOWN, REFUSED, CLAMPED, WARNED, WARNING].into_iter().flat_map(notes).collect();
     let versions = record.head.as_ref().map(|head| &head.environment.versions);
     let version = versions.and_then(|all| all.get(&claim.system.product)).map_or("", String::as_str);
     let server = format!("{} {version}", claim.system.product);
@@ -51,11 +56,12 @@ pub(crate) fn finding(
 }
 
 /// Each promise beside what was measured: of the advice as it is given, which is the last contender.
-fn kept(test: &LoadTest, pairs: &[ComparedPair]) -> Vec<Kept> {
+fn kept(test: &LoadTest, pairs: &[ComparedPair], stressed: bool) -> Vec<Kept> {
     let effects = pairs.last().map(|pair| pair.effects.as_slice()).unwrap_or_default();
     let one = |promise: &genkai_model::claim::Promise| {
         let effect = effects.iter().find(|effect| effect.figure == promise.figure).cloned();
-        let kept = effect.as_ref().and_then(|effect| promise.becomes.kept(effect.call));
+        let told = effect.as_ref().filter(|effect| stressed || effect.figure != Figure::Throughput);
+        let kept = told.and_then(|effect| promise.becomes.kept(effect.call));
         Kept { promise: *promise, effect, kept }
     };
     test.promises.iter().map(one).collect()
@@ -75,7 +81,7 @@ fn verdict(kept: &[Kept], outcome: Outcome) -> ClaimVerdict {
 #[cfg(test)]
 mod tests {
     use genkai_model::claim::{Promise, Promised};
-    use genkai_model::comparison::{Call, Figure};
+    use genkai_model::comparison::Call;
 
     use super::*;
 

@@ -57,13 +57,23 @@ pub struct Check {
 
 /// Checks the client of `trial` up to `until` microseconds (the break; all of it for none).
 pub fn check(trial: &Trial, objective: &Objective, until: Option<u64>) -> Check {
+    checked(trial, objective, until, !counts_only(trial, objective))
+}
+
+/// The same for a whole trial whose latencies are judged, whatever the objective says.
+pub fn check_timed(trial: &Trial, objective: &Objective) -> Check {
+    checked(trial, objective, None, true)
+}
+
+/// Checks the client; `timed` is whether anything is judged that a late message changes.
+fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool) -> Check {
     let up_to = window::before(&trial.ticks, until);
     // The break's own interval is already full of its consequences.
     let ticks = match until {
         Some(us) => &up_to[..up_to.partition_point(|t| t.to_us < us)],
         None => up_to,
     };
-    let bound = if counts_only(trial, objective) { LATE_COUNTED } else { bound(ticks, objective) };
+    let bound = if timed { bound(ticks, objective) } else { LATE_COUNTED };
     let looked: Vec<Late<'_>> = ticks.iter().map(|t| Late::of(t, bound)).collect();
     let most = seconds(&looked).map(used).reduce(f64::max);
     let found: Vec<(ClientLimit, u64)> = [
@@ -147,7 +157,7 @@ fn used(ticks: &[Late<'_>]) -> f64 {
     if wall > 0.0 { busy as f64 / window::US / wall } else { 0.0 }
 }
 
-/// Whether nothing is judged that a late message changes: how many WebSockets there are, and what becomes of them.
+/// Whether nothing is judged by an objective that a late message changes: how many WebSockets there are, and what becomes of them.
 fn counts_only(trial: &Trial, objective: &Objective) -> bool {
     let timed = |c: &Condition| matches!(c, Condition::LatencyBelow(..) | Condition::RateAbove(_));
     demand::tunnels(&trial.started.load) && !objective.0.iter().any(timed)

@@ -1,5 +1,6 @@
 //! What conditions on WebSockets count: how many of how many went wrong.
 
+use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::Tick;
 use genkai_model::objective::Condition;
 
@@ -103,6 +104,21 @@ pub(crate) fn most_open(ticks: &[Tick]) -> f64 {
         Some(*open)
     });
     open.fold(0.0, f64::max)
+}
+
+/// Adds connections that ended unasked while nothing was asked on them, which is no failed request.
+pub(crate) fn disconnected(ticks: &[Tick], errors: &mut Vec<ErrorCount>) {
+    let all = || ticks.iter().filter_map(|t| t.disconnects.as_ref());
+    let kinds = [
+        (ErrorKind::Closed, all().map(|d| d.closed).sum::<u64>()),
+        (ErrorKind::ClosedAbnormally, all().map(|d| d.cut).sum()),
+    ];
+    for (kind, count) in kinds.into_iter().filter(|(_, count)| *count > 0) {
+        match errors.iter_mut().find(|e| e.kind == kind) {
+            Some(error) => error.count = error.count.max(count),
+            None => errors.push(ErrorCount { kind, count }),
+        }
+    }
 }
 
 #[cfg(test)]

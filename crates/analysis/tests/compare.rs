@@ -9,14 +9,16 @@ use genkai_model::comparison::{
 };
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
-    EndReason, Event, Note, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
+    Disconnects, EndReason, Event, Note, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
 };
 use genkai_model::evidence::Sample;
 use genkai_model::finding::Outcome;
 use genkai_model::histogram::{self, Payload};
+use genkai_model::load::{Load, Protocol};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::units::Span;
+use genkai_model::websocket::WebSocket;
 use rand::{Rng, SeedableRng};
 use rand_distr::StandardNormal;
 use rand_pcg::Pcg64Mcg;
@@ -64,11 +66,15 @@ struct Story {
     record: Record,
     random: Pcg64Mcg,
     at_us: u64,
+    load: Load,
+    /// What else there is to a tick.
+    touch: fn(&mut Tick),
 }
 
 impl Story {
     fn new(comparison: Comparison) -> Story {
-        let mut story = Story { record: Record::default(), random: Pcg64Mcg::seed_from_u64(3), at_us: 0 };
+        let random = Pcg64Mcg::seed_from_u64(3);
+        let mut story = Story { record: Record::default(), random, at_us: 0, load: users(50, 1e9), touch: |_| {} };
         let head = RunStarted {
             schema: SCHEMA.to_owned(),
             version: "1".to_owned(),
@@ -90,7 +96,7 @@ impl Story {
         let number = self.record.trials.len() as u32 + 1;
         let turn = Turn { contender: contender.to_owned(), block, place: 1, of: 3, control };
         self.push(None, What::Turn(turn));
-        let load = users(50, 1e9);
+        let load = self.load.clone();
         let started = TrialStarted { purpose: Purpose::Measure, changes: Vec::new(), limit: None, load };
         self.push(Some(number), What::TrialStarted(Box::new(started)));
         let began = self.at_us;
@@ -101,7 +107,9 @@ impl Story {
             let slow = if (n as usize) < does.warm_up { 0.5 } else { 1.0 };
             let wobble = 1.0 + 0.02 * f64::from(n as u32 % 3);
             self.at_us = began + (n + 1) * 50_000;
-            self.push(Some(number), What::Tick(Box::new(tick(n, does, level * slow * wobble))));
+            let mut tick = tick(n, does, level * slow * wobble);
+            (self.touch)(&mut tick);
+            self.push(Some(number), What::Tick(Box::new(tick)));
             if n % 4 == 0 {
                 let metrics = [("nginx.cpu".to_owned(), does.cpu), ("nginx.rss".to_owned(), 1e7)].into();
                 self.push(Some(number), What::Sample(Sample { subject: "nginx".to_owned(), metrics }));
@@ -244,6 +252,69 @@ fn where_nobody_is_stressed_a_ranking_means_nothing() {
 }
 
 #[test]
+fn two_that_answer_nothing_are_not_equal() {
+    let silent = Does { rate: 0.0, failed: 30, ..PLAIN };
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    story.blocks(5, &[("a", silent), ("b", silent)]);
+    assert!(!is_enough(&story.record), "nothing is decided");
+    let finding = story.findings();
+    assert_eq!((finding.blocks, finding.outcome), (5, Outcome::Invalid));
+    assert!(finding.pairs[0].effects.iter().all(|effect| effect.call == Call::Missing), "{:?}", finding.pairs);
+    let unanswered = ComparisonCaveat::Unanswered { base: "a".to_owned(), other: "b".to_owned() };
+    assert!(finding.caveats.contains(&unanswered), "{:?}", finding.caveats);
+    let mut one = Story::new(comparison(&["a", "b", "c"], true));
+    one.blocks(5, &[("a", silent), ("b", silent), ("c", PLAIN)]);
+    let finding = one.findings();
+    assert_eq!(finding.outcome, Outcome::Fails, "one pair is open, the other is not");
+    assert!(finding.caveats.contains(&unanswered), "{:?}", finding.caveats);
+    assert_eq!(finding.pairs[1].effects[0].call, Call::Better, "{:?}", finding.pairs[1]);
+}
+
+#[test]
+fn a_figure_that_decides_and_is_missing_is_open() {
+    let deciding = vec![Figure::P95];
+    let mut story = Story::new(Comparison { deciding, ..comparison(&["a", "b"], true) });
+    story.blocks(5, &[("a", PLAIN), ("b", Does { rate: 0.0, failed: 30, ..PLAIN })]);
+    let finding = story.findings();
+    assert_eq!((call(&finding, Figure::P95), call(&finding, Figure::Failures)), (Call::Missing, Call::Worse));
+    assert_eq!(finding.outcome, Outcome::Fails);
+}
+
+fn sockets() -> Load {
+    Load { protocol: Protocol::WebSocket(WebSocket::default()), ..users(50, 1e9) }
+}
+
+#[test]
+fn latencies_of_websockets_need_a_client_that_is_in_time() {
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    story.load = sockets();
+    story.touch = |tick| {
+        let mut late = histogram::empty();
+        late.record_n(300_000_000, 100).unwrap();
+        tick.lateness = Payload::encode(&late);
+    };
+    story.blocks(2, &[("a", PLAIN), ("b", PLAIN)]);
+    let finding = story.findings();
+    assert_eq!((finding.blocks, finding.outcome), (0, Outcome::Invalid), "300 ms late, beside latencies of 10 ms");
+}
+
+#[test]
+fn a_websocket_that_is_cut_with_a_message_under_way_is_one_failure() {
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    story.load = sockets();
+    story.touch = |tick| {
+        // Two are cut that wait for an answer, a third with nothing under way, and one is closed.
+        tick.errors = vec![ErrorCount { kind: ErrorKind::ClosedAbnormally, count: 2 }];
+        tick.disconnects = Some(Disconnects { closed: 1, cut: 3, ..Disconnects::default() });
+    };
+    story.blocks(2, &[("a", PLAIN), ("b", PLAIN)]);
+    let turn = story.findings().turns[0].clone();
+    assert_eq!(turn.failed, 25 * 4, "{turn:?}");
+    let ok = |turn: &genkai_model::comparison::TurnFinding| turn.finished - turn.failed;
+    assert!(ok(&turn) > 2_000, "{turn:?}");
+}
+
+#[test]
 fn turns_of_a_spent_generator_do_not_count() {
     let spent = Does { client: 1.0, ..PLAIN };
     let mut story = Story::new(comparison(&["a", "b"], true));
@@ -293,15 +364,21 @@ fn advice_is_judged_by_what_it_promises() {
         system: plan(users(1, 1.0), "errors < 0.1%").system,
         test,
     };
-    let verdict = |rate: f64| {
+    let with = |rate: f64, does: Does| {
         let with = Comparison {
             claim: Some(Box::new(claim(Test::Load(Box::new(test.clone()))))),
             ..comparison(&["a", "b"], true)
         };
         let mut story = Story::new(with);
-        story.blocks(5, &[("a", PLAIN), ("b", Does { rate, ..PLAIN })]);
-        story.findings().claim.unwrap().verdict
+        story.blocks(5, &[("a", does), ("b", Does { rate, ..does })]);
+        *story.findings().claim.unwrap()
     };
+    let verdict = |rate: f64| with(rate, PLAIN).verdict;
+    let idle = with(108.0, Does { cpu: 0.1, ..PLAIN });
+    assert_eq!(idle.verdict, ClaimVerdict::CannotTell, "what was asked is not what they can do: {:?}", idle.kept);
+    assert_eq!((idle.kept[0].kept, idle.kept[1].kept), (None, Some(true)), "nobody fails all the same");
+    let silent = with(0.0, Does { rate: 0.0, failed: 30, ..PLAIN });
+    assert_eq!(silent.verdict, ClaimVerdict::CannotTell, "{:?}", silent.kept);
     assert_eq!((verdict(130.0), verdict(100.0)), (ClaimVerdict::Confirmed, ClaimVerdict::Partly));
     let line =
         Comparison { claim: Some(Box::new(claim(Test::Line("Nonsense On".to_owned())))), ..comparison(&["a"], true) };

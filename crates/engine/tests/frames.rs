@@ -8,15 +8,17 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use genkai_engine::StopFlag;
 use genkai_model::error::ErrorKind;
-use genkai_model::load::{Load, Protocol};
+use genkai_model::load::{Load, Protocol, Stop};
+use genkai_model::rooms::Rooms;
 use genkai_model::units::Span;
 use genkai_model::websocket::{Deflate, Message, WebSocket};
 use genkai_wire::http1::RequestHead;
 use genkai_wire::websocket::deflate::Settings;
 use genkai_wire::websocket::handshake::Upgrade;
 use genkai_wire::websocket::{Decoder, Event, MAX_MESSAGE, Role, Scratch};
-use server::{Seen, Server, load, make};
+use server::{Seen, Server, load, make, make_until};
 
 /// Close codes that clients sent, in order; 1005 for a close frame without one, 1006 for none.
 type Codes = Arc<Mutex<Vec<u16>>>;
@@ -238,6 +240,30 @@ fn connections_that_end_inside_a_frame() {
         let seen = say(&server, 5_000, |_| ());
         assert_eq!((seen.kinds(), seen.codes()), (vec![ErrorKind::ClosedAbnormally], vec![(1006, 1)]), "{at}");
     }
+}
+
+#[test]
+fn a_socket_io_entry_that_fails_is_no_connection_that_was_cut() {
+    let stop = StopFlag::new();
+    let ends = stop.clone();
+    let server = Server::start(move |stream, _| {
+        // Engine.IO's packet of an end, before anything was opened; the load ends when the client has gone.
+        let _ = accept(stream, false).and_then(|()| stream.write_all(&frame(0x81, b"1")));
+        while stream.read(&mut [0; 1024]).is_ok_and(|n| n > 0) {}
+        ends.stop();
+    });
+    let every = Span::from_millis(10);
+    let rooms = Rooms { rooms: 1, messages: 1, every, retries: 0, pause: every, socketio: true };
+    let protocol = Protocol::WebSocket(WebSocket {
+        message: Some(Message { size: 24, binary: false }),
+        rooms: Some(rooms),
+        ..WebSocket::default()
+    });
+    let lasts = Stop { after: Span::from_secs(10), requests: None };
+    let seen = make_until(&Load { protocol, stop: lasts, ..load(server.address, 1) }, &stop);
+    assert_eq!(seen.sum(|t| t.handshakes.as_ref().map_or(0, |h| h.failed)), 1, "{:?}", seen.kinds());
+    assert_eq!(seen.sum(|t| t.handshakes.as_ref().map_or(0, |h| h.upgraded)), 0);
+    assert_eq!(seen.sum(|t| t.disconnects.as_ref().map_or(0, |d| d.count())), 0, "it was never open");
 }
 
 #[test]

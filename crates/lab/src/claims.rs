@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use genkai_analysis::claims::{ACCEPTED, CLAMPED, REFUSED, UNKNOWN};
+use genkai_analysis::claims::{ACCEPTED, CLAMPED, REFUSED, UNKNOWN, WARNED};
 use genkai_model::claim::{Claim, LoadTest, Test};
 use genkai_model::comparison::{Comparison, Contender, Figure, Runs, Wish};
 use genkai_model::event::{Note, What};
@@ -130,7 +130,8 @@ fn check(job: &Job<'_>, line: &str, out: &Path, watcher: &mut Watcher<'_>) -> Re
     let (id, text) = match objection {
         Some(Objection { kind: ObjectionKind::Unknown, words }) => (UNKNOWN, words),
         Some(Objection { kind: ObjectionKind::Refused, words }) => (REFUSED, words),
-        Some(Objection { kind: ObjectionKind::Warned, words }) => (CLAMPED, words),
+        Some(Objection { kind: ObjectionKind::Clamped, words }) => (CLAMPED, words),
+        Some(Objection { kind: ObjectionKind::Warned, words }) => (WARNED, words),
         None => (ACCEPTED, format!("the server's own check accepts `{line}`")),
     };
     recorder.now(None, What::Note(Note { id: id.to_owned(), text }))?;

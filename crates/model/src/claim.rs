@@ -101,7 +101,7 @@ pub struct Kept {
     pub promise: Promise,
     /// What was measured; none where nothing could be.
     pub effect: Option<Effect>,
-    /// Whether it was kept; none: cannot tell.
+    /// Whether it was kept; none: cannot tell, as of throughput where nobody was stressed.
     pub kept: Option<bool>,
 }
 
@@ -133,6 +133,8 @@ pub enum ClaimVerdict {
     Refused,
     /// The server's own check accepts it with a warning: it takes another value.
     Clamped,
+    /// The server's own check accepts it with another warning.
+    Warned,
     /// The server's own check accepts it.
     Exists,
     /// What was measured does not decide it.

@@ -120,6 +120,13 @@ fn sentences_are_to_quote() {
     idle.comparison.base = None;
     idle.stress.anybody = false;
     assert!(says(&idle)[0].starts_with("Nobody was stressed"), "{:?}", says(&idle));
+    let mut silent = finding();
+    let effects = silent.pairs.iter_mut().flat_map(|pair| &mut pair.effects);
+    effects.for_each(|effect| (effect.effect, effect.call) = (None, Call::Missing));
+    silent.caveats = vec![ComparisonCaveat::Unanswered { base: "a".to_owned(), other: "b".to_owned() }];
+    let said = says(&silent);
+    assert!(said[0].starts_with("No request was answered by any"), "{said:?}");
+    assert!(said.iter().any(|one| one.contains("neither by a nor by b")), "{said:?}");
     let mut cut = finding();
     (cut.blocks, cut.outcome) = (1, Outcome::Unfinished);
     assert!(says(&cut)[0].contains("nothing to compare"), "{:?}", says(&cut));
@@ -211,6 +218,13 @@ fn claims_are_told_with_promise_measurement_and_verdict() {
         vec![Kept { promise, effect, kept: Some(false) }],
         &["AH00515: decreasing to 400"],
     );
+    let open = Kept { kept: None, ..refuted.kept[0].clone() };
+    let open = ClaimFinding { verdict: ClaimVerdict::CannotTell, kept: vec![open], ..refuted.clone() };
+    let shown = markdown::claims(&[open]);
+    assert!(shown.contains("which does not decide it: nobody was stressed"), "{shown}");
+    let odd = claim(Test::Line("Z On".to_owned()), ClaimVerdict::Warned, Vec::new(), &["Z is old"]);
+    let shown = markdown::claims(&[odd]);
+    assert!(shown.contains("The server's own check says: Z is old | accepted with a warning |"), "{shown}");
     let gone = claim(Test::Line("Y On".to_owned()), ClaimVerdict::DoesNotExist, Vec::new(), &["Invalid command 'Y'"]);
     let shown = markdown::claims(&[refuted.clone(), gone]);
     assert!(shown.contains("| Raise X \\| Y. | X 1 -> 2 | p95 latency: promised better, measured x1.01 (interval 0.98-1.04), no measurable difference. | refuted | apache 2.4.71, 6 blocks of baseline and change; the server warns: AH00515: decreasing to 400 | an article |"), "{shown}");

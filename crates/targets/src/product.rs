@@ -123,15 +123,20 @@ pub enum ObjectionKind {
     Unknown,
     /// It knows the setting and refuses how it is written, or where.
     Refused,
-    /// It accepts it with a warning: it takes another value.
+    /// It accepts it with the warning that it takes another value.
+    Clamped,
+    /// It accepts it with another warning.
     Warned,
 }
 
 impl Objection {
-    /// Of a check that passed with `warnings`, of which `known` are not the line's; none where it has no others.
-    pub(crate) fn warned(warnings: Vec<String>, known: &[String]) -> Option<Objection> {
+    /// Of a check that passed with `warnings`, of which `known` are not the line's; none where it has no others. A warning
+    /// with one of the words `clamps` says that the product takes another value.
+    pub(crate) fn warned(warnings: Vec<String>, known: &[String], clamps: &[&str]) -> Option<Objection> {
         let new: Vec<String> = warnings.into_iter().filter(|warning| !known.contains(warning)).collect();
-        (!new.is_empty()).then(|| Objection { kind: ObjectionKind::Warned, words: new.join("; ") })
+        let clamped = new.iter().any(|warning| clamps.iter().any(|words| warning.contains(words)));
+        let kind = if clamped { ObjectionKind::Clamped } else { ObjectionKind::Warned };
+        (!new.is_empty()).then(|| Objection { kind, words: new.join("; ") })
     }
 
     /// Of a check that failed; `unknown` is whether it knows no such setting.
@@ -273,3 +278,24 @@ macro_rules! forward {
 forward!("nginx", Nginx, nginx::Running);
 forward!("apache", Apache, apache::Running);
 forward!("haproxy", Haproxy, haproxy::Running);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_warning_of_another_value_clamps() {
+        let said = |warnings: &[&str]| {
+            let warnings = warnings.iter().map(|&words| words.to_owned()).collect();
+            Objection::warned(warnings, &["as before".to_owned()], apache::CLAMPS).map(|objection| objection.kind)
+        };
+        assert_eq!(said(&["as before"]), None);
+        let less = "AH00318: WARNING: MaxRequestWorkers of 500 would require 20 servers and would exceed ServerLimit of 4, \
+                    decreasing to 100.";
+        assert_eq!(said(&["as before", less]), Some(ObjectionKind::Clamped));
+        let more = "AH00499: WARNING: ServerLimit of 0 not allowed, increasing to 1.";
+        assert_eq!(said(&[more]), Some(ObjectionKind::Clamped));
+        let other = "AH10028: WARNING: the directive is deprecated";
+        assert_eq!(said(&["as before", other]), Some(ObjectionKind::Warned));
+    }
+}

@@ -40,6 +40,10 @@ pub(super) fn of(
     found
 }
 
+pub(super) fn unanswered((base, other): (&str, &str)) -> ComparisonCaveat {
+    ComparisonCaveat::Unanswered { base: base.to_owned(), other: other.to_owned() }
+}
+
 fn client(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let limited: Vec<_> = own.iter().filter_map(|seen| seen.client.reasons.first()).collect();
     let reason = **limited.first()?;

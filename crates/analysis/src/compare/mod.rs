@@ -34,7 +34,9 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let judge = Judge::new(&comparison, &turns, begun(record));
     let (pairs, control) = (judge.pairs(), judge.control());
     let stress = stress::of(record, &turns, &pairs);
-    let caveats = caveat::of(record, &comparison, &turns, &pairs, control.as_ref());
+    let silent = judge.silent();
+    let mut caveats = caveat::of(record, &comparison, &turns, &pairs, control.as_ref());
+    caveats.extend(silent.iter().map(|pair| caveat::unanswered(*pair)));
     let subjects = comparison.contenders.iter().map(|one| subject(record, &one.name, &turns, &judge, &pairs)).collect();
     let ended = ended(record, &comparison, begun(record));
     let decided = judge.decided(&pairs);
@@ -43,11 +45,12 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let outcome = match () {
         () if blocks < 2 && clients => Outcome::Invalid,
         () if blocks < 2 || pairs.is_empty() => Outcome::Unfinished,
+        () if silent.len() == pairs.len() => Outcome::Invalid,
         () if differs || (comparison.base.is_none() && !stress.anybody) => Outcome::Invalid,
         () if decided => Outcome::Holds,
         () => Outcome::Fails,
     };
-    let claim = claims::finding(record, &comparison, &pairs, blocks, outcome).map(Box::new);
+    let claim = claims::finding(record, &comparison, &pairs, blocks, outcome, stress.anybody).map(Box::new);
     Some(ComparisonFinding {
         claim,
         blocks,
@@ -160,7 +163,7 @@ fn entry(record: &Record, name: &str) -> (String, Vec<Setting>) {
     })
 }
 
-/// Whether an effect needs no more blocks.
+/// Whether something is known of an effect.
 fn is_decided(call: Call) -> bool {
-    !matches!(call, Call::CannotTell { .. })
+    !matches!(call, Call::CannotTell { .. } | Call::Missing)
 }

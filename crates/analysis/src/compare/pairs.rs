@@ -63,7 +63,11 @@ impl<'a> Judge<'a> {
     }
 
     fn pair(&self, base: (&str, bool), other: (&str, bool), count: f64) -> ComparedPair {
+        let silent = self.is_silent(base, other);
         let effects = Figure::ALL.iter().map(|(figure, _)| {
+            if silent {
+                return Effect { figure: *figure, effect: None, call: Call::Missing };
+            }
             let paired = self.paired(base, other, *figure);
             let (now, later) = (self.parts.0 / count, self.parts.1 / count);
             let margin = self.margin(*figure);
@@ -73,6 +77,18 @@ impl<'a> Judge<'a> {
             Effect { figure: *figure, effect: seen, call }
         });
         ComparedPair { base: base.0.to_owned(), other: other.0.to_owned(), effects: effects.collect() }
+    }
+
+    /// Whether neither of two was ever answered, so that nothing they have in common tells of them.
+    fn is_silent(&self, base: (&str, bool), other: (&str, bool)) -> bool {
+        let mut own =
+            self.turns.iter().filter(|seen| [base, other].iter().any(|(name, control)| seen.is(name, *control)));
+        own.next().is_some_and(|first| !first.answered() && own.all(|seen| !seen.answered()))
+    }
+
+    /// The pairs of which neither was ever answered, by name.
+    pub(super) fn silent(&self) -> Vec<(&'a str, &'a str)> {
+        self.names().into_iter().filter(|(base, other)| self.is_silent((base, false), (other, false))).collect()
     }
 
     fn margin(&self, figure: Figure) -> Range {

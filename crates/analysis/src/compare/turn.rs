@@ -1,6 +1,7 @@
 //! What one turn came to.
 
 use genkai_model::comparison::{Figure, Turn, TurnFinding};
+use genkai_model::error::ErrorCount;
 use genkai_model::event::{EndReason, Environment, ServerState, Tick};
 use genkai_model::evidence::Sample;
 use genkai_model::finding::ClientCheck;
@@ -10,10 +11,9 @@ use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
 use crate::capacity::demand;
-use crate::sockets::Share;
 use crate::steady::{self, Steady};
 use crate::window::{self, Tally, US};
-use crate::{client, diagnosis, proof};
+use crate::{client, diagnosis, proof, sockets};
 
 /// Subjects of samples that are no servers.
 const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
@@ -53,6 +53,11 @@ impl Seen<'_> {
         self.finding.values.get(at).copied().flatten()
     }
 
+    /// Whether anything was answered: a request, or the opening of a WebSocket.
+    pub(super) fn answered(&self) -> bool {
+        self.trial.ticks.iter().any(|t| t.ok > 0 || t.handshakes.as_ref().is_some_and(|h| h.upgraded > 0))
+    }
+
     /// Failed and finished requests.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.finding.failed, self.finding.finished)
@@ -69,7 +74,7 @@ pub(super) fn all<'r>(record: &'r Record) -> Vec<Seen<'r>> {
 impl<'r> Seen<'r> {
     fn of(trial: &'r Trial, turn: &Turn, plan: &Plan, environment: &Environment) -> Seen<'r> {
         let part = Part::of(trial);
-        let client = client::check(trial, &plan.objective, None).finding;
+        let client = client::check_timed(trial, &plan.objective).finding;
         let (failed, finished) = counted(trial);
         let busy = part.busy(environment);
         let ended = trial.ended.as_ref().map(|ended| ended.reason);
@@ -98,11 +103,15 @@ impl<'r> Seen<'r> {
     }
 }
 
-/// Failed and finished requests; of WebSockets, those that ended unasked are failures too.
+/// Failed and finished requests; of WebSockets, those that ended unasked with nothing under way are failures too.
 fn counted(trial: &Trial) -> (u64, u64) {
     let (failed, finished) = proof::count(trial, None);
-    let cut = Share::of(&Condition::DisconnectsBelow(1.0), &trial.ticks).bad as u64;
-    (failed + cut, finished + cut)
+    let mut errors = Tally::of(&trial.ticks).errors;
+    let all = |errors: &[ErrorCount]| errors.iter().map(|error| error.count).sum::<u64>();
+    let asked = all(&errors);
+    sockets::disconnected(&trial.ticks, &mut errors);
+    let idle = all(&errors) - asked;
+    (failed + idle, finished + idle)
 }
 
 /// The part of a trial that is steady.

@@ -7,7 +7,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
 use crate::capacity::demand;
-use crate::sockets::{Share, most_open};
+use crate::sockets::{self, Share, most_open};
 use crate::window::{self, Tally, US};
 
 /// Over how many microseconds before the break the rate is taken.
@@ -94,7 +94,7 @@ impl Onset {
             None => {}
         }
         if let Some(Condition::DisconnectsBelow(_)) = self.condition {
-            disconnected(after, &mut errors);
+            sockets::disconnected(after, &mut errors);
         }
         errors.sort_by_key(|e| std::cmp::Reverse(e.count));
         errors
@@ -120,21 +120,6 @@ impl Onset {
                 let all = tally.finished() as f64 + hung;
                 if all > 0.0 { (tally.failed as f64 + hung) / all } else { 0.0 }
             }
-        }
-    }
-}
-
-/// Adds connections that ended unasked while nothing was asked on them, which is no failed request.
-fn disconnected(ticks: &[Tick], errors: &mut Vec<ErrorCount>) {
-    let all = || ticks.iter().filter_map(|t| t.disconnects.as_ref());
-    let kinds = [
-        (ErrorKind::Closed, all().map(|d| d.closed).sum::<u64>()),
-        (ErrorKind::ClosedAbnormally, all().map(|d| d.cut).sum()),
-    ];
-    for (kind, count) in kinds.into_iter().filter(|(_, count)| *count > 0) {
-        match errors.iter_mut().find(|e| e.kind == kind) {
-            Some(error) => error.count = error.count.max(count),
-            None => errors.push(ErrorCount { kind, count }),
         }
     }
 }

@@ -430,7 +430,8 @@ impl Session {
             if kind != ErrorKind::Closed {
                 ledger.messages().closed(code::ABNORMAL, 1);
             }
-            if !core.is_ending() && !codec.leaving {
+            // One that a dialect had not opened yet is a failed opening.
+            if codec.ready && !core.is_ending() && !codec.leaving {
                 ledger.disconnected(now, kind == ErrorKind::Closed, now.saturating_sub(self.heard.max(codec.said)));
             }
         }

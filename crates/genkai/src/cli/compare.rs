@@ -26,7 +26,8 @@ Exit codes:
   1    something that decides cannot be told (it says how many blocks that would take)
   2    wrong flags, files or settings; nothing was started
   3    the machine cannot do it, or there are fewer than two blocks
-  4    the comparison says nothing: the client was the limit, a contender differs from itself, or nobody was stressed
+  4    the comparison says nothing: the client was the limit, a contender differs from itself, no request was answered, or
+       (without --base, which only says it) nobody was stressed
   130  interrupted; what was measured is kept";
 
 #[derive(Debug, Args)]

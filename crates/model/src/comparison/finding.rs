@@ -38,7 +38,7 @@ pub struct ComparisonFinding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Box<ClaimFinding>>,
     /// Holds: every figure that decides is decided for every pair. Fails: one is not. Invalid: the client, the machine or the load
-    /// offered was what was measured. Unfinished: there are not enough blocks.
+    /// offered was what was measured, or no request was answered. Unfinished: there are not enough blocks.
     pub outcome: Outcome,
 }
 
@@ -219,6 +219,13 @@ pub enum ComparisonCaveat {
     Survivors {
         /// Who fails more.
         name: String,
+    },
+    /// Neither of two was ever answered: whatever they have in common, nothing is said of them.
+    Unanswered {
+        /// The one that is compared with.
+        base: String,
+        /// The other.
+        other: String,
     },
     /// The record ends before the run did.
     RecordCutOff,

@@ -64,7 +64,7 @@ pub struct Attendance {
     pub unsent: Vec<Unsent>,
     /// Messages that were sent and did not come, in runs; at most [`MOST_LOSSES`].
     pub losses: Vec<Loss>,
-    /// Deliveries lost beyond those named.
+    /// Deliveries lost beyond those named; where the run was interrupted, all that did not come and were not looked at, due or not.
     pub unnamed: u64,
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn verdict(verdict: ClaimVerdict) -> &'static str {
         ClaimVerdict::DoesNotExist => "does not exist",
         ClaimVerdict::Refused => "refused by the server as it is written",
         ClaimVerdict::Clamped => "without effect: the server takes another value",
+        ClaimVerdict::Warned => "accepted with a warning",
         ClaimVerdict::Exists => "it exists",
         ClaimVerdict::CannotTell => "cannot tell",
     }
@@ -52,17 +53,18 @@ fn kept(one: &Kept) -> String {
                 "{what}: promised {promised}, measured {} (interval {}), {}",
                 size(effect),
                 interval(effect),
-                call(effect.call)
+                call(effect.call, one.kept.is_some())
             )
         }
         _ => format!("{what}: promised {promised}, nothing was measured"),
     }
 }
 
-fn call(call: Call) -> String {
+fn call(call: Call, decides: bool) -> String {
     match call {
         Call::CannotTell { .. } => "which does not decide it".to_owned(),
-        other => super::compare::call(other),
+        other if decides => super::compare::call(other),
+        _ => "which does not decide it: nobody was stressed, so that is what was asked".to_owned(),
     }
 }
 

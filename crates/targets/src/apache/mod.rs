@@ -15,3 +15,5 @@ pub mod settings;
 pub use error::ApacheError;
 pub use lifecycle::Running;
 pub use prepared::Apache;
+#[cfg(test)]
+pub(crate) use prepared::CLAMPS;

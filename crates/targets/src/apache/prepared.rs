@@ -26,6 +26,10 @@ use crate::local::room::Room;
 use crate::local::{brood, port};
 use crate::product::{Objection, Prepare};
 
+/// What a warning of httpd says that replaces a number: server/mpm/event/event.c, worker.c and prefork.c, `*_check_config`; for
+/// ThreadStackSize "is inappropriate, using default" (AH02435, AH02436).
+pub(crate) const CLAMPS: &[&str] = &[", decreasing ", ", increasing ", ", using default"];
+
 /// An Apache that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
 pub struct Apache {
@@ -167,7 +171,7 @@ impl Apache {
         let conf = with_line(&self.private.main, line)?;
         let named = |message: &str| message.replace(&conf.path().display().to_string(), "the configuration");
         match check(&self.base.binary, self.room.path(), conf.path(), &self.base.environment, named) {
-            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings, CLAMPS)),
             Err(ApacheError::Rejected(words)) => {
                 let unknown = words.contains("Invalid command");
                 Ok(Some(Objection::refused(words, unknown)))

@@ -146,7 +146,7 @@ impl Haproxy {
         let named = |message: &str| message.replace(&extra.path().display().to_string(), "the configuration");
         let said = check(&self.base.binary, self.room.path(), &self.private.folder, &self.private.config, named);
         match said {
-            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings, &[])),
             Err(HaproxyError::Rejected(words)) => {
                 let unknown = words.contains("unknown keyword");
                 Ok(Some(Objection::refused(words, unknown)))

@@ -165,7 +165,7 @@ impl Nginx {
         let conf = with_line(&self.copy.private.main, line)?;
         let named = |message: &str| message.replace(&conf.path().display().to_string(), "the configuration");
         match check(&self.base.binary, self.copy.room.path(), conf.path(), named) {
-            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings)),
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings, &[])),
             Err(NginxError::Rejected(words)) => {
                 let unknown = words.contains("unknown directive");
                 Ok(Some(Objection::refused(words, unknown)))

@@ -45,6 +45,11 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             "{} fails more, and only requests that succeed have a latency: latencies are of different requests.",
             clean::line(name)
         ),
+        ComparisonCaveat::Unanswered { base, other } => format!(
+            "No request was answered, neither by {} nor by {}: nothing is said of them.",
+            clean::line(base),
+            clean::line(other)
+        ),
         ComparisonCaveat::RecordCutOff => "The record ends before the run did.".to_owned(),
     }
 }

@@ -5,7 +5,7 @@ mod words;
 
 use genkai_model::claim::Test;
 use genkai_model::comparison::{
-    Call, ComparedPair, Comparison, ComparisonFinding, Effect, Ended, Figure, Subject, SubjectFigure,
+    Call, ComparedPair, Comparison, ComparisonCaveat, ComparisonFinding, Effect, Ended, Figure, Subject, SubjectFigure,
 };
 use genkai_model::finding::Outcome;
 
@@ -42,6 +42,10 @@ pub(crate) fn headline(finding: &ComparisonFinding) -> String {
             Outcome::Invalid => "The load generator was the limit: nothing is said of the systems.".to_owned(),
             _ => "The run ended before every contender had two turns: there is nothing to compare.".to_owned(),
         };
+    }
+    let silent = finding.caveats.iter().filter(|c| matches!(c, ComparisonCaveat::Unanswered { .. })).count();
+    if silent > 0 && silent == finding.pairs.len() {
+        return "No request was answered by any of them: there is nothing to compare.".to_owned();
     }
     if finding.comparison.base.is_none() && !finding.stress.anybody {
         return "Nobody was stressed: the load offered was the limit, so differences in throughput mean nothing."
@@ -200,7 +204,8 @@ pub(crate) fn rank(one: &SubjectFigure) -> String {
 pub(crate) fn control(finding: &ComparisonFinding) -> Option<String> {
     let control = finding.control.as_ref().filter(|_| finding.blocks >= 2)?;
     let differs = control.effects.iter().any(|effect| matches!(effect.call, Call::Better | Call::Worse));
-    (!differs)
+    let seen = control.effects.is_empty() || control.effects.iter().any(|effect| effect.call != Call::Missing);
+    (!differs && seen)
         .then(|| format!("Control: {} against itself shows no difference, as it must.", clean::line(&control.base)))
 }
 
