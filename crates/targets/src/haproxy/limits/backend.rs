@@ -22,7 +22,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
 pub(super) fn server(facts: &Facts) -> Option<Limit> {
     let held = facts.server_maxconn.as_ref().filter(|_| facts.servers > 0)?;
     let (each, servers) = (held.value, facts.servers);
-    let queue = (facts.server_maxqueue > 0).then(|| facts.server_maxqueue as f64 * servers as f64);
+    let queue = (facts.server_maxqueue > 0).then_some(facts.server_maxqueue as f64 * servers as f64);
     let wait = facts.queue_timeout.as_ref();
     let until = wait.map_or_else(
         || "further requests wait for ever (no timeout queue, no timeout connect)".to_owned(),
