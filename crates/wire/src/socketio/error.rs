@@ -18,6 +18,9 @@ pub enum Error {
     /// An acknowledgement id that is too large.
     #[error("a packet with an acknowledgement id that is no number")]
     Id,
+    /// Data that begin as no JSON array, object or string.
+    #[error("a packet with data that are no JSON array, object or string")]
+    Data,
     /// A binary message that no packet announced, or a packet while attachments of another were due.
     #[error("an attachment that does not belong to a packet")]
     Order,

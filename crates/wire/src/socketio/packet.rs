@@ -73,7 +73,12 @@ impl<'a> Packet<'a> {
             0 => None,
             _ => Some(rest[..digits].parse().map_err(|_| Error::Id)?),
         };
-        Ok(Packet { kind, attachments, namespace, id, data: &rest[digits..] })
+        let data = &rest[digits..];
+        // An array, an object or a string; anything else is refused by socket.io-parser too (`isPayloadValid`).
+        if !(data.is_empty() || data.starts_with(['[', '{', '"'])) {
+            return Err(Error::Data);
+        }
+        Ok(Packet { kind, attachments, namespace, id, data })
     }
 
     /// Appends it.
