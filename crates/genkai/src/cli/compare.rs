@@ -145,7 +145,7 @@ pub(crate) struct Claims {
     /// Seed of the orders
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Comparison")]
     pub(crate) seed: u64,
-    /// Print Markdown instead of text: the table of docs/claims.md
+    /// Print Markdown instead of text: a table
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) markdown: bool,
     /// Folder of the run [default: genkai-runs/TIME-claims]

@@ -32,7 +32,7 @@ pub fn compare(finding: &ComparisonFinding) -> String {
     text
 }
 
-/// The table "advice, measured, verdict", for docs/claims.md.
+/// The table "advice, measured, verdict", as Markdown.
 pub fn claims(all: &[ClaimFinding]) -> String {
     let mut text = "# Advice put to the test\n\nMade by `genkai claims --markdown` from its records: each change was compared with the same \
                     server without it, in shuffled blocks, under the load that its file in `claims/` says. Intervals hold together with 95 % for \
