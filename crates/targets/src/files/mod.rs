@@ -1,11 +1,13 @@
 //! Files of a configuration before and after edits: the difference, where each line came from, and writing back over the
 //! user's files. Knows no product's syntax: it sees paths and bytes.
 
+mod copy;
 mod diff;
 mod edit;
 mod edition;
 pub mod entry;
 mod flat;
+mod line;
 pub(crate) mod names;
 pub(crate) mod origin;
 pub(crate) mod read;
@@ -15,8 +17,7 @@ mod source;
 
 use std::path::Path;
 
-mod line;
-
+pub use copy::CopyError;
 pub use diff::diff;
 pub use edit::Edit;
 pub(crate) use edit::edited;

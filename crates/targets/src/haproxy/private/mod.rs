@@ -22,43 +22,12 @@ use tempfile::TempDir;
 use super::config::{Config, ConfigError, FileId};
 use super::evidence::Names;
 use super::route::{Address, Route};
-use crate::files::{Edit, Origins, flat};
+use crate::files::{CopyError, Edit, Origins, flat};
 use crate::local::port;
 use changes::Changes;
 
 /// A private copy that cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum PrivateError {
-    /// There is no port.
-    #[error("no free port on 127.0.0.1: {0}")]
-    Port(io::Error),
-    /// The folder cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// What was to be written.
-        path: PathBuf,
-        /// The system's words.
-        source: io::Error,
-    },
-    /// The text cannot be changed that way.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Requests would leave this machine.
-    #[error(
-        "{place}: `{written}`: `{host}` {why}, and a load test can take a host down\n  hint: --backend embedded puts a server \
-         of genkai's own in its place; if it is yours to load, say so with --allow-remote '{host}'"
-    )]
-    Remote {
-        /// `path:line`.
-        place: String,
-        /// The line as written.
-        written: String,
-        /// The host.
-        host: String,
-        /// Why it is taken for another machine.
-        why: String,
-    },
-}
+pub(super) type PrivateError = CopyError<ConfigError>;
 
 /// What a private copy should be like.
 pub(crate) struct Options<'a> {
