@@ -129,6 +129,13 @@ impl Ledger {
         }
     }
 
+    /// A WebSocket ended that the client had asked to end.
+    pub(crate) fn left(&mut self, now: Moment) {
+        if self.open(now) {
+            self.tally.left += 1;
+        }
+    }
+
     /// A WebSocket ended unasked: by a close frame, or cut after nothing had been said on it for `silent`.
     pub(crate) fn disconnected(&mut self, now: Moment, by_frame: bool, silent: Moment) {
         if self.open(now) {

@@ -50,6 +50,8 @@ pub(crate) struct Tally {
     pub(crate) upgraded: u64,
     /// WebSockets that could not be opened.
     pub(crate) unopened: u64,
+    /// WebSockets that ended as the client had asked.
+    pub(crate) left: u64,
     /// WebSockets that ended unasked: with a close frame, without.
     pub(crate) disconnected: [u64; 2],
     /// How long nothing had been said on those.
@@ -91,6 +93,7 @@ impl Tally {
             secured: [0; 2],
             upgraded: 0,
             unopened: 0,
+            left: 0,
             disconnected: [0; 2],
             silent: empty(),
             ready: empty(),
@@ -125,9 +128,10 @@ impl Tally {
         // To the end of its microsecond: whoever was planned in it may have been the one.
         tally.first_error = first_error_us.map(|us| us * 1_000 + 999);
         tally.wrong = *wrong;
-        let Handshakes { full, resumed, upgraded, failed, took, refusal } = handshakes.clone().unwrap_or_default();
+        let Handshakes { full, resumed, upgraded, failed, left, took, refusal } =
+            handshakes.clone().unwrap_or_default();
         (tally.secured, tally.upgraded, tally.refusal) = ([full, resumed], upgraded, refusal);
-        tally.unopened = failed;
+        (tally.unopened, tally.left) = (failed, left);
         let Disconnects { closed, cut, silent } = disconnects.clone().unwrap_or_default();
         tally.disconnected = [closed, cut];
         tally.messages = messages.clone().unwrap_or_default();
@@ -191,6 +195,7 @@ impl Tally {
         }
         self.upgraded += other.upgraded;
         self.unopened += other.unopened;
+        self.left += other.left;
         for (mine, theirs) in self.disconnected.iter_mut().zip(other.disconnected) {
             *mine += theirs;
         }
@@ -228,6 +233,7 @@ impl Tally {
         self.statuses = [0; STATUSES];
         self.refusal = None;
         (self.secured, self.upgraded, self.unopened, self.disconnected) = ([0; 2], 0, 0, [0; 2]);
+        self.left = 0;
         (self.messages, self.goaways) = (Messages::default(), GoAways::default());
         if let Some(flows) = &mut self.flows {
             flows.clear();
@@ -256,8 +262,8 @@ impl Tally {
     pub(crate) fn handshakes(&self) -> Option<Handshakes> {
         let [full, resumed] = self.secured;
         let took = Payload::encode(&self.ready);
-        let (upgraded, failed) = (self.upgraded, self.unopened);
-        let all = Handshakes { full, resumed, upgraded, failed, took, refusal: self.refusal.clone() };
+        let (upgraded, failed, left) = (self.upgraded, self.unopened, self.left);
+        let all = Handshakes { full, resumed, upgraded, failed, left, took, refusal: self.refusal.clone() };
         (all != Handshakes::default()).then_some(all)
     }
 
@@ -306,7 +312,7 @@ mod tests {
         one.secured = [1, 2];
         one.ready.saturating_record(7_000);
         one.messages.sent = 4;
-        (one.unopened, one.disconnected) = (3, [1, 2]);
+        (one.unopened, one.disconnected, one.left) = (3, [1, 2], 5);
         one.silent.saturating_record(2_000_000);
         one.goaways = GoAways { connections: 1, retried: 3 };
         [200, 404, 404, 999, 7].into_iter().for_each(|status| one.answered(status));
@@ -321,7 +327,8 @@ mod tests {
         assert_eq!(sum.distributions().map(Histogram::len), [2, 2, 3, 2, 2, 2, 0, 2]);
         let handshakes = sum.handshakes().unwrap();
         let ended = sum.disconnects().unwrap();
-        assert_eq!((handshakes.failed, ended.closed, ended.cut, ended.count()), (6, 2, 4, 6));
+        assert_eq!((handshakes.failed, handshakes.left), (6, 10));
+        assert_eq!((ended.closed, ended.cut, ended.count()), (2, 4, 6));
         assert_eq!((handshakes.full, handshakes.resumed, sum.messages().unwrap().sent), (2, 4, 8));
         let statuses: Vec<(u16, u64)> = sum.statuses().iter().map(|s| (s.status, s.count)).collect();
         assert_eq!(statuses, [(100, 2), (200, 2), (404, 4), (599, 2)]);

@@ -9,7 +9,8 @@ use std::time::Duration;
 use echo::{Echo, Next};
 use genkai_engine::{EngineError, StopFlag, run};
 use genkai_model::error::ErrorKind;
-use genkai_model::load::{Arrivals, Load, Protocol, Spacing, Stop};
+use genkai_model::event::Handshakes;
+use genkai_model::load::{Arrivals, Load, Protocol, Reuse, Spacing, Stop};
 use genkai_model::transport::Transport;
 use genkai_model::units::{Span, Spread};
 use genkai_model::websocket::{Deflate, Fate, Message, WebSocket};
@@ -53,6 +54,17 @@ fn messages_come_back_and_connections_close() {
         assert_eq!(seen.codes(), [(1000, 3)]);
         assert!(seen.sum(|t| t.bytes_in) > 30 * size && seen.sum(|t| t.bytes_out) > 30 * size);
     }
+}
+
+#[test]
+fn connections_of_one_message_each_are_counted_when_they_go() {
+    let server = Echo::faithful();
+    let seen = make(&Load { arrivals: users(3), reuse: Reuse::PerRequest, ..talk(&server, 30) });
+    let handshakes = |count: fn(&Handshakes) -> u64| seen.sum(|t| t.handshakes.as_ref().map_or(0, count));
+    let (opened, left) = (handshakes(|h| h.upgraded), handshakes(|h| h.left));
+    assert_eq!((seen.ok(), seen.errors(), opened), (30, 0, 30), "{:?}", seen.kinds());
+    // The load ends with the last echo: what closes then, at most one of each user, is no longer counted.
+    assert!((27..30).contains(&left), "{left}");
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! Advice as data: what somebody recommends, for which system and load, what it promises, and what came of it.
 
+use std::fmt;
+use std::str::FromStr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::{Call, Effect, Figure};
+use crate::comparison::{Effect, Figure};
 use crate::load::Load;
 use crate::objective::Objective;
 use crate::plan::System;
-use crate::units::Span;
+use crate::units::{Span, UnitError};
 
 /// A piece of advice and how it is put to the test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +54,7 @@ pub struct LoadTest {
 }
 
 /// What advice promises of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Promise {
     /// The figure.
     pub figure: Figure,
@@ -60,7 +63,7 @@ pub struct Promise {
 }
 
 /// What a figure is promised to become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Promised {
     /// Better.
@@ -69,12 +72,36 @@ pub enum Promised {
     Worse,
     /// No different.
     Same,
+    /// So many times what it was, or farther from it; of figures that are compared by ratio.
+    Times(f64),
 }
 
 impl Promised {
-    /// Each with its word.
-    pub const ALL: [(Promised, &'static str); 3] =
+    const WORDS: [(Promised, &'static str); 3] =
         [(Promised::Better, "better"), (Promised::Worse, "worse"), (Promised::Same, "same")];
+}
+
+impl fmt::Display for Promised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Promised::Times(times) => write!(f, "x{times}"),
+            word => f.write_str(Promised::WORDS.iter().find(|(one, _)| one == word).map_or("", |(_, text)| text)),
+        }
+    }
+}
+
+impl FromStr for Promised {
+    type Err = UnitError;
+
+    /// `better`, `worse`, `same`, or a factor other than 1: `x0.5`.
+    fn from_str(text: &str) -> Result<Promised, UnitError> {
+        let word = Promised::WORDS.iter().find(|(_, word)| *word == text).map(|(promised, _)| *promised);
+        let times = || {
+            text.strip_prefix('x')?.parse().ok().filter(|times: &f64| (0.01..=100.0).contains(times) && *times != 1.0)
+        };
+        let wrong = || UnitError { seen: text.to_owned(), what: "promise", example: "better, worse, same or x0.5" };
+        word.or_else(|| times().map(Promised::Times)).ok_or_else(wrong)
+    }
 }
 
 /// A claim and what came of it.
@@ -105,18 +132,6 @@ pub struct Kept {
     pub kept: Option<bool>,
 }
 
-impl Promised {
-    /// Whether `call` keeps the promise; none where it does not decide it.
-    pub fn kept(self, call: Call) -> Option<bool> {
-        match (self, call) {
-            (_, Call::CannotTell { .. } | Call::Missing) => None,
-            (Promised::Better, call) => Some(call == Call::Better),
-            (Promised::Worse, call) => Some(call == Call::Worse),
-            (Promised::Same, call) => Some(call == Call::Same),
-        }
-    }
-}
-
 /// What is to be said of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -139,4 +154,19 @@ pub enum ClaimVerdict {
     Exists,
     /// What was measured does not decide it.
     CannotTell,
+}
+
+impl ClaimVerdict {
+    /// Every verdict, in the order they are counted.
+    pub const ALL: [ClaimVerdict; 9] = [
+        ClaimVerdict::Confirmed,
+        ClaimVerdict::Partly,
+        ClaimVerdict::Refuted,
+        ClaimVerdict::DoesNotExist,
+        ClaimVerdict::Refused,
+        ClaimVerdict::Clamped,
+        ClaimVerdict::Warned,
+        ClaimVerdict::Exists,
+        ClaimVerdict::CannotTell,
+    ];
 }

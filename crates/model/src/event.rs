@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{CacheEntry, CachePass, Conformance};
-use crate::comparison::Turn;
+use crate::comparison::{Out, Turn};
 use crate::content::WrongBody;
 use crate::contest::{Collection, Entry, Round};
 use crate::error::ErrorCount;
@@ -77,6 +77,8 @@ pub enum What {
     Conformance(Conformance),
     /// Chat rooms: what the router tells after a trial.
     Router(Box<RouterReport>),
+    /// Systems compared: a contender did not start, and takes no further part.
+    Out(Box<Out>),
     /// Systems compared: whose turn the trial that follows is.
     Turn(Turn),
     /// Something the reader should know.
@@ -325,6 +327,9 @@ pub struct Handshakes {
     /// WebSockets that could not be opened: the connection, TLS or the handshake failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
+    /// WebSockets that were open and that the client ended while the load went on, as the load says.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left: u64,
     /// From connected to ready, ns: TLS, then WebSocket.
     pub took: Payload,
     /// The first WebSocket handshake of the interval that was answered with something else than 101.

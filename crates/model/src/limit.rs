@@ -234,8 +234,10 @@ pub enum RemedyUnit {
     Count,
     /// Bytes, written in the product's way.
     Bytes,
-    /// Whole seconds.
+    /// Whole seconds, as a plain number.
     Seconds,
+    /// Whole seconds with their unit, as `30s`: for products to which a plain number is something else.
+    Time,
     /// `off` (or the product's word for none): no number lifts it, only removing it does.
     Off,
     /// Requests a second with the burst allowed, as `600r/s burst=120`: the burst grows with the rate, so that it covers

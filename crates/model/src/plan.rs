@@ -41,6 +41,23 @@ pub struct Plan {
     pub caching: Option<Box<Caching>>,
 }
 
+impl Plan {
+    /// A plan for one system; nothing else is compared.
+    pub fn of(title: String, system: System, load: Load, objective: Objective, procedure: Procedure) -> Plan {
+        Plan {
+            title,
+            system,
+            load,
+            objective,
+            procedure,
+            cluster: None,
+            contest: None,
+            comparison: None,
+            caching: None,
+        }
+    }
+}
+
 /// Servers of chat rooms, or of requests held open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cluster {
@@ -54,6 +71,9 @@ pub struct Cluster {
     pub router: Option<Router>,
     /// How nodes share rooms.
     pub backplane: Backplane,
+    /// Lines of the private Redis's configuration beside its defaults, e.g. `maxclients 20`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redis: Vec<String>,
     /// Bytes that may wait for one member in a node.
     pub member_queue: Bytes,
     /// Messages each node keeps a trace of.
@@ -93,6 +113,16 @@ pub enum Backplane {
     Redis,
 }
 
+impl Backplane {
+    /// What samples, log lines and limits call it; none where there is none.
+    pub fn subject(self) -> Option<&'static str> {
+        match self {
+            Backplane::None => None,
+            Backplane::Redis => Some("redis"),
+        }
+    }
+}
+
 /// Something that goes wrong on purpose, to see whether it is found out.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -103,6 +133,8 @@ pub enum Fault {
     KillNode(Span),
     /// Redis closes the connections of all subscribers so long after the load began.
     CutSubscribers(Span),
+    /// The same, and others take every connection that Redis allows (`maxclients`): subscribers do not get back in.
+    FillRedis(Span),
     /// The router stands still so long after the load began, and is killed and started anew a little later: what was on its
     /// way through it is lost.
     ResetRouter(Span),
@@ -128,6 +160,21 @@ pub struct System {
     /// Hosts that the load may reach though they are not this machine, as the user named them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_remote: Vec<String>,
+}
+
+impl System {
+    /// This product on a generated configuration, with its defaults and nothing of genkai's behind it.
+    pub fn generated(product: &str) -> System {
+        System {
+            product: product.to_owned(),
+            program: None,
+            config: ConfigSource::Generated,
+            settings: BTreeMap::new(),
+            backend: Backend::Kept,
+            front: Front::default(),
+            allow_remote: Vec::new(),
+        }
+    }
 }
 
 /// How a generated configuration takes clients in and passes WebSocket connections on. A configuration of the user's says that itself.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::claim::{ClaimFinding, ClaimVerdict};
+use crate::comparison::ComparisonFinding;
 use crate::error::ErrorCount;
 use crate::finding::{Outcome, Quantiles, Verdict};
 
@@ -16,8 +18,50 @@ pub struct SuiteFinding {
     pub schema: String,
     /// The experiment.
     pub title: String,
-    /// Its parts, in order.
+    /// Its searches, in order.
     pub parts: Vec<PartFinding>,
+    /// Changes one at a time and all together, a comparison for each load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangesFinding>,
+    /// Advice put to the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<AdviceFinding>,
+}
+
+/// Changes compared with the system without them, each alone and all together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangesFinding {
+    /// The part's name: that of its folder.
+    pub name: String,
+    /// What was asked.
+    pub question: String,
+    /// Each contender's loads in figures, all its turns added up.
+    pub loads: Vec<LoadFigures>,
+    /// The comparison.
+    pub comparison: ComparisonFinding,
+}
+
+/// Advice and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AdviceFinding {
+    /// The part's name: that of its folder, in which each claim has one.
+    pub name: String,
+    /// What was asked.
+    pub question: String,
+    /// The claims that were tested, in order of their names.
+    pub claims: Vec<ClaimFinding>,
+    /// Those that could not be tested on this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untested: Vec<Untested>,
+}
+
+/// A claim that could not be tested.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Untested {
+    /// Its name.
+    pub claim: String,
+    /// What was in the way.
+    pub why: String,
 }
 
 /// What a part showed.
@@ -42,7 +86,7 @@ pub struct PartFinding {
 }
 
 /// A load in the words people use for WebSocket tests. Times in seconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadFigures {
     /// What it is of, e.g. `MaxRequestWorkers 300`.
     pub name: String,
@@ -67,12 +111,20 @@ pub struct LoadFigures {
 }
 
 impl SuiteFinding {
-    /// What it comes to: it holds where everything was named as it should be.
+    /// What it comes to: it holds where everything was named as it should be, and nothing that was to be decided is open.
     pub fn outcome(&self) -> Outcome {
-        let invalid = |p: &PartFinding| p.verdict.outcome == Outcome::Invalid;
-        match self.parts.iter().all(|p| p.named) {
+        let open = |all: &AdviceFinding| {
+            !all.untested.is_empty() || all.claims.iter().any(|c| c.verdict == ClaimVerdict::CannotTell)
+        };
+        let holds = self.parts.iter().all(|p| p.named)
+            && self.changes.iter().all(|c| c.comparison.outcome == Outcome::Holds)
+            && !self.advice.as_ref().is_some_and(open);
+        let searched = self.parts.iter().map(|p| p.verdict.outcome);
+        let mut all = searched.chain(self.changes.iter().map(|c| c.comparison.outcome));
+        match holds {
+            _ if self.parts.is_empty() && self.changes.is_empty() && self.advice.is_none() => Outcome::Unfinished,
             true => Outcome::Holds,
-            false if self.parts.iter().any(invalid) => Outcome::Invalid,
+            false if all.any(|outcome| outcome == Outcome::Invalid) => Outcome::Invalid,
             false => Outcome::Fails,
         }
     }

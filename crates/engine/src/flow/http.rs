@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::load::{Body, Request};
 use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader};
 
 use super::answer::Answer;
@@ -12,7 +11,7 @@ use super::user::{Halt, Line, User};
 use crate::clock::Moment;
 use crate::connection::{Attempt, Connection, Turn};
 use crate::exchange::Intake;
-use crate::http2::{Kept, Prepared, Rider};
+use crate::http2::{Head, Kept, Prepared, Rider};
 use crate::ledger::of_status;
 
 /// Bytes kept of a response whose body is looked at, and of one whose head is.
@@ -178,14 +177,8 @@ impl User {
         if target.http2.is_none() {
             return message.rewrite(&way.method, &way.path, host, others, body).ok();
         }
-        let request = Request {
-            method: way.method.clone(),
-            path: way.path.clone(),
-            host: host.to_owned(),
-            headers: others.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-            body: body.map_or(Body::Empty, |body| Body::Text(body.to_owned())),
-        };
-        *prepared = Some(Prepared::new(target.scheme, &request).ok()?);
+        let head = Head { scheme: target.scheme, method: &way.method, path: &way.path, host };
+        *prepared = Some(Prepared::rendered(head, others, body).ok()?);
         Some(())
     }
 

@@ -31,6 +31,6 @@ pub(crate) use exchange::Kept;
 pub(crate) use fleet::Fleet;
 pub(crate) use offer::ask;
 pub use offer::{NotOffered, http2_offered};
-pub(crate) use plan::{Plan, Prepared, scheme};
+pub(crate) use plan::{Head, Plan, Prepared, scheme};
 pub(crate) use repeater::Repeater;
 pub(crate) use rider::Rider;

@@ -26,6 +26,19 @@ pub(crate) struct Plan {
     pub(crate) request: Arc<Prepared>,
 }
 
+/// What a request asks for, and of whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head<'a> {
+    /// `http` or `https`.
+    pub(crate) scheme: &'a str,
+    /// The method.
+    pub(crate) method: &'a str,
+    /// Path with query.
+    pub(crate) path: &'a str,
+    /// What the Host field would say.
+    pub(crate) host: &'a str,
+}
+
 /// A request, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -61,22 +74,43 @@ pub(crate) fn scheme(transport: &Transport) -> &'static str {
 impl Prepared {
     /// `request` as HTTP/2 has it; what of it cannot be sent is the error.
     pub(crate) fn new(scheme: &str, request: &load::Request) -> Result<Prepared, String> {
+        let head = Head { scheme, method: &request.method, path: &request.path, host: &request.host };
+        let fields = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let body = match &request.body {
+            Body::Empty => None,
+            Body::Text(text) => Some(Content::Given(Bytes::from(text.clone()))),
+            Body::Bytes(Raw(bytes)) => Some(Content::Given(Bytes::from(bytes.clone()))),
+            Body::Size(n) => Some(Content::Filler(*n)),
+        };
+        Prepared::made(head, fields, body)
+    }
+
+    /// A request that was rendered, copied once; what of it cannot be sent is the error.
+    pub(crate) fn rendered<'f>(
+        head: Head<'_>,
+        fields: impl Iterator<Item = (&'f str, &'f str)>,
+        body: Option<&str>,
+    ) -> Result<Prepared, String> {
+        let body = body.map(|text| Content::Given(Bytes::copy_from_slice(text.as_bytes())));
+        Prepared::made(head, fields, body)
+    }
+
+    fn made<'f>(
+        head: Head<'_>,
+        all: impl Iterator<Item = (&'f str, &'f str)>,
+        body: Option<Content>,
+    ) -> Result<Prepared, String> {
+        let Head { scheme, method, path, host } = head;
         let wrong = |what: &str| format!("{what} cannot be sent in an HTTP/2 request");
         let target = Uri::builder()
             .scheme(scheme)
-            .authority(request.host.as_str())
-            .path_and_query(request.path.as_str())
+            .authority(host)
+            .path_and_query(path)
             .build()
-            .map_err(|_| wrong(&format!("`{}` as host with `{}` as path", request.host, request.path)))?;
-        let method = Method::from_bytes(request.method.as_bytes()).map_err(|_| wrong(&request.method))?;
-        let body = match &request.body {
-            Body::Empty => Content::Filler(0),
-            Body::Text(text) => Content::Given(Bytes::from(text.clone())),
-            Body::Bytes(Raw(bytes)) => Content::Given(Bytes::from(bytes.clone())),
-            Body::Size(n) => Content::Filler(*n),
-        };
+            .map_err(|_| wrong(&format!("`{host}` as host with `{path}` as path")))?;
+        let method = Method::from_bytes(method.as_bytes()).map_err(|_| wrong(method))?;
         let mut fields = HeaderMap::new();
-        for (name, value) in &request.headers {
+        for (name, value) in all {
             let field =
                 HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_bytes(value.as_bytes()).ok());
             let (name, value) = field.ok_or_else(|| wrong(&format!("the field `{name}`")))?;
@@ -86,8 +120,9 @@ impl Prepared {
             }
             fields.append(name, value);
         }
-        let mut prepared = Prepared { method, target, fields, body };
-        if request.body != Body::Empty {
+        let has_body = body.is_some();
+        let mut prepared = Prepared { method, target, fields, body: body.unwrap_or(Content::Filler(0)) };
+        if has_body {
             prepared.fields.append(CONTENT_LENGTH, HeaderValue::from(prepared.length()));
         }
         Ok(prepared)

@@ -408,8 +408,12 @@ impl Session {
                 ledger.messages().closed(code::ABNORMAL, 1);
             }
             // One that a dialect had not opened yet is a failed opening.
-            if codec.ready && !core.is_ending() && !codec.leaving {
-                ledger.disconnected(now, kind == ErrorKind::Closed, now.saturating_sub(self.heard.max(codec.said)));
+            match (codec.ready && !core.is_ending(), codec.leaving) {
+                (true, false) => {
+                    ledger.disconnected(now, kind == ErrorKind::Closed, now.saturating_sub(self.heard.max(codec.said)));
+                }
+                (true, true) => ledger.left(now),
+                (false, _) => {}
             }
         }
         core.talking(-1);

@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AccessTime, Conformance, OwnCounts, Warmth};
+use super::{AccessTime, CachePass, Conformance, OwnCounts, Warmth};
 use crate::content::WrongBody;
 use crate::contest::Setting;
 use crate::error::ErrorCount;
-use crate::finding::{Estimate, Outcome, Quantiles};
+use crate::event::Pinning;
+use crate::finding::{Estimate, Outcome, Quantiles, TrialFinding};
 use crate::limit::Limit;
 use crate::units::Bytes;
 
@@ -28,12 +29,15 @@ pub struct CacheFinding {
     pub memory: Bytes,
     /// Disk that each might use.
     pub disk: Bytes,
+    /// Cores of servers and client; none: they shared all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinning: Option<Pinning>,
     /// Who took part.
     pub participants: Vec<Participant>,
     /// The cold pass and the warm one.
     pub passes: Vec<PassFinding>,
-    /// Highest rates, where they were looked for: of each contender cold, then warm.
-    pub held: Vec<Held>,
+    /// Highest rates, where they were looked for: cold, then warm.
+    pub held: Vec<RateFinding>,
     /// The origin on file systems with and without access times.
     pub mounts: Vec<Mount>,
     /// What went wrong.
@@ -111,8 +115,59 @@ pub struct CacheStanding {
     pub bytes_out: u64,
     /// Processor time of contender and origin, in parts of the cores that servers have, the mean over rounds.
     pub busy: f64,
+    /// Part of its core that the client's busiest thread used, the mean over rounds.
+    pub client: f64,
+    /// Rounds in which the client was at its limit: the contender may be faster than its rate.
+    pub client_limited: u32,
+    /// When its rate and its latency had settled.
+    pub settling: Settling,
+    /// Bytes a second between it and its clients.
+    pub flow: Flow,
     /// What a request costs.
     pub cost: Cost,
+}
+
+/// Bytes a second over connections of clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Flow {
+    /// Received by clients.
+    pub received: f64,
+    /// Sent by clients.
+    pub sent: f64,
+}
+
+/// One load of a comparison, for a table of all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheLoad {
+    /// Whose it was, and what was used.
+    pub pass: CachePass,
+    /// What clients saw.
+    pub trial: TrialFinding,
+    /// Connections opened.
+    pub connects: u64,
+    /// Bytes received by clients.
+    pub bytes_in: u64,
+    /// Bytes sent by clients.
+    pub bytes_out: u64,
+    /// Requests answered well within a second.
+    pub within_second: u64,
+    /// Seconds until it had settled; none: it never did, or was too short to tell.
+    pub settled_after: Option<f64>,
+}
+
+/// When passes of a contender had settled: found in their figures (MSER-5), not assumed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Settling {
+    /// Passes that settled in their first half.
+    pub settled: u32,
+    /// Passes that did not.
+    pub never: u32,
+    /// Passes too short to tell.
+    pub short: u32,
+    /// Seconds until then, the median over passes that settled.
+    pub after: Option<f64>,
+    /// Successful responses a second from then on, over passes that settled; none with fewer than two.
+    pub rate: Option<Estimate>,
 }
 
 /// One round of a contender.
@@ -158,8 +213,27 @@ pub struct CachePair {
     pub slower: String,
     /// How many times as many responses a second, with an interval that holds for all pairs of the pass together.
     pub ratio: Estimate,
-    /// Whether the interval excludes 1 and one of them at least was stressed.
+    /// Whether the interval excludes 1, and what was measured is the contenders: one of them at least was stressed, and the client was
+    /// not the slower one's limit.
     pub certain: bool,
+    /// How many more rounds would make it certain, if ratio and spread stay as they are; none: it is, or no number up to 1,000 would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more: Option<u32>,
+}
+
+/// The highest rates that all contenders hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateFinding {
+    /// Cold or warm.
+    pub warmth: Warmth,
+    /// Contenders, the fastest first; those whose rate is not known last.
+    pub standings: Vec<Held>,
+    /// Each two of which both are known. Their intervals hold for all pairs together.
+    pub pairs: Vec<CachePair>,
+    /// Loads of all searches.
+    pub loads: u32,
+    /// Of these, loads whose rate or latency never settled: they are judged whole.
+    pub unsettled: u32,
 }
 
 /// The highest rate that a contender holds.
@@ -167,14 +241,28 @@ pub struct CachePair {
 pub struct Held {
     /// The contender.
     pub name: String,
-    /// Cold or warm.
-    pub warmth: Warmth,
+    /// Requests a second, the geometric mean over rounds of the middle between what held and what did not. The interval has the spread
+    /// over rounds and the width between the two in it. None with fewer than two rounds that found both.
+    pub rate: Option<Estimate>,
+    /// Best rank it may have.
+    pub best: u32,
+    /// Worst rank it may have.
+    pub worst: u32,
+    /// The search of each round.
+    pub repeats: Vec<RateRepeat>,
+}
+
+/// One search for the highest rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateRepeat {
+    /// The round.
+    pub round: u32,
     /// The highest rate offered at which the objective held, requests a second; none: it held at none.
     pub holds: Option<f64>,
     /// The lowest rate above it at which it did not; none: it held at every rate that was tried.
     pub fails: Option<f64>,
     /// Loads tried.
-    pub steps: u32,
+    pub loads: u32,
     /// Whether the client could not offer more.
     pub client_limited: bool,
 }
@@ -253,6 +341,32 @@ pub enum CacheCaveat {
         name: String,
         /// The pass.
         warmth: Warmth,
+        /// In how many rounds.
+        rounds: u32,
+        /// Of so many.
+        of: u32,
+        /// Part of its core that the client's busiest thread used, the mean over rounds.
+        used: f64,
+    },
+    /// In most rounds a pass of a contender never settled: it was under way to another rate or latency when it ended.
+    NotSettled {
+        /// The contender.
+        name: String,
+        /// The pass.
+        warmth: Warmth,
+        /// In how many rounds.
+        rounds: u32,
+        /// Of so many that were long enough to tell.
+        of: u32,
+    },
+    /// Many loads of the searches for the highest rate never settled.
+    RatesNotSettled {
+        /// The pass.
+        warmth: Warmth,
+        /// How many.
+        loads: u32,
+        /// Of so many.
+        of: u32,
     },
     /// The origin's files stayed in the page cache although they were to be dropped.
     PageCache {

@@ -11,7 +11,8 @@ use crate::limit::Limit;
 use crate::units::{Bytes, Span};
 
 pub use finding::{
-    CacheCaveat, CacheFinding, CachePair, CacheStanding, Cost, Held, Mount, Participant, PassFinding, Seen, Trouble,
+    CacheCaveat, CacheFinding, CacheLoad, CachePair, CacheStanding, Cost, Flow, Held, Mount, Participant, PassFinding,
+    RateFinding, RateRepeat, Seen, Settling, Trouble,
 };
 
 /// A comparison of caches. Each is started empty, asked, asked the same again, and ended, one after the other, in an order
@@ -56,13 +57,23 @@ pub struct Contestant {
     pub server: String,
 }
 
-/// The search for the highest rate at which the objective holds.
+/// The search for the highest rate at which the objective holds: in every round, of each contender cold and warm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateSearch {
-    /// Loads at most, for each contender cold and warm.
+    /// Loads of a search; one that has not found both a rate that holds and one that does not may go on to twice as many.
     pub steps: u32,
     /// How long each load lasts; a cold one ends when every object was asked for.
     pub hold: Span,
+    /// A search ends when what holds and what does not are no further apart than this factor.
+    #[serde(default = "RateSearch::usual_precision")]
+    pub precision: f64,
+}
+
+impl RateSearch {
+    /// [`RateSearch::precision`] of records that do not say it.
+    fn usual_precision() -> f64 {
+        1.04
+    }
 }
 
 /// Whether a cache has what it will be asked for.
@@ -86,6 +97,9 @@ pub enum Aim {
     },
     /// A step of the search for the highest rate.
     Search {
+        /// The round, from 1; records of one search have none.
+        #[serde(default = "first_round")]
+        round: u32,
         /// Requests a second that were offered.
         rate: f64,
     },
@@ -96,6 +110,11 @@ pub enum Aim {
         /// The mount option.
         option: AccessTime,
     },
+}
+
+/// The round of a search in records that knew one only.
+fn first_round() -> u32 {
+    1
 }
 
 /// When a file system writes down that a file was read (mount(8)).

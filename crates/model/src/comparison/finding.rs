@@ -37,7 +37,7 @@ pub struct ComparisonFinding {
     /// What is to be said of the advice that is put to the test, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Box<ClaimFinding>>,
-    /// Holds: every figure that decides is decided for every pair. Fails: one is not. Invalid: the client, the machine or the load
+    /// Holds: every figure that decides is decided for every pair. Fails: one is not, or a contender did not start any more. Invalid: the client, the machine or the load
     /// offered was what was measured, or no request was answered. Unfinished: there are not enough blocks.
     pub outcome: Outcome,
 }
@@ -73,6 +73,9 @@ pub struct Subject {
     pub turns: u32,
     /// Seconds after the ramp until it was steady: the median over turns.
     pub warm_up: Option<f64>,
+    /// Whether it did not start any more, and so is compared with nobody.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out: bool,
 }
 
 /// A figure of a contender.
@@ -124,7 +127,7 @@ pub enum Call {
     Same,
     /// The interval holds both no effect and effects that would matter.
     CannotTell {
-        /// About so many more blocks would decide it, if what was seen goes on; none: more than 1,000.
+        /// About so many more blocks (of a proof: pairs) would decide it, if what was seen goes on; none: more than 1,000.
         more: Option<u32>,
     },
     /// One of them does not have the figure: nothing came back, or it cannot be seen.
@@ -226,6 +229,15 @@ pub enum ComparisonCaveat {
         base: String,
         /// The other.
         other: String,
+    },
+    /// A contender did not start in a block, and is compared with nobody; the others went on.
+    Out {
+        /// Who.
+        name: String,
+        /// In which block.
+        block: u32,
+        /// Why.
+        why: String,
     },
     /// The record ends before the run did.
     RecordCutOff,

@@ -154,6 +154,17 @@ pub struct Turn {
     pub control: bool,
 }
 
+/// A contender did not start, and takes no further part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Out {
+    /// [`Contender::name`].
+    pub contender: String,
+    /// The block in which it did not start, from 1.
+    pub block: u32,
+    /// Why, in the words of who should have started it.
+    pub why: String,
+}
+
 /// A change as people write it: `worker_connections 512 -> 1024`, `worker_connections -> 1024`, `worker_connections=1024`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {

@@ -11,7 +11,7 @@ mod verdict;
 pub use cause::{Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Moved, Scale};
 pub use client::{ClientCheck, ClientLimit};
 pub use predicted::Predicted;
-pub use proof::{Estimate, Judged, Proof, ProposedChange};
+pub use proof::{Decided, Estimate, Judged, Proof, ProposedChange, Rule};
 pub use series::{Findings, Point, Series};
 pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, Quantiles, StepFinding, TrialFinding};
 pub use verdict::{Answer, Because, Caveat, Outcome, SCHEMA, Verdict};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::Call;
 use crate::event::Change;
 use crate::units::Range;
 
@@ -58,8 +59,41 @@ pub struct Proof {
     /// The figure that the objective judges by the condition violated, before, after, and the paired difference.
     #[serde(default)]
     pub judged: Option<Judged>,
-    /// Does the interval of the objective's figure exclude "no difference"?
+    /// Is the proposal better, and is that no chance? As [`Decided::call`] says.
     pub certain: bool,
+    /// What the pairs decide.
+    pub decided: Decided,
+}
+
+/// What the pairs of a proof decide about the figure of the violated condition, judged as a comparison's blocks are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Decided {
+    /// One of the words that a comparison has.
+    #[serde(flatten)]
+    pub call: Call,
+    /// What decides it.
+    pub by: Rule,
+    /// Proposal by baseline, over pairs (of fractions: minus), with an interval that holds for all looks together; none where one of them
+    /// has no such figure.
+    pub effect: Option<Estimate>,
+    /// What that interval leaves outside.
+    pub each: f64,
+    /// Numbers of pairs after which it is judged whether that is enough, ascending.
+    pub looks: Vec<u32>,
+    /// Chance, at most, that a change that does nothing is called better or worse: all looks and both rules together.
+    pub alpha: f64,
+    /// Chance, at most, of what was seen if the change does nothing, where every baseline failed and every proposal held.
+    pub chance: Option<f64>,
+}
+
+/// What decides a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// Every baseline trial failed the objective and every proposal trial held it, in so many pairs that this is no chance.
+    Separation,
+    /// The interval of the effect.
+    Interval,
 }
 
 /// A condition's own figure in a proof.

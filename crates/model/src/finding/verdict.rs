@@ -145,6 +145,9 @@ pub enum Caveat {
     FewPairs {
         /// Pairs run.
         pairs: u32,
+        /// About so many more would decide it; none where that cannot be told.
+        #[serde(default)]
+        more: Option<u32>,
     },
     /// The baseline did not fail in the proof although it failed before.
     BaselineHeldInProof,

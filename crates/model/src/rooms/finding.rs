@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cut, Hops, RouterReport};
 use crate::error::ErrorCount;
-use crate::finding::{ClientCheck, Outcome, Quantiles};
+use crate::finding::{ClientCheck, Evidence, Outcome, Quantiles};
+use crate::limit::Limit;
 
 /// All runs of an experiment with rooms, and the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +64,9 @@ pub struct RoomsRun {
     pub missing: Vec<Placed>,
     /// Where all lost deliveries were lost, as far as they are named.
     pub losses: Vec<Placed>,
+    /// Limits of the backplane that made messages go missing in it or on the way to it, by its own evidence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<RoomsCause>,
     /// What the router told, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterReport>,
@@ -78,6 +82,17 @@ pub struct RoomsRun {
     pub lasted: f64,
     /// The generator's check of itself.
     pub client: ClientCheck,
+}
+
+/// A limit of the backplane at work while messages went missing in it or on the way to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoomsCause {
+    /// The limit.
+    pub limit: Limit,
+    /// The signs that only this limit leaves, seen while messages went missing.
+    pub evidence: Vec<Evidence>,
+    /// Deliveries that were lost in the backplane or on the way to it.
+    pub lost: u64,
 }
 
 /// A stretch of a run.

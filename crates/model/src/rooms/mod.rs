@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ErrorCount, ErrorKind};
 use crate::units::Span;
 
-pub use finding::{Moment, Place, Placed, RoomsFinding, RoomsRun};
+pub use finding::{Moment, Place, Placed, RoomsCause, RoomsFinding, RoomsRun};
 pub use router::{Ended, Ender, Refused, RouterNode, RouterReport, Why};
 
 /// Members of rooms. A load of so many users (see [`Arrivals::Users`](crate::load::Arrivals)): the `k`-th user enters room

@@ -66,38 +66,48 @@ impl Default for Spec {
     }
 }
 
-/// Serves until `stop` is set: blocks the calling thread, which does all the work. With `stats`, a line of counts in JSON
-/// goes to standard output every period, and one at the end.
+/// Serves until `stop` is set: blocks the calling thread, which does all the work. `joined` is called once clients can be served, Redis
+/// being reached. With `stats`, a line of counts in JSON goes to standard output every period from then on, and one at the end.
 ///
 /// # Errors
-/// When the event loop cannot be made, the listener fails for good, or Redis cannot be reached at the start.
-pub fn serve(listener: TcpListener, spec: Spec, stats: Option<Duration>, stop: &Arc<AtomicBool>) -> io::Result<()> {
-    serve_to(listener, spec, stats, stop, io::stdout())
-}
-
-fn serve_to(
+/// When the event loop cannot be made, the listener fails for good, Redis cannot be reached at the start, or `joined` fails.
+pub fn serve(
     listener: TcpListener,
     spec: Spec,
     stats: Option<Duration>,
     stop: &Arc<AtomicBool>,
-    out: impl io::Write + Send + 'static,
+    joined: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
-    let counters = Arc::new(Counters::default());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let printer = stats.map(|every| {
-        let counters = Arc::clone(&counters);
-        Printer::start(every, move || counters.line(), Arc::clone(stop), out)
-    });
-    let served = LocalSet::new().block_on(&runtime, run(listener, spec, counters, stop));
-    drop(printer);
-    served
+    serve_to(listener, spec, stop, |counters| {
+        joined()?;
+        let printer = |every| Printer::start(every, move || counters.line(), Arc::clone(stop), io::stdout());
+        Ok(stats.map(printer))
+    })
 }
 
-async fn run(listener: TcpListener, spec: Spec, counters: Arc<Counters>, stop: &AtomicBool) -> io::Result<()> {
+/// `begin` is called once clients can be served; what it gives is dropped when they no longer are.
+fn serve_to<T>(
+    listener: TcpListener,
+    spec: Spec,
+    stop: &AtomicBool,
+    begin: impl FnOnce(Arc<Counters>) -> io::Result<T>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, run(listener, spec, stop, begin))
+}
+
+async fn run<T>(
+    listener: TcpListener,
+    spec: Spec,
+    stop: &AtomicBool,
+    begin: impl FnOnce(Arc<Counters>) -> io::Result<T>,
+) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let house = Rc::new(House::new(spec, counters));
+    let counters = Arc::new(Counters::default());
+    let house = Rc::new(House::new(spec, Arc::clone(&counters)));
     let backplane = backplane::join(&house).await?;
+    let _begun = begin(counters)?;
     tokio::select! {
         ended = accept::forever(&listener, |stream| connection::serve(stream, Rc::clone(&house))) => ended,
         () = house.flush() => Ok(()),

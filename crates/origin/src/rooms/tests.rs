@@ -17,7 +17,7 @@ struct Node {
 
 impl Node {
     fn start(spec: Spec) -> Node {
-        let aside = Aside::start(move |listener, stop| serve_to(listener, spec, None, &stop, std::io::sink())).unwrap();
+        let aside = Aside::start(move |listener, stop| serve_to(listener, spec, &stop, |_| Ok(()))).unwrap();
         Node { address: aside.address(), _aside: aside }
     }
 
