@@ -4,7 +4,7 @@
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
 
-use simulation::{Family, LOOKS, NOISES, Noise, coverage, coverage_of_failures, families};
+use simulation::{Family, LOOKS, MOODS, NOISES, Noise, coverage, coverage_of_failures, equal_rivals, families, proofs};
 
 /// Draws of each row.
 const TIMES: u32 = 20_000;
@@ -26,6 +26,11 @@ fn main() {
             println!("  {name:<22} equal systems, {pairs} pairs: {:.1} % (at most 5)", 100.0 * said.differs);
         }
     }
+    println!("At least two of equal rivals (caches, servers of a contest) are told apart, each compared with each:");
+    for (rivals, rounds) in [(2, 5), (8, 3), (8, 5), (11, 5)] {
+        let told = 100.0 * equal_rivals(Noise::Normal, rivals, rounds, TIMES / 10);
+        println!("  {rivals:2} rivals, {rounds} rounds: {told:.1} % (at most 5)");
+    }
     println!("At least one of 8 figures at the margin (x1.05) is called equal:");
     let said = families(Noise::Normal, Family { figures: 8, pairs: 1, ratio: 1.05, margin: 0.05 }, TIMES / 10);
     println!("  {:.1} % (at most 5)", 100.0 * said.same);
@@ -37,5 +42,16 @@ fn main() {
             100.0 * said.decided,
             said.blocks
         );
+    }
+    println!("Proofs of a change that does nothing:");
+    for looks in [&[3][..], &[3, 4, 5], &[2]] {
+        for (mood, name) in MOODS {
+            let said = proofs(mood, looks, TIMES);
+            println!(
+                "  {name:<22} looks after {looks:?} pairs: better or worse {:.1} %, proved {:.1} %",
+                100.0 * said.differs,
+                100.0 * said.proved
+            );
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! Advice put to the test: what is to be said of a claim, from the record of its test.
 
-use genkai_model::claim::{ClaimFinding, ClaimVerdict, Kept, LoadTest, Test};
-use genkai_model::comparison::{ComparedPair, Comparison, Figure};
+use genkai_model::claim::{ClaimFinding, ClaimVerdict, Kept, LoadTest, Promise, Promised, Test};
+use genkai_model::comparison::{Call, ComparedPair, Comparison, Effect, Figure};
 use genkai_model::event::What;
 use genkai_model::finding::Outcome;
 use genkai_model::record::Record;
+use genkai_model::units::Range;
+
+use crate::effect;
 
 /// Identity of the note of a line that the server's own check does not know.
 pub const UNKNOWN: &str = "claim-line-unknown";
@@ -58,13 +61,29 @@ pub(crate) fn finding(
 /// Each promise beside what was measured: of the advice as it is given, which is the last contender.
 fn kept(test: &LoadTest, pairs: &[ComparedPair], stressed: bool) -> Vec<Kept> {
     let effects = pairs.last().map(|pair| pair.effects.as_slice()).unwrap_or_default();
-    let one = |promise: &genkai_model::claim::Promise| {
+    let one = |promise: &Promise| {
         let effect = effects.iter().find(|effect| effect.figure == promise.figure).cloned();
         let told = effect.as_ref().filter(|effect| stressed || effect.figure != Figure::Throughput);
-        let kept = told.and_then(|effect| promise.becomes.kept(effect.call));
+        let kept = told.and_then(|effect| keeps(promise.becomes, effect));
         Kept { promise: *promise, effect, kept }
     };
     test.promises.iter().map(one).collect()
+}
+
+/// Whether what was measured keeps a promise; none where it does not decide it. A promised size is broken where the interval leaves out that
+/// much and more, and kept where the figure changed for certain and the interval does not leave it out.
+fn keeps(promised: Promised, effect: &Effect) -> Option<bool> {
+    let is = |wanted| effect::is_decided(effect.call).then_some(effect.call == wanted);
+    match promised {
+        Promised::Better => is(Call::Better),
+        Promised::Worse => is(Call::Worse),
+        Promised::Same => is(Call::Same),
+        Promised::Times(times) => {
+            let Range { low, high } = effect.effect?.interval;
+            let (short, changed) = if times < 1.0 { (low > times, high < 1.0) } else { (high < times, low > 1.0) };
+            if short { Some(false) } else { changed.then_some(true) }
+        }
+    }
 }
 
 fn verdict(kept: &[Kept], outcome: Outcome) -> ClaimVerdict {
@@ -80,8 +99,7 @@ fn verdict(kept: &[Kept], outcome: Outcome) -> ClaimVerdict {
 
 #[cfg(test)]
 mod tests {
-    use genkai_model::claim::{Promise, Promised};
-    use genkai_model::comparison::Call;
+    use genkai_model::finding::Estimate;
 
     use super::*;
 
@@ -89,9 +107,29 @@ mod tests {
         let one = |(becomes, call): &(Promised, Call)| Kept {
             promise: Promise { figure: Figure::Throughput, becomes: *becomes },
             effect: None,
-            kept: becomes.kept(*call),
+            kept: keeps(*becomes, &Effect { figure: Figure::Throughput, effect: None, call: *call }),
         };
         calls.iter().map(one).collect()
+    }
+
+    #[test]
+    fn a_promised_size_is_broken_where_the_interval_leaves_it_out() {
+        let said = |times: f64, low: f64, high: f64| {
+            let effect = Some(Estimate { value: (low * high).sqrt(), interval: Range { low, high }, n: 6 });
+            keeps(
+                Promised::Times(times),
+                &Effect { figure: Figure::Cpu, effect, call: Call::CannotTell { more: None } },
+            )
+        };
+        assert_eq!(said(0.56, 0.80, 1.24), Some(false), "not so much less, whatever it is");
+        assert_eq!(said(0.56, 0.60, 0.70), Some(false), "less, but not so much");
+        assert_eq!((said(0.56, 0.50, 0.70), said(0.56, 0.30, 0.40)), (Some(true), Some(true)));
+        assert_eq!((said(0.56, 0.50, 1.10), said(2.0, 0.90, 2.10)), (None, None));
+        assert_eq!((said(2.0, 0.90, 1.90), said(2.0, 1.10, 2.10)), (Some(false), Some(true)));
+        assert_eq!(
+            keeps(Promised::Times(2.0), &Effect { figure: Figure::Cpu, effect: None, call: Call::Missing }),
+            None
+        );
     }
 
     #[test]

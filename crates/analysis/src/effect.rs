@@ -15,6 +15,9 @@ use genkai_model::units::Range;
 
 use crate::statistics::{self, Counts};
 
+/// Least half-width of a ratio's interval that is told.
+const DIGITS: f64 = 0.001;
+
 /// Observations of a figure in pairs: before, after.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Paired {
@@ -40,10 +43,75 @@ impl Paired {
         }
     }
 
+    /// The same, no narrower than what can be told: histograms tell values to three digits, so that equal ratios are no certainty.
+    pub fn told(&self, alpha: f64) -> Option<Estimate> {
+        let effect = self.effect(alpha)?;
+        if !matches!(self, Paired::Ratios(_)) {
+            return Some(effect);
+        }
+        let (low, high) = (effect.value * (1.0 - DIGITS), effect.value * (1.0 + DIGITS));
+        let interval = Range { low: effect.interval.low.min(low), high: effect.interval.high.max(high) };
+        Some(Estimate { interval, ..effect })
+    }
+
+    /// The effect at a look that leaves `now` outside of its interval, and what it means; `later` is what the last look leaves outside,
+    /// `more` whether more of the figure is better.
+    pub fn judge(&self, margin: Range, more: bool, (now, later): (f64, f64)) -> (Option<Estimate>, Call) {
+        let effect = self.told(now);
+        let call = call(effect, self.none(), margin, more, |effect| needed(effect, self.none(), margin, now, later));
+        (effect, call)
+    }
+
     /// What the effect is where there is none.
     pub fn none(&self) -> f64 {
         if matches!(self, Paired::Ratios(_)) { 1.0 } else { 0.0 }
     }
+}
+
+/// Two of several that were compared each with each: who has more of a figure, and how many times as much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Match {
+    /// Place of the one with more.
+    pub more: usize,
+    /// Place of the one with less.
+    pub less: usize,
+    /// How many times as much, at least 1, with an interval that holds for all pairs together.
+    pub ratio: Estimate,
+}
+
+impl Match {
+    /// The first by the second: keys that only one of them has can turn the order of their means around.
+    pub fn of(first: usize, second: usize, ratio: Estimate) -> Match {
+        match ratio.value >= 1.0 {
+            true => Match { more: first, less: second, ratio },
+            false => Match { more: second, less: first, ratio: inverse(ratio) },
+        }
+    }
+
+    /// Whether they differ for certain.
+    pub fn is_certain(&self) -> bool {
+        excludes(self.ratio, 1.0)
+    }
+}
+
+/// Each two of `all`, observations of the same key (a round, a start) with each other: whatever drifts meets both. Pairs without two
+/// common keys are left out; the error rate is shared by all that there could be.
+pub fn each_with_each<K: Ord>(all: &[&BTreeMap<K, f64>]) -> Vec<Match> {
+    let count = all.len() * all.len().saturating_sub(1) / 2;
+    let mut matches = Vec::with_capacity(count);
+    for (n, one) in all.iter().enumerate() {
+        for (m, other) in all.iter().enumerate().skip(n + 1) {
+            let both = one.iter().filter_map(|(key, one)| Some((*other.get(key)?, *one))).collect();
+            let Some(ratio) = Paired::Ratios(both).effect(statistics::ALPHA / count as f64) else { continue };
+            matches.push(Match::of(n, m, ratio));
+        }
+    }
+    matches
+}
+
+fn inverse(ratio: Estimate) -> Estimate {
+    let interval = Range { low: 1.0 / ratio.interval.high, high: 1.0 / ratio.interval.low };
+    Estimate { value: 1.0 / ratio.value, interval, n: ratio.n }
 }
 
 /// Whether the interval leaves `none` outside.
@@ -59,6 +127,11 @@ pub fn ratio_margin(margin: f64) -> Range {
 /// What does not matter: a difference of `margin` either way.
 pub fn difference_margin(margin: f64) -> Range {
     Range { low: -margin, high: margin }
+}
+
+/// Whether something is known of an effect.
+pub fn is_decided(call: Call) -> bool {
+    !matches!(call, Call::CannotTell { .. } | Call::Missing)
 }
 
 /// What the effect means; `more` is whether more of the figure is better, `needed` how many more pairs would decide it.
@@ -175,6 +248,30 @@ mod tests {
         assert_eq!(needed(seen(0.025, 10.0), 0.0, margin, 0.05, 0.05), None);
         let stricter = needed(seen(0.10, 0.30), 0.0, margin, 0.05, 0.001).unwrap();
         assert!(stricter > more, "{stricter} against {more}");
+    }
+
+    #[test]
+    fn each_two_are_matched_by_key() {
+        let of = |values: &[(u32, f64)]| values.iter().copied().collect::<BTreeMap<u32, f64>>();
+        let slow = of(&[(1, 10.0), (2, 20.0), (3, 40.0)]);
+        let fast = of(&[(1, 20.2), (2, 39.8), (3, 80.0), (4, 1.0)]);
+        let alone = of(&[(3, 5.0)]);
+        let all = each_with_each(&[&slow, &fast, &alone]);
+        assert_eq!(all.len(), 1, "two need two common keys");
+        assert_eq!((all[0].more, all[0].less, all[0].ratio.n), (1, 0, 3));
+        assert!((all[0].ratio.value - 2.0).abs() < 0.01 && all[0].is_certain(), "{all:?}");
+        assert!(each_with_each::<u32>(&[]).is_empty());
+    }
+
+    /// Student's data (as in `statistics`): R's t.test with conf.level = 0.95 gives 0.70 to 2.46 hours, so that the drugs are equal within
+    /// three hours, by two one-sided tests, and not within two.
+    #[test]
+    fn equality_needs_the_whole_interval_within_the_margin() {
+        let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
+        let two = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+        let effect = Paired::Differences(one.into_iter().zip(two).collect()).effect(0.05);
+        let said = |hours: f64| call(effect, 0.0, difference_margin(hours), true, |_| None);
+        assert_eq!((said(3.0), said(2.46), said(2.0)), (Call::Same, Call::Same, Call::Better));
     }
 
     #[test]

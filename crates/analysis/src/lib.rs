@@ -1,13 +1,13 @@
 //! Records to statements: what broke, why, what to change, and how sure that is.
 //!
-//! Everything here is a pure function of a [`Record`](genkai_model::record::Record): no file, socket, clock or random
-//! number, and no product known by name - a product's limits arrive as data ([`genkai_model::limit`]). The same
+//! Everything here is a pure function of a [`Record`](genkai_model::record::Record): no file, socket or clock, no random
+//! number that the plan's seed does not give, and no product known by name - a product's limits arrive as data ([`genkai_model::limit`]). The same
 //! functions serve a live run (what to try next) and a record read back years later (the verdict), so that the two can
 //! never disagree.
 //!
 //! Reading order: [`window`] (ticks added up), [`capacity`] (a limit's law against a load), [`diagnosis`] (when it broke
 //! and which limit it was), [`client`] (was it the generator itself), [`tuning`] (what to try next, from the record
-//! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`compare`] (systems compared), [`effect`] (what all comparisons share), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
+//! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`compare`] (systems compared), [`effect`], [`spending`] and [`order`] (what all comparisons share), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
 mod busy;
 pub mod cache;
@@ -21,13 +21,16 @@ pub mod effect;
 pub mod flows;
 pub mod held;
 pub mod machine;
+pub mod order;
 pub mod proof;
 pub mod rooms;
+pub mod separation;
 pub mod series;
 mod sockets;
 pub mod spending;
 pub mod statistics;
 pub mod steady;
+mod stress;
 pub mod suite;
 pub mod summary;
 pub mod tuning;

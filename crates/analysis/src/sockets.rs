@@ -75,7 +75,7 @@ impl Waiting {
     /// for a while; and since when.
     pub(crate) fn tick(&mut self, tick: &Tick) -> (f64, u64) {
         let opened = tick.handshakes.as_ref().map_or(0, |h| h.upgraded);
-        self.open += opened as f64 - tick.disconnects.as_ref().map_or(0, |d| d.count()) as f64;
+        self.open += change(tick);
         if opened > 0 || tick.level != self.level {
             self.moved_us = tick.to_us;
         }
@@ -95,15 +95,19 @@ pub(crate) fn left_out(ticks: &[Tick]) -> (u64, Option<u64>) {
 
 /// The most WebSockets that were open at the ends of `ticks`, which begin with the load.
 pub(crate) fn most_open(ticks: &[Tick]) -> f64 {
-    let change = |t: &Tick| {
-        let opened = t.handshakes.as_ref().map_or(0, |h| h.upgraded) as f64;
-        opened - t.disconnects.as_ref().map_or(0, |d| d.count()) as f64
-    };
     let open = ticks.iter().scan(0.0, |open, tick| {
         *open += change(tick);
         Some(*open)
     });
     open.fold(0.0, f64::max)
+}
+
+/// How many more WebSockets are open at the end of a tick than at its beginning: those that opened, less those that ended, unasked or as the
+/// load says (each message on a connection of its own, a scenario that goes on elsewhere).
+fn change(tick: &Tick) -> f64 {
+    let (opened, left) = tick.handshakes.as_ref().map_or((0, 0), |h| (h.upgraded, h.left));
+    let cut = tick.disconnects.as_ref().map_or(0, |d| d.count());
+    opened as f64 - left as f64 - cut as f64
 }
 
 /// Adds connections that ended unasked while nothing was asked on them, which is no failed request.
@@ -141,6 +145,17 @@ mod tests {
         let ticks: Vec<Tick> = [4, 3, 0, 0, 0].iter().zip(0..).map(|(upgraded, n)| tick(n, *upgraded)).collect();
         assert_eq!(left_out(&ticks), (3, Some(1_000_000)));
         assert_eq!(left_out(&ticks[..4]), (0, None), "for a second only");
+    }
+
+    #[test]
+    fn connections_of_one_message_each_are_not_all_open_at_once() {
+        let tick = |upgraded: u64, left: u64| Tick {
+            handshakes: Some(Handshakes { upgraded, left, ..Handshakes::default() }),
+            ..Tick::default()
+        };
+        let ticks = [tick(30, 0), tick(28, 30), tick(31, 27), tick(30, 32)];
+        assert_eq!(most_open(&ticks), 32.0, "119 were opened");
+        assert_eq!(most_open(&ticks[..2]), 30.0);
     }
 
     #[test]

@@ -78,12 +78,14 @@ pub fn factor(before: &[f64], after: &[f64], alpha: f64) -> Option<Estimate> {
     Some(exponential(Estimate { value, interval: Range { low: value - half, high: value + half }, n }))
 }
 
+/// Widest interval on logarithms, either way from its middle: a factor of 10^12, which excludes nothing. A wider one (Student's of two
+/// observations, with little left out) has ends that no number and no file holds.
+const WIDEST: f64 = 27.631_021_115_928_547;
+
 fn exponential(e: Estimate) -> Estimate {
-    Estimate {
-        value: e.value.exp(),
-        interval: Range { low: e.interval.low.exp(), high: e.interval.high.exp() },
-        n: e.n,
-    }
+    let low = e.interval.low.max(e.value - WIDEST).exp();
+    let high = e.interval.high.min(e.value + WIDEST).exp();
+    Estimate { value: e.value.exp(), interval: Range { low, high }, n: e.n }
 }
 
 /// Mean of `after - before` over pairs, with its Student interval, which leaves `alpha` outside. None for fewer than two pairs.
@@ -179,6 +181,37 @@ mod tests {
     }
 
     #[test]
+    fn stricter_quantiles_as_in_the_tables() {
+        // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2: columns 0.99, 0.995 and 0.999 at 4, 10 and 30 degrees of freedom.
+        let table = [(5, [3.747, 4.604, 7.173]), (11, [2.764, 3.169, 4.144]), (31, [2.457, 2.750, 3.385])];
+        for (n, row) in table {
+            for (alpha, t) in [0.02, 0.01, 0.002].into_iter().zip(row) {
+                near(student_at(n, alpha).unwrap(), t, 1.1e-3);
+            }
+        }
+    }
+
+    #[test]
+    fn moments_as_certified() {
+        // NIST Statistical Reference Datasets, univariate summary statistics: NumAcc1 to NumAcc4, certified mean and deviation.
+        let around = |centre: f64| {
+            let pairs = (0..500).flat_map(|_| [centre - 0.1, centre + 0.1]);
+            std::iter::once(centre).chain(pairs).collect::<Vec<f64>>()
+        };
+        let all = [
+            (vec![10_000_001.0, 10_000_003.0, 10_000_002.0], 10_000_002.0, 1.0),
+            (around(1.2), 1.2, 0.1),
+            (around(1_000_000.2), 1_000_000.2, 0.1),
+            (around(10_000_000.2), 10_000_000.2, 0.1),
+        ];
+        for (values, mean, deviation) in all {
+            let (m, d) = moments(&values).unwrap();
+            near(m / mean, 1.0, 1e-13);
+            near(d.unwrap() / deviation, 1.0, 1e-7);
+        }
+    }
+
+    #[test]
     fn sleep_data_of_student() {
         // Student, Biometrika 6 (1908): extra hours of sleep with two drugs; R: t.test(extra ~ group, paired = TRUE)
         // gives a mean difference of 1.58 with the 95 % interval 0.7001142..2.4598858.
@@ -204,6 +237,13 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_of_two_observations_ends_somewhere() {
+        let e = geometric(&[0.001, 10.0], 1e-9).unwrap();
+        assert!(e.interval.low > 0.0 && e.interval.high.is_finite(), "{e:?}");
+        near(e.interval.high / e.value, 1e12, 1.0);
+    }
+
+    #[test]
     fn welch_on_the_sleep_data() {
         // R: t.test(extra ~ group) on Student's data, Welch: difference 1.58, interval -0.2054832..3.3654832.
         let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0].map(f64::exp);
@@ -223,7 +263,11 @@ mod tests {
             (10, 10, 0.6915029, 1.0),
             (1, 10, 0.002528579, 0.4450161),
             (5, 10, 0.1870860, 0.8129140),
+            // R. G. Newcombe, Statistics in Medicine 17 (1998), 857-872, table I, method 5.
             (81, 263, 0.2527, 0.3676),
+            (15, 148, 0.0578, 0.1617),
+            (0, 20, 0.0, 0.1684),
+            (1, 29, 0.0009, 0.1776),
         ] {
             let r = clopper_pearson(x, n, ALPHA);
             near(r.low, low, 1e-4);
@@ -240,6 +284,34 @@ mod tests {
         let r = newcombe(b, a);
         assert!(r.low <= 0.0524 && r.low > 0.03, "{r:?}");
         assert!(r.high >= 0.3339 && r.high < 0.36, "{r:?}");
+    }
+
+    /// The score interval (E. B. Wilson, Journal of the American Statistical Association 22, 1927), on which Newcombe's method stands.
+    fn wilson(hits: f64, n: f64) -> (f64, Range) {
+        let (z, p) = (1.959_964_f64, hits / n);
+        let (middle, half) = (2.0 * hits + z * z, z * (z * z + 4.0 * hits * (1.0 - p)).sqrt());
+        let of = |x: f64| x / (2.0 * (n + z * z));
+        (p, Range { low: of(middle - half), high: of(middle + half) })
+    }
+
+    #[test]
+    fn square_and_add_as_published() {
+        // R. G. Newcombe, Statistics in Medicine 17 (1998), 873-890, table II, method 10, without continuity correction.
+        let table = [
+            ((56.0, 70.0), (48.0, 80.0), 0.0524, 0.3339),
+            ((9.0, 10.0), (3.0, 10.0), 0.1705, 0.8090),
+            ((6.0, 7.0), (2.0, 7.0), 0.0582, 0.8062),
+            ((5.0, 56.0), (0.0, 29.0), -0.0381, 0.1926),
+            ((0.0, 10.0), (0.0, 20.0), -0.1611, 0.2775),
+            ((0.0, 10.0), (0.0, 10.0), -0.2775, 0.2775),
+            ((10.0, 10.0), (0.0, 20.0), 0.6791, 1.0),
+            ((10.0, 10.0), (0.0, 10.0), 0.6075, 1.0),
+        ];
+        for ((a, m), (b, n), low, high) in table {
+            let r = newcombe(wilson(b, n), wilson(a, m));
+            near(r.low, low, 1e-4);
+            near(r.high, high, 1e-4);
+        }
     }
 
     #[test]

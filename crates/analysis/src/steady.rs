@@ -6,6 +6,11 @@
 //! five steady-state truncation heuristics for simulation", Winter Simulation Conference 2000. A cut in the later half is no
 //! steady state: the series was still on its way.
 
+use genkai_model::event::Tick;
+use genkai_model::histogram;
+
+use crate::window;
+
 /// Observations averaged to one.
 const BATCH: usize = 5;
 /// Fewest batches to judge by.
@@ -39,6 +44,31 @@ pub fn mser5(values: &[f64]) -> Steady {
     let least = all.iter().copied().fold(f64::INFINITY, f64::min);
     let cut = all.iter().position(|e| *e <= least).unwrap_or(0);
     if cut <= means.len() / 2 { Steady::From(cut * BATCH) } else { Steady::Never }
+}
+
+/// Where a load became steady: the rate of its successful responses and their mean latency both, by intervals.
+pub fn of(ticks: &[Tick]) -> Steady {
+    let rates: Vec<f64> = ticks.iter().map(|tick| tick.ok as f64 / window::length(tick).max(1e-9)).collect();
+    match (mser5(&rates), mser5(&latencies(ticks))) {
+        (Steady::From(one), Steady::From(other)) => Steady::From(one.max(other)),
+        (Steady::Never, _) | (_, Steady::Never) => Steady::Never,
+        (Steady::TooShort, _) | (_, Steady::TooShort) => Steady::TooShort,
+    }
+}
+
+/// The mean latency of each tick; where nothing came back, that of the one before.
+fn latencies(ticks: &[Tick]) -> Vec<f64> {
+    let mut last = 0.0;
+    let mean = |tick: &Tick| {
+        let mut all = histogram::empty();
+        // A damaged payload counts as empty, as everywhere.
+        let _ = tick.latency.add_to(&mut all);
+        if !all.is_empty() {
+            last = all.mean();
+        }
+        last
+    };
+    ticks.iter().map(mean).collect()
 }
 
 #[cfg(test)]

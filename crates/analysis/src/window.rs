@@ -31,7 +31,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds up `ticks`.
-    pub fn of(ticks: &[Tick]) -> Tally {
+    pub fn of<'t>(ticks: impl IntoIterator<Item = &'t Tick>) -> Tally {
         let mut kinds = [0u64; ErrorKind::COUNT];
         let mut tally = Tally::default();
         for tick in ticks {

@@ -63,6 +63,12 @@ struct Load<'n> {
     origin: u64,
     errors: Vec<ErrorCount>,
     latency_ms: f64,
+    /// Part of its core that the client used.
+    client: f64,
+    /// Intervals in which it is told.
+    ticks: u64,
+    /// Whether latency rises to the end.
+    slowing: bool,
 }
 
 fn pass(name: &str, round: u32, warmth: Warmth, rate: f64) -> Load<'_> {
@@ -79,6 +85,9 @@ fn pass(name: &str, round: u32, warmth: Warmth, rate: f64) -> Load<'_> {
         origin: misses,
         errors: vec![],
         latency_ms: 2.0,
+        client: 0.3,
+        ticks: 4,
+        slowing: false,
     }
 }
 
@@ -108,18 +117,9 @@ impl Story {
         let started = TrialStarted { purpose: Purpose::Measure, changes: vec![], limit: None, load: users(16, 1.0) };
         self.push(number, What::TrialStarted(Box::new(started)));
         let seconds = REQUESTS as f64 / load.rate;
-        let failed: u64 = load.errors.iter().map(|error| error.count).sum();
-        let mut latency = empty();
-        latency.saturating_record_n((load.latency_ms * 1e6) as u64, REQUESTS - failed);
-        let tick = Tick {
-            to_us: (seconds * 1e6) as u64,
-            sent: REQUESTS,
-            ok: REQUESTS - failed,
-            errors: load.errors.clone(),
-            latency: Payload::encode(&latency),
-            ..Tick::default()
-        };
-        self.push(number, What::Tick(Box::new(tick)));
+        for n in 0..load.ticks {
+            self.push(number, What::Tick(Box::new(tick(load, n, (seconds * 1e6) as u64))));
+        }
         let (reason, lasted) = (EndReason::Completed, Span::from_millis(1));
         self.push(number, What::TrialEnded(TrialEnded { reason, lasted, abandoned: 0, client_rss: 0, client: None }));
         let cpu_us = (seconds * load.busy * 1e6) as u64;
@@ -145,6 +145,26 @@ impl Story {
     fn findings(mut self) -> CacheFinding {
         self.push(None, What::RunEnded(RunEnded { interrupted: false, failure: None, diff: String::new() }));
         findings(&self.record).unwrap()
+    }
+}
+
+/// An interval of a load; failures are in the first.
+fn tick(load: &Load<'_>, n: u64, lasts_us: u64) -> Tick {
+    let each = REQUESTS / load.ticks;
+    let errors = if n == 0 { load.errors.clone() } else { Vec::new() };
+    let failed: u64 = errors.iter().map(|error| error.count).sum();
+    let slower = if load.slowing { 1.0 + n as f64 } else { 1.0 };
+    let mut latency = empty();
+    latency.saturating_record_n((load.latency_ms * slower * 1e6) as u64, each - failed);
+    Tick {
+        from_us: lasts_us * n / load.ticks,
+        to_us: lasts_us * (n + 1) / load.ticks,
+        sent: each,
+        ok: each - failed,
+        errors,
+        latency: Payload::encode(&latency),
+        cpu_max_us: (load.client * lasts_us as f64 / load.ticks as f64) as u64,
+        ..Tick::default()
     }
 }
 
@@ -235,30 +255,132 @@ fn counters_that_disagree_and_failures_are_told() {
     assert_eq!(kinds, [true, true], "{:?}", finding.troubles);
 }
 
+/// A story in which every round passes and searches as the record asks for; capacities by contender, round and warmth.
+fn searched(names: &[&str], rounds: u32, capacity: impl Fn(&str, u32, Warmth) -> f64) -> Story {
+    let search = Some(RateSearch { steps: 5, hold: Span::from_secs(1), precision: 1.06 });
+    let mut story = Story::new(Caching { search, ..caching(names, rounds, None) });
+    for round in 1..=rounds {
+        for name in names {
+            for warmth in [Warmth::Cold, Warmth::Warm] {
+                let own = capacity(name, round, warmth);
+                assert_eq!(next(&story.record, "nobody", warmth, round), None, "nothing is known to begin with");
+                story.load(&pass(name, round, warmth, own * 1.1));
+                for loads in 0.. {
+                    let Some(rate) = next(&story.record, name, warmth, round) else { break };
+                    let latency_ms = if rate <= own { 5.0 } else { 400.0 };
+                    story.load(&Load {
+                        aim: Aim::Search { round, rate },
+                        latency_ms,
+                        ..pass(name, round, warmth, rate)
+                    });
+                    assert!(loads < 10, "a search ends");
+                }
+            }
+        }
+    }
+    story
+}
+
 /// The record alone says what to offer next, to whom, and when it is known.
 #[test]
 fn the_search_follows_from_the_record() {
-    let search = Some(RateSearch { steps: 6, hold: Span::from_secs(1) });
-    let mut story = Story::new(Caching { search, ..caching(&["a"], 1, None) });
-    assert_eq!(next(&story.record, "a", Warmth::Warm), None, "nothing is known to begin with");
-    story.load(&pass("a", 1, Warmth::Cold, 500.0));
-    story.load(&pass("a", 1, Warmth::Warm, 1_000.0));
-    let capacity = |warmth| if warmth == Warmth::Cold { 450.0 } else { 950.0 };
-    let mut steps = Vec::new();
-    for warmth in [Warmth::Warm, Warmth::Cold] {
-        while let Some(rate) = next(&story.record, "a", warmth) {
-            steps.push((warmth, rate));
-            let latency_ms = if rate <= capacity(warmth) { 5.0 } else { 400.0 };
-            story.load(&Load { aim: Aim::Search { rate }, latency_ms, ..pass("a", 1, warmth, rate) });
-            assert!(steps.len() <= 12);
+    let capacity = |_: &str, round: u32, warmth| {
+        (if warmth == Warmth::Cold { 450.0 } else { 950.0 }) * (1.0 + 0.01 * f64::from(round))
+    };
+    let story = searched(&["a"], 3, capacity);
+    let loads = loads(&story.record).len() as u32;
+    let finding = story.findings();
+    assert_eq!(finding.held.iter().map(|one| one.warmth).collect::<Vec<_>>(), [Warmth::Cold, Warmth::Warm]);
+    assert_eq!(finding.held.iter().map(|one| one.loads).sum::<u32>() + 6, loads, "every load is told");
+    for found in &finding.held {
+        let one = &found.standings[0];
+        assert_eq!(one.repeats.iter().map(|repeat| repeat.round).collect::<Vec<_>>(), [1, 2, 3]);
+        for repeat in &one.repeats {
+            let own = capacity("a", repeat.round, found.warmth);
+            let (holds, fails) = (repeat.holds.unwrap(), repeat.fails.unwrap());
+            assert!(holds <= own && own < fails && fails / holds < 1.07, "{repeat:?}");
         }
+        let later: u32 = one.repeats[1..].iter().map(|repeat| repeat.loads).sum();
+        assert!(later < 2 * one.repeats[0].loads, "later rounds know the neighbourhood: {one:?}");
+        let rate = one.rate.unwrap();
+        let own = capacity("a", 2, found.warmth);
+        assert!(rate.n == 3 && rate.interval.low < own && own < rate.interval.high, "{rate:?}");
     }
-    assert_eq!((steps[0], steps[1]), ((Warmth::Warm, 800.0), (Warmth::Warm, 1_040.0)));
-    assert_eq!(loads(&story.record).len(), 2 + steps.len());
-    for held in story.findings().held {
-        let (holds, fails) = (held.holds.unwrap(), held.fails.unwrap());
-        assert!(holds <= capacity(held.warmth) && capacity(held.warmth) < fails && fails / holds < 1.1, "{held:?}");
-    }
+}
+
+/// Rates that differ by more than the steps and the rounds leave open are ranked, others share a rank, and it is said how many rounds
+/// would tell them apart.
+#[test]
+fn highest_rates_are_ranked_by_what_rounds_carry() {
+    let mut random = Pcg64Mcg::seed_from_u64(7);
+    let noise: Vec<f64> = LogNormal::new(0.0, 0.06).unwrap().sample_iter(&mut random).take(64).collect();
+    let capacity = |name: &str, round: u32, warmth: Warmth| {
+        let base = match name {
+            "a" => 5_000.0,
+            "b" => 4_500.0,
+            _ => 1_000.0,
+        };
+        base * noise[(round as usize * 8
+            + name.len()
+            + usize::from(name == "b") * 3
+            + usize::from(warmth == Warmth::Warm))
+            % 64]
+    };
+    let finding = searched(&["a", "b", "c"], 4, capacity).findings();
+    let warm = finding.held.iter().find(|one| one.warmth == Warmth::Warm).unwrap();
+    let ranks: Vec<(&str, u32, u32)> =
+        warm.standings.iter().map(|one| (one.name.as_str(), one.best, one.worst)).collect();
+    assert_eq!(ranks, [("a", 1, 2), ("b", 1, 2), ("c", 3, 3)], "{warm:?}");
+    let pair = |faster: &str, slower: &str| {
+        warm.pairs.iter().find(|pair| (&*pair.faster, &*pair.slower) == (faster, slower)).unwrap()
+    };
+    assert!(pair("a", "c").certain && pair("a", "c").more.is_none());
+    assert!(!pair("a", "b").certain && pair("a", "b").more.is_some_and(|more| (1..200).contains(&more)), "{warm:?}");
+}
+
+/// Clients that were at their own limit say nothing against a contender.
+#[test]
+fn who_was_held_up_by_the_client_is_not_ranked_behind_others() {
+    let busy = |load: &mut Load<'_>| load.client = 0.97;
+    let finding = run(&[("a", 10_000.0), ("b", 9_000.0)], 8, 0.002, 1, busy);
+    let pass = warm(&finding);
+    assert!(pass.pairs.iter().all(|pair| !pair.certain && pair.more.is_none()), "{:?}", pass.pairs);
+    assert!(pass.standings.iter().all(|one| (one.best, one.worst, one.client_limited) == (1, 2, 8)));
+    let told = |caveat: &CacheCaveat| matches!(caveat, CacheCaveat::Client { rounds: 8, of: 8, used, .. } if (0.96..0.98).contains(used));
+    assert_eq!(finding.caveats.iter().filter(|caveat| told(caveat)).count(), 4, "{:?}", finding.caveats);
+    let first = |load: &mut Load<'_>| load.client = if load.name == "a" { 0.97 } else { 0.4 };
+    let finding = run(&[("a", 10_000.0), ("b", 5_000.0)], 8, 0.002, 1, first);
+    assert!(warm(&finding).pairs[0].certain, "who is ahead although the client held it up is ahead");
+}
+
+/// A pass that is on its way to another rate to its end is said to be.
+#[test]
+fn what_never_settles_is_told() {
+    let on_its_way = |load: &mut Load<'_>| (load.ticks, load.slowing) = (40, load.name == "b");
+    let finding = run(&[("a", 900.0), ("b", 900.0)], 3, 0.01, 1, on_its_way);
+    let pass = warm(&finding);
+    let of = |name: &str| pass.standings.iter().find(|one| one.name == name).unwrap().settling;
+    assert_eq!((of("a").settled, of("a").never, of("b").settled, of("b").never), (3, 0, 0, 3));
+    assert!(of("a").after.is_some() && of("a").rate.is_some() && of("b").rate.is_none());
+    let told = CacheCaveat::NotSettled { name: "b".to_owned(), warmth: Warmth::Warm, rounds: 3, of: 3 };
+    assert!(finding.caveats.contains(&told), "{:?}", finding.caveats);
+    assert!(!finding.caveats.iter().any(|one| matches!(one, CacheCaveat::NotSettled { name, .. } if name == "a")));
+}
+
+/// A rate at which requests pile up does not hold, however patient the objective is.
+#[test]
+fn a_rate_at_which_requests_pile_up_does_not_hold() {
+    let search = Some(RateSearch { steps: 4, hold: Span::from_secs(1), precision: 1.06 });
+    let mut story = Story::new(Caching { search, ..caching(&["a"], 1, None) });
+    story.load(&pass("a", 1, Warmth::Warm, 1_000.0));
+    assert_eq!(next(&story.record, "a", Warmth::Warm, 1), Some(800.0));
+    // 800 were offered and 700 came, each within the objective.
+    story.load(&Load {
+        aim: Aim::Search { round: 1, rate: 800.0 },
+        latency_ms: 5.0,
+        ..pass("a", 1, Warmth::Warm, 700.0)
+    });
+    assert_eq!(next(&story.record, "a", Warmth::Warm, 1), Some(615.0), "lower");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod world;
 use genkai_analysis::compare::{findings, is_enough};
 use genkai_model::claim::{Claim, ClaimVerdict, LoadTest, Promise, Promised, Test};
 use genkai_model::comparison::{
-    Call, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Ended, Figure, Runs, Turn,
+    Call, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Ended, Figure, Out, Runs, Turn,
 };
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
@@ -387,4 +387,37 @@ fn advice_is_judged_by_what_it_promises() {
     story.push(None, What::Note(note));
     let finding = *story.findings().claim.unwrap();
     assert_eq!((finding.verdict, finding.said.len()), (ClaimVerdict::DoesNotExist, 1));
+}
+
+#[test]
+fn who_is_out_is_compared_with_nobody_and_the_others_go_on() {
+    let plays = |base| {
+        let mut story = Story::new(comparison(&["a", "b", "c"], base));
+        story.blocks(2, &[("a", PLAIN), ("b", Does { rate: 130.0, ..PLAIN }), ("c", PLAIN)]);
+        story.push(None, What::Out(Box::new(Out { contender: "c".to_owned(), block: 3, why: "no".to_owned() })));
+        for block in 3..=5 {
+            story.turn("a", block, false, PLAIN);
+            story.turn("a", block, true, PLAIN);
+            story.turn("b", block, false, Does { rate: 130.0, ..PLAIN });
+        }
+        story.findings()
+    };
+    let finding = plays(false);
+    assert_eq!((finding.blocks, finding.pairs.len()), (5, 1));
+    assert_eq!(call(&finding, Figure::Throughput), Call::Better);
+    let ranks: Vec<(bool, u32, u32)> =
+        finding.subjects.iter().map(|one| (one.out, one.figures[1].best, one.figures[1].worst)).collect();
+    assert_eq!(ranks[..2], [(false, 2, 2), (false, 1, 1)], "ranks are those of who plays");
+    assert!(ranks[2].0);
+    assert_eq!(finding.outcome, Outcome::Fails, "a contender is missing");
+    let expected = ComparisonCaveat::Out { name: "c".to_owned(), block: 3, why: "no".to_owned() };
+    assert!(finding.caveats.contains(&expected), "{:?}", finding.caveats);
+
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    story.blocks(1, &[("a", PLAIN), ("b", PLAIN)]);
+    assert!(!is_enough(&story.record));
+    story.push(None, What::Out(Box::new(Out { contender: "a".to_owned(), block: 2, why: "no".to_owned() })));
+    assert!(is_enough(&story.record), "there is nobody to compare with");
+    let finding = story.findings();
+    assert!(finding.pairs.is_empty() && finding.control.is_none() && finding.outcome == Outcome::Unfinished);
 }

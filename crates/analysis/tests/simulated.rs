@@ -2,7 +2,7 @@
 
 mod simulation;
 
-use simulation::{Family, Noise, coverage, coverage_of_failures, families};
+use simulation::{Family, MOODS, Mood, Noise, coverage, coverage_of_failures, equal_rivals, families, proofs};
 
 /// Standard errors that a count of so many draws may be off.
 fn slack(times: u32) -> f64 {
@@ -43,6 +43,15 @@ fn equal_systems_are_seldom_called_different() {
     assert!(careless > 0.5, "without care for looks and figures it would be {careless}");
 }
 
+#[test]
+fn equal_rivals_are_seldom_told_apart() {
+    for (rivals, rounds) in [(2, 3), (8, 5)] {
+        let told = equal_rivals(Noise::Normal, rivals, rounds, 2000);
+        assert!(told <= 0.05 + slack(2000), "{rivals} rivals, {rounds} rounds: {told}");
+    }
+    assert!(equal_rivals(Noise::Normal, 2, 5, 2000) > 0.02, "two are told apart as often as is said, not never");
+}
+
 /// The same with every interval at 95 %: what the care is good for, and that this test can fail.
 fn simulated_without_care() -> f64 {
     use genkai_analysis::effect::{self, Paired};
@@ -74,4 +83,26 @@ fn systems_that_differ_are_told_apart_before_the_last_look() {
     assert!(far.decided > 0.99 && far.blocks < 6.0, "{far:?}");
     let near = families(Noise::Normal, Family { figures: 8, pairs: 1, ratio: 1.15, margin: 0.05 }, 300);
     assert!(near.blocks > far.blocks, "{near:?}");
+}
+
+/// Looks of the proofs that are run: quick, usual, full.
+const PROOFS: [&[u32]; 3] = [&[3], &[3, 4, 5], &[3, 4, 5, 6]];
+
+#[test]
+fn a_change_that_does_nothing_is_seldom_proved() {
+    for looks in PROOFS {
+        for (mood, name) in MOODS {
+            let said = proofs(mood, looks, 4000);
+            assert!(said.differs <= 0.05 + slack(4000), "{name}, looks {looks:?}: {said:?}");
+            assert!(said.proved <= 1.0 / 64.0 + 0.007, "{name}, looks {looks:?}: {said:?}");
+        }
+    }
+    let moody = proofs(Mood::Moody, PROOFS[0], 4000);
+    assert!(moody.proved > 0.008, "the worst case comes close to what is promised: {moody:?}");
+}
+
+#[test]
+fn two_pairs_are_fooled_more_often_by_what_fails_every_other_time() {
+    let said = proofs(Mood::Moody, &[2], 4000);
+    assert!(said.proved > 0.04 && said.proved <= 1.0 / 16.0 + 0.014, "{said:?}");
 }

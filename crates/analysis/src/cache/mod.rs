@@ -3,35 +3,40 @@
 //!
 //! A contender is a name: nothing here knows a product.
 
+mod caveat;
 mod cost;
 mod mount;
 mod pass;
+mod rates;
 mod search;
+mod settling;
 mod trouble;
 
 use genkai_model::cache::{
-    Aim, CacheCaveat, CacheFinding, CachePass, Caching, Participant, PassFinding, Trouble, Warmth,
+    Aim, CacheFinding, CacheLoad, CachePair, CachePass, Caching, Participant, PassFinding, Trouble, Warmth,
 };
-use genkai_model::finding::{Outcome, TrialFinding};
+use genkai_model::event::Tick;
+use genkai_model::finding::Outcome;
+use genkai_model::objective::Objective;
 use genkai_model::record::{Record, Trial};
+use hdrhistogram::Histogram;
 
 pub use search::next;
 
 use crate::proof::is_whole;
-use crate::{client, series, window};
+use crate::{client, effect, series, window};
 
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<CacheFinding> {
     let head = record.head.as_ref()?;
     let plan = head.plan.caching.as_deref()?;
-    let seen = Passes::of(record);
-    if seen.0.is_empty() {
+    let scene = Scene { plan, objective: &head.plan.objective, seen: Passes::of(record), cores: cores(record) };
+    if scene.seen.0.is_empty() {
         return None;
     }
-    let cores = cores(record);
-    let passes: Vec<PassFinding> =
-        [Warmth::Cold, Warmth::Warm].into_iter().map(|warmth| pass::of(plan, &seen, warmth, cores)).collect();
-    let troubles = trouble::of(plan, record, &seen);
+    let passes = [Warmth::Cold, Warmth::Warm].map(|warmth| pass::of(&scene, warmth)).to_vec();
+    let held = rates::of(&scene);
+    let troubles = trouble::of(plan, record, &scene.seen);
     Some(CacheFinding {
         objects: plan.content.objects,
         requests: plan.requests,
@@ -40,21 +45,50 @@ pub fn findings(record: &Record) -> Option<CacheFinding> {
         objective: head.plan.objective.to_string(),
         memory: plan.memory,
         disk: plan.disk,
+        pinning: head.environment.pinning.clone(),
         participants: plan.contenders.iter().map(|one| participant(&one.name, record)).collect(),
-        held: search::held(record, plan),
-        mounts: mount::of(&seen),
-        caveats: caveats(plan, record, &seen, &passes, cores),
+        mounts: mount::of(&scene.seen),
+        caveats: caveat::of(&scene, &passes, &held),
         outcome: outcome(plan, &passes, &troubles, record),
+        held,
         passes,
         troubles,
     })
 }
 
-/// Every load of a comparison of caches, with what it came to: one that ran to its end.
-pub fn loads(record: &Record) -> Vec<(&CachePass, TrialFinding)> {
+/// A comparison and what is known of it.
+struct Scene<'r> {
+    plan: &'r Caching,
+    objective: &'r Objective,
+    seen: Passes<'r>,
+    /// Cores that servers have.
+    cores: f64,
+}
+
+/// Every load of a comparison of caches that ran to its end, with what it came to.
+pub fn loads(record: &Record) -> Vec<CacheLoad> {
     let objective = record.head.as_ref().map(|head| head.plan.objective.clone()).unwrap_or_default();
-    let one = |trial: &Trial| series::finding(trial, None, client::check(trial, &objective, None).finding);
-    Passes::of(record).0.into_iter().map(|(trial, pass)| (pass, one(trial))).collect()
+    let one = |(trial, pass): (&Trial, &CachePass)| {
+        let total = |pick: fn(&Tick) -> u64| trial.ticks.iter().map(pick).sum::<u64>();
+        CacheLoad {
+            pass: pass.clone(),
+            trial: series::finding(trial, None, client::check(trial, &objective, None).finding),
+            connects: total(|tick| tick.opened),
+            bytes_in: total(|tick| tick.bytes_in),
+            bytes_out: total(|tick| tick.bytes_out),
+            within_second: within_second(&window::merge(&trial.ticks, |tick| &tick.latency)),
+            settled_after: settling::after(trial),
+        }
+    };
+    Passes::of(record).0.into_iter().map(one).collect()
+}
+
+/// A second, nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+/// Responses that took less than a second: the hits of the original experiment.
+fn within_second(latency: &Histogram<u64>) -> u64 {
+    latency.len() - window::reaching(latency, SECOND)
 }
 
 /// Loads of a record that ran to their end, each with what it came to.
@@ -79,6 +113,15 @@ impl<'r> Passes<'r> {
     }
 }
 
+/// Best and worst rank of each of `names`, in their order, by those pairs that are certain.
+fn ranks<'a>(names: impl Iterator<Item = &'a str>, pairs: &[CachePair]) -> Vec<(u32, u32)> {
+    let names: Vec<&str> = names.collect();
+    let certain = pairs.iter().filter(|pair| pair.certain);
+    let ahead: Vec<(&str, &str)> = certain.map(|pair| (&*pair.faster, &*pair.slower)).collect();
+    let ranks = effect::ranks(&names, &ahead);
+    names.iter().map(|name| ranks[name]).collect()
+}
+
 /// Cores that the servers of a run had.
 fn cores(record: &Record) -> f64 {
     let environment = record.head.as_ref().map(|head| &head.environment);
@@ -100,41 +143,14 @@ fn participant(name: &str, record: &Record) -> Participant {
     }
 }
 
-/// Passes shorter than this are measured badly, seconds.
-const SHORT: f64 = 0.2;
-/// Bytes of the origin's files that may be in memory before a cold pass: what reading folders leaves.
-const FORGOTTEN: u64 = 1 << 20;
+/// Part of its core from which on the client's busiest thread leaves the servers waiting: the bound of [`client`], here for loads of less
+/// than the second that it looks at.
+const CLIENT_BUSY: f64 = 0.9;
 
-fn caveats(plan: &Caching, record: &Record, seen: &Passes<'_>, passes: &[PassFinding], cores: f64) -> Vec<CacheCaveat> {
-    let mut all = Vec::new();
-    for pass in passes.iter().filter(|pass| !pass.stressed && !pass.standings.is_empty()) {
-        let busiest = pass.standings.iter().map(|one| one.busy).fold(0.0, f64::max);
-        all.push(CacheCaveat::OfferedLoad { warmth: pass.warmth, busiest });
-    }
-    let objective = record.head.as_ref().map(|head| head.plan.objective.clone()).unwrap_or_default();
-    for (name, warmth) in plan.contenders.iter().flat_map(|one| [(&one.name, Warmth::Cold), (&one.name, Warmth::Warm)])
-    {
-        let limited = |trial: &Trial| !client::check(trial, &objective, None).finding.valid;
-        if seen.of_one(name, warmth).any(|(_, trial, _)| limited(trial)) {
-            all.push(CacheCaveat::Client { name: name.clone(), warmth });
-        }
-    }
-    let cold = seen.0.iter().filter(|(_, pass)| pass.warmth == Warmth::Cold && matches!(pass.aim, Aim::Pass { .. }));
-    let left = cold.filter_map(|(_, pass)| pass.content_before).max().filter(|bytes| *bytes > FORGOTTEN);
-    all.extend(left.map(|bytes| CacheCaveat::PageCache { bytes }));
-    let lengths =
-        seen.0.iter().filter(|(_, pass)| matches!(pass.aim, Aim::Pass { .. })).map(|(trial, _)| seconds(trial));
-    let shortest = lengths.fold(f64::INFINITY, f64::min);
-    if shortest < SHORT {
-        all.push(CacheCaveat::Short { seconds: shortest });
-    }
-    if plan.rounds < 2 {
-        all.push(CacheCaveat::OneRound);
-    }
-    if cores <= 2.0 {
-        all.push(CacheCaveat::SharedCores { cores: cores as u32 });
-    }
-    all
+/// Whether the client was the limit of a load.
+fn is_client_limited(trial: &Trial, objective: &Objective) -> bool {
+    let check = client::check(trial, objective, None).finding;
+    !check.valid || check.cpu_max >= CLIENT_BUSY
 }
 
 /// How long a load lasted.

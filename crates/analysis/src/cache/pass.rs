@@ -2,24 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::cache::{CachePair, CachePass, CacheStanding, Caching, OwnCounts, PassFinding, Seen, Side, Warmth};
-use genkai_model::finding::Estimate;
+use genkai_model::cache::{CachePair, CachePass, CacheStanding, Flow, OwnCounts, PassFinding, Seen, Side, Warmth};
 use genkai_model::record::Trial;
-use genkai_model::units::Range;
 
-use super::{Passes, cost, seconds};
+use super::{Scene, cost, is_client_limited, ranks, seconds, settling, within_second};
+use crate::client;
+use crate::effect::{self, Match};
 use crate::statistics::{self, ALPHA};
+use crate::stress;
 use crate::window::{self, Tally, US};
-
-/// Part of the servers' cores, or of the disk's time, from which on a contender is stressed: with less it was waiting for requests.
-const STRESSED: f64 = 0.7;
-/// Part of a rate offered that must be answered for it to be borne.
-const BORNE: f64 = 0.97;
-/// Clients that ask again as soon as they were answered and get so many times fewer answers for certain have met a limit, whoever's
-/// processor was busy.
-const SLOWER: f64 = 1.5;
-/// A second, nanoseconds.
-const SECOND: u64 = 1_000_000_000;
 
 /// A standing with what it is made of.
 struct Entrant {
@@ -27,31 +18,34 @@ struct Entrant {
     stressed: bool,
 }
 
-pub(super) fn of(plan: &Caching, seen: &Passes<'_>, warmth: Warmth, cores: f64) -> PassFinding {
-    let mut all: Vec<Entrant> =
-        plan.contenders.iter().filter_map(|one| entrant(plan, &one.name, seen, warmth, cores)).collect();
+impl Entrant {
+    /// Whether its rate is the client's in most rounds.
+    fn is_client_limited(&self) -> bool {
+        self.standing.client_limited as usize * 2 > self.standing.rounds.len()
+    }
+}
+
+pub(super) fn of(scene: &Scene<'_>, warmth: Warmth) -> PassFinding {
+    let contenders = scene.plan.contenders.iter();
+    let mut all: Vec<Entrant> = contenders.filter_map(|one| entrant(scene, &one.name, warmth)).collect();
     let by = |one: &Entrant| one.standing.rate.map_or_else(|| mean(&one.standing), |rate| rate.value);
     all.sort_by(|a, b| by(b).total_cmp(&by(a)));
-    let pairs = pairs(&all, plan.rate.is_none());
+    let pairs = pairs(&all, scene.plan.rate.is_none());
     let stressed = all.iter().any(|one| one.stressed) || pairs.iter().any(|pair| pair.certain);
-    let count = all.len() as u32;
-    let standings = all.into_iter().map(|one| {
-        let name = one.standing.name.clone();
-        let certain = |ahead: bool| {
-            let other = |pair: &&CachePair| if ahead { pair.slower == name } else { pair.faster == name };
-            pairs.iter().filter(|pair| pair.certain).filter(other).count() as u32
-        };
-        CacheStanding { best: 1 + certain(true), worst: count - certain(false), ..one.standing }
-    });
-    PassFinding { warmth, standings: standings.collect(), pairs, stressed }
+    let mut standings: Vec<CacheStanding> = all.into_iter().map(|one| one.standing).collect();
+    let ranks = ranks(standings.iter().map(|one| &*one.name), &pairs);
+    for (standing, rank) in standings.iter_mut().zip(ranks) {
+        (standing.best, standing.worst) = rank;
+    }
+    PassFinding { warmth, standings, pairs, stressed }
 }
 
 fn mean(standing: &CacheStanding) -> f64 {
     standing.rounds.iter().map(|seen| seen.rate).sum::<f64>() / standing.rounds.len().max(1) as f64
 }
 
-fn entrant(plan: &Caching, name: &str, seen: &Passes<'_>, warmth: Warmth, cores: f64) -> Option<Entrant> {
-    let passes: Vec<(u32, &Trial, &CachePass)> = seen.of_one(name, warmth).collect();
+fn entrant(scene: &Scene<'_>, name: &str, warmth: Warmth) -> Option<Entrant> {
+    let passes: Vec<(u32, &Trial, &CachePass)> = scene.seen.of_one(name, warmth).collect();
     if passes.is_empty() {
         return None;
     }
@@ -66,20 +60,22 @@ fn entrant(plan: &Caching, name: &str, seen: &Passes<'_>, warmth: Warmth, cores:
     let total = |pick: fn(&genkai_model::event::Tick) -> u64| ticks.iter().map(pick).sum::<u64>();
     let busy = |(_, trial, pass): &(u32, &Trial, &CachePass)| {
         let lasted = seconds(trial).max(1e-6);
-        let cpu = pass.spent.iter().map(|spent| spent.cpu_us as f64 / US).sum::<f64>() / lasted / cores;
+        let cpu = pass.spent.iter().map(|spent| spent.cpu_us as f64 / US).sum::<f64>() / lasted / scene.cores;
         // The device is everybody's: what it did counts against those who used it.
         let used = pass.spent.iter().any(|spent| spent.read.unwrap_or(0) + spent.written.unwrap_or(0) > 0);
         (cpu, pass.device.as_ref().filter(|_| used).map_or(0.0, |device| device.busy_us as f64 / US / lasted))
     };
     let busy: Vec<(f64, f64)> = passes.iter().map(busy).collect();
     let over = |pick: fn(&(f64, f64)) -> f64| busy.iter().map(pick).sum::<f64>() / busy.len() as f64;
+    let trials = || passes.iter().map(|(_, trial, _)| *trial);
+    let clients: Vec<f64> = trials().map(|trial| client::check(trial, scene.objective, None).finding.cpu_max).collect();
     let standing = CacheStanding {
         name: name.to_owned(),
         rate: statistics::geometric(&rates, ALPHA),
         best: 1,
         worst: 1,
         rounds,
-        within_second: latency.len() - window::reaching(&latency, SECOND),
+        within_second: within_second(&latency),
         latency: window::quantiles(&latency),
         requests: tally.finished(),
         errors: tally.errors,
@@ -89,11 +85,20 @@ fn entrant(plan: &Caching, name: &str, seen: &Passes<'_>, warmth: Warmth, cores:
         bytes_in: total(|tick| tick.bytes_in),
         bytes_out: total(|tick| tick.bytes_out),
         busy: over(|both| both.0),
+        client: clients.iter().sum::<f64>() / clients.len() as f64,
+        client_limited: trials().filter(|trial| is_client_limited(trial, scene.objective)).count() as u32,
+        settling: settling::of(trials()),
+        flow: Flow {
+            received: total(|tick| tick.bytes_in) as f64 / tally.seconds.max(1e-9),
+            sent: total(|tick| tick.bytes_out) as f64 / tally.seconds.max(1e-9),
+        },
         cost: cost::of(&passes),
     };
     let busiest = over(|both| both.0).max(over(|both| both.1));
-    let borne = plan.rate.is_none_or(|offered| mean(&standing) >= BORNE * offered);
-    Some(Entrant { stressed: busiest >= STRESSED || !borne, standing })
+    let lasted: f64 = trials().map(seconds).sum();
+    let answered = mean(&standing) * lasted;
+    let short = scene.plan.rate.is_some_and(|offered| stress::falls_short(offered * lasted, answered));
+    Some(Entrant { stressed: stress::is_busy(busiest) || short, standing })
 }
 
 fn own(passes: &[(u32, &Trial, &CachePass)]) -> Option<OwnCounts> {
@@ -102,38 +107,28 @@ fn own(passes: &[(u32, &Trial, &CachePass)]) -> Option<OwnCounts> {
     all.map(|all| all.into_iter().fold(OwnCounts::default(), sum))
 }
 
-/// Rates of the same round are compared with each other, so that what drifts on the machine meets both alike.
+/// Rates of the same round are compared. Of clients that ask again as soon as they were answered (`closed`) who gets far fewer answers
+/// has met a limit, whoever's processor was busy.
 fn pairs(all: &[Entrant], closed: bool) -> Vec<CachePair> {
-    let count = all.len() * all.len().saturating_sub(1) / 2;
-    let mut pairs = Vec::with_capacity(count);
-    for (n, faster) in all.iter().enumerate() {
-        for slower in &all[n + 1..] {
-            let Some(ratio) = ratio(&faster.standing, &slower.standing, ALPHA / count as f64) else { continue };
-            let told = ratio.interval.low > 1.0 || ratio.interval.high < 1.0;
-            let far = closed && !(1.0 / SLOWER..=SLOWER).contains(&ratio.value);
-            let certain = told && (faster.stressed || slower.stressed || far);
-            let (one, other) = (faster.standing.name.clone(), slower.standing.name.clone());
-            pairs.push(if ratio.value >= 1.0 {
-                CachePair { faster: one, slower: other, ratio, certain }
-            } else {
-                let interval = Range { low: 1.0 / ratio.interval.high, high: 1.0 / ratio.interval.low };
-                let ratio = Estimate { value: 1.0 / ratio.value, interval, n: ratio.n };
-                CachePair { faster: other, slower: one, ratio, certain }
-            });
-        }
-    }
-    pairs
-}
-
-/// How many times as fast, round by round.
-pub(super) fn ratio(one: &CacheStanding, other: &CacheStanding, alpha: f64) -> Option<Estimate> {
-    let rates: BTreeMap<u32, f64> = other.rounds.iter().map(|seen| (seen.round, seen.rate)).collect();
-    let ratios: Vec<f64> = one
-        .rounds
+    let rates: Vec<BTreeMap<u32, f64>> = all
         .iter()
-        .filter_map(|seen| Some(seen.rate / rates.get(&seen.round).filter(|rate| **rate > 0.0)?))
+        .map(|one| {
+            one.standing.rounds.iter().map(|seen| (seen.round, seen.rate)).filter(|(_, rate)| *rate > 0.0).collect()
+        })
         .collect();
-    statistics::geometric(&ratios, alpha)
+    let alpha = ALPHA / (all.len() * all.len().saturating_sub(1) / 2).max(1) as f64;
+    let pair = |one: Match| {
+        let (faster, slower) = (&all[one.more], &all[one.less]);
+        let felt = faster.stressed || slower.stressed || closed && stress::is_far(one.ratio);
+        // A rate that was the client's may be lower than the contender's.
+        let measured = felt && !slower.is_client_limited();
+        let certain = measured && one.is_certain();
+        let needed = || effect::needed(one.ratio, 1.0, effect::ratio_margin(0.0), alpha, alpha);
+        let more = if measured && !certain { needed() } else { None };
+        let name = |entrant: &Entrant| entrant.standing.name.clone();
+        CachePair { faster: name(faster), slower: name(slower), ratio: one.ratio, certain, more }
+    };
+    effect::each_with_each(&rates.iter().collect::<Vec<_>>()).into_iter().map(pair).collect()
 }
 
 /// Processor time of one side of a load, seconds.

@@ -74,9 +74,21 @@ pub fn with_setting(law: &Law, to: f64) -> Law {
     law
 }
 
+/// `law` as `demand` meets it: a worker that has a tunnel serves nothing else for as long as that is open, so tunnels take workers
+/// as they take slots.
+pub fn met(law: &Law, demand: &Demand) -> Law {
+    match *law {
+        Law::Workers { workers, .. } if demand.tunnels => {
+            Law::Slots { value: workers, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 }
+        }
+        _ => law.clone(),
+    }
+}
+
 /// The smallest setting with which `law` lets a load of `level` users (or requests a second) through. `stretch` scales
 /// the clients that must fit, for a system in which fewer fitted than the law says. None where the law cannot tell.
 pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f64> {
+    let law = &met(law, demand);
     match *law {
         Law::Slots { .. } => needed_slots(law, demand, demand.clients_at(level)? * stretch),
         Law::Workers { queue, service, wait, .. } => {

@@ -108,6 +108,7 @@ fn point(at: f64) -> Range {
 
 impl Reach {
     fn of(law: &Law, demand: &Demand) -> Reach {
+        let law = &law::met(law, demand);
         match law {
             Law::Slots { .. } => Reach::slots(law, demand),
             Law::Workers { workers, queue, service, wait } => {

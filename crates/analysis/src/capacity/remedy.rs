@@ -89,6 +89,7 @@ fn written(unit: RemedyUnit, law: &Law) -> String {
         }
         (RemedyUnit::Rate, _) => format!("{}r/s", number.ceil()),
         (RemedyUnit::Count | RemedyUnit::Seconds, _) => format!("{}", number.ceil()),
+        (RemedyUnit::Time, _) => format!("{}s", number.ceil()),
         (RemedyUnit::Bytes, _) => Bytes(number.ceil().max(0.0) as u64).to_string(),
         (RemedyUnit::Off, _) => "off".to_owned(),
     }

@@ -1,6 +1,6 @@
 //! What limits the answer of a comparison of systems.
 
-use genkai_model::comparison::{Call, ComparedPair, Comparison, ComparisonCaveat, Figure};
+use genkai_model::comparison::{Call, ComparedPair, Comparison, ComparisonCaveat, Figure, Out};
 use genkai_model::record::Record;
 
 use super::{Seen, pairs};
@@ -42,6 +42,10 @@ pub(super) fn of(
 
 pub(super) fn unanswered((base, other): (&str, &str)) -> ComparisonCaveat {
     ComparisonCaveat::Unanswered { base: base.to_owned(), other: other.to_owned() }
+}
+
+pub(super) fn out(out: &Out) -> ComparisonCaveat {
+    ComparisonCaveat::Out { name: out.contender.clone(), block: out.block, why: out.why.clone() }
 }
 
 fn client(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {

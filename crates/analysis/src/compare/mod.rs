@@ -10,11 +10,12 @@ mod stress;
 mod turn;
 
 use genkai_model::comparison::{
-    Call, ComparedPair, Comparison, ComparisonCaveat, ComparisonFinding, Ended, Figure, Subject, SubjectFigure,
+    ComparedPair, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Ended, Figure, Out, Subject,
+    SubjectFigure,
 };
 use genkai_model::contest::Setting;
 use genkai_model::error::ErrorCount;
-use genkai_model::event::What;
+use genkai_model::event::{Event, What};
 use genkai_model::finding::{Estimate, Outcome};
 use genkai_model::record::Record;
 
@@ -23,21 +24,28 @@ use crate::spending;
 use crate::statistics::{self, ALPHA};
 use crate::window::Tally;
 use pairs::Judge;
-pub(crate) use turn::Seen;
+pub(crate) use turn::{Seen, all as turns};
 
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let plan = &record.head.as_ref()?.plan;
     let comparison = plan.comparison.clone()?;
     let turns = turn::all(record);
-    let blocks = blocks(&comparison, &turns);
-    let judge = Judge::new(&comparison, &turns, begun(record));
+    let outs = outs(record);
+    let playing = playing(&comparison, &outs);
+    let blocks = blocks(&playing, &turns);
+    let judge = Judge::new(&comparison, playing, &turns, begun(record));
     let (pairs, control) = (judge.pairs(), judge.control());
     let stress = stress::of(record, &turns, &pairs);
     let silent = judge.silent();
     let mut caveats = caveat::of(record, &comparison, &turns, &pairs, control.as_ref());
+    caveats.extend(outs.iter().map(|out| caveat::out(out)));
     caveats.extend(silent.iter().map(|pair| caveat::unanswered(*pair)));
-    let subjects = comparison.contenders.iter().map(|one| subject(record, &one.name, &turns, &judge, &pairs)).collect();
+    let subject = |one: &Contender| Subject {
+        out: outs.iter().any(|out| out.contender == one.name),
+        ..subject(record, &one.name, &turns, &judge, &pairs)
+    };
+    let subjects = comparison.contenders.iter().map(subject).collect();
     let ended = ended(record, &comparison, begun(record));
     let decided = judge.decided(&pairs);
     let differs = control.as_ref().is_some_and(|pair| pair.effects.iter().any(|e| pairs::differs(e.call)));
@@ -47,7 +55,7 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
         () if blocks < 2 || pairs.is_empty() => Outcome::Unfinished,
         () if silent.len() == pairs.len() => Outcome::Invalid,
         () if differs || (comparison.base.is_none() && !stress.anybody) => Outcome::Invalid,
-        () if decided => Outcome::Holds,
+        () if decided && outs.is_empty() => Outcome::Holds,
         () => Outcome::Fails,
     };
     let claim = claims::finding(record, &comparison, &pairs, blocks, outcome, stress.anybody).map(Box::new);
@@ -76,12 +84,34 @@ pub fn is_enough(record: &Record) -> bool {
     if comparison.looks.last().is_none_or(|last| begun >= *last) {
         return true;
     }
+    let playing = playing(comparison, &outs(record));
+    if Judge::new(comparison, playing.clone(), &[], begun).names().is_empty() {
+        return true;
+    }
     if !spending::is_look(&comparison.looks, begun) {
         return false;
     }
     let turns = turn::all(record);
-    let judge = Judge::new(comparison, &turns, begun);
-    blocks(comparison, &turns) >= 2 && judge.decided(&judge.pairs())
+    let judge = Judge::new(comparison, playing.clone(), &turns, begun);
+    blocks(&playing, &turns) >= 2 && judge.decided(&judge.pairs())
+}
+
+/// Contenders that did not start any more.
+fn outs(record: &Record) -> Vec<&Out> {
+    record.remarks.iter().filter_map(out).collect()
+}
+
+fn out(event: &Event) -> Option<&Out> {
+    match &event.what {
+        What::Out(out) => Some(out),
+        _ => None,
+    }
+}
+
+/// The names of all others.
+fn playing<'c>(comparison: &'c Comparison, outs: &[&Out]) -> Vec<&'c str> {
+    let names = comparison.contenders.iter().map(|one| one.name.as_str());
+    names.filter(|name| !outs.iter().any(|out| out.contender == **name)).collect()
 }
 
 /// The last block that was begun. Looks are planned in these: how many turns of them count depends on what was seen.
@@ -89,11 +119,11 @@ fn begun(record: &Record) -> u32 {
     record.trials.iter().filter_map(|trial| trial.turn.as_ref()).map(|turn| turn.block).max().unwrap_or(0)
 }
 
-/// Blocks in which every contender has a turn that counts.
-fn blocks(comparison: &Comparison, turns: &[Seen<'_>]) -> u32 {
+/// Blocks in which each of these has a turn that counts.
+fn blocks(playing: &[&str], turns: &[Seen<'_>]) -> u32 {
     let whole = |block: &u32| {
         let has = |name: &str| turns.iter().any(|seen| seen.is(name, false) && seen.finding.block == *block);
-        comparison.contenders.iter().all(|one| has(&one.name))
+        playing.iter().all(|name| has(name))
     };
     let last = turns.iter().map(|seen| seen.finding.block).max().unwrap_or(0);
     (1..=last).filter(whole).count() as u32
@@ -127,6 +157,7 @@ fn subject(record: &Record, name: &str, turns: &[Seen<'_>], judge: &Judge<'_>, p
         held: own.iter().filter(|seen| seen.held).count() as u32,
         turns: own.len() as u32,
         warm_up: warm_up.get(warm_up.len() / 2).copied(),
+        out: false,
     }
 }
 
@@ -161,9 +192,4 @@ fn entry(record: &Record, name: &str) -> (String, Vec<Setting>) {
     entries.next_back().map_or_else(Default::default, |entry| {
         (entry.version.clone(), entry.settings.iter().filter(|setting| !setting.default).cloned().collect())
     })
-}
-
-/// Whether something is known of an effect.
-fn is_decided(call: Call) -> bool {
-    !matches!(call, Call::CannotTell { .. } | Call::Missing)
 }

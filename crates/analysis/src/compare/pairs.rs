@@ -1,42 +1,47 @@
 //! Each figure of each two contenders.
 
 use genkai_model::comparison::{Call, ComparedPair, Comparison, Effect, Figure};
-use genkai_model::finding::Estimate;
 use genkai_model::units::Range;
 
-use super::{Seen, is_decided};
-use crate::effect::{self, Paired};
+use super::Seen;
+use crate::effect::{self, Paired, is_decided};
 use crate::spending;
 use crate::statistics::ALPHA;
 
-/// Least half-width of a ratio's interval: histograms tell values to three digits, so that equal ones are no certainty.
-const DIGITS: f64 = 0.001;
 /// The margin of failures, as a part of that of ratios.
 const FAILURES: f64 = 0.1;
 
 /// Judges pairs after so many blocks.
 pub(super) struct Judge<'a> {
     comparison: &'a Comparison,
+    /// Contenders that are not out.
+    playing: Vec<&'a str>,
     turns: &'a [Seen<'a>],
     /// What this look, and the last one, may leave out.
     parts: (f64, f64),
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(comparison: &'a Comparison, turns: &'a [Seen<'a>], blocks: u32) -> Judge<'a> {
+    pub(super) fn new(
+        comparison: &'a Comparison,
+        playing: Vec<&'a str>,
+        turns: &'a [Seen<'a>],
+        blocks: u32,
+    ) -> Judge<'a> {
         let part = |blocks| spending::part(&comparison.looks, blocks, ALPHA).unwrap_or(ALPHA);
         let last = comparison.looks.last().copied().unwrap_or(1);
-        Judge { comparison, turns, parts: (part(blocks.max(1)), part(last)) }
+        Judge { comparison, playing, turns, parts: (part(blocks.max(1)), part(last)) }
     }
 
-    /// The names that are compared.
-    fn names(&self) -> Vec<(&'a str, &'a str)> {
-        let all: Vec<&str> = self.comparison.contenders.iter().map(|one| one.name.as_str()).collect();
+    /// The names that are compared; none where too few are left.
+    pub(super) fn names(&self) -> Vec<(&'a str, &'a str)> {
+        let all = &self.playing;
         match &self.comparison.base {
+            Some(base) if !all.contains(&base.as_str()) => Vec::new(),
             Some(base) => all.iter().filter(|name| *name != base).map(|name| (base.as_str(), *name)).collect(),
             None => {
                 let after = |n: usize| all[n + 1..].iter().copied();
-                all.iter().enumerate().flat_map(|(n, base)| after(n).map(move |other| (*base, other))).collect()
+                all.iter().enumerate().flat_map(|(n, base)| after(n).map(|other| (*base, other))).collect()
             }
         }
     }
@@ -58,7 +63,7 @@ impl<'a> Judge<'a> {
     /// The first contender against itself: a family of its own.
     pub(super) fn control(&self) -> Option<ComparedPair> {
         let first = self.comparison.contenders.first().filter(|_| self.comparison.control)?;
-        let name = first.name.as_str();
+        let name = *self.playing.iter().find(|name| **name == first.name)?;
         Some(self.pair((name, false), (name, true), Figure::ALL.len() as f64))
     }
 
@@ -68,12 +73,9 @@ impl<'a> Judge<'a> {
             if silent {
                 return Effect { figure: *figure, effect: None, call: Call::Missing };
             }
-            let paired = self.paired(base, other, *figure);
-            let (now, later) = (self.parts.0 / count, self.parts.1 / count);
-            let margin = self.margin(*figure);
-            let seen = paired.effect(now).map(|effect| rounded(*figure, effect));
-            let needed = |effect: Estimate| effect::needed(effect, paired.none(), margin, now, later);
-            let call = effect::call(seen, paired.none(), margin, figure.more_is_better(), needed);
+            let parts = (self.parts.0 / count, self.parts.1 / count);
+            let (seen, call) =
+                self.paired(base, other, *figure).judge(self.margin(*figure), figure.more_is_better(), parts);
             Effect { figure: *figure, effect: seen, call }
         });
         ComparedPair { base: base.0.to_owned(), other: other.0.to_owned(), effects: effects.collect() }
@@ -119,28 +121,18 @@ impl<'a> Judge<'a> {
 
     /// Best and worst rank of a contender, where each was compared with each; else all places.
     pub(super) fn rank(&self, name: &str, figure: Figure, pairs: &[ComparedPair]) -> (u32, u32) {
-        let names: Vec<&str> = self.comparison.contenders.iter().map(|one| one.name.as_str()).collect();
         let call = |pair: &ComparedPair| pair.effects.iter().find(|e| e.figure == figure).map(|e| e.call);
         let certain = pairs.iter().filter_map(|pair| match call(pair)? {
             Call::Better => Some((pair.other.as_str(), pair.base.as_str())),
             Call::Worse => Some((pair.base.as_str(), pair.other.as_str())),
             _ => None,
         });
-        effect::ranks(&names, &certain.collect::<Vec<_>>()).get(name).copied().unwrap_or((1, names.len() as u32))
+        let ranks = effect::ranks(&self.playing, &certain.collect::<Vec<_>>());
+        ranks.get(name).copied().unwrap_or((1, self.comparison.contenders.len() as u32))
     }
 }
 
 /// Whether an effect is one.
 pub(super) fn differs(call: Call) -> bool {
     matches!(call, Call::Better | Call::Worse)
-}
-
-/// No narrower than what can be told.
-fn rounded(figure: Figure, effect: Estimate) -> Estimate {
-    if figure.is_fraction() {
-        return effect;
-    }
-    let (low, high) = (effect.value * (1.0 - DIGITS), effect.value * (1.0 + DIGITS));
-    let interval = Range { low: effect.interval.low.min(low), high: effect.interval.high.max(high) };
-    Estimate { interval, ..effect }
 }

@@ -5,9 +5,7 @@ use genkai_model::comparison::{ComparedPair, Figure, Stress};
 use genkai_model::record::Record;
 
 use super::{Seen, pairs};
-
-/// A latency that differs for certain by this factor: somebody was slower under this load, so it was noticed.
-const SLOWER: f64 = 1.5;
+use crate::stress;
 
 pub(super) fn of(record: &Record, turns: &[Seen<'_>], pairs: &[ComparedPair]) -> Stress {
     let mut names: Vec<&str> = turns.iter().map(|seen| seen.finding.contender.as_str()).collect();
@@ -24,8 +22,9 @@ pub(super) fn of(record: &Record, turns: &[Seen<'_>], pairs: &[ComparedPair]) ->
     };
     let all = names.iter().filter_map(|name| Some((mean(name)?, *name)));
     let most = all.max_by(|a, b| a.0.total_cmp(&b.0));
+    // A latency that differs that much: somebody was slower under this load, so it was noticed.
     let slower = pairs.iter().flat_map(|pair| &pair.effects).any(|effect| {
-        let far = effect.effect.is_some_and(|e| !(1.0 / SLOWER..=SLOWER).contains(&e.value));
+        let far = effect.effect.is_some_and(stress::is_far);
         matches!(effect.figure, Figure::P50 | Figure::P95) && pairs::differs(effect.call) && far
     });
     // Where nobody can be seen, nothing speaks against it.

@@ -5,7 +5,6 @@ use genkai_model::error::ErrorCount;
 use genkai_model::event::{EndReason, Environment, ServerState, Tick};
 use genkai_model::evidence::Sample;
 use genkai_model::finding::ClientCheck;
-use genkai_model::histogram;
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
@@ -13,7 +12,7 @@ use genkai_model::record::{Record, Trial};
 use crate::capacity::demand;
 use crate::steady::{self, Steady};
 use crate::window::{self, Tally, US};
-use crate::{client, diagnosis, proof, sockets};
+use crate::{client, diagnosis, proof, sockets, stress};
 
 /// Subjects of samples that are no servers.
 const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
@@ -21,17 +20,12 @@ const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
 const BACKEND: &str = "backend";
 /// Part of the looks at an accept queue in which somebody waits there.
 const WAITING: f64 = 0.25;
-/// Part of what was planned that may not be answered, before a rate is not borne; and so many requests, which may be under way.
-const SHORT: f64 = 0.03;
-const FEW: f64 = 5.0;
-/// Part of the cores from which on a contender is busy enough to be stressed.
-const BUSY: f64 = 0.7;
 /// Failures that are a sign of stress where the objective names none.
 const FAILURES: f64 = 0.001;
 
 /// A turn with the trial it was.
 pub(crate) struct Seen<'r> {
-    pub(super) trial: &'r Trial,
+    pub(crate) trial: &'r Trial,
     pub(super) finding: TurnFinding,
     pub(super) client: ClientCheck,
     /// Whether the objective held.
@@ -44,7 +38,7 @@ pub(crate) struct Seen<'r> {
 
 impl Seen<'_> {
     /// Whether it is this contender's turn (its control's, if asked for), and counts.
-    pub(super) fn is(&self, name: &str, control: bool) -> bool {
+    pub(crate) fn is(&self, name: &str, control: bool) -> bool {
         self.finding.counts && self.finding.contender == name && self.finding.control == control
     }
 
@@ -65,7 +59,7 @@ impl Seen<'_> {
 }
 
 /// Every turn of a record, in order.
-pub(super) fn all<'r>(record: &'r Record) -> Vec<Seen<'r>> {
+pub(crate) fn all<'r>(record: &'r Record) -> Vec<Seen<'r>> {
     let Some(head) = &record.head else { return Vec::new() };
     let turn = |trial: &'r Trial| Some(Seen::of(trial, trial.turn.as_ref()?, &head.plan, &head.environment));
     record.trials.iter().filter_map(turn).collect()
@@ -125,12 +119,10 @@ impl<'r> Part<'r> {
     fn of(trial: &'r Trial) -> Part<'r> {
         let ramp_us = (demand::ramp(&trial.started.load) * US) as u64;
         let held = &trial.ticks[trial.ticks.partition_point(|tick| tick.from_us < ramp_us)..];
-        let rates: Vec<f64> = held.iter().map(|tick| tick.ok as f64 / window::length(tick).max(1e-9)).collect();
-        let cuts = [steady::mser5(&rates), steady::mser5(&latencies(held))];
-        let cut = cuts.iter().try_fold(0, |cut, one| match one {
-            Steady::From(at) => Some(cut.max(*at)),
+        let cut = match steady::of(held) {
+            Steady::From(at) => Some(at),
             Steady::Never | Steady::TooShort => None,
-        });
+        };
         let ticks = &held[cut.unwrap_or(0)..];
         let after = |cut: usize| held.get(cut).map(|tick| tick.from_us.saturating_sub(ramp_us) as f64 / US);
         Part { trial, ticks, steady_after: cut.and_then(after) }
@@ -147,8 +139,7 @@ impl<'r> Part<'r> {
         let cpu = || Some(self.cores(|subject| subject != BACKEND)? * tally.seconds / tally.finished().max(1) as f64);
         let value = |figure: Figure| match figure {
             Figure::Failures => (finished > 0).then(|| failed as f64 / finished as f64),
-            // What did not answer once is taken for half an answer, so that it can be compared by ratio.
-            Figure::Throughput => (tally.seconds > 0.0).then(|| tally.rate().max(0.5 / tally.seconds)),
+            Figure::Throughput => (tally.seconds > 0.0).then(|| proof::some(&tally)),
             Figure::P50 => window::quantile(&latency, 0.5),
             Figure::P95 => window::quantile(&latency, 0.95),
             Figure::P99 => window::quantile(&latency, 0.99),
@@ -214,9 +205,8 @@ impl<'r> Part<'r> {
         let load = &self.trial.started.load;
         let open = matches!(load.arrivals, genkai_model::load::Arrivals::Rate { .. });
         let tally = Tally::of(self.ticks);
-        let planned = demand::asked(load) * tally.seconds;
-        let short = open && planned - tally.ok as f64 > (SHORT * planned).max(FEW);
-        fails || short || busy.is_some_and(|busy| busy >= BUSY) || self.waits()
+        let short = open && stress::falls_short(demand::asked(load) * tally.seconds, tally.ok as f64);
+        fails || short || busy.is_some_and(stress::is_busy) || self.waits()
     }
 
     /// Whether connections waited to be accepted.
@@ -233,19 +223,4 @@ impl<'r> Part<'r> {
         let full = looks.iter().filter(|n| **n > 0.0).count();
         !looks.is_empty() && full as f64 >= WAITING * looks.len() as f64
     }
-}
-
-/// The mean latency of each tick; where nothing came back, that of the one before.
-fn latencies(ticks: &[Tick]) -> Vec<f64> {
-    let mut last = 0.0;
-    let mean = |tick: &Tick| {
-        let mut all = histogram::empty();
-        // A damaged payload counts as empty, as everywhere.
-        let _ = tick.latency.add_to(&mut all);
-        if !all.is_empty() {
-            last = all.mean();
-        }
-        last
-    };
-    ticks.iter().map(mean).collect()
 }

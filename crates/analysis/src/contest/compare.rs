@@ -8,13 +8,11 @@
 use std::collections::BTreeMap;
 
 use genkai_model::contest::{Case, CaseFinding, Contest, Observed, Pair, Round, Standing};
-use genkai_model::finding::Estimate;
 use genkai_model::histogram::empty;
 use genkai_model::record::Trial;
-use genkai_model::units::Range;
 
 use super::Counted;
-use crate::effect::{self, Paired};
+use crate::effect::{self, Match};
 use crate::statistics::{self, ALPHA};
 use crate::window;
 
@@ -113,28 +111,17 @@ fn observed(trial: &Trial, at: i64, round: &Round) -> Observed {
     }
 }
 
-/// Each two contenders of which there are observations of the same rounds; they are in order, the fastest first.
+/// Each two contenders of which there are observations of the same rounds.
 fn pairs(standings: &[(Standing, Observations, bool)]) -> Vec<Pair> {
-    let count = standings.len() * standings.len().saturating_sub(1) / 2;
-    let mut all = Vec::with_capacity(count);
-    for (n, (faster, fast, fast_busy)) in standings.iter().enumerate() {
-        for (slower, slow, slow_busy) in &standings[n + 1..] {
-            let both = fast.iter().filter_map(|(key, fast)| Some((*fast, *slow.get(key)?))).collect();
-            let Some(ratio) = Paired::Ratios(both).effect(ALPHA / count as f64) else { continue };
-            let certain = effect::excludes(ratio, 1.0) && !(*fast_busy && *slow_busy);
-            let (faster, slower) = (faster.name.clone(), slower.name.clone());
-            all.push(if ratio.value < 1.0 {
-                // Rounds that only one of them answered can turn the order of the means around.
-                Pair { faster: slower, slower: faster, ratio: inverse(ratio), certain }
-            } else {
-                Pair { faster, slower, ratio, certain }
-            });
-        }
-    }
-    all
-}
-
-fn inverse(ratio: Estimate) -> Estimate {
-    let interval = Range { low: 1.0 / ratio.interval.high, high: 1.0 / ratio.interval.low };
-    Estimate { value: 1.0 / ratio.value, interval, n: ratio.n }
+    let observations: Vec<&Observations> = standings.iter().map(|(_, observations, _)| observations).collect();
+    let name = |place: usize| standings[place].0.name.clone();
+    let is_busy = |place: usize| standings[place].2;
+    // A figure is a time: who has less of it is faster.
+    let pair = |one: Match| Pair {
+        faster: name(one.less),
+        slower: name(one.more),
+        ratio: one.ratio,
+        certain: one.is_certain() && !(is_busy(one.less) && is_busy(one.more)),
+    };
+    effect::each_with_each(&observations).into_iter().map(pair).collect()
 }

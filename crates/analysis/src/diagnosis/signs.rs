@@ -35,6 +35,11 @@ impl Seconds {
         Seconds { from: broke - LEAD_US, broke, to: to.max(broke) }
     }
 
+    /// Around something that happened from one moment to another, microseconds since the load began.
+    pub fn during(trial: &Trial, from_us: u64, to_us: u64) -> Seconds {
+        Seconds::around(trial, from_us as f64 / US, to_us as f64 / US)
+    }
+
     /// The whole of a trial.
     pub fn all(trial: &Trial) -> Seconds {
         let end = trial.ticks.last().map_or(0, |t| t.to_us as i64);

@@ -1,5 +1,6 @@
 //! Chat rooms: the score, who could not enter, and where each missing message went.
 
+mod backplane;
 mod over;
 mod place;
 mod trail;
@@ -14,7 +15,10 @@ use crate::{client, window};
 /// What the trials with rooms of a record showed; none when there was not one.
 pub fn findings(record: &Record) -> Option<RoomsFinding> {
     let objective = record.head.as_ref().map(|head| head.plan.objective.clone()).unwrap_or_default();
-    let judged = |trial: &Trial| trial.attendance.as_ref().map(|attendance| run(trial, attendance, &objective));
+    let cluster = record.head.as_ref().and_then(|head| head.plan.cluster.as_ref());
+    let backplane = cluster.and_then(|cluster| cluster.backplane.subject());
+    let judged =
+        |trial: &Trial| trial.attendance.as_ref().map(|attendance| run(trial, attendance, &objective, backplane));
     let runs: Vec<RoomsRun> = record.trials.iter().filter_map(judged).collect();
     if runs.is_empty() {
         return None;
@@ -36,7 +40,8 @@ fn is_full(score: u64, planned: u64, foreign: u64) -> bool {
     score == planned && planned > 0 && foreign == 0
 }
 
-fn run(trial: &Trial, attendance: &Attendance, objective: &Objective) -> RoomsRun {
+fn run(trial: &Trial, attendance: &Attendance, objective: &Objective, backplane: Option<&str>) -> RoomsRun {
+    let losses = place::losses(trial, attendance);
     let sum = |what: fn(&RoomCount) -> u64| attendance.rooms.iter().map(what).sum::<u64>();
     let latency = window::merge_some(&trial.ticks, |tick| tick.deliveries.as_ref().map(|all| &all.latency));
     let mut hops = Hops::default();
@@ -61,7 +66,8 @@ fn run(trial: &Trial, attendance: &Attendance, objective: &Objective) -> RoomsRu
         refused: attendance.refused.clone(),
         cuts: attendance.cuts.clone(),
         missing: place::missing(trial, attendance),
-        losses: place::losses(trial, attendance),
+        causes: backplane::causes(trial, &losses, backplane),
+        losses,
         router: trial.router.clone(),
         hops,
         over: over::over(trial, attendance),

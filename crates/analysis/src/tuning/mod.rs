@@ -2,7 +2,7 @@
 //!
 //! Break the system as it is; name the limit; lift that setting alone and see whether the break moves to where the
 //! formula says; go on with the next limit until the objective holds at the load asked for with headroom, or nothing
-//! more can be lifted; then prove the proposal against the baseline, in turn.
+//! more can be lifted; then prove the proposal against the baseline, in pairs.
 //!
 //! No state is kept: [`next`] retells the `story` from the record each time, so that a live run and a record read back
 //! agree on what happened and why.
@@ -19,7 +19,9 @@ use genkai_model::record::Record;
 use genkai_model::units::Span;
 
 use crate::capacity::demand;
+use crate::effect;
 use crate::proof::{self, Trials};
+use crate::spending;
 use story::{Stand, Story};
 
 /// What to do next.
@@ -80,19 +82,11 @@ fn first(plan: &Plan) -> TrialPlan {
 /// The next proof trial; none when there are enough pairs.
 fn prove(record: &Record, story: &Story<'_>) -> Option<TrialPlan> {
     let (plan, trials) = (story.plan, Trials::of(record));
-    let pairs = trials.pairs.len();
-    let whole = trials.all.len() == pairs * 2;
     let procedure = &plan.procedure;
-    let certain = || {
-        let proof = proof::of(&trials, &plan.objective, procedure, story.condition());
-        proof.is_some_and(|p| p.certain && (p.baseline_fails || !p.proposal_holds))
-    };
-    let enough = pairs >= procedure.min_pairs as usize
-        && (pairs >= procedure.max_pairs as usize || certain() || procedure.min_pairs == 0);
-    if whole && enough {
+    if trials.all.len() == trials.pairs.len() * 2 && is_enough(&trials, story) {
         return None;
     }
-    let purpose = trials.next();
+    let purpose = trials.next(procedure.seed);
     // A proof must not be gentler than the load that broke the system.
     let ramp = procedure.proof_ramp.min(Span::from_secs_f64(demand::ramp(&plan.load)));
     Some(TrialPlan {
@@ -103,4 +97,18 @@ fn prove(record: &Record, story: &Story<'_>) -> Option<TrialPlan> {
         ramp,
         hold: procedure.proof_hold,
     })
+}
+
+/// Whether a proof needs no further pair: a look is planned now and the figure is decided, or there are no more looks.
+fn is_enough(trials: &Trials<'_>, story: &Story<'_>) -> bool {
+    let (plan, pairs) = (story.plan, trials.pairs.len() as u32);
+    if plan.procedure.min_pairs == 0 {
+        return true;
+    }
+    let looks = proof::looks(&plan.procedure);
+    let decided = || {
+        let proof = proof::of(trials, &plan.objective, &plan.procedure, story.condition());
+        proof.is_some_and(|proof| effect::is_decided(proof.decided.call))
+    };
+    looks.last().is_none_or(|last| pairs >= *last) || (spending::is_look(&looks, pairs) && decided())
 }

@@ -1,5 +1,6 @@
 //! Yes, no, or cannot tell.
 
+use genkai_model::comparison::Call;
 use genkai_model::finding::{Answer, Because, Confidence, Outcome};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::summary::Summary;
@@ -99,15 +100,18 @@ fn proved(story: &Story<'_>, trials: &Trials<'_>) -> Said {
         open(Because::ProvedButNextLimit)
     } else if !pairs.is_empty() && !pairs.iter().any(|(a, _)| broke(a)) {
         open(Because::ChangeMadeNoDifference)
-    } else if pairs.is_empty() || is_certain(story, trials) {
-        fails(Answer::Yes, Because::ProvedAndHolds)
     } else {
-        open(Because::NotTested)
+        match decided(story, trials) {
+            _ if pairs.is_empty() => fails(Answer::Yes, Because::ProvedAndHolds),
+            Some(Call::Same) => open(Because::ChangeMadeNoDifference),
+            Some(Call::Better) if pairs.iter().all(|(a, _)| broke(a)) => fails(Answer::Yes, Because::ProvedAndHolds),
+            _ => open(Because::NotTested),
+        }
     }
 }
 
-/// Whether chance is excluded: the baseline failed every time, and the difference has an interval without zero.
-fn is_certain(story: &Story<'_>, trials: &Trials<'_>) -> bool {
+/// What the pairs say of the figure that decides.
+fn decided(story: &Story<'_>, trials: &Trials<'_>) -> Option<Call> {
     let proof = proof::of(trials, &story.plan.objective, &story.plan.procedure, story.condition());
-    proof.is_some_and(|p| p.certain && p.baseline_fails)
+    Some(proof?.decided.call)
 }

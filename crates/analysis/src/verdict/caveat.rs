@@ -1,5 +1,6 @@
 //! Facts that contradict the verdict or limit what it says.
 
+use genkai_model::comparison::Call;
 use genkai_model::event::{ServerState, Tick};
 use genkai_model::finding::{Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{Law, Limit};
@@ -9,6 +10,7 @@ use super::is_proposal;
 use crate::capacity::{self, demand, remedy};
 use crate::diagnosis;
 use crate::diagnosis::attribute::{self, TOLERANCE};
+use crate::effect;
 use crate::proof::Trials;
 use crate::tuning::attempt;
 use crate::tuning::judged::Judged;
@@ -133,8 +135,10 @@ fn of_proof(story: &Story<'_>, trials: &Trials<'_>, proof: Option<&Proof>) -> Ve
     let (objective, procedure) = (&story.plan.objective, &story.plan.procedure);
     let mut all = Vec::new();
     let pairs = trials.pairs.len() as u32;
-    if pairs < procedure.min_pairs || !proof.is_some_and(|p| p.certain) {
-        all.push(Caveat::FewPairs { pairs });
+    let call = proof.map(|proof| proof.decided.call);
+    if pairs < procedure.min_pairs || !call.is_some_and(effect::is_decided) {
+        let more = if let Some(Call::CannotTell { more }) = call { more } else { None };
+        all.push(Caveat::FewPairs { pairs, more });
     }
     let broke = |t| diagnosis::broke(t, objective, procedure).is_some();
     if trials.all.iter().any(|t| !is_proposal(t.started.purpose) && !broke(t)) {

@@ -125,7 +125,7 @@ fn a_body_too_large() {
     };
     let run = world.run();
     let v = verdict(&run);
-    assert_eq!(run.order(), "XCABABAB");
+    assert_eq!(run.order(), "XCABBAAB");
     assert_eq!(v.because, Because::ProvedAndHolds);
     assert_eq!((v.causes[0].limit.id.as_str(), v.proposal[0].change.to.as_str()), ("proxy.body", "3m"));
     assert!(v.causes[0].broke.at < 0.3, "from the first request on");
@@ -182,7 +182,7 @@ fn a_burst_that_the_accept_queue_does_not_hold() {
     };
     let run = world.run();
     let v = verdict(&run);
-    assert_eq!(run.order(), "XCABABAB");
+    assert_eq!(run.order(), "XCABBAAB");
     assert_eq!(v.because, Because::ProvedAndHolds);
     assert_eq!((v.causes[0].limit.id.as_str(), v.proposal[0].change.to.as_str()), ("proxy.backlog", "119"));
     assert!(v.causes[0].broke.condition.starts_with("p99"), "those who wait count although nothing came back");

@@ -1,12 +1,13 @@
 //! The steps of the search and of the proof.
 
+use genkai_model::comparison::Call;
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
 use genkai_model::finding::*;
 use genkai_model::limit::{Law, Strength};
 
 use crate::world::parts::*;
-use crate::world::{Seen, World};
+use crate::world::{Moment, Seen, World};
 use crate::*;
 
 #[test]
@@ -23,7 +24,7 @@ fn healthy() {
 fn slots_are_found_lifted_and_proved() {
     let run = slots_world(512.0).run();
     let v = verdict(&run);
-    assert_eq!(run.order(), "XCABABAB");
+    assert_eq!(run.order(), "XCABBAAB");
     assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
     let cause = &v.causes[0];
     assert_eq!((v.causes.len(), cause.limit.id.as_str(), cause.confidence), (1, "proxy.slots", Confidence::Proved));
@@ -43,8 +44,11 @@ fn slots_are_found_lifted_and_proved() {
     let next = v.next.unwrap();
     assert_eq!((next.limit.as_str(), next.observed), ("proxy.slots", Some(361.0)));
     let proof = v.proof.unwrap();
-    assert_eq!((proof.order.as_str(), proof.pairs), ("ABABAB", 3));
+    assert_eq!((proof.order.as_str(), proof.pairs), ("ABBAAB", 3));
     assert!(proof.certain && proof.proposal_holds && proof.baseline_fails);
+    let decided = &proof.decided;
+    assert_eq!((decided.call, decided.by, decided.chance), (Call::Better, Rule::Separation, Some(1.0 / 64.0)));
+    assert!((decided.each - (0.05 - 1.0 / 64.0)).abs() < 1e-12, "what is left for the interval: {}", decided.each);
     assert_eq!(proof.failures[1], 0);
     assert!(proof.failed_after.interval.high > 0.0, "no failure in three trials is not never");
     assert!(v.caveats.is_empty() && v.client.valid, "{:?}", v.caveats);
@@ -88,7 +92,9 @@ fn a_baseline_that_holds_in_the_proof_is_said_to() {
     };
     let v = verdict(&world.run());
     assert_eq!(v.must_change, Answer::CannotTell);
-    assert!(v.caveats.contains(&Caveat::BaselineHeldInProof) && v.caveats.contains(&Caveat::FewPairs { pairs: 3 }));
+    assert!(v.caveats.contains(&Caveat::BaselineHeldInProof), "{:?}", v.caveats);
+    assert_eq!(v.because, Because::ChangeMadeNoDifference);
+    assert_eq!(v.proof.unwrap().decided.call, Call::Same, "nothing failed on either side");
 }
 
 #[test]
@@ -114,25 +120,56 @@ fn no_more_limits_than_allowed() {
     assert_eq!((v.because, v.causes[0].confidence), (Because::NotTested, Confidence::Likely));
 }
 
-#[test]
-fn more_pairs_until_it_is_certain() {
-    let mut world = World {
-        behaviour: Box::new(|m| {
+/// Baselines fail by what is drawn for each.
+fn uneven(of: fn(&Moment<'_>) -> f64) -> World {
+    World {
+        behaviour: Box::new(move |m| {
             let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
-            // The first baseline fails little, the others much.
-            if m.purpose == Purpose::Baseline && m.trial == 3 {
-                seen.errors.iter_mut().for_each(|e| e.1 *= 0.1);
+            if m.purpose == Purpose::Baseline {
+                seen.errors.iter_mut().for_each(|e| e.1 *= of(m));
             }
             seen
         }),
         ..slots_world(512.0)
-    };
-    world.plan.procedure.max_pairs = 6;
-    let run = world.run();
+    }
+}
+
+#[test]
+fn three_pairs_are_enough_where_every_baseline_fails_and_no_proposal() {
+    // The first baseline fails little, the others much: the interval does not exclude "no difference".
+    let run = uneven(|m| if m.trial == 3 { 0.02 } else { 1.0 }).run();
     let v = verdict(&run);
-    let proof = v.proof.unwrap();
-    assert!(proof.pairs > 3 && proof.certain, "{proof:?}");
-    assert_eq!(run.order(), format!("XC{}", "AB".repeat(proof.pairs as usize)));
+    let proof = v.proof.as_ref().unwrap();
+    let decided = &proof.decided;
+    assert!(decided.effect.unwrap().interval.high > 0.0, "{decided:?}");
+    assert_eq!((decided.call, decided.by), (Call::Better, Rule::Separation));
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+}
+
+#[test]
+fn more_pairs_until_it_is_decided() {
+    // One baseline holds, so that only the interval can decide, which takes more pairs.
+    let mut world = uneven(|m| if m.trial == 3 { 0.0 } else { 1.0 });
+    world.plan.procedure.max_pairs = 8;
+    let run = world.run();
+    let proof = verdict(&run).proof.unwrap();
+    let decided = &proof.decided;
+    assert!((4..8).contains(&proof.pairs), "{proof:?}");
+    assert_eq!((decided.call, decided.by, decided.chance), (Call::Better, Rule::Interval, None));
+    assert_eq!(run.order(), format!("XC{}", &"ABBAABBAABBAABAB"[..2 * proof.pairs as usize]));
+}
+
+#[test]
+fn what_it_would_take_is_said_where_it_cannot_be_told() {
+    let mut world = uneven(|m| if m.trial == 3 { 0.0 } else { 1.0 });
+    world.plan.procedure.max_pairs = 3;
+    let v = verdict(&world.run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::NotTested));
+    let Some(Call::CannotTell { more: Some(more) }) = v.proof.map(|proof| proof.decided.call) else {
+        panic!("it cannot be told from three pairs, and how many more is known")
+    };
+    assert!((1..30).contains(&more), "{more}");
+    assert!(v.caveats.contains(&Caveat::FewPairs { pairs: 3, more: Some(more) }), "{:?}", v.caveats);
 }
 
 #[test]
@@ -197,7 +234,7 @@ fn a_refuted_candidate_then_the_right_one() {
     };
     let run = world.run();
     let v = verdict(&run);
-    assert_eq!(run.order(), "XCCABABAB");
+    assert_eq!(run.order(), "XCCABBAAB");
     let causes: Vec<_> = v.causes.iter().map(|c| (c.limit.id.as_str(), c.confidence)).collect();
     assert_eq!(causes, [("proxy.wrong", Confidence::Refuted), ("proxy.slots", Confidence::Proved)]);
     assert_eq!(v.causes[0].counterfactual.as_ref().unwrap().moved, Moved::Not);
@@ -228,7 +265,7 @@ fn two_limits_in_a_row() {
     };
     let run = world.run();
     let v = verdict(&run);
-    assert_eq!(run.order(), "XCCABABAB");
+    assert_eq!(run.order(), "XCCABBAAB");
     assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
     let causes: Vec<_> = v.causes.iter().map(|c| (c.limit.id.as_str(), c.confidence)).collect();
     assert_eq!(causes, [("proxy.slots", Confidence::Proved), ("proxy.descriptors", Confidence::Proved)]);
@@ -357,11 +394,11 @@ fn another_limit_at_the_same_place_is_no_change_in_vain() {
 fn a_limit_that_only_the_proof_meets_is_lifted_too() {
     let run = children(|m| m.purpose == Purpose::Proposal).run();
     let v = verdict(&run);
-    assert_eq!(run.order(), "XCABCABABAB", "a new proof of what was found in the first");
+    assert_eq!(run.order(), "XCABCABBAAB", "a new proof of what was found in the first");
     assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
     let causes: Vec<_> = v.causes.iter().map(|c| c.limit.id.as_str()).collect();
     assert_eq!(causes, ["proxy.room", "proxy.child"]);
     let proof = v.proof.unwrap();
-    assert_eq!((proof.order.as_str(), proof.proposal_holds), ("ABABAB", true));
+    assert_eq!((proof.order.as_str(), proof.proposal_holds), ("ABBAAB", true));
     assert!(!v.caveats.contains(&Caveat::ProposalFailedInProof), "{:?}", v.caveats);
 }

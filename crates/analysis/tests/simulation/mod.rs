@@ -2,7 +2,10 @@
 //! draw comes from a seed, so the figures are the same on every machine.
 #![allow(dead_code, unreachable_pub, reason = "each user takes its part")]
 
+use std::collections::BTreeMap;
+
 use genkai_analysis::effect::{self, Paired};
+use genkai_analysis::proof::Pairs;
 use genkai_analysis::spending;
 use genkai_analysis::statistics::ALPHA;
 use genkai_model::comparison::Call;
@@ -67,6 +70,23 @@ pub fn coverage_of_failures(blocks: usize, times: u32) -> f64 {
         interval.low <= -0.06 && -0.06 <= interval.high
     });
     holds.count() as f64 / f64::from(times)
+}
+
+/// How often, of `times`, at least two of so many equal rivals are told apart, each compared with each over so many rounds, as caches and
+/// servers of a contest are.
+pub fn equal_rivals(noise: Noise, rivals: usize, rounds: u32, times: u32) -> f64 {
+    let mut random = Pcg64Mcg::seed_from_u64(37);
+    let told = (0..times).filter(|_| {
+        let mut all = vec![BTreeMap::new(); rivals];
+        for round in 0..rounds {
+            let drift = 0.3 * random.sample::<f64, _>(StandardNormal);
+            for one in &mut all {
+                one.insert(round, 1000.0 * (drift + 0.05 * noise.draw(&mut random)).exp());
+            }
+        }
+        effect::each_with_each(&all.iter().collect::<Vec<_>>()).iter().any(effect::Match::is_certain)
+    });
+    told.count() as f64 / f64::from(times)
 }
 
 /// A family of figures that are compared at each of several looks.
@@ -137,4 +157,97 @@ fn judged(random: &mut Pcg64Mcg, noise: Noise, family: Family) -> (Vec<Call>, u3
         }
     }
     (calls, LOOKS[LOOKS.len() - 1])
+}
+
+/// What a system does that is proved against itself.
+#[derive(Clone, Copy, Debug)]
+pub enum Mood {
+    /// Every trial fails, by a fraction that drifts from pair to pair and is spread a little within it.
+    Steady,
+    /// Every other trial fails at random, always by the same fraction: what two or three pairs are fooled by most easily.
+    Moody,
+    /// As moody, and how often it fails drifts from pair to pair.
+    Drifting,
+    /// Few requests fail, in bursts, so that a trial may or may not break.
+    Bursts,
+}
+
+/// Each mood with its name.
+pub const MOODS: [(Mood, &str); 4] = [
+    (Mood::Steady, "always fails"),
+    (Mood::Moody, "fails every other time"),
+    (Mood::Drifting, "fails by turns"),
+    (Mood::Bursts, "fails in bursts"),
+];
+
+/// Requests of a simulated proof trial.
+const REQUESTS: u64 = 1500;
+
+impl Mood {
+    /// Both trials of a pair, alike: failed requests.
+    fn pair(self, random: &mut Pcg64Mcg) -> (u64, u64) {
+        let drift: f64 = random.random();
+        let level = 0.3 * (0.3 * random.sample::<f64, _>(StandardNormal)).exp();
+        let mut one = || match self {
+            Mood::Steady => (REQUESTS as f64 * level * (0.05 * random.sample::<f64, _>(StandardNormal)).exp()) as u64,
+            Mood::Moody => {
+                if random.random::<bool>() {
+                    REQUESTS * 3 / 10
+                } else {
+                    0
+                }
+            }
+            Mood::Drifting => {
+                if random.random::<f64>() < drift {
+                    REQUESTS * 3 / 10
+                } else {
+                    0
+                }
+            }
+            Mood::Bursts => 25 * (0..60).filter(|_| random.random::<f64>() < 0.01).count() as u64,
+        };
+        let before = one();
+        (before, one().min(REQUESTS))
+    }
+}
+
+/// What is said of proofs in which the proposal does nothing, as parts of all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Proved {
+    /// The figure is called better or worse.
+    pub differs: f64,
+    /// The change is called proved: better, every baseline failed, every proposal held.
+    pub proved: f64,
+}
+
+/// Judges `times` proofs of a change that does nothing, each until it is decided at a planned look.
+pub fn proofs(mood: Mood, looks: &[u32], times: u32) -> Proved {
+    let mut random = Pcg64Mcg::seed_from_u64(41);
+    let (mut said, each) = (Proved::default(), 1.0 / f64::from(times));
+    for _ in 0..times {
+        let (call, apart) = proof(&mut random, mood, looks);
+        said.differs += if matches!(call, Call::Better | Call::Worse) { each } else { 0.0 };
+        said.proved += if call == Call::Better && apart { each } else { 0.0 };
+    }
+    said
+}
+
+/// One proof: what is said, and whether every baseline failed and every proposal held.
+fn proof(random: &mut Pcg64Mcg, mood: Mood, looks: &[u32]) -> (Call, bool) {
+    let mut seen = Pairs { figure: Paired::Failures(Vec::new()), outcomes: Vec::new(), condition: None };
+    let mut call = Call::Missing;
+    for number in 1..=looks[looks.len() - 1] {
+        let (before, after) = mood.pair(random);
+        if let Paired::Failures(pairs) = &mut seen.figure {
+            pairs.push(((before, REQUESTS), (after, REQUESTS)));
+        }
+        seen.outcomes.push((before > 0, after > 0));
+        if spending::is_look(looks, number) {
+            call = seen.decide(looks).call;
+            if effect::is_decided(call) {
+                break;
+            }
+        }
+    }
+    (call, seen.outcomes.iter().all(|one| *one == (true, false)))
 }

@@ -143,7 +143,7 @@ pub fn plan(load: Load, objective: &str) -> Plan {
             proof_hold: Span::from_secs(3),
             headroom: 1.2,
             sustained: Span::from_secs(1),
-            seed: 1,
+            seed: 3,
         },
     }
 }

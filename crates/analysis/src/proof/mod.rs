@@ -1,5 +1,11 @@
-//! Before against after: baseline and proposal in turn, so that whatever drifts on the machine meets both.
+//! Before against after: baseline and proposal in pairs, in an order drawn for each, so that whatever drifts on the machine meets both.
+//!
+//! A pair is what a block is to [`compare`](crate::compare): the unit of observation. It is looked at after planned numbers of pairs
+//! ([`looks`]), and `decide` says what they are enough for.
 
+mod decide;
+
+use genkai_model::comparison::Call;
 use genkai_model::event::{EndReason, Purpose};
 use genkai_model::finding::{Estimate, Judged, Proof};
 use genkai_model::objective::{Condition, Objective};
@@ -10,16 +16,19 @@ use genkai_model::units::Span;
 use crate::capacity::demand;
 use crate::diagnosis::{self, hang};
 use crate::effect::Paired;
+use crate::order;
 use crate::sockets::{self, Share};
 use crate::statistics::{self, ALPHA, Counts};
 use crate::window::{self, Tally};
+
+pub use decide::Pairs;
 
 /// The proof trials of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Trials<'r> {
     /// In the order they ran.
     pub all: Vec<&'r Trial>,
-    /// Each baseline with the proposal that followed it.
+    /// Each baseline with the proposal of the same pair.
     pub pairs: Vec<(&'r Trial, &'r Trial)>,
 }
 
@@ -40,16 +49,25 @@ impl<'r> Trials<'r> {
         Trials { pairs, all }
     }
 
-    /// What the next proof trial is for: baseline and proposal in turn.
-    pub fn next(&self) -> Purpose {
-        let baselines = self.all.iter().filter(|t| t.started.purpose == Purpose::Baseline).count();
-        if baselines * 2 > self.all.len() { Purpose::Proposal } else { Purpose::Baseline }
+    /// What the next proof trial is for: the other half of a pair that was begun, or the first of the next, drawn from `seed`.
+    pub fn next(&self, seed: u64) -> Purpose {
+        const SIDES: [Purpose; 2] = [Purpose::Baseline, Purpose::Proposal];
+        let ran = |side: &Purpose| self.all.iter().filter(|t| t.started.purpose == *side).count();
+        let drawn = SIDES[order::round(SIDES.len(), seed, self.pairs.len() as u32 + 1)[0]];
+        SIDES.into_iter().find(|side| ran(side) * 2 < self.all.len()).unwrap_or(drawn)
     }
 
     /// `A` for a baseline, `B` for a proposal, in order.
     pub fn order(&self) -> String {
         self.all.iter().map(|t| if t.started.purpose == Purpose::Baseline { 'A' } else { 'B' }).collect()
     }
+}
+
+/// After which numbers of pairs it is judged whether that is enough, ascending: from the fewest that the plan has to the most. A spread takes
+/// two.
+pub fn looks(procedure: &Procedure) -> Vec<u32> {
+    let fewest = procedure.min_pairs.max(2);
+    (fewest..=procedure.max_pairs.max(fewest)).collect()
 }
 
 /// The proof that `trials` give; none for fewer than two pairs, which have no spread. `condition` is the condition of the
@@ -64,20 +82,21 @@ pub fn of(
     let both = |f: &dyn Fn(&Trial) -> f64| -> Vec<(f64, f64)> { pairs.iter().map(|(a, b)| (f(a), f(b))).collect() };
     let counts: Vec<(Counts, Counts)> = pairs.iter().map(|(a, b)| (count(a, condition), count(b, condition))).collect();
     let (before, after): (Vec<Counts>, Vec<Counts>) = counts.iter().copied().unzip();
-    let failed_difference = Paired::Failures(counts).effect(ALPHA)?;
+    let failed_difference = Paired::Failures(counts.clone()).effect(ALPHA)?;
     let allowed = demand::tightest(objective);
     let rates = both(&|t| Tally::of(&t.ticks).rate());
     let failed = [statistics::failures(&before)?, statistics::failures(&after)?, failed_difference];
-    let figures = match condition {
-        Some(Condition::LatencyBelow(q, _)) => three(&both(&|t| latency(t, q, allowed)))?,
-        Some(Condition::RateAbove(_)) => three(&rates)?,
-        _ => failed,
-    };
-    let certain = match condition {
-        Some(Condition::RateAbove(_)) => figures[2].interval.low > 0.0,
-        _ => figures[2].interval.high < 0.0,
+    let (figures, figure) = match condition {
+        Some(Condition::LatencyBelow(q, _)) => {
+            let latencies = both(&|t| latency(t, q, allowed));
+            (three(&latencies)?, Paired::Ratios(latencies))
+        }
+        Some(Condition::RateAbove(_)) => (three(&rates)?, Paired::Ratios(both(&|t| some(&Tally::of(&t.ticks))))),
+        _ => (failed, Paired::Failures(counts)),
     };
     let fails = |t: &Trial| diagnosis::broke(t, objective, procedure).is_some();
+    let outcomes = pairs.iter().map(|(a, b)| (fails(a), fails(b))).collect();
+    let decided = Pairs { figure, outcomes, condition }.decide(&looks(procedure));
     let sum = |side: &[Counts]| side.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
     let (sum_before, sum_after) = (sum(&before), sum(&after));
     Some(Proof {
@@ -93,8 +112,14 @@ pub fn of(
         proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
         baseline_fails: pairs.iter().all(|(a, _)| fails(a)),
         judged: condition.map(|c| Judged { condition: c.to_string(), figures }),
-        certain,
+        certain: decided.call == Call::Better,
+        decided,
     })
+}
+
+/// Successful responses a second. What did not answer once is taken for half an answer, so that it can be compared by ratio.
+pub(crate) fn some(tally: &Tally) -> f64 {
+    tally.rate().max(0.5 / tally.seconds.max(1e-9))
 }
 
 /// Failures and all that ended, of what the violated condition counts: requests, or openings, messages, connections of WebSockets. Those
