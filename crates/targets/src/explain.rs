@@ -8,7 +8,10 @@ use genkai_model::limit::Origin;
 use crate::local::caps::Machine;
 use crate::local::machine;
 use crate::product::ProductError;
-use crate::{apache, haproxy, nginx, phpfpm, redis};
+use crate::{apache, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
+
+/// Products whose configurations are explained.
+pub(crate) const EXPLAINED: [&str; 7] = ["nginx", "apache", "haproxy", "squid", "varnish", "php-fpm", "redis"];
 
 /// The requests that are looked at: they decide which virtual server and path count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub struct Requests {
 /// Explains the configuration `main` of a product; none: as its text looks. Reads files, starts nothing.
 ///
 /// # Errors
-/// The product is unknown, or a file cannot be read or understood.
+/// The product is none of those that are explained, or a file cannot be read or understood.
 pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Result<Explanation, ProductError> {
     let environment = machine::environment(Default::default());
     let machine = Machine::of(&environment);
@@ -39,11 +42,14 @@ pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Resul
             Ok(apache::explain::explain(main, &scope, requests.websocket, &machine)?)
         }
         "haproxy" => {
-            Ok(haproxy::explain::explain(main, &haproxy::route::Scope { host, path }, &machine, environment.memory)?)
+            let scope = haproxy::route::Scope { host, path };
+            Ok(haproxy::explain::explain(main, &scope, requests.websocket, &machine, environment.memory)?)
         }
+        "squid" => Ok(squid::explain::explain(main, &machine)?),
+        "varnish" => Ok(varnish::explain::explain(main, &machine)?),
         "php-fpm" => Ok(phpfpm::explain(main, &machine, environment.memory)?),
         "redis" => Ok(redis::explain::explain(main, &machine, environment.memory)?),
-        other => Err(ProductError::Unknown { name: other.to_owned() }),
+        other => Err(ProductError::NotExplained { name: other.to_owned() }),
     }
 }
 
@@ -70,7 +76,12 @@ pub(crate) fn place(origin: &Origin) -> Option<String> {
 /// or braces, httpd's with the line. A file that cannot be read is taken for nginx's, whose reader then says why.
 pub fn guess(main: &Path) -> &'static str {
     if main.is_dir() {
-        return "haproxy";
+        return if trafficserver::recipe::is(main) { "trafficserver" } else { "haproxy" };
+    }
+    match main.file_name().and_then(|name| name.to_str()) {
+        Some(name) if name.ends_with(".vcl") => return "varnish",
+        Some("records.config") => return "trafficserver",
+        _ => {}
     }
     let text = std::fs::read(main).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -83,6 +94,15 @@ pub fn guess(main: &Path) -> &'static str {
     };
     if lines().any(|line| section(&line)) {
         return "haproxy";
+    }
+    let first = |line: &str| line.split_ascii_whitespace().next().unwrap_or_default().to_owned();
+    // VCL says its version before anything else; Squid has a port and who may use it.
+    if lines().next().is_some_and(|line| first(&line) == "vcl" && line.contains(';')) {
+        return "varnish";
+    }
+    let accelerator = ["http_port", "http_access", "cache_peer", "cache_mem", "cache_dir"];
+    if lines().any(|line| accelerator.contains(&first(&line).as_str()) && !line.ends_with([';', '{'])) {
+        return "squid";
     }
     // Sections in brackets are php-fpm's. Redis's names are in lower case, and some are in every file of it.
     if lines().any(|line| line.starts_with('[') && line.ends_with(']')) {
@@ -98,9 +118,7 @@ pub fn guess(main: &Path) -> &'static str {
         "requirepass",
         "protected-mode",
     ];
-    if lines()
-        .any(|line| names.contains(&line.split_ascii_whitespace().next().unwrap_or_default()) && !line.ends_with(';'))
-    {
+    if lines().any(|line| names.contains(&first(&line).as_str()) && !line.ends_with(';')) {
         return "redis";
     }
     let ended = lines().filter(|line| line.ends_with([';', '{', '}'])).count();
@@ -110,6 +128,21 @@ pub fn guess(main: &Path) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_explained_is_told_with_what_is() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("records.config"), "").unwrap();
+        let requests = Requests { host: "localhost".to_owned(), path: "/".to_owned(), websocket: false };
+        let said = explain(None, dir.path(), &requests).unwrap_err();
+        let expected = "genkai does not explain configurations of `trafficserver`; it explains those of: nginx, apache, haproxy, \
+                        squid, varnish, php-fpm, redis";
+        assert_eq!((said.to_string().as_str(), said.is_usage()), (expected, true));
+        for product in EXPLAINED {
+            let known = explain(Some(product), &dir.path().join("gone.conf"), &requests);
+            assert!(!matches!(known, Err(ProductError::NotExplained { .. })), "{product}");
+        }
+    }
 
     #[test]
     fn products_are_told_by_how_their_lines_end() {
@@ -127,7 +160,11 @@ mod tests {
         assert_eq!(looks("# c\nglobal\n  daemon\nfrontend f\n  bind :80\n"), "haproxy");
         assert_eq!(looks("; c\n[www]\npm = static\n"), "php-fpm");
         assert_eq!(looks("# c\nport 6379\nmaxclients 10\n"), "redis");
+        assert_eq!(looks("# c\nhttp_port 80 accel\nhttp_access allow all\n"), "squid");
+        assert_eq!(looks("# c\nvcl 4.1;\nbackend a none;\n"), "varnish");
         assert_eq!(looks("global\n\nlisten a # b\n  bind :80\n"), "haproxy");
-        assert_eq!(guess(Path::new("/nonexistent")), "nginx");
+        assert_eq!((guess(Path::new("/nonexistent")), guess(Path::new("/x/a.vcl"))), ("nginx", "varnish"));
+        std::fs::write(dir.path().join("records.config"), "").unwrap();
+        assert_eq!(guess(dir.path()), "trafficserver");
     }
 }

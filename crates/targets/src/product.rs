@@ -8,21 +8,34 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+use genkai_model::contest::Setting;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::{ConfigSource, Upgrade};
 use genkai_model::transport::Transport;
 
-use crate::apache::{self, Apache, ApacheError};
+use crate::apache::{Apache, ApacheError};
+use crate::cache::{self, Accelerator, CacheError};
+use crate::explain::EXPLAINED;
 use crate::files::Backup;
 use crate::files::entry::EntryError;
-use crate::haproxy::{self, Haproxy, HaproxyError};
+use crate::haproxy::{Haproxy, HaproxyError};
 use crate::local::authority::Papers;
-use crate::nginx::{self, Nginx, NginxError};
+use crate::local::running;
+use crate::nginx::{Nginx, NginxError};
 use crate::observation::Observation;
 
-/// Names of the products, as plans and the command line have them.
+/// Names of the products that can be a plain reverse proxy, as plans and the command line have them. Caches have names of their own
+/// ([`cache::compared`]).
 pub const PRODUCTS: &[&str] = &["nginx", "apache", "haproxy"];
+
+/// Those that listen with TLS where genkai writes their configuration.
+const WITH_TLS: &[&str] = &["apache", "haproxy"];
+
+/// What can be named without a configuration: plain reverse proxies, and caches as genkai writes them.
+pub fn names() -> Vec<String> {
+    PRODUCTS.iter().map(|name| (*name).to_owned()).chain(cache::compared()).collect()
+}
 
 /// What to prepare.
 pub struct Prepare<'a> {
@@ -85,6 +98,11 @@ pub trait Prepared {
     /// # Errors
     /// When it cannot be asked.
     fn objects(&self, line: &str) -> Result<Option<Objection>, ProductError>;
+
+    /// Every setting of a configuration of genkai's own making, where its limits do not tell them.
+    fn written(&self) -> &[Setting] {
+        &[]
+    }
 
     /// Where the private copy differs from the user's files; nothing for a generated configuration.
     fn rewrites(&self) -> &[Rewrite];
@@ -161,9 +179,25 @@ pub trait Running: Send {
 #[derive(Debug, thiserror::Error)]
 pub enum ProductError {
     /// There is no such product.
-    #[error("there is no product `{name}`; there are: {}", PRODUCTS.join(", "))]
+    #[error("there is no product `{name}`; there are: {}", names().join(", "))]
     Unknown {
         /// As asked for.
+        name: String,
+    },
+    /// Its configurations are not explained.
+    #[error("genkai does not explain configurations of `{name}`; it explains those of: {}", EXPLAINED.join(", "))]
+    NotExplained {
+        /// As asked for, or as the files look.
+        name: String,
+    },
+    /// Its generated configuration does not listen with TLS.
+    #[error(
+        "{name} with TLS: genkai writes listeners with TLS for {} only\n  hint: give a configuration of {name} that listens with TLS, or leave \
+         TLS out",
+        WITH_TLS.join(" and ")
+    )]
+    NoTls {
+        /// The product.
         name: String,
     },
     /// nginx.
@@ -175,6 +209,9 @@ pub enum ProductError {
     /// HAProxy.
     #[error(transparent)]
     Haproxy(#[from] HaproxyError),
+    /// A cache.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     /// A configuration of php-fpm or Redis.
     #[error(transparent)]
     Entry(#[from] EntryError),
@@ -184,10 +221,11 @@ impl ProductError {
     /// Whether what the user gave is at fault (files, settings), not the machine.
     pub fn is_usage(&self) -> bool {
         match self {
-            ProductError::Unknown { .. } => true,
+            ProductError::Unknown { .. } | ProductError::NotExplained { .. } | ProductError::NoTls { .. } => true,
             ProductError::Nginx(e) => e.is_usage(),
             ProductError::Apache(e) => e.is_usage(),
             ProductError::Haproxy(e) => e.is_usage(),
+            ProductError::Cache(e) => e.is_usage(),
             ProductError::Entry(_) => true,
         }
     }
@@ -198,17 +236,21 @@ impl ProductError {
 /// # Errors
 /// The product is unknown or missing, or does not accept what it is given.
 pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, ProductError> {
+    if what.tls.is_some() && what.source == ConfigSource::Generated && !WITH_TLS.contains(&name) {
+        return Err(ProductError::NoTls { name: name.to_owned() });
+    }
     match name {
         "nginx" => Ok(Box::new(Nginx::prepare(what)?)),
         "apache" => Ok(Box::new(Apache::prepare(what)?)),
         "haproxy" => Ok(Box::new(Haproxy::prepare(what)?)),
+        cache if cache::is(cache, &what.source) => Ok(Box::new(Accelerator::prepare(cache, &what)?)),
         other => Err(ProductError::Unknown { name: other.to_owned() }),
     }
 }
 
-/// The methods of a product's own types are those of the traits, with the product's own errors.
+/// The methods of a product's own type are those of the trait, with the product's own errors.
 macro_rules! forward {
-    ($name:literal, $prepared:ty, $running:ty) => {
+    ($name:literal, $prepared:ty) => {
         impl Prepared for $prepared {
             fn product(&self) -> &'static str {
                 $name
@@ -258,26 +300,26 @@ macro_rules! forward {
                 Ok(Box::new(<$prepared>::start(self, cpus)?))
             }
         }
-
-        impl Running for $running {
-            fn address(&self) -> SocketAddr {
-                <$running>::address(self)
-            }
-
-            fn observe(&mut self) -> Observation {
-                <$running>::observe(self)
-            }
-
-            fn stop(self: Box<Self>) -> ExitStatus {
-                <$running>::stop(*self)
-            }
-        }
     };
 }
 
-forward!("nginx", Nginx, nginx::Running);
-forward!("apache", Apache, apache::Running);
-forward!("haproxy", Haproxy, haproxy::Running);
+forward!("nginx", Nginx);
+forward!("apache", Apache);
+forward!("haproxy", Haproxy);
+
+impl<W: running::Watch> Running for running::Running<W> {
+    fn address(&self) -> SocketAddr {
+        running::Running::address(self)
+    }
+
+    fn observe(&mut self) -> Observation {
+        running::Running::observe(self)
+    }
+
+    fn stop(self: Box<Self>) -> ExitStatus {
+        running::Running::stop(*self)
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -287,7 +329,8 @@ mod tests {
     fn only_a_warning_of_another_value_clamps() {
         let said = |warnings: &[&str]| {
             let warnings = warnings.iter().map(|&words| words.to_owned()).collect();
-            Objection::warned(warnings, &["as before".to_owned()], apache::CLAMPS).map(|objection| objection.kind)
+            Objection::warned(warnings, &["as before".to_owned()], crate::apache::CLAMPS)
+                .map(|objection| objection.kind)
         };
         assert_eq!(said(&["as before"]), None);
         let less = "AH00318: WARNING: MaxRequestWorkers of 500 would require 20 servers and would exceed ServerLimit of 4, \

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::process::ExitStatus;
 
-use genkai_model::evidence::{Sample, metric};
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::{FDTarget, all_processes};
 
@@ -49,14 +48,7 @@ impl Running for Standing {
             SUBJECT.clone_into(&mut state.subject);
         }
         if let Some(tree) = &mut self.tree {
-            let usage = tree.sample();
-            let name = |metric: &str| format!("{SUBJECT}.{metric}");
-            let metrics = [
-                (name(metric::CPU), usage.cpu),
-                (name(metric::WORKER_CPU_MAX), usage.busiest_cpu),
-                (name(metric::RSS), usage.rss as f64),
-            ];
-            seen.samples.push(Sample { subject: SUBJECT.to_owned(), metrics: metrics.into() });
+            seen.samples.push(tree.sample().told(SUBJECT));
         }
         seen
     }

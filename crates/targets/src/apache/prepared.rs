@@ -9,8 +9,7 @@ use std::sync::Arc;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
-use genkai_model::transport::{Tls, Transport};
-use nix::sys::resource::{Resource, getrlimit};
+use genkai_model::transport::Transport;
 
 use super::config::{Config, Reading};
 use super::error::ApacheError;
@@ -18,12 +17,12 @@ use super::lifecycle::{Binary, Running, Site, check, environment, port_taken, st
 use super::limits::{self, Facts};
 use super::private::{self, Options, Private};
 use super::route::{Route, Scope};
-use super::settings::{self, Rendering, lookup, render};
+use super::settings::{self, Rendering, render};
 use crate::files::{Backup, Edition, with_line};
 use crate::local::authority::{self, Papers};
 use crate::local::caps::Machine;
 use crate::local::room::Room;
-use crate::local::{brood, port};
+use crate::local::{brood, caps, port};
 use crate::product::{Objection, Prepare};
 
 /// What a warning of httpd says that replaces a number: server/mpm/event/event.c, worker.c and prefork.c, `*_check_config`; for
@@ -36,8 +35,6 @@ pub struct Apache {
     base: Arc<Base>,
     /// With settings and changes applied.
     edition: Edition<Config>,
-    /// Names of the settings that were given or changed.
-    given: BTreeSet<&'static str>,
     room: Room,
     private: Private,
     rewrites: Vec<Rewrite>,
@@ -74,8 +71,6 @@ impl Apache {
         let original = read(&what, &binary, &environment)?;
         let scope = Scope { host: what.host.to_owned(), path: what.path.to_owned() };
         let edition = Edition::new(what.source, original, scope, what.settings)?;
-        let (nofile, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
-        let given = what.settings.keys().filter_map(|name| lookup(name).ok()).map(|s| s.name).collect();
         let base = Base {
             modules: binary.modules().unwrap_or_else(|| binary.root().join("modules")),
             binary,
@@ -84,22 +79,17 @@ impl Apache {
             backend: what.backend,
             allowed: what.allow_remote.to_vec(),
             environment,
-            nofile,
+            nofile: caps::descriptors(),
         };
-        Apache::made(Arc::new(base), edition, given, room)
+        Apache::made(Arc::new(base), edition, room)
     }
 
-    fn made(
-        base: Arc<Base>,
-        edition: Edition<Config>,
-        given: BTreeSet<&'static str>,
-        room: Room,
-    ) -> Result<Apache, ApacheError> {
+    fn made(base: Arc<Base>, edition: Edition<Config>, room: Room) -> Result<Apache, ApacheError> {
         let private = copy(&base, &edition, &room)?;
         let translate = |message: &str| edition.translate(&private.translate(message));
         let warnings = check(&base.binary, room.path(), &private.main, &base.environment, translate)?;
         let rewrites = edition.rewrites(private.rewrites.iter().cloned());
-        Ok(Apache { base, edition, given, room, private, rewrites, warnings })
+        Ok(Apache { base, edition, room, private, rewrites, warnings })
     }
 
     /// The same with settings changed, in a folder of its own, tested.
@@ -107,10 +97,7 @@ impl Apache {
     /// # Errors
     /// As [`Apache::prepare`].
     pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Apache, ApacheError> {
-        let edition = self.edition.with(changes)?;
-        let names = changes.iter().filter_map(|change| lookup(&change.setting).ok()).map(|s| s.name);
-        let given = self.given.iter().copied().chain(names).collect();
-        Apache::made(Arc::clone(&self.base), edition, given, room(dir)?)
+        Apache::made(Arc::clone(&self.base), self.edition.with(changes)?, room(dir)?)
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.
@@ -119,16 +106,7 @@ impl Apache {
     /// When there is no such setting.
     pub fn value_of(&self, setting: &str) -> Result<(String, Origin), ApacheError> {
         let held = settings::effective(self.edition.config(), setting, self.edition.scope())?;
-        Ok((held.written, self.origin(held.origin, setting)))
-    }
-
-    /// Where a value of the configuration with settings comes from.
-    fn origin(&self, origin: Origin, setting: &str) -> Origin {
-        match origin {
-            _ if lookup(setting).is_ok_and(|s| self.given.contains(s.name)) => Origin::Given,
-            Origin::File { path, line } => self.edition.origin(&path, line),
-            other => other,
-        }
+        Ok((held.written, self.edition.held(setting, held.origin)))
     }
 
     /// The listener that the load goes to. (A start may choose another port when this one was taken meanwhile:
@@ -137,15 +115,11 @@ impl Apache {
         self.private.address
     }
 
-    /// What carries connections to that listener. A certificate that genkai made is checked against its authority; one of the user's is
-    /// not checked: it may be for any name, and the server is genkai's own child on this machine.
+    /// What carries connections to that listener.
     pub fn transport(&self) -> Transport {
-        let scope = self.edition.scope();
-        let is_tls = Route::find(self.edition.config(), scope).is_some_and(|r| r.is_tls(self.edition.config()));
-        let (ca, insecure) = (self.base.tls.as_ref().map(|p| p.authority.clone()), self.base.tls.is_none());
-        let server_name = if insecure { bare(&scope.host) } else { authority::NAME.to_owned() };
-        let tls = Tls { server_name, ca, identity: None, insecure, resume: true };
-        if is_tls { Transport::Tls(tls) } else { Transport::Tcp }
+        let (config, scope) = (self.edition.config(), self.edition.scope());
+        let is_tls = Route::find(config, scope).is_some_and(|route| route.is_tls(config));
+        authority::transport(self.base.tls.as_ref(), &scope.host, is_tls)
     }
 
     /// Apache's version, e.g. `2.4.71`.
@@ -184,14 +158,14 @@ impl Apache {
     pub fn limits(&self, environment: &Environment) -> Vec<Limit> {
         let mut all = limits::of(&self.facts(environment));
         for limit in &mut all {
-            limit.origin = self.origin(limit.origin.clone(), &limit.setting);
+            limit.origin = self.edition.held(&limit.setting, limit.origin.clone());
         }
         all
     }
 
     /// What the limits are computed from.
     pub fn facts(&self, environment: &Environment) -> Facts {
-        let machine = Machine { descriptors: self.base.nofile, ..Machine::of(environment) };
+        let machine = Machine::inheriting(environment, self.base.nofile);
         Facts::of(self.edition.config(), self.edition.scope(), &machine, self.base.websocket)
     }
 
@@ -233,12 +207,6 @@ impl Apache {
         let anew = |_| copy(&self.base, &self.edition, &self.room);
         brood::started("Apache", self.private.clone(), start, port_taken, anew)
     }
-}
-
-/// A Host header without its port.
-fn bare(host: &str) -> String {
-    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
-    name.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
 fn room(dir: &Path) -> Result<Room, ApacheError> {

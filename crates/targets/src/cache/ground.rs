@@ -27,6 +27,11 @@ pub struct Budget {
     pub disk: Bytes,
 }
 
+impl Budget {
+    /// What each has unless a plan says otherwise.
+    pub const USUAL: Budget = Budget { memory: Bytes(64 << 20), disk: Bytes(256 << 20) };
+}
+
 /// Where one is set up.
 #[derive(Clone, Debug)]
 pub struct Ground<'a> {
@@ -36,7 +41,7 @@ pub struct Ground<'a> {
     pub dir: &'a Path,
     /// Where it is to listen.
     pub listen: SocketAddr,
-    /// What stands behind it.
+    /// What stands behind it, unless its configuration names that.
     pub origin: SocketAddr,
     /// What it may use.
     pub budget: Budget,
@@ -111,7 +116,7 @@ impl Ground<'_> {
 ///
 /// # Errors
 /// When it cannot be started.
-pub(super) fn run(command: Command, log: &Path, user: Option<(u32, u32)>) -> Result<(bool, String), CacheError> {
+pub(crate) fn run(command: Command, log: &Path, user: Option<(u32, u32)>) -> Result<(bool, String), CacheError> {
     let spawn = Spawn {
         name: command.get_program().to_string_lossy().into_owned(),
         log: Some(log.to_owned()),

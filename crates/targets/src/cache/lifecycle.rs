@@ -3,16 +3,18 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use genkai_model::cache::{CacheEntry, OwnCounts};
 
 use super::counters;
 use super::ground::{Budget, Ground, Setup, run};
-use super::{CacheError, Product};
+use super::{CacheError, Origin, Product};
 use crate::local::footprint::{self, Footprint};
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::room::Room;
+use crate::local::warden::{Duty, Promise};
 use crate::local::{LocalError, account, machine, pagecache, port, ready, tail};
 
 /// A store is made and read through before a cache listens.
@@ -34,8 +36,29 @@ pub struct Cache {
     /// Times its counters were read.
     read: u64,
     _segments: Segments,
-    _room: Room,
+    room: Room,
 }
+
+/// What is to be started, and where.
+pub(super) struct Start<'a> {
+    /// What reports call it.
+    pub(super) name: &'a str,
+    /// Where it keeps objects, in words.
+    pub(super) store: &'a str,
+    /// Its program.
+    pub(super) program: &'a Path,
+    /// What stands behind it; none: its configuration names it.
+    pub(super) origin: Option<SocketAddr>,
+    /// What it may use.
+    pub(super) budget: Budget,
+    /// Its cores.
+    pub(super) cpus: Option<&'a [usize]>,
+    /// A folder for it.
+    pub(super) dir: &'a Path,
+}
+
+/// Writes what a cache needs and says how it is started.
+pub(super) type SetUp<'a> = dyn Fn(&Ground<'_>) -> Result<Setup, CacheError> + 'a;
 
 impl Cache {
     /// Sets `product` up in `dir`, empty, before `origin`, and waits until it listens. Reports call it `name`.
@@ -51,23 +74,35 @@ impl Cache {
         dir: &Path,
     ) -> Result<Cache, CacheError> {
         let program = product.installed()?;
+        let (store, origin) = (product.store, Some(origin));
+        Cache::set_up(&Start { name, store, program: &program, origin, budget, cpus, dir }, &product.setup)
+    }
+
+    /// The same, whoever sets it up.
+    ///
+    /// # Errors
+    /// When it refuses its configuration, or does not start.
+    pub(super) fn set_up(start: &Start<'_>, set_up: &SetUp<'_>) -> Result<Cache, CacheError> {
         let began = Instant::now();
         let mut last = None;
         for attempt in 1..=ATTEMPTS {
-            let room = Room::make(&dir.join(attempt.to_string()), account::unprivileged().is_some(), "genkai-cache-")?;
-            let port = port::free().map_err(CacheError::files(dir))?;
-            let address = SocketAddr::from(([127, 0, 0, 1], port));
-            let ground = Ground { program: &program, dir: room.path(), listen: address, origin, budget };
-            match launch(product, name, &ground, cpus) {
+            let dir = start.dir.join(attempt.to_string());
+            let room = Room::make(&dir, account::unprivileged().is_some(), "genkai-cache-")?;
+            let port = port::free().map_err(CacheError::files(&dir))?;
+            let listen = SocketAddr::from(([127, 0, 0, 1], port));
+            let origin = start.origin.unwrap_or(listen);
+            let ground = Ground { program: start.program, dir: room.path(), listen, origin, budget: start.budget };
+            match launch(start, &ground, set_up) {
                 Ok((child, setup, segments)) => {
-                    let entry = entry(product, name, &setup, began.elapsed());
-                    return Ok(Cache { child, address, setup, entry, read: 0, _segments: segments, _room: room });
+                    let entry = entry(start, &setup, began.elapsed());
+                    let address = listen;
+                    return Ok(Cache { child, address, setup, entry, read: 0, _segments: segments, room });
                 }
                 Err(e @ CacheError::Local(LocalError::Exited { .. })) => last = Some(e),
                 Err(e) => return Err(e),
             }
         }
-        Err(last.unwrap_or(CacheError::Missing { name: product.program, package: product.package }))
+        Err(last.unwrap_or_else(|| CacheError::Refused(format!("{} does not start", start.name))))
     }
 
     /// Where it listens.
@@ -78,19 +113,6 @@ impl Cache {
     /// How it is, for the record.
     pub fn entry(&self) -> &CacheEntry {
         &self.entry
-    }
-
-    /// What it has counted since its start, once that has come to rest: some write their log or sum up their threads a moment after
-    /// they have answered.
-    ///
-    /// # Errors
-    /// When it does not tell, or has ended.
-    pub fn counts(&mut self) -> Result<OwnCounts, CacheError> {
-        let lag = self.setup.counters.lag();
-        if !lag.is_zero() {
-            std::thread::sleep(lag);
-        }
-        counters::at_rest(PAUSE, SETTLE, || self.count())
     }
 
     fn count(&mut self) -> Result<OwnCounts, CacheError> {
@@ -113,8 +135,8 @@ impl Cache {
     }
 
     /// What its processes have used.
-    pub fn footprint(&self, pss: bool) -> Footprint {
-        footprint::of(self.child.pid(), pss)
+    pub fn footprint(&self) -> Footprint {
+        footprint::of(self.child.pid())
     }
 
     /// Its files; none: it has none.
@@ -122,9 +144,29 @@ impl Cache {
         self.setup.store.as_deref().map(pagecache::of)
     }
 
+    /// The folder that it writes into.
+    pub(super) fn folder(&self) -> &Path {
+        self.room.path()
+    }
+
+    /// Its first process.
+    pub(super) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// The id of that.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
     /// Ends it. What it holds is thrown away, so it need not put it in order first.
     pub fn stop(self) {
-        drop(self);
+        self.end();
+    }
+
+    /// The same, with how its first process ended.
+    pub(super) fn end(mut self) -> ExitStatus {
+        self.child.stop(Signal::SIGKILL, Duration::ZERO)
     }
 }
 
@@ -134,55 +176,64 @@ impl Drop for Cache {
     }
 }
 
+/// What a cache (none: there is none) has counted since its start, and the requests that its origin has answered, once both have come to
+/// rest: some write their log or sum up their threads a moment after they have answered. Without `rest` one look is enough.
+///
+/// # Errors
+/// When the cache does not tell, or has ended.
+pub fn counts(
+    mut cache: Option<&mut Cache>,
+    origin: &mut Origin,
+    rest: bool,
+) -> Result<(Option<OwnCounts>, u64), CacheError> {
+    let lag = cache.as_deref().map_or(Duration::ZERO, |cache| cache.setup.counters.lag());
+    if rest && !lag.is_zero() {
+        std::thread::sleep(lag);
+    }
+    let mut look = || Ok((cache.as_deref_mut().map(Cache::count).transpose()?, origin.served()));
+    if rest { counters::at_rest(PAUSE, SETTLE, look) } else { look() }
+}
+
 /// Segments of shared memory (a folder of Linux's) whose names begin so. Dropping it, once who has them has ended, removes them.
 #[derive(Debug)]
-struct Segments(Option<String>);
+struct Segments(Option<(String, Promise)>);
 
 impl Drop for Segments {
     fn drop(&mut self) {
-        let (Some(prefix), Ok(entries)) = (&self.0, fs::read_dir("/dev/shm")) else { return };
+        let (Some((prefix, _)), Ok(entries)) = (&self.0, fs::read_dir("/dev/shm")) else { return };
         for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-fn entry(product: &Product, name: &str, setup: &Setup, took: Duration) -> CacheEntry {
+fn entry(start: &Start<'_>, setup: &Setup, took: Duration) -> CacheEntry {
     CacheEntry {
-        contender: name.to_owned(),
+        contender: start.name.to_owned(),
         version: setup.version.clone(),
-        store: product.store.to_owned(),
+        store: start.store.to_owned(),
         settings: setup.settings.clone(),
         limits: setup.limits.clone(),
         started: took.into(),
     }
 }
 
-fn launch(
-    product: &Product,
-    name: &str,
-    ground: &Ground<'_>,
-    cpus: Option<&[usize]>,
-) -> Result<(Child, Setup, Segments), CacheError> {
-    let mut setup = (product.setup)(ground)?;
-    let segments = Segments(setup.shared.take());
-    let user = account::unprivileged();
-    if let Some((uid, gid)) = user {
-        account::give(ground.dir, uid, gid).map_err(CacheError::files(ground.dir))?;
-    }
-    for (n, command) in std::mem::take(&mut setup.before).into_iter().enumerate() {
-        let words = format!("{command:?}");
-        let (succeeded, said) = run(command, &ground.dir.join(format!("before-{n}.txt")), user)?;
-        if !succeeded {
-            return Err(CacheError::Rejected { name: name.to_owned(), command: words, said: said.trim().to_owned() });
-        }
+/// What it prints, in its folder.
+pub(super) const OUTPUT: &str = "output.txt";
+
+fn launch(start: &Start<'_>, ground: &Ground<'_>, set_up: &SetUp<'_>) -> Result<(Child, Setup, Segments), CacheError> {
+    let mut setup = set_up(ground)?;
+    let promised = |prefix: String| (prefix.clone(), Promise::new(Duty::Segments(prefix)));
+    let segments = Segments(setup.shared.take().map(promised));
+    while !setup.before.is_empty() {
+        check(start.name, ground, &mut setup)?;
     }
     let spawn = Spawn {
-        name: name.to_owned(),
-        cpus: cpus.map(<[usize]>::to_vec),
-        log: Some(ground.dir.join("output.txt")),
+        name: start.name.to_owned(),
+        cpus: start.cpus.map(<[usize]>::to_vec),
+        log: Some(ground.dir.join(OUTPUT)),
         nofile: Some(machine::hard_descriptors()),
-        user,
+        user: account::unprivileged(),
     };
     let serve = std::mem::replace(&mut setup.serve, std::process::Command::new(ground.program));
     let mut child = Child::spawn(serve, spawn)?;
@@ -191,6 +242,27 @@ fn launch(
         written(log, phrase, ground.listen, &mut child)?;
     }
     Ok((child, setup, segments))
+}
+
+/// Does the next of what must succeed before a start, of which a check of the configuration is the first; what that printed.
+///
+/// # Errors
+/// When it fails.
+pub(super) fn check(name: &str, ground: &Ground<'_>, setup: &mut Setup) -> Result<String, CacheError> {
+    let user = account::unprivileged();
+    if let Some((uid, gid)) = user {
+        account::give(ground.dir, uid, gid).map_err(CacheError::files(ground.dir))?;
+    }
+    if setup.before.is_empty() {
+        return Ok(String::new());
+    }
+    let command = setup.before.remove(0);
+    let words = format!("{command:?}");
+    let (succeeded, said) = run(command, &ground.dir.join(format!("before-{}.txt", setup.before.len())), user)?;
+    match succeeded {
+        true => Ok(said),
+        false => Err(CacheError::Rejected { name: name.to_owned(), command: words, said: said.trim().to_owned() }),
+    }
 }
 
 /// Waits until `phrase` stands in `log`.

@@ -6,20 +6,27 @@
 //! behind them.
 
 pub mod counters;
-mod ground;
+pub(crate) mod ground;
 mod lifecycle;
 pub mod origin;
+mod prepared;
 mod product;
+pub(crate) mod recipe;
 
 use std::path::PathBuf;
 
 pub(crate) use ground::largest;
 pub use ground::{Budget, Ground, Setup, listed};
-pub use lifecycle::Cache;
+pub use lifecycle::{Cache, counts};
 pub use origin::Origin;
-pub use product::{ALONE, PRODUCTS, Product, find, names};
+pub use prepared::Accelerator;
+pub(crate) use prepared::is;
+pub(crate) use product::located;
+pub use product::{ALONE, PRODUCTS, Product, compared, contender, find, names};
 
 use crate::apache::ApacheError;
+use crate::files::SaveError;
+use crate::files::entry::EntryError;
 use crate::local::LocalError;
 
 /// Why a cache cannot run. One clear message each.
@@ -57,6 +64,31 @@ pub enum CacheError {
         /// What is wrong.
         why: String,
     },
+    /// It cannot run as the user has it.
+    #[error("{0}")]
+    Refused(String),
+    /// Requests would leave this machine.
+    #[error(
+        "{place}: `{host}` {why}, and a load test can take a host down\n  hint: --backend embedded puts a server of genkai's own in its \
+         place; if it is yours to load, say so with --allow-remote '{host}'"
+    )]
+    Remote {
+        /// `path:line`.
+        place: String,
+        /// The host.
+        host: String,
+        /// Why it is taken for another machine.
+        why: String,
+    },
+    /// A user's file cannot be read.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// A setting of Squid cannot be made.
+    #[error(transparent)]
+    Squid(#[from] crate::squid::SettingError),
+    /// The user's file cannot be written.
+    #[error(transparent)]
+    Save(#[from] SaveError),
     /// Files cannot be written.
     #[error("cannot prepare {}: {source}", path.display())]
     Files {
@@ -76,7 +108,8 @@ pub enum CacheError {
 impl CacheError {
     /// Whether what the user gave is at fault, not the machine.
     pub fn is_usage(&self) -> bool {
-        matches!(self, CacheError::Unknown { .. })
+        use CacheError::{Entry, Refused, Remote, Squid, Unknown};
+        matches!(self, Unknown { .. } | Refused(_) | Remote { .. } | Entry(_) | Squid(_))
     }
 
     /// For an I/O error on `path`.

@@ -1,6 +1,5 @@
 //! What stands behind the caches: httpd with files, and pages to try rules of HTTP on.
 
-use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -8,9 +7,11 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use genkai_model::contest::Setting;
+
 use super::CacheError;
-use super::counters::{self, Lines};
-use super::ground::run;
+use super::counters::Lines;
+use super::ground::{listed, run};
 use crate::apache::cache::{MODULES, frame, httpd};
 use crate::apache::lifecycle::Binary;
 use crate::local::footprint::{self, Footprint};
@@ -20,8 +21,6 @@ use crate::local::{LocalError, account, machine, pagecache, port, ready};
 
 /// It binds sockets and answers.
 const READY_WITHIN: Duration = Duration::from_secs(20);
-/// How long its log may take to come to rest, and between two looks.
-const SETTLE: (Duration, Duration) = (Duration::from_secs(3), Duration::from_millis(20));
 /// Another process may take a port that was free a moment ago.
 const ATTEMPTS: u32 = 3;
 /// How old its files are: one that was changed a moment ago has a weak entity tag (server/util_etag.c of httpd).
@@ -50,6 +49,7 @@ pub struct Origin {
     child: Child,
     address: SocketAddr,
     version: String,
+    settings: Vec<Setting>,
     served: Lines,
     files: PathBuf,
     _room: Room,
@@ -63,7 +63,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Makes the document root in `dir`: one file for each of `objects`, whose bytes `fill` writes, below `folder` of a path.
+    /// Makes the document root in `dir`: one file for each of `objects`, whose bytes `fill` writes, below `folder` of a path. None when
+    /// `fill` says that nobody wants them any more.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -71,8 +72,8 @@ impl Files {
         dir: &Path,
         folder: &str,
         objects: u32,
-        mut fill: impl FnMut(u32, &mut Vec<u8>),
-    ) -> Result<Files, CacheError> {
+        mut fill: impl FnMut(u32, &mut Vec<u8>) -> bool,
+    ) -> Result<Option<Files>, CacheError> {
         let room = Room::make(dir, account::unprivileged().is_some(), "genkai-origin-")?;
         let root = room.path().join("htdocs");
         let into = root.join(folder.trim_matches('/'));
@@ -84,7 +85,9 @@ impl Files {
             file.set_modified(modified)
         };
         for n in 0..objects {
-            fill(n, &mut body);
+            if !fill(n, &mut body) {
+                return Ok(None);
+            }
             let path = into.join(n.to_string());
             one(&path, &body).map_err(CacheError::files(&path))?;
         }
@@ -96,7 +99,7 @@ impl Files {
         }
         // So that the kernel can let go of them whenever it is to.
         pagecache::sync(&root);
-        Ok(Files { room, root })
+        Ok(Some(Files { room, root }))
     }
 
     /// The document root.
@@ -121,16 +124,25 @@ impl Origin {
             let port = port::free().map_err(CacheError::files(dir))?;
             let address = SocketAddr::from(([127, 0, 0, 1], port));
             let conf = dir.join("httpd.conf");
-            fs::write(&conf, render(&binary, address, dir, &files.root)).map_err(CacheError::files(&conf))?;
+            let text = render(&binary, address, dir, &files.root);
+            fs::write(&conf, &text).map_err(CacheError::files(&conf))?;
             let (succeeded, said) = run(httpd(binary.path(), &conf, &["-t"]), &dir.join("check.txt"), None)?;
             if !succeeded {
                 return Err(CacheError::Rejected { name: "origin".to_owned(), command: "apache2 -t".to_owned(), said });
             }
             match launch(&binary, &conf, address, dir, cpus) {
                 Ok(child) => {
-                    let (version, served) =
-                        (binary.version().to_owned(), Lines::of(dir.join("access.log"), |_| Some(false)));
-                    return Ok(Origin { child, address, version, served, files: files.root, _room: files.room });
+                    let served = Lines::of(dir.join("access.log"), |_| Some(false));
+                    let (version, settings) = (binary.version().to_owned(), listed(&text, dir));
+                    return Ok(Origin {
+                        child,
+                        address,
+                        version,
+                        settings,
+                        served,
+                        files: files.root,
+                        _room: files.room,
+                    });
                 }
                 Err(e @ LocalError::Exited { .. }) => last = Some(e),
                 Err(e) => return Err(e.into()),
@@ -149,15 +161,19 @@ impl Origin {
         &self.version
     }
 
-    /// Requests that it has answered since its start, once its log has come to rest.
-    pub fn served(&mut self) -> u64 {
-        let Ok(count) = counters::at_rest(SETTLE.1, SETTLE.0, || Ok::<_, Infallible>(self.served.count().misses));
-        count
+    /// What its configuration says, line by line.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// Requests that it has answered since its start, as far as its log has them.
+    pub(super) fn served(&mut self) -> u64 {
+        self.served.count().misses
     }
 
     /// What its processes have used.
     pub fn footprint(&self) -> Footprint {
-        footprint::of(self.child.pid(), false)
+        footprint::of(self.child.pid())
     }
 
     /// Its files.

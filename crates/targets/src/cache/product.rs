@@ -121,15 +121,39 @@ pub fn find(name: &str) -> Result<Option<&'static Product>, CacheError> {
     found.map(Some).ok_or_else(|| CacheError::Unknown { name: name.to_owned() })
 }
 
+/// The cache that a comparison of systems calls `word`: its name, and `-cache` behind it where the name alone is a plain reverse proxy.
+pub fn contender(word: &str) -> Option<&'static Product> {
+    PRODUCTS.iter().find(|product| product.word() == word)
+}
+
+/// What a comparison of systems calls the caches.
+pub fn compared() -> Vec<String> {
+    PRODUCTS.iter().map(Product::word).collect()
+}
+
 impl Product {
+    /// What a comparison of systems calls it.
+    fn word(&self) -> String {
+        let plain = crate::product::PRODUCTS.contains(&self.name);
+        if plain { format!("{}-cache", self.name) } else { self.name.to_owned() }
+    }
+
     /// Its program on this machine.
     ///
     /// # Errors
     /// When it is not installed.
     pub fn installed(&self) -> Result<PathBuf, CacheError> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
-        let found = folders.map(|folder| folder.join(self.program)).find(|program| program.is_file());
-        found.ok_or(CacheError::Missing { name: self.program, package: self.package })
+        located((self.program, self.package))
     }
+}
+
+/// A program on this machine, which a package has.
+///
+/// # Errors
+/// When it is not installed.
+pub(crate) fn located((name, package): (&'static str, &'static str)) -> Result<PathBuf, CacheError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+    let found = folders.map(|folder| folder.join(name)).find(|program| program.is_file());
+    found.ok_or(CacheError::Missing { name, package })
 }

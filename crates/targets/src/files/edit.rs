@@ -63,6 +63,13 @@ impl<Directive> File<Directive> {
         }
     }
 
+    /// A new line at the end.
+    pub(crate) fn line_at_end(&self, id: FileId, text: &str) -> Edit {
+        let (at, end) = (self.text.len(), self.line_end());
+        let before = if self.text.is_empty() || self.text.ends_with(b"\n") { "" } else { end };
+        Edit::new(id, &(at..at), format!("{before}{text}{end}"))
+    }
+
     /// A new line after the one that holds the byte before `end`, indented like the line that `like` is on.
     pub(crate) fn line_after(&self, id: FileId, like: usize, end: usize, text: &str) -> Edit {
         let start = self.text[..like].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);

@@ -1,6 +1,6 @@
 //! A configuration with settings applied to it: what differs from the user's files, and where each line was written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +22,9 @@ pub trait Configuration: Sized {
     /// # Errors
     /// When there is no such setting, or it does not take that value.
     fn set(&self, setting: &str, value: &str, scope: &Self::Scope) -> Result<Self, Self::Refusal>;
+
+    /// Whether two names are of the same setting.
+    fn is_same(one: &str, other: &str) -> bool;
 
     /// Each file with what `edited` (made from this one) made of it.
     fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>>;
@@ -46,6 +49,8 @@ pub(crate) struct Edition<C: Configuration> {
     base: Arc<Base<C>>,
     config: C,
     origins: Origins,
+    /// Names of the settings that were given or changed.
+    given: BTreeSet<String>,
 }
 
 /// What all editions share.
@@ -71,17 +76,18 @@ impl<C: Configuration + Clone> Edition<C> {
                 config = config.set(name, value, &scope)?;
             }
         }
-        Ok(Edition::of(Arc::new(Base { source, original, scope }), config))
+        Ok(Edition::of(Arc::new(Base { source, original, scope }), config, settings.keys().cloned().collect()))
     }
 
-    fn of(base: Arc<Base<C>>, config: C) -> Self {
+    fn of(base: Arc<Base<C>>, config: C, given: BTreeSet<String>) -> Self {
         let origins = Origins::new(base.original.pairs(&config));
-        Edition { base, config, origins }
+        Edition { base, config, origins, given }
     }
 
     /// The same with more settings changed.
     pub(crate) fn with(&self, changes: &[Change]) -> Result<Self, C::Refusal> {
-        Ok(Edition::of(Arc::clone(&self.base), self.changed(changes)?))
+        let given = self.given.iter().chain(changes.iter().map(|change| &change.setting)).cloned().collect();
+        Ok(Edition::of(Arc::clone(&self.base), self.changed(changes)?, given))
     }
 
     fn changed(&self, changes: &[Change]) -> Result<C, C::Refusal> {
@@ -123,6 +129,20 @@ impl<C: Configuration + Clone> Edition<C> {
         match self.base.source {
             ConfigSource::Generated => Ok(Vec::new()),
             ConfigSource::File(_) => Ok(self.base.original.write_back(&after)?),
+        }
+    }
+
+    /// Whether a setting was given or changed, under whatever name it has.
+    pub(crate) fn is_given(&self, setting: &str) -> bool {
+        self.given.iter().any(|given| C::is_same(given, setting))
+    }
+
+    /// Where a setting's value comes from, of which `origin` is the place in the configuration with settings.
+    pub(crate) fn held(&self, setting: &str, origin: Origin) -> Origin {
+        match origin {
+            _ if self.is_given(setting) => Origin::Given,
+            Origin::File { path, line } => self.origin(&path, line),
+            other => other,
         }
     }
 

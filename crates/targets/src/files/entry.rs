@@ -1,10 +1,10 @@
 //! Lines of a configuration that is made of names and values, with the files it includes: what php-fpm and Redis have in common.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::{File, FileId, read};
+use super::{Edit, File, FileId, edited, read};
 
 /// Files that include files, at most so deep; most inclusions.
 const MAX_DEPTH: usize = 10;
@@ -76,6 +76,16 @@ pub(crate) trait Syntax {
 
     /// The pattern of files that an entry includes.
     fn include(&self, entry: &Entry) -> Option<PathBuf>;
+
+    /// Where the comment of a line begins; its length where it has none.
+    fn comment(&self, line: &str) -> usize {
+        line.len()
+    }
+
+    /// Whether the line (without its end) goes on in the next one.
+    fn goes_on(&self, _line: &[u8]) -> bool {
+        false
+    }
 }
 
 /// What a line is.
@@ -102,10 +112,8 @@ impl Entries {
     /// A file that is missing, unreadable, too large, not the syntax, or that includes itself.
     pub(crate) fn read(main: &Path, syntax: &impl Syntax) -> Result<Entries, EntryError> {
         let path = std::path::absolute(main).unwrap_or_else(|_| main.to_owned());
-        let mut reader = Reader { syntax, entries: Entries::default(), open: BTreeSet::new(), inclusions: 0 };
         let text = read::bytes(&path).map_err(|source| EntryError::Read { path: main.to_owned(), source })?;
-        reader.file(path, text, 0)?;
-        Ok(reader.entries)
+        Reader::new(syntax).whole(path, text)
     }
 
     /// The entries of one text, whose file need not exist; includes are followed.
@@ -113,9 +121,37 @@ impl Entries {
     /// # Errors
     /// As [`Entries::read`].
     pub(crate) fn of_text(path: &Path, text: Vec<u8>, syntax: &impl Syntax) -> Result<Entries, EntryError> {
-        let mut reader = Reader { syntax, entries: Entries::default(), open: BTreeSet::new(), inclusions: 0 };
-        reader.file(path.to_owned(), text, 0)?;
-        Ok(reader.entries)
+        Reader::new(syntax).whole(path.to_owned(), text)
+    }
+
+    /// The same with the line `text` in the place of an entry, whose comment stays; for none at the end of the main file. No other byte
+    /// differs. Files are those that were read, whatever is on disk now.
+    ///
+    /// # Errors
+    /// As [`Entries::read`].
+    pub(crate) fn with_line(
+        &self,
+        entry: Option<&Entry>,
+        text: String,
+        syntax: &impl Syntax,
+    ) -> Result<Entries, EntryError> {
+        let main = &self.files[FileId::MAIN.0];
+        let edit = match entry {
+            Some(Entry { file, span, .. }) => {
+                let line = String::from_utf8_lossy(&self.files[file.0].text[span.clone()]);
+                let end = span.start + line[..syntax.comment(&line)].trim_end().len();
+                Edit::new(*file, &(span.start..end), text)
+            }
+            None => main.line_at_end(FileId::MAIN, &text),
+        };
+        let file = &self.files[edit.file.0];
+        // One edit overlaps with no other.
+        let text = edited(file, edit.file, std::slice::from_ref(&edit)).ok().flatten().unwrap_or_default();
+        let mut texts: BTreeMap<PathBuf, Vec<u8>> =
+            self.files.iter().map(|file| (file.path.clone(), file.text.clone())).collect();
+        texts.insert(file.path.clone(), text.clone());
+        let first = texts.get(&main.path).cloned().unwrap_or_default();
+        Reader { texts, ..Reader::new(syntax) }.whole(main.path.clone(), first)
     }
 
     /// The files, the main one first.
@@ -145,9 +181,21 @@ struct Reader<'s, S> {
     /// Files that are being read, by their real path.
     open: BTreeSet<PathBuf>,
     inclusions: usize,
+    /// Files with the text to take for them.
+    texts: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-impl<S: Syntax> Reader<'_, S> {
+impl<'s, S: Syntax> Reader<'s, S> {
+    fn new(syntax: &'s S) -> Self {
+        Reader { syntax, entries: Entries::default(), open: BTreeSet::new(), inclusions: 0, texts: BTreeMap::new() }
+    }
+
+    /// A main file with what it includes.
+    fn whole(mut self, path: PathBuf, text: Vec<u8>) -> Result<Entries, EntryError> {
+        self.file(path, text, 0)?;
+        Ok(self.entries)
+    }
+
     fn file(&mut self, path: PathBuf, text: Vec<u8>, depth: usize) -> Result<(), EntryError> {
         if text.len() as u64 > read::MAX_SIZE {
             return Err(EntryError::TooLarge(path));
@@ -156,10 +204,8 @@ impl<S: Syntax> Reader<'_, S> {
         let id = FileId(self.entries.files.len());
         self.entries.files.push(File::new(path.clone(), real.clone(), text.clone(), Vec::new()));
         self.open.insert(real.clone());
-        let (mut section, mut at, mut tree) = (String::new(), 0, Vec::new());
-        for (number, line) in (1..).zip(text.split(|b| *b == b'\n')) {
-            let start = at;
-            at += line.len() + 1;
+        let (mut section, mut tree) = (String::new(), Vec::new());
+        for (number, start, line) in lines(&text, |line| self.syntax.goes_on(line)) {
             let blank = |b: &&u8| b.is_ascii_whitespace();
             let from = start + line.iter().take_while(blank).count();
             let to = (start + line.len()).saturating_sub(line.iter().rev().take_while(blank).count()).max(from);
@@ -197,9 +243,28 @@ impl<S: Syntax> Reader<'_, S> {
             if depth >= MAX_DEPTH || self.inclusions > MAX_INCLUSIONS || self.open.contains(&real) {
                 return Err(EntryError::Endless { place });
             }
-            let text = read::bytes(&path).map_err(|source| EntryError::Read { path: path.clone(), source })?;
+            let text = match self.texts.get(&path) {
+                Some(text) => text.clone(),
+                None => read::bytes(&path).map_err(|source| EntryError::Read { path: path.clone(), source })?,
+            };
             self.file(path, text, depth + 1)?;
         }
         Ok(())
     }
+}
+
+/// Number (from 1), first byte and bytes of each line; one that goes on ends where the last of it does.
+fn lines(text: &[u8], goes_on: impl Fn(&[u8]) -> bool) -> Vec<(usize, usize, &[u8])> {
+    let (mut all, mut open, mut at) = (Vec::new(), None, 0);
+    for (number, line) in (1..).zip(text.split(|b| *b == b'\n')) {
+        let (first, start) = open.take().unwrap_or((number, at));
+        let end = at + line.len();
+        at = end + 1;
+        if goes_on(line) && at < text.len() {
+            open = Some((first, start));
+        } else {
+            all.push((first, start, &text[start..end]));
+        }
+    }
+    all
 }

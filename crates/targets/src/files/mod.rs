@@ -9,10 +9,12 @@ pub mod entry;
 mod flat;
 mod line;
 pub(crate) mod names;
+pub mod number;
 pub(crate) mod origin;
 pub(crate) mod read;
 mod save;
 mod secret;
+mod setting;
 mod source;
 
 use std::path::Path;
@@ -28,6 +30,7 @@ pub(crate) use line::{passing, with_line};
 pub(crate) use origin::Origins;
 pub use save::{Backup, SaveError, write_back};
 pub use secret::masked;
+pub use setting::SettingError;
 pub(crate) use source::pairs;
 pub use source::{File, FileId};
 

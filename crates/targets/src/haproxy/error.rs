@@ -40,15 +40,6 @@ pub enum HaproxyError {
     /// Nothing to send requests to.
     #[error("the configuration has no `bind` on a TCP port in a frontend or listen section")]
     NoServer,
-    /// Every listener wants TLS.
-    #[error(
-        "{place}: only TLS listeners, and genkai speaks plain HTTP/1.1 here so far\n  hint: add a plain `bind` to a copy of the \
-         file and give that"
-    )]
-    OnlyTls {
-        /// `path:line` of the first.
-        place: String,
-    },
     /// The user's file cannot be written.
     #[error(transparent)]
     Save(#[from] SaveError),
@@ -71,9 +62,9 @@ pub enum HaproxyError {
 impl HaproxyError {
     /// Whether what the user gave is at fault (files, settings), not the machine.
     pub fn is_usage(&self) -> bool {
-        use HaproxyError::{Config, NoBackend, NoServer, OnlyTls, Private, Rejected, Setting};
+        use HaproxyError::{Config, NoBackend, NoServer, Private, Rejected, Setting};
         match self {
-            Config(_) | Setting(_) | Rejected(_) | NoBackend | NoServer | OnlyTls { .. } => true,
+            Config(_) | Setting(_) | Rejected(_) | NoBackend | NoServer => true,
             Private(error) => matches!(error, PrivateError::Config(_) | PrivateError::Remote { .. }),
             _ => false,
         }

@@ -1,7 +1,6 @@
 //! An HAProxy that is ready to be started: its configuration read, settings applied, a private copy made, and tested by
 //! HAProxy itself. Variants differ from it by changes.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,19 +9,19 @@ use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
 use genkai_model::transport::Transport;
-use nix::sys::resource::{Resource, getrlimit};
 
 use super::config::{Config, Reading};
 use super::error::HaproxyError;
 use super::lifecycle::{Binary, Running, Site, check, port_taken, start};
 use super::limits::{self, Facts};
 use super::private::{self, Options, Private};
-use super::route::{Lost, Route, Scope};
-use super::settings::{self, Rendering, lookup, render};
+use super::route::{Route, Scope};
+use super::settings::{self, Rendering, render};
 use crate::files::{Backup, Edition, passing};
+use crate::local::authority::{self, Papers};
 use crate::local::caps::Machine;
 use crate::local::room::Room;
-use crate::local::{brood, port};
+use crate::local::{brood, caps, port};
 use crate::product::{Objection, Prepare};
 
 /// An HAProxy that can be started, any number of times, one at a time.
@@ -31,8 +30,6 @@ pub struct Haproxy {
     base: Arc<Base>,
     /// With settings and changes applied.
     edition: Edition<Config>,
-    /// Names of the settings that were given or changed.
-    given: BTreeSet<&'static str>,
     room: Room,
     private: Private,
     rewrites: Vec<Rewrite>,
@@ -45,6 +42,10 @@ struct Base {
     binary: Binary,
     backend: Option<SocketAddr>,
     allowed: Vec<String>,
+    /// Whether the load opens WebSocket connections.
+    websocket: bool,
+    /// What a generated configuration listens with; none: without TLS.
+    tls: Option<Papers>,
     /// Soft limit on descriptors that it inherits.
     nofile: u64,
 }
@@ -62,23 +63,23 @@ impl Haproxy {
         let original = read(&what, &binary)?;
         let scope = Scope { host: what.host.to_owned(), path: what.path.to_owned() };
         let edition = Edition::new(what.source, original, scope, what.settings)?;
-        let (nofile, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
-        let given = what.settings.keys().filter_map(|name| lookup(name).ok()).map(|s| s.name).collect();
-        let base = Base { binary, backend: what.backend, allowed: what.allow_remote.to_vec(), nofile };
-        Haproxy::made(Arc::new(base), edition, given, room)
+        let base = Base {
+            binary,
+            backend: what.backend,
+            allowed: what.allow_remote.to_vec(),
+            websocket: what.websocket,
+            tls: what.tls,
+            nofile: caps::descriptors(),
+        };
+        Haproxy::made(Arc::new(base), edition, room)
     }
 
-    fn made(
-        base: Arc<Base>,
-        edition: Edition<Config>,
-        given: BTreeSet<&'static str>,
-        room: Room,
-    ) -> Result<Haproxy, HaproxyError> {
+    fn made(base: Arc<Base>, edition: Edition<Config>, room: Room) -> Result<Haproxy, HaproxyError> {
         let private = copy(&base, &edition, &room)?;
         let translate = |message: &str| edition.translate(&private.translate(message));
         let warnings = check(&base.binary, room.path(), &private.folder, &private.config, translate)?;
         let rewrites = edition.rewrites(private.rewrites.iter().cloned());
-        Ok(Haproxy { base, edition, given, room, private, rewrites, warnings })
+        Ok(Haproxy { base, edition, room, private, rewrites, warnings })
     }
 
     /// The same with settings changed, in a folder of its own, tested.
@@ -86,10 +87,7 @@ impl Haproxy {
     /// # Errors
     /// As [`Haproxy::prepare`].
     pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Haproxy, HaproxyError> {
-        let edition = self.edition.with(changes)?;
-        let names = changes.iter().filter_map(|change| lookup(&change.setting).ok()).map(|s| s.name);
-        let given = self.given.iter().copied().chain(names).collect();
-        Haproxy::made(Arc::clone(&self.base), edition, given, room(dir)?)
+        Haproxy::made(Arc::clone(&self.base), self.edition.with(changes)?, room(dir)?)
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.
@@ -98,16 +96,7 @@ impl Haproxy {
     /// When there is no such setting.
     pub fn value_of(&self, setting: &str) -> Result<(String, Origin), HaproxyError> {
         let held = settings::effective(self.edition.config(), setting, self.edition.scope())?;
-        Ok((held.written, self.origin(held.origin, setting)))
-    }
-
-    /// Where a value of the configuration with settings comes from.
-    fn origin(&self, origin: Origin, setting: &str) -> Origin {
-        match origin {
-            _ if lookup(setting).is_ok_and(|s| self.given.contains(s.name)) => Origin::Given,
-            Origin::File { path, line } => self.edition.origin(&path, line),
-            other => other,
-        }
+        Ok((held.written, self.edition.held(setting, held.origin)))
     }
 
     /// The listener that the load goes to. (A start may choose another port when this one was taken meanwhile:
@@ -116,9 +105,11 @@ impl Haproxy {
         self.private.address
     }
 
-    /// What carries connections to its listener: plain TCP, so far.
+    /// What carries connections to its listener.
     pub fn transport(&self) -> Transport {
-        Transport::Tcp
+        let scope = self.edition.scope();
+        let is_tls = Route::find(self.edition.config(), scope).is_some_and(|route| route.bind.tls);
+        authority::transport(self.base.tls.as_ref(), &scope.host, is_tls)
     }
 
     /// HAProxy's version, e.g. `2.6.12`.
@@ -157,12 +148,12 @@ impl Haproxy {
 
     /// Every limit of this configuration on this machine.
     pub fn limits(&self, environment: &Environment) -> Vec<Limit> {
-        let machine = Machine { descriptors: self.base.nofile, ..Machine::of(environment) };
+        let machine = Machine::inheriting(environment, self.base.nofile);
         let (config, running) = (self.edition.config(), Some(&self.private.running));
-        let facts = Facts::of(config, running, self.edition.scope(), &machine, environment.memory);
+        let facts = Facts::of(config, running, self.edition.scope(), self.base.websocket, &machine, environment.memory);
         let mut all = limits::of(&facts);
         for limit in &mut all {
-            limit.origin = self.origin(limit.origin.clone(), &limit.setting);
+            limit.origin = self.edition.held(&limit.setting, limit.origin.clone());
         }
         all
     }
@@ -212,10 +203,7 @@ fn room(dir: &Path) -> Result<Room, HaproxyError> {
 /// A private copy in `room`, on free ports.
 fn copy(base: &Base, edition: &Edition<Config>, room: &Room) -> Result<Private, HaproxyError> {
     let config = edition.config();
-    let route = Route::find(config, edition.scope()).map_err(|lost| match lost {
-        Lost::OnlyTls(found) => HaproxyError::OnlyTls { place: config.place(found) },
-        Lost::NoListener => HaproxyError::NoServer,
-    })?;
+    let route = Route::find(config, edition.scope()).ok_or(HaproxyError::NoServer)?;
     let options = Options {
         dir: room.path(),
         ports: &mut port::free,
@@ -233,7 +221,7 @@ fn read(what: &Prepare<'_>, binary: &Binary) -> Result<Config, HaproxyError> {
         ConfigSource::File(path) => Ok(Config::read(path, reading)?),
         ConfigSource::Generated => {
             let backend = what.backend.ok_or(HaproxyError::NoBackend)?;
-            Ok(render(&Rendering { backend, settings: what.settings, reading })?)
+            Ok(render(&Rendering { backend, tls: what.tls.as_ref(), settings: what.settings, reading })?)
         }
     }
 }

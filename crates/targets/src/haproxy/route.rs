@@ -94,31 +94,21 @@ pub struct Route<'c> {
     pub back: Option<&'c Section>,
 }
 
-/// Why there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost<'c> {
-    /// There is no listener on TCP.
-    NoListener,
-    /// All speak TLS; the first of them.
-    OnlyTls(&'c Found),
-}
-
 impl<'c> Route<'c> {
     /// The first frontend with a plain TCP listener (a status page of HAProxy's own only where there is no other), and the
-    /// backend its requests reach.
-    ///
-    /// # Errors
-    /// Which listener is missing.
-    pub fn find(config: &'c Config, scope: &Scope) -> Result<Route<'c>, Lost<'c>> {
+    /// backend its requests reach; where all listeners speak TLS, the first of those in the same way. None when there is no listener
+    /// on TCP at all.
+    pub fn find(config: &'c Config, scope: &Scope) -> Option<Route<'c>> {
         let inet = |bind: &Bind<'_>| bind.addresses.iter().any(|a| matches!(a, Address::Inet { .. }));
         let fronts = || config.sections().iter().filter(|s| s.is_front() && !is_off(config, s));
         let all = || fronts().flat_map(|s| binds(config, s).into_iter().filter(inet).map(move |b| (s, b)));
-        let plain = || all().filter(|(_, bind)| !bind.tls);
-        let with_servers = plain().find(|(front, _)| backend(config, front, scope).is_some());
-        match with_servers.or_else(|| plain().next()) {
-            Some((front, bind)) => Ok(Route { front, bind, back: backend(config, front, scope) }),
-            None => Err(all().next().map_or(Lost::NoListener, |(_, bind)| Lost::OnlyTls(bind.found))),
-        }
+        let best = |tls: bool| {
+            let these = || all().filter(move |(_, bind)| bind.tls == tls);
+            let with_servers = these().find(|(front, _)| backend(config, front, scope).is_some());
+            with_servers.or_else(|| these().next())
+        };
+        let (front, bind) = best(false).or_else(|| best(true))?;
+        Some(Route { front, bind, back: backend(config, front, scope) })
     }
 
     /// Its servers that take requests as long as others live: neither `backup` nor `disabled`.
@@ -180,5 +170,18 @@ mod tests {
         assert_eq!(back("x", "/"), ("web".to_owned(), 1));
         assert_eq!(back("x", "/api/1"), ("api".to_owned(), 1));
         assert_eq!(back("SHOP.example", "/api"), ("shop".to_owned(), 1));
+    }
+
+    #[test]
+    fn a_listener_with_tls_serves_where_there_is_no_other() {
+        let text = "frontend admin\n bind :8443 ssl crt x\nfrontend www\n bind /run/x.sock\n bind :443 ssl crt x alpn h2\n \
+            default_backend web\nbackend web\n server a 127.0.0.1:1\n";
+        let find = |text: &str| {
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+            Route::find(&config, &Scope::default()).map(|route| (route.front.name.clone(), route.bind.tls))
+        };
+        assert_eq!(find(text), Some(("www".to_owned(), true)), "the one with servers");
+        assert_eq!(find(&text.replace("bind /run/x.sock", "bind :80")), Some(("www".to_owned(), false)));
+        assert_eq!(find("frontend f\n bind /run/x.sock\n"), None);
     }
 }

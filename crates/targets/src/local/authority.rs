@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use genkai_model::transport::{Tls, Transport};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 /// The name that the certificate is for.
@@ -19,6 +20,24 @@ pub struct Papers {
     pub certificate: PathBuf,
     /// Its private key (PEM), readable by the owner only.
     pub key: PathBuf,
+    /// The certificate with its key in one file, as HAProxy reads them, readable by the owner only.
+    pub both: PathBuf,
+}
+
+/// What carries connections to a listener of a product for requests with this Host header. A certificate of `papers`, which genkai
+/// made, is checked against its authority; one of the user's is not: it may be for any name, and the server is genkai's own child on
+/// this machine.
+pub(crate) fn transport(papers: Option<&Papers>, host: &str, is_tls: bool) -> Transport {
+    let server_name = if papers.is_some() { NAME.to_owned() } else { bare(host) };
+    let ca = papers.map(|papers| papers.authority.clone());
+    let tls = Tls { server_name, insecure: ca.is_none(), ca, identity: None, resume: true };
+    if is_tls { Transport::Tls(tls) } else { Transport::Tcp }
+}
+
+/// A Host header without its port.
+fn bare(host: &str) -> String {
+    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
+    name.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
 /// Makes an authority and a certificate of it, as files in the existing folder `dir`, which should not outlive the run.
@@ -36,6 +55,7 @@ pub fn make(dir: &Path) -> io::Result<Papers> {
         authority: save("authority.pem", &authority)?,
         certificate: save("certificate.pem", &certificate)?,
         key: save("key.pem", &key)?,
+        both: save("both.pem", &format!("{certificate}{key}"))?,
     })
 }
 
@@ -58,12 +78,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_a_certificate_of_its_own_is_checked() {
+        let papers = make(tempfile::tempdir().unwrap().path()).unwrap();
+        let Transport::Tls(own) = transport(Some(&papers), "shop.example:443", true) else { panic!("TLS") };
+        assert_eq!((own.server_name.as_str(), own.insecure, own.ca), (NAME, false, Some(papers.authority.clone())));
+        let Transport::Tls(users) = transport(None, "[::1]:443", true) else { panic!("TLS") };
+        assert_eq!((users.server_name.as_str(), users.insecure, users.ca), ("::1", true, None));
+        assert!(transport(Some(&papers), "x", false).is_tcp());
+    }
+
+    #[test]
     fn only_the_owner_reads_the_key() {
         let dir = tempfile::tempdir().unwrap();
         let papers = make(dir.path()).unwrap();
         let text = |path: &Path| std::fs::read_to_string(path).unwrap();
-        assert_eq!(std::fs::metadata(&papers.key).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(text(&papers.key).contains("PRIVATE KEY"));
+        for private in [&papers.key, &papers.both] {
+            assert_eq!(std::fs::metadata(private).unwrap().permissions().mode() & 0o777, 0o600);
+            assert!(text(private).contains("PRIVATE KEY"));
+        }
         for public in [&papers.authority, &papers.certificate] {
             assert!(text(public).contains("BEGIN CERTIFICATE") && !text(public).contains("PRIVATE"));
         }

@@ -29,6 +29,11 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The same for a server that inherits a soft limit of so many descriptors.
+    pub fn inheriting(environment: &Environment, descriptors: u64) -> Machine {
+        Machine { descriptors, ..Machine::of(environment) }
+    }
+
     /// Reads what the environment does not hold already.
     pub fn of(environment: &Environment) -> Machine {
         let (soft, hard) =
@@ -44,6 +49,11 @@ impl Machine {
             ports: environment.ports,
         }
     }
+}
+
+/// Soft limit on descriptors that a server started now inherits.
+pub(crate) fn descriptors() -> u64 {
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft)
 }
 
 /// A server's master raises the limit of its workers with setrlimit(2): beyond the hard limit only with CAP_SYS_RESOURCE,

@@ -19,9 +19,9 @@ pub struct Footprint {
     pub written: Option<u64>,
 }
 
-/// The tree that begins with `root`. `pss` is only looked for where it is asked for: it takes the kernel a while.
-pub fn of(root: u32, pss: bool) -> Footprint {
-    let mut all = Footprint { pss: pss.then_some(0), read: Some(0), written: Some(0), ..Footprint::default() };
+/// The tree that begins with `root`.
+pub fn of(root: u32) -> Footprint {
+    let mut all = Footprint { pss: Some(0), read: Some(0), written: Some(0), ..Footprint::default() };
     for (process, stat) in members(root as i32) {
         all.cpu += cpu_seconds(&stat);
         all.rss += stat.rss * page_size();
@@ -44,9 +44,12 @@ mod tests {
     #[test]
     fn this_process_has_used_something_and_shares_pages() {
         let text = "x".repeat(1 << 20);
-        let mine = of(std::process::id(), true);
+        let mine = of(std::process::id());
         assert!(mine.cpu > 0.0 && mine.rss > text.len() as u64, "{mine:?}");
         assert!(mine.pss.is_none_or(|pss| pss > 0), "{mine:?}");
-        assert_eq!(of(u32::MAX >> 2, false), Footprint { read: Some(0), written: Some(0), ..Footprint::default() });
+        assert_eq!(
+            of(u32::MAX >> 2),
+            Footprint { pss: Some(0), read: Some(0), written: Some(0), ..Footprint::default() }
+        );
     }
 }

@@ -2,13 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use super::finish::finish;
+use super::pagecache;
 use super::process::Spawn;
+use super::warden::{Duty, Promise};
 
 /// Making and mounting a small file system takes a moment.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -18,6 +19,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub struct Image {
     file: PathBuf,
     at: PathBuf,
+    _promise: Promise,
 }
 
 impl Image {
@@ -30,8 +32,9 @@ impl Image {
             return Err("mounting a file system takes root".to_owned());
         }
         // What is made is cleared away if the next step fails.
-        let image = Image { file: dir.join("image"), at: dir.join("mounted") };
-        let Image { file, at } = &image;
+        let at = dir.join("mounted");
+        let image = Image { file: dir.join("image"), _promise: Promise::new(Duty::Mount(at.clone())), at };
+        let Image { file, at, .. } = &image;
         let made = || {
             fs::create_dir_all(at)?;
             File::create(file)?.set_len(bytes)
@@ -58,12 +61,7 @@ impl Image {
 
     /// Has everything written that waits to be, times of reading among it.
     pub fn flush(&self) {
-        if let Ok(folder) = File::open(&self.at) {
-            // SAFETY: a plain system call on a descriptor that is open.
-            unsafe {
-                libc::syncfs(folder.as_raw_fd());
-            }
-        }
+        pagecache::sync(&self.at);
     }
 }
 

@@ -25,13 +25,14 @@ pub mod port;
 pub mod process;
 pub mod ready;
 pub(crate) mod room;
+pub mod running;
 mod session;
 pub(crate) mod spoken;
 pub mod survey;
 pub mod tail;
 pub mod taken;
 pub mod usage;
-mod warden;
+pub mod warden;
 
 use std::io;
 use std::net::SocketAddr;

@@ -21,7 +21,8 @@ use nix::unistd::Pid;
 
 pub use nix::sys::signal::Signal;
 
-use super::{LocalError, machine, session, tail, warden};
+use super::warden::{Duty, Promise};
+use super::{LocalError, machine, session, tail};
 
 /// Between two looks at a child that was asked to end.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -61,6 +62,8 @@ pub struct Child {
     inner: process::Child,
     /// Set once it was reaped and its session is empty.
     ended: Option<ExitStatus>,
+    /// That its group does not outlive genkai; none once it has ended.
+    promise: Option<Promise>,
 }
 
 impl Child {
@@ -105,8 +108,8 @@ impl Child {
             }
             _ => LocalError::Start { name: spawn.name.clone(), program, source },
         })?;
-        warden::watch(inner.id());
-        Ok(Child { name: spawn.name, log: spawn.log, inner, ended: None })
+        let promise = Some(Promise::new(Duty::Group(inner.id())));
+        Ok(Child { name: spawn.name, log: spawn.log, inner, ended: None, promise })
     }
 
     /// What messages call it.
@@ -176,7 +179,8 @@ impl Child {
             true => self.inner.wait().unwrap_or(ExitStatus::from_raw(Signal::SIGKILL as i32)),
             false => ExitStatus::from_raw(Signal::SIGKILL as i32),
         };
-        warden::forget(self.pid());
+        // The number of the group may be given to somebody else.
+        self.promise = None;
         self.ended = Some(status);
         status
     }

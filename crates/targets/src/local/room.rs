@@ -12,12 +12,13 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::LocalError;
+use super::warden::{Duty, Promise};
 
 /// The folder of one private copy. One of our own making is removed with its last clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     path: PathBuf,
-    _own: Option<Arc<TempDir>>,
+    _own: Option<Arc<(TempDir, Promise)>>,
 }
 
 impl Room {
@@ -49,7 +50,8 @@ fn made(wanted: &Path, root: bool, prefix: &str) -> io::Result<Room> {
     let own = tempfile::Builder::new().prefix(prefix).tempdir()?;
     open(own.path())?;
     let path = own.path().canonicalize()?;
-    Ok(Room { path, _own: Some(Arc::new(own)) })
+    let promise = Promise::new(Duty::Folder(path.clone()));
+    Ok(Room { path, _own: Some(Arc::new((own, promise))) })
 }
 
 /// Lets everybody pass through (not list) the folder, which is ours.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
+use genkai_model::evidence::{Sample, metric};
 use procfs::process::{LimitValue, Process, Stat, all_processes};
 
 /// A process with all its descendants and all processes of its session (a master may have left a daemon behind).
@@ -81,6 +82,17 @@ impl Tree {
 }
 
 impl Usage {
+    /// What every server tells of its processes, as a sample of `subject`.
+    pub(crate) fn told(&self, subject: &str) -> Sample {
+        let name = |metric: &str| format!("{subject}.{metric}");
+        let metrics = [
+            (name(metric::CPU), self.cpu),
+            (name(metric::WORKER_CPU_MAX), self.busiest_cpu),
+            (name(metric::RSS), self.rss as f64),
+        ];
+        Sample { subject: subject.to_owned(), metrics: metrics.into() }
+    }
+
     fn add(&mut self, process: Consumer) {
         self.cpu += process.cpu;
         self.busiest_cpu = self.busiest_cpu.max(process.cpu);

@@ -1,26 +1,108 @@
-//! Ends the children's groups when this process dies without having had the chance to (SIGKILL, abort, out of memory).
+//! Does what this process owes when it dies without having had the chance to (SIGKILL, abort, out of memory, a second Ctrl-C): ends the
+//! groups of its children, unmounts what it mounted, removes its private folders.
 //!
 //! The parent-death signal that [`super::process`] sets reaches only the child itself, not the worker processes it
 //! starts; nginx's workers, for one, go on serving when their master is killed. So one small shell per genkai process
-//! reads the groups that exist from a pipe; when the pipe ends while groups are left, genkai is gone and they are killed.
+//! reads from a pipe what is owed; when the pipe ends while something is, genkai is gone and the shell does it.
 
+use std::fmt;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
-/// Reads `+ GROUP` and `- GROUP`. Signals of a terminal and polite ends are not for it: it ends when its pipe does.
+/// Reads `+ DUTY` and `- DUTY`. Signals of a terminal and polite ends are not for it: it ends when its pipe does. Processes end
+/// before what they use is unmounted, and that before folders go; a process that is slow to end holds the others up, so they are
+/// tried for some seconds.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM QUIT
-groups=' '
-while read -r verb group; do
-    case $verb in
-        +) groups="$groups$group " ;;
-        -) groups="${groups%% "$group" *} ${groups#* "$group" }" ;;
+PATH="$PATH:/usr/sbin:/sbin:/usr/bin:/bin"
+nl='
+'
+owed="$nl"
+while IFS= read -r line; do
+    duty="$nl${line#? }$nl"
+    case $line in
+        '+ '*) owed="$owed${line#+ }$nl" ;;
+        '- '*) case $owed in *"$duty"*) owed="${owed%%"$duty"*}$nl${owed#*"$duty"}" ;; esac ;;
     esac
 done
-for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
+IFS="$nl"
+set -f
+each() {
+    for duty in $owed; do
+        case $duty in "$1 "*) "$1" "${duty#"$1 "}" ;; esac
+    done
+}
+group() { kill -s KILL -- "-$1" 2>/dev/null; }
+mount() { umount -l -- "$1" 2>/dev/null; }
+folder() { rm -rf -- "$1" 2>/dev/null; [ ! -e "$1" ] || left=1; }
+segments() { set +f; rm -f -- /dev/shm/"$1"* 2>/dev/null; set -f; }
+each group
+for try in 1 2 3 4 5 6 7 8 9 10; do
+    left=''
+    each mount
+    each folder
+    each segments
+    [ -n "$left" ] || break
+    sleep 0.5
+done
 "#;
+
+/// Something that must not outlive this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// The processes of a group are to be killed.
+    Group(u32),
+    /// What is mounted there is to be unmounted.
+    Mount(PathBuf),
+    /// A folder of our own is to be removed, with all that is in it.
+    Folder(PathBuf),
+    /// Segments of shared memory whose names begin so are to be removed (shm_overview(7)).
+    Segments(String),
+}
+
+impl fmt::Display for Duty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Duty::Group(group) => write!(f, "group {group}"),
+            Duty::Mount(path) => write!(f, "mount {}", path.display()),
+            Duty::Folder(path) => write!(f, "folder {}", path.display()),
+            Duty::Segments(prefix) => write!(f, "segments {prefix}"),
+        }
+    }
+}
+
+impl Duty {
+    /// Whether it can be written in a line as it is; others are owed by nobody.
+    fn is_plain(&self) -> bool {
+        let plain = |path: &Path| path.is_absolute() && path.to_str().is_some_and(|text| !text.contains('\n'));
+        match self {
+            Duty::Group(_) => true,
+            Duty::Mount(path) | Duty::Folder(path) => plain(path),
+            Duty::Segments(prefix) => !prefix.is_empty() && !prefix.contains(['\n', '/']),
+        }
+    }
+}
+
+/// A duty that the warden has taken over, until this is dropped: it was done then, or need not be.
+#[derive(Debug)]
+pub struct Promise(Duty);
+
+impl Promise {
+    /// Has it done should this process die.
+    pub fn new(duty: Duty) -> Promise {
+        tell('+', &duty);
+        Promise(duty)
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        tell('-', &self.0);
+    }
+}
 
 /// Its pipe; none when no shell could be started (the parent-death signal still holds then).
 fn pipe() -> &'static Mutex<Option<ChildStdin>> {
@@ -40,28 +122,25 @@ fn start() -> Option<ChildStdin> {
     command.spawn().ok().and_then(|mut child| child.stdin.take())
 }
 
-fn tell(verb: char, group: u32) {
+fn tell(verb: char, duty: &Duty) {
+    if !duty.is_plain() {
+        return;
+    }
     let mut pipe = pipe().lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(stdin) = pipe.as_mut()
-        && writeln!(stdin, "{verb} {group}").is_err()
+        && writeln!(stdin, "{verb} {duty}").is_err()
     {
         *pipe = None;
     }
 }
 
-/// A group that must not outlive this process.
-pub(super) fn watch(group: u32) {
-    tell('+', group);
-}
-
-/// The group is gone; its number may be given to somebody else.
-pub(super) fn forget(group: u32) {
-    tell('-', group);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn shell() -> std::process::Child {
+        Command::new("/bin/sh").args(["-c", SCRIPT]).stdin(Stdio::piped()).spawn().unwrap()
+    }
 
     /// The script itself, with groups of real processes: those taken back live on, the others are killed at the end.
     #[test]
@@ -73,13 +152,14 @@ mod tests {
                 sleeper.spawn().unwrap()
             })
             .collect();
-        let mut shell = Command::new("/bin/sh").args(["-c", SCRIPT]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut shell = shell();
         let mut stdin = shell.stdin.take().unwrap();
         for sleeper in &sleepers {
-            writeln!(stdin, "+ {}", sleeper.id()).unwrap();
+            writeln!(stdin, "+ {}", Duty::Group(sleeper.id())).unwrap();
         }
-        writeln!(stdin, "- {}", sleepers[0].id()).unwrap();
-        writeln!(stdin, "- {}", sleepers[2].id()).unwrap();
+        for n in [0, 2, 2] {
+            writeln!(stdin, "- {}", Duty::Group(sleepers[n].id())).unwrap();
+        }
         drop(stdin);
         shell.wait().unwrap();
         assert!(!sleepers[1].wait().unwrap().success());
@@ -89,5 +169,28 @@ mod tests {
             sleepers[i].kill().unwrap();
             sleepers[i].wait().unwrap();
         }
+    }
+
+    #[test]
+    fn folders_still_listed_are_removed_whatever_they_are_called() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["plain", "two words * $(x) 'y'", "plain longer", "kept"];
+        let paths: Vec<PathBuf> = names.iter().map(|name| dir.path().join(name)).collect();
+        for path in &paths {
+            std::fs::create_dir_all(path.join("below")).unwrap();
+        }
+        let mut shell = shell();
+        let mut stdin = shell.stdin.take().unwrap();
+        for path in &paths {
+            writeln!(stdin, "+ {}", Duty::Folder(path.clone())).unwrap();
+        }
+        writeln!(stdin, "- {}", Duty::Folder(paths[3].clone())).unwrap();
+        // Unknown to it, and no path of it is touched.
+        writeln!(stdin, "- {}\n+ {}", Duty::Folder(dir.path().join("pl")), Duty::Mount(paths[3].clone())).unwrap();
+        drop(stdin);
+        assert!(shell.wait().unwrap().success());
+        assert_eq!(paths.iter().map(|path| path.exists()).collect::<Vec<_>>(), [false, false, false, true]);
+        let odd = |path: &str| !Duty::Folder(path.into()).is_plain();
+        assert!(odd("a\nb") && odd("relative") && !Duty::Segments("a/../b".to_owned()).is_plain());
     }
 }

@@ -21,6 +21,8 @@ pub use workers::{Follower, Workers, workers};
 
 use super::lifecycle::Site;
 use crate::local::listener;
+use crate::local::process::Signal;
+use crate::local::running;
 use crate::local::tail::Tail;
 use crate::observation::Observation;
 
@@ -97,9 +99,14 @@ impl Watch {
             own_alert: 0,
         }
     }
+}
 
-    /// One look.
-    pub fn look(&mut self) -> Observation {
+impl running::Watch for Watch {
+    const SUBJECT: &'static str = "nginx";
+    const FIRST: &'static str = "master";
+    const GRACEFUL: Signal = Signal::SIGQUIT;
+
+    fn look(&mut self) -> Observation {
         let workers = self.workers.look();
         let mut metrics = consumption(&workers);
         let queue = listener::queue(self.address);
@@ -117,12 +124,13 @@ impl Watch {
         Observation { samples: vec![Sample { subject: "nginx".to_owned(), metrics }], logs, states }
     }
 
-    /// What was logged since the last look, when there is nobody left to look at.
-    pub fn last_words(&mut self) -> Observation {
+    fn last_words(&mut self) -> Observation {
         let lines = self.tail.lines();
         Observation { logs: gather(lines.iter().map(String::as_str)), ..Observation::default() }
     }
+}
 
+impl Watch {
     /// The status page's figures; not asked for while there is no room for the question.
     fn ask(&mut self, full: bool, metrics: &mut BTreeMap<String, f64>) {
         let Some(page) = &self.page else { return };

@@ -1,7 +1,6 @@
 //! An nginx that is ready to be started: its configuration read, settings applied, a private copy made, and tested by
 //! nginx itself. Variants differ from it by changes.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +9,6 @@ use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
 use genkai_model::transport::Transport;
-use nix::sys::resource::{Resource, getrlimit};
 
 use super::config::Config;
 use super::error::NginxError;
@@ -18,10 +16,10 @@ use super::lifecycle::{Binary, Running, check, port_taken, start};
 use super::limits::{self, Facts, Machine};
 use super::remote::Remote;
 use super::runnable::Runnable;
-use super::settings::{self, Rendering, Scope, lookup, render};
+use super::settings::{self, Rendering, Scope, render};
 use crate::files::{Backup, Edition, with_line};
-use crate::local::brood;
 use crate::local::room::Room;
+use crate::local::{brood, caps};
 use crate::product::{Objection, Prepare};
 
 /// An nginx that can be started, any number of times, one at a time.
@@ -30,8 +28,6 @@ pub struct Nginx {
     base: Arc<Base>,
     /// With settings and changes applied.
     edition: Edition<Config>,
-    /// Names of the settings that were given or changed.
-    given: BTreeSet<String>,
     copy: Runnable,
     rewrites: Vec<Rewrite>,
     warnings: Vec<String>,
@@ -59,9 +55,8 @@ impl Nginx {
         let original = read(&what, &binary)?;
         let scope = Scope { host: Some(what.host.to_owned()), path: what.path.to_owned() };
         let edition = Edition::new(what.source, original, scope, what.settings)?;
-        let (nofile, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
-        let base = Base { binary, backend: what.backend, nofile };
-        let nginx = Nginx::made(Arc::new(base), edition, what.settings.keys().cloned().collect(), room)?;
+        let base = Base { binary, backend: what.backend, nofile: caps::descriptors() };
+        let nginx = Nginx::made(Arc::new(base), edition, room)?;
         nginx.serves_someone()?;
         // The backend given is the caller's to judge.
         let given = what.backend.map(|backend| backend.ip().to_string());
@@ -82,17 +77,12 @@ impl Nginx {
         if value >= taken + one { Ok(()) } else { Err(NginxError::TooFewSlots { value, taken, one }) }
     }
 
-    fn made(
-        base: Arc<Base>,
-        edition: Edition<Config>,
-        given: BTreeSet<String>,
-        room: Room,
-    ) -> Result<Nginx, NginxError> {
+    fn made(base: Arc<Base>, edition: Edition<Config>, room: Room) -> Result<Nginx, NginxError> {
         let copy = Runnable::make(edition.config(), &base.binary, edition.scope(), base.backend, room)?;
         let translate = |message: &str| edition.translate(&copy.private.translate(message));
         let warnings = check(&base.binary, copy.room.path(), &copy.private.main, translate)?;
         let rewrites = edition.rewrites(copy.private.rewrites.iter().map(Into::into));
-        Ok(Nginx { base, edition, given, copy, rewrites, warnings })
+        Ok(Nginx { base, edition, copy, rewrites, warnings })
     }
 
     /// The same with settings changed, in a folder of its own, tested.
@@ -100,10 +90,7 @@ impl Nginx {
     /// # Errors
     /// As [`Nginx::prepare`].
     pub fn with(&self, changes: &[Change], dir: impl AsRef<Path>) -> Result<Nginx, NginxError> {
-        let edition = self.edition.with(changes)?;
-        let names = changes.iter().map(|change| change.setting.clone());
-        let given = self.given.iter().cloned().chain(names).collect();
-        Nginx::made(Arc::clone(&self.base), edition, given, room(dir.as_ref())?)
+        Nginx::made(Arc::clone(&self.base), self.edition.with(changes)?, room(dir.as_ref())?)
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.
@@ -112,23 +99,7 @@ impl Nginx {
     /// When there is no such setting, or nothing here that it could be set on.
     pub fn value_of(&self, setting: &str) -> Result<(String, Origin), NginxError> {
         let effective = settings::effective(self.edition.config(), setting, self.edition.scope())?;
-        let origin = match effective.origin {
-            _ if self.is_given(setting) => Origin::Given,
-            Origin::File { path, line } => self.edition.origin(&path, line),
-            other => other,
-        };
-        Ok((effective.value, origin))
-    }
-
-    /// Whether it was given or changed, under whatever name it has.
-    fn is_given(&self, setting: &str) -> bool {
-        let same = |name: &String| match (lookup(name), lookup(setting)) {
-            (Ok(a), Ok(b)) => {
-                a.setting.name == b.setting.name && (a.zone.is_none() || b.zone.is_none() || a.zone == b.zone)
-            }
-            _ => false,
-        };
-        self.given.iter().any(same)
+        Ok((effective.value, self.edition.held(setting, effective.origin)))
     }
 
     /// The listener that the load goes to. (A start may choose another port when this one was taken meanwhile:
@@ -177,14 +148,14 @@ impl Nginx {
     /// Every limit of this configuration on this machine.
     pub fn limits(&self, environment: &Environment) -> Vec<Limit> {
         let mut all = limits::of(&self.facts(&self.machine(environment)));
-        for limit in all.iter_mut().filter(|limit| self.is_given(&limit.setting)) {
+        for limit in all.iter_mut().filter(|limit| self.edition.is_given(&limit.setting)) {
             limit.origin = Origin::Given;
         }
         all
     }
 
     fn machine(&self, environment: &Environment) -> Machine {
-        Machine { descriptors: self.base.nofile, ..Machine::of(environment) }
+        Machine::inheriting(environment, self.base.nofile)
     }
 
     /// What the limits are computed from.

@@ -4,7 +4,6 @@
 //! `upstream.keepalive`). Those that come several times are told apart by their zone: `limit_conn.perip`.
 
 mod apply;
-mod error;
 mod lookup;
 mod place;
 mod registry;
@@ -12,11 +11,16 @@ mod render;
 pub mod value;
 
 pub use apply::{Effective, Scope, apply, effective};
-pub use error::SettingError;
 pub use lookup::{Named, check, lookup};
 pub use registry::all;
 pub use render::{Rendering, render};
 pub use value::Kind;
+
+/// As people call it.
+const PRODUCT: &str = "nginx";
+
+/// Why a setting cannot be made.
+pub type SettingError = crate::files::SettingError<super::config::EditError>;
 
 /// Where a setting is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

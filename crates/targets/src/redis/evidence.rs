@@ -7,8 +7,9 @@ use crate::local::usage::Usage;
 /// A subscriber was cut off because it read too slowly (`client-output-buffer-limit pubsub`; networking.c,
 /// `closeClientOnOutputBufferLimitReached`): the messages that waited for it are lost.
 pub(super) const OUTPUT_BUFFER: &str = "redis.output_buffer_limit";
-/// A client was refused because there are as many as may be (`maxclients`).
-pub(super) const MAX_CLIENTS: &str = "redis.maxclients";
+/// Clients that were refused because there are as many as may be (`maxclients`; networking.c: `acceptCommonHandler`). At its usual
+/// level the log says nothing of them.
+pub(super) const REJECTED: &str = "redis.rejected_connections";
 
 /// Counts of `INFO` that are kept (sections clients, stats, memory).
 const COUNTS: [&str; 8] = [
@@ -38,18 +39,20 @@ pub(super) fn sample(info: &str, usage: &Usage) -> Sample {
     sample
 }
 
+/// A line about a client without most of what it says of the client (`addr=... laddr=... fd=...`).
+fn gist(line: &str) -> String {
+    let kept =
+        |word: &&str| !word.contains('=') || ["addr=", "omem=", "cmd="].iter().any(|name| word.starts_with(name));
+    line.split(' ').filter(kept).collect::<Vec<_>>().join(" ").chars().take(400).collect()
+}
+
 /// A line of the log that tells of a limit.
 pub(super) fn log(line: &str) -> Option<LogLine> {
-    let known = [
-        ("overcoming of output buffer limits", OUTPUT_BUFFER),
-        ("Error registering fd event for the new client", MAX_CLIENTS),
-    ];
-    let (_, signature) = known.into_iter().find(|(words, _)| line.contains(words))?;
-    Some(LogLine {
+    line.contains("overcoming of output buffer limits").then(|| LogLine {
         subject: "redis".to_owned(),
         level: "warning".to_owned(),
-        text: line.chars().take(400).collect(),
-        signature: Some(signature.to_owned()),
+        text: gist(line),
+        signature: Some(OUTPUT_BUFFER.to_owned()),
         count: 1,
     })
 }
@@ -72,7 +75,9 @@ mod tests {
         // Redis 7.0.15.
         let line = "1:M 01 Jan 2026 10:00:00.000 # Client id=5 addr=127.0.0.1:4 omem=33 cmd=subscribe scheduled to be closed \
                     ASAP for overcoming of output buffer limits.";
-        assert_eq!(log(line).unwrap().signature.as_deref(), Some(OUTPUT_BUFFER));
+        let told = log(line).unwrap();
+        assert_eq!(told.signature.as_deref(), Some(OUTPUT_BUFFER));
+        assert!(told.text.ends_with("Client addr=127.0.0.1:4 omem=33 cmd=subscribe scheduled to be closed ASAP for overcoming of output buffer limits."), "{}", told.text);
         assert_eq!(log("1:M 01 Jan 2026 10:00:00.000 * Ready to accept connections"), None);
     }
 }

@@ -1,14 +1,18 @@
 //! Find, start, ready, observe, disturb, stop.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::cell::Cell;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use genkai_model::event::{ServerState, State};
+use genkai_model::limit::Limit;
 
-use super::evidence;
+use super::line::Line;
+use super::{evidence, given, limits};
+use crate::files::entry::EntryError;
+use crate::local::caps::Machine;
 use crate::local::process::{Child, Signal, Spawn};
 use crate::local::tail::Tail;
 use crate::local::usage::Tree;
@@ -21,8 +25,10 @@ const NAME: &str = "redis";
 const READY_WITHIN: Duration = Duration::from_secs(10);
 /// How long it has to end when asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Most connections that a fault on purpose takes.
+const CROWD: usize = 1000;
+/// How often one tries to be faster than subscribers that come back.
+const TRIES: u32 = 50;
 
 /// Why there is no Redis.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +39,15 @@ pub enum RedisError {
     /// It cannot be started.
     #[error(transparent)]
     Local(#[from] LocalError),
+    /// Its lines are not its syntax.
+    #[error(transparent)]
+    Config(#[from] EntryError),
+    /// A setting that a private Redis does not take from a user, by its name.
+    #[error(
+        "--redis-set {0}: where the private Redis listens and writes, and who may use it, is the run's own business\n  \
+         hint: leave it out; e.g. maxclients=N or maxmemory=SIZE can be set"
+    )]
+    Refused(String),
     /// There is no free port.
     #[error("no free port for redis: {0}")]
     Port(std::io::Error),
@@ -43,6 +58,9 @@ pub enum RedisError {
 pub struct Redis {
     child: Child,
     address: SocketAddr,
+    line: Option<Line>,
+    /// Connections that are there to take places from others.
+    crowd: Vec<Line>,
     tree: Tree,
     tail: Tail,
     dead: bool,
@@ -53,8 +71,9 @@ impl Redis {
     /// otherwise but for `config`, further lines of its configuration.
     ///
     /// # Errors
-    /// When it is not installed or does not start.
+    /// When it is not installed or does not start, or when a line is one that [`super::check`] refuses.
     pub fn start(config: &[String], cpus: Option<&[usize]>, dir: &Path) -> Result<Redis, RedisError> {
+        given::check(config)?;
         let program = find().ok_or(RedisError::Missing)?;
         let free = || port::free().map_err(RedisError::Port);
         let start = |port: &u16| Redis::start_on(&program, *port, config, cpus, dir);
@@ -91,10 +110,16 @@ impl Redis {
         let tail = Tail::open(&log);
         let mut child = Child::spawn(command, spawn)?;
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let is_it = |pid| process(&ask(address, "INFO server").unwrap_or_default()) == Some(pid);
+        let opened = Cell::new(None);
+        let is_it = |pid| {
+            let mut line = Line::open(address).ok();
+            let own = process(&line.as_mut().and_then(|line| line.ask("INFO server")).unwrap_or_default()) == Some(pid);
+            opened.set(line.filter(|_| own));
+            own
+        };
         ready::own(address, READY_WITHIN, &mut child, is_it)?;
         let tree = Tree::new(child.pid());
-        Ok(Redis { child, address, tree, tail, dead: false })
+        Ok(Redis { child, address, line: opened.into_inner(), crowd: Vec::new(), tree, tail, dead: false })
     }
 
     /// Where it listens, as a URL.
@@ -108,7 +133,7 @@ impl Redis {
         let mut seen = Observation { logs, ..Observation::default() };
         match self.child.try_exited() {
             None => {
-                let info = ask(self.address, "INFO").unwrap_or_default();
+                let info = self.ask("INFO").unwrap_or_default();
                 seen.samples.push(evidence::sample(&info, &self.tree.sample()));
             }
             Some(status) if !self.dead => {
@@ -121,9 +146,56 @@ impl Redis {
         seen
     }
 
+    /// The limits of a Redis that runs on these lines beside its defaults on a machine with so much memory: those whose signs are
+    /// seen by [`Redis::observe`].
+    ///
+    /// # Errors
+    /// When they are not Redis's syntax.
+    pub fn limits(config: &[String], machine: &Machine, memory: u64) -> Result<Vec<Limit>, RedisError> {
+        Ok(limits::of_lines(config, machine, memory)?)
+    }
+
+    /// Clients that it has refused since it started, because there were as many as may be.
+    pub fn refused(&mut self) -> u64 {
+        let seen = self.observe();
+        seen.samples.iter().find_map(|sample| sample.metrics.get(evidence::REJECTED)).map_or(0, |n| *n as u64)
+    }
+
     /// Closes the connections of all subscribers: a fault on purpose. Whether it was done.
-    pub fn cut_subscribers(&self) -> bool {
-        ask(self.address, "CLIENT KILL TYPE pubsub").is_some()
+    pub fn cut_subscribers(&mut self) -> bool {
+        self.ask("CLIENT KILL TYPE pubsub").is_some_and(|answer| is_number(&answer))
+    }
+
+    /// The same, with others in the places of those that were closed: subscribers do not get back in. A fault on purpose. Whether it was
+    /// done; it cannot be where more than a thousand places are left.
+    pub fn crowd_out(&mut self) -> bool {
+        (0..TRIES).any(|_| self.fill() && self.cut_subscribers() && self.fill() && self.subscribers() == Some(0))
+    }
+
+    /// Takes every place that is left for clients; whether all are taken.
+    fn fill(&mut self) -> bool {
+        while self.crowd.len() < CROWD {
+            match Line::open(self.address).map(|mut line| (line.is_taken(), line)) {
+                Ok((true, line)) => self.crowd.push(line),
+                Ok((false, _)) => return true,
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// How many subscribers there are now.
+    fn subscribers(&mut self) -> Option<usize> {
+        Some(self.ask("CLIENT LIST TYPE pubsub")?.lines().count())
+    }
+
+    /// The answer to a command, on the connection that has been there from the beginning.
+    fn ask(&mut self, command: &str) -> Option<String> {
+        let answer = self.line.as_mut().and_then(|line| line.ask(command));
+        if answer.is_none() {
+            self.line = Line::open(self.address).ok();
+        }
+        answer
     }
 
     /// Ends it.
@@ -132,19 +204,14 @@ impl Redis {
     }
 }
 
-/// Sends an inline command (Redis protocol, "Inline commands") and gives the beginning of the answer.
-fn ask(address: SocketAddr, command: &str) -> Option<String> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    write!(stream, "{command}\r\nQUIT\r\n").ok()?;
-    let mut answer = Vec::new();
-    stream.take(1 << 16).read_to_end(&mut answer).ok()?;
-    Some(String::from_utf8_lossy(&answer).into_owned())
-}
-
 /// The process that answered `INFO`.
 fn process(info: &str) -> Option<u32> {
     info.lines().find_map(|line| line.strip_prefix("process_id:"))?.trim().parse().ok()
+}
+
+/// Whether an answer is a number (RESP: `:N`), not an error (`-ERR ...`, `-NOAUTH ...`).
+fn is_number(answer: &str) -> bool {
+    answer.strip_prefix(':').is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
 /// Whether a line of its log says that its port is taken (server.c, `listenToPort`).
@@ -167,6 +234,12 @@ mod tests {
     fn the_process_that_answers_says_who_it_is() {
         assert_eq!(process("# Server\r\nredis_version:7.0.15\r\nprocess_id:4711\r\ntcp_port:1\r\n"), Some(4711));
         assert_eq!((process(""), process("process_id:x\r\n")), (None, None));
+    }
+
+    #[test]
+    fn only_a_count_says_that_connections_were_closed() {
+        assert!(is_number(":0") && is_number(":12"));
+        assert!(!["-NOAUTH Authentication required.", "-ERR unknown", ":", ":x", "+OK", ""].into_iter().any(is_number));
     }
 
     #[test]

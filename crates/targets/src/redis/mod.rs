@@ -3,6 +3,10 @@
 pub mod config;
 mod evidence;
 pub mod explain;
+mod given;
 mod lifecycle;
+mod limits;
+mod line;
 
+pub use given::check;
 pub use lifecycle::{Redis, RedisError};

@@ -1,65 +1,164 @@
-//! The configuration as text.
+//! Squid's configuration: a directive and its words a line, `#` begins a comment, `\` at the end goes on in the next line, `include
+//! PATTERN` (src/cache_cf.cc: `parseOneConfigFile`; src/ConfigParser.cc). Of most directives the last one counts.
 
-use std::fmt::Write as _;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::settings::{ROCK_LARGEST, Settings, Store};
+use crate::files::entry::{Entries, Entry, EntryError, Line, Syntax};
+use crate::files::{Configuration, Pair, pairs};
 
-/// Bytes of the megabytes that `cache_dir` and `cache_mem` count in.
-const MB: u64 = 1 << 20;
+use super::settings::{self, SettingError};
 
-/// An accelerator that listens at `listen` before `origin`, its files in `dir`, its store in `dir/store`.
-pub(super) fn render(settings: &Settings, listen: SocketAddr, origin: SocketAddr, dir: &Path) -> String {
-    let at = dir.display();
-    let mut text = format!(
-        "\
-# An accelerator, written by genkai.
-http_port {listen} accel defaultsite=localhost no-vhost
-cache_peer {} parent {} 0 no-query no-digest originserver name=origin
-http_access allow localhost manager
-http_access deny manager
-http_access allow localhost
-http_access deny all
-visible_hostname localhost
-cache_mem {} MB
-access_log stdio:{at}/access.log squid
-cache_log {at}/cache.log
-pid_filename {at}/squid.pid
-coredump_dir {at}
-pinger_enable off
-netdb_filename none
-",
-        origin.ip(),
-        origin.port(),
-        settings.memory.0 / MB,
-    );
-    let disk = settings.disk.0 / MB;
-    let store = match settings.store {
-        Store::Ufs => format!("cache_dir ufs {at}/store {disk} 16 256"),
-        Store::Aufs => format!("cache_dir aufs {at}/store {disk} 16 256"),
-        Store::Rock => format!("cache_dir rock {at}/store {disk} max-size={ROCK_LARGEST}"),
-        Store::Memory => return text,
-    };
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "{store}");
-    text
+/// The syntax.
+struct Lines;
+
+impl Syntax for Lines {
+    fn line(&self, line: &[u8]) -> Result<Line, &'static str> {
+        let text = String::from_utf8_lossy(line);
+        let mut words = words(&text).into_iter();
+        let Some(name) = words.next() else { return Ok(Line::Nothing) };
+        Ok(Line::Entry(name, words.collect()))
+    }
+
+    fn include(&self, entry: &Entry) -> Option<PathBuf> {
+        (entry.name == "include").then(|| PathBuf::from(entry.value().trim_matches('"')))
+    }
+
+    fn comment(&self, line: &str) -> usize {
+        comment(line)
+    }
+
+    fn goes_on(&self, line: &[u8]) -> bool {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        line.ends_with(b"\\") && !line.trim_ascii_start().starts_with(b"#")
+    }
+}
+
+/// The words of a line, up to a comment; one in double quotes may have spaces, and keeps its quotes.
+fn words(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
+    let (mut all, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    for c in joined[..comment(&joined)].chars() {
+        quoted ^= c == '"';
+        if !c.is_ascii_whitespace() || quoted {
+            word.push(c);
+        } else if !word.is_empty() {
+            all.push(std::mem::take(&mut word));
+        }
+    }
+    all.extend(Some(word).filter(|word| !word.is_empty()));
+    all
+}
+
+/// Where the comment of a line begins; its end where it has none.
+fn comment(text: &str) -> usize {
+    let (mut quoted, mut between) = (false, true);
+    for (at, c) in text.char_indices() {
+        if c == '#' && between && !quoted {
+            return at;
+        }
+        quoted ^= c == '"';
+        between = c.is_ascii_whitespace();
+    }
+    text.len()
+}
+
+/// A configuration of Squid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Its lines.
+    pub entries: Entries,
+    main: PathBuf,
+}
+
+impl Config {
+    /// Reads `main` and what it includes.
+    ///
+    /// # Errors
+    /// A file that is missing, unreadable, too large, or that includes itself.
+    pub fn read(main: &Path) -> Result<Config, EntryError> {
+        Ok(Config { entries: Entries::read(main, &Lines)?, main: main.to_owned() })
+    }
+
+    /// A configuration of a text whose file need not exist.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn of_text(path: &Path, text: Vec<u8>) -> Result<Config, EntryError> {
+        Ok(Config { entries: Entries::of_text(path, text, &Lines)?, main: path.to_owned() })
+    }
+
+    /// The last directive of a name.
+    pub fn value(&self, name: &str) -> Option<&Entry> {
+        self.entries.all().iter().rev().find(|e| e.name == name)
+    }
+
+    /// Every directive of a name.
+    pub fn each<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
+        self.entries.all().iter().filter(move |e| e.name == name)
+    }
+
+    /// The file that was asked for.
+    pub fn main(&self) -> &Path {
+        &self.main
+    }
+
+    /// A directive as it is written, without line ends.
+    pub fn written(&self, entry: &Entry) -> String {
+        std::iter::once(entry.name.clone()).chain(entry.values.iter().cloned()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Configuration for Config {
+    type Scope = ();
+    type Refusal = SettingError;
+
+    fn set(&self, setting: &str, value: &str, _: &()) -> Result<Config, SettingError> {
+        settings::settable(setting, value)?;
+        let text = format!("{setting} {}", value.trim());
+        Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)?, main: self.main.clone() })
+    }
+
+    fn is_same(one: &str, other: &str) -> bool {
+        one == other
+    }
+
+    fn pairs<'a>(&'a self, edited: &'a Config) -> impl Iterator<Item = Pair<'a>> {
+        pairs(self.entries.files(), edited.entries.files())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use genkai_model::units::Bytes;
-
     use super::*;
 
+    const TEXT: &str = "# c\nhttp_port 80 accel \\\n   defaultsite=a # here\nacl x src \"/a b\"\ncache_mem 8 MB\n  cache_mem 16 MB # two\n";
+
+    fn config(text: &str) -> Config {
+        Config::of_text(Path::new("/x/squid.conf"), text.as_bytes().to_vec()).unwrap()
+    }
+
     #[test]
-    fn stores_are_on_disk_or_in_memory() {
-        let text = |store| {
-            let settings = Settings { store, memory: Bytes(64 << 20), disk: Bytes(256 << 20) };
-            render(&settings, "127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap(), Path::new("/x"))
-        };
-        assert!(text(Store::Ufs).contains("cache_dir ufs /x/store 256 16 256\n"));
-        assert!(text(Store::Rock).contains("cache_dir rock /x/store 256 max-size=1048576\n"));
-        assert!(!text(Store::Memory).contains("cache_dir") && text(Store::Memory).contains("cache_mem 64 MB\n"));
+    fn lines_go_on_and_comments_end_them() {
+        let config = config(TEXT);
+        let all: Vec<(usize, String)> = config.entries.all().iter().map(|e| (e.line, config.written(e))).collect();
+        let line = |n: usize, text: &str| (n, text.to_owned());
+        let expected = [
+            line(2, "http_port 80 accel defaultsite=a"),
+            line(4, "acl x src \"/a b\""),
+            line(5, "cache_mem 8 MB"),
+            line(6, "cache_mem 16 MB"),
+        ];
+        assert_eq!(all, expected);
+        assert_eq!(config.value("cache_mem").map(Entry::value).as_deref(), Some("16 MB"));
+    }
+
+    #[test]
+    fn a_setting_changes_one_line_and_no_other_byte() {
+        let before = config(TEXT);
+        let after = before.set("cache_mem", "32 MB", &()).unwrap();
+        assert_eq!(after.entries.files()[0].text, TEXT.replace("cache_mem 16 MB", "cache_mem 32 MB").into_bytes());
+        let added = before.set("workers", "2", &()).unwrap();
+        assert_eq!(added.entries.files()[0].text, format!("{TEXT}workers 2\n").into_bytes());
+        assert!(before.diff(&added).contains("+workers 2\n"));
     }
 }

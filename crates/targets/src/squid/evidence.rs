@@ -4,6 +4,14 @@ use genkai_model::cache::OwnCounts;
 
 use crate::cache::counters::number;
 
+/// Signature of the message that it has no descriptors left for clients (src/comm/TcpAcceptor.cc).
+pub(super) const OUT_OF_DESCRIPTORS: &str = "squid-out-of-descriptors";
+
+/// The known message that a line of its log is.
+pub(super) fn signature(line: &str) -> Option<&'static str> {
+    line.contains("Your cache is running out of filedescriptors").then_some(OUT_OF_DESCRIPTORS)
+}
+
 /// Its page of counters (cache manager, `mgr:counters`).
 pub(super) const PAGE: &str = "/squid-internal-mgr/counters";
 

@@ -1,10 +1,16 @@
-//! Squid as an accelerator before one origin: settings, configuration, what it counts, what caps it. It runs as one process (`-N`), and is
-//! started, looked at and ended as every cache is ([`crate::cache`]).
+//! Squid as an accelerator: settings, configuration, what it counts, what caps it. Of genkai's own making it stands before one origin,
+//! in one process (`-N`); a user's configuration runs as a private copy. It is started, looked at and ended as every cache is
+//! ([`crate::cache`]).
 
-mod config;
+pub mod config;
 mod evidence;
+pub mod explain;
 mod lifecycle;
 mod limits;
+mod private;
+pub(crate) mod recipe;
+mod render;
 mod settings;
 
 pub(crate) use lifecycle::{aufs, memory, rock, ufs};
+pub use settings::SettingError;

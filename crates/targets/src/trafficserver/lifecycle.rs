@@ -6,7 +6,7 @@ use std::process::Command;
 use genkai_model::units::Bytes;
 
 use super::settings::Settings;
-use super::{config, evidence, limits};
+use super::{evidence, limits, render};
 use crate::cache::counters::Counters;
 use crate::cache::{CacheError, Ground, Setup, listed};
 use crate::local::machine;
@@ -18,17 +18,28 @@ const MODULES: [&str; 3] =
 /// Objects on disk.
 pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
     let settings = Settings { listen: ground.listen, disk: ground.budget.disk, memory: Bytes(0) };
-    for folder in ["etc", "data", "run", "log", "store"] {
-        ground.folder(folder)?;
-    }
+    let setup = served(ground)?;
     let mut all = String::new();
-    for (name, text) in config::render(&settings, ground.origin, ground.dir) {
+    for (name, text) in render::render(&settings, ground.origin, ground.dir) {
         ground.write(&format!("etc/{name}"), &text)?;
         all.push_str(&text.replace("CONFIG ", ""));
     }
+    Ok(Setup {
+        settings: listed(&all, ground.dir),
+        limits: limits::of(machine::hard_descriptors()),
+        store: Some(ground.dir.join("store")),
+        ..setup
+    })
+}
+
+/// A run root whose configuration is in its `etc`: how it is checked and served.
+pub(super) fn served(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+    for folder in ["etc", "data", "run", "log", "store"] {
+        ground.folder(folder)?;
+    }
     let bin = ground.program.parent().unwrap_or(Path::new("/usr/bin"));
     let modules = MODULES.iter().map(PathBuf::from).find(|folder| folder.is_dir()).unwrap_or_else(|| MODULES[0].into());
-    let root = ground.write("runroot.yaml", &config::root(ground.dir, bin, &modules))?;
+    let root = ground.write("runroot.yaml", &render::root(ground.dir, bin, &modules))?;
     let traffic_server = |arguments: &[&str]| {
         let mut command = Command::new(ground.program);
         command.arg(format!("--run-root={}", root.display())).args(arguments);
@@ -38,10 +49,10 @@ pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
         version: ground.version("-V", "Traffic Server ")?,
         before: vec![traffic_server(&["-C", "verify_config"])],
         serve: traffic_server(&[]),
-        settings: listed(&all, ground.dir),
-        limits: limits::of(machine::hard_descriptors()),
-        store: Some(ground.dir.join("store")),
-        counters: Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: 3 * config::SYNC },
+        settings: Vec::new(),
+        limits: Vec::new(),
+        store: None,
+        counters: Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: 3 * render::SYNC },
         ready: Some((ground.dir.join("log/diags.log"), "fully initialized")),
         shared: None,
     })
@@ -53,6 +64,6 @@ mod tests {
 
     #[test]
     fn the_page_of_statistics_is_where_the_plug_in_puts_it() {
-        assert_eq!(evidence::PAGE.strip_prefix('/'), Some(config::STATISTICS));
+        assert_eq!(evidence::PAGE.strip_prefix('/'), Some(render::STATISTICS));
     }
 }

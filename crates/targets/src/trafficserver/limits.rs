@@ -1,16 +1,27 @@
 //! What caps connections, as data.
 
-use genkai_model::limit::{Law, Limit, Origin, Symptom};
+use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
 
 use super::settings::THROTTLE;
+use crate::limits::log;
+
+/// Signature of the message that it refuses connections (iocore/net/UnixNetAccept.cc).
+pub(super) const THROTTLING: &str = "trafficserver-throttling";
 
 /// Every limit of a Traffic Server with default settings and so many descriptors.
 pub(super) fn of(descriptors: u64) -> Vec<Limit> {
+    with(None, descriptors)
+}
+
+/// The same with `connections_throttle` as it is written.
+pub(super) fn with(asked: Option<(u32, Origin)>, descriptors: u64) -> Vec<Limit> {
+    let default = || (THROTTLE, Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned()));
+    let (asked, origin) = asked.unwrap_or_else(default);
     // src/traffic_server/traffic_server.cc: at most the descriptors less 192 ("connection throttle too high").
-    let value = u64::from(THROTTLE).min(descriptors.saturating_sub(192)) as f64;
+    let value = u64::from(asked).min(descriptors.saturating_sub(192)) as f64;
     vec![Limit {
-        value: THROTTLE.to_string(),
-        origin: Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned()),
+        value: asked.to_string(),
+        origin,
         caps: "open sockets, of clients and to the origin; beyond 1/1.1 of it new ones are closed at once".to_owned(),
         law: Law::Slots {
             value: (value / 1.1).floor(),
@@ -22,6 +33,7 @@ pub(super) fn of(descriptors: u64) -> Vec<Limit> {
         },
         formula: format!("connections_throttle ({value:.0}) / 1.1 / 2 for requests that go to the origin"),
         source: "trafficserver 9.2 iocore/net/P_UnixNet.h:178, :426".to_owned(),
+        signatures: vec![log(THROTTLING, Strength::Decisive)],
         symptom: Symptom { errors: vec![genkai_model::error::ErrorKind::Reset], slow: false },
         ..Limit::named("trafficserver.connections_throttle", "trafficserver", "proxy.config.net.connections_throttle")
     }]

@@ -1,10 +1,14 @@
-//! Apache Traffic Server as a reverse proxy before one origin: settings, configuration, what it counts, what caps it. Its private folder is
-//! a run root of its own; it is started, looked at and ended as every cache is ([`crate::cache`]).
+//! Apache Traffic Server as a reverse proxy: settings, configuration, what it counts, what caps it. Of genkai's own making it stands before
+//! one origin; a user's configuration folder runs as a private copy. Its private folder is a run root of its own; it is started, looked at
+//! and ended as every cache is ([`crate::cache`]).
 
-mod config;
 mod evidence;
 mod lifecycle;
 mod limits;
+mod private;
+pub(crate) mod recipe;
+mod records;
+mod render;
 mod settings;
 
 pub(crate) use lifecycle::setup;

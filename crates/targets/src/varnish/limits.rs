@@ -1,20 +1,102 @@
 //! What caps requests, as data.
 
+use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Symptom};
 
 use super::settings::THREADS;
+use super::vcl::{Backend, Vcl};
+use crate::files::masked;
+use crate::local::caps::Machine;
+
+/// Where Varnish has its defaults.
+const SOURCE: &str = "varnish 7.1 include/tbl/params.h";
+
+/// A parameter's value, and where that comes from.
+pub(super) type Parameter<'a> = dyn Fn(&str) -> (String, Origin) + 'a;
 
 /// Every limit of a Varnish with default threads.
 pub(super) fn of() -> Vec<Limit> {
-    let (pools, most) = THREADS;
-    vec![Limit {
-        value: most.to_string(),
-        origin: Origin::Default("varnish 7.1 include/tbl/params.h".to_owned()),
+    vec![threads(&defaults)]
+}
+
+/// Parameters that nobody has set.
+pub(super) fn defaults(name: &str) -> (String, Origin) {
+    let value = match name {
+        "thread_pools" => THREADS.0,
+        "thread_pool_max" => THREADS.1,
+        _ => LISTEN_DEPTH,
+    };
+    (value.to_string(), Origin::Default(SOURCE.to_owned()))
+}
+
+/// `listen_depth` of Varnish 7.1 (include/tbl/params.h).
+const LISTEN_DEPTH: u32 = 1024;
+
+/// Every limit of a VCL with these parameters.
+pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine) -> Vec<Limit> {
+    let backends = vcl.backends().filter_map(|(_, file, backend)| {
+        let limit = connections(backend)?;
+        let attribute = backend.attributes.iter().find(|one| one.name == "max_connections")?;
+        let origin = Origin::File { path: file.path.clone(), line: file.line(attribute.span.start) };
+        Some(Limit { origin, ..limit })
+    });
+    [threads(value), backlog(value, machine)].into_iter().chain(backends).collect()
+}
+
+fn threads(value: &Parameter<'_>) -> Limit {
+    let (pools, (most, origin)) = (value("thread_pools").0, value("thread_pool_max"));
+    let number = |text: &str, other: u32| text.parse::<f64>().unwrap_or_else(|_| f64::from(other));
+    Limit {
+        value: most.clone(),
+        origin,
         caps: "requests at once; idle kept connections hold no thread".to_owned(),
-        law: Law::Workers { workers: f64::from(most) * f64::from(pools), queue: None, service: None, wait: None },
+        law: Law::Workers {
+            workers: number(&most, THREADS.1) * number(&pools, THREADS.0),
+            queue: None,
+            service: None,
+            wait: None,
+        },
         formula: format!("thread_pools ({pools}) x thread_pool_max {most}"),
         source: "varnish 7.1 bin/varnishd/cache/cache_wrk.c".to_owned(),
         symptom: Symptom { errors: Vec::new(), slow: true },
         ..Limit::named("varnish.thread_pool_max", "varnish", "thread_pool_max")
-    }]
+    }
+}
+
+fn backlog(value: &Parameter<'_>, machine: &Machine) -> Limit {
+    let (written, origin) = value("listen_depth");
+    let queue = written.parse::<u32>().unwrap_or(LISTEN_DEPTH).min(machine.somaxconn) + 1;
+    Limit {
+        value: written.clone(),
+        origin,
+        caps: "connections that may wait to be accepted at one instant".to_owned(),
+        law: Law::Backlog { value: f64::from(queue) },
+        formula: format!("min(listen_depth {written}, net.core.somaxconn {}) + 1", machine.somaxconn),
+        source: "varnish 7.1 include/tbl/params.h: listen_depth; listen(2)".to_owned(),
+        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout, ErrorKind::Timeout], slow: true },
+        ..Limit::named("varnish.listen_depth", "varnish", "listen_depth")
+    }
+}
+
+/// What a backend takes at once; none where it has no cap.
+fn connections(backend: &Backend) -> Option<Limit> {
+    let written = &backend.attributes.iter().find(|one| one.name == "max_connections")?.value;
+    let most: u32 = written.parse().ok().filter(|most| *most > 0)?;
+    let name = masked(&backend.name);
+    Some(Limit {
+        value: written.clone(),
+        caps: "requests at the backend at once; a further one is answered 503".to_owned(),
+        law: Law::Slots {
+            value: f64::from(most),
+            reserved: 0.0,
+            idle_cost: 0.0,
+            busy_cost: 1.0,
+            pools: 1.0,
+            soft: 1.0,
+        },
+        formula: format!("backend {name}: .max_connections {most}, requests that are not answered from the cache"),
+        source: "vcl-backend(7); varnish 7.1 bin/varnishd/cache/cache_backend.c: VBE_Healthy, vbe_dir_getfd".to_owned(),
+        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
+        ..Limit::named(&format!("varnish.backend.{name}.max_connections"), "varnish", "max_connections")
+    })
 }

@@ -1,10 +1,15 @@
-//! Varnish before one origin: settings, configuration, what it counts, what caps it. It is started, looked at and ended as every cache
-//! is ([`crate::cache`]).
+//! Varnish: settings, configuration, what it counts, what caps it. Of genkai's own making it stands before one origin with the built-in
+//! VCL; a user's VCL runs as a private copy. It is started, looked at and ended as every cache is ([`crate::cache`]).
 
-mod config;
 mod evidence;
+pub mod explain;
+mod lexer;
 mod lifecycle;
 mod limits;
+mod private;
+pub(crate) mod recipe;
+mod render;
 mod settings;
+pub mod vcl;
 
 pub(crate) use lifecycle::{file, malloc};

@@ -43,11 +43,7 @@ impl Config {
 
     /// A new line at the end of the main file.
     pub fn line_at_end(&self, text: &str) -> Edit {
-        let file = self.file(FileId::MAIN);
-        let at = file.text.len();
-        let end = file.line_end();
-        let before = if file.text.is_empty() || file.text.ends_with(b"\n") { "" } else { end };
-        Edit::new(FileId::MAIN, &(at..at), format!("{before}{text}{end}"))
+        self.file(FileId::MAIN).line_at_end(FileId::MAIN, text)
     }
 
     /// A file's text with the edits that concern it; none when none does.

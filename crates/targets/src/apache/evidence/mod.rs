@@ -17,6 +17,8 @@ pub use status::{Status, ask};
 
 use super::lifecycle::Site;
 use crate::local::listener::{self, Queue};
+use crate::local::process::Signal;
+use crate::local::running;
 use crate::local::tail::Tail;
 use crate::local::usage::{Tree, Usage};
 use crate::observation::Observation;
@@ -95,9 +97,14 @@ impl Watch {
             rest: 0,
         }
     }
+}
 
-    /// One look.
-    pub fn look(&mut self) -> Observation {
+impl running::Watch for Watch {
+    const SUBJECT: &'static str = "apache";
+    const FIRST: &'static str = "parent";
+    const GRACEFUL: Signal = Signal::SIGWINCH;
+
+    fn look(&mut self) -> Observation {
         let usage = self.tree.sample();
         let mut metrics = consumption(&usage, self.parent);
         if let Some(queue) = listener::queue(self.address) {
@@ -109,12 +116,13 @@ impl Watch {
         Observation { samples: vec![Sample { subject: "apache".to_owned(), metrics }], logs, states }
     }
 
-    /// What was logged since the last look, when there is nobody left to look at.
-    pub fn last_words(&mut self) -> Observation {
+    fn last_words(&mut self) -> Observation {
         let (logs, states) = self.log();
         Observation { logs, states, ..Observation::default() }
     }
+}
 
+impl Watch {
     fn log(&mut self) -> (Vec<genkai_model::evidence::LogLine>, Vec<State>) {
         let lines = self.tail.lines();
         let died = |line: &String| {

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitStatus;
 
 use super::{Binary, command};
 use crate::apache::evidence::{Watch, children};
-use crate::local::process::{Child, Signal, Spawn};
+use crate::local::process::{Child, Spawn};
 use crate::local::tail::Tail;
-use crate::local::{LocalError, brood};
-use crate::observation::Observation;
+use crate::local::{LocalError, brood, running};
 
 /// Where a private copy's parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,14 +32,7 @@ pub struct Site {
 }
 
 /// A running httpd. Dropping it ends it.
-#[derive(Debug)]
-pub struct Running {
-    child: Child,
-    address: SocketAddr,
-    watch: Watch,
-    /// Its death was told.
-    dead: bool,
-}
+pub type Running = running::Running<Watch>;
 
 /// Starts httpd in the foreground on the cores given and waits until its children run and its listener accepts.
 ///
@@ -65,38 +56,7 @@ pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Run
     let mut child = Child::spawn(command, spawn)?;
     brood::ready(&mut child, site.address, site.children, children)?;
     let watch = Watch::new(child.pid(), site, tail);
-    Ok(Running { child, address: site.address, watch, dead: false })
-}
-
-impl Running {
-    /// The listener that the load goes to.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The parent's process id.
-    pub fn pid(&self) -> u32 {
-        self.child.pid()
-    }
-
-    /// Looks at it: metrics under `apache.`, new log lines, deaths. At most a few milliseconds, 100 more when the status
-    /// page does not answer.
-    pub fn observe(&mut self) -> Observation {
-        if self.dead {
-            return self.watch.last_words();
-        }
-        let mut seen = self.watch.look();
-        if let Some(death) = brood::death(&mut self.child, "apache", "parent") {
-            self.dead = true;
-            seen.states = vec![death];
-        }
-        seen
-    }
-
-    /// Ends it: gracefully (SIGWINCH), then fast, then by force. Afterwards no process of it is left.
-    pub fn stop(mut self) -> ExitStatus {
-        brood::stop(&mut self.child, Signal::SIGWINCH)
-    }
+    Ok(Running::new(child, site.address, watch))
 }
 
 /// Whether a line of its last words says that somebody else has a port.

@@ -3,7 +3,7 @@
 use genkai_model::limit::Origin;
 
 use super::value::count;
-use super::{Mpm, Place, Setting, SettingError, lookup};
+use super::{Mpm, PRODUCT, Place, Setting, SettingError, lookup};
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::route::{Route, Scope};
 use crate::files::{Configuration, Pair, pairs};
@@ -15,6 +15,10 @@ impl Configuration for Config {
 
     fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, SettingError> {
         apply(self, setting, value, scope)
+    }
+
+    fn is_same(one: &str, other: &str) -> bool {
+        matches!((lookup(one), lookup(other)), (Ok(one), Ok(other)) if one.name == other.name)
     }
 
     fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
@@ -31,8 +35,7 @@ impl Configuration for Config {
 /// An unknown setting, a value it does not accept, or no place for it.
 pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
     let setting = lookup(name)?;
-    let refused =
-        || SettingError::Value { name: name.to_owned(), value: value.to_owned(), allowed: setting.kind.allowed() };
+    let refused = || SettingError::value(PRODUCT, name, value, setting.kind.allowed());
     let value = setting.kind.written(value.trim()).ok_or_else(refused)?;
     let changed = config.apply(&edits(config, setting, &value, scope)?)?;
     match setting.name {
@@ -86,9 +89,8 @@ fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&
 }
 
 fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
-    let missing = || SettingError::NoPlace {
-        name: setting.name.to_owned(),
-        missing: "no ProxyPass holds this path; choose a path that is passed to a backend".to_owned(),
+    let missing = || {
+        SettingError::no_place(setting.name, "no ProxyPass holds this path; choose a path that is passed to a backend")
     };
     let route = Route::find(config, scope).ok_or_else(missing)?;
     let pass = route.pass(config, &scope.path).ok_or_else(missing)?;
@@ -102,10 +104,8 @@ fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> 
 /// Loads another multi-processing module in place of the one that is loaded.
 fn mpm(config: &Config, value: &str) -> Result<Vec<Edit>, SettingError> {
     let loaded = config.named("loadmodule").find(|f| f.arg(0).is_some_and(|m| m.starts_with("mpm_")));
-    let found = loaded.ok_or_else(|| SettingError::NoPlace {
-        name: "mpm".to_owned(),
-        missing: "the configuration loads no MPM; it may be compiled in".to_owned(),
-    })?;
+    let none = || SettingError::no_place("mpm", "the configuration loads no MPM; it may be compiled in");
+    let found = loaded.ok_or_else(none)?;
     let before = Mpm::of(config).name();
     let file = found.arg(1).unwrap_or_default().replace(&format!("mod_mpm_{before}"), &format!("mod_mpm_{value}"));
     Ok(found.set_args(&[format!("mpm_{value}_module"), file]))

@@ -2,7 +2,7 @@
 //! distribution's own files may set others.
 
 use super::value::Kind::{self, Count, Enum, Factor, Flag, Interval, Milliseconds, Seconds, Size, Words};
-use super::{Place, SettingError};
+use super::{PRODUCT, Place, SettingError};
 
 /// A setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,9 +104,6 @@ pub fn all() -> &'static [Setting] {
     SETTINGS
 }
 
-/// Names at most this unlike are suggested (Jaro-Winkler; 1 is equal).
-const SIMILAR: f64 = 0.85;
-
 /// Finds a setting by its name, whatever its case; an old name will do.
 ///
 /// # Errors
@@ -115,17 +112,8 @@ pub fn lookup(name: &str) -> Result<&'static Setting, SettingError> {
     let is = |s: &&Setting| {
         s.name.eq_ignore_ascii_case(name) || s.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
     };
-    let names = || all().iter().map(|s| s.name);
-    all().iter().find(is).ok_or_else(|| SettingError::Unknown { name: name.to_owned(), near: near(name, names()) })
-}
-
-/// The most similar of `names`, best first, at most three.
-pub fn near(name: &str, names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
-    let name = name.to_ascii_lowercase();
-    let likeness = |s: &str| strsim::jaro_winkler(&s.to_ascii_lowercase(), &name);
-    let mut scored: Vec<_> = names.map(|s| (likeness(s), s)).filter(|(l, _)| *l >= SIMILAR).collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, name)| name).collect()
+    let names = || all().iter().map(|s| (s.name, s.name));
+    all().iter().find(is).ok_or_else(|| SettingError::unknown(PRODUCT, name, names()))
 }
 
 impl Setting {

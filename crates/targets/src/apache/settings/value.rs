@@ -1,5 +1,7 @@
 //! Values as httpd reads them, and what each setting accepts.
 
+pub use crate::files::number::{count, size};
+
 /// What a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -21,23 +23,6 @@ pub enum Kind {
     Enum(&'static [&'static str]),
     /// Words; httpd itself checks them.
     Words,
-}
-
-/// A whole number.
-pub fn count(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| text.parse().ok()).flatten()
-}
-
-/// Bytes of `512`, `8k`, `1m`, `2g`.
-pub fn size(text: &str) -> Option<u64> {
-    let (digits, unit) = match text.as_bytes().last()?.to_ascii_lowercase() {
-        b'k' => (&text[..text.len() - 1], 1 << 10),
-        b'm' => (&text[..text.len() - 1], 1 << 20),
-        b'g' => (&text[..text.len() - 1], 1 << 30),
-        _ => (text, 1),
-    };
-    count(digits)?.checked_mul(unit)
 }
 
 /// Milliseconds of a time; a plain number counts `plain` of them.

@@ -11,10 +11,14 @@ use genkai_model::evidence::Sample;
 
 pub use log::signature;
 pub(crate) use log::{LINE, Session, ended, gather, unanswered};
+#[cfg(test)]
+pub(crate) use stat::STAT;
 pub(crate) use stat::{Names, Row, Stat, sample};
 
 use super::socket;
 use crate::local::listener;
+use crate::local::process::Signal;
+use crate::local::running;
 use crate::local::tail::Tail;
 use crate::local::usage::Tree;
 use crate::observation::Observation;
@@ -56,7 +60,7 @@ pub mod metrics {
 
 /// Looks at one running HAProxy, again and again.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub struct Watch {
     address: SocketAddr,
     socket: PathBuf,
     names: Names,
@@ -69,9 +73,14 @@ impl Watch {
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, names: Names, log: Tail) -> Watch {
         Watch { address, socket, names, tree: Tree::new(pid), tail: log }
     }
+}
 
-    /// One look.
-    pub(crate) fn look(&mut self) -> Observation {
+impl running::Watch for Watch {
+    const SUBJECT: &'static str = SUBJECT;
+    const FIRST: &'static str = "only";
+    const GRACEFUL: Signal = Signal::SIGUSR1;
+
+    fn look(&mut self) -> Observation {
         let ask = |command: &str| socket::ask(&self.socket, command).unwrap_or_default();
         let stat = Stat::read(&ask("show stat"));
         let usage = self.tree.sample();
@@ -86,8 +95,7 @@ impl Watch {
         Observation { samples: vec![sample], ..self.last_words() }
     }
 
-    /// What was logged since the last look.
-    pub(crate) fn last_words(&mut self) -> Observation {
+    fn last_words(&mut self) -> Observation {
         let lines = self.tail.lines();
         Observation { logs: gather(lines.iter().map(String::as_str)), ..Observation::default() }
     }

@@ -21,14 +21,21 @@ const VERSION: (u32, u32, u32) = (2, 6, 12);
 const FEATURES: [&str; 10] =
     ["EPOLL", "GETADDRINFO", "LUA", "NS", "OPENSSL", "PCRE2", "PROMEX", "SYSTEMD", "TFO", "THREAD"];
 
-/// Explains the configuration `main` for requests of `scope` on a machine with so much memory.
+/// Explains the configuration `main` for requests of `scope` (WebSocket connections where `websocket`) on a machine with so much
+/// memory.
 ///
 /// # Errors
 /// A file that is missing, unreadable, or not HAProxy's syntax.
-pub fn explain(main: &Path, scope: &Scope, machine: &Machine, memory: u64) -> Result<Explanation, HaproxyError> {
+pub fn explain(
+    main: &Path,
+    scope: &Scope,
+    websocket: bool,
+    machine: &Machine,
+    memory: u64,
+) -> Result<Explanation, HaproxyError> {
     let reading = Reading::here(VERSION, FEATURES.map(str::to_owned).into());
     let config = Config::read(main, reading)?;
-    let facts = Facts::of(&config, None, scope, machine, memory);
+    let facts = Facts::of(&config, None, scope, websocket, machine, memory);
     let mut limits = limits::of(&facts);
     for limit in &mut limits {
         limit.value = masked(&limit.value);

@@ -190,7 +190,7 @@ fn contradictions(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> 
         let text = format!("{} threads share {} cores: they make each other wait", facts.threads.value, facts.cores);
         say(place(&facts.threads.origin), "nbthread", text, "leave it out: HAProxy takes one a core".to_owned());
     }
-    let Ok(route) = Route::find(config, scope) else { return out };
+    let Some(route) = Route::find(config, scope) else { return out };
     for found in route.servers(config) {
         let number = |key: &str| value::count(&found.option(first_parameter(found), key)?.value);
         if let (Some(min), Some(max)) = (number("minconn"), number("maxconn"))
@@ -235,7 +235,7 @@ fn without_effect(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> 
             format!("has no effect: the process has {} already, and HAProxy never lowers that", facts.nofile.value);
         say(found, "ulimit-n", text, Some("leave it out: HAProxy asks for what maxconn needs"));
     }
-    let Some(back) = Route::find(config, scope).ok().and_then(|route| route.back) else { return out };
+    let Some(back) = Route::find(config, scope).and_then(|route| route.back) else { return out };
     let has = |key: &str| {
         config.inside(back).iter().any(|f| {
             matches!(f.name(), "server" | "server-template" | "default-server")

@@ -24,7 +24,7 @@ const TIMERS: &[(&str, &str, &str)] = &[
 ];
 
 pub(super) fn of(config: &Config, scope: &Scope) -> Vec<Timer> {
-    let Ok(route) = Route::find(config, scope) else { return Vec::new() };
+    let Some(route) = Route::find(config, scope) else { return Vec::new() };
     let held = |key: &str| {
         let front = config.value(route.front, key);
         front.or_else(|| route.back.and_then(|back| config.value(back, key)))

@@ -6,7 +6,7 @@ mod binary;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 use std::time::Duration;
 
 pub(crate) use binary::ANSWER;
@@ -15,10 +15,9 @@ pub use binary::Binary;
 use super::error::HaproxyError;
 use super::evidence::{Names, SUBJECT, Watch};
 use crate::local::finish::finish;
-use crate::local::process::{Child, Signal, Spawn};
+use crate::local::process::{Child, Spawn};
 use crate::local::tail::Tail;
-use crate::local::{LocalError, brood, ready};
-use crate::observation::Observation;
+use crate::local::{LocalError, ready, running};
 
 /// It binds sockets and answers; anything near this long is a fault.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -43,14 +42,7 @@ pub(crate) struct Site {
 }
 
 /// A running HAProxy. Dropping it ends it.
-#[derive(Debug)]
-pub struct Running {
-    child: Child,
-    address: SocketAddr,
-    watch: Watch,
-    /// Its death was told.
-    dead: bool,
-}
+pub type Running = running::Running<Watch>;
 
 /// Has HAProxy test `config`, what it says in `dir`. `translate` turns a place of the private copy into the user's. Gives the
 /// warnings of a test that passed.
@@ -107,37 +99,7 @@ pub(crate) fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Res
     let mut child = Child::spawn(command, spawn)?;
     ready::connectable(site.address, READY_WITHIN, &mut child)?;
     let watch = Watch::new(child.pid(), site.address, site.socket.clone(), site.names.clone(), tail);
-    Ok(Running { child, address: site.address, watch, dead: false })
-}
-
-impl Running {
-    /// The listener that the load goes to.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Its process id.
-    pub fn pid(&self) -> u32 {
-        self.child.pid()
-    }
-
-    /// Looks at it: metrics under `haproxy.`, new log lines, its death.
-    pub fn observe(&mut self) -> Observation {
-        if self.dead {
-            return self.watch.last_words();
-        }
-        let mut seen = self.watch.look();
-        if let Some(death) = brood::death(&mut self.child, SUBJECT, "only") {
-            self.dead = true;
-            seen.states = vec![death];
-        }
-        seen
-    }
-
-    /// Ends it: gracefully (SIGUSR1), then fast, then by force. Afterwards no process of it is left.
-    pub fn stop(mut self) -> ExitStatus {
-        brood::stop(&mut self.child, Signal::SIGUSR1)
-    }
+    Ok(Running::new(child, site.address, watch))
 }
 
 /// Whether a line of its last words says that somebody else has a port (src/proto_tcp.c: `tcp_bind_listener`).

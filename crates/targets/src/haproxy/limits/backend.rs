@@ -14,6 +14,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     }
     let mut all = vec![refusing(facts)];
     all.extend(silent(facts));
+    all.extend(idle(facts));
     all.extend(ports(facts));
     all
 }
@@ -43,18 +44,27 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
             counted(servers, "server"),
             each.saturating_mul(servers)
         ),
+        ..queueing(
+            signature::QUEUE_TIMEOUT,
+            "or add servers: each brings as many; the backend must be able to take them",
+        )
+    })
+}
+
+/// What is always so of `maxconn` of a `server`: the signs (of which `timeout` is the log's, of requests that waited too long), the symptom
+/// and the remedy, whose alternative is `instead`.
+pub(crate) fn queueing(timeout: &str, instead: &str) -> Limit {
+    let full = Sign::ReachedMetric {
+        metric: metrics::SERVER_SESSIONS_MAX.to_owned(),
+        of: metrics::SERVER_SESSIONS_LIMIT.to_owned(),
+        fraction: 1.0,
+    };
+    Limit {
         source: "HAProxy configuration manual 5.2, `maxconn`; 4.2, `timeout queue`; src/queue.c".to_owned(),
         signatures: vec![
-            log(signature::QUEUE_TIMEOUT, Strength::Decisive),
+            log(timeout, Strength::Decisive),
             reached(metrics::QUEUED, 1.0, Strength::Supports),
-            Signature {
-                sign: Sign::ReachedMetric {
-                    metric: metrics::SERVER_SESSIONS_MAX.to_owned(),
-                    of: metrics::SERVER_SESSIONS_LIMIT.to_owned(),
-                    fraction: 1.0,
-                },
-                strength: Strength::Supports,
-            },
+            Signature { sign: full, strength: Strength::Supports },
         ],
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: true },
         remedy: Some(Remedy {
@@ -62,10 +72,10 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
             unit: RemedyUnit::Count,
             step: 1.0,
             ceiling: None,
-            note: Some("or add servers: each brings as many; the backend must be able to take them".to_owned()),
+            note: Some(instead.to_owned()),
         }),
         ..Limit::named("haproxy.server.maxconn", "haproxy", "server.maxconn")
-    })
+    }
 }
 
 /// No server takes connections: nothing in HAProxy lifts that.
@@ -103,6 +113,37 @@ fn silent(facts: &Facts) -> Option<Limit> {
         signatures: vec![log(signature::SERVER_SILENT, Strength::Consistent)],
         symptom: Symptom { errors: vec![ErrorKind::Status504], slow: true },
         ..Limit::named("haproxy.timeout.server", "backend", "slower than timeout server")
+    })
+}
+
+/// A tunnel on which nothing is said.
+fn idle(facts: &Facts) -> Option<Limit> {
+    let (setting, held) = facts.tunnel_timeout.as_ref()?;
+    let own = *setting == "timeout tunnel";
+    Some(Limit {
+        value: if own { held.written.clone() } else { format!("not set: as {setting} {}", held.written) },
+        origin: held.origin.clone(),
+        caps: "how long a tunnel may be silent in both directions".to_owned(),
+        law: Law::Idle { after: held.value.as_secs_f64() },
+        formula: match own {
+            true => format!("a tunnel ends after {} (timeout tunnel) without a byte", held.value),
+            false => format!(
+                "a tunnel ends after {} without a byte: without timeout tunnel it is the shorter of timeout client and timeout \
+                 server",
+                held.value
+            ),
+        },
+        source: "HAProxy configuration manual 4.2, `timeout tunnel`; 8.5: termination states cD, sD".to_owned(),
+        signatures: vec![log(signature::TUNNEL_SILENT, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::ClosedAbnormally]),
+        remedy: Some(Remedy {
+            setting: "timeout.tunnel".to_owned(),
+            unit: RemedyUnit::Time,
+            step: 1.0,
+            ceiling: None,
+            note: Some("pings of either side, more often than it, do without the change".to_owned()),
+        }),
+        ..Limit::named("haproxy.idle", "haproxy", "timeout.tunnel")
     })
 }
 

@@ -53,6 +53,8 @@ pub struct Facts {
     pub queue_timeout: Option<(&'static str, Held<Span>)>,
     /// How long a server may be silent.
     pub server_timeout: Option<Held<Span>>,
+    /// How long both sides of a tunnel may be silent, and the setting that says so; none: for ever, or the load opens none.
+    pub tunnel_timeout: Option<(&'static str, Held<Span>)>,
     /// Whether there is an address and a port of a server, so that local ports are used.
     pub inet: bool,
     /// `listen(2)`'s queue.
@@ -74,10 +76,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of `config` for requests of `scope` on a machine with so much memory. `running`: the copy that runs, where
-    /// there is one, with its own listeners and sockets.
-    pub fn of(config: &Config, running: Option<&Config>, scope: &Scope, machine: &Machine, memory: u64) -> Facts {
-        let route = Route::find(config, scope).ok();
+    /// The facts of `config` for requests of `scope` (WebSocket connections where `websocket`) on a machine with so much memory.
+    /// `running`: the copy that runs, where there is one, with its own listeners and sockets.
+    pub fn of(
+        config: &Config,
+        running: Option<&Config>,
+        scope: &Scope,
+        websocket: bool,
+        machine: &Machine,
+        memory: u64,
+    ) -> Facts {
+        let route = Route::find(config, scope);
         let number = |name: &str| number_of(config, name, scope, value::count);
         let threads = threads(config, scope, machine);
         let own = own(running.unwrap_or(config), threads.value);
@@ -110,6 +119,7 @@ impl Facts {
             server_maxqueue: number("server.maxqueue").map_or(0, |h| h.value),
             queue_timeout,
             server_timeout: time("timeout.server"),
+            tunnel_timeout: tunnel_timeout(time).filter(|_| websocket),
             inet,
             somaxconn: machine.somaxconn,
             threads,
@@ -130,6 +140,15 @@ impl Facts {
     pub fn workers(&self) -> u32 {
         self.threads.value.min(self.cores).max(1)
     }
+}
+
+/// `timeout tunnel`, which supersedes those of both sides once a tunnel is open (src/stream.c: the backend's `timeout.tunnel`);
+/// without it the shorter of theirs. Zero is for ever (include/haproxy/ticks.h: tick_add_ifset).
+fn tunnel_timeout(time: impl Fn(&str) -> Option<Held<Span>>) -> Option<(&'static str, Held<Span>)> {
+    let time = |name: &str| time(name).filter(|held| held.value.0 > 0);
+    let both = [("timeout client", time("timeout.client")), ("timeout server", time("timeout.server"))];
+    let own = time("timeout.tunnel").map(|held| ("timeout tunnel", held));
+    own.or_else(|| both.into_iter().filter_map(|(name, held)| Some((name, held?))).min_by_key(|(_, held)| held.value.0))
 }
 
 /// Two descriptors a connection, and HAProxy's own.
@@ -232,7 +251,7 @@ fn connections(config: &Config, scope: &Scope, machine: &Machine, own: u64) -> (
 }
 
 fn backlog(config: &Config, scope: &Scope, maxconn: &Held<u64>) -> Held<u32> {
-    let route = Route::find(config, scope).ok();
+    let route = Route::find(config, scope);
     let of_bind = route.as_ref().and_then(|r| {
         let word = r.bind.found.option(1, "backlog")?;
         let path = config.file(r.bind.found.file).path.clone();
@@ -266,7 +285,7 @@ mod tests {
             somaxconn: 4096,
             ports: (32_768, 60_999),
         };
-        Facts::of(&config, None, &Scope::default(), &machine, 1 << 30)
+        Facts::of(&config, None, &Scope::default(), true, &machine, 1 << 30)
     }
 
     const PLAIN: &str =
@@ -281,6 +300,22 @@ mod tests {
         // ... and Maxsock 128 for maxconn 50.
         let fifty = facts(&PLAIN.replace("global", "global\n maxconn 50"), 20_000.0);
         assert_eq!((fifty.backlog.value, fifty.needed()), (50, 128));
+    }
+
+    #[test]
+    fn a_tunnel_ends_by_its_own_time_or_by_the_shorter_of_both_sides() {
+        let of = |lines: &str| facts(&PLAIN.replace("frontend f", &format!("defaults\n{lines}\nfrontend f")), 1024.0);
+        let told = |lines: &str| of(lines).tunnel_timeout.map(|(setting, held)| (setting, held.value.as_secs_f64()));
+        assert_eq!(told(" timeout client 9s\n timeout server 4s"), Some(("timeout server", 4.0)));
+        assert_eq!(
+            told(" timeout client 9s\n timeout server 4s\n timeout tunnel 1h"),
+            Some(("timeout tunnel", 3600.0))
+        );
+        assert_eq!(told(" maxconn 5"), None);
+        // Zero is no end.
+        assert_eq!(told(" timeout client 0\n timeout server 4s"), Some(("timeout server", 4.0)));
+        assert_eq!(told(" timeout client 9s\n timeout tunnel 0"), Some(("timeout client", 9.0)));
+        assert_eq!(told(" timeout client 0\n timeout server 0s\n timeout tunnel 0"), None);
     }
 
     #[test]

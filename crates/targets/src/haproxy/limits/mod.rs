@@ -8,6 +8,7 @@ mod clients;
 mod facts;
 mod system;
 
+pub(crate) use backend::queueing;
 pub use facts::Facts;
 
 use genkai_model::limit::Limit;

@@ -1,11 +1,10 @@
 //! Limits that HAProxy shares with the machine: the accept queue, the processor, memory.
 
-use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
 
 use super::Facts;
 use crate::haproxy::evidence::metrics;
-use crate::limits::{AcceptQueue, counted, reached};
+use crate::limits::{AcceptQueue, Processor, reached};
 
 /// What a connection takes beside its buffers, bytes: an idle one of HAProxy 2.6.12 takes 1.1 kB of resident memory (measured with
 /// 3000 kept connections in plain HTTP).
@@ -30,36 +29,18 @@ pub(super) fn backlog(facts: &Facts) -> Limit {
 
 /// The processor time that the threads can use.
 pub(super) fn cpu(facts: &Facts) -> Limit {
-    let workers = facts.workers();
-    let more = facts.threads.value < facts.cores;
-    Limit {
-        value: facts.threads.written.clone(),
-        origin: facts.threads.origin.clone(),
-        caps: "cores that can work for HAProxy at once".to_owned(),
-        law: Law::Cpu { cores: f64::from(workers) },
-        formula: format!(
-            "min({}, {} for the servers)",
-            counted(facts.threads.value.into(), "thread"),
-            counted(facts.cores.into(), "core")
-        ),
-        source: "clock_getcpuclockid(3) of the process; configuration manual 3.1, `nbthread`".to_owned(),
-        signatures: vec![
-            reached(metrics::CPU, 0.9 * f64::from(workers), Strength::Supports),
-            reached(metrics::CPU, 0.8 * f64::from(workers), Strength::Consistent),
-        ],
-        symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
-        remedy: more.then(|| Remedy {
-            setting: "nbthread".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 1.0,
-            ceiling: Some(Ceiling {
-                value: f64::from(facts.cores),
-                by: format!("{} for the servers", counted(facts.cores.into(), "core")),
-            }),
-            note: None,
-        }),
-        ..Limit::named("haproxy.cpu", "haproxy", "nbthread")
-    }
+    let processor = Processor {
+        subject: "haproxy",
+        product: "HAProxy",
+        noun: "thread",
+        workers: facts.threads.value.into(),
+        cores: facts.cores,
+        setting: Some(("nbthread", &facts.threads)),
+        remark: "",
+        source: "clock_getcpuclockid(3) of the process; configuration manual 3.1, `nbthread`",
+    };
+    let of = |part, strength| reached(metrics::CPU, part * processor.usable(), strength);
+    processor.limit(vec![of(0.9, Strength::Supports), of(0.8, Strength::Consistent)])
 }
 
 /// Memory: an idle connection keeps its structures only, a busy one two buffers beside them.

@@ -2,7 +2,7 @@
 
 use genkai_model::limit::Origin;
 
-use super::{Place, Setting, SettingError, lookup};
+use super::{PRODUCT, Place, Setting, SettingError, lookup};
 use crate::files::{Configuration, Pair, pairs};
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
 use crate::haproxy::route::{Route, Scope};
@@ -14,6 +14,10 @@ impl Configuration for Config {
 
     fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, SettingError> {
         apply(self, setting, value, scope)
+    }
+
+    fn is_same(one: &str, other: &str) -> bool {
+        matches!((lookup(one), lookup(other)), (Ok(one), Ok(other)) if one.name == other.name)
     }
 
     fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
@@ -28,8 +32,7 @@ impl Configuration for Config {
 /// An unknown setting, a value it does not accept, or no place for it.
 pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
     let setting = lookup(name)?;
-    let refused =
-        || SettingError::Value { name: name.to_owned(), value: value.to_owned(), allowed: setting.kind.allowed() };
+    let refused = || SettingError::value(PRODUCT, name, value, setting.kind.allowed());
     let value = setting.kind.written(value.trim()).ok_or_else(refused)?;
     Ok(config.apply(&edits(config, setting, &value, scope)?)?)
 }
@@ -55,10 +58,10 @@ fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Resu
                 false => Edit::new(FileId::MAIN, &(0..0), format!("global\n    {line}\n\n")),
             }])
         }
-        None => Err(SettingError::NoPlace {
-            name: setting.name.to_owned(),
-            missing: "no frontend with a backend serves these requests; give a configuration that has one",
-        }),
+        None => Err(SettingError::no_place(
+            setting.name,
+            "no frontend with a backend serves these requests; give a configuration that has one",
+        )),
     }
 }
 
@@ -66,8 +69,8 @@ fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Resu
 fn section<'c>(config: &'c Config, place: Place, scope: &Scope) -> Option<&'c Section> {
     match place {
         Place::Global => config.sections().iter().rfind(|s| s.kind == "global"),
-        Place::Front => Route::find(config, scope).ok().map(|route| route.front),
-        Place::Back | Place::Server => Route::find(config, scope).ok().and_then(|route| route.back),
+        Place::Front => Route::find(config, scope).map(|route| route.front),
+        Place::Back | Place::Server => Route::find(config, scope).and_then(|route| route.back),
     }
 }
 
@@ -90,11 +93,13 @@ fn added(config: &Config, section: &Section, text: &str) -> Edit {
 
 /// A parameter of every server, where it is written; else added to each.
 fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
-    let missing = || SettingError::NoPlace {
-        name: setting.name.to_owned(),
-        missing: "no `server` stands behind these requests; give a configuration that has one",
+    let missing = || {
+        SettingError::no_place(
+            setting.name,
+            "no `server` stands behind these requests; give a configuration that has one",
+        )
     };
-    let route = Route::find(config, scope).map_err(|_| missing())?;
+    let route = Route::find(config, scope).ok_or_else(missing)?;
     let servers = route.servers(config);
     if servers.is_empty() {
         return Err(missing());
@@ -152,7 +157,7 @@ pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Held<()>,
 
 /// The first server that has a parameter, or the `default-server` that gives it.
 fn server_parameter<'c>(config: &'c Config, keyword: &str, scope: &Scope) -> Option<(&'c Found, String)> {
-    let route = Route::find(config, scope).ok()?;
+    let route = Route::find(config, scope)?;
     let own = |found: &'c Found| Some((found, found.option(first_parameter(found), keyword)?.value.clone()));
     let default = || config.value(route.back?, "default-server").and_then(own);
     route.servers(config).into_iter().find_map(own).or_else(default)

@@ -1,17 +1,21 @@
 //! Settings by name: what each accepts, its default and where that comes from, and how it is written into a configuration.
 
 mod apply;
-mod error;
 mod registry;
 mod render;
 pub mod value;
 
 pub(crate) use apply::first_parameter;
 pub use apply::{apply, effective};
-pub use error::SettingError;
 pub use registry::{Setting, all, lookup};
 pub use render::{Rendering, render};
 pub use value::Kind;
+
+/// As people call it.
+const PRODUCT: &str = "HAProxy";
+
+/// Why a setting cannot be made.
+pub type SettingError = crate::files::SettingError<super::config::ConfigError>;
 
 /// Where a setting belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

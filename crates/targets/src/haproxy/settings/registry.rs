@@ -2,8 +2,7 @@
 //! each; a distribution's own file may set others.
 
 use super::value::Kind::{self, Count, Size, Time, Words};
-use super::{Place, SettingError};
-use crate::files::names::nearest;
+use super::{PRODUCT, Place, SettingError};
 
 /// A setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,14 +90,11 @@ pub fn all() -> &'static [Setting] {
 /// Finds a setting by its name, a keyword of several words with dots or spaces.
 ///
 /// # Errors
-/// [`SettingError::Unknown`] with the nearest name.
+/// [`SettingError::Unknown`] with the nearest names.
 pub fn lookup(name: &str) -> Result<&'static Setting, SettingError> {
     let dotted = name.trim().replace(' ', ".");
     let found = SETTINGS.iter().find(|s| s.name.eq_ignore_ascii_case(&dotted));
-    found.ok_or_else(|| SettingError::Unknown {
-        name: name.to_owned(),
-        near: nearest(name, SETTINGS.iter().map(|s| s.name)),
-    })
+    found.ok_or_else(|| SettingError::unknown(PRODUCT, name, SETTINGS.iter().map(|s| (s.name, s.name))))
 }
 
 #[cfg(test)]

@@ -5,14 +5,17 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::{SettingError, apply};
-use crate::haproxy::config::{Config, Reading};
+use crate::haproxy::config::{Config, Reading, quote};
 use crate::haproxy::route::Scope;
+use crate::local::authority::Papers;
 
 /// What to render.
 #[derive(Clone, Debug)]
 pub struct Rendering<'a> {
     /// Address of the backend.
     pub backend: SocketAddr,
+    /// What its listener speaks TLS with; none: it does not.
+    pub tls: Option<&'a Papers>,
     /// Settings by name, in the user's words.
     pub settings: &'a BTreeMap<String, String>,
     /// How the text is to be read.
@@ -25,12 +28,15 @@ pub struct Rendering<'a> {
 /// # Errors
 /// When a setting is unknown, its value not allowed, or it has no place.
 pub fn render(rendering: &Rendering<'_>) -> Result<Config, SettingError> {
+    let bind = rendering
+        .tls
+        .map_or_else(|| "*:80".to_owned(), |papers| format!("*:443 ssl crt {}", quote(&papers.both.to_string_lossy())));
     let text = format!(
         "# A plain reverse proxy, written by genkai.\n\
          global\n    maxconn 2000\n\n\
          defaults\n    mode http\n    timeout connect 5s\n    timeout client 50s\n    timeout server 50s\n    \
          timeout tunnel 1h\n\n\
-         frontend proxy\n    bind *:80\n    default_backend application\n\n\
+         frontend proxy\n    bind {bind}\n    default_backend application\n\n\
          backend application\n    server one {}\n",
         rendering.backend
     );

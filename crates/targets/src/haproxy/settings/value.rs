@@ -1,4 +1,6 @@
-//! Values as HAProxy reads them, and what each setting accepts.
+//! Values as HAProxy reads them, and what each setting accepts (sizes: src/tools.c, `parse_size_err`).
+
+pub use crate::files::number::{count, size};
 
 /// What a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,23 +13,6 @@ pub enum Kind {
     Time,
     /// Words; HAProxy itself checks them.
     Words,
-}
-
-/// A whole number.
-pub fn count(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| text.parse().ok()).flatten()
-}
-
-/// Bytes of `512`, `8k`, `1m`, `2g` (src/tools.c: `parse_size_err`).
-pub fn size(text: &str) -> Option<u64> {
-    let unit = match text.as_bytes().last()?.to_ascii_lowercase() {
-        b'k' => 1 << 10,
-        b'm' => 1 << 20,
-        b'g' => 1 << 30,
-        _ => return count(text),
-    };
-    count(&text[..text.len() - 1])?.checked_mul(unit)
 }
 
 /// Milliseconds of a time (src/tools.c: `parse_time_err`).

@@ -2,17 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitStatus;
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
 use super::Binary;
 use super::check::command;
-use crate::local::process::{Child, Signal, Spawn};
-use crate::local::{LocalError, brood};
+use crate::local::process::{Child, Spawn};
+use crate::local::{LocalError, brood, running};
 use crate::nginx::evidence::{StubPage, Watch};
-use crate::observation::Observation;
 
 /// Where a private copy's parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,14 +34,7 @@ pub struct Site {
 }
 
 /// A running nginx. Dropping it ends it.
-#[derive(Debug)]
-pub struct Running {
-    child: Child,
-    address: SocketAddr,
-    watch: Watch,
-    /// Its death was told.
-    dead: bool,
-}
+pub type Running = running::Running<Watch>;
 
 /// Starts nginx on the cores given and waits until its workers run and its listener accepts.
 ///
@@ -69,7 +60,7 @@ pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Run
         pin(&workers, cpus);
     }
     let watch = Watch::new(child.pid(), site, tail);
-    Ok(Running { child, address: site.address, watch, dead: false })
+    Ok(Running::new(child, site.address, watch))
 }
 
 /// Puts workers back on the cores that the servers have: `worker_cpu_affinity` may have moved them off.
@@ -84,39 +75,9 @@ fn pin(workers: &[u32], cpus: &[usize]) {
 }
 
 impl Running {
-    /// The listener that the load goes to.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The master's process id.
-    pub fn pid(&self) -> u32 {
-        self.child.pid()
-    }
-
     /// Process ids of the workers that live.
     pub fn workers(&self) -> Vec<u32> {
-        crate::nginx::evidence::workers(self.child.pid())
-    }
-
-    /// Looks at it: metrics under `nginx.`, new log lines, deaths. At most a few milliseconds, 100 more when the status
-    /// page does not answer.
-    pub fn observe(&mut self) -> Observation {
-        if self.dead {
-            return self.watch.last_words();
-        }
-        let mut seen = self.watch.look();
-        if let Some(death) = brood::death(&mut self.child, "nginx", "master") {
-            self.dead = true;
-            // Workers that lost their master look as if they had died.
-            seen.states = vec![death];
-        }
-        seen
-    }
-
-    /// Ends it: gracefully, then fast, then by force. Afterwards no process of it is left.
-    pub fn stop(mut self) -> ExitStatus {
-        brood::stop(&mut self.child, Signal::SIGQUIT)
+        crate::nginx::evidence::workers(self.pid())
     }
 }
 

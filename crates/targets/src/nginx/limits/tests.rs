@@ -110,11 +110,11 @@ fn worker_connections_cannot_exceed_descriptors() {
 
 #[test]
 fn the_shorter_of_backlog_and_somaxconn_counts() {
-    let queue =
-        |backlog, somaxconn| limit(&Facts { backlog: held(backlog), somaxconn, ..proxy(512) }, "nginx.listen.backlog");
-    assert_eq!(queue(511, 4096).law, Law::Backlog { value: 512.0 });
-    assert_eq!(queue(9000, 4096).law, Law::Backlog { value: 4097.0 });
-    assert_eq!(queue(9000, 4096).formula, "min(backlog 9000, net.core.somaxconn 4096) + 1");
+    let queue = |backlog, id| limit(&Facts { backlog: held(backlog), somaxconn: 4096, ..proxy(512) }, id);
+    assert_eq!(queue(511, "nginx.listen.backlog").law, Law::Backlog { value: 512.0 });
+    let cut = queue(9000, "nginx.somaxconn");
+    assert_eq!((cut.setting.as_str(), cut.law), ("net.core.somaxconn", Law::Backlog { value: 4097.0 }));
+    assert_eq!(cut.formula, "min(backlog 9000, net.core.somaxconn 4096) + 1");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use genkai_model::limit::Origin;
 
-use super::place::{no_place, places, route, upstream, zone};
+use super::place::{places, route, upstream, zone};
 use super::{Context, Named, SettingError, check, lookup, value};
 use crate::files::{Configuration, Pair, pairs};
 use crate::nginx::config::lexer::quote;
@@ -58,6 +58,12 @@ impl Configuration for Config {
         apply(self, setting, value, scope)
     }
 
+    fn is_same(one: &str, other: &str) -> bool {
+        let (Ok(one), Ok(other)) = (lookup(one), lookup(other)) else { return false };
+        let zones = one.zone.is_none() || other.zone.is_none() || one.zone == other.zone;
+        one.setting.name == other.setting.name && zones
+    }
+
     fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
         pairs(&self.files, &edited.files)
     }
@@ -97,7 +103,11 @@ fn enough(config: &Config, text: &str) -> Result<(), SettingError> {
     if value > listeners {
         return Ok(());
     }
-    Err(SettingError::TooFewConnections { value, least: listeners + 1, listeners })
+    let rule = format!(
+        "must be at least {}, as this configuration has {listeners} listening socket(s) and nginx needs one more for itself",
+        listeners + 1
+    );
+    Err(SettingError::Rule { name: "worker_connections".to_owned(), value: value.to_string(), rule })
 }
 
 /// `name=value` among the arguments: its index and value.
@@ -153,7 +163,7 @@ fn insert(config: &Config, named: &Named<'_>, words: &[String]) -> Result<Vec<Ed
     match found {
         Some(found) => Ok(vec![config.insert(&found, &text)?]),
         None if block == "events" => Ok(vec![config.insert_top(&format!("events {{\n\t{text}\n}}"))]),
-        None => Err(no_place(named.setting.name, "there is no http block".to_owned())),
+        None => Err(SettingError::no_place(named.setting.name, "there is no http block")),
     }
 }
 
@@ -165,7 +175,7 @@ fn zoned(config: &Config, named: &Named<'_>, words: &[String], scope: &Scope) ->
         _ => *named,
     };
     let found = places(config, &named, scope)?;
-    let none = || no_place(named.setting.name, "none is in force for this path; give its zone too".to_owned());
+    let none = || SettingError::no_place(named.setting.name, "none is in force for this path; give its zone too");
     match (found.first(), named.setting.name, number) {
         (Some(found), "limit_conn", _) => Ok(vec![found.set_arg(1, words[words.len() - 1].as_bytes())?]),
         (Some(found), _, false) => Ok(set(found, words)),

@@ -1,7 +1,7 @@
 //! From what the user typed to a setting and a checked value.
 
 use super::registry::all;
-use super::{Context, Setting, SettingError};
+use super::{Context, PRODUCT, Setting, SettingError};
 use crate::nginx::config::{End, parse};
 
 /// A setting with the zone it was asked for.
@@ -12,9 +12,6 @@ pub struct Named<'n> {
     /// `perip` in `limit_conn.perip`.
     pub zone: Option<&'n str>,
 }
-
-/// Names at most this unlike are suggested (Jaro-Winkler; 1 is equal).
-const SIMILAR: f64 = 0.85;
 
 /// Finds a setting by its name. A parameter's plain name (`backlog`, `max_conns`) will do where no directive has it.
 ///
@@ -36,17 +33,8 @@ pub fn lookup(name: &str) -> Result<Named<'_>, SettingError> {
     if let (Some(setting), None) = (plain.next(), plain.next()) {
         return Ok(Named { setting, zone: None });
     }
-    Err(SettingError::Unknown { name: name.to_owned(), near: near(name) })
-}
-
-fn near(name: &str) -> Vec<&'static str> {
-    let likeness = |s: &&Setting| {
-        let name = name.to_ascii_lowercase().replace('-', "_");
-        strsim::jaro_winkler(s.name, &name).max(strsim::jaro_winkler(s.directive, &name))
-    };
-    let mut scored: Vec<_> = all().iter().map(|s| (likeness(&s), s.name)).filter(|(l, _)| *l >= SIMILAR).collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, name)| name).collect()
+    let names = all().iter().map(|s| (s.name, s.directive));
+    Err(SettingError::unknown(PRODUCT, name, names))
 }
 
 /// The words of a value, if the setting accepts them.
@@ -55,7 +43,7 @@ fn near(name: &str) -> Vec<&'static str> {
 /// [`SettingError::Value`]: wrong kind, out of range, or more than the arguments of one directive.
 pub fn check(name: &str, value: &str) -> Result<Vec<String>, SettingError> {
     let setting = lookup(name)?.setting;
-    let refused = |allowed: String| SettingError::Value { name: name.to_owned(), value: value.to_owned(), allowed };
+    let refused = |allowed: String| SettingError::value(PRODUCT, name, value, allowed);
     let words = words(value).ok_or_else(|| refused("the arguments of one directive, without \";\"".to_owned()))?;
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     if setting.kind.accepts(&texts) { Ok(words) } else { Err(refused(setting.kind.allowed())) }

@@ -57,7 +57,7 @@ fn in_zone<'a>(config: &'a Config, named: &Named<'_>, scope: &Scope) -> Result<V
         None if all.len() > 1 => {
             let name = named.setting.name;
             let zones: Vec<_> = all.iter().filter_map(zone).map(|z| format!("{name}.{z}")).collect();
-            Err(no_place(name, format!("several are in force; name one of {}", zones.join(", "))))
+            Err(SettingError::no_place(name, format!("several are in force; name one of {}", zones.join(", "))))
         }
         None => Ok(all),
     }
@@ -66,7 +66,7 @@ fn in_zone<'a>(config: &'a Config, named: &Named<'_>, scope: &Scope) -> Result<V
 /// The listeners under test, each as the directive that may carry socket options: nginx takes them once
 /// for an address, in whichever server.
 fn listens<'a>(config: &'a Config, scope: &Scope) -> Result<Vec<Listen<'a>>, SettingError> {
-    let missing = || no_place("listen.backlog", "the server has no listen directive; add one to it".to_owned());
+    let missing = || SettingError::no_place("listen.backlog", "the server has no listen directive; add one to it");
     let route = route(config, scope).ok_or_else(missing)?;
     let all = config.listens();
     let tested = route.listen.as_ref().ok_or_else(missing)?;
@@ -85,7 +85,7 @@ fn listens<'a>(config: &'a Config, scope: &Scope) -> Result<Vec<Listen<'a>>, Set
 /// The upstream group that answers the requests under test.
 pub(super) fn upstream<'a>(config: &'a Config, name: &str, scope: &Scope) -> Result<Upstream<'a>, SettingError> {
     let pass = route(config, scope).and_then(|r| r.pass());
-    let missing = |what: &str| no_place(name, what.to_owned());
+    let missing = |what: &str| SettingError::no_place(name, what);
     let target = match pass.map(|p| p.target) {
         None => return Err(missing("no upstream answers this path; choose a path that is passed to one")),
         Some(Target::Upstream(target)) => target,
@@ -98,8 +98,4 @@ pub(super) fn upstream<'a>(config: &'a Config, name: &str, scope: &Scope) -> Res
     };
     let named = |u: &Upstream<'_>| u.name.eq_ignore_ascii_case(&target) && u.found.is_under("http");
     config.upstreams().into_iter().find(named).ok_or_else(|| missing("its upstream block was not found"))
-}
-
-pub(super) fn no_place(name: &str, missing: String) -> SettingError {
-    SettingError::NoPlace { name: name.to_owned(), missing }
 }

@@ -1,5 +1,7 @@
 //! Values as nginx reads them: numbers, sizes, times (`src/core/ngx_parse.c`), and what each setting accepts.
 
+use crate::files::number;
+
 /// What a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -34,8 +36,7 @@ const MAX: u64 = i64::MAX as u64;
 
 /// A whole number (`ngx_atoi`).
 pub fn count(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| text.parse().ok()).flatten().filter(|&n| n <= MAX)
+    number::count(text).filter(|&n| n <= MAX)
 }
 
 /// Bytes of `512`, `8k`, `1m` (`ngx_parse_size`).
@@ -48,13 +49,7 @@ pub fn size(text: &str) -> Option<u64> {
 
 /// Bytes of `512`, `8k`, `1m`, `2g` (`ngx_parse_offset`).
 pub fn offset(text: &str) -> Option<u64> {
-    let (digits, unit) = match text.as_bytes().last()? {
-        b'k' | b'K' => (&text[..text.len() - 1], 1 << 10),
-        b'm' | b'M' => (&text[..text.len() - 1], 1 << 20),
-        b'g' | b'G' => (&text[..text.len() - 1], 1 << 30),
-        _ => (text, 1),
-    };
-    count(digits)?.checked_mul(unit).filter(|&n| n <= MAX)
+    number::size(text).filter(|&n| n <= MAX)
 }
 
 /// Milliseconds of `500ms`, `30s`, `1m30s`, `2h`, `1d`, `1w`, `1M`; a number without a unit is seconds

@@ -1,6 +1,5 @@
 //! What a configuration of Redis means and what is wrong with it, told from its text alone.
 
-mod limits;
 mod remarks;
 
 use std::path::Path;
@@ -9,10 +8,10 @@ use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;
 
 use super::config::Config;
+use super::limits::{self, Facts};
 use crate::files::entry::EntryError;
 use crate::files::masked;
 use crate::local::caps::Machine;
-use limits::Facts;
 
 /// Explains the configuration `main` on a machine with so much memory.
 ///

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use genkai_model::explain::{Remark, RemarkKind};
 
-use super::limits::{Facts, RESERVED};
 use crate::explain::{place, remark};
 use crate::files::entry::Entry;
 use crate::files::names::{nearest, table};
 use crate::local::caps::Machine;
 use crate::redis::config::Config;
+use crate::redis::limits::{Facts, RESERVED};
 
 /// Every directive of Redis 7.0 (`CONFIG GET *`, and those that it does not tell).
 static DIRECTIVES: &str = include_str!("directives.txt");

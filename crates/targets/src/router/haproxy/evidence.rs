@@ -121,13 +121,7 @@ fn member(target: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// HAProxy 2.6.12, columns beyond `econ` left out.
-    const STAT: &str = "# pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,bout,dreq,dresp,ereq,econ,eresp,\n\
-        router,FRONTEND,,,7,9,100,12,0,0,0,0,0,,,\n\
-        nodes,node1,0,0,4,4,4,8,0,0,,0,,0,0,\n\
-        nodes,node2,0,0,3,4,,4,0,0,,0,,2,0,\n\
-        nodes,BACKEND,1,3,7,8,10,12,0,0,0,0,,2,0,\n\n";
+    use crate::haproxy::evidence::STAT;
 
     #[test]
     fn nodes_are_told_by_their_rows() {

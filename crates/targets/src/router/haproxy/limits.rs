@@ -4,6 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 
 use super::settings::{Settings, descriptors};
+use crate::haproxy::limits::queueing;
 use crate::local::caps::Machine;
 
 /// Every limit of these settings before so many nodes on this machine.
@@ -49,7 +50,6 @@ fn process(settings: &Settings, machine: &Machine) -> Limit {
 
 /// `maxconn` of a `server`. Requests beyond it wait in the queue, those that wait too long are answered 503.
 fn server(cap: u32, settings: &Settings, nodes: u32) -> Limit {
-    let queued = |sign, strength| Signature { sign, strength };
     Limit {
         value: cap.to_string(),
         origin: Origin::Given,
@@ -59,28 +59,7 @@ fn server(cap: u32, settings: &Settings, nodes: u32) -> Limit {
             "nodes ({nodes}) x maxconn {cap}; beyond that a wait of timeout queue {}",
             settings.queue_timeout
         ),
-        source: "HAProxy configuration manual 5.2, `maxconn`; 4.2, `timeout queue`; src/queue.c".to_owned(),
-        signatures: vec![
-            queued(Sign::Log("haproxy.refused.sQ".to_owned()), Strength::Decisive),
-            queued(
-                Sign::ReachedMetric {
-                    metric: "haproxy.server_sessions_max".to_owned(),
-                    of: "haproxy.server_sessions_limit".to_owned(),
-                    fraction: 1.0,
-                },
-                Strength::Supports,
-            ),
-            queued(Sign::Reached { metric: "haproxy.queued".to_owned(), value: 1.0 }, Strength::Supports),
-        ],
-        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: true },
-        remedy: Some(Remedy {
-            setting: "server.maxconn".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 1.0,
-            ceiling: None,
-            note: Some("or add nodes: each brings as many".to_owned()),
-        }),
-        ..Limit::named("haproxy.server.maxconn", "haproxy", "server.maxconn")
+        ..queueing("haproxy.refused.sQ", "or add nodes: each brings as many")
     }
 }
 

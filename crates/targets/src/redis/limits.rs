@@ -1,11 +1,16 @@
 //! The limits of a Redis, as data. Defaults are those of Redis 7.0 (src/config.c).
 
-use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
+use std::path::Path;
 
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
+
+use super::config::Config;
+use super::evidence::{OUTPUT_BUFFER, REJECTED};
+use crate::files::entry::EntryError;
 use crate::held::Held;
+use crate::limits::{grew, log};
 use crate::local::caps::Machine;
-use crate::redis::config::Config;
 
 /// Descriptors that Redis keeps for itself (src/server.h: CONFIG_MIN_RESERVED_FDS).
 pub(super) const RESERVED: u64 = 32;
@@ -98,6 +103,17 @@ pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine, memory: u64)
     ]
 }
 
+/// Limits of a private Redis that runs on these lines beside its defaults, those whose signs can be seen.
+pub(super) fn of_lines(lines: &[String], machine: &Machine, memory: u64) -> Result<Vec<Limit>, EntryError> {
+    let config = Config::of_text(Path::new("(given)"), lines.join("\n").into_bytes())?;
+    let mut all = of(&config, &Facts::of(&config, machine), machine, memory);
+    all.retain(|limit| !limit.signatures.is_empty());
+    for limit in all.iter_mut().filter(|limit| matches!(limit.origin, Origin::File { .. })) {
+        limit.origin = Origin::Given;
+    }
+    Ok(all)
+}
+
 fn limit<T>(name: &str, held: &Held<T>) -> Limit {
     Limit {
         value: held.written.clone(),
@@ -122,6 +138,7 @@ fn clients(facts: &Facts, machine: &Machine) -> Limit {
             facts.maxclients.value, machine.descriptors_ceiling.value
         ),
         source: "Redis src/server.c: adjustOpenFilesLimit; src/networking.c: acceptCommonHandler".to_owned(),
+        signatures: vec![grew(REJECTED, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
         remedy: Some(Remedy {
             setting: "maxclients".to_owned(),
@@ -160,6 +177,7 @@ fn output(facts: &Facts) -> Limit {
             kilo(soft)
         ),
         source: "Redis src/networking.c: checkClientOutputBufferLimits; pub/sub delivers at most once".to_owned(),
+        signatures: vec![log(OUTPUT_BUFFER, Strength::Decisive)],
         symptom: Symptom { errors: Vec::new(), slow: false },
         ..limit("client-output-buffer-limit pubsub", &facts.pubsub)
     }

@@ -1,0 +1,249 @@
+//! A cache under any load, as the other products are: prepared once, started empty any number of times.
+
+use std::fs::Permissions;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+
+use genkai_model::contest::Setting;
+use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::evidence::metric;
+use genkai_model::limit::{Limit, Origin};
+use genkai_model::plan::ConfigSource;
+use genkai_model::transport::Transport;
+use tempfile::TempDir;
+
+use super::lifecycle::{self, Cache, Start};
+use super::product::{contender, located};
+use super::recipe::{Generated, Recipe};
+use super::{Budget, CacheError, Ground};
+use crate::files::Backup;
+use crate::local::gather::{Told, gather};
+use crate::local::room::Room;
+use crate::local::tail::Tail;
+use crate::local::usage::Tree;
+use crate::local::{account, brood, listener, port};
+use crate::observation::Observation;
+use crate::product::{self, Objection, Prepare, Prepared, ProductError};
+use crate::{squid, trafficserver, varnish};
+
+/// A cache that can be started, any number of times, one at a time.
+#[derive(Debug)]
+pub struct Accelerator {
+    recipe: Arc<dyn Recipe>,
+    program: PathBuf,
+    origin: Option<SocketAddr>,
+    room: Room,
+    version: String,
+    written: Vec<Setting>,
+    rewrites: Vec<Rewrite>,
+    warnings: Vec<String>,
+}
+
+/// Whether `name` is one of these, with a configuration of that source.
+pub(crate) fn is(name: &str, source: &ConfigSource) -> bool {
+    match source {
+        ConfigSource::Generated => contender(name).is_some(),
+        ConfigSource::File(_) => ["squid", "varnish", "trafficserver"].contains(&name),
+    }
+}
+
+impl Accelerator {
+    /// Reads or writes the configuration of `name`, applies the settings, makes a private copy and has the product test it. Nothing is
+    /// started, nothing of the user's is touched.
+    ///
+    /// # Errors
+    /// When it is missing, a file or a setting is wrong, or the product refuses it.
+    pub fn prepare(name: &str, what: &Prepare<'_>) -> Result<Accelerator, CacheError> {
+        if what.tls.is_some() {
+            return Err(CacheError::Refused(format!(
+                "{name}: genkai speaks plain HTTP to caches\n  hint: leave --tls out"
+            )));
+        }
+        let recipe: Arc<dyn Recipe> = match (&what.source, name) {
+            (ConfigSource::File(path), "squid") => Arc::new(squid::recipe::File::read(path, what)?),
+            (ConfigSource::File(path), "varnish") => Arc::new(varnish::recipe::File::read(path, what)?),
+            (ConfigSource::File(path), "trafficserver") => Arc::new(trafficserver::recipe::Folder::read(path, what)?),
+            _ => generated(name, what)?,
+        };
+        let program = match what.program {
+            Some(program) => program.to_owned(),
+            None => located(recipe.program())?,
+        };
+        Accelerator::made(recipe, program, what.backend, &what.dir)
+    }
+
+    fn made(
+        recipe: Arc<dyn Recipe>,
+        program: PathBuf,
+        origin: Option<SocketAddr>,
+        dir: &Path,
+    ) -> Result<Accelerator, CacheError> {
+        let room = Room::make(dir, account::unprivileged().is_some(), "genkai-cache-")?;
+        let check = tempdir(&room)?;
+        let port = port::free().map_err(CacheError::files(dir))?;
+        let listen = SocketAddr::from(([127, 0, 0, 1], port));
+        let ground = Ground {
+            program: &program,
+            dir: check.path(),
+            listen,
+            origin: origin.unwrap_or(listen),
+            budget: Budget::USUAL,
+        };
+        let copied = recipe.set_up(&ground)?;
+        let (mut setup, said) = (copied.setup, copied.said);
+        let warnings = match lifecycle::check(recipe.product(), &ground, &mut setup) {
+            Ok(printed) => said(&printed),
+            Err(CacheError::Rejected { said: printed, .. }) => {
+                let reasons = said(&printed);
+                let reasons = if reasons.is_empty() { printed } else { reasons.join("\n") };
+                return Err(CacheError::Refused(format!("{} does not accept it:\n{reasons}", recipe.product())));
+            }
+            Err(e) => return Err(e),
+        };
+        let (version, written) = (setup.version, setup.settings);
+        // Configurations of genkai's own making are checked, but what their checks print is nothing to tell.
+        let warnings = if written.is_empty() { warnings } else { Vec::new() };
+        Ok(Accelerator { recipe, program, origin, room, version, written, rewrites: copied.rewrites, warnings })
+    }
+}
+
+fn generated(name: &str, what: &Prepare<'_>) -> Result<Arc<dyn Recipe>, CacheError> {
+    let product = contender(name).ok_or_else(|| CacheError::Unknown { name: name.to_owned() })?;
+    if !what.settings.is_empty() {
+        let hint = "name a configuration file of your own to set something";
+        return Err(CacheError::Refused(format!("{name} runs as genkai writes it, without settings\n  hint: {hint}")));
+    }
+    if what.backend.is_none() {
+        let hint = "--backend embedded, or a configuration file of your own";
+        return Err(CacheError::Refused(format!("{name}: a cache needs something behind it\n  hint: {hint}")));
+    }
+    Ok(Arc::new(Generated(product)))
+}
+
+/// A folder of a room for one use, through which everybody may pass.
+fn tempdir(room: &Room) -> Result<TempDir, CacheError> {
+    let made =
+        tempfile::Builder::new().prefix("turn-").permissions(Permissions::from_mode(0o711)).tempdir_in(room.path());
+    made.map_err(CacheError::files(room.path()))
+}
+
+impl Prepared for Accelerator {
+    fn product(&self) -> &'static str {
+        self.recipe.product()
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError> {
+        let recipe = self.recipe.with(changes)?.into();
+        Ok(Box::new(Accelerator::made(recipe, self.program.clone(), self.origin, dir)?))
+    }
+
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), ProductError> {
+        Ok(self.recipe.value_of(setting)?)
+    }
+
+    fn limits(&self, environment: &Environment) -> Vec<Limit> {
+        self.recipe.limits(environment)
+    }
+
+    fn transport(&self) -> Transport {
+        Transport::Tcp
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn written(&self) -> &[Setting] {
+        &self.written
+    }
+
+    fn objects(&self, _: &str) -> Result<Option<Objection>, ProductError> {
+        let what = format!("{}: genkai cannot show it a single line", self.recipe.product());
+        Err(CacheError::Refused(what).into())
+    }
+
+    fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
+    }
+
+    fn diff(&self, changes: &[Change]) -> String {
+        self.recipe.diff(changes)
+    }
+
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, ProductError> {
+        Ok(self.recipe.write_back(changes)?)
+    }
+
+    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn product::Running>, ProductError> {
+        let dir = tempdir(&self.room)?;
+        let subject = self.recipe.product();
+        let start = Start {
+            name: subject,
+            store: "",
+            program: &self.program,
+            origin: self.origin,
+            budget: Budget::USUAL,
+            cpus,
+            dir: dir.path(),
+        };
+        let cache = Cache::set_up(&start, &|ground: &Ground<'_>| Ok(self.recipe.set_up(ground)?.setup))?;
+        let log = cache.folder().join(self.recipe.log().unwrap_or(lifecycle::OUTPUT));
+        let (tree, tail) = (Tree::new(cache.pid()), Tail::open(log));
+        Ok(Box::new(Running { cache, subject, recipe: Arc::clone(&self.recipe), tree, tail, dead: false, _dir: dir }))
+    }
+}
+
+/// A running cache. Dropping it ends it; its files go with it.
+struct Running {
+    cache: Cache,
+    subject: &'static str,
+    recipe: Arc<dyn Recipe>,
+    tree: Tree,
+    tail: Tail,
+    /// Its death was told.
+    dead: bool,
+    _dir: TempDir,
+}
+
+impl Running {
+    /// What was logged since the last look.
+    fn words(&mut self) -> Observation {
+        let lines = self.tail.lines();
+        let told = |line| Told { level: "", gist: line, signature: self.recipe.signature(line).map(Into::into) };
+        Observation { logs: gather(self.subject, lines.iter().map(String::as_str), told), ..Observation::default() }
+    }
+}
+
+impl product::Running for Running {
+    fn address(&self) -> SocketAddr {
+        self.cache.address()
+    }
+
+    fn observe(&mut self) -> Observation {
+        if self.dead {
+            return self.words();
+        }
+        let mut sample = self.tree.sample().told(self.subject);
+        if let Some(queue) = listener::queue(self.cache.address()) {
+            let waiting = format!("{}.{}", self.subject, metric::ACCEPT_QUEUE);
+            sample.metrics.insert(waiting, f64::from(queue.waiting));
+        }
+        let mut seen = Observation { samples: vec![sample], ..self.words() };
+        if let Some(death) = brood::death(self.cache.child(), self.subject, "first") {
+            self.dead = true;
+            seen.states = vec![death];
+        }
+        seen
+    }
+
+    fn stop(self: Box<Self>) -> ExitStatus {
+        self.cache.end()
+    }
+}

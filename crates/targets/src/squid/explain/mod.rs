@@ -1,0 +1,61 @@
+//! What a configuration of Squid means and what is wrong with it, told from its text alone.
+
+mod remarks;
+
+use std::path::Path;
+
+use genkai_model::explain::{Explanation, Timer};
+use genkai_model::units::Span;
+
+use super::config::Config;
+use super::limits::{self, Facts};
+use super::settings::{default, held, seconds};
+use crate::files::entry::EntryError;
+use crate::files::masked;
+use crate::local::caps::Machine;
+
+/// Explains the configuration `main` on a machine.
+///
+/// # Errors
+/// A file that is missing, unreadable, or that includes itself.
+pub fn explain(main: &Path, machine: &Machine) -> Result<Explanation, EntryError> {
+    let config = Config::read(main)?;
+    // Started as a service or by genkai it gets the hard limit.
+    let facts = Facts::of(&config, machine.descriptors_hard);
+    let mut limits = limits::of(&facts, machine);
+    for limit in &mut limits {
+        limit.value = masked(&limit.value);
+    }
+    Ok(Explanation {
+        product: "squid".to_owned(),
+        files: config.entries.files().iter().map(|file| file.path.clone()).collect(),
+        limits,
+        predictions: Vec::new(),
+        timers: timers(&config),
+        remarks: remarks::of(&config, &facts, machine),
+    })
+}
+
+/// Settings that count time, with what they end (src/cf.data.pre).
+const TIMERS: [(&str, &str); 10] = [
+    ("read_timeout", "a response, or a tunnel (WebSocket), in which nothing comes from the origin"),
+    ("request_timeout", "a connection whose request does not come whole"),
+    ("request_start_timeout", "a new connection on which no request begins"),
+    ("client_idle_pconn_timeout", "a kept connection of a client, idle"),
+    ("server_idle_pconn_timeout", "a kept connection to the origin, idle"),
+    ("client_lifetime", "every connection of a client, busy or not: a WebSocket too"),
+    ("connect_timeout", "an attempt to connect to an origin that is no peer"),
+    ("peer_connect_timeout", "an attempt to connect to a peer"),
+    ("forward_timeout", "all attempts to pass a request on together"),
+    ("write_timeout", "a connection that takes no more data"),
+];
+
+fn timers(config: &Config) -> Vec<Timer> {
+    let timer = |(name, ends): (&str, &str)| {
+        let held = held(config, name, default(name), seconds);
+        let span = Some(Span::from_secs(held.value)).filter(|span| span.0 > 0)?;
+        let (setting, ends) = (name.to_owned(), ends.to_owned());
+        Some(Timer { setting, value: held.written, origin: held.origin, span: Some(span), ends })
+    };
+    TIMERS.into_iter().filter_map(timer).collect()
+}

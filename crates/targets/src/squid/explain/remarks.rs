@@ -1,0 +1,161 @@
+//! What is wrong with a configuration, or is not what it seems.
+
+use std::collections::BTreeMap;
+
+use genkai_model::explain::{Remark, RemarkKind};
+
+use crate::explain::{place, remark};
+use crate::files::entry::Entry;
+use crate::local::caps::Machine;
+use crate::squid::config::Config;
+use crate::squid::limits::Facts;
+use crate::squid::settings::{Known, held, known, similar};
+
+/// Kinds of `cache_dir` that Squid 5.7 as Debian builds it has (`squid -v`: --enable-storeio).
+const STORES: &[&str] = &["ufs", "aufs", "diskd", "rock"];
+
+pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine) -> Vec<Remark> {
+    let mut all: Vec<Remark> = config.entries.all().iter().filter_map(|entry| name(config, entry)).collect();
+    all.extend(config.each("http_port").filter_map(|entry| port(config, entry)));
+    all.extend(config.each("cache_dir").filter_map(|entry| store(config, entry)));
+    all.extend(config.each("http_upgrade_request_protocols").filter_map(|entry| upgrade(config, entry)));
+    all.extend(repeated(config));
+    all.extend(clamped(facts, machine));
+    all.extend(unreached(config, facts));
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn about(config: &Config, entry: &Entry, kind: RemarkKind, text: String, hint: Option<String>) -> Remark {
+    remark(kind, Some(config.entries.place(entry)), &entry.name, text, hint)
+}
+
+fn name(config: &Config, entry: &Entry) -> Option<Remark> {
+    match known(&entry.name) {
+        None => {
+            let near = similar(&entry.name).map(|near| format!("did you mean {near}?"));
+            let text = "there is no such directive in Squid 5.7: it does not start".to_owned();
+            Some(about(config, entry, RemarkKind::Unknown, text, near))
+        }
+        Some(Known::Obsolete) => {
+            let text = "is obsolete: Squid 5 only warns of it".to_owned();
+            Some(about(config, entry, RemarkKind::Ignored, text, Some("leave it out".to_owned())))
+        }
+        Some(_) => None,
+    }
+}
+
+/// src/cache_cf.cc: `parse_port_option`: options of a web server need `accel`.
+fn port(config: &Config, entry: &Entry) -> Option<Remark> {
+    let has = |word: &str| entry.values.iter().any(|value| value == word || value.starts_with(&format!("{word}=")));
+    let option = ["defaultsite", "vhost", "vport", "no-vhost"].into_iter().find(|option| has(option))?;
+    (!has("accel")).then(|| {
+        let text = format!("`{option}` needs `accel` before it: Squid 5 does not start");
+        about(config, entry, RemarkKind::Contradiction, text, Some("http_port PORT accel ...".to_owned()))
+    })
+}
+
+/// src/cache_cf.cc: `parse_cachedir`: a kind that was not built in is left out with an error, and Squid starts all the same.
+fn store(config: &Config, entry: &Entry) -> Option<Remark> {
+    let kind = entry.values.first().filter(|kind| !STORES.contains(&kind.as_str()))?;
+    let text = format!(
+        "this Squid has no store `{kind}`: it starts without this store, and `squid -k parse` says nothing is wrong"
+    );
+    let hint = (kind == "coss").then(|| "rock is what took its place in Squid 3.5".to_owned());
+    Some(about(config, entry, RemarkKind::Ignored, text, hint))
+}
+
+/// Names of protocols are compared as they are written (src/HttpUpgradeProtocolAccess.cc), and browsers write `websocket`.
+fn upgrade(config: &Config, entry: &Entry) -> Option<Remark> {
+    let name = entry.values.first()?.trim_matches('"');
+    (name != "websocket" && name.eq_ignore_ascii_case("websocket")).then(|| {
+        let text = format!("`{name}` matches no client: names are compared with case, and clients write `websocket`");
+        about(config, entry, RemarkKind::Ignored, text, Some("websocket".to_owned()))
+    })
+}
+
+/// Of a directive with a single value the last line counts.
+fn repeated(config: &Config) -> Vec<Remark> {
+    // Lines between `if` and `endif` are for some processes only.
+    if config.value("if").is_some() {
+        return Vec::new();
+    }
+    let single = |entry: &&Entry| matches!(known(&entry.name), Some(Known::Default(_)));
+    let (mut last, mut all): (BTreeMap<&str, &Entry>, Vec<Remark>) = (BTreeMap::new(), Vec::new());
+    for entry in config.entries.all().iter().filter(single) {
+        if let Some(before) = last.insert(&entry.name, entry) {
+            let text = format!("is set again at {}: the later one counts", config.entries.place(entry));
+            all.push(about(config, before, RemarkKind::Ignored, text, None));
+        }
+    }
+    all
+}
+
+fn clamped(facts: &Facts, machine: &Machine) -> Option<Remark> {
+    let asked: u64 = facts.descriptors.written.parse().ok().filter(|asked| *asked > facts.available)?;
+    let text = format!("{asked} is taken as {}: {}", facts.available, machine.descriptors_ceiling.by);
+    let place = place(&facts.descriptors.origin);
+    Some(remark(RemarkKind::Clamped, place, "max_filedescriptors", text, Some(format!("ulimit -n {asked}"))))
+}
+
+/// Settings that another one keeps from having an effect.
+fn unreached(config: &Config, facts: &Facts) -> Vec<Remark> {
+    let mut all = Vec::new();
+    let size = |name: &str| held(config, name, "0 KB", crate::squid::settings::bytes).value;
+    if let Some(entry) =
+        config.value("maximum_object_size_in_memory").filter(|_| facts.object.value < facts.in_memory.value)
+    {
+        let text = format!("is more than maximum_object_size ({}), which counts first", facts.object.written);
+        all.push(about(config, entry, RemarkKind::Ignored, text, None));
+    }
+    if let Some(entry) = config.value("cache_mem").filter(|_| !facts.disk && size("cache_mem") == 0) {
+        let text = "is 0, and there is no cache_dir: nothing is cached".to_owned();
+        all.push(about(config, entry, RemarkKind::Contradiction, text, None));
+    }
+    let denied = config.each("cache").any(|entry| entry.values == ["deny", "all"]);
+    if let Some(entry) = config.value("cache_dir").filter(|_| denied) {
+        let text = "holds nothing: `cache deny all`".to_owned();
+        all.push(about(config, entry, RemarkKind::Ignored, text, None));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use genkai_model::limit::Ceiling;
+
+    fn told(text: &str) -> Vec<(RemarkKind, String)> {
+        let config = Config::of_text(Path::new("/x"), text.as_bytes().to_vec()).unwrap();
+        let machine = Machine {
+            descriptors: 1024,
+            descriptors_hard: 20_000,
+            descriptors_ceiling: Ceiling { value: 20_000.0, by: "hard RLIMIT_NOFILE 20000".to_owned() },
+            online: 2,
+            cores: 2,
+            somaxconn: 4096,
+            ports: (32_768, 60_999),
+        };
+        let facts = Facts::of(&config, 20_000);
+        of(&config, &facts, &machine).into_iter().map(|one| (one.kind, one.setting)).collect()
+    }
+
+    #[test]
+    fn each_thing_that_is_not_as_it_seems_is_told() {
+        let one = |kind, name: &str| vec![(kind, name.to_owned())];
+        assert_eq!(told("http_port 80 accel vhost\ncache_mem 8 MB # x\n"), []);
+        assert_eq!(told("cache_men 8 MB\n"), one(RemarkKind::Unknown, "cache_men"));
+        assert_eq!(told("http_port 80 defaultsite=a\n"), one(RemarkKind::Contradiction, "http_port"));
+        assert_eq!(told("cache_dir coss /x 100\n"), one(RemarkKind::Ignored, "cache_dir"));
+        assert_eq!(told("hierarchy_stoplist cgi-bin\n"), one(RemarkKind::Ignored, "hierarchy_stoplist"));
+        let protocols = "http_upgrade_request_protocols WebSocket allow all\n";
+        assert_eq!(told(protocols), one(RemarkKind::Ignored, "http_upgrade_request_protocols"));
+        assert_eq!(told("cache_mem 8 MB\ncache_mem 9 MB\n"), one(RemarkKind::Ignored, "cache_mem"));
+        assert_eq!(told("max_filedescriptors 30000\n"), one(RemarkKind::Clamped, "max_filedescriptors"));
+        assert_eq!(told("maximum_object_size 8 KB\nmaximum_object_size_in_memory 1 MB\n").len(), 1);
+        assert_eq!(told("cache_mem 0 MB\n"), one(RemarkKind::Contradiction, "cache_mem"));
+    }
+}

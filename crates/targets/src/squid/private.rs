@@ -1,0 +1,286 @@
+//! A private copy of a configuration: one file with all directives in their order, in which what Squid would open to the outside, write
+//! or send away is moved into one folder, onto one loopback port, or left out. The user's files are not touched.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use genkai_model::event::Rewrite;
+
+use super::config::Config;
+use crate::cache::CacheError;
+use crate::files::entry::Entry;
+use crate::files::masked;
+use crate::local::elsewhere;
+
+/// What it writes itself, or tells others, what may lead requests past its peers, or what another user than root cannot do.
+const LEFT_OUT: &[&str] = &[
+    "https_port",
+    "ftp_port",
+    "snmp_port",
+    "icp_port",
+    "htcp_port",
+    "wccp_router",
+    "wccp2_router",
+    "mcast_groups",
+    "announce_period",
+    "cache_effective_user",
+    "cache_effective_group",
+    "chroot",
+    "cache_swap_state",
+    "pid_filename",
+    "netdb_filename",
+    "coredump_dir",
+    "cache_log",
+    "pinger_enable",
+    "tcp_outgoing_address",
+    "udp_incoming_address",
+    "udp_outgoing_address",
+    "always_direct",
+    "never_direct",
+    "icap_enable",
+];
+/// Options of `http_port` that belong to the user's network.
+const PORT_OPTIONS: &[&str] = &["tproxy", "intercept", "transparent", "require-proxy-header", "allow-direct"];
+/// Options of `cache_peer` that another origin does not have.
+const PEER_OPTIONS: &[&str] =
+    &["ssl", "tls", "ssl=", "sslcert", "sslkey", "sslcafile", "sslcapath", "sslflags", "ssldomain", "tls-"];
+
+/// What to copy it for.
+pub(super) struct Options<'a> {
+    /// Where it is to listen.
+    pub(super) listen: SocketAddr,
+    /// What it passes requests to instead of the origins it names; none: those.
+    pub(super) backend: Option<SocketAddr>,
+    /// The folder that it may write into.
+    pub(super) dir: &'a Path,
+    /// Hosts that requests may reach though they are not this machine.
+    pub(super) allowed: &'a [String],
+}
+
+/// A private copy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Private {
+    /// Its text.
+    pub(super) text: String,
+    /// Where each of its lines was written, `path:line`; none: genkai added it.
+    pub(super) places: Vec<Option<String>>,
+    /// What differs from the user's files.
+    pub(super) rewrites: Vec<Rewrite>,
+    /// Folders of its stores.
+    pub(super) stores: Vec<std::path::PathBuf>,
+}
+
+/// Makes a private copy of `config`.
+///
+/// # Errors
+/// When nothing in it accepts requests of a web server, nothing stands behind it, or requests would leave this machine.
+pub(super) fn build(config: &Config, options: &Options<'_>) -> Result<Private, CacheError> {
+    let main = config.main().display().to_string();
+    let port = config.each("http_port").find(|entry| is_accelerating(entry)).ok_or_else(|| {
+        let hint = "genkai loads it as a web server: add `accel defaultsite=localhost` to an http_port of a copy";
+        CacheError::Refused(format!("{main}: there is no `http_port` with `accel`\n  hint: {hint}"))
+    })?;
+    let origins = config.each("cache_peer").filter(|entry| is_origin(entry)).count();
+    if origins == 0 && options.backend.is_none() {
+        let hint = "--backend embedded puts a server of genkai's own behind it";
+        return Err(CacheError::Refused(format!(
+            "{main}: there is no `cache_peer` with `originserver`\n  hint: {hint}"
+        )));
+    }
+    let mut private = Private::default();
+    for entry in config.entries.all() {
+        let written = config.written(entry);
+        let line = private.line(entry, &written, std::ptr::eq(entry, port), config, options)?;
+        private.push(&line, Some(config.entries.place(entry)));
+        if line != written {
+            let (place, from) = (config.entries.place(entry), masked(&written));
+            private.rewrites.push(Rewrite { place, from, to: masked(&line) });
+        }
+    }
+    private.add(config, options, origins == 0);
+    Ok(private)
+}
+
+impl Private {
+    fn push(&mut self, line: &str, place: Option<String>) {
+        self.text.push_str(line);
+        self.text.push('\n');
+        self.places.push(place);
+    }
+
+    /// What stands for a directive.
+    fn line(
+        &mut self,
+        entry: &Entry,
+        written: &str,
+        is_port: bool,
+        config: &Config,
+        options: &Options<'_>,
+    ) -> Result<String, CacheError> {
+        let dir = options.dir.display();
+        Ok(match entry.name.as_str() {
+            "http_port" if is_port => {
+                let kept = entry.values.iter().skip(1).filter(|word| !PORT_OPTIONS.contains(&word.as_str()));
+                let words: Vec<&str> = kept.map(String::as_str).collect();
+                format!("http_port {} {}", options.listen, words.join(" "))
+            }
+            "http_port" => String::new(),
+            name if LEFT_OUT.contains(&name) => String::new(),
+            "cache_peer" => peer(entry, written, config, options)?,
+            "access_log" | "cache_store_log" if entry.values.first().is_some_and(|word| word == "none") => {
+                written.to_owned()
+            }
+            "access_log" => {
+                let more: Vec<&str> = entry.values.iter().skip(1).map(String::as_str).collect();
+                format!("access_log stdio:{dir}/access-{}.log {}", self.places.len(), more.join(" "))
+                    .trim_end()
+                    .to_owned()
+            }
+            "cache_store_log" => format!("cache_store_log stdio:{dir}/store.log"),
+            "cache_dir" if entry.values.len() > 1 => {
+                let store = options.dir.join(format!("store-{}", self.stores.len() + 1));
+                let mut words = entry.values.clone();
+                words[1] = store.display().to_string();
+                self.stores.push(store);
+                format!("cache_dir {}", words.join(" "))
+            }
+            _ => written.to_owned(),
+        })
+    }
+
+    /// What every private Squid needs.
+    fn add(&mut self, config: &Config, options: &Options<'_>, behind: bool) {
+        let dir = options.dir.display();
+        let mut all = vec![
+            format!("cache_log {dir}/cache.log"),
+            format!("pid_filename {dir}/squid.pid"),
+            format!("coredump_dir {dir}"),
+            "netdb_filename none".to_owned(),
+            "pinger_enable off".to_owned(),
+            // Requests go to peers or nowhere (src/peer_select.cc: `always_direct` would come before it).
+            "never_direct allow all".to_owned(),
+        ];
+        if config.value("access_log").is_none() {
+            all.push(format!("access_log stdio:{dir}/access.log squid"));
+        }
+        if config.value("visible_hostname").is_none() {
+            all.push("visible_hostname localhost".to_owned());
+        }
+        if let Some(backend) = options.backend.filter(|_| behind) {
+            let (ip, port) = (backend.ip(), backend.port());
+            let line = format!("cache_peer {ip} parent {port} 0 no-query no-digest originserver name=genkai");
+            let place = config.main().display().to_string();
+            self.rewrites.push(Rewrite { place, from: String::new(), to: line.clone() });
+            all.push(line);
+        }
+        all.iter().for_each(|line| self.push(line, None));
+    }
+
+    /// A message of Squid's (`FILE(LINE): ...`, `FILE line LINE: ...`), with the user's place where it has one.
+    pub(super) fn translate(&self, copy: &Path, message: &str) -> String {
+        let file = regex::escape(&copy.display().to_string());
+        let pattern = format!(r"{file}(?:\((\d+)\)| line (\d+))");
+        let Ok(place) = regex::Regex::new(&pattern) else { return message.to_owned() };
+        let said = |found: &regex::Captures<'_>| {
+            let number = found.get(1).or(found.get(2)).and_then(|n| n.as_str().parse::<usize>().ok()).unwrap_or(0);
+            let place = self.places.get(number.wrapping_sub(1)).cloned().flatten();
+            place.unwrap_or_else(|| "a line of genkai's".to_owned())
+        };
+        place.replace_all(message, said).into_owned()
+    }
+}
+
+/// Whether a listener takes requests as a web server gets them.
+fn is_accelerating(entry: &Entry) -> bool {
+    entry.values.iter().skip(1).any(|word| word == "accel")
+}
+
+/// Whether a peer is a web server.
+fn is_origin(entry: &Entry) -> bool {
+    entry.values.iter().any(|word| word == "originserver")
+}
+
+/// A peer: another origin in its place, or as it is where it is this machine.
+fn peer(entry: &Entry, written: &str, config: &Config, options: &Options<'_>) -> Result<String, CacheError> {
+    let [host, kind, _, _, more @ ..] = entry.values.as_slice() else { return Ok(written.to_owned()) };
+    let Some(backend) = options.backend else {
+        if let Some(why) = elsewhere::why(host, options.allowed) {
+            return Err(CacheError::Remote { place: config.entries.place(entry), host: host.clone(), why });
+        }
+        return Ok(written.to_owned());
+    };
+    if !is_origin(entry) {
+        return Ok(String::new());
+    }
+    let is_tls = |word: &str| PEER_OPTIONS.iter().any(|option| word == *option || word.starts_with(option));
+    let mut words: Vec<&str> = more.iter().map(String::as_str).filter(|word| !is_tls(word)).collect();
+    // Other directives know it by its name, which is the host where it has none.
+    let name = format!("name={host}");
+    if !words.iter().any(|word| word.starts_with("name=")) {
+        words.push(&name);
+    }
+    Ok(format!("cache_peer {} {kind} {} 0 {}", backend.ip(), backend.port(), words.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+http_port 3128
+http_port 80 accel defaultsite=www.example.com tproxy
+cache_peer 10.0.0.5 parent 443 0 no-query originserver ssl sslflags=DONT_VERIFY_PEER
+cache_peer_access 10.0.0.5 allow all
+cache_dir aufs /var/spool/squid 100 16 256
+access_log daemon:/var/log/squid/access.log combined
+cache_effective_user proxy
+cache_mem 8 MB
+";
+
+    fn built(text: &str, backend: Option<SocketAddr>) -> Result<Private, CacheError> {
+        let config = Config::of_text(Path::new("/u/squid.conf"), text.as_bytes().to_vec()).unwrap();
+        let listen = "127.0.0.1:7".parse().unwrap();
+        build(&config, &Options { listen, backend, dir: Path::new("/p"), allowed: &[] })
+    }
+
+    #[test]
+    fn what_leads_outside_is_moved() {
+        let private = built(TEXT, Some("127.0.0.1:9".parse().unwrap())).unwrap();
+        let lines: Vec<&str> = private.text.lines().take(8).collect();
+        let expected = [
+            "",
+            "http_port 127.0.0.1:7 accel defaultsite=www.example.com",
+            "cache_peer 127.0.0.1 parent 9 0 no-query originserver name=10.0.0.5",
+            "cache_peer_access 10.0.0.5 allow all",
+            "cache_dir aufs /p/store-1 100 16 256",
+            "access_log stdio:/p/access-5.log combined",
+            "",
+            "cache_mem 8 MB",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(private.rewrites.len(), 6);
+        assert_eq!(private.translate(Path::new("/p/squid.conf"), "/p/squid.conf(8): bad"), "/u/squid.conf:8: bad");
+        assert!(private.text.contains("\npid_filename /p/squid.pid\n"));
+    }
+
+    #[test]
+    fn nothing_goes_past_the_peers() {
+        let text =
+            "http_port 80 accel allow-direct vhost\nalways_direct allow all\nnever_direct deny all\nicap_enable on\n";
+        let private = built(text, Some("127.0.0.1:9".parse().unwrap())).unwrap();
+        let direct: Vec<&str> =
+            private.text.lines().filter(|line| line.contains("direct") || line.contains("icap")).collect();
+        assert_eq!(direct, ["never_direct allow all"]);
+        assert_eq!(private.rewrites.len(), 5, "each is told: {:?}", private.rewrites);
+    }
+
+    #[test]
+    fn what_cannot_be_loaded_is_refused() {
+        let said = |text: &str| built(text, None).unwrap_err().to_string();
+        assert!(said("http_port 3128\n").contains("no `http_port` with `accel`"));
+        assert!(said("http_port 80 accel\n").contains("no `cache_peer` with `originserver`"));
+        assert!(said(TEXT).contains("/u/squid.conf:3") && said(TEXT).contains("is not this machine"));
+        let lone = built("http_port 80 accel\n", Some("127.0.0.1:9".parse().unwrap())).unwrap();
+        assert!(lone.text.contains("cache_peer 127.0.0.1 parent 9 0 no-query no-digest originserver name=genkai"));
+    }
+}

@@ -1,0 +1,291 @@
+//! A private copy of a configuration folder: every file once more; listener, stores and, where asked for, origins are replaced.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use genkai_model::event::Rewrite;
+
+use super::records::Records;
+use crate::cache::CacheError;
+use crate::files::masked;
+use crate::local::elsewhere;
+
+/// Most files of a folder, and deepest.
+const MOST: (usize, usize) = (2_000, 4);
+/// Settings that are the copy's own: where it listens, whom it runs as, where it writes, how requests leave it, and keys, which are not
+/// copied.
+const OWN: [&str; 15] = [
+    "proxy.config.http.server_ports",
+    "proxy.config.admin.user_id",
+    "proxy.config.log.logfile_dir",
+    "proxy.config.local_state_dir",
+    "proxy.config.url_remap.remap_required",
+    "proxy.config.reverse_proxy.enabled",
+    "proxy.config.url_remap.filename",
+    "proxy.config.http.parent_proxies",
+    "proxy.config.http.parent_proxy.file",
+    "proxy.config.http.number_of_redirections",
+    "proxy.config.socks.socks_needed",
+    "proxy.config.ssl.server.multicert.filename",
+    "proxy.config.ssl.server.ticket_key.filename",
+    "proxy.config.ssl.client.cert.filename",
+    "proxy.config.ssl.client.private_key.filename",
+];
+/// What passes requests by rules of remap.config and nowhere else (proxy/http/remap/UrlRewrite.cc, trafficserver 9.2).
+const ONLY_RULES: &str =
+    "CONFIG proxy.config.url_remap.remap_required INT 1\nCONFIG proxy.config.reverse_proxy.enabled INT 1\n";
+/// Rules of remap.config that pass requests on; each may begin with `regex_` (proxy/http/remap/RemapConfig.cc, trafficserver 9.2).
+const MAPS: [&str; 3] = ["map", "map_with_recv_port", "map_with_referer"];
+/// Rules that answer, or change answers.
+const ANSWERS: [&str; 3] = ["reverse_map", "redirect", "redirect_temporary"];
+/// Plug-ins whose purpose is to pass requests to another host than the rule says.
+const WAYS: [&str; 5] = ["regex_remap.so", "cookie_remap.so", "multiplexer.so", "escalate.so", "parent_select.so"];
+/// Files that the copy has with empty lines: other proxies to pass requests to, and certificates with their keys.
+const EMPTIED: [&str; 2] = ["parent.config", "ssl_multicert.config"];
+/// How names of files with keys end where their content may not tell.
+const KEYS: [&str; 3] = ["key", "p12", "pfx"];
+/// Size of a store that is a device in the user's configuration.
+const STORE: &str = "256M";
+
+/// What to copy it for.
+pub(super) struct Options<'a> {
+    /// Where it is to listen.
+    pub(super) listen: SocketAddr,
+    /// What it passes requests to instead of the origins it names; none: those.
+    pub(super) backend: Option<SocketAddr>,
+    /// The run root: the configuration goes into its `etc`.
+    pub(super) dir: &'a Path,
+    /// Hosts that requests may reach though they are not this machine.
+    pub(super) allowed: &'a [String],
+}
+
+/// Copies `folder`, whose records.config is `records` (with settings); what differs.
+///
+/// # Errors
+/// When files cannot be read or written, or requests would leave this machine.
+pub(super) fn build(folder: &Path, records: &Records, options: &Options<'_>) -> Result<Vec<Rewrite>, CacheError> {
+    let etc = options.dir.join("etc");
+    let mut left = MOST.0;
+    let mut rewrites = Vec::new();
+    copy(folder, &etc, MOST.1, &mut left, &mut rewrites)?;
+    let text = own(records, options, &mut rewrites);
+    write(&etc.join("records.config"), &text)?;
+    let mut stores = 0;
+    lines(folder, &etc, "storage.config", &mut rewrites, |line, _| Ok(store(line, options.dir, &mut stores)))?;
+    lines(folder, &etc, "remap.config", &mut rewrites, |line, place| remap(line, place, options))?;
+    lines(folder, &etc, "plugin.config", &mut rewrites, plain)?;
+    for name in EMPTIED {
+        lines(folder, &etc, name, &mut rewrites, |_, _| Ok(String::new()))?;
+    }
+    Ok(rewrites)
+}
+
+/// The records with the copy's own in the place of the user's.
+fn own(records: &Records, options: &Options<'_>, rewrites: &mut Vec<Rewrite>) -> String {
+    let mut text = String::new();
+    for entry in records.0.all() {
+        let line = format!("CONFIG {} {}", entry.name, entry.value());
+        if OWN.contains(&entry.name.as_str()) {
+            rewrites.push(Rewrite { place: records.0.place(entry), from: masked(&line), to: String::new() });
+        } else {
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    let (ip, port) = (options.listen.ip(), options.listen.port());
+    text.push_str(&format!("CONFIG {} STRING {port}:ip-in={ip}\nCONFIG {} STRING #-1\n{ONLY_RULES}", OWN[0], OWN[1]));
+    text
+}
+
+/// A store goes into the folder.
+fn store(line: &str, dir: &Path, stores: &mut usize) -> String {
+    let mut words = line.split_ascii_whitespace();
+    words.next();
+    *stores += 1;
+    let size = words.next().filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(STORE);
+    format!("{} {size}", dir.join(format!("store-{stores}")).display())
+}
+
+/// A rule goes to the backend; kept, it must stay on this machine. What is no rule that genkai knows is refused: it may lead anywhere.
+fn remap(line: &str, place: &str, options: &Options<'_>) -> Result<String, CacheError> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let rule = words[0].to_ascii_lowercase();
+    let kind = rule.strip_prefix("regex_").unwrap_or(&rule);
+    let is_filter = rule.starts_with('.') && rule.ends_with("filter");
+    if line.ends_with('\\') || !(MAPS.contains(&kind) || ANSWERS.contains(&kind) || is_filter) {
+        return Err(refused(place, line));
+    }
+    if !MAPS.contains(&kind) {
+        return Ok(line.to_owned());
+    }
+    let line = &plain(line, place)?;
+    let Some((to, (scheme, rest))) =
+        line.split_ascii_whitespace().nth(2).and_then(|to| Some((to, to.split_once("://")?)))
+    else {
+        return Err(refused(place, line));
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let Some(backend) = options.backend else {
+        let named = authority.rsplit('@').next().unwrap_or(authority);
+        let host = named.rsplit_once(':').map_or(named, |(host, _)| host).trim_matches(['[', ']']);
+        return match elsewhere::why(host, options.allowed) {
+            Some(why) => Err(CacheError::Remote { place: place.to_owned(), host: host.to_owned(), why }),
+            None => Ok(line.to_owned()),
+        };
+    };
+    let scheme = if scheme.to_ascii_lowercase().starts_with("ws") { "ws" } else { "http" };
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    // The same text may stand before it: a rule may map a URL to itself.
+    let at = to.as_ptr() as usize - line.as_ptr() as usize;
+    Ok(format!("{}{scheme}://{backend}{slash}{path}{}", &line[..at], &line[at + to.len()..]))
+}
+
+/// A line in which nothing but the rule itself says where requests go.
+fn plain(line: &str, place: &str) -> Result<String, CacheError> {
+    let leads = |word: &str| {
+        let word = word.strip_prefix("@plugin=").unwrap_or(word);
+        word.starts_with("@strategy=") || WAYS.contains(&word.rsplit('/').next().unwrap_or(word))
+    };
+    if line.split_ascii_whitespace().any(leads) { Err(refused(place, line)) } else { Ok(line.to_owned()) }
+}
+
+fn refused(place: &str, line: &str) -> CacheError {
+    let hint = "in a copy, leave it out or write it as plain rules of remap.config, one a line: `map FROM TO`";
+    let line = masked(line);
+    CacheError::Refused(format!(
+        "{place}: `{line}` may pass requests to hosts that genkai does not see\n  hint: {hint}"
+    ))
+}
+
+/// Whether a file is, or has in it, a private key.
+fn is_key(path: &Path) -> Result<bool, CacheError> {
+    const MARK: &[u8] = b"PRIVATE KEY";
+    let named = path.extension().and_then(|end| end.to_str()).is_some_and(|end| KEYS.contains(&end));
+    let text = fs::read(path).map_err(CacheError::files(path))?;
+    Ok(named || text.windows(MARK.len()).any(|part| part == MARK))
+}
+
+/// Rewrites a file of the copy line by line; comments stay.
+fn lines(
+    folder: &Path,
+    etc: &Path,
+    name: &str,
+    rewrites: &mut Vec<Rewrite>,
+    mut of: impl FnMut(&str, &str) -> Result<String, CacheError>,
+) -> Result<(), CacheError> {
+    let path = folder.join(name);
+    if !path.exists() {
+        return Ok(());
+    }
+    let text = fs::read_to_string(&path).map_err(CacheError::files(&path))?;
+    let mut all = String::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let place = format!("{}:{number}", path.display());
+        let said = line.trim();
+        let new = if said.is_empty() || said.starts_with('#') { said.to_owned() } else { of(said, &place)? };
+        if new != said {
+            rewrites.push(Rewrite { place, from: masked(said), to: masked(&new) });
+        }
+        all.push_str(&format!("{new}\n"));
+    }
+    write(&etc.join(name), &all)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CacheError> {
+    fs::write(path, text).map_err(CacheError::files(path))
+}
+
+/// Copies a folder, at most so deep and so many files, without private keys.
+fn copy(from: &Path, to: &Path, depth: usize, left: &mut usize, rewrites: &mut Vec<Rewrite>) -> Result<(), CacheError> {
+    fs::create_dir_all(to).map_err(CacheError::files(to))?;
+    for entry in fs::read_dir(from).map_err(CacheError::files(from))?.flatten() {
+        let (path, to): (PathBuf, PathBuf) = (entry.path(), to.join(entry.file_name()));
+        if *left == 0 || depth == 0 {
+            let what = format!("{}: more files than any configuration of Traffic Server has", from.display());
+            return Err(CacheError::Refused(what));
+        }
+        *left -= 1;
+        match path.metadata() {
+            Ok(meta) if meta.is_dir() => copy(&path, &to, depth - 1, left, rewrites)?,
+            Ok(meta) if meta.is_file() && is_key(&path)? => {
+                let (place, from) = (path.display().to_string(), "a private key".to_owned());
+                rewrites.push(Rewrite { place, from, to: String::new() });
+            }
+            Ok(meta) if meta.is_file() => {
+                fs::copy(&path, &to).map_err(CacheError::files(&path))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_copy_has_no_keys_and_one_way_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("user");
+        fs::create_dir(&folder).unwrap();
+        let write = |name: &str, text: &[u8]| fs::write(folder.join(name), text).unwrap();
+        fs::write(dir.path().join("elsewhere"), "-----BEGIN PRIVATE KEY-----\n").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), folder.join("linked.pem")).unwrap();
+        write("binary.key", b"\x30\x82");
+        write("chain.pem", b"-----BEGIN CERTIFICATE-----\n");
+        write("parent.config", b"dest_domain=. parent=\"192.0.2.1:80\"\n");
+        write("ssl_multicert.config", b"ssl_cert_name=linked.pem\n");
+        let ways = "CONFIG proxy.config.reverse_proxy.enabled INT 0\nCONFIG proxy.config.http.parent_proxies STRING 192.0.2.1:80\n";
+        write("records.config", ways.as_bytes());
+        let records = Records::read(&folder.join("records.config")).unwrap();
+        let (listen, backend) = ("127.0.0.1:7".parse().unwrap(), Some("127.0.0.1:9".parse().unwrap()));
+        let built = || build(&folder, &records, &Options { listen, backend, dir: dir.path(), allowed: &[] });
+        assert_eq!(built().unwrap().len(), 6);
+        let copied = |name: &str| fs::read_to_string(dir.path().join("etc").join(name)).ok();
+        assert_eq!((copied("linked.pem"), copied("binary.key"), copied("chain.pem").is_some()), (None, None, true));
+        assert_eq!((copied("parent.config").unwrap().trim(), copied("ssl_multicert.config").unwrap().trim()), ("", ""));
+        let text = copied("records.config").unwrap();
+        assert!(text.ends_with(ONLY_RULES) && !text.contains("192.0.2.1") && !text.contains("enabled INT 0"), "{text}");
+        write("remap.config", b"map / http://192.0.2.1/ # \xff\n");
+        assert!(built().is_err(), "rules that cannot be read are not copied as they are");
+    }
+
+    #[test]
+    fn rules_and_stores_lead_into_the_copy() {
+        let (listen, dir) = ("127.0.0.1:7".parse().unwrap(), Path::new("/p"));
+        let said = |line: &str, backend: Option<SocketAddr>| {
+            remap(line, "/u/remap.config:3", &Options { listen, backend, dir, allowed: &[] })
+        };
+        let backend = Some("127.0.0.1:9".parse().unwrap());
+        let rule = "map http://www.example.com/ https://10.0.0.5:443/app @plugin=x.so";
+        assert_eq!(said(rule, backend).unwrap(), "map http://www.example.com/ http://127.0.0.1:9/app @plugin=x.so");
+        assert_eq!(said("map / http://127.0.0.1:80/", None).unwrap(), "map / http://127.0.0.1:80/");
+        assert_eq!(said("redirect /a http://x/b", backend).unwrap(), "redirect /a http://x/b");
+        let remote = said(rule, None).unwrap_err().to_string();
+        assert!(remote.starts_with("/u/remap.config:3: `10.0.0.5`"), "{remote}");
+        let same = "map http://a.example/ http://a.example/";
+        assert_eq!(said(same, backend).unwrap(), "map http://a.example/ http://127.0.0.1:9/");
+        assert_eq!(
+            said("REGEX_map http://a/b\thttp://a/", backend).unwrap(),
+            "REGEX_map http://a/b\thttp://127.0.0.1:9/"
+        );
+        let with_user = said("map / http://me:hunter2@192.0.2.1/", None).unwrap_err().to_string();
+        assert!(with_user.contains("`192.0.2.1`") && !with_user.contains("hunter2"), "{with_user}");
+        for line in [
+            ".include other.config",
+            "map / \\",
+            "map / a",
+            "map / http://127.0.0.1/ @strategy=s",
+            "map / http://127.0.0.1/ @plugin=regex_remap.so @pparam=a",
+            "teleport / http://127.0.0.1/",
+        ] {
+            let why = said(line, backend).unwrap_err().to_string();
+            assert!(why.contains("does not see") && why.contains("hint:"), "{why}");
+        }
+        assert!(said(".definefilter a @action=deny", backend).is_ok());
+        let mut stores = 0;
+        assert_eq!(store("/var/cache/trafficserver 512M", dir, &mut stores), "/p/store-1 512M");
+        assert_eq!(store("/dev/sdb volume=1", dir, &mut stores), "/p/store-2 256M");
+    }
+}

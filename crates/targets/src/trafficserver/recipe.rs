@@ -1,0 +1,120 @@
+//! A user's configuration folder as a contender.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use genkai_model::event::{Change, Environment};
+use genkai_model::limit::{Limit, Origin};
+use genkai_model::plan::ConfigSource;
+
+use super::private::{self, Options};
+use super::records::{Records, named};
+use super::settings::THROTTLE;
+use super::{lifecycle, limits};
+use crate::cache::recipe::{Copied, Recipe};
+use crate::cache::{CacheError, Ground};
+use crate::files::{Backup, Edition};
+use crate::local::machine;
+use crate::product::Prepare;
+
+/// A user's Traffic Server.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    folder: PathBuf,
+    records: Edition<Records>,
+    backend: Option<SocketAddr>,
+    allowed: Vec<String>,
+}
+
+/// The file that every configuration folder has.
+const RECORDS: &str = "records.config";
+/// The setting that caps connections.
+const CONNECTIONS: &str = "proxy.config.net.connections_throttle";
+
+/// Whether a folder is a configuration of Traffic Server.
+pub(crate) fn is(folder: &Path) -> bool {
+    folder.join(RECORDS).is_file()
+}
+
+impl Folder {
+    /// Reads the folder, or the one that the given file is in, and applies the settings.
+    ///
+    /// # Errors
+    /// When there is no records.config, or a setting cannot be made.
+    pub(crate) fn read(path: &Path, what: &Prepare<'_>) -> Result<Folder, CacheError> {
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let file = folder.join(RECORDS);
+        if !file.is_file() {
+            let hint = "name the folder with records.config and remap.config (Traffic Server 9)";
+            return Err(CacheError::Refused(format!("there is no {}\n  hint: {hint}", file.display())));
+        }
+        let records = Edition::new(ConfigSource::File(file.clone()), Records::read(&file)?, (), what.settings)?;
+        Ok(Folder { folder, records, backend: what.backend, allowed: what.allow_remote.to_vec() })
+    }
+
+    fn origin(&self, origin: Origin) -> Origin {
+        match origin {
+            Origin::File { path, line } => self.records.origin(&path, line),
+            other => other,
+        }
+    }
+}
+
+impl Recipe for Folder {
+    fn product(&self) -> &'static str {
+        "trafficserver"
+    }
+
+    fn program(&self) -> (&'static str, &'static str) {
+        ("traffic_server", "trafficserver")
+    }
+
+    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, CacheError> {
+        let options = Options { listen: ground.listen, backend: self.backend, dir: ground.dir, allowed: &self.allowed };
+        let setup = lifecycle::served(ground)?;
+        let rewrites = self.records.rewrites(private::build(&self.folder, self.records.config(), &options)?);
+        let (copy, folder) = (ground.dir.join("etc"), self.folder.clone());
+        let said = move |text: &str| {
+            let told = |line: &&str| ["ERROR", "WARNING", "FATAL"].iter().any(|word| line.contains(word));
+            let users = |line: &str| line.replace(&*copy.to_string_lossy(), &folder.to_string_lossy());
+            text.lines().filter(told).take(20).map(users).collect()
+        };
+        Ok(Copied { setup, rewrites, said: Box::new(said) })
+    }
+
+    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, CacheError> {
+        Ok(Box::new(Folder { records: self.records.with(changes)?, ..self.clone() }))
+    }
+
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), CacheError> {
+        let name = named(setting)?;
+        let written = self.records.config().value(&name).map(|(value, origin)| (value, self.origin(origin)));
+        Ok(written.unwrap_or_else(|| {
+            let value = if name == CONNECTIONS { THROTTLE.to_string() } else { "its default".to_owned() };
+            (value, Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned()))
+        }))
+    }
+
+    fn limits(&self, _: &Environment) -> Vec<Limit> {
+        let written = self.records.config().value(CONNECTIONS);
+        let asked = written.and_then(|(value, origin)| Some((value.parse().ok()?, self.origin(origin))));
+        limits::with(asked, machine::hard_descriptors())
+    }
+
+    fn diff(&self, changes: &[Change]) -> String {
+        self.records.diff(changes)
+    }
+
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, CacheError> {
+        self.records.write_back(changes)
+    }
+
+    fn log(&self) -> Option<&'static str> {
+        Some("log/diags.log")
+    }
+
+    fn signature(&self, line: &str) -> Option<&'static str> {
+        line.contains("too many connections, throttling").then_some(limits::THROTTLING)
+    }
+}

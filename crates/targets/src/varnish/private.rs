@@ -1,0 +1,162 @@
+//! A private copy of a VCL: each file once more, its backends replaced or kept, its includes those of the copy. Only what is replaced
+//! differs, byte for byte.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use genkai_model::event::Rewrite;
+
+use super::vcl::{Attribute, Backend, Item, Vcl};
+use crate::cache::CacheError;
+use crate::files::{Edit, File, FileId, edited, flat};
+use crate::local::elsewhere;
+
+/// Modules that make backends while it runs, or ask hosts themselves: none of them stands in the text as a backend.
+const MAKERS: [&str; 6] = ["dynamic", "goto", "named", "disco", "reqwest", "curl"];
+
+/// What to copy it for.
+pub(super) struct Options<'a> {
+    /// What it passes requests to instead of the backends it names; none: those.
+    pub(super) backend: Option<SocketAddr>,
+    /// The folder that it may write into.
+    pub(super) dir: &'a Path,
+    /// Hosts that requests may reach though they are not this machine.
+    pub(super) allowed: &'a [String],
+}
+
+/// A private copy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Private {
+    /// Each copy with its text, the main one first, and its original.
+    pub(super) files: Vec<(PathBuf, Vec<u8>, PathBuf)>,
+    /// What differs from the user's files.
+    pub(super) rewrites: Vec<Rewrite>,
+}
+
+/// Makes a private copy of `vcl`.
+///
+/// # Errors
+/// When requests would leave this machine.
+pub(super) fn build(vcl: &Vcl, options: &Options<'_>) -> Result<Private, CacheError> {
+    let copies: Vec<(PathBuf, PathBuf)> =
+        vcl.files().map(|(id, file)| (copy(id, file, options.dir), file.path.clone())).collect();
+    let mut private = Private::default();
+    for ((id, file), (path, original)) in vcl.files().zip(&copies) {
+        let mut edits = Vec::new();
+        for item in &file.tree {
+            match item {
+                Item::Backend(backend) => private.backend(id, file, backend, options, &mut edits)?,
+                Item::Include(span, paths) => {
+                    let of =
+                        |path: &PathBuf| copies.iter().find(|(_, original)| original == path).map(|(copy, _)| copy);
+                    let all = paths.iter().filter_map(of).map(|copy| format!("include \"{}\";", copy.display()));
+                    edits.push(Edit::new(id, span, all.collect::<Vec<_>>().join(" ")));
+                }
+                Item::Import(name, at) if options.allowed.is_empty() && MAKERS.contains(&name.as_str()) => {
+                    return Err(unseen(&file.place(*at), name));
+                }
+                Item::Import(..) | Item::Version(_) => {}
+            }
+        }
+        // Backends and includes do not overlap.
+        let text = edited(file, id, &edits).ok().flatten().unwrap_or_else(|| file.text.clone());
+        private.files.push((path.clone(), text, original.clone()));
+    }
+    Ok(private)
+}
+
+/// Requests may go where no backend says.
+fn unseen(place: &str, module: &str) -> CacheError {
+    let hint = "in a copy, write backends in the place of it; if what it reaches is yours to load, name that with --allow-remote HOST";
+    CacheError::Refused(format!(
+        "{place}: `import {module}` may pass requests to hosts that genkai does not see\n  hint: {hint}"
+    ))
+}
+
+fn copy(id: FileId, file: &File<Item>, dir: &Path) -> PathBuf {
+    dir.join(format!("{:03}-{}", id.0, flat(&file.path.to_string_lossy())))
+}
+
+impl Private {
+    fn backend(
+        &mut self,
+        id: FileId,
+        file: &File<Item>,
+        backend: &Backend,
+        options: &Options<'_>,
+        edits: &mut Vec<Edit>,
+    ) -> Result<(), CacheError> {
+        let of = |name: &str| backend.attributes.iter().find(|attribute| attribute.name == name);
+        let Some(address) = options.backend else {
+            let host = of("host").map(|host| host.value.trim_matches(['[', ']']));
+            let why = host.and_then(|host| Some((host, elsewhere::why(host, options.allowed)?)));
+            return match why {
+                Some((host, why)) => {
+                    Err(CacheError::Remote { place: file.place(backend.inside), host: host.to_owned(), why })
+                }
+                None => Ok(()),
+            };
+        };
+        let new = format!(".host = \"{}\"; .port = \"{}\";", address.ip(), address.port());
+        let mut first = Some(new.clone());
+        let gone: Vec<&Attribute> = ["host", "port", "path"].iter().filter_map(|name| of(name)).collect();
+        for attribute in &gone {
+            let from = String::from_utf8_lossy(&file.text[attribute.span.clone()]).into_owned();
+            let to = first.take().unwrap_or_default();
+            edits.push(Edit::new(id, &attribute.span, to.clone()));
+            self.rewrites.push(Rewrite { place: file.place(attribute.span.start), from, to });
+        }
+        if let Some(new) = first {
+            edits.push(Edit::new(id, &(backend.inside..backend.inside), format!(" {new}")));
+        }
+        Ok(())
+    }
+
+    /// A message with the user's files in the place of the copies; lines are the same in both.
+    pub(super) fn translate(&self, message: &str) -> String {
+        self.files.iter().fold(message.to_owned(), |text, (copy, _, original)| {
+            text.replace(&*copy.to_string_lossy(), &original.to_string_lossy())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_are_replaced_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("default.vcl");
+        let text =
+            "vcl 4.1;\nbackend a {\n  .host = \"10.0.0.1\";\n  .port = \"80\";\n  .connect_timeout = 1s;\n}\n# end\n";
+        std::fs::write(&main, text).unwrap();
+        let vcl = Vcl::read(&main).unwrap();
+        let built = |backend| build(&vcl, &Options { backend, dir: Path::new("/p"), allowed: &[] });
+        let private = built(Some("127.0.0.1:9".parse().unwrap())).unwrap();
+        let expected = text
+            .replace(".host = \"10.0.0.1\";", ".host = \"127.0.0.1\"; .port = \"9\";")
+            .replace("  .port = \"80\";", "  ");
+        assert_eq!(String::from_utf8_lossy(&private.files[0].1), expected);
+        let copy = private.files[0].0.display().to_string();
+        assert_eq!(
+            private.translate(&format!("('{copy}' Line 3 Pos 4)")),
+            format!("('{}' Line 3 Pos 4)", main.display())
+        );
+        let said = built(None).unwrap_err().to_string();
+        assert!(said.contains("default.vcl:2") && said.contains("is not this machine"), "{said}");
+    }
+
+    #[test]
+    fn modules_that_make_backends_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("default.vcl");
+        std::fs::write(&main, "vcl 4.1;\nimport std;\nimport goto;\nbackend default none;\n").unwrap();
+        let vcl = Vcl::read(&main).unwrap();
+        let backend = Some("127.0.0.1:9".parse().unwrap());
+        let built = |allowed: &[String]| build(&vcl, &Options { backend, dir: Path::new("/p"), allowed });
+        let said = built(&[]).unwrap_err().to_string();
+        assert!(said.contains("default.vcl:3: `import goto`") && said.contains("hint:"), "{said}");
+        assert!(built(&["shop.example".to_owned()]).is_ok());
+    }
+}
