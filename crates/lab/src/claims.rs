@@ -69,17 +69,9 @@ pub fn plan(claim: &Claim, effort: &Effort) -> Result<Plan, LabError> {
         seed: effort.seed,
         claim: Some(Box::new(claim.clone())),
     };
-    Ok(Plan {
-        caching: None,
-        title: format!("claim {}", claim.name),
-        system: first,
-        load: Load { tick: compare::tick(hold), ..load },
-        objective,
-        procedure: experiment::procedure(Size::Quick),
-        cluster: None,
-        contest: None,
-        comparison: Some(comparison),
-    })
+    let load = Load { tick: compare::tick(hold), ..load };
+    let plan = Plan::of(format!("claim {}", claim.name), first, load, objective, experiment::procedure(Size::Quick));
+    Ok(Plan { comparison: Some(comparison), ..plan })
 }
 
 fn contenders(claim: &Claim, test: &LoadTest, load: &Load) -> Result<Vec<Contender>, LabError> {

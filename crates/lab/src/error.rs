@@ -33,6 +33,18 @@ pub enum LabError {
     /// Redis.
     #[error(transparent)]
     Redis(#[from] genkai_targets::redis::RedisError),
+    /// A node that did not start, because Redis took no more clients.
+    #[error(
+        "redis refused {refused} connections of nodes: as many clients as maxclients allows were there (its rejected_connections rose \
+         from 0 to {refused}); a node has two connections, and genkai one\n  hint: --redis-set maxclients=N with a larger N, or fewer \
+         nodes\n  the node: {error}"
+    )]
+    RedisFull {
+        /// Redis's own count.
+        refused: u64,
+        /// What the node said.
+        error: Box<LabError>,
+    },
     /// A server of a comparison.
     #[error(transparent)]
     Application(#[from] genkai_targets::application::ApplicationError),

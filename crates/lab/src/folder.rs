@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use genkai_targets::local::warden::{Duty, Promise};
 use tempfile::{Builder, TempDir};
 
 use crate::error::LabError;
@@ -20,6 +21,8 @@ const PRIVATE: &str = "work-";
 pub struct Folder {
     path: PathBuf,
     work: TempDir,
+    /// That the private folder does not outlive genkai; none: it is to be kept.
+    _promise: Option<Promise>,
 }
 
 impl Folder {
@@ -32,7 +35,8 @@ impl Folder {
         let path = path.canonicalize().map_err(LabError::folder(path))?;
         let mut work = Builder::new().prefix(PRIVATE).tempdir_in(&path).map_err(LabError::folder(&path))?;
         work.disable_cleanup(keep);
-        Ok(Folder { path, work })
+        let promise = (!keep).then(|| Promise::new(Duty::Folder(work.path().to_owned())));
+        Ok(Folder { path, work, _promise: promise })
     }
 
     /// Moves the outputs of an earlier run to `previous-N/`, so that nothing is lost. Called when the new run has

@@ -133,8 +133,11 @@ fn liar(origin: SocketAddr) -> SocketAddr {
 fn a_cache_that_swaps_two_bodies_is_found_out() {
     let dir = tempfile::tempdir().unwrap();
     let plan = small(&["liar"], |plan| (plan.rounds, plan.content.objects, plan.requests) = (1, 12, 12));
-    let fill = |n: u32, out: &mut Vec<u8>| content::fill(&plan.content, n, out);
-    let files = Files::write(&dir.path().join("origin"), content::FOLDER, plan.content.objects, fill).unwrap();
+    let fill = |n: u32, out: &mut Vec<u8>| {
+        content::fill(&plan.content, n, out);
+        true
+    };
+    let files = Files::write(&dir.path().join("origin"), content::FOLDER, plan.content.objects, fill).unwrap().unwrap();
     let origin = Origin::start(files, None).unwrap();
     let whole = experiment::plan(Size::Quick, plan.clone(), experiment::objective());
     let pages = Pages { content: plan.content.clone(), mix: Mix::Sweep, distinct: 12, requests: 12, seed: 1 };

@@ -16,7 +16,7 @@ use genkai_origin::aside::Aside;
 use genkai_origin::rooms::{Spec, serve};
 
 fn start(spec: Spec) -> Aside {
-    Aside::start(move |listener, stop| serve(listener, spec, None, &stop)).unwrap()
+    Aside::start(move |listener, stop| serve(listener, spec, None, &stop, || Ok(()))).unwrap()
 }
 
 /// Three rooms of four members who say five things each.
@@ -24,8 +24,14 @@ fn load(address: SocketAddr) -> Load {
     let every = Span::from_millis(50);
     let shape =
         Shape { rooms: 3, members: 4, messages: 5, message_every: every, enter_every: every, ..Shape::of(Size::Quick) };
-    let site =
-        Site { nodes: vec![1], server: "embedded".into(), router: None, backplane: Backplane::None, faults: vec![] };
+    let site = Site {
+        nodes: vec![1],
+        server: "embedded".into(),
+        router: None,
+        backplane: Backplane::None,
+        redis: vec![],
+        faults: vec![],
+    };
     let mut load = plan(Size::Quick, &shape, site).load;
     let Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }) = &mut load.protocol else { panic!("rooms") };
     (rooms.retries, rooms.pause) = (2, Span::from_millis(20));

@@ -32,6 +32,13 @@ static PATH: Format = Format {
     },
 };
 static BECOMES: Kind = Kind::Word(&["better", "worse", "same"]);
+static TIMES: Format = Format {
+    name: "one of better, worse, same, or a factor",
+    pattern: Some(r"^(better|worse|same|x[0-9]+(\.[0-9]+)?)$"),
+    example: "better, or x0.5",
+    read: parsed::<Promised>,
+};
+static BY_RATIO: Kind = Kind::Read(&TIMES);
 
 static PROMISES: Shape = Shape {
     name: "promises",
@@ -39,13 +46,13 @@ static PROMISES: Shape = Shape {
     needs: &[],
     keys: &[
         field("failures", Kind::Same(&BECOMES), "Failed requests by finished ones."),
-        field("throughput", Kind::Same(&BECOMES), "Successful responses a second."),
-        field("p50", Kind::Same(&BECOMES), "Median latency."),
-        field("p95", Kind::Same(&BECOMES), "95 % of latencies."),
-        field("p99", Kind::Same(&BECOMES), "99 % of latencies."),
-        field("max", Kind::Same(&BECOMES), "The longest latency."),
-        field("cpu", Kind::Same(&BECOMES), "Processor time of the server by requests."),
-        field("memory", Kind::Same(&BECOMES), "Largest resident memory of the server."),
+        field("throughput", Kind::Same(&BY_RATIO), "Successful responses a second."),
+        field("p50", Kind::Same(&BY_RATIO), "Median latency."),
+        field("p95", Kind::Same(&BY_RATIO), "95 % of latencies."),
+        field("p99", Kind::Same(&BY_RATIO), "99 % of latencies."),
+        field("max", Kind::Same(&BY_RATIO), "The longest latency."),
+        field("cpu", Kind::Same(&BY_RATIO), "Processor time of the server by requests."),
+        field("memory", Kind::Same(&BY_RATIO), "Largest resident memory of the server."),
     ],
 };
 
@@ -240,8 +247,7 @@ const USERS: u32 = 50;
 
 fn promise(figure: &str, node: &Node) -> Option<Promise> {
     let word = node.scalar()?;
-    let becomes = Promised::ALL.iter().find(|(_, name)| *name == word).map(|(promised, _)| *promised)?;
-    Some(Promise { figure: figure.parse::<Figure>().ok()?, becomes })
+    Some(Promise { figure: figure.parse::<Figure>().ok()?, becomes: word.parse().ok()? })
 }
 
 fn load(node: &Node) -> Result<Load, Fault> {

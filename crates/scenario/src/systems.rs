@@ -43,7 +43,26 @@ pub enum What {
     Url(String),
 }
 
-static PRODUCT: Kind = Kind::Word(&["nginx", "apache", "haproxy"]);
+/// Plain reverse proxies, products of configuration files, and caches as genkai writes them.
+const PRODUCTS: &[&str] = &[
+    "nginx",
+    "apache",
+    "haproxy",
+    "squid",
+    "varnish",
+    "trafficserver",
+    "nginx-cache",
+    "apache-disk",
+    "apache-socache",
+    "squid-ufs",
+    "squid-aufs",
+    "squid-rock",
+    "squid-memory",
+    "varnish-malloc",
+    "varnish-file",
+    "haproxy-cache",
+];
+static PRODUCT: Kind = Kind::Word(PRODUCTS);
 static URL: Format = Format {
     name: "an address",
     pattern: Some("^http://"),
@@ -63,12 +82,12 @@ static SYSTEM: Shape = Shape {
         field(
             "product",
             Kind::Same(&PRODUCT),
-            "A plain reverse proxy of this product; with `config`, whose file it is.",
+            "A plain reverse proxy or a cache, as genkai writes it; with `config`, whose file it is.",
         ),
         field(
             "config",
             Kind::Text,
-            "The main file of a configuration, from the folder of this file; a private copy runs.",
+            "The main file of a configuration (of Traffic Server the folder), from the folder of this file; a private copy runs.",
         ),
         field("url", Kind::Read(&URL), "Something that already runs on this machine, instead of a product or a file."),
         field("set", Kind::Same(&SETTINGS), "Settings changed on top of it, by name."),

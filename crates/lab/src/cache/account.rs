@@ -1,11 +1,23 @@
 //! What everybody used during a load: read before and after it.
 
 use genkai_model::cache::{DeviceUse, OwnCounts, Side, Spent};
-use genkai_targets::cache::{Cache, CacheError, Origin};
+use genkai_targets::cache::{self, Cache, CacheError, Origin};
 use genkai_targets::local::disk::{Device, Done};
 use genkai_targets::local::footprint::Footprint;
 
+/// Where counters of requests come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Counters {
+    /// One look.
+    Glance,
+    /// Looks until they have come to rest: exact.
+    AtRest,
+    /// Nothing was asked since this: the cache's own, and the origin's.
+    Known(Option<OwnCounts>, u64),
+}
+
 /// The state of everything at one moment.
+#[derive(Debug)]
 pub(super) struct Account {
     pub(super) own: Option<OwnCounts>,
     pub(super) origin: u64,
@@ -16,17 +28,18 @@ pub(super) struct Account {
 impl Account {
     /// Looks at everything; none for `cache`: the origin alone.
     pub(super) fn of(
-        cache: Option<&mut Cache>,
+        mut cache: Option<&mut Cache>,
         origin: &mut Origin,
         device: Option<&Device>,
+        counters: Counters,
     ) -> Result<Account, CacheError> {
-        let mut sides = Vec::new();
-        let mut own = None;
-        if let Some(cache) = cache {
-            own = Some(cache.counts()?);
-            sides.push((Side::Cache, cache.footprint(true)));
-        }
-        let served = origin.served();
+        let (own, served) = match counters {
+            Counters::Known(own, served) => (own, served),
+            Counters::Glance => cache::counts(cache.as_deref_mut(), origin, false)?,
+            Counters::AtRest => cache::counts(cache.as_deref_mut(), origin, true)?,
+        };
+        let mut sides: Vec<(Side, Footprint)> =
+            cache.map(|cache| (Side::Cache, cache.footprint())).into_iter().collect();
         sides.push((Side::Origin, origin.footprint()));
         let device = device.and_then(|device| Some((device.name().to_owned(), device.done()?)));
         Ok(Account { own, origin: served, sides, device })
@@ -54,5 +67,35 @@ impl Account {
             written: now.written.saturating_sub(was.written),
             busy_us: now.busy_ms.saturating_sub(was.busy_ms) * 1000,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use genkai_targets::cache::origin::Files;
+
+    use super::*;
+
+    /// What goes on between two loads is no load's: processor time is read anew, and counters are not.
+    #[test]
+    fn what_happens_between_loads_is_charged_to_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let fill = |_: u32, out: &mut Vec<u8>| {
+            out.extend_from_slice(b"page");
+            true
+        };
+        let files = Files::write(&dir.path().join("origin"), genkai_engine::content::FOLDER, 1, fill).unwrap().unwrap();
+        let mut origin = Origin::start(files, None).unwrap();
+        let last = Account::of(None, &mut origin, None, Counters::AtRest).unwrap();
+        let (from, deadline) = (origin.footprint().cpu, Instant::now() + Duration::from_secs(30));
+        while origin.footprint().cpu < from + 0.02 && Instant::now() < deadline {
+            genkai_engine::fetch(origin.address(), "/o/0", &[], Duration::from_secs(5)).unwrap();
+        }
+        let next = Account::of(None, &mut origin, None, Counters::Known(last.own, last.origin)).unwrap();
+        assert_eq!(next.origin, last.origin);
+        assert!(next.spent(&last)[0].cpu_us >= 20_000, "{next:?} after {last:?}");
+        origin.stop();
     }
 }

@@ -1,24 +1,22 @@
-//! Caches compared: an origin with many objects; round after round each cache in front of it is started empty, asked for some of them,
-//! asked for the same again, and ended; then the highest rate each holds is looked for. One of them runs at a time.
+//! Caches compared: an origin with many objects; round after round, in an order drawn for the round, each cache in front of it is started
+//! empty, asked for some of them, asked for the same again, and then at the highest rates it holds. One of them runs at a time.
 
 mod account;
 mod conformance;
 mod load;
 mod mount;
-mod order;
 mod turn;
 
 use std::path::Path;
 
 use genkai_analysis::cache as analysis;
-use genkai_engine::content;
-use genkai_model::cache::{Aim, Caching, Warmth};
+use genkai_engine::{StopFlag, content};
+use genkai_model::cache::{Aim, Caching, RateSearch, Warmth};
 use genkai_model::event::{Environment, Note, What};
 use genkai_model::plan::Plan;
-use genkai_model::units::Span;
 use genkai_targets::application::Place;
 use genkai_targets::cache::origin::Files;
-use genkai_targets::cache::{self, Origin};
+use genkai_targets::cache::{self, CacheError, Origin};
 use genkai_targets::local::disk::Device;
 
 use turn::{Ask, Subject};
@@ -28,6 +26,7 @@ use crate::folder::Folder;
 use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::system::{self, Pin};
+use genkai_analysis::order;
 
 /// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
 ///
@@ -87,8 +86,7 @@ fn whole(
     let cpus = environment.pinning.clone();
     recorder.now(None, job.head(environment, &[]))?;
     let dir = folder.open_to_all("caches")?;
-    let fill = |n: u32, out: &mut Vec<u8>| content::fill(&plan.content, n, out);
-    let files = Files::write(&dir.join("origin"), content::FOLDER, plan.content.objects, fill)?;
+    let Some(files) = files(&dir, &plan, job.interrupt)? else { return Ok(()) };
     let device = Device::under(files.root());
     if device.is_none() {
         let text =
@@ -101,6 +99,15 @@ fn whole(
     let done = run.all();
     run.origin.stop();
     done
+}
+
+/// Writes the origin's files below `dir`; none when somebody wants to stop.
+fn files(dir: &Path, plan: &Caching, interrupt: &StopFlag) -> Result<Option<Files>, CacheError> {
+    let fill = |n: u32, out: &mut Vec<u8>| {
+        content::fill(&plan.content, n, out);
+        !interrupt.is_stopped()
+    };
+    Files::write(&dir.join("origin"), content::FOLDER, plan.content.objects, fill)
 }
 
 /// A run in the making.
@@ -129,8 +136,7 @@ impl Run<'_, '_, '_> {
                 }
             }
         }
-        self.mounts()?;
-        self.search(&lost)
+        self.mounts()
     }
 
     /// Whether a contender could not be started or asked: that is told, and the others go on.
@@ -145,60 +151,48 @@ impl Run<'_, '_, '_> {
         self.job.interrupt.is_stopped()
     }
 
-    /// One contender in one round: empty, asked, asked again; in the first round rules of HTTP too.
+    /// One contender in one round: empty, asked, asked again, its highest rates looked for; in the first round rules of HTTP too.
     fn round(&mut self, place: usize, round: u32) -> Result<(), LabError> {
         let mut subject = self.start(place)?;
         for warmth in [Warmth::Cold, Warmth::Warm] {
             if self.is_stopped() {
-                break;
+                return Ok(());
             }
             let load = load::pass(&self.plan, &self.job.plan.load);
             self.ask(&mut subject, Ask { load, aim: Aim::Pass { round }, warmth, flush: None })?;
         }
-        if round == self.plan.rounds {
-            self.warm_steps(&mut subject)?;
-        }
-        if round == 1 && subject.is_cache() && !self.is_stopped() {
-            for one in conformance::of(&subject.name, subject.address(&self.origin)) {
+        self.warm_steps(&mut subject, round)?;
+        if round == 1 && subject.is_cache() {
+            for one in conformance::tried(&subject.name, subject.address(&self.origin), self.job.interrupt) {
                 self.recorder.now(None, What::Conformance(one))?;
             }
         }
-        Ok(())
+        drop(subject);
+        self.cold_steps(place, round)
     }
 
-    /// The highest rate of a contender that is warm: what to offer next, the record says.
-    fn warm_steps(&mut self, subject: &mut Subject) -> Result<(), LabError> {
-        let Some(search) = self.plan.search else { return Ok(()) };
-        let next = |run: &Self, name: &str| {
-            analysis::next(run.recorder.record(), name, Warmth::Warm).filter(|_| !run.is_stopped())
-        };
-        while let Some(rate) = next(self, &subject.name) {
+    /// The rate to offer next in a search, as the record has it; none: it is known, or nobody wants to know.
+    fn next(&self, name: &str, warmth: Warmth, round: u32) -> Option<(f64, RateSearch)> {
+        let search = self.plan.search.filter(|_| !self.is_stopped())?;
+        Some((analysis::next(self.recorder.record(), name, warmth, round)?, search))
+    }
+
+    /// The highest rate of a contender that is warm.
+    fn warm_steps(&mut self, subject: &mut Subject, round: u32) -> Result<(), LabError> {
+        while let Some((rate, search)) = self.next(&subject.name, Warmth::Warm, round) {
             let load = load::warm(&self.plan, &self.job.plan.load, rate, search.hold);
-            self.ask(subject, Ask { load, aim: Aim::Search { rate }, warmth: Warmth::Warm, flush: None })?;
+            self.ask(subject, Ask { load, aim: Aim::Search { round, rate }, warmth: Warmth::Warm, flush: None })?;
         }
         Ok(())
     }
 
-    /// One rate on a contender that was just started.
-    fn cold_step(&mut self, place: usize, rate: f64, hold: Span) -> Result<(), LabError> {
-        let mut subject = self.start(place)?;
-        let load = load::cold(&self.plan, &self.job.plan.load, rate, hold);
-        self.ask(&mut subject, Ask { load, aim: Aim::Search { rate }, warmth: Warmth::Cold, flush: None })
-    }
-
-    /// The highest rates of empty ones: each rate is offered to one that was just started.
-    fn search(&mut self, lost: &[bool]) -> Result<(), LabError> {
-        let Some(search) = self.plan.search else { return Ok(()) };
-        for place in (0..lost.len()).filter(|place| !lost[*place]) {
-            let name = self.plan.contenders[place].name.clone();
-            let next = |run: &Self| analysis::next(run.recorder.record(), &name, Warmth::Cold);
-            while let Some(rate) = next(self).filter(|_| !self.is_stopped()) {
-                let went = self.cold_step(place, rate, search.hold);
-                if self.is_lost(place, went)? {
-                    // The record would ask for the same again.
-                    break;
-                }
-            }
+    /// The highest rate of an empty one: each rate is offered to one that was just started.
+    fn cold_steps(&mut self, place: usize, round: u32) -> Result<(), LabError> {
+        let name = self.plan.contenders[place].name.clone();
+        while let Some((rate, search)) = self.next(&name, Warmth::Cold, round) {
+            let mut subject = self.start(place)?;
+            let load = load::cold(&self.plan, &self.job.plan.load, rate, search.hold);
+            self.ask(&mut subject, Ask { load, aim: Aim::Search { round, rate }, warmth: Warmth::Cold, flush: None })?;
         }
         Ok(())
     }

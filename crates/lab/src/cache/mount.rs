@@ -4,14 +4,14 @@
 use genkai_engine::content;
 use genkai_model::cache::{AccessTime, Aim, Warmth};
 use genkai_model::event::{Note, What};
-use genkai_targets::cache::origin::Files;
 use genkai_targets::cache::{ALONE, Origin};
 use genkai_targets::local::disk::Device;
 use genkai_targets::local::image::Image;
 
 use super::turn::{Ask, Subject};
-use super::{Run, load, order};
+use super::{Run, files, load};
 use crate::error::LabError;
+use genkai_analysis::order;
 
 /// Bytes of a file system beside its files.
 const OWN: u64 = 64 << 20;
@@ -28,13 +28,13 @@ impl Run<'_, '_, '_> {
             (0..self.plan.content.objects).map(|n| u64::from(content::size(&self.plan.content, n)) + FILE).sum();
         let image = match Image::mount(&self.dir, bytes + OWN) {
             Ok(image) => image,
-            Err(why) => {
-                let text = format!("times of reading (noatime, relatime) were not compared: {why}");
-                return self.recorder.now(None, What::Note(Note { id: "no-mount".to_owned(), text }));
-            }
+            Err(why) => return self.none(&why),
         };
-        let fill = |n: u32, out: &mut Vec<u8>| content::fill(&self.plan.content, n, out);
-        let files = Files::write(&image.path().join("origin"), content::FOLDER, self.plan.content.objects, fill)?;
+        let Some(files) = files(image.path(), &self.plan, self.job.interrupt)? else { return Ok(()) };
+        if !files.root().starts_with(image.path()) {
+            // Behind a folder that lets nobody through they went where the origin's account gets at them.
+            return self.none("the run's folder does not let the origin's account through");
+        }
         let device = Device::under(files.root());
         let origin = Origin::start(files, self.cpus.as_ref().map(|pinning| &*pinning.servers))?;
         let (origin, device) =
@@ -43,6 +43,12 @@ impl Run<'_, '_, '_> {
         self.device = device;
         std::mem::replace(&mut self.origin, origin).stop();
         done
+    }
+
+    /// Says why it cannot be compared.
+    fn none(&mut self, why: &str) -> Result<(), LabError> {
+        let text = format!("times of reading (noatime, relatime) were not compared: {why}");
+        self.recorder.now(None, What::Note(Note { id: "no-mount".to_owned(), text }))
     }
 
     fn mounted(&mut self, image: &Image) -> Result<(), LabError> {

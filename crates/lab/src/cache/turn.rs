@@ -11,7 +11,7 @@ use genkai_targets::cache::{self, Budget, Cache, Origin};
 use genkai_targets::local::image::Image;
 
 use super::Run;
-use super::account::Account;
+use super::account::{Account, Counters};
 use crate::error::LabError;
 use crate::generator::Generator;
 use crate::redact;
@@ -21,6 +21,9 @@ pub(super) struct Subject {
     pub(super) name: String,
     /// None: the origin alone.
     cache: Option<Cache>,
+    /// Its counters when its last load had ended: nothing has asked it since. Everything else is looked at again before each load, for
+    /// what goes on between two is no load's.
+    last: Option<Counters>,
 }
 
 /// A load to make on it.
@@ -35,7 +38,7 @@ pub(super) struct Ask<'a> {
 impl Subject {
     /// The origin by itself.
     pub(super) fn alone(name: &str) -> Subject {
-        Subject { name: name.to_owned(), cache: None }
+        Subject { name: name.to_owned(), cache: None, last: None }
     }
 
     /// Where it is asked.
@@ -63,21 +66,25 @@ impl Run<'_, '_, '_> {
         let entry = cache.as_ref().map_or_else(|| alone(&one.name, &self.origin), |cache| cache.entry().clone());
         self.recorder.now(None, What::CacheEntry(Box::new(entry)))?;
         self.origin.forget();
-        Ok(Subject { name: one.name, cache })
+        Ok(Subject { name: one.name, cache, last: None })
     }
 
     /// Makes a load on it, and writes down what it came to.
     pub(super) fn ask(&mut self, subject: &mut Subject, ask: Ask<'_>) -> Result<(), LabError> {
         self.trials += 1;
         let number = Some(self.trials);
+        // In passes counters are compared with each other, and all files are looked at, which takes a while.
+        let rest = !matches!(ask.aim, Aim::Search { .. });
         let load = Load { addresses: vec![subject.address(&self.origin)], ..ask.load };
-        let content_before = self.origin.files().resident;
-        let before = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref())?;
+        let content_before = rest.then(|| self.origin.files().resident).flatten();
+        let counters = if rest { Counters::AtRest } else { Counters::Glance };
+        let known = subject.last.take().unwrap_or(counters);
+        let before = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref(), known)?;
         let ended = self.make(&load)?;
         self.recorder.now(number, What::TrialEnded(ended))?;
         ask.flush.iter().for_each(|image| image.flush());
-        let after = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref())?;
-        let store = subject.cache.as_ref().and_then(Cache::store);
+        let after = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref(), counters)?;
+        let store = subject.cache.as_ref().filter(|_| rest).and_then(Cache::store);
         let ticks = self.recorder.record().trials.last().map(|trial| &trial.ticks);
         let pass = CachePass {
             contender: subject.name.clone(),
@@ -89,10 +96,11 @@ impl Run<'_, '_, '_> {
             store_resident: store.and_then(|files| files.resident),
             store_bytes: store.map(|files| files.bytes),
             content_before,
-            content_after: self.origin.files().resident,
+            content_after: rest.then(|| self.origin.files().resident).flatten(),
             device: after.device(&before),
             wrong: ticks.into_iter().flatten().find_map(|tick| tick.wrong),
         };
+        subject.last = Some(Counters::Known(after.own, after.origin));
         self.recorder.now(number, What::CachePass(Box::new(pass)))
     }
 
@@ -134,7 +142,7 @@ fn alone(name: &str, origin: &Origin) -> CacheEntry {
         contender: name.to_owned(),
         version: origin.version().to_owned(),
         store: "none: the origin alone, with its files".to_owned(),
-        settings: Vec::new(),
+        settings: origin.settings().to_vec(),
         limits: Vec::new(),
         started: Span(0),
     }

@@ -95,7 +95,7 @@ impl Ready {
 fn settings(prepared: &dyn Prepared, system: &System, changes: &[Change], environment: &Environment) -> Vec<Setting> {
     let given = system.settings.iter().map(|(name, value)| (name.clone(), value.clone()));
     let changed = changes.iter().map(|change| (change.setting.clone(), change.to.clone()));
-    let mut all: Vec<Setting> = Vec::new();
+    let mut all: Vec<Setting> = prepared.written().to_vec();
     for (name, value) in given.chain(changed) {
         all.retain(|setting| setting.name != name);
         all.push(Setting { name, value, default: false });

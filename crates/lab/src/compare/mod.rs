@@ -11,11 +11,11 @@ use std::time::Duration;
 use genkai_analysis::capacity::demand;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_analysis::{claims, compare};
-use genkai_model::comparison::{Comparison, Contender, Runs, Turn};
+use genkai_model::comparison::{Comparison, Contender, Out, Runs, Turn};
 use genkai_model::contest::Entry;
 use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, What};
 use genkai_model::plan::Plan;
-use genkai_model::units::Span;
+use genkai_model::units::{Range, Span};
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::product::Running;
 
@@ -129,7 +129,8 @@ pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outco
     room::raise_descriptors();
     folder.set_aside()?;
     let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    let mut run = Run { job, comparison, ready, backend, environment, recorder: &mut recorder };
+    let out = vec![false; ready.len()];
+    let mut run = Run { job, comparison, ready, out, backend, environment, recorder: &mut recorder };
     let failure = run.whole().err();
     let backend = run.backend;
     let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
@@ -141,6 +142,8 @@ struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
     comparison: &'r Comparison,
     ready: Vec<Ready>,
+    /// Who did not start any more.
+    out: Vec<bool>,
     backend: Backend,
     environment: Environment,
     recorder: &'r mut Recorder<'w>,
@@ -158,8 +161,12 @@ impl Run<'_, '_, '_> {
                 self.recorder.now(None, What::Note(Note { id: claims::WARNING.to_owned(), text }))?;
             }
         }
+        self.try_out()?;
         for number in 1.. {
             for (who, turn) in order::block(self.comparison, number) {
+                if self.out[who] {
+                    continue;
+                }
                 if self.job.interrupt.is_stopped() || self.turn(who, turn)? == EndReason::Interrupted {
                     return Ok(());
                 }
@@ -171,9 +178,29 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// One turn: a fresh server, load, server down.
+    /// Starts each once before any load: who does not start at all is a mistake, and not one of a comparison.
+    fn try_out(&self) -> Result<(), LabError> {
+        for (ready, contender) in self.ready.iter().zip(&self.comparison.contenders) {
+            if self.job.interrupt.is_stopped() {
+                break;
+            }
+            match ready.start(self.cpus()) {
+                Ok(server) => drop(server.stop()),
+                Err(why) => return Err(LabError::Environment(format!("{}: {why}", contender.name))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Cores of the servers.
+    fn cpus(&self) -> Option<&[usize]> {
+        self.environment.pinning.as_ref().map(|pinning| pinning.servers.as_slice())
+    }
+
+    /// One turn: a fresh server, load, server down. Who does not start, nor at once again, is out, and the others go on.
     fn turn(&mut self, who: usize, turn: Turn) -> Result<EndReason, LabError> {
         let first = turn.block == 1 && !turn.control;
+        let block = turn.block;
         self.recorder.now(None, What::Turn(turn))?;
         let idle = self.backend.drain(DRAIN, self.job.interrupt);
         if self.job.interrupt.is_stopped() {
@@ -182,8 +209,22 @@ impl Run<'_, '_, '_> {
         if !idle {
             self.note("backend-not-idle", "the backend still works on requests of the turn before".to_owned())?;
         }
-        let cpus = self.environment.pinning.as_ref().map(|pinning| pinning.servers.as_slice());
-        let mut server = self.ready[who].start(cpus)?;
+        let mut started = self.ready[who].start(self.cpus());
+        if let Err(why) = &started
+            && !self.job.interrupt.is_stopped()
+        {
+            self.note("started-again", format!("{}: {why}", self.comparison.contenders[who].name))?;
+            started = self.ready[who].start(self.cpus());
+        }
+        let mut server = match started {
+            Ok(server) => server,
+            Err(why) => {
+                self.out[who] = true;
+                let (contender, why) = (self.comparison.contenders[who].name.clone(), why.to_string());
+                self.recorder.now(None, What::Out(Box::new(Out { contender, block, why })))?;
+                return Ok(EndReason::Completed);
+            }
+        };
         let ended = self.load(who, first, &mut *server);
         server.stop();
         ended
@@ -258,6 +299,14 @@ pub fn usual(size: Size) -> Usual {
         Size::Quick => Usual { ramp: Span::from_millis(500), hold: Span::from_secs(2), looks: vec![4, 6] },
         Size::Full => Usual { ramp: Span::from_secs(2), hold: Span::from_secs(10), looks: vec![6, 10, 16, 25, 40] },
     }
+}
+
+/// Seconds of load of a comparison: until the first look, and until the last.
+pub fn seconds(comparison: &Comparison) -> Range {
+    let turns = comparison.contenders.len() + usize::from(comparison.control);
+    let block = turns as f64 * (comparison.ramp.as_secs_f64() + comparison.hold.as_secs_f64());
+    let after = |look: Option<&u32>| block * f64::from(look.copied().unwrap_or(0));
+    Range { low: after(comparison.looks.first()), high: after(comparison.looks.last()) }
 }
 
 /// Three looks on the way to so many blocks, the last at their end; none before the third block, which has too little to say.

@@ -1,9 +1,8 @@
 //! In which order contenders are asked.
 
 use genkai_model::contest::{Case, Contest};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_pcg::Pcg64Mcg;
+
+use genkai_analysis::order::Order;
 
 /// Bytes that a protocol on top may add to a message.
 const ENVELOPE: u64 = 64;
@@ -14,15 +13,13 @@ pub(super) type Question = (usize, Case);
 /// The questions of one round: case by case, since only figures of one case are compared, the contenders in an order drawn for
 /// that case and round. Whatever drifts on the machine meets all of them alike, and none always follows the same other.
 pub(super) fn round(contest: &Contest, start: u32, round: u32) -> Vec<Question> {
-    let draw = contest.seed ^ (u64::from(start) << 32) ^ u64::from(round);
-    let mut random = Pcg64Mcg::seed_from_u64(draw);
+    let mut order = Order::of(contest.seed, start, round);
     let mut all = Vec::new();
     for case in cases(contest) {
-        let mut asked: Vec<usize> = (0..contest.contenders.len())
+        let asked: Vec<usize> = (0..contest.contenders.len())
             .filter(|n| !contest.contenders[*n].variant || matches!(case, Case::Give { .. }))
             .collect();
-        asked.shuffle(&mut random);
-        all.extend(asked.into_iter().map(|contender| (contender, case)));
+        all.extend(order.next(asked.len()).into_iter().map(|place| (asked[place], case)));
     }
     all
 }

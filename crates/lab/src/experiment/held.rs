@@ -34,29 +34,22 @@ impl Shape {
 
 /// The plan.
 pub fn plan(size: Size, shape: Shape, router: Option<Router>) -> Plan {
-    let word = if size == Size::Quick { "quick" } else { "full" };
-    let base = users(shape.most, f64::from(shape.most));
-    let mut plan = Plan {
-        contest: None,
-        caching: None,
-        comparison: None,
-        cluster: Some(Cluster {
-            nodes: vec![shape.nodes],
-            server: "embedded".to_owned(),
-            router,
-            backplane: Backplane::None,
-            member_queue: Bytes(0),
-            trace: 0,
-            held: Some(Held { time: shape.time, first: (shape.most / 16).max(1), most: shape.most }),
-            faults: Vec::new(),
-        }),
-        title: format!("rooms-http ({word})"),
-        load: Load { timeout: PATIENCE, stop: Stop { after: Span(0), requests: None }, ..base },
-        objective: Objective::default(),
-        procedure: procedure(size),
-        system: super::rooms::system(),
+    let cluster = Cluster {
+        nodes: vec![shape.nodes],
+        server: "embedded".to_owned(),
+        router,
+        backplane: Backplane::None,
+        redis: Vec::new(),
+        member_queue: Bytes(0),
+        trace: 0,
+        held: Some(Held { time: shape.time, first: (shape.most / 16).max(1), most: shape.most }),
+        faults: Vec::new(),
     };
     // One second begins them all; it is the whole of a trial beside the time that they are held.
-    plan.load.stop.after = Span(shape.time.0 + PATIENCE.0);
-    plan
+    let after = Span(shape.time.0 + PATIENCE.0);
+    let base = users(shape.most, f64::from(shape.most));
+    let load = Load { timeout: PATIENCE, stop: Stop { after, requests: None }, ..base };
+    let title = format!("rooms-http ({})", size.word());
+    let plan = Plan::of(title, super::rooms::system(), load, Objective::default(), procedure(size));
+    Plan { cluster: Some(cluster), ..plan }
 }

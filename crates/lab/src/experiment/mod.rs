@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use genkai_model::load::Load;
 use genkai_model::objective::{Condition, Objective};
-use genkai_model::plan::{Answers, Backend, ConfigSource, OriginSpec, Plan, Procedure, System, WebSocketServer};
+use genkai_model::plan::{Answers, Backend, OriginSpec, Plan, Procedure, System, WebSocketServer};
 use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span, Spread};
 
@@ -21,6 +21,13 @@ pub enum Size {
     Quick,
     /// As the original was done.
     Full,
+}
+
+impl Size {
+    /// Its name, in titles.
+    pub(crate) fn word(self) -> &'static str {
+        if self == Size::Quick { "quick" } else { "full" }
+    }
 }
 
 /// An experiment by name.
@@ -98,29 +105,17 @@ const USERS: u32 = 300;
 const SPAWN_RATE: f64 = 10.0;
 
 fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
-    let (word, spawn_rate, backend) = match size {
-        Size::Quick => ("quick", 60.0, Backend::Embedded(slow_application())),
-        Size::Full => ("full", SPAWN_RATE, Backend::WordPress { children: DEBIAN_MAX_CHILDREN }),
+    let (spawn_rate, backend) = match size {
+        Size::Quick => (60.0, Backend::Embedded(slow_application())),
+        Size::Full => (SPAWN_RATE, Backend::WordPress { children: DEBIAN_MAX_CHILDREN }),
     };
-    Plan {
-        cluster: None,
-        caching: None,
-        contest: None,
-        comparison: None,
-        title: format!("nginx-worker-connections ({word})"),
-        system: System {
-            product: "nginx".to_owned(),
-            program: None,
-            config: ConfigSource::Generated,
-            settings: BTreeMap::from([("worker_connections".to_owned(), worker_connections.to_owned())]),
-            backend,
-            front: Default::default(),
-            allow_remote: Vec::new(),
-        },
-        load: users(USERS, spawn_rate),
-        objective: Objective::default(),
-        procedure: procedure(size),
-    }
+    let system = System {
+        settings: BTreeMap::from([("worker_connections".to_owned(), worker_connections.to_owned())]),
+        backend,
+        ..System::generated("nginx")
+    };
+    let title = format!("nginx-worker-connections ({})", size.word());
+    Plan::of(title, system, users(USERS, spawn_rate), Objective::default(), procedure(size))
 }
 
 /// `pm.max_children` of Debian's php-fpm pool (`/etc/php/8.2/fpm/pool.d/www.conf`).
@@ -175,6 +170,8 @@ pub fn procedure(size: Size) -> Procedure {
         proof_hold,
         headroom: 1.2,
         sustained,
-        seed: 1,
+        // Fixed, so that a run can be made again. It was chosen because it draws A B, B A, A B for the first three pairs of a proof:
+        // whatever drifts meets both. The chance of a separation rests on independent trials, not on this order.
+        seed: 3,
     }
 }

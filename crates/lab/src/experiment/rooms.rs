@@ -1,16 +1,14 @@
 //! The chat-room challenge as a plan.
 
-use std::collections::BTreeMap;
-
-use genkai_model::load::{Arrivals, Body, Load, Protocol, Request, Reuse, Stop};
+use genkai_model::load::{Load, Protocol, Request, Stop};
 use genkai_model::objective::{Condition, Objective};
-use genkai_model::plan::{Backend, Backplane, Cluster, ConfigSource, Fault, Plan, Router, System};
+use genkai_model::plan::{Backplane, Cluster, Fault, Plan, Router, System};
 use genkai_model::rooms::Rooms;
-use genkai_model::units::{Bytes, Span, Spread};
+use genkai_model::units::{Bytes, Span};
 use genkai_model::websocket::{Message, WebSocket};
 use genkai_targets::application;
 
-use super::{Size, procedure};
+use super::{Size, procedure, users};
 
 /// How many, how often.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,50 +79,37 @@ pub struct Site {
     pub router: Option<Router>,
     /// How they share rooms.
     pub backplane: Backplane,
+    /// Lines of the private Redis's configuration.
+    pub redis: Vec<String>,
     /// Faults on purpose.
     pub faults: Vec<Fault>,
 }
 
 /// The plan: this shape, on these servers.
 pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
-    let Site { nodes, server, router, backplane, faults } = site;
+    let Site { nodes, server, router, backplane, redis, faults } = site;
     let socketio = application::find(&server).is_ok_and(|product| product.socketio);
-    let word = if size == Size::Quick { "quick" } else { "full" };
-    Plan {
-        caching: None,
-        cluster: Some(Cluster {
-            nodes,
-            server,
-            router,
-            backplane,
-            member_queue: shape.member_queue,
-            // Every message, and with a backplane a second time on its way back.
-            trace: u32::try_from(shape.planned().saturating_mul(2)).unwrap_or(u32::MAX),
-            held: None,
-            faults,
-        }),
-        contest: None,
-        comparison: None,
-        title: format!("rooms ({word})"),
-        system: system(),
-        load: load(shape, socketio),
-        // A message that is heard within a second is in time for a chat, and tells how late a generator may be.
-        objective: Objective(vec![Condition::LatencyBelow(0.99, Span::from_secs(1))]),
-        procedure: procedure(size),
-    }
+    let cluster = Cluster {
+        nodes,
+        server,
+        router,
+        backplane,
+        redis,
+        member_queue: shape.member_queue,
+        // Every message, and with a backplane a second time on its way back.
+        trace: u32::try_from(shape.planned().saturating_mul(2)).unwrap_or(u32::MAX),
+        held: None,
+        faults,
+    };
+    // A message that is heard within a second is in time for a chat, and tells how late a generator may be.
+    let objective = Objective(vec![Condition::LatencyBelow(0.99, Span::from_secs(1))]);
+    let (title, load) = (format!("rooms ({})", size.word()), load(shape, socketio));
+    Plan { cluster: Some(cluster), ..Plan::of(title, system(), load, objective, procedure(size)) }
 }
 
 /// Rooms have no product under test: their cluster says what runs.
 pub(super) fn system() -> System {
-    System {
-        product: "rooms".to_owned(),
-        program: None,
-        config: ConfigSource::Generated,
-        settings: BTreeMap::new(),
-        backend: Backend::Kept,
-        front: Default::default(),
-        allow_remote: Vec::new(),
-    }
+    System::generated("rooms")
 }
 
 fn load(shape: &Shape, socketio: bool) -> Load {
@@ -137,38 +122,22 @@ fn load(shape: &Shape, socketio: bool) -> Load {
         socketio,
     };
     let message = Some(Message { size: shape.message.0, binary: false });
+    let spawn_rate = f64::from(shape.rooms) / shape.enter_every.as_secs_f64();
+    let base = users(shape.rooms * shape.members, spawn_rate);
     Load {
-        addresses: Vec::new(),
-        transport: Default::default(),
         protocol: Protocol::WebSocket(WebSocket { message, rooms: Some(rooms), ..WebSocket::default() }),
-        request: Request {
-            method: "GET".to_owned(),
-            path: "/rooms".to_owned(),
-            host: "localhost".to_owned(),
-            headers: Vec::new(),
-            body: Body::Empty,
-        },
-        arrivals: Arrivals::Users {
-            count: shape.rooms * shape.members,
-            spawn_rate: f64::from(shape.rooms) / shape.enter_every.as_secs_f64(),
-            think: Spread::default(),
-        },
-        reuse: Reuse::KeepAlive,
+        request: Request { path: "/rooms".to_owned(), ..base.request },
         stop: Stop { after: shape.lasts(), requests: None },
         timeout: Span::from_secs(10),
-        threads: 1,
         tick: Span::from_millis(500),
-        seed: 1,
-        kernel_timestamps: false,
-        pages: None,
-        scale: Default::default(),
-        scenario: None,
-        stages: Vec::new(),
+        ..base
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::load::Arrivals;
+
     use super::*;
 
     #[test]

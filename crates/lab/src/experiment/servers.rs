@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use genkai_model::contest::{Contender, Contest};
 use genkai_model::objective::Objective;
-use genkai_model::plan::{Backend, ConfigSource, Plan, System};
+use genkai_model::plan::{Plan, System};
 use genkai_model::units::{Bytes, Span};
 use genkai_targets::application::REFERENCE;
 
@@ -69,28 +69,11 @@ pub fn contenders(
 
 /// The plan of a contest.
 pub fn plan(size: Size, contest: Contest) -> Plan {
-    let word = if size == Size::Quick { "quick" } else { "full" };
     let mut load = users(contest.clients, f64::from(contest.clients));
     load.request.path = "/app".to_owned();
-    Plan {
-        cluster: None,
-        caching: None,
-        title: format!("websocket-servers ({word})"),
-        system: System {
-            product: "websocket-servers".to_owned(),
-            program: None,
-            config: ConfigSource::Generated,
-            settings: BTreeMap::new(),
-            backend: Backend::Kept,
-            front: Default::default(),
-            allow_remote: Vec::new(),
-        },
-        load,
-        objective: Objective::default(),
-        procedure: procedure(size),
-        contest: Some(contest),
-        comparison: None,
-    }
+    let title = format!("websocket-servers ({})", size.word());
+    let system = System::generated("websocket-servers");
+    Plan { contest: Some(contest), ..Plan::of(title, system, load, Objective::default(), procedure(size)) }
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub(super) enum Act {
     KillNode,
     /// Have Redis close the connections of its subscribers.
     CutSubscribers,
+    /// The same, with others in their places.
+    FillRedis,
     /// Let the router stand still.
     FreezeRouter,
     /// Kill the router and start it anew.
@@ -31,6 +33,7 @@ impl Drill {
             match *fault {
                 Fault::KillNode(at) => acts.push((at.duration(), Act::KillNode)),
                 Fault::CutSubscribers(at) => acts.push((at.duration(), Act::CutSubscribers)),
+                Fault::FillRedis(at) => acts.push((at.duration(), Act::FillRedis)),
                 Fault::ResetRouter(at) => {
                     acts.extend([(at.duration(), Act::FreezeRouter), (at.duration() + STILL, Act::ResetRouter)]);
                 }

@@ -17,6 +17,7 @@ use genkai_model::load::Load;
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
 use genkai_targets::application::{self, Place};
 use genkai_targets::observation::Observation;
+use genkai_targets::redis;
 use genkai_targets::rooms::SERVERS;
 use genkai_targets::router;
 
@@ -51,6 +52,11 @@ pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabEr
         let text = "several nodes share rooms only over a backplane\n  hint: add --backplane redis, or use --nodes 1";
         return Err(LabError::Plan(text.to_owned()));
     }
+    if cluster.backplane == Backplane::None && !cluster.redis.is_empty() {
+        let text = "settings of Redis, and there is none\n  hint: add --backplane redis, or leave --redis-set out";
+        return Err(LabError::Plan(text.to_owned()));
+    }
+    redis::check(&cluster.redis)?;
     if !SERVERS.contains(&cluster.server.as_str()) {
         let text = format!("`{}` is no server of rooms; there are: {}", cluster.server, SERVERS.join(", "));
         return Err(LabError::Plan(text));
@@ -151,7 +157,7 @@ impl Run<'_, '_, '_> {
         let cpus = cpus.as_ref().map(|p| &*p.servers);
         let most = clients(&self.job.plan.load);
         let mut servers = Servers::start(cluster, nodes, most, &self.job.place, cpus, &dir)?;
-        let limits = servers.limits(cluster, most, &self.environment);
+        let limits = servers.limits(cluster, most, &self.environment)?;
         self.recorder.now(None, What::Limits(Limits { limits }))?;
         let load = size::fitted(&Load { addresses: servers.addresses(), ..load }, &self.environment)?;
         let started = TrialStarted { purpose: Purpose::Measure, changes, limit: None, load: redact::load(&load) };

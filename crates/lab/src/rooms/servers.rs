@@ -42,9 +42,9 @@ impl Servers {
         cpus: Option<&[usize]>,
         dir: &Path,
     ) -> Result<Servers, LabError> {
-        let redis = match cluster.backplane {
+        let mut redis = match cluster.backplane {
             Backplane::None => None,
-            Backplane::Redis => Some(Redis::start(&[], cpus, dir)?),
+            Backplane::Redis => Some(Redis::start(&cluster.redis, cpus, dir)?),
         };
         let lose = cluster.faults.iter().find_map(|fault| match fault {
             Fault::LoseEvery(every) => Some(*every),
@@ -60,7 +60,8 @@ impl Servers {
             let settings = Settings { lose_every: lose.filter(|_| number == 1), ..settings.clone() };
             Node::start(cluster, number, &settings, place, cpus, dir)
         };
-        let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>()?;
+        let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>();
+        let nodes = nodes.map_err(|error| refused(error, redis.as_mut()))?;
         let behind: Vec<SocketAddr> = nodes.iter().map(Node::address).collect();
         let before = |plan| Router::start(plan, clients, &behind, cpus, dir);
         let router = cluster.router.as_ref().map(before).transpose()?;
@@ -108,6 +109,7 @@ impl Servers {
         Ok(match act {
             Act::KillNode => self.kill_last(),
             Act::CutSubscribers => self.cut_subscribers(),
+            Act::FillRedis => self.fill_redis(),
             Act::FreezeRouter => {
                 self.router.as_mut().map(Router::freeze).transpose()?;
                 "the router stands still, on purpose".to_owned()
@@ -124,17 +126,37 @@ impl Servers {
         self.nodes.last().map(Node::kill).unwrap_or_default()
     }
 
-    fn cut_subscribers(&self) -> String {
-        let done = self.redis.as_ref().is_some_and(Redis::cut_subscribers);
+    fn fill_redis(&mut self) -> String {
+        let done = self.redis.as_mut().is_some_and(Redis::crowd_out);
+        let what =
+            if done { "was filled to maxclients, without a subscriber" } else { "could not be filled to maxclients" };
+        format!("redis {what}, on purpose")
+    }
+
+    fn cut_subscribers(&mut self) -> String {
+        let done = self.redis.as_mut().is_some_and(Redis::cut_subscribers);
         let what = if done { "closed the connections of all subscribers" } else { "did not answer" };
         format!("redis {what}, on purpose")
     }
 
-    /// What can refuse: the router's limits, and the queues of listeners.
-    pub(super) fn limits(&self, cluster: &Cluster, clients: u32, environment: &Environment) -> Vec<Limit> {
+    /// What can refuse or lose: the router's limits, the queues of listeners, Redis's.
+    ///
+    /// # Errors
+    /// When Redis's lines are not its syntax.
+    pub(super) fn limits(
+        &self,
+        cluster: &Cluster,
+        clients: u32,
+        environment: &Environment,
+    ) -> Result<Vec<Limit>, LabError> {
         let (nodes, machine) = (self.nodes.len() as u32, Machine::of(environment));
         let router = cluster.router.as_ref().map(|plan| router::limits(plan, clients, nodes, &machine));
-        router.unwrap_or_default().into_iter().chain([accept_queue(environment)]).collect()
+        let mut all = router.unwrap_or_default();
+        all.push(accept_queue(environment));
+        if self.redis.is_some() {
+            all.extend(Redis::limits(&cluster.redis, &machine, environment.memory)?);
+        }
+        Ok(all)
     }
 
     /// Ends them, the router first.
@@ -146,6 +168,14 @@ impl Servers {
         if let Some(redis) = self.redis {
             redis.stop();
         }
+    }
+}
+
+/// Why a node did not start, with Redis's own word where that refused it.
+fn refused(error: LabError, redis: Option<&mut Redis>) -> LabError {
+    match redis.map(Redis::refused) {
+        Some(refused @ 1..) => LabError::RedisFull { refused, error: Box::new(error) },
+        _ => error,
     }
 }
 

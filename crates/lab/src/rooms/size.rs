@@ -63,6 +63,7 @@ mod tests {
             server: "embedded".to_owned(),
             router: None,
             backplane: Backplane::None,
+            redis: Vec::new(),
             faults: vec![],
         };
         rooms::plan(Size::Full, &shape, site).load

@@ -1,40 +1,26 @@
-//! Experiment 2: Apache as a WebSocket reverse proxy. Baseline and load steps, the answer for more connections than workers, and the
-//! five troubles that people report of it, each made on purpose and to be named.
+//! Searches: baseline and load steps, the answer for more connections than workers, and the five troubles that people report, each made on
+//! purpose and to be named.
 
 use std::collections::BTreeMap;
 
 use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::objective::Objective;
-use genkai_model::plan::{Answers, Backend, ConfigSource, Plan, Procedure, System, WebSocketServer};
+use genkai_model::plan::{Answers, Backend, Plan, Procedure, WebSocketServer};
 use genkai_model::units::{Bytes, Span, Spread};
 use genkai_model::websocket::{Message, WebSocket};
 
-use super::{ROOMS, Size, echo, one_room, procedure, users};
-
-/// A part of the experiment: one run of its own.
-#[derive(Clone, Debug)]
-pub struct Part {
-    /// Its folder below the experiment's.
-    pub name: &'static str,
-    /// What is asked.
-    pub question: String,
-    /// The run.
-    pub plan: Plan,
-    /// Whether it is one of the troubles that people report, in their words.
-    pub trouble: Option<&'static str>,
-    /// What is behind it: the id of the limit that must be named; none where it must hold.
-    pub limit: Option<&'static str>,
-}
+use super::{Part, Search, Task, system};
+use crate::experiment::{ROOMS, Size, echo, one_room, procedure, users};
 
 /// `MaxRequestWorkers` of the original.
-const WORKERS: u32 = 300;
+pub(super) const WORKERS: u32 = 300;
 /// Connections of the answer: as in the original's trouble.
 const CONNECTIONS: u32 = 500;
 /// What must hold for connections that talk.
-const TALKING: &str = "connects > 99.9%, delivered > 99.99%, disconnects < 0.1%";
+pub(super) const TALKING: &str = "connects > 99.9%, delivered > 99.99%, disconnects < 0.1%";
 
-/// The parts in order. The troubles have the ratios of the original; in the quick size they are ten to twenty times smaller.
-pub fn parts(size: Size) -> Vec<Part> {
+/// The searches in order. The troubles have the ratios of the original; in the quick size they are ten to twenty times smaller.
+pub(super) fn all(size: Size) -> Vec<Part> {
     let mut all = steps(size);
     all.push(answer(size));
     all.extend([idle(size), slow(size), large(size), fan_out(size), refused(size)]);
@@ -48,10 +34,10 @@ fn steps(size: Size) -> Vec<Part> {
         let mut plan = plan(name, settings(&[("MaxRequestWorkers", WORKERS)]), load, TALKING, size);
         plan.procedure.max_limits = 0;
         if size == Size::Quick {
-            plan.procedure.hold = Span::from_secs(2);
+            plan.procedure.hold = Span::from_secs(1);
         }
         let question = format!("{connections} connections through {WORKERS} workers: how is it?");
-        Part { name, question, plan, trouble: None, limit }
+        search(name, question, None, limit, plan)
     };
     match size {
         Size::Quick => vec![step("baseline", 100, None)],
@@ -74,19 +60,13 @@ fn answer(size: Size) -> Part {
     let load = talkers(CONNECTIONS, spawn_rate, Span::from_secs(1));
     let mut plan = plan("answer", settings(&[("MaxRequestWorkers", WORKERS)]), load, TALKING, size);
     if size == Size::Quick {
-        (plan.procedure.min_pairs, plan.procedure.max_pairs) = (2, 2);
-        (plan.procedure.proof_ramp, plan.procedure.proof_hold) = (Span::from_secs(1), Span::from_secs(2));
+        (plan.procedure.proof_ramp, plan.procedure.proof_hold) = (Span::from_millis(500), Span::from_secs(2));
         plan.procedure.hold = Span::from_millis(2500);
     }
-    Part {
-        name: "answer",
-        question: format!(
-            "{CONNECTIONS} connections through a {WORKERS}-worker Apache: what is the limit, what lifts it, what is next?"
-        ),
-        plan,
-        trouble: None,
-        limit: Some("apache.MaxRequestWorkers"),
-    }
+    let question = format!(
+        "{CONNECTIONS} connections through a {WORKERS}-worker Apache: what is the limit, what lifts it, what is next?"
+    );
+    search("answer", question, None, Some("apache.MaxRequestWorkers"), plan)
 }
 
 /// Connections that say nothing for longer than Apache waits.
@@ -106,7 +86,7 @@ fn slow(size: Size) -> Part {
     let (workers, connections) = if size == Size::Quick { (30, 50) } else { (WORKERS, CONNECTIONS) };
     let mut load = talkers(connections, f64::from(connections) / ramp(size), Span(0));
     load.reuse = Reuse::PerRequest;
-    let set = settings(&[("MaxRequestWorkers", workers), ("ThreadsPerChild", 10)]);
+    let set = settings(&[("MaxRequestWorkers", workers), ("ThreadsPerChild", 10), ("ServerLimit", 100)]);
     let mut plan = plan("slow", set, load, "errors < 0.1%, p95 < 900ms", size);
     plan.system.backend = Backend::WebSocket(WebSocketServer { delay: Span::from_millis(700), ..echo() });
     plan.procedure = alone(size);
@@ -131,7 +111,7 @@ fn large(size: Size) -> Part {
     plan.procedure = alone(size);
     if size == Size::Quick {
         // Each is closed at its first message.
-        plan.procedure.hold = Span::from_secs(2);
+        plan.procedure.hold = Span::from_secs(1);
     }
     trouble("large", "large messages arrive incomplete", Some("backend.max_message"), plan)
 }
@@ -164,7 +144,17 @@ fn refused(size: Size) -> Part {
 }
 
 fn trouble(name: &'static str, words: &'static str, limit: Option<&'static str>, plan: Plan) -> Part {
-    Part { name, question: format!("{words}: why?"), plan, trouble: Some(words), limit }
+    search(name, format!("{words}: why?"), Some(words), limit, plan)
+}
+
+fn search(
+    name: &'static str,
+    question: String,
+    trouble: Option<&'static str>,
+    limit: Option<&'static str>,
+    plan: Plan,
+) -> Part {
+    Part { name, question, usual: true, task: Task::Search(Box::new(Search { plan, trouble, limit })) }
 }
 
 /// A search without a proof by pairs: changing the setting alone is test enough for one of several parts.
@@ -176,13 +166,13 @@ fn alone(size: Size) -> Procedure {
 
 /// Settings as given, with all workers there from the start: how fast Apache starts more of them (1, 2, 4... children a second) is
 /// not what is asked here.
-fn settings(all: &[(&str, u32)]) -> BTreeMap<String, String> {
+pub(super) fn settings(all: &[(&str, u32)]) -> BTreeMap<String, String> {
     let ready = [("StartServers", 200), ("MaxSpareThreads", 5000)];
     all.iter().chain(&ready).map(|(name, value)| ((*name).to_owned(), value.to_string())).collect()
 }
 
 /// Users who keep a WebSocket and say something now and then.
-fn talkers(count: u32, spawn_rate: f64, think: Span) -> Load {
+pub(super) fn talkers(count: u32, spawn_rate: f64, think: Span) -> Load {
     let arrivals = Arrivals::Users { count, spawn_rate, think: Spread::Constant(think) };
     let message = Some(Message { size: 64, binary: false });
     let protocol = Protocol::WebSocket(WebSocket { message, ..WebSocket::default() });
@@ -195,48 +185,6 @@ fn held(count: u32, spawn_rate: f64) -> Load {
 }
 
 fn plan(name: &str, settings: BTreeMap<String, String>, load: Load, objective: &str, size: Size) -> Plan {
-    let word = if size == Size::Quick { "quick" } else { "full" };
-    Plan {
-        cluster: None,
-        contest: None,
-        caching: None,
-        comparison: None,
-        title: format!("apache-websocket: {name} ({word})"),
-        system: System {
-            product: "apache".to_owned(),
-            program: None,
-            config: ConfigSource::Generated,
-            settings,
-            backend: Backend::WebSocket(echo()),
-            front: Default::default(),
-            allow_remote: Vec::new(),
-        },
-        load,
-        objective: objective.parse::<Objective>().expect("a constant that is one"),
-        procedure: procedure(size),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quick_is_under_a_minute_of_load_and_has_all_five_troubles() {
-        let parts = parts(Size::Quick);
-        assert_eq!(parts.iter().filter(|p| p.trouble.is_some()).count(), 5);
-        let seconds = |p: &Part| {
-            let (usual, procedure) = (&p.plan.load.arrivals, &p.plan.procedure);
-            let Arrivals::Users { count, spawn_rate, .. } = usual else { unreachable!() };
-            let trial = f64::from(*count) / spawn_rate + procedure.hold.as_secs_f64();
-            if procedure.max_limits == 0 {
-                return trial;
-            }
-            // As it is, and with the setting changed; then the pairs of the proof.
-            let pair = 2.0 * (procedure.proof_ramp.as_secs_f64() + procedure.proof_hold.as_secs_f64());
-            2.0 * trial + f64::from(procedure.min_pairs) * pair
-        };
-        let all: f64 = parts.iter().map(seconds).sum();
-        assert!(all < 60.0, "{all}");
-    }
+    let objective = objective.parse::<Objective>().expect("a constant that is one");
+    Plan::of(super::title(name, size), system(settings), load, objective, procedure(size))
 }
