@@ -83,3 +83,8 @@ export function date(text: string): string {
   const day = d.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
   return `${day}, ${d.toISOString().slice(11, 16)} UTC`;
 }
+
+/** A text that begins with a capital letter. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -21,13 +21,17 @@ import type { Sections } from "./sections/section";
 import { time } from "./sections/time";
 import { trials } from "./sections/trials";
 import { verdict } from "./sections/verdict";
+import type { SuiteData } from "./suite/model";
+import { suitePage } from "./suite/page";
 import { toggle } from "./theme";
+
+type Data = PageData | ContestData | ComparisonData | CacheData | SuiteData;
 
 const SCHEMA = "genkai.page/1";
 
 /** Draws the whole page into `root`; what was there before goes. */
-export function render(root: Element, data: PageData | ContestData | ComparisonData | CacheData): void {
-  const headed = "contest" in data || "comparison" in data || "cache" in data;
+export function render(root: Element, data: Data): void {
+  const headed = "contest" in data || "comparison" in data || "cache" in data || "suite" in data;
   const run = headed ? Run.headed(data.head, data.notes) : Run.of(data);
   const { hero, answer, sections } = drawn(data, run);
   const links = sections.map((s) => h("li", {}, h("a", { href: `#${s.id}` }, s.querySelector("h2")?.textContent ?? s.id)));
@@ -42,11 +46,12 @@ export function render(root: Element, data: PageData | ContestData | ComparisonD
       toggle(),
     ),
     h("main", {}, hero, h("nav", { "aria-label": "Sections" }, h("ul", {}, ...links)), ...sections),
-    h("footer", {}, `Made by genkai ${run.head?.version ?? ""}. Everything on this page is inside this file; `, h("code", {}, "run.jsonl"), " beside it is the whole record."),
+    h("footer", {}, `Made by genkai ${run.head?.version ?? ""}. Everything on this page is inside this file; `, h("code", {}, "run.jsonl"), ` ${"suite" in data ? "in the folder of each part" : "beside it"} is the whole record.`),
   );
 }
 
-function drawn(data: PageData | ContestData | ComparisonData | CacheData, run: Run): Sections {
+function drawn(data: Data, run: Run): Sections {
+  if ("suite" in data) return suitePage(data, run);
   if ("cache" in data) return cachePage(data, run);
   if ("contest" in data) return comparison(data, run);
   if ("comparison" in data) return compared(data, run);
@@ -65,7 +70,7 @@ function start(): void {
   const text = document.getElementById("genkai-data")?.textContent ?? "";
   if (!root) return;
   try {
-    const data = JSON.parse(text) as PageData | ContestData | ComparisonData | CacheData;
+    const data = JSON.parse(text) as Data;
     if (data.schema !== SCHEMA) throw new Error(`the data inside are not ${SCHEMA}`);
     render(root, data);
   } catch (error) {

@@ -305,7 +305,16 @@ export interface HeldData {
   limits: { title: string; caps: string; formula: string; source: string; evidence: string[] }[];
 }
 
+/** What the load counts, in words. */
+export interface CountedWords {
+  /** `requests`, `messages`, `openings`. */
+  all: string;
+  /** What failed: `failed requests`, `failed openings`, `lost messages`. */
+  failed: string;
+}
+
 export interface PageData {
+  counted: CountedWords;
   /** Requests held open, where the run is a search for their largest number. */
   held?: HeldData;
   /** Chat rooms, where the run is one of them. */

@@ -26,7 +26,13 @@ function data(): CacheData {
     cache: {
       participants: [{ name: "nginx", version: "1", store: "disk" }, { name: "squid", version: '<img src=x onerror="alert(1)">', store: "memory" }],
       passes: [pass("cold", 1000), pass("warm", 5000)],
-      held: [{ name: "nginx", warmth: "warm", holds: 4000, fails: 4400 }],
+      held: [
+        {
+          warmth: "warm",
+          standings: [{ name: "nginx", rate: { value: 4200, interval: { low: 4000, high: 4400 }, n: 3 } }, { name: "squid", rate: null }],
+          pairs: [{ faster: "nginx", slower: "squid", ratio: { value: 1.1, interval: { low: 0.9, high: 1.3 }, n: 3 }, certain: false, more: 7 }],
+        },
+      ],
       objective: "errors < 0.1%",
       outcome: "fails",
     },
@@ -38,7 +44,8 @@ function data(): CacheData {
       budget: "Each may use 64m.",
       columns: ["cache", "rank"],
       passes: [{ title: "Cold pass", rows: [["nginx", "1"]] }],
-      held: [["nginx", "-", "4,000/s (not 4,400/s)"]],
+      rates: ["cache", "rank cold", "cold", "rank warm", "warm"],
+      held: [["nginx", "-", "-", "1", "4,200 (4,000-4,400)"]],
       rules: { head: ["cache", "no-store is not kept"], rows: [["nginx", "kept"]] },
       settings: ["proxy_cache objects", "cache_mem 0 MB"],
       limits: [null, "max_filedescriptors 1024"],
@@ -56,7 +63,7 @@ describe("the page of caches", () => {
     const text = page.textContent ?? "";
     expect(page.querySelector("h1")?.textContent).toBe("nginx is the fastest for certain.");
     expect([...page.querySelectorAll("main > section")].map((s) => s.id)).toEqual(["verdict", "troubles", "costs", "figures", "pairs", "rates", "rules", "caveats", "caches", "environment"]);
-    for (const said of ["squid gave 2 wrong bodies", "4,000/s (not 4,400/s)", "cache_mem 0 MB", "no-store is not kept"]) expect(text).toContain(said);
+    for (const said of ["squid gave 2 wrong bodies", "4,200 (4,000-4,400)", "more rounds it would take", "cache_mem 0 MB", "no-store is not kept"]) expect(text).toContain(said);
     expect(page.querySelector("img")).toBeNull();
   });
 
@@ -69,5 +76,6 @@ describe("the page of caches", () => {
     const read = drawings.find((label) => label.startsWith("Read"));
     expect(read).toContain("nginx, warm");
     expect(read).not.toContain("squid");
+    expect(page.querySelector("#rates svg")?.getAttribute("aria-label")).toBe("Highest rate, requests a second. nginx, warm: 4,200");
   });
 });

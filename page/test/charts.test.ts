@@ -16,7 +16,7 @@ function first() {
 
 describe("the main figure", () => {
   const { trial, broke } = first();
-  const figure = loadFigure(trial, broke, "users", "break: 243 users, 24.3 s");
+  const figure = loadFigure(trial, broke, "users", "break: 243 users, 24.3 s", "requests");
 
   it("says in words what it shows", () => {
     expect(figure.description).toContain("300 users");
@@ -49,7 +49,7 @@ describe("the main figure", () => {
 
   it("needs no log lines", () => {
     const quiet = { ...trial, logs: [] };
-    expect((loadFigure(quiet, null, "users", null).option(900)["grid"] as unknown[]).length).toBe(1);
+    expect((loadFigure(quiet, null, "users", null, "requests").option(900)["grid"] as unknown[]).length).toBe(1);
     expect(end({ ...trial, points: [] })).toBe(1);
   });
 });
@@ -58,10 +58,10 @@ describe("the latency figure", () => {
   it("leaves gaps where there were too few values", () => {
     const { trial } = first();
     const some = { ...trial, points: trial.points.map((p, i) => (i === 0 ? { ...p, p50: null, p90: null, p99: null } : p)) };
-    const figure = latencyFigure(some, null);
+    const figure = latencyFigure(some, null, "requests");
     expect(figure.rows()[0]).toEqual(["1", "too few", "too few", "too few"]);
     const none = { ...trial, points: [] };
-    expect(latencyFigure(none, null).description).toContain("No interval");
+    expect(latencyFigure(none, null, "requests").description).toContain("No interval");
   });
 
   it("chooses a unit for the whole axis", () => {

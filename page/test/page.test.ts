@@ -75,6 +75,16 @@ describe("tiles", () => {
     expect(shown[3]).toBe("359–383 clients");
   });
 
+  it("count what the load counts", async () => {
+    const data = sample();
+    data.counted = { all: "messages", failed: "failed openings" };
+    expect(tiles(data, Run.of(data))[2]?.name).toBe("Failed openings");
+    const body = await drawn(data);
+    expect(body.querySelector("#proof")?.textContent).toContain("Failed openings");
+    expect(body.querySelector("#time")?.textContent).toContain("messages failed");
+    for (const id of ["proof", "trials", "time"]) expect(body.querySelector(`#${id}`)?.textContent).not.toContain("requests");
+  });
+
   it("say nothing of a server when the generator was the limit", () => {
     const data = sample();
     data.findings.verdict.outcome = "invalid";

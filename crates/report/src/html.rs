@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use genkai_model::cache::CacheFinding;
 use genkai_model::comparison::ComparisonFinding;
 use genkai_model::contest::ContestFinding;
-use genkai_model::event::{Event, Tick, What};
+use genkai_model::event::{Event, RunStarted, Tick, What};
 use genkai_model::evidence::Sample;
 use genkai_model::finding::Findings;
 use genkai_model::held::{HeldFinding, HeldLimit, HeldTrial};
 use genkai_model::histogram::Payload;
 use genkai_model::record::{Record, Trial};
 use genkai_model::rooms::{RoomsFinding, RoomsRun};
+use genkai_model::suite::SuiteFinding;
 use serde_json::{Value, json};
 
 use crate::says::way;
@@ -98,9 +99,11 @@ pub fn held_data(record: &Record, findings: &Findings, held: &HeldFinding) -> Va
     data
 }
 
-/// The data of the page: `{"schema", "events", "findings", "said", "causes", "words", "metrics"}`.
+/// The data of the page: `{"schema", "events", "findings", "said", "causes", "words", "metrics", "counted"}`; `counted` is what the load
+/// counts and what failed of it, in words.
 pub fn data(record: &Record, findings: &Findings) -> Value {
     json!({
+        "counted": says::counted(findings, record),
         "schema": SCHEMA,
         "events": events(record),
         "findings": findings,
@@ -157,6 +160,17 @@ pub fn cache_data(record: &Record, finding: &CacheFinding) -> Value {
         "cache": finding,
         "words": says::cache::words(finding),
     })
+}
+
+/// The report of an experiment of several runs; `head` is what its runs began with.
+pub fn suite(head: &RunStarted, finding: &SuiteFinding) -> String {
+    PAGE.replacen(PLACE, &embedded(&suite_data(head, finding)), 1)
+}
+
+/// The data of such a page: `{"schema", "head", "notes", "suite", "words"}`; `suite` is the finding. What loads and objectives of single
+/// parts were is in their own reports.
+pub fn suite_data(head: &RunStarted, finding: &SuiteFinding) -> Value {
+    json!({ "schema": SCHEMA, "head": head, "notes": [], "suite": finding, "words": says::suite::words(finding) })
 }
 
 fn note(event: &Event) -> Option<&str> {

@@ -79,6 +79,16 @@ pub(crate) struct HeldFile<'a> {
     pub(crate) says: Vec<String>,
 }
 
+/// `verdict.json` of an experiment of several runs: what was found and what it says in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "genkai apache-websocket")]
+pub(crate) struct SuiteFile<'a> {
+    #[serde(flatten)]
+    pub(crate) finding: &'a SuiteFinding,
+    /// The finding in plain sentences, the answer first.
+    pub(crate) says: Vec<String>,
+}
+
 /// The plan with what was predicted for it.
 #[derive(Serialize)]
 struct PlanFile<'a> {
@@ -132,9 +142,9 @@ pub fn held(finding: &HeldFinding) -> String {
     pretty(&HeldFile { finding, says: says::held::sentences(finding) })
 }
 
-/// What an experiment of several runs showed, as JSON; ends with a newline.
+/// What an experiment of several runs showed, as JSON (schema: [`crate::schema::suite`]); ends with a newline.
 pub fn suite(finding: &SuiteFinding) -> String {
-    pretty(finding)
+    pretty(&SuiteFile { finding, says: says::suite::sentences(finding) })
 }
 
 /// The plan as JSON: `{"plan": .., "predictions": [..], "environment": ..}`; ends with a newline.

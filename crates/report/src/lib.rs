@@ -18,4 +18,5 @@ mod scene;
 pub mod schema;
 pub mod svg;
 pub mod text;
+mod unit;
 pub mod words;

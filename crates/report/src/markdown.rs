@@ -20,7 +20,7 @@ pub fn cache(finding: &CacheFinding) -> String {
     }
     if !finding.held.is_empty() {
         let _ = write!(text, "\n### Highest rate with `{}`\n\n", finding.objective);
-        table(&mut text, &["cache", "cold", "warm"], says::rates(finding).into_iter());
+        table(&mut text, says::RATES, says::rates(finding).into_iter());
     }
     let _ = write!(text, "\n{}\n", says::budget(finding));
     let rest = finding.troubles.iter().map(says::trouble).chain(finding.caveats.iter().map(says::caveat));

@@ -7,6 +7,7 @@ use genkai_model::record::Record;
 use genkai_model::units::Range;
 
 use crate::figure;
+use crate::unit::Unit;
 
 /// Who was tested, and in which unit the load is counted.
 #[derive(Clone, Copy)]
@@ -32,6 +33,14 @@ impl<'a> Scene<'a> {
     /// Unit of the load: `users`, `planned requests/s`, or `planned runs/s` of a scenario.
     pub(crate) fn unit(&self) -> &'static str {
         self.head.map_or("users", |h| unit(&h.plan.load))
+    }
+
+    /// What finishes or fails: requests, messages, openings of WebSockets. In chat rooms: what members say.
+    pub(crate) fn counted(&self) -> &'static str {
+        match self.head.map_or(Unit::Requests, |h| Unit::of(&h.plan.load.protocol)) {
+            Unit::Deliveries => Unit::Messages.many(),
+            unit => unit.many(),
+        }
     }
 
     /// A load with its unit: `243 users`, `1,200 planned requests/s`.
@@ -106,14 +115,10 @@ pub(crate) fn clients(range: Range) -> String {
     format!("{} clients", figure::range(range, figure::whole))
 }
 
-/// `2,345 of 12,000 requests failed (19.5 %)`.
-pub(crate) fn failed_of(trial: &TrialFinding) -> String {
-    of(trial.failed, trial.finished, "failed")
-}
-
-/// `0 of 12,000 requests failed`, with the percentage where it is not zero.
-pub(crate) fn of(failed: u64, finished: u64, verb: &str) -> String {
-    let base = format!("{} of {} requests {verb}", figure::count(failed), figure::count(finished));
+/// `2,345 of 12,000 requests failed (19.5 %)`; the percentage where it is not zero.
+pub(crate) fn failed_of(scene: Scene<'_>, trial: &TrialFinding) -> String {
+    let (failed, finished) = (trial.failed, trial.finished);
+    let base = format!("{} of {} {} failed", figure::count(failed), figure::count(finished), scene.counted());
     if failed == 0 || finished == 0 {
         return base;
     }

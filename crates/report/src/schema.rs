@@ -3,7 +3,7 @@
 use genkai_model::event::Event;
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-use crate::json::{CacheFile, ComparisonFile, ContestFile, HeldFile, RoomsFile, VerdictFile};
+use crate::json::{CacheFile, ComparisonFile, ContestFile, HeldFile, RoomsFile, SuiteFile, VerdictFile};
 
 /// Schema of one line of `run.jsonl`; ends with a newline.
 pub fn run() -> String {
@@ -43,6 +43,13 @@ pub fn cache() -> String {
 /// Schema of `verdict.json` of an experiment that holds requests open; ends with a newline.
 pub fn held() -> String {
     text(&of::<HeldFile<'static>>())
+}
+
+/// Schema of `verdict.json` of an experiment of several runs; ends with a newline.
+pub fn suite() -> String {
+    let mut schema = of::<SuiteFile<'static>>();
+    schema.insert("$comment".to_owned(), format!("format {}", genkai_model::suite::SCHEMA).into());
+    text(&schema)
 }
 
 fn of<T: JsonSchema>() -> Schema {

@@ -3,7 +3,7 @@
 mod error;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::event::{EndReason, Purpose, Refusal, ServerState};
+use genkai_model::event::{EndReason, Pinning, Purpose, Refusal, ServerState};
 use genkai_model::finding::{Against, Confidence, Moved, Outcome};
 use genkai_model::limit::Strength;
 use genkai_model::websocket::{Fate, Incident};
@@ -147,6 +147,7 @@ pub fn metric(name: &str) -> String {
         "queued" => "requests waiting for a worker",
         "refused_total" => "requests refused at a full queue",
         "done_total" => "requests answered",
+        "rejected_connections" => "clients refused",
         other => {
             return format!("{owner} {}", other.trim_end_matches("_total").replace(['_', '.'], " ")).trim().to_owned();
         }
@@ -228,6 +229,18 @@ pub fn table() -> Value {
             state,
         ),
     })
+}
+
+/// `servers on core 0, generator on core 1`.
+pub(crate) fn pinning(pinning: Option<&Pinning>) -> String {
+    let cores = |list: &[usize]| {
+        let names: Vec<String> = list.iter().map(usize::to_string).collect();
+        format!("{} {}", if list.len() == 1 { "core" } else { "cores" }, names.join(","))
+    };
+    pinning.map_or_else(
+        || "servers and generator share all cores".to_owned(),
+        |p| format!("servers on {}, generator on {}", cores(&p.servers), cores(&p.client)),
+    )
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What is said of caches: sentences, tables, and files that are what their schemas say.
 
 use genkai_model::cache::{
-    CacheCaveat, CacheFinding, CachePair, CacheStanding, Conformance, Cost, Held, Kept, OwnCounts, Participant,
-    PassFinding, Rule, Seen, Trouble, Warmth,
+    CacheCaveat, CacheFinding, CachePair, CacheStanding, Conformance, Cost, Flow, Held, Kept, OwnCounts, Participant,
+    PassFinding, RateFinding, RateRepeat, Rule, Seen, Settling, Trouble, Warmth,
 };
 use genkai_model::content::WrongBody;
+use genkai_model::event::Pinning;
 use genkai_model::finding::{Estimate, Outcome, Quantiles};
 use genkai_model::record::Record;
 use genkai_model::units::{Bytes, Range};
@@ -31,14 +32,46 @@ fn standing(name: &str, rate: f64, (best, worst): (u32, u32)) -> CacheStanding {
         bytes_in: 1,
         bytes_out: 1,
         busy: 0.9,
+        client: 0.4,
+        client_limited: 0,
+        settling: Settling { settled: 3, never: 1, short: 0, after: Some(0.04), rate: None },
+        flow: Flow { received: 3e6, sent: 1e5 },
         cost: Cost { cpu: 0.000_12, memory: 5e6, ..Cost::default() },
     }
+}
+
+/// Two that cannot be told apart, the second of which the client held up in the last round.
+fn rates() -> RateFinding {
+    let repeat = |round, client_limited: bool| RateRepeat {
+        round,
+        holds: Some(3_000.0),
+        fails: (!client_limited).then_some(3_300.0),
+        loads: 3,
+        client_limited,
+    };
+    let held = |name: &str, rate: f64, limited: bool| Held {
+        name: name.to_owned(),
+        rate: Some(estimate(rate)),
+        best: 1,
+        worst: 2,
+        repeats: vec![repeat(1, false), repeat(2, false), repeat(3, limited)],
+    };
+    let pair = CachePair {
+        faster: "a|b".into(),
+        slower: "\u{1b}[2Jc".into(),
+        ratio: estimate(1.05),
+        certain: false,
+        more: Some(7),
+    };
+    let standings = vec![held("a|b", 3_150.0, false), held("\u{1b}[2Jc", 3_000.0, true)];
+    RateFinding { warmth: Warmth::Warm, standings, pairs: vec![pair], loads: 18, unsettled: 9 }
 }
 
 fn finding(stressed: bool) -> CacheFinding {
     let ranks = if stressed { [(1, 1), (2, 2)] } else { [(1, 2), (1, 2)] };
     let standings = vec![standing("a|b", 4_000.0, ranks[0]), standing("\u{1b}[2Jc", 2_000.0, ranks[1])];
-    let pair = CachePair { faster: "a|b".into(), slower: "c".into(), ratio: estimate(2.0), certain: stressed };
+    let pair =
+        CachePair { faster: "a|b".into(), slower: "c".into(), ratio: estimate(2.0), certain: stressed, more: None };
     let conformance = Conformance {
         contender: "c".to_owned(),
         rule: Rule::Freshness,
@@ -63,16 +96,10 @@ fn finding(stressed: bool) -> CacheFinding {
         objective: "p99 < 100ms".to_owned(),
         memory: Bytes(64 << 20),
         disk: Bytes(256 << 20),
+        pinning: Some(Pinning { servers: vec![0], client: vec![1] }),
         participants: vec![participant("a|b"), participant("\u{1b}[2Jc")],
         passes: vec![PassFinding { warmth: Warmth::Warm, standings, pairs: vec![pair], stressed }],
-        held: vec![Held {
-            name: "a|b".to_owned(),
-            warmth: Warmth::Warm,
-            holds: Some(3_000.0),
-            fails: Some(3_300.0),
-            steps: 4,
-            client_limited: false,
-        }],
+        held: vec![rates()],
         mounts: vec![],
         troubles: vec![
             Trouble::WrongBodies { name: "c".to_owned(), count: 2, first: Some(wrong), trial: 4 },
@@ -91,7 +118,9 @@ fn the_sentences_say_who_is_faster_and_what_went_wrong() {
         "gave 2 wrong bodies, first in trial 4: object 3 was asked for, and the body of object 5 came.",
         "c breaks a rule of HTTP: nothing is given unasked after its max-age (the same again).",
         "Origin and cache share 1 core",
-        "3,000/s (not 3,300/s)",
+        "3,150 (2,835-3,465)",
+        "client at its limit in 1 of 3",
+        "If spread and means stay as they are, 7 more rounds would tell a|b from",
         "80 %",
     ] {
         assert!(shown.contains(said), "{said}\n{shown}");
@@ -99,6 +128,37 @@ fn the_sentences_say_who_is_faster_and_what_went_wrong() {
     assert!(!shown.contains('\u{1b}'), "nothing foreign reaches the terminal");
     let idle = text::cache(&finding(false), text::Style::default());
     assert!(idle.starts_with("What was offered was the limit"), "{idle}");
+}
+
+/// The fastest may be the one whose rate no search found.
+#[test]
+fn who_was_too_fast_for_the_search_comes_first() {
+    let mut finding = finding(true);
+    let standing = &mut finding.held[0].standings[1];
+    standing.rate = None;
+    for repeat in &mut standing.repeats {
+        (repeat.fails, repeat.client_limited) = (None, true);
+    }
+    let wide = text::Style { width: 400, ..text::Style::default() };
+    let shown = text::cache(&finding, wide);
+    let said = "is not known: ·[2Jc bears 3,000/s or more: all that this client can offer. The highest of the others: 3,150 \
+                (2,835-3,465) requests/s with a|b.";
+    assert!(shown.contains(said), "{shown}");
+
+    let standings = &mut finding.held[0].standings;
+    for repeat in standings.iter_mut().flat_map(|one| &mut one.repeats) {
+        (repeat.holds, repeat.fails, repeat.client_limited) = (None, Some(50.0), false);
+    }
+    let shown = text::cache(&finding, wide);
+    assert!(!shown.contains("is not known"), "too slow is not too fast\n{shown}");
+}
+
+#[test]
+fn what_no_number_of_rounds_tells_has_no_reason_made_up() {
+    let mut finding = finding(true);
+    finding.held[0].pairs[0].more = None;
+    let shown = text::cache(&finding, text::Style { width: 400, ..text::Style::default() });
+    assert!(shown.contains("No number of rounds up to 1,000 would tell them, as it stands."), "{shown}");
 }
 
 #[test]
@@ -122,7 +182,7 @@ fn what_is_written_is_what_the_schema_says() {
     assert!(!validator.is_valid(&value));
     let page = html::cache_data(&Record::default(), &finding(true));
     assert_eq!(
-        (&page["words"]["held"][0][2], &page["cache"]["requests"]),
-        (&"3,000/s (not 3,300/s)".into(), &500.into())
+        (&page["words"]["held"][0][4], &page["cache"]["requests"]),
+        (&"3,150 (2,835-3,465)".into(), &500.into())
     );
 }

@@ -8,9 +8,11 @@ use genkai_model::comparison::{
     Stress, Subject, SubjectFigure, TurnFinding,
 };
 use genkai_model::contest::Setting;
+use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::finding::{Estimate, Outcome};
+use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding, Untested};
 use genkai_model::units::{Range, Span};
-use genkai_report::{csv, json, markdown, schema, text};
+use genkai_report::{csv, html, json, markdown, schema, text};
 
 fn estimate(value: f64, low: f64, high: f64) -> Estimate {
     Estimate { value, interval: Range { low, high }, n: 6 }
@@ -46,6 +48,7 @@ fn subject(name: &str, values: [f64; 8]) -> Subject {
         held: 3,
         turns: 6,
         warm_up: Some(0.2),
+        out: false,
     }
 }
 
@@ -231,4 +234,106 @@ fn claims_are_told_with_promise_measurement_and_verdict() {
     assert!(shown.contains("| Y On | The server's own check says: Invalid command 'Y' | does not exist |"), "{shown}");
     let shown = text::claims(&[refuted], text::Style::default());
     assert!(shown.contains("n: refuted") && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+}
+
+/// An experiment of a search, changes and advice.
+fn suite() -> SuiteFinding {
+    let s = fixture::experiment(2.0);
+    let load = |name: &str, completed| LoadFigures {
+        name: name.to_owned(),
+        launched: 500,
+        completed,
+        errors: vec![ErrorCount { kind: ErrorKind::Timeout, count: 500 - completed }],
+        connects: Some(completed as f64 / 500.0),
+        ..LoadFigures::default()
+    };
+    let part = |name: &str, trouble: Option<&str>, named| PartFinding {
+        name: name.to_owned(),
+        question: "why?".to_owned(),
+        trouble: trouble.map(str::to_owned),
+        answer: "Yes: change it.".to_owned(),
+        named,
+        loads: vec![load("as it is", 300)],
+        verdict: s.findings.verdict.clone(),
+    };
+    let mut comparison = finding();
+    comparison.pairs.push(ComparedPair {
+        base: "baseline".to_owned(),
+        other: "all together".to_owned(),
+        effects: effects().into_iter().filter(|effect| effect.call == Call::Same).collect(),
+    });
+    let gone = claim(Test::Line("Y On".to_owned()), ClaimVerdict::DoesNotExist, Vec::new(), &["Invalid command 'Y'"]);
+    let untested = Untested { claim: "m".to_owned(), why: "there is no event MPM here".to_owned() };
+    SuiteFinding {
+        schema: genkai_model::suite::SCHEMA.to_owned(),
+        title: "apache-websocket".to_owned(),
+        parts: vec![part("answer", None, true), part("slow", Some("responses slow down"), false)],
+        changes: vec![ChangesFinding {
+            name: "changes".to_owned(),
+            question: "which?".to_owned(),
+            loads: vec![load("baseline", 300), load("w", 500)],
+            comparison,
+        }],
+        advice: Some(AdviceFinding {
+            name: "claims".to_owned(),
+            question: "is it true?".to_owned(),
+            claims: vec![gone],
+            untested: vec![untested],
+        }),
+    }
+}
+
+#[test]
+fn an_experiment_of_several_runs_has_one_file_that_follows_its_schema() {
+    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema::suite()).unwrap()).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&json::suite(&suite())).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let back: SuiteFinding = serde_json::from_value(value.clone()).unwrap();
+    assert_eq!(back, suite());
+    assert_eq!(
+        value["says"][0],
+        "1 of 2 searches named what is behind it; not: slow. changes: w|·[31m made a difference; 1 other made none that was found. Of 2 \
+         pieces of advice: 1 does not exist; 1 could not be tested."
+    );
+    assert_eq!(
+        value["says"][3],
+        "changes: Beside baseline, better in failures, throughput, worse in memory: w|·[31m. No difference was found: all together."
+    );
+    value["advice"]["claims"][0]["verdict"] = "perhaps".into();
+    assert!(!validator.is_valid(&value));
+}
+
+#[test]
+fn an_experiment_of_several_runs_is_one_text_and_one_page() {
+    let shown = text::suite(&suite(), text::Style::default());
+    assert!(!shown.contains('\u{1b}') && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    for part in
+        ["500 of 500", "300 of 500", "responses slow down", "n: does not exist", "not tested: there is no event MPM"]
+    {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let head = fixture::experiment(2.0).record.head.unwrap();
+    let data = html::suite_data(&head, &suite());
+    assert_eq!(data["words"]["changes"][0]["effects"]["rows"][0][2], "better: x1.82 (1.52-2.18)");
+    assert_eq!(data["words"]["changes"][0]["contenders"]["rows"][1][1], "500 of 500");
+    assert_eq!(data["words"]["advice"]["table"]["rows"][0][3], "does not exist");
+    assert!(html::suite(&head, &suite()).contains("genkai.suite/1"));
+}
+
+#[test]
+fn an_experiment_holds_when_nothing_is_open() {
+    let mut all = suite();
+    assert_eq!(all.outcome(), Outcome::Fails);
+    all.parts.pop();
+    all.changes[0].comparison.outcome = Outcome::Holds;
+    assert_eq!(all.outcome(), Outcome::Fails, "a claim could not be tested");
+    all.advice.as_mut().unwrap().untested.clear();
+    assert_eq!(all.outcome(), Outcome::Holds);
+    all.advice.as_mut().unwrap().claims[0].verdict = ClaimVerdict::CannotTell;
+    assert_eq!(all.outcome(), Outcome::Fails);
+    all.changes[0].comparison.outcome = Outcome::Invalid;
+    assert_eq!(all.outcome(), Outcome::Invalid);
+    (all.parts, all.changes, all.advice) = (Vec::new(), Vec::new(), None);
+    assert_eq!(all.outcome(), Outcome::Unfinished);
 }

@@ -36,6 +36,7 @@ fn the_committed_schemas_are_up_to_date() {
     same_as_committed("schemas/contest.schema.json", &schema::contest());
     same_as_committed("schemas/comparison.schema.json", &schema::comparison());
     same_as_committed("schemas/reverse-proxy-cache.schema.json", &schema::cache());
+    same_as_committed("schemas/apache-websocket.schema.json", &schema::suite());
     same_as_committed("schemas/rooms.schema.json", &schema::rooms());
     same_as_committed("schemas/rooms-http.schema.json", &schema::held());
 }

@@ -22,21 +22,29 @@ export interface CacheStanding {
 export interface PassFinding {
   warmth: "cold" | "warm";
   standings: CacheStanding[];
-  pairs: { faster: string; slower: string; ratio: Estimate; certain: boolean }[];
+  pairs: Pair[];
   stressed: boolean;
 }
 
-export interface Held {
-  name: string;
+export interface Pair {
+  faster: string;
+  slower: string;
+  ratio: Estimate;
+  certain: boolean;
+  more?: number;
+}
+
+/** The highest rates that contenders hold, over rounds. */
+export interface RateFinding {
   warmth: "cold" | "warm";
-  holds: number | null;
-  fails: number | null;
+  standings: { name: string; rate: Estimate | null }[];
+  pairs: Pair[];
 }
 
 export interface CacheFinding {
   participants: { name: string; version: string; store: string }[];
   passes: PassFinding[];
-  held: Held[];
+  held: RateFinding[];
   objective: string;
   outcome: "holds" | "fails" | "invalid" | "unfinished";
 }
@@ -49,6 +57,7 @@ export interface CacheWords {
   budget: string;
   passes: { title: string; rows: string[][] }[];
   columns: string[];
+  rates: string[];
   held: string[][];
   rules: { head: string[]; rows: string[][] };
   settings: string[];

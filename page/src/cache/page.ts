@@ -4,11 +4,11 @@ import { h, prose, table, typeset } from "../element";
 import { bytes, number, range, seconds, whole } from "../format";
 import type { Estimate } from "../model";
 import type { Run } from "../run";
+import { answer, notes } from "../sections/answer";
 import { environment } from "../sections/environment";
 import { type Sections, section } from "../sections/section";
-import type { CacheData, CacheStanding, PassFinding } from "./model";
+import type { CacheData, CacheStanding, Pair, PassFinding, RateFinding } from "./model";
 
-const symbols = { holds: "✓", fails: "✕", invalid: "!", unfinished: "…" };
 const outcomes = {
   holds: "every cache answered every request, correctly",
   fails: "something went wrong: see below",
@@ -21,16 +21,11 @@ function exact(value: number): Estimate {
   return { value, interval: { low: value, high: value }, n: 1 };
 }
 
-function list(items: string[]): HTMLElement | null {
-  return items.length > 0 ? h("ul", { class: "notes" }, ...items.map((item) => h("li", {}, ...prose(item)))) : null;
-}
-
-function answer({ cache, words }: CacheData): HTMLElement {
-  return h(
-    "section",
-    { id: "verdict", class: `hero ${cache.outcome}`, "aria-label": "Answer" },
-    h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[cache.outcome]), outcomes[cache.outcome]),
-    h("h1", { class: "long" }, ...prose(words.headline)),
+function head({ cache, words }: CacheData): HTMLElement {
+  return answer(
+    cache.outcome,
+    outcomes,
+    words.headline,
     ...words.answers.map((text) => h("p", {}, ...prose(text))),
     h("p", { class: "aside" }, ...prose(`${words.budget} A rank is a range where the intervals do not decide it.`)),
   );
@@ -64,15 +59,16 @@ function multiple(measure: Measure, names: string[], passes: PassFinding[]): HTM
       return estimate ? [{ name: `${name}, ${pass.warmth}`, estimate, filled: pass.warmth === "warm" }] : [];
     }),
   );
-  if (found.length === 0) return null;
-  const said = (row: Row) => typeset(measure.show(row.estimate.value));
-  const label = `${measure.title}. ${found.map((row) => `${row.name}: ${said(row)}`).join("; ")}`;
-  return h(
-    "div",
-    { class: "card" },
-    h("h3", {}, measure.title),
-    h("div", { class: "pair" }, h("ul", {}, ...found.map((row) => h("li", {}, h("span", { class: "key" }, `${row.name} `), h("strong", {}, said(row))))), intervals(found, label)),
-  );
+  return chart(measure.title, found, measure.show);
+}
+
+/** Figures of everybody as small drawings; none: there is nothing to draw. */
+function chart(title: string, rows: Row[], show: (value: number) => string): HTMLElement | null {
+  if (rows.length === 0) return null;
+  const said = (row: Row) => typeset(show(row.estimate.value));
+  const label = `${title}. ${rows.map((row) => `${row.name}: ${said(row)}`).join("; ")}`;
+  const list = h("ul", {}, ...rows.map((row) => h("li", {}, h("span", { class: "key" }, `${row.name} `), h("strong", {}, said(row)))));
+  return h("div", { class: "card" }, h("h3", {}, title), h("div", { class: "pair" }, list, intervals(rows, label)));
 }
 
 function multiples({ cache }: CacheData): HTMLElement {
@@ -88,26 +84,39 @@ function figures({ words }: CacheData): HTMLElement {
   return section("figures", "Every figure", null, ...tables);
 }
 
+/** Each two of a pass or a search, folded away. */
+function every(title: string, pairs: Pair[]): HTMLElement | null {
+  const rows = pairs.map((pair) => [
+    `${pair.faster} / ${pair.slower}`,
+    `${number(pair.ratio.value)}×`,
+    range(pair.ratio.interval, number),
+    pair.certain ? "yes" : "not distinguishable",
+    pair.certain ? "–" : (pair.more?.toString() ?? "more than 1,000, or no number"),
+  ]);
+  const head = ["faster / slower", "ratio", "interval, all pairs together", "differ", "more rounds it would take"];
+  return rows.length > 0 ? h("details", {}, h("summary", {}, title), table(title, head, rows, [1, 2, 4])) : null;
+}
+
 function pairs({ cache }: CacheData): HTMLElement | null {
-  const tables = cache.passes.map((pass) => {
-    const rows = pass.pairs.map((pair) => [
-      `${pair.faster} / ${pair.slower}`,
-      `${number(pair.ratio.value)}×`,
-      range(pair.ratio.interval, number),
-      pair.certain ? "yes" : "not distinguishable",
-    ]);
-    const head = ["faster / slower", "ratio", "interval, all pairs together", "differ"];
-    const summary = h("summary", {}, `Every pair, ${pass.warmth}`);
-    return rows.length > 0 ? h("details", {}, summary, table(`Every pair, ${pass.warmth}`, head, rows, [1, 2])) : null;
-  });
-  const shown = tables.filter((one) => one !== null);
+  const passes = cache.passes.map((pass) => every(`Every pair, ${pass.warmth} pass`, pass.pairs));
+  const rates = cache.held.map((rates) => every(`Every pair, highest rates ${rates.warmth}`, rates.pairs));
+  const shown = [...passes, ...rates].filter((one) => one !== null);
   return shown.length > 0 ? section("pairs", "Two by two", "Rates of the same round are compared.", ...shown) : null;
+}
+
+/** Highest rates of everybody whose rate is known, cold above warm. */
+function drawn(held: RateFinding[]): HTMLElement | null {
+  const of = (rates: RateFinding): Row[] =>
+    rates.standings.flatMap(({ name, rate }) => (rate ? [{ name: `${name}, ${rates.warmth}`, estimate: rate, filled: rates.warmth === "warm" }] : []));
+  return chart("Highest rate, requests a second", held.flatMap(of), whole);
 }
 
 function highest({ cache, words }: CacheData): HTMLElement | null {
   if (words.held.length === 0) return null;
-  const lead = `The highest rate offered at which ${cache.objective} held, and the lowest at which it did not. One search each, without repeats.`;
-  return section("rates", "Highest rates", lead, table("Highest rates", ["cache", "cold", "warm"], words.held, [1, 2]));
+  const lead = `The highest rate at which ${cache.objective} holds and requests do not pile up, searched anew in every round: the mean with its 95 % interval, which has the spread over rounds and the width of the steps in it.`;
+  const rows = table("Highest rates", words.rates, words.held, [1, 2, 3, 4]);
+  const card = drawn(cache.held);
+  return section("rates", "Highest rates", lead, ...(card ? [h("div", { class: "cards servers" }, card)] : []), rows);
 }
 
 function rules({ words }: CacheData): HTMLElement | null {
@@ -123,8 +132,8 @@ function caches({ cache, words }: CacheData): HTMLElement {
 
 /** The page of a comparison of caches. */
 export function cachePage(data: CacheData, run: Run): Sections {
-  const troubles = list(data.words.troubles);
-  const caveats = list(data.words.caveats);
+  const troubles = notes(data.words.troubles);
+  const caveats = notes(data.words.caveats);
   const all = [
     troubles && section("troubles", "What went wrong", null, troubles),
     multiples(data),
@@ -136,5 +145,5 @@ export function cachePage(data: CacheData, run: Run): Sections {
     caches(data),
     environment(run),
   ];
-  return { hero: answer(data), answer: data.words.headline, sections: all.filter((s) => s !== null) };
+  return { hero: head(data), answer: data.words.headline, sections: all.filter((s) => s !== null) };
 }

@@ -22,13 +22,13 @@ export function unitFor(largest: number): { name: string; scale: number } {
   return largest < 2 ? { name: "ms", scale: 1000 } : { name: "s", scale: 1 };
 }
 
-export function latencyFigure(trial: Trial, broke: Break | null): Figure {
+export function latencyFigure(trial: Trial, broke: Break | null, counted: string): Figure {
   const worst = trial.points.reduce<Point | null>((a, p) => ((p.p99 ?? 0) > (a?.p99 ?? 0) ? p : a), null);
   const description = worst?.p99
-    ? `Median, 90th and 99th percentile of successful requests in each interval. The largest p99 is ${seconds(worst.p99)}, ${number(worst.at)} seconds into the load.`
-    : "No interval had enough successful requests for percentiles.";
+    ? `Median, 90th and 99th percentile of successful ${counted} in each interval. The largest p99 is ${seconds(worst.p99)}, ${number(worst.at)} seconds into the load.`
+    : `No interval had enough successful ${counted} for percentiles.`;
   return {
-    title: "Latency of successful requests, from the planned instant",
+    title: `Latency of successful ${counted}, from the planned instant`,
     description,
     height: (width) => TOP + (width < 560 ? 180 : 230) + 34,
     option: (width) => option(trial, broke, width),

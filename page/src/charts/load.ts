@@ -1,12 +1,12 @@
 // Requests and failures a second over time, the load beside them, the servers' log lines beneath on the same axis.
 import type { Figure, Option } from "../chart";
-import { number, percent, whole } from "../format";
+import { capital, number, percent, whole } from "../format";
 import type { Break } from "../model";
 import { lanes, type Lane, type Trial } from "../run";
 import { colour } from "../theme";
 import { breakMark, line, margins, text, timeAxis, tooltip, valueAxis } from "./time";
 
-const OK = "successful requests/s";
+const OK = "successful/s";
 const FAILED = "failures/s";
 /** Height of a lane of log lines. */
 export const LANE = 26;
@@ -32,30 +32,30 @@ function upper(width: number): number {
   return width < 560 ? 230 : 320;
 }
 
-export function loadFigure(trial: Trial, broke: Break | null, unit: string, words: string | null): Figure {
+export function loadFigure(trial: Trial, broke: Break | null, unit: string, words: string | null, counted: string): Figure {
   const found = lanes(trial.logs);
   return {
-    title: "Requests and failures over time",
-    description: describe(trial, unit, words, found),
+    title: `${capital(counted)} and failures over time`,
+    description: describe(trial, unit, words, found, counted),
     height: (width) => top(width) + upper(width) + 34 + (found.length > 0 ? found.length * LANE + 22 : 0),
-    option: (width) => option(trial, broke, unit, words, found, width),
+    option: (width) => option(trial, broke, unit, words, found, width, counted),
     head: ["seconds", "successful/s", "failures/s", unit, "in flight"],
     rows: () => trial.points.map((p) => [number(p.at), number(p.ok), number(p.failed), whole(p.level), whole(p.in_flight)]),
   };
 }
 
-function describe(trial: Trial, unit: string, words: string | null, found: Lane[]): string {
+function describe(trial: Trial, unit: string, words: string | null, found: Lane[], counted: string): string {
   const most = Math.max(0, ...trial.points.map((p) => p.ok));
   const worst = Math.max(0, ...trial.points.map((p) => p.failed));
   const level = trial.points.at(-1)?.level ?? 0;
   const logs = found.map((l) => `${l.name}: ${l.text}, ${whole(l.count)} lines from second ${number(l.first)}`).join("; ");
   return (
-    `The load rises to ${whole(level)} ${unit}. Successful requests reach ${number(most)} a second, failures ${number(worst)} a second. ` +
+    `The load rises to ${whole(level)} ${unit}. Successful ${counted} reach ${number(most)} a second, failures ${number(worst)} a second. ` +
     `${words ? `${words}. ` : ""}${logs ? `Log lines: ${logs}.` : "No server wrote to its log."}`
   );
 }
 
-function option(trial: Trial, broke: Break | null, unit: string, words: string | null, found: Lane[], width: number): Option {
+function option(trial: Trial, broke: Break | null, unit: string, words: string | null, found: Lane[], width: number, counted: string): Option {
   const last = end(trial);
   const { left, right } = margins(width);
   const height = upper(width);
@@ -64,7 +64,7 @@ function option(trial: Trial, broke: Break | null, unit: string, words: string |
   const narrow = width < 560;
   const xs: object[] = [timeAxis(last, width, { gridIndex: 0 })];
   const ys: object[] = [
-    valueAxis("requests/s", number, { gridIndex: 0 }),
+    valueAxis(`${counted}/s`, number, { gridIndex: 0 }),
     valueAxis(narrow ? "users" : unit, number, {
       gridIndex: 0,
       position: "right",
@@ -134,7 +134,7 @@ export function laneSeries(lane: Lane, row: number, broke: number | null, first:
 }
 
 function hovered(name: string, value: unknown[], unit: string, found: Lane[]): string | null {
-  if (name === OK) return `${number(Number(value[1]))} successful requests/s`;
+  if (name === OK) return `${number(Number(value[1]))} ${OK}`;
   if (name === FAILED) return `${number(Number(value[1]))} failures/s`;
   if (name === unit) return `${whole(Number(value[1]))} ${unit}`;
   const lane = found.find((l) => l.key === name);

@@ -3,13 +3,13 @@ import { intervals, type Row } from "../charts/intervals";
 import { legend, tones } from "../contest/tones";
 import { h, prose, table, typeset } from "../element";
 import type { Run } from "../run";
+import { answer, notes } from "../sections/answer";
 import { environment } from "../sections/environment";
 import { type Sections, section } from "../sections/section";
 import { blocks, controlOf, type Shown } from "./blocks";
 import { effects } from "./effects";
-import type { ComparisonData } from "./model";
+import type { ComparisonData, ComparisonFinding, ComparisonWords } from "./model";
 
-const symbols = { holds: "✓", fails: "?", invalid: "!", unfinished: "…" };
 const outcomes = {
   holds: "what decides is decided",
   fails: "not everything can be told",
@@ -18,29 +18,26 @@ const outcomes = {
 };
 
 /** The sentence to quote, and every figure in one table. */
-function answer({ comparison, words }: ComparisonData): HTMLElement {
+function head({ comparison, words }: ComparisonData): HTMLElement {
   const ranked = !comparison.comparison.base && comparison.subjects.length > 2;
   const rows = words.figures.map((title, n) => [
     title,
     ...words.subjects.map((subject) => typeset(ranked ? `${subject.values[n] ?? "–"} (${subject.ranks[n] ?? ""})` : (subject.values[n] ?? "–"))),
   ]);
   const names = comparison.subjects.map((one) => one.name);
-  const { outcome } = comparison;
-  return h(
-    "section",
-    { id: "verdict", class: `hero ${outcome}`, "aria-label": "Answer" },
-    h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[outcome]), outcomes[outcome]),
-    h("h1", { class: "long" }, ...prose(words.headline)),
-    words.claim && h("p", {}, ...prose(words.claim)),
+  return answer(
+    comparison.outcome,
+    outcomes,
+    words.headline,
+    words.claim ? h("p", {}, ...prose(words.claim)) : null,
     comparison.blocks > 1 ? h("div", { class: "matrix" }, table("Figures", ["figure", ...names], rows, names.map((_, i) => i + 1))) : null,
     h("p", { class: "aside" }, ...prose(words.sure)),
   );
 }
 
-/** Each pair: the effect on every figure, drawn and in words. */
-function pairs({ comparison, words }: ComparisonData): HTMLElement | null {
-  if (comparison.blocks < 2) return null;
-  const cards = comparison.pairs.map((pair, i) => {
+/** A card a pair: the effect on every figure, drawn and in words. */
+export function cards(comparison: ComparisonFinding, words: ComparisonWords): HTMLElement {
+  const all = comparison.pairs.map((pair, i) => {
     const said = words.pairs[i];
     const rows = words.figures.map((title, n) => [title, typeset(said?.sizes[n] ?? "–"), typeset(said?.intervals[n] ?? "–"), said?.calls[n] ?? ""]);
     return h(
@@ -52,8 +49,14 @@ function pairs({ comparison, words }: ComparisonData): HTMLElement | null {
       h("details", {}, h("summary", {}, "Every figure"), table("Every figure", ["figure", "effect", "interval", "says"], rows, [1, 2])),
     );
   });
+  return h("div", { class: "cards servers" }, ...all);
+}
+
+/** Each pair. */
+function pairs({ comparison, words }: ComparisonData): HTMLElement | null {
+  if (comparison.blocks < 2) return null;
   const lead = "Left of the line is less, right of it more. The band is the margin: an interval within it is no difference that matters. Intervals hold together.";
-  return section("pairs", "What differs", lead, h("div", { class: "cards servers" }, ...cards));
+  return section("pairs", "What differs", lead, cards(comparison, words));
 }
 
 /** A small drawing a figure, a row a contender. */
@@ -99,8 +102,7 @@ function overBlocks({ comparison }: ComparisonData): HTMLElement | null {
 /** How sure it is. */
 function sure({ words }: ComparisonData): HTMLElement {
   const items = [words.control, words.stress, ...words.caveats].filter((one) => one !== null);
-  const said = h("ul", { class: "notes" }, ...items.map((item) => h("li", {}, ...prose(item))));
-  return section("caveats", "How sure that is", null, said);
+  return section("caveats", "How sure that is", null, notes(items));
 }
 
 /** The systems as they ran. */
@@ -119,5 +121,5 @@ function systems({ comparison, words }: ComparisonData): HTMLElement {
 /** The page of compared systems. */
 export function compared(data: ComparisonData, run: Run): Sections {
   const all = [pairs(data), figures(data), overBlocks(data), sure(data), systems(data), environment(run)];
-  return { hero: answer(data), answer: data.words.headline, sections: all.filter((s) => s !== null) };
+  return { hero: head(data), answer: data.words.headline, sections: all.filter((s) => s !== null) };
 }

@@ -3,13 +3,13 @@ import { intervals, type Row } from "../charts/intervals";
 import { h, prose, table, typeset } from "../element";
 import { number, range } from "../format";
 import type { Run } from "../run";
+import { answer, notes } from "../sections/answer";
 import { environment } from "../sections/environment";
 import { type Sections, section } from "../sections/section";
 import type { CaseFinding, ContestData, ContestWords } from "./model";
 import { rounds } from "./rounds";
 import { legend, tones } from "./tones";
 
-const symbols = { holds: "✓", fails: "✕", invalid: "!", unfinished: "…" };
 const outcomes = {
   holds: "every server answered every round",
   fails: "a server did not answer in some rounds",
@@ -17,12 +17,8 @@ const outcomes = {
   unfinished: "cut off before there was an answer",
 };
 
-function list(items: string[]): HTMLElement | null {
-  return items.length > 0 ? h("ul", { class: "notes" }, ...items.map((item) => h("li", {}, ...prose(item)))) : null;
-}
-
 /** The answer, and every figure of it in one table. */
-function answer({ contest, words }: ContestData): HTMLElement {
+function head({ contest, words }: ContestData): HTMLElement {
   const { outcome, contest: plan } = contest;
   const starts = plan.starts > 1 ? `, ${plan.starts} starts of all servers` : "";
   const names = contest.entrants.map((one) => one.name);
@@ -37,11 +33,10 @@ function answer({ contest, words }: ContestData): HTMLElement {
     });
     return [said?.title ?? found.case, ...cells];
   });
-  return h(
-    "section",
-    { id: "verdict", class: `hero ${outcome}`, "aria-label": "Answer" },
-    h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[outcome]), outcomes[outcome]),
-    h("h1", { class: "long" }, ...prose(words.headline)),
+  return answer(
+    outcome,
+    outcomes,
+    words.headline,
     h("div", { class: "matrix" }, table("Figures and ranks", ["figure (rank)", ...names], rows, names.map((_, i) => i + 1))),
     h("p", { class: "aside" }, `Bold: the fastest for certain. A rank is a range where the intervals do not decide it. ${plan.rounds} rounds after ${plan.warm_up} to warm up${starts}, servers asked in an order drawn for each round.`),
   );
@@ -118,13 +113,13 @@ function beforeAfter(found: CaseFinding, said: ContestWords["cases"][number] | u
 
 /** Messages that were refused. */
 function limits({ words }: ContestData): HTMLElement | null {
-  const said = list(words.limits);
+  const said = notes(words.limits);
   return said && section("limits", "Messages that are too big", "What a client may send to each server as it was set, tried with one message after the other.", said);
 }
 
 /** How sure it is. */
 function caveats({ words }: ContestData): HTMLElement | null {
-  const said = list(words.caveats);
+  const said = notes(words.caveats);
   return said && section("caveats", "How sure that is", null, said);
 }
 
@@ -141,5 +136,5 @@ function servers({ contest, words }: ContestData): HTMLElement {
 /** The page of a comparison. */
 export function comparison(data: ContestData, run: Run): Sections {
   const all = [cases(data), overRounds(data), changed(data), limits(data), caveats(data), servers(data), environment(run)];
-  return { hero: answer(data), answer: data.words.headline, sections: all.filter((s) => s !== null) };
+  return { hero: head(data), answer: data.words.headline, sections: all.filter((s) => s !== null) };
 }

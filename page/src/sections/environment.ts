@@ -5,20 +5,21 @@ import type { Head } from "../model";
 import type { Run } from "../run";
 import { section } from "./section";
 
-function facts(head: Head): [string, string][] {
+function facts(head: Head, one: boolean): [string, string][] {
   const e = head.environment;
   const cores = (list: number[]) => `${list.length === 1 ? "core" : "cores"} ${list.join(", ")}`;
   const pinning = e.pinning ? `servers on ${cores(e.pinning.servers)}, generator on ${cores(e.pinning.client)}` : "servers and generator share all cores";
   const load = head.plan.load;
+  const versions: [string, string][] = [["Versions", Object.entries(e.versions).map(([name, version]) => `${name} ${version}`).join(", ") || "none recorded"]];
   const asked: [string, string][] = [
     ["Must hold", head.plan.objective],
     ["Request", `${load.request.method} ${load.request.path} (Host: ${load.request.host}), timeout ${load.timeout}`],
     ["Connections", load.reuse === "keep_alive" ? "kept alive" : "a new one for each request"],
-    ["Versions", Object.entries(e.versions).map(([name, version]) => `${name} ${version}`).join(", ") || "none recorded"],
+    ...versions,
   ];
   return [
     ["Started", date(head.started)],
-    ...(head.plan.contest ? [] : asked),
+    ...(head.plan.contest ? [] : one ? asked : versions),
     ["System", `${e.os}, ${e.kernel}`],
     ["Processor", `${e.cpu}, ${e.cores} ${e.cores === 1 ? "core" : "cores"}; ${pinning}`],
     ["Memory", bytes(e.memory)],
@@ -31,7 +32,8 @@ export function shell(command: string[]): string {
   return command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }
 
-export function environment(run: Run): HTMLElement | null {
+/** Where and how it ran; `one` is whether there is one load of which to tell what was asked. */
+export function environment(run: Run, one = true): HTMLElement | null {
   const head = run.head;
   if (!head) return null;
   const rows = head.rewrites.map((r) => [h("code", {}, r.place), h("code", {}, r.from), h("code", {}, r.to)]);
@@ -40,7 +42,7 @@ export function environment(run: Run): HTMLElement | null {
     "Environment",
     "What is needed to judge the figures, and to run it again.",
     h("pre", { class: "code", tabindex: 0, "aria-label": "Command line" }, shell(head.command)),
-    h("dl", { class: "facts-list" }, ...facts(head).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    h("dl", { class: "facts-list" }, ...facts(head, one).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     run.notes.length > 0 ? h("ul", { class: "notes" }, ...run.notes.map((n) => h("li", {}, ...prose(n)))) : null,
     rows.length > 0 ? h("h3", {}, "Changed in the private copy, so that it runs beside the real one") : null,
     rows.length > 0 ? table("Changed in the private copy", ["place", "yours", "as it ran"], rows) : null,

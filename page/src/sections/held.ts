@@ -8,7 +8,8 @@ import type { Run } from "../run";
 import { colour } from "../theme";
 import { environment } from "./environment";
 import { section, type Sections } from "./section";
-import { headline, outcome, tileList, type Tile } from "./verdict";
+import { outcome } from "./answer";
+import { headline, tileList, type Tile } from "./verdict";
 
 export function held(found: HeldData, run: Run): Sections {
   const { finding, said } = found;

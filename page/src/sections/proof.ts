@@ -1,7 +1,7 @@
-// Before and after: baseline and proposal, interleaved, with 95 % intervals.
+// Before and after: baseline and proposal in pairs, in an order drawn for each, with 95 % intervals.
 import { intervals, type Row } from "../charts/intervals";
 import { h, table } from "../element";
-import { number, percent, range, seconds, signed, whole } from "../format";
+import { capital, number, percent, range, seconds, signed, whole } from "../format";
 import type { Estimate, PageData, Proof } from "../model";
 import { section } from "./section";
 
@@ -24,8 +24,8 @@ export function measures(data: PageData): Measure[] {
   const p = data.findings.verdict.proof;
   if (!p) return [];
   return [
-    { name: "Failed requests", all: [p.failed_before, p.failed_after, p.failed_difference], show: percent, difference: points },
-    { name: "Successful requests/s", all: p.rate, show: number },
+    { name: capital(data.counted.failed), all: [p.failed_before, p.failed_after, p.failed_difference], show: percent, difference: points },
+    { name: `Successful ${data.counted.all}/s`, all: p.rate, show: number },
     { name: "p99 latency", all: p.p99, show: seconds },
     ...other(p.judged),
   ];

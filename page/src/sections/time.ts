@@ -32,9 +32,9 @@ function panel(data: PageData, run: Run, trial: Trial, found: TrialFinding | nul
     "div",
     { class: "trial" },
     facts(data, run, trial, found),
-    chart(loadFigure(trial, broke, run.unit, words)),
+    chart(loadFigure(trial, broke, run.unit, words, data.counted.all)),
     logList(trial),
-    chart(latencyFigure(trial, broke)),
+    chart(latencyFigure(trial, broke, data.counted.all)),
     gaugeList(data, trial, broke),
   );
 }
@@ -44,7 +44,7 @@ function facts(data: PageData, run: Run, trial: Trial, found: TrialFinding | nul
   const parts = [changes ? `With ${changes}.` : "With the configuration as it was."];
   if (found) {
     parts.push(
-      `${whole(found.asked)} ${run.unit} asked for; ${whole(found.failed)} of ${whole(found.finished)} requests failed ` +
+      `${whole(found.asked)} ${run.unit} asked for; ${whole(found.failed)} of ${whole(found.finished)} ${data.counted.all} failed ` +
         `(${failedShare(found.failed, found.finished)}) in ${seconds(found.lasted)}.`,
     );
     const kinds = found.errors.map((e) => `${whole(e.count)} × ${data.words.errors[e.kind] ?? e.kind}`);

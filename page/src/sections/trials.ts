@@ -20,6 +20,6 @@ export function trials(data: PageData, run: Run): HTMLElement | null {
     seconds(t.latency.p50),
     seconds(t.latency.p99),
   ]);
-  const head = ["trial", "settings", run.unit, "broke", "requests", "failed", "ok/s", "p50", "p99"];
+  const head = ["trial", "settings", run.unit, "broke", data.counted.all, "failed", "ok/s", "p50", "p99"];
   return section("trials", "All trials", "One row for each load that was run.", table("All trials", head, rows, [2, 3, 4, 5, 6, 7, 8]));
 }

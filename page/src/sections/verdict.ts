@@ -1,8 +1,9 @@
 // The verdict: the answer as large as it is important, why, the figures that carry it, how sure.
 import { h, prose } from "../element";
-import { number, percent, range, seconds, whole } from "../format";
+import { capital, number, percent, range, seconds, whole } from "../format";
 import type { PageData, Sentence } from "../model";
 import type { Run } from "../run";
+import { outcome } from "./answer";
 
 export interface Tile {
   name: string;
@@ -10,8 +11,6 @@ export interface Tile {
   /** Spoken and shown small under it. */
   note: string;
 }
-
-const symbols = { holds: "✓", fails: "✕", invalid: "!", unfinished: "…" };
 
 /** The figures that carry the verdict, at most four. */
 export function tiles(data: PageData, run: Run): Tile[] {
@@ -28,7 +27,7 @@ export function tiles(data: PageData, run: Run): Tile[] {
   } else {
     const held = v.trials.find((t) => !t.broke);
     if (held && v.outcome !== "unfinished") {
-      const failed = `${whole(held.failed)} of ${whole(held.finished)} requests failed`;
+      const failed = `${whole(held.failed)} of ${whole(held.finished)} ${data.counted.all} failed`;
       all.push({ name: "It held at", value: `${whole(held.asked)} ${run.unit}`, note: failed });
       all.push({ name: "p99 latency", value: seconds(held.latency.p99), note: `of ${whole(held.latency.count)} responses` });
     }
@@ -43,7 +42,7 @@ export function tiles(data: PageData, run: Run): Tile[] {
   if (v.proof) {
     const p = v.proof;
     const pairs = `${whole(p.failures[0])} → ${whole(p.failures[1])} failures in ${p.pairs} pairs`;
-    all.push({ name: "Failed requests", value: `${percent(p.failed_before.value)} → ${percent(p.failed_after.value)}`, note: pairs });
+    all.push({ name: capital(data.counted.failed), value: `${percent(p.failed_before.value)} → ${percent(p.failed_after.value)}`, note: pairs });
   }
   if (v.next?.clients) {
     const note = `${v.next.setting} = ${v.next.value}`;
@@ -52,10 +51,6 @@ export function tiles(data: PageData, run: Run): Tile[] {
     all.push({ name: "Next limit", value: `${range(v.next.rate, number)} requests/s`, note: `${v.next.setting} = ${v.next.value}` });
   }
   return all.slice(0, 4);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 export function headline(text: string): HTMLElement {
@@ -70,11 +65,6 @@ export function headline(text: string): HTMLElement {
 export function tileList(shown: Tile[]): HTMLElement | null {
   const tile = (t: Tile) => h("div", {}, h("dt", {}, t.name), h("dd", {}, h("strong", {}, t.value), h("span", {}, t.note)));
   return shown.length > 0 ? h("dl", { class: "tiles" }, ...shown.map(tile)) : null;
-}
-
-/** The line above the headline: how it turned out. */
-export function outcome(of: keyof typeof symbols, words: string): HTMLElement {
-  return h("p", { class: "outcome" }, h("span", { class: "symbol", "aria-hidden": "true" }, symbols[of]), capital(words));
 }
 
 export function verdict(data: PageData, run: Run): HTMLElement {

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use genkai_model::cache::{Aim, CachePass, OwnCounts, Side, Spent, Warmth};
-use genkai_model::finding::TrialFinding;
+use genkai_model::cache::{Aim, CacheLoad, OwnCounts, Side, Spent, Warmth};
 
 use super::plain;
 
@@ -40,23 +39,34 @@ pub const HEADER: &[&str] = &[
     "device_read",
     "device_written",
     "device_busy_s",
+    "origin_rss",
+    "origin_pss",
+    "origin_read",
+    "origin_written",
+    "connects",
+    "bytes_in",
+    "bytes_out",
+    "within_1_s",
+    "client_cpu",
+    "settled_after_s",
 ];
 
 /// The header and a line for each load and what it came to.
-pub fn cache<'a>(all: impl IntoIterator<Item = (&'a CachePass, &'a TrialFinding)>) -> String {
+pub fn cache<'a>(all: impl IntoIterator<Item = &'a CacheLoad>) -> String {
     let mut text = HEADER.join(",");
     text.push('\n');
-    for (pass, trial) in all {
+    for load in all {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", line(pass, trial).join(","));
+        let _ = writeln!(text, "{}", line(load).join(","));
     }
     text
 }
 
-fn line(pass: &CachePass, trial: &TrialFinding) -> Vec<String> {
+fn line(load: &CacheLoad) -> Vec<String> {
+    let (pass, trial) = (&load.pass, &load.trial);
     let (aim, round, offered) = match pass.aim {
         Aim::Pass { round } => ("pass".to_owned(), round.to_string(), String::new()),
-        Aim::Search { rate } => ("search".to_owned(), String::new(), plain(rate)),
+        Aim::Search { round, rate } => ("search".to_owned(), round.to_string(), plain(rate)),
         Aim::Mount { round, option } => (option.option().to_owned(), round.to_string(), String::new()),
     };
     let warmth = if pass.warmth == Warmth::Cold { "cold" } else { "warm" };
@@ -79,6 +89,11 @@ fn line(pass: &CachePass, trial: &TrialFinding) -> Vec<String> {
     cells.push(device.map_or_else(String::new, |device| name(&device.name)));
     cells.extend([device.map(|d| d.read), device.map(|d| d.written)].map(cell));
     cells.push(device.map_or_else(String::new, |d| plain(d.busy_us as f64 / 1e6)));
+    let origin = of(Side::Origin);
+    cells.push(cell(origin.map(|spent| spent.rss)));
+    cells.extend([origin.and_then(|s| s.pss), origin.and_then(|s| s.read), origin.and_then(|s| s.written)].map(cell));
+    cells.extend([load.connects, load.bytes_in, load.bytes_out, load.within_second].map(|n| n.to_string()));
+    cells.extend([plain(trial.client.cpu_max), load.settled_after.map_or_else(String::new, plain)]);
     cells
 }
 

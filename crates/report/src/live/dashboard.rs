@@ -8,9 +8,10 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Sparkline};
 
-use super::load::{Load, Unit};
+use super::load::Load;
 use super::slice::{Slice, Times};
 use super::view::View;
+use crate::unit::Unit;
 use crate::{figure, words};
 
 /// Lines above the charts: title, progress, the present moment (two), and a gap.

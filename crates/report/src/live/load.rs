@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::{Tick, TrialStarted};
-use genkai_model::load::{Protocol, Stop};
+use genkai_model::load::Stop;
 use genkai_model::websocket::Messages;
 
 use super::scale::Scales;
 use super::slice::Slice;
+use crate::unit::Unit;
 
 /// A plain load so far.
 pub(super) struct Load {
@@ -22,66 +23,6 @@ pub(super) struct Load {
     /// Connections opened, full TLS handshakes, resumed ones.
     pub(super) opened: u64,
     pub(super) tls: (u64, u64),
-}
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Unit {
-    #[default]
-    Requests,
-    Messages,
-    Openings,
-    /// Chat rooms: messages times members that hear them.
-    Deliveries,
-}
-
-impl Unit {
-    pub(super) fn of(protocol: &Protocol) -> Unit {
-        match protocol {
-            Protocol::WebSocket(websocket) if websocket.rooms.is_some() => Unit::Deliveries,
-            Protocol::WebSocket(websocket) if websocket.message.is_some() => Unit::Messages,
-            Protocol::WebSocket(_) => Unit::Openings,
-            Protocol::Http1 | Protocol::Http2(_) => Unit::Requests,
-        }
-    }
-
-    /// Who makes the load, where that is a number of them.
-    pub(super) fn who(self) -> (&'static str, &'static str) {
-        match self {
-            Unit::Requests | Unit::Messages => ("user", "users"),
-            Unit::Openings => ("connection", "connections"),
-            Unit::Deliveries => ("member", "members"),
-        }
-    }
-
-    pub(super) fn many(self) -> &'static str {
-        match self {
-            Unit::Requests => "requests",
-            Unit::Messages => "messages",
-            Unit::Openings => "openings",
-            Unit::Deliveries => "deliveries",
-        }
-    }
-
-    /// How long it takes, in the plural.
-    pub(super) fn latencies(self) -> &'static str {
-        match self {
-            Unit::Requests => "latencies",
-            Unit::Messages => "round trips",
-            Unit::Openings => "times to open",
-            Unit::Deliveries => "delivery times",
-        }
-    }
-
-    /// How long it takes.
-    pub(super) fn latency(self) -> &'static str {
-        match self {
-            Unit::Requests => "latency",
-            Unit::Messages => "round trip",
-            Unit::Openings => "time to open",
-            Unit::Deliveries => "delivery time",
-        }
-    }
 }
 
 impl Load {

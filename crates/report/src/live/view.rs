@@ -4,9 +4,10 @@ use genkai_model::event::{Change, Event, Purpose, ServerState, Tick, TrialStarte
 use genkai_model::evidence::LogLine;
 use genkai_model::load::Arrivals;
 
-use super::load::{Load, Unit};
+use super::load::Load;
 use super::slice::{Present, Slice};
 use crate::scene;
+use crate::unit::Unit;
 use crate::{clean, figure, words};
 
 /// Most intervals kept for the small charts.
@@ -109,6 +110,11 @@ impl View {
                 let text = format!("block {}, turn {} of {}: {who}{control}", turn.block, turn.place, turn.of);
                 vec![News { kind: Kind::Step, text }]
             }
+            What::Out(out) => vec![note(format!(
+                "{} did not start and takes no further part: {}",
+                clean::line(&out.contender),
+                clean::line(&out.why)
+            ))],
             What::TrialEnded(_) if self.rounds > 0 => vec![],
             What::TrialEnded(ended) => vec![News { kind: Kind::End, text: self.summary(words::ended(ended.reason)) }],
             What::Note(n) => vec![note(clean::line(&n.text))],

@@ -38,18 +38,8 @@ pub fn claims(all: &[ClaimFinding]) -> String {
                     server without it, in shuffled blocks, under the load that its file in `claims/` says. Intervals hold together with 95 % for \
                     all figures of a claim. What was measured holds for that load and machine.\n\n"
         .to_owned();
-    let row = |finding: &ClaimFinding| {
-        let cells = [
-            finding.claim.advice.clone(),
-            claim::tested(&finding.claim).replace('`', ""),
-            claim::measured(finding),
-            claim::verdict(finding.verdict).to_owned(),
-            claim::evidence(finding),
-            finding.claim.read.clone(),
-        ];
-        cells.iter().map(|cell| plain(cell)).collect()
-    };
-    table(&mut text, &["advice", "tested", "measured", "verdict", "rests on", "read"], all.iter().map(row));
+    let row = |finding: &ClaimFinding| claim::row(finding).iter().map(|cell| plain(cell)).collect();
+    table(&mut text, &claim::COLUMNS, all.iter().map(row));
     text
 }
 

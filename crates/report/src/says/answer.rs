@@ -98,6 +98,9 @@ fn reason(scene: Scene<'_>, v: &Verdict) -> String {
         Because::NoCauseFound => {
             format!("{} failed, but nothing in the evidence names a cause", quoted(&scene.objective()))
         }
+        Because::NotTested if v.proof.as_ref().is_some_and(|proof| proof.certain) => {
+            format!("{} helps, but not every trial without it failed", changing(v))
+        }
         Because::NotTested if v.proof.is_some() => {
             format!("probably {} helps, but the proof does not exclude chance", changing(v))
         }

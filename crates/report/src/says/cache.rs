@@ -1,10 +1,10 @@
 //! Caches compared, in words.
 
 use genkai_model::cache::{
-    CacheCaveat, CacheFinding, CacheStanding, Conformance, Held, Kept, Mount, Participant, PassFinding, Rule, Trouble,
-    Warmth,
+    CacheCaveat, CacheFinding, CacheStanding, Conformance, Held, Kept, Mount, Participant, PassFinding, RateFinding,
+    RateRepeat, Rule, Trouble, Warmth,
 };
-use genkai_model::finding::Outcome;
+use genkai_model::finding::{Estimate, Outcome};
 
 use serde::Serialize;
 
@@ -36,6 +36,7 @@ pub(crate) struct Words {
     budget: String,
     columns: &'static [&'static str],
     passes: Vec<PassWords>,
+    rates: &'static [&'static str],
     held: Vec<Vec<String>>,
     rules: RuleWords,
     settings: Vec<String>,
@@ -84,6 +85,7 @@ pub(crate) fn words(finding: &CacheFinding) -> Words {
         budget: budget(finding),
         columns: COLUMNS,
         passes: shown.map(pass).collect(),
+        rates: RATES,
         held: rates(finding),
         rules: RuleWords {
             head: std::iter::once("cache").chain(Rule::ALL.into_iter().map(rule)).collect(),
@@ -107,9 +109,15 @@ pub(crate) fn limits(one: &Participant) -> Option<String> {
     (!all.is_empty()).then(|| clean::cut(&all.join("; "), LONGEST))
 }
 
-/// `Each may use 64m of memory or 256m of disk for objects.`
+/// `Each may use 64m of memory or 256m of disk for objects; servers on core 0, generator on core 1. ...`: what is the same for all.
 pub(crate) fn budget(finding: &CacheFinding) -> String {
-    format!("Each may use {} of memory or {} of disk for objects.", finding.memory, finding.disk)
+    format!(
+        "Each may use {} of memory or {} of disk for objects; {}. In every round each is started empty, and before its cold pass the \
+         kernel is asked to drop the origin's files from memory (posix_fadvise).",
+        finding.memory,
+        finding.disk,
+        table::pinning(finding.pinning.as_ref())
+    )
 }
 
 /// What tables say of a standing.
@@ -128,7 +136,14 @@ pub(crate) const COLUMNS: &[&str] = &[
     "read/request",
     "written/request",
     "memory",
+    "page cache",
+    "disk read",
+    "disk written",
+    "bytes in/s",
+    "bytes out/s",
     "cores busy",
+    "client busy",
+    "settled",
 ];
 
 /// A standing in the order of [`COLUMNS`].
@@ -149,18 +164,41 @@ pub(crate) fn row(one: &CacheStanding) -> Vec<String> {
         bytes(one.cost.read),
         bytes(one.cost.written),
         figure::bytes(one.cost.memory),
+        bytes(one.cost.page_cache),
+        bytes(one.cost.device_read),
+        bytes(one.cost.device_written),
+        figure::bytes(one.flow.received),
+        figure::bytes(one.flow.sent),
         figure::percent(one.busy),
+        figure::percent(one.client),
+        settled(one),
     ]
 }
 
-/// The highest rates: a row a contender, cold and warm; nothing where they were not looked for.
+/// `after 40 ms, 3 of 5`: when and in how many rounds passes settled; those too short to tell are left out.
+pub(crate) fn settled(one: &CacheStanding) -> String {
+    let settling = &one.settling;
+    match (settling.after, settling.settled + settling.never) {
+        (_, 0) => "too short to tell".to_owned(),
+        (Some(after), of) => format!("after {}, {} of {of}", figure::seconds(after), settling.settled),
+        (None, of) => format!("never, 0 of {of}"),
+    }
+}
+
+/// What the table of highest rates says.
+pub(crate) const RATES: &[&str] = &["cache", "rank cold", "cold (95 %)", "rank warm", "warm (95 %)"];
+
+/// The highest rates: a row a contender, in the order of [`RATES`]; nothing where they were not looked for.
 pub(crate) fn rates(finding: &CacheFinding) -> Vec<Vec<String>> {
     let of = |name: &str, warmth: Warmth| {
-        let found = finding.held.iter().find(|held: &&Held| held.name == name && held.warmth == warmth);
-        found.map_or_else(|| "-".to_owned(), held)
+        let mut all = finding.held.iter().filter(|rates| rates.warmth == warmth).flat_map(|rates| &rates.standings);
+        let found = all.find(|held| held.name == name);
+        found.map_or_else(|| ["-".to_owned(), "-".to_owned()], |one| [ranked(one.best, one.worst), held(one)])
     };
-    let row =
-        |one: &Participant| vec![clean::line(&one.name), of(&one.name, Warmth::Cold), of(&one.name, Warmth::Warm)];
+    let row = |one: &Participant| {
+        let both = [Warmth::Cold, Warmth::Warm].into_iter().flat_map(|warmth| of(&one.name, warmth));
+        std::iter::once(clean::line(&one.name)).chain(both).collect()
+    };
     if finding.held.is_empty() { Vec::new() } else { finding.participants.iter().map(row).collect() }
 }
 
@@ -173,6 +211,12 @@ pub(crate) fn headline(finding: &CacheFinding) -> String {
     let Some(pass) = warm.filter(|pass| !pass.standings.is_empty()) else {
         return "There is nothing to compare.".to_owned();
     };
+    let limited = |one: &CacheStanding| one.client_limited as usize * 2 > one.rounds.len();
+    if !pass.stressed && pass.standings.iter().any(limited) {
+        return "The client was the limit: it could not ask faster, and differences say nothing of the caches. See the highest rates; \
+                give the client more (a core of its own, another machine)."
+            .to_owned();
+    }
     if !pass.stressed {
         return "What was offered was the limit: no cache was busy, and differences say nothing of them. Offer more: --clients, no \
                 --rate; a machine with nothing else to do."
@@ -193,14 +237,17 @@ pub(crate) fn headline(finding: &CacheFinding) -> String {
             format!("With {conditions}, none can be told apart from all others.")
         }
         several => {
-            format!("With {conditions}, the fastest{rate} is one of {}: they cannot be told apart.", listed(several))
+            format!(
+                "With {conditions}, the fastest{rate} is one of {}: they cannot be told apart.",
+                listed(several.iter().map(|one| one.name.as_str()))
+            )
         }
     }
 }
 
-fn listed(all: &[&CacheStanding]) -> String {
-    let names: Vec<String> = all.iter().take(LISTED).map(|one| clean::line(&one.name)).collect();
+fn listed<'a>(all: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = all.len().saturating_sub(LISTED);
+    let names: Vec<String> = all.take(LISTED).map(clean::line).collect();
     if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
 }
 
@@ -226,16 +273,21 @@ pub(crate) fn rate(one: &CacheStanding) -> String {
 
 /// `1`, `2-3`.
 pub(crate) fn rank(one: &CacheStanding) -> String {
-    if one.best == one.worst { one.best.to_string() } else { format!("{}-{}", one.best, one.worst) }
+    ranked(one.best, one.worst)
+}
+
+fn ranked(best: u32, worst: u32) -> String {
+    if best == worst { best.to_string() } else { format!("{best}-{worst}") }
 }
 
 /// `3,120 (3,000-3,240)`.
 pub(crate) fn spread(one: &CacheStanding) -> String {
-    let whole = |x: f64| figure::count(x.max(0.0) as u64);
-    let figures = |rate: genkai_model::finding::Estimate| {
-        format!("{} ({}-{})", whole(rate.value), whole(rate.interval.low), whole(rate.interval.high))
-    };
     one.rate.map_or_else(|| "-".to_owned(), figures)
+}
+
+fn figures(rate: Estimate) -> String {
+    let whole = |x: f64| figure::count(x.max(0.0) as u64);
+    format!("{} ({}-{})", whole(rate.value), whole(rate.interval.low), whole(rate.interval.high))
 }
 
 /// `Cold`, `Warm`.
@@ -254,26 +306,82 @@ pub(crate) fn hits(one: &CacheStanding) -> String {
     }
 }
 
-fn highest(finding: &CacheFinding) -> Option<String> {
-    let warm = finding.held.iter().filter(|held| held.warmth == Warmth::Warm && held.holds.is_some());
-    let best = warm.max_by(|a, b| a.holds.unwrap_or(0.0).total_cmp(&b.holds.unwrap_or(0.0)))?;
-    Some(format!(
-        "The highest rate at which {} holds, warm: {} with {}, in one search without repeats.",
-        finding.objective,
-        held(best),
-        clean::line(&best.name)
-    ))
+/// Who holds the highest rate, and how many rounds more would tell who does: cold, then warm. Who was too fast for the search comes first.
+fn highest(finding: &CacheFinding) -> impl Iterator<Item = String> + '_ {
+    let state = |rates: &RateFinding| warmth(rates.warmth).to_lowercase();
+    let said = move |rates: &RateFinding| match (beyond(rates), known(rates)) {
+        (None, None) => None,
+        (None, Some(known)) => {
+            Some(format!("The highest rate at which {} holds, {}: {known}", finding.objective, state(rates)))
+        }
+        (Some(beyond), known) => {
+            let others = known.map_or_else(String::new, |known| format!(" The highest of the others: {known}"));
+            Some(format!(
+                "Who holds the highest rate at which {} holds, {}, is not known: {beyond}.{others}",
+                finding.objective,
+                state(rates)
+            ))
+        }
+    };
+    finding.held.iter().filter_map(said)
 }
 
-/// `12,000/s (not 13,100/s)`.
+/// Those without a rate because a search met no end of theirs, each with what it bore; none: there are none.
+fn beyond(rates: &RateFinding) -> Option<String> {
+    let met_none = |one: &&Held| {
+        let open = |one: &RateRepeat| one.client_limited || one.holds.is_some() && one.fails.is_none();
+        one.rate.is_none() && one.repeats.iter().any(open)
+    };
+    let all = rates.standings.iter().filter(met_none);
+    let all: Vec<String> = all.map(|one| format!("{} bears {}", clean::line(&one.name), held(one))).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// `3,120 (3,000-3,240) requests/s with nginx.`: the first of those whose rate is known, and who cannot be told from it.
+fn known(rates: &RateFinding) -> Option<String> {
+    let first = rates.standings.first()?;
+    let best = format!("{} requests/s with {}", figures(first.rate?), clean::line(&first.name));
+    let tied: Vec<&Held> = rates.standings.iter().filter(|one| one.best == 1 && one.rate.is_some()).collect();
+    if tied.len() < 2 {
+        return Some(format!("{best}."));
+    }
+    let names = listed(tied.iter().map(|one| one.name.as_str()));
+    Some(format!("{best}; {names} cannot be told apart. {}", more(rates, &tied)))
+}
+
+/// How many more rounds would tell two of the first apart: those for which it takes the fewest.
+fn more(rates: &RateFinding, tied: &[&Held]) -> String {
+    let is_tied = |name: &str| tied.iter().any(|one| one.name == name);
+    let among = rates.pairs.iter().filter(|pair| is_tied(&pair.faster) && is_tied(&pair.slower));
+    let fewest = among.filter_map(|pair| Some((pair.more?, pair))).min_by_key(|(more, _)| *more);
+    match fewest {
+        Some((more, pair)) => format!(
+            "If spread and means stay as they are, {} would tell {} from {}.",
+            figure::plural(more.into(), "more round", "more rounds"),
+            clean::line(&pair.faster),
+            clean::line(&pair.slower)
+        ),
+        None => "No number of rounds up to 1,000 would tell them, as it stands.".to_owned(),
+    }
+}
+
+/// `12,000 (11,500-12,600)`; what is known where searches found no two sides.
 pub(crate) fn held(held: &Held) -> String {
     let per_second = |x: f64| format!("{}/s", figure::count(x as u64));
-    match (held.holds, held.fails) {
-        _ if held.client_limited => "more than this client can offer".to_owned(),
-        (Some(holds), Some(fails)) => format!("{} (not {})", per_second(holds), per_second(fails)),
-        (Some(holds), None) => format!("{} or more", per_second(holds)),
-        (None, Some(fails)) => format!("less than {}", per_second(fails)),
-        (None, None) => "-".to_owned(),
+    let limited = held.repeats.iter().filter(|one| one.client_limited).count();
+    let most = held.repeats.iter().filter_map(|one| one.holds).reduce(f64::max);
+    let least = held.repeats.iter().filter_map(|one| one.fails).reduce(f64::min);
+    match (held.rate, most, least) {
+        (Some(rate), ..) if limited == 0 => figures(rate),
+        (Some(rate), ..) => format!("{}, client at its limit in {limited} of {}", figures(rate), held.repeats.len()),
+        (None, Some(holds), _) if limited > 0 => {
+            format!("{} or more: all that this client can offer", per_second(holds))
+        }
+        (None, None, _) if limited > 0 => "more than this client can offer".to_owned(),
+        (None, Some(holds), Some(fails)) => format!("{} (not {})", per_second(holds), per_second(fails)),
+        (None, Some(holds), None) => format!("{} or more", per_second(holds)),
+        (None, None, Some(fails)) => format!("less than {}", per_second(fails)),
+        (None, None, None) => "-".to_owned(),
     }
 }
 
@@ -364,10 +472,22 @@ pub(crate) fn caveat(caveat: &CacheCaveat) -> String {
             "Origin and cache share {}: a miss costs a cache the origin's time too.",
             figure::plural((*cores).into(), "core", "cores")
         ),
-        CacheCaveat::Client { name, warmth: state } => format!(
-            "In a {} pass of {} the client was at its own limit.",
+        CacheCaveat::Client { name, warmth: state, rounds, of, used } => format!(
+            "In {rounds} of {of} {} passes of {} the client was at its limit (its thread used {} of a core): it may be faster than that, \
+             and is not ranked behind others.",
             warmth(*state).to_lowercase(),
-            clean::line(name)
+            clean::line(name),
+            figure::percent(*used)
+        ),
+        CacheCaveat::NotSettled { name, warmth: state, rounds, of } => format!(
+            "{}: {rounds} of {of} {} passes never settled; rate or latency was still changing when they ended, and more requests \
+             (--requests) would give another rate.",
+            clean::line(name),
+            warmth(*state).to_lowercase()
+        ),
+        CacheCaveat::RatesNotSettled { warmth: state, loads, of } => format!(
+            "{loads} of {of} loads of the {} searches never settled: those are judged whole, warm-up included.",
+            warmth(*state).to_lowercase()
         ),
         CacheCaveat::PageCache { bytes } => format!(
             "Up to {} of the origin's files stayed in memory before cold passes, although they were to be dropped.",

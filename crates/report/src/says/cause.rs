@@ -20,13 +20,13 @@ pub(super) fn broke(scene: Scene<'_>, cause: &Cause, later: bool) -> String {
         begin(scene, &cause.broke, later),
         scene.product(),
         verb(scene, &cause.broke),
-        violated(&cause.broke)
+        violated(scene, &cause.broke)
     )
 }
 
 /// A break without a cause.
 pub(super) fn plain_break(scene: Scene<'_>, broke: &Break) -> String {
-    format!("{} {} {}. {}.", begin(scene, broke, false), scene.product(), verb(scene, broke), violated(broke))
+    format!("{} {} {}. {}.", begin(scene, broke, false), scene.product(), verb(scene, broke), violated(scene, broke))
 }
 
 /// The death of a server.
@@ -84,15 +84,19 @@ fn condition(broke: &Break) -> Option<Condition> {
 }
 
 /// What was seen against what was asked: `4.2 % of requests failed there (asked for: ...)`.
-fn violated(broke: &Break) -> String {
+fn violated(scene: Scene<'_>, broke: &Break) -> String {
     let asked = clean::line(&broke.condition);
     let seen = match condition(broke) {
-        Some(Condition::ErrorsBelow(_)) => format!("{} of requests failed there", figure::percent(broke.seen)),
+        Some(Condition::ErrorsBelow(_)) => {
+            format!("{} of {} failed there", figure::percent(broke.seen), scene.counted())
+        }
         Some(Condition::LatencyBelow(q, _)) => {
             let name = if q >= 1.0 { "The largest".to_owned() } else { format!("The p{}", figure::number(q * 100.0)) };
             format!("{name} latency was {} there", figure::seconds(broke.seen))
         }
-        Some(Condition::RateAbove(_)) => format!("{} requests/s were completed there", figure::number(broke.seen)),
+        Some(Condition::RateAbove(_)) => {
+            format!("{} {}/s were completed there", figure::number(broke.seen), scene.counted())
+        }
         Some(Condition::ConnectsAbove(_)) => {
             format!("{} of WebSockets could be opened there", figure::percent(broke.seen))
         }

@@ -12,6 +12,21 @@ pub(crate) fn sentence(finding: &ClaimFinding) -> String {
     format!("The advice \"{}\": {}. {}", advice.trim_end_matches('.'), verdict(finding.verdict), measured(finding))
 }
 
+/// Columns of the table of claims.
+pub(crate) const COLUMNS: [&str; 6] = ["advice", "tested", "measured", "verdict", "rests on", "read"];
+
+/// A claim as a row of it.
+pub(crate) fn row(finding: &ClaimFinding) -> Vec<String> {
+    vec![
+        clean::line(&finding.claim.advice),
+        tested(&finding.claim).replace('`', ""),
+        measured(finding),
+        verdict(finding.verdict).to_owned(),
+        evidence(finding),
+        clean::line(&finding.claim.read),
+    ]
+}
+
 /// A verdict in a few words.
 pub(crate) fn verdict(verdict: ClaimVerdict) -> &'static str {
     match verdict {
@@ -43,9 +58,10 @@ pub(crate) fn measured(finding: &ClaimFinding) -> String {
 
 /// `throughput: promised better, measured x1.02 (interval 0.99-1.05), no measurable difference`.
 fn kept(one: &Kept) -> String {
-    let promised =
-        Promised::ALL.iter().find(|(promised, _)| *promised == one.promise.becomes).map_or("", |(_, word)| word);
-    let promised = if promised == "same" { "no difference" } else { promised };
+    let promised = match one.promise.becomes {
+        Promised::Same => "no difference".to_owned(),
+        word => word.to_string(),
+    };
     let what = title(one.promise.figure);
     match &one.effect {
         Some(effect) if effect.effect.is_some() => {
@@ -53,17 +69,18 @@ fn kept(one: &Kept) -> String {
                 "{what}: promised {promised}, measured {} (interval {}), {}",
                 size(effect),
                 interval(effect),
-                call(effect.call, one.kept.is_some())
+                call(effect.call, one)
             )
         }
         _ => format!("{what}: promised {promised}, nothing was measured"),
     }
 }
 
-fn call(call: Call, decides: bool) -> String {
+fn call(call: Call, one: &Kept) -> String {
     match call {
+        _ if matches!((one.promise.becomes, one.kept), (Promised::Times(_), Some(false))) => "not that much".to_owned(),
         Call::CannotTell { .. } => "which does not decide it".to_owned(),
-        other if decides => super::compare::call(other),
+        other if one.kept.is_some() => super::compare::call(other),
         _ => "which does not decide it: nobody was stressed, so that is what was asked".to_owned(),
     }
 }

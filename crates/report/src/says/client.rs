@@ -104,9 +104,10 @@ pub(super) fn caveat(scene: Scene<'_>, caveat: &Caveat) -> String {
             super::cause::evidence(sign)
         ),
         Caveat::ServerDied { subject, trial } => format!("In trial {trial} {} died.", words::subject(subject)),
-        Caveat::FewPairs { pairs } => format!(
-            "{} of baseline and proposal: too few to exclude chance.",
-            figure::plural(u64::from(*pairs), "pair", "pairs")
+        Caveat::FewPairs { pairs, more } => format!(
+            "{} of baseline and proposal: too few to exclude chance{}.",
+            figure::plural(u64::from(*pairs), "pair", "pairs"),
+            more.map_or_else(String::new, |more| format!("; --pairs {} may decide", pairs + more))
         ),
         Caveat::BaselineHeldInProof => {
             "The baseline held in at least one trial of the proof although it had failed before.".to_owned()

@@ -11,6 +11,7 @@ pub(crate) mod held;
 mod limits;
 mod proof;
 pub(crate) mod rooms;
+pub(crate) mod suite;
 pub(crate) mod way;
 
 pub(crate) use client::used;
@@ -102,6 +103,25 @@ pub struct Other {
     pub evidence: Vec<String>,
 }
 
+/// What a load counts, in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CountedWords {
+    /// `requests`, `messages`, `openings`.
+    pub all: &'static str,
+    /// What failed in the proof, `lost messages`; without a proof `failed requests`.
+    pub failed: String,
+}
+
+/// What the load of a record counts, and what failed of it.
+pub fn counted(findings: &Findings, record: &Record) -> CountedWords {
+    let scene = Scene::of(record);
+    let failed = match &findings.verdict.proof {
+        Some(proof) => proof::failing(scene, proof).0,
+        None => format!("failed {}", scene.counted()),
+    };
+    CountedWords { all: scene.counted(), failed }
+}
+
 /// The verdict in sentences, the answer first.
 pub fn sentences(findings: &Findings, record: &Record) -> Vec<String> {
     said(findings, record).into_iter().map(|s| s.text).collect()
@@ -136,12 +156,12 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     for c in v.causes.iter().filter(|c| c.confidence == Confidence::Refuted) {
         say(About::Test, cause::counterfactual(scene, c));
     }
-    for text in proof::proof(v) {
+    for text in proof::proof(scene, v) {
         say(About::Proof, Some(text));
     }
     say(About::Held, proof::held(scene, v));
     say(About::Next, limits::next(scene, v));
-    say(About::Sure, proof::sure(v));
+    say(About::Sure, proof::sure(scene, v));
     say(About::Sure, client::check(v));
     let proposed = |c: &&&Cause| v.proposal.iter().any(|p| p.limit == c.limit.id);
     for c in met.iter().filter(proposed) {

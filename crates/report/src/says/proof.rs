@@ -1,24 +1,26 @@
 //! Before against after, and how sure it all is.
 
-use genkai_model::finding::{Answer, Cause, Confidence, Estimate, Evidence, Moved, Outcome, Proof, Verdict};
+use genkai_model::comparison::Call;
+use genkai_model::finding::{Answer, Cause, Confidence, Estimate, Evidence, Moved, Outcome, Proof, Rule, Verdict};
 use genkai_model::objective::{Condition, Objective};
 
+use crate::says::compare;
 use crate::scene::{self, Scene};
 use crate::{clean, figure};
 
 /// The proof's figures, if there was one.
-pub(super) fn proof(v: &Verdict) -> Vec<String> {
-    v.proof.as_ref().map_or_else(Vec::new, |p| vec![failures(v, p), speed(p)])
+pub(super) fn proof(scene: Scene<'_>, v: &Verdict) -> Vec<String> {
+    v.proof.as_ref().map_or_else(Vec::new, |p| vec![failures(scene, v, p), speed(scene, p)])
 }
 
-fn failures(v: &Verdict, p: &Proof) -> String {
+fn failures(scene: Scene<'_>, v: &Verdict, p: &Proof) -> String {
     let [before, after] = names(v, Side::After);
     let runs = figure::plural(u64::from(p.pairs), "run", "runs");
     format!(
         "With {after}, {} of {} {} in {runs}{}; with {before}, {} of {} did ({}).",
         figure::count(p.failures[1]),
         figure::count(p.finished[1]),
-        failing(p).1,
+        failing(scene, p).1,
         if p.failures[1] > 0 { format!(" ({})", estimate(p.failed_after, figure::percent)) } else { String::new() },
         figure::count(p.failures[0]),
         figure::count(p.finished[0]),
@@ -27,20 +29,22 @@ fn failures(v: &Verdict, p: &Proof) -> String {
 }
 
 /// What failed in a proof, as a noun and as a clause without its number.
-pub(crate) fn failing(p: &Proof) -> (&'static str, &'static str) {
-    match p.judged.as_ref().and_then(|j| condition(&j.condition)) {
+pub(crate) fn failing(scene: Scene<'_>, p: &Proof) -> (String, String) {
+    let (noun, clause) = match p.judged.as_ref().and_then(|j| condition(&j.condition)) {
         Some(Condition::ConnectsAbove(_)) => ("failed openings", "openings of a WebSocket failed"),
         Some(Condition::DeliveredAbove(_)) => ("lost messages", "messages got lost"),
         Some(Condition::DisconnectsBelow(_)) => ("unasked ends", "open WebSockets ended unasked"),
-        _ => ("failed requests", "requests failed"),
-    }
+        _ => return (format!("failed {}", scene.counted()), format!("{} failed", scene.counted())),
+    };
+    (noun.to_owned(), clause.to_owned())
 }
 
-fn speed(p: &Proof) -> String {
+fn speed(scene: Scene<'_>, p: &Proof) -> String {
     let [rate_before, rate_after, rate_gain] = p.rate;
     let [p99_before, p99_after, p99_gain] = p.p99;
     format!(
-        "Successful requests: {}/s before, {}/s after ({}). p99 latency: {} before, {} after ({}).",
+        "Successful {}: {}/s before, {}/s after ({}). p99 latency: {} before, {} after ({}).",
+        scene.counted(),
         figure::number(rate_before.value),
         figure::number(rate_after.value),
         difference(rate_gain, |x| format!("{}/s", figure::number(x))),
@@ -89,11 +93,12 @@ pub(super) fn held(scene: Scene<'_>, v: &Verdict) -> Option<String> {
     let unproved = v.proof.is_none() && v.outcome == Outcome::Holds;
     let trial = v.trials.iter().find(|t| t.broke.is_none()).filter(|_| unproved)?;
     Some(format!(
-        "At {}, {} in {}; {} successful requests/s; latency p50 {}, p99 {}, largest {} ({} responses).",
+        "At {}, {} in {}; {} successful {}/s; latency p50 {}, p99 {}, largest {} ({} responses).",
         scene.level(trial.asked),
-        scene::failed_of(trial),
+        scene::failed_of(scene, trial),
         figure::seconds(trial.lasted),
         figure::number(trial.rate),
+        scene.counted(),
         figure::seconds(trial.latency.p50),
         figure::seconds(trial.latency.p99),
         figure::seconds(trial.latency.max),
@@ -102,7 +107,7 @@ pub(super) fn held(scene: Scene<'_>, v: &Verdict) -> Option<String> {
 }
 
 /// How sure the answer is.
-pub(super) fn sure(v: &Verdict) -> Option<String> {
+pub(super) fn sure(scene: Scene<'_>, v: &Verdict) -> Option<String> {
     let cause = v.causes.iter().filter(|c| c.confidence != Confidence::Refuted).min_by_key(|c| c.confidence);
     let cause = cause.map(|c| match c.confidence {
         Confidence::Proved if v.causes.iter().any(elsewhere) => {
@@ -117,15 +122,7 @@ pub(super) fn sure(v: &Verdict) -> Option<String> {
             "The cause is only possible: it fits, and nothing more speaks for it."
         }
     });
-    let proof = v.proof.as_ref().map(|p| {
-        let pairs = figure::plural(u64::from(p.pairs), "interleaved pair", "interleaved pairs");
-        let word = if p.certain { "excludes" } else { "does not exclude" };
-        let (what, interval) = judged(p);
-        format!(
-            "Over {pairs} ({}), the 95 % interval of the difference in {what}, {interval}, {word} \"no difference\".",
-            clean::line(&p.order)
-        )
-    });
+    let proof = v.proof.as_ref().map(|p| decided(scene, p));
     let parts: Vec<String> = cause.map(str::to_owned).into_iter().chain(proof).collect();
     match (parts.is_empty(), v.must_change) {
         (false, _) => Some(parts.join(" ")),
@@ -138,20 +135,52 @@ fn elsewhere(cause: &Cause) -> bool {
     cause.counterfactual.as_ref().is_some_and(|c| c.moved == Moved::Elsewhere)
 }
 
-/// The figure that the violated condition speaks of, and the interval of its difference.
-fn judged(p: &Proof) -> (String, String) {
-    let figures = p.judged.as_ref().and_then(|j| Some((condition(&j.condition)?, j.figures[2])));
-    let interval = |e: Estimate, show: fn(f64) -> String| {
-        let sign = |x| figure::signed(x, show);
-        format!("{} to {}", sign(e.interval.low), sign(e.interval.high))
-    };
-    match figures {
-        Some((Condition::LatencyBelow(q, _), e)) => (format!("{} latency", quantile(q)), interval(e, figure::seconds)),
-        Some((Condition::RateAbove(_), e)) => {
-            ("successful requests".to_owned(), interval(e, |x| format!("{}/s", figure::number(x))))
+/// What the pairs decide, by which rule, and with which chance of being wrong.
+fn decided(scene: Scene<'_>, p: &Proof) -> String {
+    let d = &p.decided;
+    let pairs = figure::plural(u64::from(p.pairs), "interleaved pair", "interleaved pairs");
+    let call = compare::called(d.call, ["pair", "pairs"]);
+    let why = match (d.by, d.chance) {
+        (Rule::Separation, Some(of)) => format!(
+            " The objective failed with every baseline and held with every proposal: if the change did nothing, and trials \
+             do not influence each other, that would be seen in at most {} of proofs.",
+            figure::percent(of)
+        ),
+        _ if matches!(d.call, Call::Better | Call::Worse) => {
+            format!(
+                " All looks counted, a change that does nothing is called so in at most {} of proofs.",
+                figure::percent(d.alpha)
+            )
         }
-        _ => (failing(p).0.to_owned(), percentage_points(p.failed_difference)),
+        _ => String::new(),
+    };
+    format!("Over {pairs} ({}), {}: {call}{}.{why}", clean::line(&p.order), judged(scene, p), size(p))
+}
+
+/// What the figure of the violated condition is called.
+fn judged(scene: Scene<'_>, p: &Proof) -> String {
+    match p.judged.as_ref().and_then(|j| condition(&j.condition)) {
+        Some(Condition::LatencyBelow(q, _)) => format!("{} latency", quantile(q)),
+        Some(Condition::RateAbove(_)) => format!("successful {}", scene.counted()),
+        _ => failing(scene, p).0,
     }
+}
+
+/// `, -12.1 points (interval -12.8 to -11.4 percentage points)`, `, x0.94 (interval 0.91-0.96)`; nothing where there is no effect to tell.
+fn size(p: &Proof) -> String {
+    let Some(effect) = p.decided.effect else { return String::new() };
+    let ratio = matches!(
+        p.judged.as_ref().and_then(|j| condition(&j.condition)),
+        Some(Condition::LatencyBelow(..) | Condition::RateAbove(_))
+    );
+    if ratio {
+        return format!(
+            ", x{} (interval {})",
+            figure::number(effect.value),
+            figure::range(effect.interval, figure::number)
+        );
+    }
+    format!(", {} points (interval {})", compare::points(effect.value), percentage_points(effect))
 }
 
 /// The condition that an objective of one words.

@@ -1,14 +1,15 @@
 //! Chat rooms in words.
 
 use genkai_model::finding::Outcome;
-use genkai_model::rooms::{Place, Placed, Refused, RoomsFinding, RoomsRun, RouterReport, Why};
+use genkai_model::rooms::{Place, Placed, Refused, RoomsCause, RoomsFinding, RoomsRun, RouterReport, Why};
 
-use super::client;
+use super::{cause, client};
 use crate::{figure, words};
 
 /// Each run's score, then what follows from all of them.
 pub(crate) fn sentences(finding: &RoomsFinding) -> Vec<String> {
     let mut all: Vec<String> = finding.runs.iter().map(score).collect();
+    all.extend(finding.runs.iter().flat_map(causes));
     all.extend(answer(finding));
     all.extend(invalid(finding));
     all
@@ -17,7 +18,8 @@ pub(crate) fn sentences(finding: &RoomsFinding) -> Vec<String> {
 /// The same with the answer in front, for a headline.
 pub(crate) fn answer_first(finding: &RoomsFinding) -> Vec<String> {
     let scores = finding.runs.iter().map(score);
-    answer(finding).into_iter().chain(scores).chain(invalid(finding)).collect()
+    let causes = finding.runs.iter().flat_map(causes);
+    answer(finding).into_iter().chain(scores).chain(causes).chain(invalid(finding)).collect()
 }
 
 /// Runs that the generator limited.
@@ -51,6 +53,22 @@ pub(crate) fn score(run: &RoomsRun) -> String {
         }
     };
     format!("{}: {score} of {planned}; {} missing: {places}{foreign}.", nodes(run.nodes), figure::count(missing))
+}
+
+/// `2 nodes: 340 deliveries were lost because of redis's maxclients = 7: refused clients rose from 0 to 12.`
+fn causes(run: &RoomsRun) -> Vec<String> {
+    let one = |cause: &RoomsCause| {
+        let evidence: Vec<String> = cause.evidence.iter().map(cause::evidence).collect();
+        format!(
+            "{}: {} in the backplane or on the way to it because of {}'s {}: {}.",
+            nodes(run.nodes),
+            figure::plural(cause.lost, "delivery was lost", "deliveries were lost"),
+            words::subject(&cause.limit.subject),
+            words::setting(&cause.limit.setting, &cause.limit.value),
+            evidence.join("; ")
+        )
+    };
+    run.causes.iter().map(one).collect()
 }
 
 fn answer(finding: &RoomsFinding) -> Option<String> {
@@ -195,6 +213,7 @@ mod tests {
             cuts: vec![],
             missing,
             losses: vec![],
+            causes: vec![],
             router: None,
             hops: Default::default(),
             over: vec![],

@@ -70,7 +70,7 @@ fn rates(page: &mut Page, finding: &CacheFinding) {
         return;
     }
     page.heading(&format!("Highest rate with {}", finding.objective));
-    page.table(&["cache", "cold", "warm"], &says::rates(finding));
+    page.table(says::RATES, &says::rates(finding));
 }
 
 fn participant(page: &mut Page, one: &Participant) {

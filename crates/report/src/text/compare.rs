@@ -51,7 +51,7 @@ pub(crate) fn figures(finding: &ComparisonFinding) -> (Vec<String>, Vec<Vec<Stri
     let row = |(n, (figure, _)): (usize, &(Figure, &str))| {
         let cell = |subject: &Subject| {
             let one = &subject.figures[n];
-            let rank = if ranked { format!(" ({})", says::rank(one)) } else { String::new() };
+            let rank = if ranked { format!(" ({})", says::place(subject, one)) } else { String::new() };
             format!("{}{rank}", says::shown(*figure, one))
         };
         std::iter::once(says::title(*figure).to_owned()).chain(finding.subjects.iter().map(cell)).collect()

@@ -30,7 +30,7 @@ pub use measure::measure;
 pub use plan::plan;
 pub use rooms::rooms;
 pub use script::script;
-pub use suite::suite;
+pub use suite::{suite, suite_length};
 pub use verdict::verdict;
 
 /// How text is laid out.

@@ -8,7 +8,7 @@ use genkai_model::plan::{Answers, Backend, ConfigSource, Plan, System};
 use super::Style;
 use super::page::{Page, Tone};
 use super::verdict::{Tense, limits};
-use crate::{clean, figure};
+use crate::{clean, figure, words};
 
 /// The plan: the servers, the load, what must hold, how it will be found out, the limits predicted, the machine.
 pub fn plan(plan: &Plan, predicted: &[Predicted], environment: &Environment, style: Style) -> String {
@@ -132,7 +132,7 @@ fn procedure(plan: &Plan) -> String {
     let p = &plan.procedure;
     format!(
         "raise the load until the objective is violated for {} (then held for {}); name the limit; change only that setting and \
-         look again, for at most {}; then {}-{} interleaved pairs of baseline and proposal ({} ramp, {} hold each); the \
+         look again, for at most {}; then {}-{} pairs of baseline and proposal in an order drawn for each, until they decide ({} ramp, {} hold each); the \
          proposal must hold for {} times the load",
         p.sustained,
         p.hold,
@@ -146,10 +146,7 @@ fn procedure(plan: &Plan) -> String {
 }
 
 pub(super) fn machine(e: &Environment) -> String {
-    let pinning = e.pinning.as_ref().map_or_else(
-        || "servers and generator share all cores".to_owned(),
-        |p| format!("servers on {}, generator on {}", cores(&p.servers), cores(&p.client)),
-    );
+    let pinning = words::pinning(e.pinning.as_ref());
     let versions: Vec<String> =
         e.versions.iter().map(|(name, version)| format!("{} {}", clean::line(name), clean::line(version))).collect();
     format!(
@@ -165,9 +162,4 @@ pub(super) fn machine(e: &Environment) -> String {
         if versions.is_empty() { "" } else { "; " },
         versions.join(", ")
     )
-}
-
-fn cores(list: &[usize]) -> String {
-    let names: Vec<String> = list.iter().map(usize::to_string).collect();
-    format!("{} {}", if list.len() == 1 { "core" } else { "cores" }, names.join(","))
 }

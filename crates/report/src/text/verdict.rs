@@ -17,7 +17,7 @@ const LIMITS: usize = 12;
 /// The verdict: the answer first, then why, before and after, the limits, the change as a diff.
 pub fn verdict(record: &Record, findings: &Findings, style: Style) -> String {
     let mut page = Page::new(style);
-    let v = &findings.verdict;
+    let (scene, v) = (Scene::of(record), &findings.verdict);
     if let Some(head) = &record.head {
         page.paragraph(Tone::Quiet, &format!("genkai {}: {}", head.version, clean::line(&head.plan.title)));
         page.gap();
@@ -41,9 +41,9 @@ pub fn verdict(record: &Record, findings: &Findings, style: Style) -> String {
         page.labelled("Note", &note);
     }
     if let Some(proof) = &v.proof {
-        before_after(&mut page, v, proof);
+        before_after(&mut page, scene, v, proof);
     }
-    limits(&mut page, Scene::of(record).closed(), &v.predictions, Tense::After, &v.caveats);
+    limits(&mut page, scene.closed(), &v.predictions, Tense::After, &v.caveats);
     if let Some(end) = record.end.as_ref().filter(|e| !e.diff.trim().is_empty()) {
         page.heading("The change");
         page.diff(&end.diff);
@@ -72,7 +72,7 @@ fn tone(outcome: Outcome) -> Tone {
     }
 }
 
-fn before_after(page: &mut Page, v: &Verdict, p: &Proof) {
+fn before_after(page: &mut Page, scene: Scene<'_>, v: &Verdict, p: &Proof) {
     let [before, after] = says::names(v, says::Side::Before);
     let pairs = figure::plural(p.pairs.into(), "pair", "pairs");
     page.heading(&format!("Before ({before}) and after ({after}), {pairs} in the order {}", clean::line(&p.order)));
@@ -83,11 +83,11 @@ fn before_after(page: &mut Page, v: &Verdict, p: &Proof) {
         vec![name.to_owned(), show(e[0].value), show(e[1].value), interval]
     };
     // The difference of two percentages is in points, which is no percentage.
-    let mut failures = row(says::failing(p).0, failed, figure::percent);
+    let mut failures = row(&says::failing(scene, p).0, failed, figure::percent);
     failures[3] = says::percentage_points(failed[2]);
     let mut rows = vec![
         failures,
-        row("successful requests/s", p.rate, figure::number),
+        row(&format!("successful {}/s", scene.counted()), p.rate, figure::number),
         row("p99 latency", p.p99, figure::seconds),
     ];
     // Another quantile than the one that is always shown decided.

@@ -50,6 +50,11 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             clean::line(base),
             clean::line(other)
         ),
+        ComparisonCaveat::Out { name, block, why } => format!(
+            "{} did not start in block {block} and is compared with nobody; the others went on. {}",
+            clean::line(name),
+            clean::line(why)
+        ),
         ComparisonCaveat::RecordCutOff => "The record ends before the run did.".to_owned(),
     }
 }

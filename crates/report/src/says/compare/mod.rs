@@ -12,7 +12,7 @@ use genkai_model::finding::Outcome;
 use crate::{clean, figure};
 
 pub(crate) use caveat::caveat;
-pub(crate) use words::{settings, words};
+pub(crate) use words::{Words, settings, words};
 
 /// Most pairs that get a sentence of their own.
 const TOLD: usize = 6;
@@ -37,6 +37,14 @@ pub(crate) fn sentences(finding: &ComparisonFinding) -> Vec<String> {
 
 /// The sentence to quote.
 pub(crate) fn headline(finding: &ComparisonFinding) -> String {
+    let out = finding.subjects.iter().filter(|subject| subject.out).count();
+    if finding.pairs.is_empty() && out > 0 {
+        return format!(
+            "{} of {} did not start any more: there is nothing to compare.",
+            out,
+            figure::plural(finding.subjects.len() as u64, "contender", "contenders")
+        );
+    }
     if finding.blocks < 2 {
         return match finding.outcome {
             Outcome::Invalid => "The load generator was the limit: nothing is said of the systems.".to_owned(),
@@ -58,32 +66,44 @@ pub(crate) fn headline(finding: &ComparisonFinding) -> String {
     }
 }
 
-/// Which of several changes made a difference.
+/// Which of several changes made a difference, and in what: `Beside baseline, better in throughput: a -> b; all together. No difference
+/// was found: c -> d.`
 fn changes(base: &str, all: &[ComparedPair]) -> String {
-    let names = |wanted: &dyn Fn(&ComparedPair) -> bool| -> Vec<String> {
-        all.iter().filter(|pair| wanted(pair)).map(|pair| clean::line(&pair.other)).collect()
-    };
-    let has = |pair: &ComparedPair, wanted: Call| pair.effects.iter().any(|effect| effect.call == wanted);
-    let better = names(&|pair| has(pair, Call::Better) && !has(pair, Call::Worse));
-    let worse = names(&|pair| has(pair, Call::Worse) && !has(pair, Call::Better));
-    let both = names(&|pair| has(pair, Call::Worse) && has(pair, Call::Better));
-    let none = names(&|pair| !has(pair, Call::Worse) && !has(pair, Call::Better));
-    let said = |all: &[String], what: &str| (!all.is_empty()).then(|| format!("{what}: {}", all.join("; ")));
-    let parts = [
-        said(&better, "better"),
-        said(&worse, "worse"),
-        said(&both, "better in some figures and worse in others"),
-        said(&none, "no difference was found"),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for pair in all.iter().filter(|pair| differs(pair)) {
+        let (what, name) = (directions(pair), clean::line(&pair.other));
+        match groups.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((what, vec![name])),
+        }
+    }
+    let mut parts: Vec<String> = groups.iter().map(|(what, names)| format!("{what}: {}", names.join("; "))).collect();
+    let none: Vec<String> = all.iter().filter(|pair| !differs(pair)).map(|pair| clean::line(&pair.other)).collect();
+    let found = if parts.is_empty() { "no difference was found" } else { "No difference was found" };
+    parts.extend((!none.is_empty()).then(|| format!("{found}: {}", none.join("; "))));
     format!("Beside {}, {}.", clean::line(base), parts.join(". "))
+}
+
+/// Whether anything differs for certain between two.
+pub(crate) fn differs(pair: &ComparedPair) -> bool {
+    pair.effects.iter().any(|effect| matches!(effect.call, Call::Better | Call::Worse))
+}
+
+/// `better in failures, throughput, worse in memory`.
+fn directions(pair: &ComparedPair) -> String {
+    let titles = |wanted: Call| -> Vec<&str> {
+        pair.effects.iter().filter(|effect| effect.call == wanted).map(|effect| title(effect.figure)).collect()
+    };
+    let said = |what: &str, all: Vec<&str>| (!all.is_empty()).then(|| format!("{what} in {}", all.join(", ")));
+    let parts = [said("better", titles(Call::Better)), said("worse", titles(Call::Worse))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// `Throughput: a 1, b 2-3, c 2-3 (a range is a tie).`
 fn ranking(finding: &ComparisonFinding) -> String {
     let of = |subject: &Subject| subject.figures.iter().find(|one| one.figure == Figure::Throughput).cloned();
-    let mut all: Vec<(&Subject, SubjectFigure)> =
-        finding.subjects.iter().filter_map(|subject| Some((subject, of(subject)?))).collect();
+    let playing = finding.subjects.iter().filter(|subject| !subject.out);
+    let mut all: Vec<(&Subject, SubjectFigure)> = playing.filter_map(|subject| Some((subject, of(subject)?))).collect();
     all.sort_by_key(|(_, one)| (one.best, one.worst));
     let one = |(subject, one): &(&Subject, SubjectFigure)| {
         format!("{} {} ({})", rank(one), clean::line(&subject.name), shown(Figure::Throughput, one))
@@ -138,7 +158,7 @@ pub(crate) fn size(effect: &Effect) -> String {
 }
 
 /// A difference of fractions in percentage points, with its sign.
-fn points(x: f64) -> String {
+pub(crate) fn points(x: f64) -> String {
     figure::signed(x * 100.0, figure::number)
 }
 
@@ -154,14 +174,20 @@ pub(crate) fn interval(effect: &Effect) -> String {
 
 /// What an effect means, in a few words.
 pub(crate) fn call(call: Call) -> String {
+    called(call, ["block", "blocks"])
+}
+
+/// The same where something else than blocks is counted: one of it, and many.
+pub(crate) fn called(call: Call, [one, many]: [&str; 2]) -> String {
     match call {
         Call::Better => "better".to_owned(),
         Call::Worse => "worse".to_owned(),
         Call::Same => "no measurable difference".to_owned(),
         Call::CannotTell { more: Some(more) } => {
-            format!("cannot tell (about {} needed)", figure::plural(more.into(), "more block", "more blocks"))
+            let unit = if more == 1 { one } else { many };
+            format!("cannot tell (about {} more {unit} needed)", figure::count(more.into()))
         }
-        Call::CannotTell { more: None } => "cannot tell (more than 1,000 more blocks)".to_owned(),
+        Call::CannotTell { more: None } => format!("cannot tell (more than 1,000 more {many})"),
         Call::Missing => "nothing to compare".to_owned(),
     }
 }
@@ -198,6 +224,11 @@ pub(crate) fn shown(figure: Figure, one: &SubjectFigure) -> String {
 /// `1`, `2-3`.
 pub(crate) fn rank(one: &SubjectFigure) -> String {
     if one.best == one.worst { one.best.to_string() } else { format!("{}-{}", one.best, one.worst) }
+}
+
+/// The same of a contender: who is out has none.
+pub(crate) fn place(subject: &Subject, one: &SubjectFigure) -> String {
+    if subject.out { "out".to_owned() } else { rank(one) }
 }
 
 /// The first contender against itself.

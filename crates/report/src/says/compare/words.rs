@@ -3,7 +3,7 @@
 use genkai_model::comparison::{ComparedPair, ComparisonFinding, Figure, Subject};
 use serde::Serialize;
 
-use super::{call, caveat, control, interval, pair, rank, sentences, shown, size, stress, sure, title};
+use super::{call, caveat, control, interval, pair, place, sentences, shown, size, stress, sure, title};
 use crate::{clean, words};
 
 /// Words of a comparison.
@@ -69,7 +69,7 @@ fn of_subject(one: &Subject) -> SubjectWords {
         settings: settings(one),
         errors: if one.errors.is_empty() { "none".to_owned() } else { words::errors(&one.errors) },
         values: one.figures.iter().map(|figure| shown(figure.figure, figure)).collect(),
-        ranks: one.figures.iter().map(rank).collect(),
+        ranks: one.figures.iter().map(|figure| place(one, figure)).collect(),
     }
 }
 
