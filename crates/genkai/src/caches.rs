@@ -13,6 +13,7 @@ use genkai_model::exit::Exit;
 use genkai_model::objective::Objective;
 use genkai_model::plan::Plan;
 use genkai_model::units::Bytes;
+use genkai_report::figure;
 use genkai_scenario::access;
 
 use crate::Failure;
@@ -158,9 +159,27 @@ fn contenders(size: Size, asked: &[String]) -> Vec<String> {
     can.into_iter().filter(|name| wanted(name)).map(str::to_owned).collect()
 }
 
+/// What is going to happen, and about how long it takes.
+fn announced(plan: &Caching) -> String {
+    let searched = plan.search.map_or_else(String::new, |search| {
+        format!(", the highest rates searched for with loads of {}", figure::seconds(search.hold.as_secs_f64()))
+    });
+    let minutes = experiment::lasts(plan).as_secs_f64() / 60.0;
+    format!(
+        "{}, {} each: {} requests cold and warm{searched}; about {} in all",
+        figure::plural(plan.contenders.len() as u64, "contender", "contenders"),
+        figure::plural(plan.rounds.into(), "round", "rounds"),
+        figure::count(plan.requests.into()),
+        figure::plural(minutes.ceil() as u64, "minute", "minutes")
+    )
+}
+
 /// Makes a run and its outputs.
 pub(crate) fn run(size: Size, flags: &ExperimentRun) -> Result<Exit, Failure> {
     let plan = plan(size, &flags.caches, &flags.servers)?;
+    if let Some(caching) = plan.caching.as_deref().filter(|_| !flags.output.quiet) {
+        view::say(&announced(caching));
+    }
     let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
     let markdown = flags.caches.markdown;
     let experiment = Experiment { check: cache::check, run: cache::run, view, markdown };

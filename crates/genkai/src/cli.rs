@@ -77,11 +77,11 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXIT_CODES)]
 pub(crate) struct Explain {
-    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/haproxy/haproxy.cfg; includes are followed
+    /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/squid/squid.conf; includes are followed
     #[arg(required = true, value_name = "CONFIG")]
     pub(crate) configs: Vec<PathBuf>,
-    /// Whose they are: nginx, apache, haproxy, php-fpm or redis [default: as the text looks]
-    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache", "haproxy", "php-fpm", "redis"])]
+    /// Whose they are: nginx, apache, haproxy, squid, varnish, php-fpm or redis [default: as the text looks]
+    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache", "haproxy", "squid", "varnish", "php-fpm", "redis"])]
     pub(crate) product: Option<String>,
     /// Path of the requests that are looked at
     #[arg(long, value_name = "PATH", default_value = "/")]
@@ -158,10 +158,12 @@ pub(crate) struct ExperimentRun {
     /// Under a minute of load, embedded backend [default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// As the original was done (nginx-worker-connections: on real WordPress)
+    /// As the original was done (nginx-worker-connections: on real WordPress; apache-websocket: with all comparisons and claims, 50 to 120
+    /// minutes of load; --dry-run tells how long each part takes)
     #[arg(long)]
     pub(crate) full: bool,
-    /// apache-websocket: only this part, e.g. answer, idle, slow, large, fan-out, refused (repeatable)
+    /// apache-websocket: only this part (repeatable): baseline, answer, idle, slow, large, fan-out, refused; changes and claims, which take
+    /// minutes and are left out of --quick; with --full also load-500, load-1000, changes-1000
     #[arg(long, value_name = "NAME")]
     pub(crate) part: Vec<String>,
     /// nginx-worker-connections: the setting's value to start from [default: 512]
@@ -218,6 +220,10 @@ pub(crate) struct RoomsFlags {
     /// How nodes share rooms [default: redis for several nodes, else none]
     #[arg(long, value_name = "HOW")]
     pub(crate) backplane: Option<BackplaneFlag>,
+    /// A setting of the private Redis, e.g. maxclients=20 or "client-output-buffer-limit=pubsub 1mb 0 0" (repeatable); not
+    /// where it listens and writes, passwords, or what it loads
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) redis_set: Vec<String>,
     /// Rooms [default: 10, with --full 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) rooms: Option<u32>,
@@ -230,6 +236,9 @@ pub(crate) struct RoomsFlags {
     /// Time between two messages of a member [default: 500ms, with --full 5s]
     #[arg(long, value_name = "TIME")]
     pub(crate) message_every: Option<Span>,
+    /// Bytes of a message, at least 24 [default: 64]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) message_size: Option<Bytes>,
     /// Time between two members that enter a room [default: 100ms, with --full 3s]
     #[arg(long, value_name = "TIME")]
     pub(crate) enter_every: Option<Span>,
@@ -243,7 +252,7 @@ pub(crate) struct RoomsFlags {
     #[arg(long, value_name = "SIZE")]
     pub(crate) member_queue: Option<Bytes>,
     /// A fault on purpose, to see it found (repeatable): lose-every=N (node 1), kill-node=TIME (the last), cut-redis=TIME,
-    /// reset-router=TIME
+    /// fill-redis=TIME (others take its maxclients), reset-router=TIME
     #[arg(long, value_name = "FAULT", value_parser = crate::rooms::fault)]
     pub(crate) fault: Vec<Fault>,
 }

@@ -70,6 +70,8 @@ fn fits(name: &str, flags: &ExperimentRun) -> Result<(), Failure> {
         ("--message-every", CHAT, rooms.message_every.is_some()),
         ("--enter-every", CHAT, rooms.enter_every.is_some()),
         ("--member-queue", CHAT, rooms.member_queue.is_some()),
+        ("--message-size", CHAT, rooms.message_size.is_some()),
+        ("--redis-set", CHAT, !rooms.redis_set.is_empty()),
         ("--fault", CHAT, !rooms.fault.is_empty()),
         ("--servers", SERVERS, !servers.servers.is_empty()),
         ("--server-set", SERVERS, !servers.server_set.is_empty()),

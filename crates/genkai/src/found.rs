@@ -100,7 +100,7 @@ impl Found {
             }
             Found::Cache(finding) => {
                 let loads = cache::loads(record);
-                let table = csv::cache(loads.iter().map(|(pass, trial)| (*pass, trial)));
+                let table = csv::cache(&loads);
                 outputs::whole(&out.join("passes.csv"), &table)?;
                 html::cache(record, finding)
             }

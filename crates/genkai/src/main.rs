@@ -33,6 +33,7 @@ use clap::Parser;
 use genkai_model::exit::Exit;
 
 /// A command that did not come to a verdict: its message, and the code that says whose fault it is.
+#[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
     message: String,

@@ -52,6 +52,17 @@ pub(crate) fn exit(record: &Record, outcome: Outcome) -> Exit {
     }
 }
 
+/// The record of a run, from its file.
+///
+/// # Errors
+/// When it cannot be read, or is no record.
+pub(crate) fn record(file: &Path) -> Result<Record, Failure> {
+    let raw = fs::read_to_string(file).map_err(|e| {
+        Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display()))
+    })?;
+    Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))
+}
+
 /// Writes a file so that a reader sees the old one or the new one, never half of it.
 pub(crate) fn whole(path: &Path, text: &str) -> Result<(), Failure> {
     let part = path.with_extension("part");

@@ -9,8 +9,8 @@ use genkai_report::{json, text};
 
 use crate::cli::Report;
 use crate::found::{self, Found};
-use crate::outputs::Outputs;
-use crate::{Failure, view};
+use crate::outputs::{self, Outputs};
+use crate::{Failure, suite, view};
 
 /// `genkai report DIR`.
 pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
@@ -19,10 +19,12 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     } else {
         (flags.dir.clone(), flags.dir.join("run.jsonl"))
     };
-    let raw = std::fs::read_to_string(&file).map_err(|e| {
-        Failure::usage(format!("cannot read {}: {e}\n  hint: give the folder of a run", file.display()))
-    })?;
-    let record = Record::read(raw.lines()).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
+    if !file.exists()
+        && let Some(joined) = suite::again(&dir)
+    {
+        return joined?.show(&dir, flags.quiet, flags.json, flags.color);
+    }
+    let record = outputs::record(&file)?;
     let found = found::found(&record);
     if flags.markdown && found.as_ref().is_none_or(|found| found.markdown().is_none()) {
         return Err(Failure::usage("--markdown: only comparisons of systems and of caches have this form"));

@@ -3,23 +3,26 @@
 use genkai_lab::experiment::rooms::Site;
 use genkai_lab::experiment::{Size, held, rooms as experiment};
 use genkai_model::plan::{Backplane, Fault, Plan, Router};
-use genkai_model::units::Span;
+use genkai_model::units::{Bytes, Span};
+use genkai_model::websocket::SMALLEST_MESSAGE;
 
-use crate::Failure;
 use crate::cli::{BackplaneFlag, RoomsFlags, RouterFlag};
+use crate::tune::settings;
+use crate::{Failure, websocket};
 
 /// A fault as `--fault` says it.
 ///
 /// # Errors
 /// When it is not one.
 pub(crate) fn fault(text: &str) -> Result<Fault, String> {
-    let forms = "must be lose-every=N, kill-node=TIME, cut-redis=TIME or reset-router=TIME";
+    let forms = "must be lose-every=N, kill-node=TIME, cut-redis=TIME, fill-redis=TIME or reset-router=TIME";
     let (name, value) = text.split_once('=').ok_or(forms)?;
     let time = || value.parse().map_err(|e| format!("{e}"));
     match name {
         "lose-every" => value.parse().ok().filter(|n| *n > 0).map(Fault::LoseEvery).ok_or_else(|| forms.to_owned()),
         "kill-node" => time().map(Fault::KillNode),
         "cut-redis" => time().map(Fault::CutSubscribers),
+        "fill-redis" => time().map(Fault::FillRedis),
         "reset-router" => time().map(Fault::ResetRouter),
         _ => Err(forms.to_owned()),
     }
@@ -42,6 +45,7 @@ pub(crate) fn plan(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
     if u64::from(shape.rooms) * u64::from(shape.members) > u64::from(u32::MAX) {
         return Err(Failure::usage("--rooms times --members: more clients than can be told apart"));
     }
+    shape.message = message(flags.message_size)?.unwrap_or(shape.message);
     shape.member_queue = flags.member_queue.unwrap_or(shape.member_queue);
     let nodes = match (&flags.sweep_nodes[..], flags.nodes) {
         ([], nodes) => vec![nodes.unwrap_or(1)],
@@ -54,8 +58,26 @@ pub(crate) fn plan(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
         None => Backplane::None,
     };
     let server = flags.server.clone().unwrap_or_else(|| "embedded".to_owned());
-    let site = Site { nodes, server, router: router(flags, QUEUE_TIMEOUT), backplane, faults: flags.fault.clone() };
+    let site = Site {
+        nodes,
+        server,
+        router: router(flags, QUEUE_TIMEOUT),
+        backplane,
+        redis: settings("--redis-set", "maxclients=20", &flags.redis_set)?
+            .into_iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect(),
+        faults: flags.fault.clone(),
+    };
     Ok(experiment::plan(size, &shape, site))
+}
+
+/// A size of messages that can carry who sent them.
+fn message(size: Option<Bytes>) -> Result<Option<Bytes>, Failure> {
+    match size {
+        Some(Bytes(size)) if size < SMALLEST_MESSAGE => Err(websocket::too_small(size)),
+        size => Ok(size),
+    }
 }
 
 /// The plan of `rooms-http` that flags describe.

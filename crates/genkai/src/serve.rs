@@ -1,6 +1,6 @@
 //! `genkai serve`: the embedded servers, each a process of its own.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -78,7 +78,7 @@ pub(crate) fn link(flags: &Link) -> Result<Exit, Failure> {
 /// `genkai serve rooms`. The first line on stdout tells the address.
 pub(crate) fn rooms(flags: &Rooms) -> Result<Exit, Failure> {
     let listener = genkai_origin::listen(flags.listen).map_err(|e| taken(flags.listen, &e))?;
-    announce(address(&listener)?)?;
+    let address = address(&listener)?;
     let spec = genkai_origin::rooms::Spec {
         max_message: flags.max_message.0,
         member_queue: usize::try_from(flags.member_queue.0).unwrap_or(usize::MAX),
@@ -86,7 +86,8 @@ pub(crate) fn rooms(flags: &Rooms) -> Result<Exit, Failure> {
         redis: flags.redis.clone(),
         lose_every: flags.lose_every,
     };
-    genkai_origin::rooms::serve(listener, spec, flags.stats.map(|s| s.duration()), &interrupt::plain_flag())
+    let joined = || announce(address).map_err(|e| io::Error::other(e.message));
+    genkai_origin::rooms::serve(listener, spec, flags.stats.map(|s| s.duration()), &interrupt::plain_flag(), joined)
         .map_err(|e| Failure::environment(format!("the rooms stopped: {e}")))?;
     Ok(Exit::Holds)
 }

@@ -30,7 +30,9 @@ pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
     let (name, program, flags, front) = match product {
         Product::Nginx(nginx) => ("nginx", nginx.nginx.clone(), &nginx.flags, Front::default()),
         Product::Apache(apache) => ("apache", apache.apache.clone(), &apache.flags, front(apache)),
-        Product::Haproxy(haproxy) => ("haproxy", haproxy.haproxy.clone(), &haproxy.flags, Front::default()),
+        Product::Haproxy(haproxy) => {
+            ("haproxy", haproxy.haproxy.clone(), &haproxy.flags, Front { tls: haproxy.tls, ..Front::default() })
+        }
     };
     let pin = flags::pin(&flags.search.pin)?;
     let plan = plan(name, program, flags, front, &pin)?;
@@ -50,25 +52,17 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front
     let load = load(flags, cores)?;
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
-    Ok(Plan {
-        cluster: None,
-        caching: None,
-        contest: None,
-        comparison: None,
-        title: format!("tune {product}"),
-        system: System {
-            product: product.to_owned(),
-            program,
-            config,
-            settings: settings(&flags.set)?,
-            backend,
-            front,
-            allow_remote: flags.origin.allow_remote.clone(),
-        },
-        procedure: procedure(&flags.search, &load.arrivals)?,
-        objective: objective(flags)?,
-        load,
-    })
+    let system = System {
+        program,
+        config,
+        settings: settings("--set", SETTING, &flags.set)?,
+        backend,
+        front,
+        allow_remote: flags.origin.allow_remote.clone(),
+        ..System::generated(product)
+    };
+    let procedure = procedure(&flags.search, &load.arrivals)?;
+    Ok(Plan::of(format!("tune {product}"), system, load, objective(flags)?, procedure))
 }
 
 fn load(flags: &TuneFlags, cores: usize) -> Result<Load, Failure> {
@@ -104,15 +98,22 @@ fn objective(flags: &TuneFlags) -> Result<Objective, Failure> {
     }
 }
 
-pub(crate) fn settings(set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+/// A setting as `--set` takes it.
+pub(crate) const SETTING: &str = "worker_connections=512";
+
+/// The settings that were given to a flag, by name; `like` is one as it takes them.
+///
+/// # Errors
+/// When one has no name or no value, or is given twice.
+pub(crate) fn settings(flag: &str, like: &str, set: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut all = BTreeMap::new();
     for text in set {
         let (name, value) = text
             .split_once('=')
             .filter(|(name, value)| !name.trim().is_empty() && !value.trim().is_empty())
-            .ok_or_else(|| Failure::usage(format!("--set `{text}`: write it like worker_connections=512")))?;
+            .ok_or_else(|| Failure::usage(format!("{flag} `{text}`: write it like {like}")))?;
         if all.insert(name.trim().to_owned(), value.trim().to_owned()).is_some() {
-            return Err(Failure::usage(format!("--set {}: given twice", name.trim())));
+            return Err(Failure::usage(format!("{flag} {}: given twice", name.trim())));
         }
     }
     Ok(all)

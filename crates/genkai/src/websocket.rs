@@ -66,6 +66,13 @@ impl WebSocketFlags {
     }
 }
 
+/// A message that cannot carry who sent it.
+pub(crate) fn too_small(size: u64) -> Failure {
+    Failure::usage(format!(
+        "--message-size {size}: a message carries its identity and has at least {SMALLEST_MESSAGE} bytes"
+    ))
+}
+
 /// The load that flags describe.
 ///
 /// # Errors
@@ -98,9 +105,7 @@ pub(crate) fn load(flags: &LoadFlags, own: &WebSocketFlags, at_once: f64) -> Res
     }
     let size = own.message_size.unwrap_or(SIZE).0;
     if size < SMALLEST_MESSAGE {
-        return Err(Failure::usage(format!(
-            "--message-size {size}: a message carries its identity and has at least {SMALLEST_MESSAGE} bytes"
-        )));
+        return Err(too_small(size));
     }
     let open_rate = flags.spawn_rate.map(|rate| positive("--spawn-rate", rate)).transpose()?;
     load.arrivals = match (own.message_rate, flags.connections, load.arrivals) {

@@ -4,13 +4,13 @@
 
 mod harness;
 
-use std::path::Path;
-
+use genkai_model::claim::ClaimVerdict;
 use genkai_model::finding::{Answer, Because, Confidence, Evidence, Verdict};
 use genkai_model::suite::SuiteFinding;
 use genkai_targets::local::authority;
 use harness::judged::told;
-use harness::{Run, genkai, machine, run};
+use harness::loads::show;
+use harness::{Run, genkai, holds, machine, run};
 
 /// Few connections more than workers, only held; no proof by pairs is asked for, changing the setting alone is one.
 const HELD: &str =
@@ -75,14 +75,6 @@ fn tls_of_the_users_file_is_used_where_it_is_and_its_key_never_leaves() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), config);
 }
 
-/// Whether a text stands in any file below a folder.
-fn holds(dir: &Path, text: &str) -> bool {
-    std::fs::read_dir(dir).unwrap().flatten().any(|entry| match entry.file_type().unwrap().is_dir() {
-        true => holds(&entry.path(), text),
-        false => String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).contains(text),
-    })
-}
-
 /// Runs one part of the experiment.
 fn part(name: &str) -> (Run, SuiteFinding) {
     let run = run(&genkai(&format!("experiment run apache-websocket --quick --quiet --part {name}")));
@@ -128,6 +120,52 @@ fn new_connections_hang_at_the_worker_limit() {
     let load = &part.loads[0];
     assert_eq!((load.launched, load.concurrent), (80, 70), "as many as workers, to the connection: {part:?}");
     assert_eq!(load.connects, Some(70.0 / 80.0));
+}
+
+#[test]
+fn parts_of_one_folder_are_joined_from_their_records() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    for part in ["baseline", "large"] {
+        let words = format!("experiment run apache-websocket --quick --quiet --part {part} --out");
+        show(genkai(&words).arg(&out));
+    }
+    let line = dir.path().join("gone.yaml");
+    std::fs::write(&line, "advice: bigger buffers\nproduct: apache\nline: ProxySendBufferSize 131072\n").unwrap();
+    show(genkai("claims --quiet").arg(&line).arg("--out").arg(out.join("claims")));
+    let again = show(genkai("report --json").arg(&out));
+    let finding: SuiteFinding =
+        serde_json::from_str(&again.stdout).unwrap_or_else(|e| panic!("{e}\n{}", again.story()));
+    let names: Vec<&str> = finding.parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(names, ["baseline", "large"], "in the order of the experiment: {}", again.story());
+    assert!(finding.changes.is_empty());
+    let advice = finding.advice.as_ref().unwrap();
+    assert_eq!((advice.claims[0].claim.name.as_str(), advice.claims[0].verdict), ("gone", ClaimVerdict::DoesNotExist));
+    let written = std::fs::read_to_string(out.join("verdict.json")).unwrap();
+    assert_eq!(serde_json::from_str::<SuiteFinding>(&written).unwrap(), finding);
+    assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("genkai.suite/1"));
+    let nothing = show(genkai("report").arg(dir.path()));
+    assert!(nothing.code == Some(2) && nothing.stderr.contains("give the folder of a run"), "{}", nothing.story());
+}
+
+#[test]
+fn the_plan_tells_every_part_and_how_long_it_takes() {
+    let plan = |flags: &str| {
+        let shown = show(&mut genkai(&format!("experiment run apache-websocket --dry-run --json {flags}")));
+        serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap_or_else(|e| panic!("{e}\n{}", shown.story()))
+    };
+    let quick = plan("--quick");
+    assert!(quick["seconds"][0].as_f64().unwrap() < 60.0, "{}", quick["seconds"]);
+    let names = |plan: &serde_json::Value| -> Vec<String> {
+        plan["parts"].as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(!names(&quick).iter().any(|name| name == "changes" || name == "claims"));
+    let changes = plan("--part changes");
+    let contenders = changes["parts"][0]["runs"][0]["comparison"]["contenders"].as_array().unwrap();
+    let called: Vec<&str> = contenders.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(called[0], "baseline");
+    assert_eq!(called[3..], ["MaxRequestWorkers 30 -> 50", "KeepAliveTimeout 60 -> 120", "all together"]);
 }
 
 #[test]

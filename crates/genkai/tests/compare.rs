@@ -138,7 +138,7 @@ fn what_cannot_be_compared_is_said_before_anything_starts() {
     let systems = file("s.yaml", "systems:\n  - {name: a, product: nginx}\n  - {name: a, product: nginx}\n");
     for (arguments, part) in [
         (vec!["nginx"], "there must be two to 16"),
-        (vec!["nginx", "nonsense"], "no such file, and not one of nginx, apache, haproxy"),
+        (vec!["nginx", "nonsense"], "no such file, and not one of nginx, apache, haproxy, nginx-cache"),
         (vec!["http://192.0.2.7", "nginx"], "is not this machine"),
         (vec!["http://127.0.0.1:9/path", "nginx"], "`/path` would have no effect"),
         (vec![systems.as_str()], "`a` takes part twice"),
@@ -152,6 +152,10 @@ fn what_cannot_be_compared_is_said_before_anything_starts() {
         (vec!["--base", "nginx", "--change", "gzip"], "not a valid change"),
         (vec!["nginx", "apache", "--decide", "speed"], "not a valid figure"),
         (vec!["nginx", "apache", "--hold", "1ms"], "at least 200ms"),
+        (
+            vec!["nginx", "haproxy", "--tls"],
+            "nginx with TLS: genkai writes listeners with TLS for apache and haproxy only",
+        ),
         (vec!["--base", "nginx"], "--change"),
     ] {
         let shown = show(genkai("compare").args(&arguments));
@@ -210,4 +214,124 @@ fn a_setting_that_does_not_exist_is_told_by_the_server_itself() {
         "{}",
         table.story()
     );
+}
+
+/// Configurations of caches run as private copies beside other products and what already stands, the backend kept as they name it.
+#[test]
+fn a_user_s_caches_and_an_address_are_contenders() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let (_origin, address) = serve("origin --listen 127.0.0.1:0");
+    let port = address.rsplit_once(':').unwrap().1;
+    let nginx = format!(
+        "events {{ }}\nhttp {{ server {{ listen 8080; location / {{ proxy_pass http://127.0.0.1:{port}; }} }} }}\n"
+    );
+    let squid = format!(
+        "http_port 80 accel defaultsite=localhost no-vhost\ncache_peer 127.0.0.1 parent {port} 0 no-query originserver \
+         name=site\nhttp_access allow all\ncache_mem 8 MB # little\naccess_log daemon:/var/log/squid/access.log squid\n"
+    );
+    let vcl = format!("vcl 4.1;\nbackend default {{ .host = \"127.0.0.1\"; .port = \"{port}\"; }}\n");
+    let mut files = vec![("nginx.conf", nginx, "nginx")];
+    for (name, text, product) in [("squid.conf", squid, "squid-memory"), ("default.vcl", vcl, "varnish-malloc")] {
+        match genkai_targets::cache::contender(product).unwrap().installed() {
+            Ok(_) => files.push((name, text, product)),
+            Err(e) => eprintln!("left out: {e}"),
+        }
+    }
+    let mut words = String::new();
+    for (name, text, _) in &files {
+        std::fs::write(dir.path().join(name), text).unwrap();
+        words.push_str(&format!("{} ", dir.path().join(name).display()));
+    }
+    let load = "--users 4 --spawn-rate 100 --think 5ms --hold 300ms --blocks 2 --no-control";
+    let run = run(&compare(&format!("{words} http://{address} {load}")));
+    let finding = finding(&run.out);
+    assert_eq!(finding.blocks, 2, "{}", run.story());
+    assert_eq!(finding.subjects.len(), files.len() + 1, "{}", run.story());
+    for subject in &finding.subjects {
+        let value = |n: usize| subject.figures[n].value.map_or(0.0, |value| value.value);
+        assert!(value(0) == 0.0 && value(1) > 10.0, "{subject:?}\n{}", run.story());
+        assert!(value(6) > 0.0 && value(7) > 1e6, "processor time and memory are seen: {subject:?}");
+    }
+    for (name, text, _) in &files {
+        assert_eq!(&std::fs::read_to_string(dir.path().join(name)).unwrap(), text, "the user's file stays as it is");
+    }
+    if let Some(squid) = finding.subjects.iter().find(|one| one.version.starts_with("squid ")) {
+        assert!(squid.name.ends_with("squid.conf"), "{squid:?}");
+        let shown = show(genkai("compare --quick --dry-run").args([
+            "--base",
+            &dir.path().join("squid.conf").display().to_string(),
+            "--change",
+            "cache_mem -> 16 MB",
+        ]));
+        assert!(shown.stdout.contains("cache_mem 8 MB -> 16 MB"), "{}", shown.story());
+    }
+}
+
+#[test]
+fn every_contender_by_name_can_stand_in_a_file() {
+    let names = genkai_targets::product::names();
+    assert_eq!(names.len(), 3 + 11);
+    for name in names {
+        let text = format!("systems:\n  - {{name: a, product: {name}}}\n");
+        let read = genkai_scenario::systems("s.yaml", &text, Path::new("/"));
+        assert!(read.is_ok(), "{name}: {read:?}");
+    }
+}
+
+/// An nginx in `dir` that refuses to start (but not to be checked) after so many starts.
+fn nginx_that_starts(times: u32, dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let real = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"];
+    let real = real.iter().find(|path| Path::new(path).is_file()).expect("nginx is installed");
+    let count = dir.join("starts").display().to_string();
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *' -t '*|*' -V '*|*' -v '*|*' -T '*) exec {real} \"$@\";; esac\necho >> {count}\n\
+         [ $(wc -l < {count}) -gt {times} ] && {{ echo 'out of order' >&2; exit 1; }}\nexec {real} \"$@\"\n"
+    );
+    let path = dir.join("nginx");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(dir.join("starts"), "").unwrap();
+}
+
+/// `genkai compare` of two that stand and an nginx from `dir`.
+fn with_nginx_of(dir: &Path, standing: [&str; 2]) -> std::process::Command {
+    let [a, b] = standing;
+    let load = "--users 3 --spawn-rate 100 --think 5ms --hold 300ms --blocks 3 --no-control";
+    let mut command = compare(&format!("http://{a} http://{b} nginx --backend-time 1ms {load}"));
+    let path = format!("{}:{}", dir.display(), std::env::var("PATH").unwrap_or_default());
+    command.env("PATH", path);
+    command
+}
+
+#[test]
+fn one_that_does_not_start_any_more_is_out_and_the_others_go_on() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let ((_one, a), (_other, b)) = (serve("origin --listen 127.0.0.1:0"), serve("origin --listen 127.0.0.1:0"));
+    // One start before any load, one in the first block.
+    nginx_that_starts(2, dir.path());
+    let broken = run(&with_nginx_of(dir.path(), [&a, &b]));
+    let found = finding(&broken.out);
+    assert_eq!((found.blocks, found.pairs.len()), (3, 1), "{}", broken.story());
+    let out: Vec<(&str, bool, u32)> =
+        found.subjects.iter().map(|one| (one.name.as_str(), one.out, one.turns)).collect();
+    assert_eq!(out[2], ("nginx", true, 1), "{}", broken.story());
+    assert!(out[..2].iter().all(|(_, out, turns)| !out && *turns == 3), "{}", broken.story());
+    let why = found.caveats.iter().find_map(|caveat| match caveat {
+        ComparisonCaveat::Out { name, block: 2, why } if name == "nginx" => Some(why),
+        _ => None,
+    });
+    assert!(why.is_some_and(|why| why.contains("out of order")), "{:?}", found.caveats);
+    assert!(broken.says().iter().any(|said| said.starts_with("nginx did not start in block 2")), "{}", broken.story());
+    assert_ne!(broken.code, Some(0), "{}", broken.story());
+    assert_ne!(found.outcome, Outcome::Holds);
+
+    nginx_that_starts(0, dir.path());
+    let never = run(&with_nginx_of(dir.path(), [&a, &b]));
+    assert_eq!(never.code, Some(3), "{}", never.story());
+    assert!(never.stderr.contains("nginx: ") && never.stderr.contains("out of order"), "{}", never.story());
+    let record = Record::read(std::fs::read_to_string(never.out.join("run.jsonl")).unwrap().lines()).unwrap();
+    assert!(record.trials.is_empty(), "nothing was loaded");
 }

@@ -1,9 +1,11 @@
 //! Some cases of the drill (`make drill` runs all): what they are diagnosed as must be what was done to them.
 #![allow(dead_code, reason = "the drill's program uses the rest")]
 
-#[path = "../examples/drill/cases.rs"]
+#[path = "../examples/drill/cases/mod.rs"]
 mod cases;
 mod harness;
+#[path = "../examples/drill/inside.rs"]
+mod inside;
 #[path = "../examples/drill/judge.rs"]
 mod judge;
 #[path = "../examples/drill/run.rs"]
@@ -14,15 +16,16 @@ mod world;
 use std::path::Path;
 
 use judge::Mark;
+use run::Unjudged;
 
 /// Asserts that a case is named right. "Cannot tell" is a true answer on a busy machine: it is asked again then, three times at most.
 fn right(name: &str) {
     let _machine = harness::machine();
-    let case = cases::CASES.iter().find(|case| case.name == name).unwrap();
+    let case = cases::all().find(|case| case.name == name).unwrap();
     let diagnosed = |_| {
         let dir = tempfile::tempdir().unwrap();
         let done = run::run(case, Path::new(env!("CARGO_BIN_EXE_genkai")), dir.path());
-        done.judged.unwrap_or_else(|why| panic!("{name}: {why}"))
+        done.judged.unwrap_or_else(|why| panic!("{name}: {why:?}"))
     };
     let told = (0..3).map(diagnosed).find(|judged| judged.mark != Mark::CannotTell);
     let judged = told.unwrap_or_else(|| panic!("{name}: it could not tell, three times"));
@@ -50,10 +53,24 @@ fn a_full_queue_behind_haproxy() {
 }
 
 #[test]
+fn a_message_larger_than_the_application_takes() {
+    right("ws-large-message");
+}
+
+#[test]
+fn what_cannot_be_made_is_skipped_with_its_reason() {
+    let case = cases::all().find(|case| case.name == "conntrack").unwrap();
+    let done = run::run(case, Path::new(env!("CARGO_BIN_EXE_genkai")), Path::new("/nonexistent"));
+    let Err(Unjudged::Skipped(why)) = done.judged else { panic!("{:?}", done.judged.map(|judged| judged.named)) };
+    assert!(why.starts_with("nf_conntrack_max is the whole machine's"), "{why}");
+}
+
+#[test]
 fn names_are_unique_and_every_case_says_what_it_is() {
-    for (i, case) in cases::CASES.iter().enumerate() {
+    for (i, case) in cases::all().enumerate() {
         assert!(!case.name.is_empty() && !case.fault.is_empty(), "{}", case.name);
-        assert!(cases::CASES[..i].iter().all(|other| other.name != case.name), "{} is there twice", case.name);
-        assert!(genkai_targets::product::PRODUCTS.contains(&case.product), "{}", case.name);
+        assert!(cases::all().take(i).all(|other| other.name != case.name), "{} is there twice", case.name);
+        let known = case.product == cases::ROOMS || genkai_targets::product::PRODUCTS.contains(&case.product);
+        assert!(known, "{}", case.name);
     }
 }

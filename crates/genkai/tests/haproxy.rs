@@ -4,8 +4,9 @@ mod harness;
 
 use genkai_model::finding::Because;
 use genkai_model::limit::Origin;
+use genkai_targets::local::authority;
 use harness::judged::{only_cause, told};
-use harness::{genkai, machine, run};
+use harness::{genkai, holds, machine, run};
 
 const CONFIG: &str = "\
 global
@@ -88,4 +89,43 @@ fn what_cannot_run_is_told_with_the_users_places() {
     let run = run(genkai("tune haproxy --users 5 --quiet").arg("--config").arg(&file));
     assert!(run.stderr.contains("192.0.2.1") && run.stderr.contains("not this machine"), "{}", run.stderr);
     assert_eq!(run.code, Some(2));
+}
+
+#[test]
+fn a_file_with_tls_only_is_loaded_over_tls_and_its_key_never_leaves() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let papers = authority::make(dir.path()).unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    // The path of the certificate is relative, as the user's folder has it.
+    let text = "defaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n\nfrontend www\n  bind *:443 \
+                ssl crt both.pem alpn http/1.1\n  default_backend app\n\nbackend app\n  server one 127.0.0.1:9 maxconn 20\n";
+    std::fs::write(&file, text).unwrap();
+    let flags = "--websocket --connections 30 --spawn-rate 60 --hold 3s --quick --pairs 0 --max-limits 1 --quiet";
+    let run = told(
+        genkai(&format!("tune haproxy --backend embedded --set timeout.queue=300ms {flags}"))
+            .args(["--objective", "connects > 99.9%", "--config"])
+            .arg(&file),
+    );
+    let verdict = only_cause(&run, "haproxy.server.maxconn");
+    let predicted = verdict.causes[0].predicted.clients.unwrap();
+    assert_eq!((predicted.low, predicted.high), (20.0, 20.0), "a tunnel holds its place: {}", run.story());
+    let secured = verdict.trials[0].handshakes.as_ref().unwrap();
+    assert!(secured.full + secured.resumed >= 20, "over TLS: {}", run.story());
+    let key = std::fs::read_to_string(&papers.key).unwrap();
+    assert!(!holds(&run.out, key.lines().nth(1).unwrap()), "the key is nowhere in {}", run.out.display());
+}
+
+#[test]
+fn a_silent_tunnel_ends_by_a_time_that_is_named() {
+    let _machine = machine();
+    let run = told(
+        genkai("tune haproxy --tls --websocket --set timeout.tunnel=1s --connections 10 --spawn-rate 50 --hold 2s --quick --pairs 0 --quiet")
+            .args(["--objective", "disconnects < 0.1%"]),
+    );
+    let verdict = only_cause(&run, "haproxy.idle");
+    assert_eq!((run.code, verdict.because), (Some(1), Because::ProvedAndHolds), "{}", run.story());
+    let cause = &verdict.causes[0];
+    assert_eq!((cause.limit.setting.as_str(), cause.limit.value.as_str()), ("timeout.tunnel", "1s"), "{}", run.story());
+    assert!(verdict.proposal[0].change.to.ends_with('s'), "a time with its unit: {:?}", verdict.proposal);
 }

@@ -3,6 +3,7 @@
 mod harness;
 
 use genkai_model::error::ErrorKind;
+use genkai_model::finding::Evidence;
 use genkai_model::held::HeldFinding;
 use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun, Why};
 use harness::{Run, genkai, machine, run};
@@ -114,6 +115,46 @@ fn what_redis_does_not_deliver_is_found_in_the_backplane() {
     assert!(lost >= 1, "nodes noticed, and came back: {lost}\n{}", run.story());
     let elsewhere = rooms.losses.iter().filter(|placed| placed.place != Place::InBackplane).count();
     assert_eq!(elsewhere, 0, "{}", run.story());
+    assert_eq!(rooms.causes, [], "no limit of Redis's was at work\n{}", run.story());
+}
+
+/// The limits that are named for what was lost, each with its value.
+fn named(rooms: &RoomsRun) -> Vec<(&str, &str)> {
+    rooms.causes.iter().map(|cause| (cause.limit.id.as_str(), cause.limit.value.as_str())).collect()
+}
+
+#[test]
+fn subscribers_that_redis_does_not_let_back_in_are_its_maxclients() {
+    let _machine = machine();
+    let (run, rooms) = rooms("--nodes 2 --redis-set maxclients=12 --fault fill-redis=1s");
+    assert_eq!(named(&rooms), [("redis.maxclients", "12")], "{}", run.story());
+    let lost: u64 = rooms.losses.iter().filter(|l| l.place == Place::InBackplane).map(|l| l.count).sum();
+    assert!(lost > 0 && rooms.causes[0].lost >= lost, "{}", run.story());
+    let refused = rooms.causes[0].evidence.iter().any(|e| matches!(e, Evidence::Grew { from, to, .. } if to > from));
+    assert!(refused, "by Redis's own count: {:?}", rooms.causes);
+    let said = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("because of redis's maxclients = 12"), "{}", run.stdout);
+}
+
+#[test]
+fn what_redis_cuts_off_for_its_size_is_its_output_buffer_limit() {
+    let _machine = machine();
+    let mut command = genkai(&format!("{SMALL} {PACE} --nodes 2 --message-size 64k --redis-set"));
+    let run = run(command.arg("client-output-buffer-limit=pubsub 32k 0 0"));
+    let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
+    let finding: RoomsFinding = serde_json::from_str(&text).unwrap();
+    assert_eq!(named(&finding.runs[0]), [("redis.client-output-buffer-limit pubsub", "32k 0 0")], "{}", run.story());
+    let says = "scheduled to be closed ASAP for overcoming of output buffer limits";
+    let evidence = &finding.runs[0].causes[0].evidence;
+    assert!(evidence.iter().any(|e| matches!(e, Evidence::Log { text, .. } if text.contains(says))), "{evidence:?}");
+}
+
+#[test]
+fn a_redis_with_too_few_places_for_all_nodes_is_named() {
+    let _machine = machine();
+    let run = run(&genkai(&format!("{SMALL} --nodes 2 --redis-set maxclients=3")));
+    assert_eq!(run.code, Some(3), "{}", run.story());
+    assert!(run.stderr.contains("redis refused") && run.stderr.contains("maxclients"), "{}", run.story());
 }
 
 #[test]
@@ -240,6 +281,17 @@ fn bad_input_is_refused_before_anything_starts() {
         ("experiment run nginx-worker-connections --router haproxy", "`rooms`"),
         ("experiment run rooms-http --members 5", "`rooms`"),
         ("experiment run rooms --hold 5s", "`rooms-http`"),
+        ("experiment run rooms --redis-set maxclients=5", "--backplane redis"),
+        (
+            "experiment run rooms --nodes 2 --redis-set maxclients",
+            "--redis-set `maxclients`: write it like maxclients=20",
+        ),
+        (
+            "experiment run rooms --nodes 2 --redis-set bind=0.0.0.0",
+            "--redis-set bind: where the private Redis listens",
+        ),
+        ("experiment run rooms --message-size 8", "at least 24"),
+        ("experiment run rooms-http --message-size 64k", "`rooms`"),
         ("experiment run rooms-http --hold 0s", "--hold"),
     ] {
         let run = run(&genkai(flags));

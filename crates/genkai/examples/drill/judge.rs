@@ -2,9 +2,10 @@
 
 use genkai_model::finding::{Cause, Confidence, Outcome, Verdict};
 use genkai_model::limit::Law;
+use genkai_model::rooms::RoomsFinding;
 use genkai_model::units::Range;
 
-use crate::cases::{Case, Expect};
+use crate::cases::{Case, Expect, ROOMS};
 
 /// How a diagnosis did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,34 +53,58 @@ pub(crate) struct Judged {
     pub(crate) mark: Mark,
     /// What it named: limits, or how it ended.
     pub(crate) named: String,
-    /// Break and formula, where the law counts clients.
+    /// Break and formula, where the law counts clients or requests.
     pub(crate) place: Option<Place>,
 }
 
-/// Judges a verdict.
-pub(crate) fn judge(case: &Case, verdict: &Verdict) -> Judged {
-    let causes: Vec<&str> = verdict.causes.iter().map(|c| c.limit.id.as_str()).collect();
-    let sure = |c: &Cause| if is_possible(c) { " (possible)" } else { "" };
-    let all: Vec<String> = verdict.causes.iter().map(|c| format!("{}{}", c.limit.id, sure(c))).collect();
-    let named = if causes.is_empty() { outcome(verdict.outcome).to_owned() } else { all.join(", then ") };
-    let mark = match (&case.expect, verdict.outcome, causes.as_slice()) {
-        (Expect::Cause(allowed) | Expect::Crowded(allowed), Outcome::Fails, [first, ..]) if allowed.contains(first) => {
-            Mark::Right
-        }
-        (Expect::Holds, Outcome::Holds, []) => Mark::Right,
-        (Expect::Client | Expect::Crowded(_), Outcome::Invalid, []) => Mark::Right,
-        // Nothing can be named of it: to say so is right.
-        (Expect::Cause([]), Outcome::Fails, []) => Mark::Right,
-        (Expect::Cause(_), Outcome::Holds, _) => Mark::Wrong,
-        // What the verdict calls possible, and not more, it has not named.
-        (_, _, [_, ..]) if !verdict.causes.iter().all(is_possible) => Mark::Wrong,
-        _ => Mark::CannotTell,
-    };
-    Judged { mark, named, place: verdict.causes.first().and_then(place) }
+/// What a diagnosis says, whatever was diagnosed.
+struct Said {
+    outcome: Outcome,
+    /// The limits named, the first first, and whether each is claimed and not only possible.
+    causes: Vec<(String, bool)>,
+    place: Option<Place>,
 }
 
-fn is_possible(cause: &Cause) -> bool {
-    matches!(cause.confidence, Confidence::Possible | Confidence::Refuted)
+/// Judges a verdict, as it was written.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn judge(case: &Case, text: &str) -> Result<Judged, String> {
+    let said = if case.product == ROOMS { of_rooms(text) } else { of_tune(text) }.map_err(|e| e.to_string())?;
+    let sure = |(id, claimed): &(String, bool)| format!("{id}{}", if *claimed { "" } else { " (possible)" });
+    let named = match &said.causes[..] {
+        [] => outcome(said.outcome).to_owned(),
+        causes => causes.iter().map(sure).collect::<Vec<_>>().join(", then "),
+    };
+    Ok(Judged { mark: mark(case, &said), named, place: said.place })
+}
+
+fn of_tune(text: &str) -> serde_json::Result<Said> {
+    let verdict: Verdict = serde_json::from_str(text)?;
+    let claimed = |c: &Cause| !matches!(c.confidence, Confidence::Possible | Confidence::Refuted);
+    let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), claimed(c))).collect();
+    Ok(Said { outcome: verdict.outcome, causes, place: verdict.causes.first().and_then(place) })
+}
+
+fn of_rooms(text: &str) -> serde_json::Result<Said> {
+    let finding: RoomsFinding = serde_json::from_str(text)?;
+    let causes = finding.runs.iter().flat_map(|run| &run.causes).map(|cause| (cause.limit.id.clone(), true)).collect();
+    Ok(Said { outcome: finding.outcome, causes, place: None })
+}
+
+fn mark(case: &Case, said: &Said) -> Mark {
+    let named = |allowed: &[&str]| said.causes.first().is_some_and(|(id, _)| allowed.contains(&id.as_str()));
+    match (&case.expect, said.outcome) {
+        (Expect::Cause(allowed) | Expect::Crowded(allowed), Outcome::Fails) if named(allowed) => Mark::Right,
+        (Expect::Holds, Outcome::Holds) if said.causes.is_empty() => Mark::Right,
+        (Expect::Client | Expect::Crowded(_), Outcome::Invalid) if said.causes.is_empty() => Mark::Right,
+        // Nothing can be named of it: to say so is right.
+        (Expect::Cause([]), Outcome::Fails) if said.causes.is_empty() => Mark::Right,
+        (Expect::Cause(_), Outcome::Holds) => Mark::Wrong,
+        // What the verdict calls possible, and not more, it has not named.
+        _ if said.causes.iter().any(|(_, claimed)| *claimed) => Mark::Wrong,
+        _ => Mark::CannotTell,
+    }
 }
 
 fn outcome(outcome: Outcome) -> &'static str {

@@ -1,45 +1,78 @@
-//! One case through the whole pipeline: `genkai tune` on the real product, as a user would run it.
+//! One case through the whole pipeline: genkai on the real product, as a user would run it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use genkai_model::finding::Verdict;
-
-use crate::cases::Case;
+use crate::cases::{Case, ROOMS};
+use crate::inside::Entered;
 use crate::judge::{Judged, judge};
 use crate::world::World;
 
 /// No case takes longer; one that does is a failure of the drill.
 const LONGEST: Duration = Duration::from_secs(150);
 /// Short trials, one limit, put to the test by its counterfactual; no comparison of before and after.
-const SHORT: &str = "--quick --quiet --pairs 0 --max-limits 1 --hold 3s";
+const SHORT: &str = "--quick --pairs 0 --max-limits 1";
+/// How long the full load lasts, where a case has no wish of its own.
+const HOLD: [&str; 2] = ["--hold", "3s"];
 
-/// A case that was run.
+/// A case that was run, or could not be.
 pub(crate) struct Done<'c> {
     /// The case.
     pub(crate) case: &'c Case,
     /// What came of it; or why nothing did.
-    pub(crate) judged: Result<Judged, String>,
+    pub(crate) judged: Result<Judged, Unjudged>,
     /// Time to the answer.
     pub(crate) took: Duration,
+}
+
+/// Why nothing came of a case.
+#[derive(Clone, Debug)]
+pub(crate) enum Unjudged {
+    /// genkai gave no answer.
+    Failed(String),
+    /// The fault cannot be made here.
+    Skipped(String),
 }
 
 /// Runs a case with this genkai, everything of it in `dir`.
 pub(crate) fn run<'c>(case: &'c Case, genkai: &Path, dir: &Path) -> Done<'c> {
     let began = Instant::now();
-    let judged = answer(case, genkai, dir).map(|verdict| judge(case, &verdict));
+    let judged = Entered::make(&case.inside).map_err(Unjudged::Skipped).and_then(|inside| {
+        let verdict = answer(case, genkai, dir, &inside.before).map_err(Unjudged::Failed)?;
+        judge(case, &verdict).map_err(Unjudged::Failed)
+    });
     Done { case, judged, took: began.elapsed() }
 }
 
-fn answer(case: &Case, genkai: &Path, dir: &Path) -> Result<Verdict, String> {
-    let world = World::make(case, genkai, dir).map_err(|e| e.to_string())?;
-    let out = dir.join("out");
-    let mut command = Command::new(genkai);
-    command.args(["tune", case.product]).args(case.flags.split_whitespace()).args(SHORT.split_whitespace());
+/// What genkai is asked.
+fn command(case: &Case, genkai: &Path, before: &[String]) -> Command {
+    let mut words = before.to_vec();
+    words.push(genkai.display().to_string());
+    let mut say = |text: &str| words.extend(text.split_whitespace().map(str::to_owned));
+    if case.product == ROOMS {
+        say("experiment run rooms");
+    } else {
+        say(&format!("tune {} {SHORT}", case.product));
+        if !case.flags.contains(HOLD[0]) {
+            say(&HOLD.join(" "));
+        }
+    }
+    say(case.flags);
+    say("--quiet");
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).args(case.more);
     if let Some(objective) = case.objective {
         command.args(["--objective", objective]);
     }
+    command
+}
+
+/// The verdict, as it was written.
+fn answer(case: &Case, genkai: &Path, dir: &Path, before: &[String]) -> Result<String, String> {
+    let world = World::make(case, genkai, dir).map_err(|e| e.to_string())?;
+    let out = dir.join("out");
+    let mut command = command(case, genkai, before);
     command.args(&world.flags).arg("--out").arg(&out).stdin(Stdio::null()).stdout(Stdio::null());
     let said = dir.join("said.txt");
     let errors = std::fs::File::create(&said).map_err(|e| e.to_string())?;
@@ -53,7 +86,6 @@ fn answer(case: &Case, genkai: &Path, dir: &Path) -> Result<Verdict, String> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let text = std::fs::read_to_string(out.join("verdict.json"))
-        .map_err(|_| std::fs::read_to_string(&said).unwrap_or_default().trim().to_owned())?;
-    serde_json::from_str(&text).map_err(|e| e.to_string())
+    std::fs::read_to_string(out.join("verdict.json"))
+        .map_err(|_| std::fs::read_to_string(&said).unwrap_or_default().trim().to_owned())
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::cases::{Case, Expect};
 use crate::judge::{Mark, Place};
-use crate::run::Done;
+use crate::run::{Done, Unjudged};
 
 /// What a case should be called.
 fn expected(case: &Case) -> String {
@@ -19,7 +19,8 @@ fn expected(case: &Case) -> String {
 
 fn mark(done: &Done<'_>) -> &'static str {
     match &done.judged {
-        Err(_) => "no answer",
+        Err(Unjudged::Failed(_)) => "no answer",
+        Err(Unjudged::Skipped(_)) => "skipped",
         Ok(judged) => match judged.mark {
             Mark::Right => "right",
             Mark::CannotTell => "cannot tell",
@@ -31,7 +32,7 @@ fn mark(done: &Done<'_>) -> &'static str {
 fn named(done: &Done<'_>) -> String {
     match &done.judged {
         Ok(judged) => judged.named.clone(),
-        Err(why) => why.lines().next().unwrap_or_default().to_owned(),
+        Err(Unjudged::Failed(why) | Unjudged::Skipped(why)) => why.lines().next().unwrap_or_default().to_owned(),
     }
 }
 
@@ -54,41 +55,89 @@ fn place(done: &Done<'_>) -> String {
     format!("{predicted} predicted, {:.0} seen ({:.2}){why}", place.observed, place.ratio())
 }
 
+/// Why a case could not be made here.
+fn skipped<'d>(done: &'d Done<'_>) -> Option<&'d str> {
+    match &done.judged {
+        Err(Unjudged::Skipped(why)) => Some(why),
+        _ => None,
+    }
+}
+
 /// One case in a line.
 pub(crate) fn line(done: &Done<'_>) -> String {
     let seconds = done.took.as_secs_f64();
+    if skipped(done).is_some() {
+        return format!("{:<24} {:<11}          {}", done.case.name, mark(done), named(done));
+    }
     format!("{:<24} {:<11} {seconds:>5.1} s  {}; {}", done.case.name, mark(done), named(done), place(done))
 }
 
 /// Counts that decide.
 pub(crate) struct Sum {
-    /// Cases.
+    /// Cases that were run.
     pub(crate) all: usize,
+    /// Cases that could not be made here.
+    pub(crate) skipped: usize,
     /// Named right.
     pub(crate) right: usize,
     /// Named wrong.
     pub(crate) wrong: usize,
     /// Without an answer at all.
     pub(crate) failed: usize,
-    /// Formulas that were checked, and those that were within a tenth or had a reason not to be.
-    pub(crate) places: (usize, usize),
+    /// Formulas that were checked.
+    pub(crate) places: Places,
     /// Mean and longest time to an answer, seconds.
     pub(crate) times: (f64, f64),
+}
+
+/// Formulas of causes named right that count clients or requests, by where the break came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// Within a tenth of where the formula puts it.
+    pub(crate) near: usize,
+    /// Elsewhere, for a reason that the case gives.
+    pub(crate) excused: usize,
+    /// Elsewhere, for no reason that is known.
+    pub(crate) off: usize,
+}
+
+impl Places {
+    fn add(&mut self, done: &Done<'_>) {
+        let counted = right_place(done).filter(|_| matches!(done.case.expect, Expect::Cause(_)));
+        match counted.map(|place| place.is_near()) {
+            Some(true) => self.near += 1,
+            Some(false) if !done.case.off.is_empty() => self.excused += 1,
+            Some(false) => self.off += 1,
+            None => {}
+        }
+    }
+
+    /// In words.
+    fn said(&self) -> String {
+        let all = self.near + self.excused + self.off;
+        format!(
+            "{all} causes have a formula that counts clients or requests: {} broke within 10 % of it, {} elsewhere for the reason \
+             given, {} elsewhere without one",
+            self.near, self.excused, self.off
+        )
+    }
 }
 
 /// Adds cases up.
 pub(crate) fn sum(all: &[Done<'_>]) -> Sum {
     let marked = |mark: Mark| all.iter().filter(|d| d.judged.as_ref().is_ok_and(|j| j.mark == mark)).count();
-    let checked: Vec<bool> =
-        all.iter().filter(|d| d.case.off.is_empty()).filter_map(|d| Some(right_place(d)?.is_near())).collect();
-    let seconds = || all.iter().map(|d| d.took.as_secs_f64());
+    let run = || all.iter().filter(|d| skipped(d).is_none());
+    let seconds = || run().map(|d| d.took.as_secs_f64());
+    let mut places = Places::default();
+    all.iter().for_each(|done| places.add(done));
     Sum {
-        all: all.len(),
+        all: run().count(),
+        skipped: all.len() - run().count(),
         right: marked(Mark::Right),
         wrong: marked(Mark::Wrong),
-        failed: all.iter().filter(|d| d.judged.is_err()).count(),
-        places: (checked.len(), checked.iter().filter(|near| **near).count()),
-        times: (seconds().sum::<f64>() / all.len().max(1) as f64, seconds().fold(0.0, f64::max)),
+        failed: run().filter(|d| d.judged.is_err()).count(),
+        places,
+        times: (seconds().sum::<f64>() / run().count().max(1) as f64, seconds().fold(0.0, f64::max)),
     }
 }
 
@@ -96,16 +145,16 @@ pub(crate) fn sum(all: &[Done<'_>]) -> Sum {
 pub(crate) fn conclusion(sum: &Sum) -> String {
     let share = |n: usize| 100.0 * n as f64 / sum.all.max(1) as f64;
     format!(
-        "{} of {} named right ({:.0} %), {} named wrong, {} could not tell, {} without an answer\n{} of {} formulas that count \
-         clients or requests within 10 % of the break; the others say why they need not be\ntime to an answer: {:.0} s on average, {:.0} s at most",
+        "{} of {} named right ({:.0} %), {} named wrong, {} could not tell, {} without an answer; {} skipped\n{}\ntime to an \
+         answer: {:.0} s on average, {:.0} s at most",
         sum.right,
         sum.all,
         share(sum.right),
         sum.wrong,
         sum.all - sum.right - sum.wrong - sum.failed,
         sum.failed,
-        sum.places.1,
-        sum.places.0,
+        sum.skipped,
+        sum.places.said(),
         sum.times.0,
         sum.times.1,
     )
@@ -114,14 +163,14 @@ pub(crate) fn conclusion(sum: &Sum) -> String {
 /// All of it as Markdown.
 pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
     let mut text = format!(
-        "# The drill\n\nFaults put into real systems on purpose, and innocent look-alikes, each diagnosed by `genkai tune` as a user \
-         would run it (`make drill`; short trials, one limit). The list of cases is \
-         [crates/genkai/examples/drill/cases.rs](../crates/genkai/examples/drill/cases.rs).\n\nMeasured on {machine}.\n\n{}\n\n\
+        "# The drill\n\nFaults put into real systems on purpose, and innocent look-alikes, each diagnosed by `genkai tune` (chat \
+         rooms: by `genkai experiment run rooms`) as a user would run it (`make drill`; short trials, one limit). The list of cases is \
+         [crates/genkai/examples/drill/cases/](../crates/genkai/examples/drill/cases/).\n\nMeasured on {machine}.\n\n{}\n\n\
          | case | fault | named | mark | formula and break | time |\n|---|---|---|---|---|---|\n",
         conclusion(&sum(all)).lines().map(|l| format!("* {l}")).collect::<Vec<_>>().join("\n")
     );
     let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-    for done in all {
+    for done in all.iter().filter(|done| skipped(done).is_none()) {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -134,16 +183,21 @@ pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
             done.took.as_secs_f64()
         );
     }
+    let left_out = all.iter().filter_map(|done| Some((done.case, skipped(done)?)));
+    for (i, (case, why)) in left_out.enumerate() {
+        let head = if i == 0 { "\nSkipped, because the fault could not be made here:\n\n" } else { "" };
+        let _ = writeln!(text, "{head}* {}: {}. {why}.", case.name, case.fault);
+    }
     text.push_str(
         "\n\"Right\" is that the fault put in is what the verdict names first, by its own name; \"(possible)\" where it claims no more \
-         than that. \"Cannot tell\" is an answer, and so is a name that is only possible; a wrong name is a fault of genkai's. Left out: what needs other kernel settings than \
-         this machine's (somaxconn, port range, conntrack, memory cgroups).\n",
+         than that. \"Cannot tell\" is an answer, and so is a name that is only possible; a wrong name is a fault of genkai's. Settings of \
+         the kernel are changed in places of the drill's own only (network namespaces, control groups).\n",
     );
     text
 }
 
 /// What was expected of the cases that were not named right.
 pub(crate) fn misses(all: &[Done<'_>]) -> Vec<String> {
-    let missed = all.iter().filter(|d| mark(d) != "right");
+    let missed = all.iter().filter(|d| !matches!(mark(d), "right" | "skipped"));
     missed.map(|d| format!("{}: expected {}, {}: {}", d.case.name, expected(d.case), mark(d), named(d))).collect()
 }

@@ -12,27 +12,33 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   genkai compare nginx.conf other/nginx.conf --backend embedded --users 200
   genkai compare nginx apache --users 100 --backend-time 5ms
+  genkai compare nginx.conf squid.conf default.vcl /etc/trafficserver --backend embedded --users 50
+  genkai compare nginx-cache squid-memory varnish-malloc --rate 2000 --backend-time 5ms
   genkai compare http://127.0.0.1:8080 http://127.0.0.1:8081 --rate 2000
   genkai compare --base nginx --set worker_connections=64 --change \"worker_connections 64 -> 1024\" --users 60
   genkai compare --base /etc/apache2/apache2.conf --change \"ProxyTimeout -> 300\" --change \"KeepAliveTimeout -> 60\" --all-together
   genkai compare systems.yaml --quick
 
 Every contender is started anew for each of its turns, alone, on the same cores; blocks of turns are drawn from a seed. It ends
-early when everything that decides (--decide) is decided. Ctrl-C keeps and judges what was measured.
+early when everything that decides (--decide) is decided. Ctrl-C keeps and judges what was measured. Who does not start any more,
+nor at once again, is out with all its turns, and the others go on; without the first one nothing is left to compare. Caches are empty at the beginning of each turn.
 The run folder has the record, verdict.json, report.html and turns.csv, the raw data.
 
 Exit codes:
   0    everything that decides is decided, whichever way
-  1    something that decides cannot be told (it says how many blocks that would take)
+  1    something that decides cannot be told (it says how many blocks that would take), or a contender (not the first) did not start any more
   2    wrong flags, files or settings; nothing was started
-  3    the machine cannot do it, or there are fewer than two blocks
+  3    the machine cannot do it, a contender does not start at all, the first one does not start any more, or there are fewer than two
+       blocks
   4    the comparison says nothing: the client was the limit, a contender differs from itself, no request was answered, or
        (without --base, which only says it) nobody was stressed
   130  interrupted; what was measured is kept";
 
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// nginx, apache or haproxy (a plain reverse proxy), a configuration file of one, http://127.0.0.1:PORT, or a YAML file of systems
+    /// nginx, apache or haproxy (a plain reverse proxy); nginx-cache, apache-disk, apache-socache, squid-ufs, squid-aufs, squid-rock,
+    /// squid-memory, varnish-malloc, varnish-file, trafficserver or haproxy-cache (a cache); a configuration of one (nginx.conf,
+    /// squid.conf, default.vcl, Traffic Server's folder); http://127.0.0.1:PORT; or a YAML file of systems
     #[arg(value_name = "CONTENDER", required_unless_present = "base", conflicts_with = "base")]
     pub(crate) contenders: Vec<String>,
     /// Compare single changes with this system: nginx, apache, haproxy, a configuration file, or a YAML file of one system
@@ -109,6 +115,7 @@ Examples:
   genkai claims claims/*.yaml --quick
   genkai claims my-advice.yaml --out runs/advice
   genkai claims --from runs/advice --markdown > claims.md
+  genkai claims --from runs/monday runs/tuesday
 
 A claim is a small YAML file (schemas/claim.schema.json): the advice, where it was read, the system, what it changes, a load, and
 what it promises. A change is compared with the same server without it; a line is shown to the server's own check.
@@ -124,12 +131,12 @@ Exit codes:
 /// Flags of `genkai claims`.
 #[derive(Debug, Args)]
 pub(crate) struct Claims {
-    /// Files of claims [default: all in the folder `claims`, here or around the program]
+    /// Files of claims [default: those that genkai ships, the folder `claims` of its source]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<std::path::PathBuf>,
-    /// Do not test: tell again what the records in this folder of `genkai claims` say
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["files", "out", "dry_run", "quick", "full", "blocks"])]
-    pub(crate) from: Option<std::path::PathBuf>,
+    /// Do not test: tell again what the records in these folders say, or in folders below them
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["files", "out", "dry_run", "quick", "full", "blocks"])]
+    pub(crate) from: Vec<std::path::PathBuf>,
     /// Short turns, few blocks, for a first look
     #[arg(long, conflicts_with = "full", help_heading = "Comparison")]
     pub(crate) quick: bool,

@@ -57,6 +57,7 @@ Examples:
   genkai tune haproxy --set maxconn=300 --users 500 --spawn-rate 20
   genkai tune haproxy --set server.maxconn=20 --set timeout.queue=2s --users 200
   genkai tune haproxy --config /etc/haproxy/haproxy.cfg --backend embedded --users 500
+  genkai tune haproxy --websocket --tls --set timeout.tunnel=60s --connections 100 --hold 2m
   genkai tune haproxy --config ./haproxy.cfg --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
 
 genkai works on a private copy: your files are read, never changed, unless --write is given and the change is proved.
@@ -91,6 +92,9 @@ pub(crate) struct Haproxy {
     /// The HAProxy program to run [default: the one installed]
     #[arg(long, value_name = "PROGRAM", help_heading = "System")]
     pub(crate) haproxy: Option<PathBuf>,
+    /// Generated configuration: listen with TLS (https://, wss://), by an authority made for the run that the load trusts
+    #[arg(long, conflicts_with = "config", help_heading = "System")]
+    pub(crate) tls: bool,
     #[command(flatten)]
     pub(crate) flags: TuneFlags,
 }
@@ -175,7 +179,8 @@ pub(crate) struct SearchFlags {
     /// Hold the full load so long when looking for a break [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) hold: Option<Span>,
-    /// Pairs of baseline and proposal in the proof, at least; 0: none, the cause is put to the test and that is all [default: 3]
+    /// Pairs of baseline and proposal in the proof, in an order drawn for each: at least so many, and up to two more where these do not decide
+    /// (not with --quick); 0: none, the cause is put to the test and that is all [default: 3]
     #[arg(long, value_name = "N", value_parser = pairs)]
     pub(crate) pairs: Option<u32>,
     /// The proposal must hold for so many times the load asked for
@@ -192,10 +197,10 @@ pub(crate) struct SearchFlags {
     pub(crate) pin: String,
 }
 
-/// None, or as many as have a spread.
+/// None, or as many as can exclude chance ([`genkai_analysis::separation::FEWEST`]).
 fn pairs(text: &str) -> Result<u32, String> {
     match text.parse() {
-        Ok(n @ (0 | 2..=50)) => Ok(n),
-        _ => Err("must be 0 (no proof) or from 2 to 50".to_owned()),
+        Ok(n @ (0 | 3..=50)) => Ok(n),
+        _ => Err("must be 0 (no proof) or from 3 to 50: two pairs do not exclude chance".to_owned()),
     }
 }

@@ -7,7 +7,7 @@ use genkai_model::comparison::{Contender, Runs};
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, ConfigSource, Front, System};
 use genkai_scenario::{NamedSystem, Systems, What};
-use genkai_targets::product::PRODUCTS;
+use genkai_targets::product;
 
 use crate::cli::Compare;
 use crate::{Failure, tune};
@@ -30,7 +30,8 @@ pub(super) fn read(flags: &Compare, load: &Load) -> Result<Who, Failure> {
 /// What a word of the command line names.
 enum Named {
     Url(String),
-    Product(&'static str),
+    Product(String),
+    /// A configuration: a file, or a folder of files.
     File(PathBuf),
 }
 
@@ -48,12 +49,16 @@ fn named(text: &str) -> Result<Named, Failure> {
     if path.is_file() {
         return Ok(Named::File(path.to_owned()));
     }
-    if let Some(product) = PRODUCTS.iter().find(|product| **product == text) {
-        return Ok(Named::Product(product));
+    let names = product::names();
+    if names.iter().any(|name| name == text) {
+        return Ok(Named::Product(text.to_owned()));
+    }
+    if path.is_dir() {
+        return Ok(Named::File(path.to_owned()));
     }
     Err(Failure::usage(format!(
-        "`{text}`: no such file, and not one of {}, http://127.0.0.1:PORT\n  hint: name a configuration file, a product, or an address",
-        PRODUCTS.join(", ")
+        "`{text}`: no such file, and not one of {}, http://127.0.0.1:PORT\n  hint: name a configuration (a file, or Traffic Server's or HAProxy's folder), a product, or an address",
+        names.join(", ")
     )))
 }
 
@@ -82,7 +87,7 @@ fn listed(flags: &Compare, file: &str, load: &Load) -> Result<(Systems, Vec<Cont
 fn listed_one(flags: &Compare, one: &NamedSystem, backend: &Backend) -> Result<Contender, Failure> {
     let named = match &one.what {
         What::Url(url) => named(url)?,
-        What::File(path, _) if !path.is_file() => {
+        What::File(path, _) if !path.exists() => {
             return Err(Failure::usage(format!("{}: there is no file {}", one.name, path.display())));
         }
         What::File(path, _) => Named::File(path.clone()),
@@ -130,13 +135,13 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
             return Ok(Runs::Url(url));
         }
         Named::Product(product) => (product, ConfigSource::Generated),
-        Named::File(path) => (genkai_targets::explain::guess(&path), ConfigSource::File(path)),
+        Named::File(path) => (genkai_targets::explain::guess(&path).to_owned(), ConfigSource::File(path)),
     };
     let system = System {
-        product: product.to_owned(),
+        product,
         program: None,
         config,
-        settings: tune::settings(&flags.set)?,
+        settings: tune::settings("--set", tune::SETTING, &flags.set)?,
         backend: backend.clone(),
         front: Front { tls: flags.tls, ..Front::default() },
         allow_remote: flags.origin.allow_remote.clone(),

@@ -8,7 +8,7 @@ use genkai_lab::system::Pin;
 use genkai_model::comparison::{Comparison, Runs};
 use genkai_model::exit::Exit;
 use genkai_model::load::{Arrivals, Load};
-use genkai_model::plan::{Backend, ConfigSource, Plan, System};
+use genkai_model::plan::{Plan, System};
 use genkai_model::units::Span;
 use genkai_report::{json, text};
 
@@ -86,30 +86,9 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
         Runs::Server { system, .. } => Some((**system).clone()),
         Runs::Url(_) => None,
     });
-    Ok(Plan {
-        caching: None,
-        title: who.title,
-        system: first.unwrap_or_else(standing),
-        objective: blocks.objective.clone(),
-        procedure: experiment::procedure(Size::Quick),
-        cluster: None,
-        contest: None,
-        comparison: Some(comparison),
-        load,
-    })
-}
-
-/// The system of a plan whose contenders all stand already.
-fn standing() -> System {
-    System {
-        product: "server".to_owned(),
-        program: None,
-        config: ConfigSource::Generated,
-        settings: Default::default(),
-        backend: Backend::Kept,
-        front: Default::default(),
-        allow_remote: Vec::new(),
-    }
+    let system = first.unwrap_or_else(|| System::generated("server"));
+    let plan = Plan::of(who.title, system, load, blocks.objective.clone(), experiment::procedure(Size::Quick));
+    Ok(Plan { comparison: Some(comparison), ..plan })
 }
 
 /// How long the load rises in a turn: as asked for, else a short time.

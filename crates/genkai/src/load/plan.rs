@@ -3,7 +3,7 @@
 use genkai_lab::experiment;
 use genkai_model::load::{Load as Sent, Stop};
 use genkai_model::objective::Objective;
-use genkai_model::plan::{Backend, ConfigSource, Plan, System};
+use genkai_model::plan::{Backend, Plan, System};
 use genkai_model::stage::{self, Unit};
 use genkai_model::units::Span;
 
@@ -48,25 +48,12 @@ fn scripted(flags: &Load) -> Result<Plan, Failure> {
 
 fn whole(flags: &Load, title: String, load: Sent, objective: Objective) -> Plan {
     let target = load.scenario.as_ref().map_or(&flags.url, |scenario| &scenario.targets[0].url).clone();
-    Plan {
-        cluster: None,
-        caching: None,
-        contest: None,
-        comparison: None,
-        title,
-        system: System {
-            product: "server".to_owned(),
-            program: None,
-            config: ConfigSource::Generated,
-            settings: std::collections::BTreeMap::new(),
-            backend: Backend::Url(target),
-            front: Default::default(),
-            allow_remote: flags.allow_remote.clone(),
-        },
-        load,
-        objective,
-        procedure: experiment::procedure(experiment::Size::Quick),
-    }
+    let system = System {
+        backend: Backend::Url(target),
+        allow_remote: flags.allow_remote.clone(),
+        ..System::generated("server")
+    };
+    Plan::of(title, system, load, objective, experiment::procedure(experiment::Size::Quick))
 }
 
 fn load(flags: &Load) -> Result<Sent, Failure> {

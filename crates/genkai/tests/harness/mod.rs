@@ -28,6 +28,14 @@ pub fn genkai(arguments: &str) -> Command {
     command
 }
 
+/// Whether a text stands in any file below a folder.
+pub fn holds(dir: &Path, text: &str) -> bool {
+    std::fs::read_dir(dir).unwrap().flatten().any(|entry| match entry.file_type().unwrap().is_dir() {
+        true => holds(&entry.path(), text),
+        false => String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).contains(text),
+    })
+}
+
 /// A finished run.
 pub struct Run {
     /// Exit code.

@@ -1,0 +1,67 @@
+//! The claims that genkai ships: those of the folder `claims` of its source.
+
+use std::path::Path;
+
+use genkai_model::claim::Claim;
+
+use crate::Failure;
+
+/// Their files: name and text.
+const FILES: &[(&str, &str)] = &[
+    ("apache-event-mpm.yaml", include_str!("../../../../claims/apache-event-mpm.yaml")),
+    ("apache-fewer-larger-children.yaml", include_str!("../../../../claims/apache-fewer-larger-children.yaml")),
+    ("apache-keep-alive-timeout.yaml", include_str!("../../../../claims/apache-keep-alive-timeout.yaml")),
+    (
+        "apache-max-request-workers-clamped.yaml",
+        include_str!("../../../../claims/apache-max-request-workers-clamped.yaml"),
+    ),
+    ("apache-max-request-workers.yaml", include_str!("../../../../claims/apache-max-request-workers.yaml")),
+    ("apache-mcache-size.yaml", include_str!("../../../../claims/apache-mcache-size.yaml")),
+    ("apache-proxy-receive-buffer-size.yaml", include_str!("../../../../claims/apache-proxy-receive-buffer-size.yaml")),
+    ("apache-proxy-send-buffer-size.yaml", include_str!("../../../../claims/apache-proxy-send-buffer-size.yaml")),
+    ("apache-proxy-timeout.yaml", include_str!("../../../../claims/apache-proxy-timeout.yaml")),
+    ("apache-proxy-websocket-async.yaml", include_str!("../../../../claims/apache-proxy-websocket-async.yaml")),
+    ("apache-threads-per-child-64.yaml", include_str!("../../../../claims/apache-threads-per-child-64.yaml")),
+    (
+        "nginx-client-max-body-size-requests.yaml",
+        include_str!("../../../../claims/nginx-client-max-body-size-requests.yaml"),
+    ),
+    (
+        "nginx-client-max-body-size-responses.yaml",
+        include_str!("../../../../claims/nginx-client-max-body-size-responses.yaml"),
+    ),
+    ("nginx-worker-connections-default.yaml", include_str!("../../../../claims/nginx-worker-connections-default.yaml")),
+    ("nginx-worker-connections-enough.yaml", include_str!("../../../../claims/nginx-worker-connections-enough.yaml")),
+];
+
+/// All of them, in order of their names; with `product`, those about it.
+///
+/// # Errors
+/// When one is not well written.
+pub(crate) fn all(product: Option<&str>) -> Result<Vec<Claim>, Failure> {
+    let read = |(file, text): &(&str, &str)| {
+        genkai_scenario::claim(file, text, Path::new("")).map_err(|fault| Failure::usage(fault.to_string()))
+    };
+    let about = |claim: &Claim| product.is_none_or(|product| claim.system.product == product);
+    let mut all = FILES.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    all.retain(about);
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folder_is_shipped_and_well_written() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../claims");
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        assert_eq!(names, FILES.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>());
+        let (every, apache) =
+            (all(None).unwrap_or_else(|f| panic!("{}", f.message)), all(Some("apache")).unwrap_or_default());
+        assert_eq!(every.len(), FILES.len());
+        assert!(!apache.is_empty() && apache.len() < every.len());
+    }
+}

@@ -1,0 +1,147 @@
+//! An experiment of several runs: one after the other, each in a folder of its own, and what they showed together.
+
+mod join;
+mod plan;
+
+use std::path::Path;
+
+use genkai_engine::StopFlag;
+use genkai_lab::claims::Effort;
+use genkai_lab::compare::{self, Usual};
+use genkai_lab::experiment::Size;
+use genkai_lab::experiment::apache::{self, NAME, Part, Search, Task, parts};
+use genkai_lab::job::Job;
+use genkai_lab::system::Pin;
+use genkai_lab::{LabError, tune};
+use genkai_model::exit::Exit;
+use genkai_model::plan::Plan;
+use genkai_model::record::Record;
+
+use crate::claims::{Tests, shipped, threads};
+use crate::cli::OutputFlags;
+use crate::outputs::Outputs;
+use crate::view::{self, View};
+use crate::{Failure, found, interrupt, made};
+
+use join::Joined;
+pub(crate) use join::again;
+
+/// Whose settings the claims of the experiment are about.
+const PRODUCT: &str = "apache";
+
+/// Runs `apache-websocket` in a size; with `only`, the parts of these names.
+///
+/// # Errors
+/// When a part could not be made.
+pub(crate) fn apache(size: Size, only: &[String], output: &OutputFlags) -> Result<Exit, Failure> {
+    let chosen = chosen(parts(size), only)?;
+    if output.dry_run {
+        return plan::show(&chosen, size, output);
+    }
+    let out = output.out.clone().unwrap_or_else(|| made::default_folder(NAME));
+    let interrupt = interrupt::flag();
+    let run = Run { size, out: &out, output, interrupt: &interrupt };
+    let mut joined = Joined::new(NAME);
+    let mut failure = None;
+    for part in &chosen {
+        if interrupt.is_stopped() {
+            break;
+        }
+        failure = run.part(part, &mut joined).err();
+        if failure.is_some() {
+            break;
+        }
+    }
+    // What was seen until then is told whatever came between.
+    let exit = joined.show(&out, output.quiet, output.json, output.color)?;
+    match failure {
+        Some(failure) => Err(failure),
+        None if interrupt.is_stopped() => Ok(Exit::Interrupted),
+        None => Ok(exit),
+    }
+}
+
+/// The parts that are usual, or those named.
+fn chosen(all: Vec<Part>, only: &[String]) -> Result<Vec<Part>, Failure> {
+    if let Some(name) = only.iter().find(|name| !all.iter().any(|part| part.name == *name)) {
+        let names: Vec<&str> = all.iter().map(|part| part.name).collect();
+        return Err(Failure::usage(format!("--part {name}: there are {}", names.join(", "))));
+    }
+    let asked = |part: &Part| if only.is_empty() { part.usual } else { only.iter().any(|name| name == part.name) };
+    Ok(all.into_iter().filter(asked).collect())
+}
+
+/// How claims are tested in a size: as `genkai claims` does, the quick one with its short turns.
+fn effort(size: Size, pin: &Pin) -> Effort {
+    let usual = if size == Size::Quick { compare::usual(size) } else { Usual::default() };
+    Effort { usual, threads: threads(pin), seed: 1 }
+}
+
+/// A run of the experiment.
+struct Run<'a> {
+    size: Size,
+    out: &'a Path,
+    output: &'a OutputFlags,
+    interrupt: &'a StopFlag,
+}
+
+impl Run<'_> {
+    /// Makes a part, with its outputs.
+    fn part(&self, part: &Part, joined: &mut Joined) -> Result<(), Failure> {
+        if !self.output.quiet {
+            view::say(&format!("{}: {}", part.name, part.question));
+        }
+        match &part.task {
+            Task::Search(search) => self.search(part, search, joined),
+            Task::Changes(connections) => self.changes(part, *connections, joined),
+            Task::Claims => {
+                let out = self.out.join(part.name);
+                let (quiet, interrupt) = (self.output.quiet, self.interrupt);
+                let effort = effort(self.size, &Pin::Apart);
+                let tests = Tests { effort, pin: Pin::Apart, quiet, out: &out, interrupt };
+                joined.claims(part, tests.all(&shipped::all(Some(PRODUCT))?));
+                Ok(())
+            }
+        }
+    }
+
+    fn search(&self, part: &Part, search: &Search, joined: &mut Joined) -> Result<(), Failure> {
+        let dir = self.out.join(part.name);
+        let (record, failure) = self.made(search.plan.clone(), |job, view| {
+            let outcome = tune::run(job, false, &dir, &mut |event| view.event(event))?;
+            Ok((outcome.record, outcome.failure))
+        })?;
+        let findings = genkai_analysis::findings(&record);
+        Outputs { record: &record, findings: &findings }.write(&dir, self.output.svg)?;
+        joined.search(part, search, &record, findings);
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn changes(&self, part: &Part, connections: u32, joined: &mut Joined) -> Result<(), Failure> {
+        let dir = self.out.join(part.name);
+        let plan = apache::changes(part.name, connections, self.size)?;
+        let (record, failure) = self.made(plan, |job, view| {
+            let outcome = compare::run(job, &dir, &mut |event| view.event(event))?;
+            Ok((outcome.record, outcome.failure))
+        })?;
+        if let Some(found) = found::found(&record) {
+            found.write(&record, &dir)?;
+        }
+        joined.changes(part, &record);
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// One run, shown while it goes on: its record, and why it ended early.
+    fn made(
+        &self,
+        plan: Plan,
+        run: impl FnOnce(&Job<'_>, &mut View) -> Result<(Record, Option<LabError>), LabError>,
+    ) -> Result<(Record, Option<Failure>), Failure> {
+        let job = made::job(plan, made::place(None)?, Pin::Apart, self.output.keep, self.interrupt);
+        let mut view = View::choose(self.output.quiet, self.output.color, self.interrupt);
+        let made = run(&job, &mut view);
+        view.finish();
+        let (record, failure) = made?;
+        Ok((record, failure.map(Failure::from)))
+    }
+}
