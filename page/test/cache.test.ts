@@ -53,6 +53,12 @@ function data(): CacheData {
   };
 }
 
+/** Who is drawn in a card, and what stands beside each of its bars. */
+function said(card: Element | null | undefined): string[] {
+  const mark = (one: Element) => `${one.querySelector("svg.after") ? "●" : "○"}${one.textContent ?? ""}`;
+  return [...(card?.querySelectorAll(".intervals > li") ?? [])].map((li) => [li.querySelector(".key")?.textContent, ...[...li.querySelectorAll(".mark")].map(mark)].join(" "));
+}
+
 describe("the page of caches", () => {
   beforeEach(() => {
     document.body.innerHTML = "";
@@ -69,13 +75,11 @@ describe("the page of caches", () => {
 
   it("draws a measure for those of whom it is known, cold above warm", async () => {
     const page = await drawn(data());
-    const drawings = [...page.querySelectorAll("#costs svg")].map((svg) => svg.getAttribute("aria-label") ?? "");
+    const cards = [...page.querySelectorAll("#costs .card")];
     // Nobody has files in the page cache.
-    expect(drawings).toHaveLength(measures.length - 1);
-    expect(drawings[0]).toBe("Requests a second. nginx, cold: 1,000; nginx, warm: 5,000; squid, cold: 500; squid, warm: 2,500");
-    const read = drawings.find((label) => label.startsWith("Read"));
-    expect(read).toContain("nginx, warm");
-    expect(read).not.toContain("squid");
-    expect(page.querySelector("#rates svg")?.getAttribute("aria-label")).toBe("Highest rate, requests a second. nginx, warm: 4,200");
+    expect(cards).toHaveLength(measures.length - 1);
+    expect(said(cards[0])).toEqual(["nginx ○1,000 ●5,000", "squid ○500 ●2,500"]);
+    expect(said(cards.find((card) => card.textContent?.startsWith("Read")))).toEqual(["nginx ○100 B ●100 B", "squid ○– ●–"]);
+    expect(said(page.querySelector("#rates .card"))).toEqual(["nginx ●4,200", "squid ●–"]);
   });
 });

@@ -94,13 +94,16 @@ describe("ranges and intervals", () => {
 
   it("before is hollow and after filled, all-zero intervals included", () => {
     const zero = { value: 0, interval: { low: 0, high: 0 }, n: 3 };
-    const rows = [
-      { name: "a", estimate: zero, filled: false },
-      { name: "b", estimate: zero, filled: true },
+    const marks = [
+      { estimate: zero, filled: false, value: "0" },
+      { estimate: zero, filled: true, value: "0" },
+      { estimate: null, filled: true, value: "–" },
     ];
-    expect(reach(rows)).toBe(1);
-    const drawn = intervals(rows, "label");
-    expect(drawn.querySelectorAll(".before, .after")).toHaveLength(2);
+    expect(reach(marks)).toBe(1);
+    const drawn = intervals([{ name: "a", marks }]);
+    expect(drawn.querySelectorAll(".before, .after")).toHaveLength(3);
+    expect(drawn.querySelectorAll(".iv-dot")).toHaveLength(2);
+    expect(drawn.textContent).toBe("a00–");
     expect(drawn.outerHTML).not.toContain("NaN");
   });
 });

@@ -17,6 +17,7 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Tick;
+use genkai_model::evidence::metric;
 use genkai_model::finding::{ClientCheck, ClientLimit, Quantiles};
 use genkai_model::load::{Arrivals, Spacing};
 use genkai_model::objective::{Condition, Objective};
@@ -39,6 +40,8 @@ const LATE_COUNTED: f64 = 1.0;
 const PART: f64 = 0.10;
 /// Least fraction of planned requests that must be sent.
 const SENT: f64 = 0.99;
+/// Least fraction of a control group's periods in which its quota was used up that says why a client was late: more than an odd burst.
+const STALLED: f64 = 0.2;
 /// Fewest planned or late requests to judge by.
 const ENOUGH: u64 = 100;
 /// A second, microseconds: the shortest time that is judged.
@@ -76,7 +79,7 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
     let bound = if timed { bound(ticks, objective) } else { LATE_COUNTED };
     let looked: Vec<Late<'_>> = ticks.iter().map(|t| Late::of(t, bound)).collect();
     let most = seconds(&looked).map(used).reduce(f64::max);
-    let found: Vec<(ClientLimit, u64)> = [
+    let mut found: Vec<(ClientLimit, u64)> = [
         spent(&looked),
         late(settled(trial, &looked), bound),
         short(trial, ticks),
@@ -86,6 +89,9 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
     .into_iter()
     .flatten()
     .collect();
+    // Why it was, where that is known, comes first.
+    let since_us = found.iter().map(|(_, since)| *since).min();
+    found.splice(0..0, since_us.and_then(|since| Some((throttled(trial, until)?, since))));
     Check {
         finding: ClientCheck {
             valid: found.is_empty(),
@@ -96,7 +102,7 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
             receipt: receipt(ticks),
             cpu_max: most.unwrap_or_else(|| used(&whole(trial, bound))),
         },
-        since_us: found.iter().map(|(_, since)| *since).min(),
+        since_us,
     }
 }
 
@@ -204,6 +210,14 @@ fn spent(ticks: &[Late<'_>]) -> Option<(ClientLimit, u64)> {
     let first = seconds(ticks).find(at_end)?;
     let most = seconds(ticks).filter(at_end).map(used).fold(0.0, f64::max);
     Some((ClientLimit::Cpu { used: most }, begin(first, |t| used(std::slice::from_ref(t)) >= BUSY)))
+}
+
+/// Whether a CPU quota stopped it: by itself no reason, as it is who is late or at its end that a measurement suffers from.
+fn throttled(trial: &Trial, until: Option<u64>) -> Option<ClientLimit> {
+    let during = trial.samples.iter().filter(|(at, _)| *at > 0 && until.is_none_or(|us| *at <= us as i64));
+    let seen: Vec<f64> = during.filter_map(|(_, sample)| sample.metrics.get(metric::THROTTLED).copied()).collect();
+    let fraction = seen.iter().sum::<f64>() / seen.len().max(1) as f64;
+    (fraction >= STALLED).then_some(ClientLimit::Throttled { fraction })
 }
 
 fn late(ticks: &[Late<'_>], bound: f64) -> Option<(ClientLimit, u64)> {

@@ -6,6 +6,7 @@ use genkai_analysis::client::{Check, check};
 use genkai_analysis::tuning::TrialPlan;
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
+use genkai_model::evidence::metric;
 use genkai_model::finding::ClientLimit;
 use genkai_model::load::{Arrivals, Load, Spacing};
 use genkai_model::units::Span;
@@ -52,6 +53,23 @@ fn a_second_without_processor_time_is() {
     let c = trial(users(100, 50.0), "errors < 1%", None, closed(|t| if t > 3.0 { 1.0 } else { 0.5 }, NEVER));
     assert!(matches!(c.finding.reasons[..], [ClientLimit::Cpu { .. }]), "{c:?}");
     assert_eq!(c.since_us, Some(3_000_000));
+}
+
+#[test]
+fn a_quota_is_why_and_never_the_reason_by_itself() {
+    let stalled = |late: f64, throttled: f64| {
+        trial(users(100, 50.0), "errors < 1%", None, move |m| Seen {
+            gauges: vec![(metric::THROTTLED, throttled)],
+            ..closed(|_| 0.2, move |_| late)(m)
+        })
+    };
+    let reasons = stalled(0.08, 0.9).finding.reasons;
+    assert!(
+        matches!(reasons[..], [ClientLimit::Throttled { fraction }, ClientLimit::Late { .. }] if fraction > 0.8),
+        "{reasons:?}"
+    );
+    assert!(matches!(stalled(0.08, 0.1).finding.reasons[..], [ClientLimit::Late { .. }]));
+    assert!(stalled(0.0001, 0.9).finding.valid);
 }
 
 #[test]

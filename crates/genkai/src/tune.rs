@@ -10,7 +10,9 @@ use genkai_lab::tune;
 use genkai_model::exit::Exit;
 use genkai_model::load::{Arrivals, Load, Protocol};
 use genkai_model::objective::Objective;
-use genkai_model::plan::{Answers, Backend, ConfigSource, Front, Plan, Procedure, System, Upgrade, WebSocketServer};
+use genkai_model::plan::{
+    Answers, Backend, ConfigSource, Front, Plan, Procedure, Site, System, Upgrade, WebSocketServer,
+};
 use genkai_model::units::{Span, Spread};
 use genkai_report::{json, text};
 use genkai_targets::local::elsewhere;
@@ -142,7 +144,8 @@ pub(crate) fn backend(
             Ok(Backend::Embedded(spec))
         }
         ("wordpress", _) => {
-            Ok(Backend::WordPress { children: flags.fpm_children.unwrap_or(experiment::DEBIAN_MAX_CHILDREN) })
+            let children = flags.fpm_children.unwrap_or(experiment::DEBIAN_MAX_CHILDREN);
+            Ok(Backend::WordPress(Site { children, waits: fixed(flags.backend_time, "a page waits")? }))
         }
         ("keep", _) if *config == ConfigSource::Generated => {
             Err(Failure::usage("--backend keep: needs --config FILE, whose upstreams are kept"))
@@ -170,13 +173,7 @@ fn messages(flags: &BackendFlags, rooms: bool) -> Result<Backend, Failure> {
     if let Some((flag, _)) = of_http.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!("{flag}: has no effect on these messages\n  hint: leave it out")));
     }
-    let delay = match flags.backend_time {
-        None => Span(0),
-        Some(Spread::Constant(time)) => time,
-        Some(other) => {
-            return Err(Failure::usage(format!("--backend-time {other}: an echo takes a fixed time, like 300ms")));
-        }
-    };
+    let delay = fixed(flags.backend_time, "an echo takes")?;
     let usual = experiment::echo();
     Ok(Backend::WebSocket(WebSocketServer {
         answers: if rooms { Answers::Rooms } else { Answers::Echo },
@@ -185,11 +182,20 @@ fn messages(flags: &BackendFlags, rooms: bool) -> Result<Backend, Failure> {
     }))
 }
 
+/// A `--backend-time` that is the same each time; none: no time.
+fn fixed(time: Option<Spread>, what: &str) -> Result<Span, Failure> {
+    match time {
+        None => Ok(Span(0)),
+        Some(Spread::Constant(time)) => Ok(time),
+        Some(other) => Err(Failure::usage(format!("--backend-time {other}: {what} a fixed time, like 300ms"))),
+    }
+}
+
 /// Refuses flags that say something about another backend than `what`.
 fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
     let all = [
         ("--backend-body", "embedded", flags.backend_body.is_some()),
-        ("--backend-time", "embedded", flags.backend_time.is_some()),
+        ("--backend-time", "embedded", flags.backend_time.is_some() && what != "wordpress"),
         ("--backend-workers", "embedded", flags.backend_workers.is_some()),
         ("--backend-queue", "embedded", flags.backend_queue.is_some()),
         ("--backend-max-message", "embedded", flags.backend_max_message.is_some()),

@@ -73,7 +73,8 @@ impl Nginx {
             tls(strict, "good", &format!("ssl_verify_client on; ssl_client_certificate {root}/ca.pem;")),
             format!("server {{ listen unix:{root}/socket; location / {{ return 200 hello; }} }}"),
         ];
-        let guard = nginx(dir.path(), &format!("access_log off;\n{}", servers.concat()), strict);
+        let guard =
+            nginx(dir.path(), &format!("access_log off; keepalive_requests 1000000;\n{}", servers.concat()), strict);
         Nginx { _guard: guard, dir, port, old, strict }
     }
 

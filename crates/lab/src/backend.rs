@@ -49,9 +49,9 @@ impl Backend {
             plan::Backend::WebSocket(spec) => {
                 Ok(Backend::Embedded(Box::new(Origin::start(program, spec, cpus, &folder.private("origin")?)?)))
             }
-            plan::Backend::WordPress { children } => {
+            plan::Backend::WordPress(site) => {
                 let dir = folder.private("wordpress")?;
-                let wordpress = WordPress::start(&dir, *children, cpus)?;
+                let wordpress = WordPress::start(&dir, site, cpus)?;
                 wordpress.warm()?;
                 Ok(Backend::WordPress(Box::new(wordpress)))
             }

@@ -9,6 +9,7 @@ use genkai_model::load::Load;
 use genkai_model::plan::{self, Plan};
 use genkai_targets::local::authority::{self, Papers};
 use genkai_targets::local::caps::online;
+use genkai_targets::local::group;
 use genkai_targets::local::{cores, machine};
 use genkai_targets::product::{self, Prepare, Prepared};
 use genkai_targets::{embedded, local::port};
@@ -101,8 +102,7 @@ fn free_port() -> Result<u16, LabError> {
 /// Limits that can be told before anything runs: the product's, and the backend's where the plan says how it is built.
 pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment) -> Vec<Limit> {
     let mut all = product.limits(environment);
-    all.push(cores::limit(server_cores(environment)));
-    all.push(cores::machine(online()));
+    all.extend(machine(environment));
     let spec = match &plan.system.backend {
         plan::Backend::Embedded(spec) => Some(embedded::Spec::from(spec)),
         plan::Backend::WebSocket(spec) => Some(embedded::Spec::from(spec)),
@@ -110,6 +110,12 @@ pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment)
     };
     all.extend(spec.iter().flat_map(|spec| embedded::limits(spec, server_cores(environment))));
     all
+}
+
+/// Limits of processor time that everything shares.
+fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
+    let cores = [cores::limit(server_cores(environment)), cores::machine(online())];
+    cores.into_iter().chain(group::cpu_quota().map(cores::quota))
 }
 
 /// Cores the servers have.
@@ -172,8 +178,7 @@ impl System {
     /// Every limit of `product` and of what stands behind it.
     pub fn limits(&self, product: &dyn Prepared) -> Vec<Limit> {
         let mut all = product.limits(&self.environment);
-        all.push(cores::limit(server_cores(&self.environment)));
-        all.push(cores::machine(online()));
+        all.extend(machine(&self.environment));
         all.extend(self.backend.limits());
         all.extend(self.alone.clone());
         all

@@ -52,6 +52,9 @@ pub mod metric {
     pub const LISTEN_DROPS: &str = "kernel.listen_drops_total";
     /// Machine CPU in use, cores (all processes).
     pub const MACHINE_CPU: &str = "kernel.cpu";
+    /// Control groups of genkai and what it starts: of the periods since the look before, the fraction in which the CPU quota was used up
+    /// (`nr_throttled` by `nr_periods` of cpu.stat, cgroups(7)); absent without a quota.
+    pub const THROTTLED: &str = "kernel.throttled";
     /// Backend: requests in service now.
     pub const BACKEND_BUSY: &str = "backend.busy";
     /// Backend: requests that can be in service at once (absent: no cap).

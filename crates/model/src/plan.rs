@@ -216,6 +216,23 @@ pub enum ConfigSource {
     File(PathBuf),
 }
 
+/// A WordPress of genkai's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Site {
+    /// php-fpm's `pm.max_children`.
+    pub children: u32,
+    /// How long each page waits for something else, a payment service say, without taking processor time.
+    #[serde(default, skip_serializing_if = "Span::is_zero")]
+    pub waits: Span,
+}
+
+impl Site {
+    /// A site that waits for nobody.
+    pub fn new(children: u32) -> Site {
+        Site { children, waits: Span(0) }
+    }
+}
+
 /// What stands behind the product under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -225,10 +242,7 @@ pub enum Backend {
     /// The embedded WebSocket server, a process of its own.
     WebSocket(WebSocketServer),
     /// WordPress on php-fpm and MariaDB, from the distribution's packages, private to the run.
-    WordPress {
-        /// php-fpm's `pm.max_children`.
-        children: u32,
-    },
+    WordPress(Site),
     /// Something that already runs on this machine.
     Url(String),
     /// Whatever the user's configuration names, as it is.

@@ -38,6 +38,10 @@ impl Span {
     pub fn from_secs_f64(s: f64) -> Span {
         Span(if s.is_finite() && s > 0.0 { (s * 1e9) as u64 } else { 0 })
     }
+    /// No time at all.
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
     /// In seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

@@ -125,6 +125,7 @@ pub fn metric(name: &str) -> String {
         "worker_cpu_max" => "processor use of the busiest worker",
         "cpu" if owner == "kernel" => "processor use of this whole machine",
         "cpu" => "processor use in cores",
+        "throttled" => "periods in which the CPU quota was used up",
         "servers_cpu" => "processor use of all servers together",
         "worker_fds_max" => "open descriptors of the busiest worker",
         "worker_fd_limit" => "descriptors a worker may have",

@@ -1,6 +1,6 @@
 //! What stands behind systems, as files say it.
 
-use genkai_model::plan::{Backend, OriginSpec};
+use genkai_model::plan::{Backend, OriginSpec, Site};
 use genkai_model::units::{Bytes, Spread};
 
 use crate::fault::Fault;
@@ -62,7 +62,7 @@ const CHILDREN: u32 = 5;
 pub(crate) fn backend(node: Option<&Node>) -> Result<Option<Backend>, Fault> {
     let Some(node) = node else { return Ok(None) };
     Ok(Some(match node.scalar() {
-        Some("wordpress") => Backend::WordPress { children: CHILDREN },
+        Some("wordpress") => Backend::WordPress(Site::new(CHILDREN)),
         Some("keep") => Backend::Kept,
         Some(url) if url.starts_with("http://") => Backend::Url(url.to_owned()),
         _ => Backend::Embedded(embedded(Some(node))),

@@ -66,7 +66,7 @@ pub struct Prepare<'a> {
 /// A product that is ready to be started, any number of times, one at a time: its configuration read, settings applied, a
 /// private copy made and tested by the product itself.
 pub trait Prepared {
-    /// Its name, one of [`PRODUCTS`].
+    /// Its name, one of [`PRODUCTS`] or a cache of [`names`].
     fn product(&self) -> &'static str;
 
     /// Its version, e.g. `1.22.1`.

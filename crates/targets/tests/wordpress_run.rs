@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use genkai_model::event::ServerState;
 use genkai_model::evidence::metric;
 use genkai_model::limit::Law;
+use genkai_model::plan::Site;
 use genkai_targets::local::machine;
 use genkai_targets::observation::Observation;
 use genkai_targets::wordpress::{Programs, TITLE, WORDPRESS, WordPress, WordPressError};
@@ -77,7 +78,7 @@ fn it_answers_shows_saturation_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     open_to_all(dir.path());
     let children = 3;
-    let mut site = WordPress::start(dir.path(), children, None).unwrap_or_else(|e| panic!("{e}"));
+    let mut site = WordPress::start(dir.path(), &Site::new(children), None).unwrap_or_else(|e| panic!("{e}"));
     let address = site.address();
     let pids = site.pids();
     let processes = members(&pids);
@@ -216,7 +217,7 @@ fn a_server_that_dies_is_told_once_and_the_rest_still_goes() {
     let dir = tempfile::tempdir().unwrap();
     open_to_all(dir.path());
     let core = machine::cores()[0];
-    let mut site = WordPress::start(dir.path(), 1, Some(&[core])).unwrap_or_else(|e| panic!("{e}"));
+    let mut site = WordPress::start(dir.path(), &Site::new(1), Some(&[core])).unwrap_or_else(|e| panic!("{e}"));
     let pids = site.pids();
     assert_eq!(site.limits()[3].law, Law::Cpu { cores: 1.0 });
     for pid in members(&pids) {
@@ -260,7 +261,7 @@ fn a_failing_step_names_itself_with_its_last_words_and_what_had_started_goes() {
     std::fs::write(&broken, "#!/bin/sh\necho no pool today >&2\nexit 78\n").unwrap();
     std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let programs = Programs { php_fpm: broken.clone(), ..found };
-    let error = WordPress::start_with(programs.clone(), dir.path(), 2, None).unwrap_err().to_string();
+    let error = WordPress::start_with(programs.clone(), dir.path(), &Site::new(2), None).unwrap_err().to_string();
     assert!(error.contains("php-fpm") && error.contains("no pool today"), "{error}");
     std::fs::remove_file(&broken).unwrap();
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "files were left");
@@ -268,7 +269,7 @@ fn a_failing_step_names_itself_with_its_last_words_and_what_had_started_goes() {
     let open = std::fs::read_to_string("/proc/net/unix").unwrap();
     assert!(!open.contains(&socket), "the database still listens");
     for children in [0, 1_000_000] {
-        let error = WordPress::start_with(programs.clone(), dir.path(), children, None).unwrap_err();
+        let error = WordPress::start_with(programs.clone(), dir.path(), &Site::new(children), None).unwrap_err();
         assert!(matches!(error, WordPressError::Children { .. }), "{error}");
     }
 }

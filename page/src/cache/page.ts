@@ -1,5 +1,5 @@
 // The page of a comparison of caches: who is faster cold and warm, what a request costs, the highest rates, the rules of HTTP.
-import { intervals, type Row } from "../charts/intervals";
+import { type Entry, intervals } from "../charts/intervals";
 import { h, prose, table, typeset } from "../element";
 import { bytes, number, range, seconds, whole } from "../format";
 import type { Estimate } from "../model";
@@ -50,25 +50,30 @@ export const measures: Measure[] = [
   { title: "Its files in the page cache", of: (one) => some(one.cost.page_cache), show: bytes },
 ];
 
-/** A measure of everybody, cold above warm. */
-function multiple(measure: Measure, names: string[], passes: PassFinding[]): HTMLElement | null {
-  const found = names.flatMap((name) =>
-    passes.flatMap((pass) => {
-      const standing = pass.standings.find((one) => one.name === name);
-      const estimate = standing ? measure.of(standing) : null;
-      return estimate ? [{ name: `${name}, ${pass.warmth}`, estimate, filled: pass.warmth === "warm" }] : [];
-    }),
-  );
-  return chart(measure.title, found, measure.show);
+/** What is known of somebody in a pass or a search. */
+interface Known {
+  name: string;
+  warmth: "cold" | "warm";
+  estimate: Estimate | null;
 }
 
-/** Figures of everybody as small drawings; none: there is nothing to draw. */
-function chart(title: string, rows: Row[], show: (value: number) => string): HTMLElement | null {
-  if (rows.length === 0) return null;
-  const said = (row: Row) => typeset(show(row.estimate.value));
-  const label = `${title}. ${rows.map((row) => `${row.name}: ${said(row)}`).join("; ")}`;
-  const list = h("ul", {}, ...rows.map((row) => h("li", {}, h("span", { class: "key" }, `${row.name} `), h("strong", {}, said(row)))));
-  return h("div", { class: "card" }, h("h3", {}, title), h("div", { class: "pair" }, list, intervals(rows, label)));
+/** A measure of everybody, cold above warm. */
+function multiple(measure: Measure, names: string[], passes: PassFinding[]): HTMLElement | null {
+  const known = passes.flatMap(({ warmth, standings }) => standings.map((one): Known => ({ name: one.name, warmth, estimate: measure.of(one) })));
+  return chart(measure.title, names, known, measure.show);
+}
+
+/** Figures of everybody as small drawings, "–" where one is not known; none: no figure is. */
+function chart(title: string, names: string[], known: Known[], show: (value: number) => string): HTMLElement | null {
+  if (known.every((one) => one.estimate === null)) return null;
+  const entries = names.map((name): Entry => {
+    const marks = known.filter((one) => one.name === name).map(({ estimate, warmth }) => {
+      const value = estimate ? typeset(show(estimate.value)) : "–";
+      return { estimate, filled: warmth === "warm", value };
+    });
+    return { name, marks };
+  });
+  return h("div", { class: "card" }, h("h3", {}, title), intervals(entries));
 }
 
 function multiples({ cache }: CacheData): HTMLElement {
@@ -104,11 +109,11 @@ function pairs({ cache }: CacheData): HTMLElement | null {
   return shown.length > 0 ? section("pairs", "Two by two", "Rates of the same round are compared.", ...shown) : null;
 }
 
-/** Highest rates of everybody whose rate is known, cold above warm. */
+/** Highest rates of everybody, cold above warm. */
 function drawn(held: RateFinding[]): HTMLElement | null {
-  const of = (rates: RateFinding): Row[] =>
-    rates.standings.flatMap(({ name, rate }) => (rate ? [{ name: `${name}, ${rates.warmth}`, estimate: rate, filled: rates.warmth === "warm" }] : []));
-  return chart("Highest rate, requests a second", held.flatMap(of), whole);
+  const of = ({ warmth, standings }: RateFinding) => standings.map(({ name, rate }): Known => ({ name, warmth, estimate: rate }));
+  const known = held.flatMap(of);
+  return chart("Highest rate, requests a second", [...new Set(known.map((one) => one.name))], known, whole);
 }
 
 function highest({ cache, words }: CacheData): HTMLElement | null {

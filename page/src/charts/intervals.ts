@@ -1,41 +1,54 @@
-// Before and after with their 95 % intervals, as small drawings of their own: a dot, its whiskers, its figure.
-import { s } from "../element";
+// Figures with their 95 % intervals, one under the other: who it is of, a bar with a dot and whiskers, the figure in numbers.
+import { h, s } from "../element";
 import type { Estimate } from "../model";
 
-export interface Row {
-  name: string;
-  estimate: Estimate;
-  /** Hollow for before, filled for after: told apart without colour. */
+export interface Mark {
+  /** None: it is not known; then only the words stand there. */
+  estimate: Estimate | null;
+  /** Hollow for before and cold, filled for after and warm: told apart without colour. */
   filled: boolean;
+  /** The figure in words. */
+  value: string;
 }
 
-const WIDTH = 320;
-const ROW = 34;
+export interface Entry {
+  name: string;
+  marks: Mark[];
+}
+
+const WIDTH = 240;
+const HEIGHT = 14;
+const MIDDLE = HEIGHT / 2;
 
 /** The largest value drawn: at least a little, so that all-zero intervals have a scale. */
-export function reach(rows: Row[]): number {
-  const largest = Math.max(...rows.map((r) => Math.max(r.estimate.interval.high, r.estimate.value)));
-  return Number.isFinite(largest) && largest > 0 ? largest * 1.08 : 1;
+export function reach(marks: Mark[]): number {
+  const estimates = marks.flatMap(({ estimate }) => (estimate ? [estimate] : []));
+  const largest = Math.max(...estimates.map((e) => Math.max(e.interval.high, e.value)));
+  return Number.isFinite(largest) && largest > 0 ? largest * 1.04 : 1;
 }
 
-/** The drawing; starts at zero, so that lengths can be compared. */
-export function intervals(rows: Row[], label: string): SVGElement {
-  const largest = reach(rows);
-  const x = (v: number) => 8 + (Math.max(0, Math.min(v, largest)) / largest) * (WIDTH - 24);
-  const height = rows.length * ROW;
-  const axis = s("line", { x1: 8, x2: 8, y1: 0, y2: height, class: "iv-axis" });
-  const drawn = rows.map(({ estimate, filled }, i) => {
-    const y = i * ROW + ROW / 2;
-    const [low, high, value] = [x(estimate.interval.low), x(estimate.interval.high), x(estimate.value)];
-    return s(
-      "g",
-      { class: filled ? "iv after" : "iv before" },
-      s("line", { x1: 8, x2: value, y1: y, y2: y, class: "iv-bar" }),
-      s("line", { x1: low, x2: high, y1: y, y2: y, class: "iv-whisker" }),
-      s("line", { x1: low, x2: low, y1: y - 5, y2: y + 5, class: "iv-whisker" }),
-      s("line", { x1: high, x2: high, y1: y - 5, y2: y + 5, class: "iv-whisker" }),
-      s("circle", { cx: value, cy: y, r: 5.5, class: "iv-dot" }),
-    );
-  });
-  return s("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "intervals", role: "img", "aria-label": label }, axis, ...drawn);
+/** All entries on one scale that starts at zero, so that lengths can be compared. */
+export function intervals(entries: Entry[]): HTMLElement {
+  const largest = reach(entries.flatMap((entry) => entry.marks));
+  const items = entries.map(({ name, marks }) =>
+    h("li", {}, h("span", { class: "key" }, name), ...marks.map((mark) => h("span", { class: "mark" }, bar(mark, largest), h("strong", {}, mark.value)))),
+  );
+  return h("ul", { class: "intervals" }, ...items);
+}
+
+/** The drawing of one figure; its number is said beside it. */
+function bar({ estimate, filled }: Mark, largest: number): SVGElement {
+  const x = (v: number) => 6 + (Math.max(0, Math.min(v, largest)) / largest) * (WIDTH - 12);
+  const drawn = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: filled ? "iv after" : "iv before", "aria-hidden": "true" });
+  drawn.append(s("line", { x1: 6, x2: 6, y1: 0, y2: HEIGHT, class: "iv-axis" }));
+  if (estimate === null) return drawn;
+  const [low, high, value] = [x(estimate.interval.low), x(estimate.interval.high), x(estimate.value)];
+  drawn.append(
+    s("line", { x1: 6, x2: value, y1: MIDDLE, y2: MIDDLE, class: "iv-bar" }),
+    s("line", { x1: low, x2: high, y1: MIDDLE, y2: MIDDLE, class: "iv-whisker" }),
+    s("line", { x1: low, x2: low, y1: MIDDLE - 4, y2: MIDDLE + 4, class: "iv-whisker" }),
+    s("line", { x1: high, x2: high, y1: MIDDLE - 4, y2: MIDDLE + 4, class: "iv-whisker" }),
+    s("circle", { cx: value, cy: MIDDLE, r: 4.5, class: "iv-dot" }),
+  );
+  return drawn;
 }

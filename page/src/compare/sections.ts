@@ -1,5 +1,5 @@
 // The sections of the page of compared systems.
-import { intervals, type Row } from "../charts/intervals";
+import { type Entry, intervals } from "../charts/intervals";
 import { legend, tones } from "../contest/tones";
 import { h, prose, table, typeset } from "../element";
 import type { Run } from "../run";
@@ -63,18 +63,11 @@ function pairs({ comparison, words }: ComparisonData): HTMLElement | null {
 function figures({ comparison, words }: ComparisonData): HTMLElement | null {
   if (comparison.blocks < 2) return null;
   const cards = words.figures.map((title, n) => {
-    const shown = comparison.subjects.flatMap(({ name, figures }): Row[] => {
-      const value = figures[n]?.value;
-      return value ? [{ name, estimate: value, filled: name !== comparison.comparison.base }] : [];
+    const entries = comparison.subjects.map(({ name, figures }, i): Entry => {
+      const value = typeset(words.subjects[i]?.values[n] ?? "–");
+      return { name, marks: [{ estimate: figures[n]?.value ?? null, filled: name !== comparison.comparison.base, value }] };
     });
-    const keys = comparison.subjects.map((one, i) => h("li", {}, h("span", { class: "key" }, `${one.name} `), h("strong", {}, typeset(words.subjects[i]?.values[n] ?? "–"))));
-    const label = `${title}: ${comparison.subjects.map((one, i) => `${one.name} ${words.subjects[i]?.values[n] ?? ""}`).join("; ")}`;
-    return h(
-      "div",
-      { class: "card" },
-      h("h3", {}, title),
-      h("div", { class: "pair" }, h("ul", {}, ...keys), shown.length > 0 ? intervals(shown, label) : null),
-    );
+    return h("div", { class: "card" }, h("h3", {}, title), intervals(entries));
   });
   const lead = "Means over blocks with 95 % intervals of their own; what differs is decided block by block above, not by whether these overlap.";
   return section("figures", "Contender by contender", lead, h("div", { class: "cards servers" }, ...cards));

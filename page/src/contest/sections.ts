@@ -1,5 +1,5 @@
 // The sections of a comparison's page.
-import { intervals, type Row } from "../charts/intervals";
+import { type Entry, intervals } from "../charts/intervals";
 import { h, prose, table, typeset } from "../element";
 import { number, range } from "../format";
 import type { Run } from "../run";
@@ -46,18 +46,15 @@ function head({ contest, words }: ContestData): HTMLElement {
 function cases({ contest, words }: ContestData): HTMLElement {
   const cards = contest.cases.map((found, i) => {
     const said = words.cases[i];
-    const shown = found.standings.filter((standing) => standing.figure !== null);
-    const rows = shown.flatMap(({ name, figure }): Row[] => (figure ? [{ name, estimate: figure, filled: true }] : []));
+    const entries = found.standings.map(({ name, figure }, n): Entry => {
+      const value = said?.figures[n]?.split(",")[0] ?? "–";
+      return { name: `${said?.ranks[n] ?? ""}. ${name}`, marks: [{ estimate: figure, filled: true, value }] };
+    });
     return h(
       "div",
       { class: "card" },
       h("h3", {}, said?.title ?? found.case),
-      h(
-        "div",
-        { class: "pair" },
-        h("ul", {}, ...found.standings.map((standing, n) => h("li", {}, h("span", { class: "key" }, `${said?.ranks[n] ?? ""}. ${standing.name} `), h("strong", {}, said?.figures[n]?.split(",")[0] ?? "–")))),
-        rows.length > 0 ? intervals(rows, `${said?.title ?? ""}. ${(said?.figures ?? []).join("; ")}`) : null,
-      ),
+      intervals(entries),
       h("p", { class: "aside" }, ...prose(said?.told_apart ?? "")),
       ratios(found),
     );

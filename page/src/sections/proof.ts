@@ -1,5 +1,5 @@
 // Before and after: baseline and proposal in pairs, in an order drawn for each, with 95 % intervals.
-import { intervals, type Row } from "../charts/intervals";
+import { type Entry, intervals } from "../charts/intervals";
 import { h, table } from "../element";
 import { capital, number, percent, range, seconds, signed, whole } from "../format";
 import type { Estimate, PageData, Proof } from "../model";
@@ -72,21 +72,14 @@ export function proof(data: PageData): HTMLElement | null {
 
 function card({ name, all, show, difference: gap = show }: Measure, before: string, after: string): HTMLElement {
   const [a, b, difference] = all;
-  const rows: Row[] = [
-    { name: before, estimate: a, filled: false },
-    { name: after, estimate: b, filled: true },
-  ];
-  const label = rows.map((r) => `${r.name}: ${show(r.estimate.value)}, 95 % interval ${range(r.estimate.interval, show)}`).join("; ");
+  const entry = (name: string, estimate: Estimate, filled: boolean): Entry => {
+    return { name: `${filled ? "●" : "○"} ${name}`, marks: [{ estimate, filled, value: show(estimate.value) }] };
+  };
   return h(
     "div",
     { class: "card" },
     h("h3", {}, name),
-    h(
-      "div",
-      { class: "pair" },
-      h("ul", {}, ...rows.map((r) => h("li", {}, h("span", { class: "key" }, r.filled ? "● " : "○ ", r.name), h("strong", {}, show(r.estimate.value))))),
-      intervals(rows, `${name}. ${label}`),
-    ),
+    intervals([entry(before, a, false), entry(after, b, true)]),
     h("p", { class: "aside" }, `${signed(difference.value, gap)} (${signed(difference.interval.low, gap)} to ${signed(difference.interval.high, gap)})`),
   );
 }

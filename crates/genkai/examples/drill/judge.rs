@@ -1,11 +1,11 @@
 //! What a diagnosis said of a case, against what it should have said.
 
-use genkai_model::finding::{Cause, Confidence, Outcome, Verdict};
+use genkai_model::finding::{Cause, ClientLimit, Confidence, Outcome, Verdict};
 use genkai_model::limit::Law;
 use genkai_model::rooms::RoomsFinding;
 use genkai_model::units::Range;
 
-use crate::cases::{Case, Expect, ROOMS};
+use crate::cases::{Case, Expect, QUOTA, ROOMS};
 
 /// How a diagnosis did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +81,10 @@ pub(crate) fn judge(case: &Case, text: &str) -> Result<Judged, String> {
 
 fn of_tune(text: &str) -> serde_json::Result<Said> {
     let verdict: Verdict = serde_json::from_str(text)?;
+    let quota = verdict.client.reasons.iter().any(|reason| matches!(reason, ClientLimit::Throttled { .. }));
+    let quota = quota.then(|| (QUOTA.to_owned(), true)).filter(|_| verdict.outcome == Outcome::Invalid);
     let claimed = |c: &Cause| !matches!(c.confidence, Confidence::Possible | Confidence::Refuted);
-    let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), claimed(c))).collect();
+    let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), claimed(c))).chain(quota).collect();
     Ok(Said { outcome: verdict.outcome, causes, place: verdict.causes.first().and_then(place) })
 }
 
@@ -96,6 +98,8 @@ fn mark(case: &Case, said: &Said) -> Mark {
     let named = |allowed: &[&str]| said.causes.first().is_some_and(|(id, _)| allowed.contains(&id.as_str()));
     match (&case.expect, said.outcome) {
         (Expect::Cause(allowed) | Expect::Crowded(allowed), Outcome::Fails) if named(allowed) => Mark::Right,
+        // It stops the client too: that the measurement is not valid is said with the reason.
+        (Expect::Cause(allowed), Outcome::Invalid) if allowed.contains(&QUOTA) && named(allowed) => Mark::Right,
         (Expect::Holds, Outcome::Holds) if said.causes.is_empty() => Mark::Right,
         (Expect::Client | Expect::Crowded(_), Outcome::Invalid) if said.causes.is_empty() => Mark::Right,
         // Nothing can be named of it: to say so is right.

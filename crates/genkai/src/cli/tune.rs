@@ -148,7 +148,8 @@ pub(crate) struct BackendFlags {
     /// Embedded: size of each response body [default: 10k]
     #[arg(long, value_name = "SIZE")]
     pub(crate) backend_body: Option<Bytes>,
-    /// Embedded: time in service, e.g. 300ms, exp(200ms), lognormal(200ms,0.5) [default: 300ms; of a message: none]
+    /// Embedded: time in service, e.g. 300ms, exp(200ms), lognormal(200ms,0.5) [default: 300ms; of a message: none]; WordPress: what
+    /// each page waits for something else [default: nothing]
     #[arg(long, value_name = "TIME")]
     pub(crate) backend_time: Option<Spread>,
     /// Embedded: requests served at once, like a php-fpm pool [default: no cap]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use genkai_model::load::Load;
 use genkai_model::objective::{Condition, Objective};
-use genkai_model::plan::{Answers, Backend, OriginSpec, Plan, Procedure, System, WebSocketServer};
+use genkai_model::plan::{Answers, Backend, OriginSpec, Plan, Procedure, Site, System, WebSocketServer};
 use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span, Spread};
 
@@ -107,7 +107,7 @@ const SPAWN_RATE: f64 = 10.0;
 fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
     let (spawn_rate, backend) = match size {
         Size::Quick => (60.0, Backend::Embedded(slow_application())),
-        Size::Full => (SPAWN_RATE, Backend::WordPress { children: DEBIAN_MAX_CHILDREN }),
+        Size::Full => (SPAWN_RATE, Backend::WordPress(Site::new(DEBIAN_MAX_CHILDREN))),
     };
     let system = System {
         settings: BTreeMap::from([("worker_connections".to_owned(), worker_connections.to_owned())]),

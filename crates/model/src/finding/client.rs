@@ -30,6 +30,11 @@ pub enum ClientLimit {
         /// Fraction of a core of the busiest thread.
         used: f64,
     },
+    /// The CPU quota of its control group was used up again and again, which is the servers' group too where they are started by it.
+    Throttled {
+        /// Fraction of the group's periods.
+        fraction: f64,
+    },
     /// It sent late.
     Late {
         /// 99th percentile of lateness, seconds.

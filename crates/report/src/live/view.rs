@@ -99,22 +99,8 @@ impl View {
                 }
                 ServerState::Started | ServerState::Ready | ServerState::Stopped => vec![],
             },
-            What::Entry(entry) => {
-                let text = format!("{}: {}", clean::line(&entry.contender), clean::line(&entry.version));
-                vec![News { kind: Kind::Step, text }]
-            }
+            What::Entry(_) | What::Turn(_) | What::Out(_) => contender(&event.what).into_iter().collect(),
             What::Round(round) => self.round(round.round, round.warm_up).into_iter().collect(),
-            What::Turn(turn) => {
-                let control = if turn.control { ", control" } else { "" };
-                let who = clean::line(&turn.contender);
-                let text = format!("block {}, turn {} of {}: {who}{control}", turn.block, turn.place, turn.of);
-                vec![News { kind: Kind::Step, text }]
-            }
-            What::Out(out) => vec![note(format!(
-                "{} did not start and takes no further part: {}",
-                clean::line(&out.contender),
-                clean::line(&out.why)
-            ))],
             What::TrialEnded(_) if self.rounds > 0 => vec![],
             What::TrialEnded(ended) => vec![News { kind: Kind::End, text: self.summary(words::ended(ended.reason)) }],
             What::Note(n) => vec![note(clean::line(&n.text))],
@@ -255,6 +241,27 @@ impl View {
             all.push(format!("generator {} of a core", figure::percent((now.busy() * 100.0).round() / 100.0)));
         }
         all
+    }
+}
+
+/// What a comparison tells of one that takes part.
+fn contender(what: &What) -> Option<News> {
+    match what {
+        What::Entry(entry) => {
+            let text = format!("{}: {}", clean::line(&entry.contender), clean::line(&entry.version));
+            Some(News { kind: Kind::Step, text })
+        }
+        What::Turn(turn) => {
+            let control = if turn.control { ", control" } else { "" };
+            let who = clean::line(&turn.contender);
+            let text = format!("block {}, turn {} of {}: {who}{control}", turn.block, turn.place, turn.of);
+            Some(News { kind: Kind::Step, text })
+        }
+        What::Out(out) => {
+            let (who, why) = (clean::line(&out.contender), clean::line(&out.why));
+            Some(note(format!("{who} did not start and takes no further part: {why}")))
+        }
+        _ => None,
     }
 }
 

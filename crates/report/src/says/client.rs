@@ -57,6 +57,11 @@ pub(crate) fn reasons(check: &ClientCheck) -> String {
 pub(super) fn reason(limit: &ClientLimit) -> String {
     match limit {
         ClientLimit::Cpu { used } => format!("its busiest thread used {} of a core", figure::percent(*used)),
+        ClientLimit::Throttled { fraction } => format!(
+            "the CPU quota of its control group was used up in {} of the periods, and whatever it started stood still with it: give the \
+             group more (cpu.max, cpu.cfs_quota_us)",
+            figure::percent(*fraction)
+        ),
         ClientLimit::Late { p99, bound } => {
             format!("it sent late: p99 {}, allowed {}", figure::seconds(*p99), figure::seconds(*bound))
         }

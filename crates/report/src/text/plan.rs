@@ -62,11 +62,10 @@ pub(super) fn backend(backend: &Backend) -> String {
             let after = if spec.delay.0 > 0 { format!(" after {}", spec.delay) } else { String::new() };
             format!("embedded: {answers}{after}, messages up to {largest}")
         }
-        Backend::WordPress { children } => {
-            format!(
-                "WordPress on php-fpm ({} children) and MariaDB, private to this run",
-                figure::count((*children).into())
-            )
+        Backend::WordPress(site) => {
+            let waits = if site.waits.is_zero() { String::new() } else { format!(", pages that wait {}", site.waits) };
+            let children = figure::count(site.children.into());
+            format!("WordPress on php-fpm ({children} children{waits}) and MariaDB, private to this run")
         }
         Backend::Url(url) => clean::line(url),
         Backend::Kept => "whatever the configuration names, as it is".to_owned(),

@@ -1,4 +1,4 @@
-//! Lines of a configuration that is made of names and values, with the files it includes: what php-fpm and Redis have in common.
+//! Lines of a configuration that is made of names and values, with the files it includes: what php-fpm, Redis and Squid have in common.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -13,6 +13,9 @@ const FULL: f64 = 0.95;
 /// arrivals, `u / (1 - u)`): it fits a latency that is exceeded, though others would show it too.
 const CROWDED: f64 = 0.8;
 
+/// From this fraction of its periods on, a control group stands still often enough to be seen in latencies.
+const STALLED: f64 = 0.5;
+
 /// The limit that `cores` cores put on all servers of a run together. Nothing that can be set lifts it.
 pub fn limit(cores: u32) -> Limit {
     let cores = f64::from(cores);
@@ -53,6 +56,25 @@ pub fn machine(cores: u32) -> Limit {
         formula: "servers, generator and other programs on this machine together".to_owned(),
         source: "proc(5): /proc/stat".to_owned(),
         signatures: vec![reached(metric::MACHINE_CPU, FULL * cores, Strength::Consistent)],
+        symptom: Symptom { errors: Vec::new(), slow: true },
+        remedy: None,
+    }
+}
+
+/// The limit that a quota of a control group puts on generator and servers together, `cores` worth of processor time. They stand still
+/// for the rest of every period in which it is used up, while the machine's processors look idle.
+pub fn quota(cores: f64) -> Limit {
+    Limit {
+        id: "machine.cpu_quota".to_owned(),
+        subject: "machine".to_owned(),
+        setting: "CPU quota of the control group".to_owned(),
+        value: cores.to_string(),
+        origin: Origin::Machine("cpu.max, or cpu.cfs_quota_us by cpu.cfs_period_us".to_owned()),
+        caps: "processor time of servers and generator together".to_owned(),
+        law: Law::Cpu { cores },
+        formula: "who has used up the quota stands still until the period is over".to_owned(),
+        source: "cgroups(7): nr_periods and nr_throttled of cpu.stat".to_owned(),
+        signatures: vec![reached(metric::THROTTLED, STALLED, Strength::Supports)],
         symptom: Symptom { errors: Vec::new(), slow: true },
         remedy: None,
     }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use genkai_model::evidence::{Sample, metric};
 
+use super::group::Throttle;
 use super::listener;
 
 /// Connections waiting to be accepted, the largest over the listeners asked for (a gauge; the cap is
@@ -18,11 +19,12 @@ pub const ACCEPT_QUEUE: &str = "kernel.accept_queue";
 pub struct Kernel {
     busy: f64,
     looked: Instant,
+    throttle: Throttle,
 }
 
 impl Default for Kernel {
     fn default() -> Self {
-        Kernel { busy: busy_seconds().unwrap_or(0.0), looked: Instant::now() }
+        Kernel { busy: busy_seconds().unwrap_or(0.0), looked: Instant::now(), throttle: Throttle::new() }
     }
 }
 
@@ -33,7 +35,7 @@ impl Kernel {
     }
 
     /// A sample of subject `kernel`: listen overflows and drops (cumulative since boot, all listeners of the machine),
-    /// CPU in use since the look before (cores), and [`ACCEPT_QUEUE`]. What cannot be read is absent.
+    /// CPU in use since the look before (cores), periods in which a quota was used up, and [`ACCEPT_QUEUE`]. What cannot be read is absent.
     pub fn sample(&mut self, listeners: &[SocketAddr]) -> Sample {
         let mut metrics = BTreeMap::new();
         let mut note = |name: &str, value: Option<f64>| {
@@ -45,6 +47,7 @@ impl Kernel {
         note(metric::LISTEN_OVERFLOWS, counter(&netstat, "TcpExt:", "ListenOverflows"));
         note(metric::LISTEN_DROPS, counter(&netstat, "TcpExt:", "ListenDrops"));
         note(metric::MACHINE_CPU, self.cpu());
+        note(metric::THROTTLED, self.throttle.fraction());
         note(ACCEPT_QUEUE, accept_queue(listeners).map(f64::from));
         Sample { subject: "kernel".to_owned(), metrics }
     }

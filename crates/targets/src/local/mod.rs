@@ -15,6 +15,7 @@ pub mod elsewhere;
 pub(crate) mod finish;
 pub mod footprint;
 pub(crate) mod gather;
+pub mod group;
 pub mod image;
 pub mod kernel;
 pub mod listener;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use genkai_model::machine::Machine;
 use nix::sys::resource::{Resource, getrlimit};
 
+use super::group::{self, groups};
 use super::machine::environment;
 use super::process::{Child, Signal, Spawn};
 use super::taken::taken;
@@ -46,7 +47,7 @@ pub fn survey() -> Machine {
         os: seen.os,
         root: nix::unistd::geteuid().is_root(),
         cores: seen.cores,
-        cpu_quota: groups.iter().filter_map(|group| group.cpu_quota()).reduce(f64::min),
+        cpu_quota: group::cpu_quota(),
         memory: seen.memory,
         available: available(),
         memory_limit: groups.iter().filter_map(|group| group.memory_limit()).min().filter(|limit| *limit < seen.memory),
@@ -90,53 +91,6 @@ fn available() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
-}
-
-/// A control group of this process, or one above it (cgroups(7)).
-struct Group {
-    folder: PathBuf,
-}
-
-/// All groups this process is in, of version 2 (one hierarchy) and 1 (cpu and memory each).
-fn groups() -> Vec<Group> {
-    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mut all = Vec::new();
-    for line in text.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(kinds), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
-        let root = match kinds {
-            "" if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() => PathBuf::from("/sys/fs/cgroup"),
-            "" => PathBuf::from("/sys/fs/cgroup/unified"),
-            kinds => PathBuf::from("/sys/fs/cgroup").join(kinds),
-        };
-        let relative = Path::new(path).strip_prefix("/").unwrap_or(Path::new(""));
-        all.extend(relative.ancestors().map(|part| Group { folder: root.join(part) }));
-    }
-    all
-}
-
-impl Group {
-    fn read(&self, file: &str) -> Option<String> {
-        fs::read_to_string(self.folder.join(file)).ok()
-    }
-
-    /// Cores' worth of time: `cpu.max` (version 2: quota and period, microseconds), or the two files of version 1.
-    fn cpu_quota(&self) -> Option<f64> {
-        let (quota, period) = match self.read("cpu.max") {
-            Some(text) => {
-                let (quota, period) = text.trim().split_once(' ')?;
-                (quota.to_owned(), period.to_owned())
-            }
-            None => (self.read("cpu.cfs_quota_us")?, self.read("cpu.cfs_period_us")?),
-        };
-        let (quota, period): (f64, f64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
-        (quota > 0.0 && period > 0.0).then(|| quota / period)
-    }
-
-    /// Bytes: `memory.max`, or `memory.limit_in_bytes` of version 1.
-    fn memory_limit(&self) -> Option<u64> {
-        self.read("memory.max").or_else(|| self.read("memory.limit_in_bytes"))?.trim().parse().ok()
-    }
 }
 
 fn servers() -> BTreeMap<String, String> {

@@ -169,6 +169,8 @@ fn reached(metric: &str, of: &str, fraction: f64) -> Sign {
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::plan::Site;
+
     use super::*;
 
     fn law(limits: &[Limit], id: &str) -> Law {
@@ -182,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_pool_is_a_limit_with_its_queue_and_its_service_time() {
-        let settings = Settings::new(5, 2, 20_000);
+        let settings = Settings::new(&Site::new(5), 2, 20_000);
         let limits = all(&settings, cost(50, 40), 4096);
         let expected = Law::Workers { workers: 5.0, queue: Some(512.0), service: Some(0.05), wait: None };
         assert_eq!(law(&limits, "backend.php_fpm.max_children"), expected);
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn a_full_pool_proves_nothing_where_processors_are_scarcer_than_children() {
         let strongest = |children, cost| {
-            let limits = all(&Settings::new(children, 2, 20_000), cost, 4096);
+            let limits = all(&Settings::new(&Site::new(children), 2, 20_000), cost, 4096);
             limits[0].signatures.iter().map(|s| s.strength).max().unwrap()
         };
         assert_eq!(strongest(5, cost(40, 38)), Strength::Consistent, "2 cores feed 2 children that only compute");
@@ -207,7 +209,7 @@ mod tests {
     #[test]
     fn a_small_somaxconn_shortens_the_queue_and_a_large_pool_raises_max_connections() {
         assert_eq!(backlog(128), 129);
-        let limits = all(&Settings::new(300, 2, 20_000), cost(50, 40), 128);
+        let limits = all(&Settings::new(&Site::new(300), 2, 20_000), cost(50, 40), 128);
         let connections = limits.iter().find(|l| l.id == "backend.mariadb.max_connections").unwrap();
         assert!(connections.value.parse::<u32>().unwrap() > 300);
         assert_eq!(connections.origin, Origin::Given);

@@ -22,6 +22,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use genkai_model::limit::Limit;
+use genkai_model::plan::Site;
 use nix::sys::resource::{Resource, getrlimit};
 
 pub use self::error::WordPressError;
@@ -55,16 +56,15 @@ pub struct WordPress {
 }
 
 impl WordPress {
-    /// Starts MariaDB, php-fpm with `pm.max_children = children` and the web server in `dir` (which must exist), on the
-    /// cores `cpus` (all that genkai has, when none are given), installs the site and warms it. Takes about five
-    /// seconds on two cores.
+    /// Starts MariaDB, php-fpm with the children of `site` and the web server in `dir` (which must exist), on the cores `cpus` (all that
+    /// genkai has, when none are given), installs the site and warms it. Takes about five seconds on two cores.
     ///
     /// # Errors
     /// What is not installed, all of it at once, with the command that installs it; or the first step that failed with
     /// the end of its log. Then nothing is left running or lying about.
-    pub fn start(dir: &Path, children: u32, cpus: Option<&[usize]>) -> Result<WordPress, WordPressError> {
+    pub fn start(dir: &Path, site: &Site, cpus: Option<&[usize]>) -> Result<WordPress, WordPressError> {
         let programs = Programs::find(OsStr::new(&Programs::search_path()), Path::new(WORDPRESS))?;
-        Self::start_with(programs, dir, children, cpus)
+        Self::start_with(programs, dir, site, cpus)
     }
 
     /// As [`WordPress::start`], with programs found elsewhere.
@@ -74,19 +74,20 @@ impl WordPress {
     pub fn start_with(
         programs: Programs,
         dir: &Path,
-        children: u32,
+        site: &Site,
         cpus: Option<&[usize]>,
     ) -> Result<WordPress, WordPressError> {
-        if !(1..=MAX_CHILDREN).contains(&children) {
-            return Err(WordPressError::Children { asked: children });
+        if !(1..=MAX_CHILDREN).contains(&site.children) {
+            return Err(WordPressError::Children { asked: site.children });
         }
         let cores = cpus.map_or_else(|| machine::cores().len(), <[usize]>::len);
         let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(_, hard)| hard);
-        let settings = Settings::new(children, cores, descriptors);
+        let settings = Settings::new(site, cores, descriptors);
         let places = Places::make(dir)?;
         let servers = Servers::start(&Setup { programs: &programs, places: &places, settings: &settings, cpus })?;
         let pids = servers.pids();
-        let warmed = lifecycle::warm(servers.address, children).and_then(|()| Cost::measure(servers.address, pids));
+        let warmed =
+            lifecycle::warm(servers.address, site.children).and_then(|()| Cost::measure(servers.address, pids));
         let cost = warmed.map_err(|seen| wrong(&servers, &places, seen))?;
         let observer = Observer::new(&servers, &places);
         Ok(WordPress { servers, places, programs, settings, observer, cost })

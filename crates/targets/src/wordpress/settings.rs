@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
+use genkai_model::plan::Site;
+use genkai_model::units::Span;
+
 use super::places::{Identity, Places};
 
 /// How to install everything. `php` beside `php-fpm` and a web server already there keep apt from choosing Apache for
@@ -40,6 +43,8 @@ const WEB_BACKLOG: u32 = 4096;
 pub(crate) struct Settings {
     /// php-fpm's `pm.max_children`.
     pub(crate) children: u32,
+    /// How long each page waits for something else.
+    pub(crate) waits: Span,
     /// Cores the whole backend may use.
     pub(crate) cores: usize,
     /// MariaDB's `max_connections`.
@@ -49,12 +54,13 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Settings for a pool of `children` on `cores` cores with at most `descriptors` (the hard limit) a process.
-    pub(crate) fn new(children: u32, cores: usize, descriptors: u64) -> Settings {
+    /// Settings for `site` on `cores` cores with at most `descriptors` (the hard limit) a process.
+    pub(crate) fn new(site: &Site, cores: usize, descriptors: u64) -> Settings {
         Settings {
-            children,
+            children: site.children,
+            waits: site.waits,
             cores,
-            max_connections: MARIADB_MAX_CONNECTIONS.max(children + SPARE_CONNECTIONS),
+            max_connections: MARIADB_MAX_CONNECTIONS.max(site.children + SPARE_CONNECTIONS),
             web_descriptors: WEB_DESCRIPTORS.min(descriptors),
         }
     }

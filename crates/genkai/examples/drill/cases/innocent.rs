@@ -47,7 +47,8 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "gc-pauses",
         fault: "a backend that stands still for 900 ms every 3 s",
-        flags: "--users 40 --spawn-rate 20",
+        // Without pauses a closed load asks so often between two stalls that those who meet one are less than one in a hundred.
+        flags: "--users 40 --spawn-rate 20 --think 100ms",
         objective: Some("errors < 0.1%, p99 < 300ms"),
         behind: Origin("--service-time 20ms --stall 900ms --stall-every 3s"),
         expect: Cause(&["backend.alone"]),
@@ -57,7 +58,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "cpu-hog",
         fault: "another program takes every core",
-        flags: "--users 100 --spawn-rate 20 --backend-time 20ms --think 20ms",
+        flags: "--set worker_connections=4096 --users 800 --spawn-rate 160 --backend-time 20ms --think 20ms",
         objective: Some("errors < 0.1%, p99 < 60ms"),
         hog: true,
         expect: Crowded(&["machine.cpu", "machine.servers_cpu", "nginx.cpu"]),

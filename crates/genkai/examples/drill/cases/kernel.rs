@@ -1,7 +1,7 @@
 //! Limits of the kernel, in places of the drill's own: no setting of the machine is changed.
 
-use super::Expect::{Cause, Crowded};
-use super::{AT_ONCE, Case, Inside, PLAIN};
+use super::Expect::Cause;
+use super::{AT_ONCE, Case, Inside, PLAIN, QUOTA};
 
 /// Two hundred local ports for each address and port that is connected to.
 const FEW_PORTS: Inside = Inside::Network(&[("ipv4/ip_local_port_range", "40000 40199")]);
@@ -77,7 +77,7 @@ pub(super) const CASES: &[Case] = &[
         flags: "--users 100 --spawn-rate 20 --backend-time 20ms --think 20ms",
         objective: Some("errors < 0.1%, p99 < 100ms"),
         inside: Inside::Quota(30),
-        expect: Crowded(&["machine.cpu", "machine.servers_cpu"]),
+        expect: Cause(&[QUOTA]),
         off: "what a request costs is not in the configuration",
         ..PLAIN
     },

@@ -50,6 +50,9 @@ pub(crate) enum Behind {
     Nobody,
 }
 
+/// The limit of a control group, which is a reason for which a client is the limit, too.
+pub(crate) const QUOTA: &str = "machine.cpu_quota";
+
 /// The product of cases with chat rooms.
 pub(crate) const ROOMS: &str = "rooms";
 
@@ -97,7 +100,7 @@ const NO_NUMBER: &str = "no number predicts it: the law is unknown";
 const SIZE: &str = "it counts bytes, not clients";
 const SLOW: &str = "a time, not a number of clients";
 const HANGS: &str = "who is not accepted hangs in the accept queue: that is seen only when it has lasted";
-const PAGE: &str = "what a page takes is measured before the load, when it has the processors to itself";
+const PAGE: &str = "a page that takes too long is seen when it is there, and meanwhile more users have come";
 const PATIENCE: &str = "requests wait first: it fails where the wait exceeds what is allowed, not where waiting begins";
 
 /// A load whose level rises slowly enough for the break to show where it is.

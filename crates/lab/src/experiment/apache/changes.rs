@@ -58,7 +58,7 @@ fn smaller(size: Size) -> u32 {
 fn usual(size: Size) -> Usual {
     match size {
         Size::Quick => Usual { ramp: Span::from_millis(500), hold: Span::from_secs(3), looks: vec![4, 6] },
-        Size::Full => Usual { ramp: Span::from_secs(2), hold: Span::from_secs(10), looks: vec![6, 10, 16] },
+        Size::Full => Usual { ramp: Span::from_secs(1), hold: Span::from_secs(5), looks: vec![5, 8, 12] },
     }
 }
 

@@ -62,6 +62,9 @@ fn answer(size: Size) -> Part {
     if size == Size::Quick {
         (plan.procedure.proof_ramp, plan.procedure.proof_hold) = (Span::from_millis(500), Span::from_secs(2));
         plan.procedure.hold = Span::from_millis(2500);
+    } else {
+        // As fast as its own load comes, and long enough to tell who hangs.
+        (plan.procedure.proof_ramp, plan.procedure.proof_hold) = (Span::from_secs(10), Span::from_secs(20));
     }
     let question = format!(
         "{CONNECTIONS} connections through a {WORKERS}-worker Apache: what is the limit, what lifts it, what is next?"

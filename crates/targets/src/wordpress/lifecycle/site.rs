@@ -66,10 +66,12 @@ fn link(from: &Path, to: &Path) -> Result<(), WordPressError> {
 fn prepend(setup: &Setup) -> String {
     format!(
         "<?php\ndefine('ABSPATH', '{}/');\ndefine('GENKAI_SOCKET', '{}');\ndefine('GENKAI_THEME', '{}');\n\
-         define('GENKAI_TITLE', '{TITLE}');\ndefine('GENKAI_POSTS', {POSTS});\n",
+         define('GENKAI_TITLE', '{TITLE}');\ndefine('GENKAI_POSTS', {POSTS});\n\
+         define('GENKAI_WAITS', {});\n",
         setup.places.site().display(),
         setup.places.socket().display(),
         setup.programs.theme.replace(['\'', '\\'], ""),
+        setup.settings.waits.duration().as_micros(),
     )
 }
 

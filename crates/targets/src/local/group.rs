@@ -1,0 +1,121 @@
+//! Control groups of this process (cgroups(7)), of version 2 and 1: what they leave it of the machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A control group of this process, or one above it (cgroups(7)).
+#[derive(Debug)]
+pub(super) struct Group {
+    folder: PathBuf,
+}
+
+/// All groups this process is in, of version 2 (one hierarchy) and 1 (cpu and memory each).
+pub(super) fn groups() -> Vec<Group> {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(kinds), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let root = match kinds {
+            "" if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() => PathBuf::from("/sys/fs/cgroup"),
+            "" => PathBuf::from("/sys/fs/cgroup/unified"),
+            kinds => PathBuf::from("/sys/fs/cgroup").join(kinds),
+        };
+        let relative = Path::new(path).strip_prefix("/").unwrap_or(Path::new(""));
+        all.extend(relative.ancestors().map(|part| Group { folder: root.join(part) }));
+    }
+    all
+}
+
+impl Group {
+    fn read(&self, file: &str) -> Option<String> {
+        fs::read_to_string(self.folder.join(file)).ok()
+    }
+
+    /// Cores' worth of time: `cpu.max` (version 2: quota and period, microseconds), or the two files of version 1.
+    fn cpu_quota(&self) -> Option<f64> {
+        let (quota, period) = match self.read("cpu.max") {
+            Some(text) => {
+                let (quota, period) = text.trim().split_once(' ')?;
+                (quota.to_owned(), period.to_owned())
+            }
+            None => (self.read("cpu.cfs_quota_us")?, self.read("cpu.cfs_period_us")?),
+        };
+        let (quota, period): (f64, f64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
+        (quota > 0.0 && period > 0.0).then(|| quota / period)
+    }
+
+    /// Bytes: `memory.max`, or `memory.limit_in_bytes` of version 1.
+    pub(super) fn memory_limit(&self) -> Option<u64> {
+        self.read("memory.max").or_else(|| self.read("memory.limit_in_bytes"))?.trim().parse().ok()
+    }
+
+    /// Periods so far, and those in which the quota was used up (`cpu.stat`, the same words in both versions).
+    fn periods(&self) -> Option<(u64, u64)> {
+        stalled(&self.read("cpu.stat")?)
+    }
+}
+
+fn stalled(text: &str) -> Option<(u64, u64)> {
+    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok());
+    Some((of("nr_periods")?, of("nr_throttled")?))
+}
+
+/// Cores' worth of processor time that the groups of this process leave it: the least of their quotas; none where none has one.
+pub fn cpu_quota() -> Option<f64> {
+    groups().iter().filter_map(Group::cpu_quota).reduce(f64::min)
+}
+
+/// Looks at whether processor time of this process's groups is used up.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    /// Groups with a quota, and what they had counted at the look before.
+    groups: Vec<(Group, (u64, u64))>,
+}
+
+impl Throttle {
+    /// Counts from now.
+    pub(super) fn new() -> Throttle {
+        let limited = groups().into_iter().filter(|group| group.cpu_quota().is_some());
+        Throttle { groups: limited.filter_map(|group| group.periods().map(|seen| (group, seen))).collect() }
+    }
+
+    /// Of the periods since the look before, the fraction in which the quota was used up, of the group that was worst off; none without
+    /// a quota.
+    pub(super) fn fraction(&mut self) -> Option<f64> {
+        let since = |(group, before): &mut (Group, (u64, u64))| {
+            let now = group.periods()?;
+            let (all, stopped) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
+            *before = now;
+            Some(if all == 0 { 0.0 } else { (stopped as f64 / all as f64).min(1.0) })
+        };
+        self.groups.iter_mut().filter_map(since).reduce(f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_tell_of_periods_in_the_same_words() {
+        let first = "nr_periods 16\nnr_throttled 15\nthrottled_time 1131000000\n";
+        let second = "usage_usec 5\nnr_periods 16\nnr_throttled 15\nthrottled_usec 1131000\nnr_bursts 0\n";
+        assert_eq!((stalled(first), stalled(second)), (Some((16, 15)), Some((16, 15))));
+        assert_eq!(stalled("usage_usec 5\n"), None);
+    }
+
+    #[test]
+    fn the_group_worst_off_counts_since_the_look_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |text: &str| fs::write(dir.path().join("cpu.stat"), text).unwrap();
+        write("nr_periods 10\nnr_throttled 4\n");
+        let group = Group { folder: dir.path().to_owned() };
+        let seen = group.periods().unwrap();
+        let mut throttle = Throttle { groups: vec![(group, seen)] };
+        assert_eq!(throttle.fraction(), Some(0.0));
+        write("nr_periods 14\nnr_throttled 7\n");
+        assert_eq!((throttle.fraction(), throttle.fraction()), (Some(0.75), Some(0.0)));
+        assert_eq!(Throttle { groups: Vec::new() }.fraction(), None);
+    }
+}
