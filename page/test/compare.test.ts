@@ -62,6 +62,20 @@ describe("the page of compared systems", () => {
     expect(body.querySelector("#caveats")?.textContent).toContain("baseline fails more");
   });
 
+  it("has what private copies differ in, folded", async () => {
+    const copied = data();
+    const [subject] = copied.comparison.subjects;
+    const [words] = copied.words.subjects;
+    if (!subject || !words) throw new Error("no subject");
+    subject.rewrites = [{ place: "/u/squid.conf:3", from: "http_port 80 accel", to: "http_port 127.0.0.1:7 accel" }];
+    words.copy = "1 line of squid.conf differs in its private copy";
+    const body = await drawn(copied);
+    const folded = [...body.querySelectorAll("#systems details")].map((one) => one.textContent);
+    expect(folded).toHaveLength(1);
+    expect(folded[0]).toContain("baseline: 1 line of squid.conf differs");
+    expect(folded[0]).toContain("http_port 127.0.0.1:7 accel");
+  });
+
   it("without two blocks shows no figures", async () => {
     const cut = data();
     cut.comparison.blocks = 1;

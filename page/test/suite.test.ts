@@ -36,6 +36,7 @@ function data(): SuiteData {
     schema: "genkai.page/1",
     head: { ...head, plan: { ...head.plan, title: "apache-websocket" } },
     notes: [],
+    outcome: "holds",
     suite: { title: "apache-websocket", changes: [{ name: "changes", comparison }], advice: { claims: [] } },
     words: {
       headline: "Each of 2 searches named what is behind it.",
@@ -69,11 +70,39 @@ describe("the page of an experiment of several runs", () => {
   });
 
   it("says what was not named", async () => {
-    const missed = data();
+    const missed = { ...data(), outcome: "fails" };
     missed.words.parts = missed.words.parts.map((part) => ({ ...part, named: part.name !== "idle" }));
     const page = await drawn(missed);
     expect(page.querySelector("#verdict")?.className).toContain("fails");
     expect(page.querySelector("#verdict")?.textContent).toContain("Not everything was named");
+  });
+
+  it("is as sure as the finding, whatever was named", async () => {
+    for (const [outcome, said] of [
+      ["holds", "Every search named what is behind it"],
+      ["fails", "Not everything is decided"],
+      ["invalid", "Some of this says nothing of the server"],
+      ["unfinished", "Cut off before there was an answer"],
+    ]) {
+      const verdict = (await drawn({ ...data(), outcome })).querySelector("#verdict");
+      expect(verdict?.className).toBe(`hero ${outcome}`);
+      expect(verdict?.textContent).toContain(said);
+    }
+  });
+
+  it("says nothing of searches where there are none", async () => {
+    for (const [outcome, said] of [
+      ["holds", "What was asked is decided"],
+      ["unfinished", "Cut off before there was an answer"],
+      ["invalid", "Some of this says nothing of the server"],
+    ]) {
+      const changes = { ...data(), outcome };
+      Object.assign(changes.words, { headline: "changes: it ended.", parts: [], troubles: { head: [], rows: [] } });
+      const verdict = (await drawn(changes)).querySelector("#verdict");
+      expect(verdict?.className).toBe(`hero ${outcome}`);
+      expect(verdict?.textContent).toContain(said);
+      expect(verdict?.textContent).not.toContain("search");
+    }
   });
 
   it("shows what there is of a run of a few parts", async () => {

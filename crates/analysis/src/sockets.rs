@@ -1,5 +1,7 @@
 //! What conditions on WebSockets count: how many of how many went wrong.
 
+use std::collections::VecDeque;
+
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::Tick;
 use genkai_model::objective::Condition;
@@ -62,27 +64,36 @@ impl Share {
 const STALL_US: u64 = 1_500_000;
 
 /// Follows users who wait for a WebSocket.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     open: f64,
-    level: f64,
-    /// When one got in, or one more came, last.
-    moved_us: u64,
+    /// Users at the ends of the last ticks, as far back as one waits in vain.
+    levels: VecDeque<(u64, f64)>,
+    /// Since when somebody has waited and nobody has got in.
+    since_us: Option<u64>,
 }
 
 impl Waiting {
-    /// Takes the next tick. Gives how many users certainly wait in vain at its end: those without a WebSocket, where nobody has got in
-    /// for a while; and since when.
+    /// Takes the next tick. Gives how many users certainly wait in vain at its end: those without a WebSocket who have been there for a
+    /// while in which nobody got in; and since when. Whether others still come does not matter.
     pub(crate) fn tick(&mut self, tick: &Tick) -> (f64, u64) {
         let opened = tick.handshakes.as_ref().map_or(0, |h| h.upgraded);
         self.open += change(tick);
-        if opened > 0 || tick.level != self.level {
-            self.moved_us = tick.to_us;
+        let waits = tick.level > self.open;
+        self.since_us = match self.since_us {
+            Some(since) if waits && opened == 0 => Some(since),
+            _ => waits.then_some(tick.to_us),
+        };
+        self.levels.push_back((tick.to_us, tick.level));
+        let then = tick.to_us.saturating_sub(STALL_US);
+        while self.levels.get(1).is_some_and(|(at, _)| *at <= then) {
+            self.levels.pop_front();
         }
-        self.level = tick.level;
-        let stalled = tick.to_us.saturating_sub(self.moved_us) >= STALL_US;
-        let out = if stalled { (self.level - self.open).max(0.0) } else { 0.0 };
-        (out.min(tick.in_flight as f64), self.moved_us)
+        let Some(since) = self.since_us.filter(|since| *since <= then && tick.to_us >= STALL_US) else {
+            return (0.0, tick.to_us);
+        };
+        let there = self.levels.front().map_or(0.0, |(_, level)| *level);
+        ((there - self.open).clamp(0.0, tick.in_flight as f64), since)
     }
 }
 
@@ -145,6 +156,23 @@ mod tests {
         let ticks: Vec<Tick> = [4, 3, 0, 0, 0].iter().zip(0..).map(|(upgraded, n)| tick(n, *upgraded)).collect();
         assert_eq!(left_out(&ticks), (3, Some(1_000_000)));
         assert_eq!(left_out(&ticks[..4]), (0, None), "for a second only");
+    }
+
+    /// One user comes every tick of 100 ms, and the first thirty get in.
+    #[test]
+    fn who_waits_is_seen_while_others_still_come() {
+        let tick = |n: u64| Tick {
+            from_us: n * 100_000,
+            to_us: (n + 1) * 100_000,
+            level: (n + 1) as f64,
+            in_flight: (n + 1).saturating_sub(30),
+            handshakes: Some(Handshakes { upgraded: u64::from(n < 30), ..Handshakes::default() }),
+            ..Tick::default()
+        };
+        let ticks: Vec<Tick> = (0..100).map(tick).collect();
+        assert_eq!(left_out(&ticks[..45]), (0, None));
+        assert_eq!(left_out(&ticks[..46]), (1, Some(3_100_000)), "the first of them has waited long enough");
+        assert_eq!(left_out(&ticks), (55, Some(3_100_000)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{Purpose, Tick};
-use genkai_model::finding::{Confidence, Outcome, Verdict};
+use genkai_model::finding::{Because, Cause, Confidence, Outcome, Verdict};
 use genkai_model::limit::Law;
 use genkai_model::record::{Record, Trial};
 use genkai_model::suite::LoadFigures;
@@ -14,11 +14,24 @@ use crate::sockets;
 use crate::window::{self, Tally};
 
 /// Whether `verdict` names the limit `id` and no other first; with `processor`, any limit on processor time will do. Where no limit is to
-/// be met: whether it held.
+/// be met: whether it held. Nothing is named by a run that has no answer: its client was the limit, or it was cut off.
 pub fn is_named(verdict: &Verdict, id: Option<&str>, processor: bool) -> bool {
     let Some(id) = id else { return verdict.outcome == Outcome::Holds };
-    let named = verdict.causes.iter().find(|c| c.confidence != Confidence::Refuted);
-    named.is_some_and(|c| if processor { matches!(c.limit.law, Law::Cpu { .. }) } else { c.limit.id == id })
+    let void = matches!(verdict.outcome, Outcome::Invalid | Outcome::Unfinished)
+        || matches!(verdict.because, Because::ClientIsLimit | Because::Unfinished);
+    let named = verdict.causes.iter().find(|cause| cause.confidence != Confidence::Refuted);
+    !void && named.is_some_and(|cause| if processor { is_processor(cause) } else { is_limit(cause, id) })
+}
+
+/// Whether it is this limit, and more than one that fits.
+fn is_limit(cause: &Cause, id: &str) -> bool {
+    cause.limit.id == id && cause.confidence >= Confidence::Likely
+}
+
+/// Whether it is processor time. That it fits is enough: cores which servers share, or share with the generator as on a machine of two,
+/// crowd requests before they are full (`machine.servers_cpu` from 80 % on, and all of `machine.cpu`), and no lifting can prove more.
+fn is_processor(cause: &Cause) -> bool {
+    matches!(cause.limit.law, Law::Cpu { .. })
 }
 
 /// The loads of a run in figures: of the system as it is, and the last of the proposal, where it was proved.
@@ -109,5 +122,102 @@ impl Opened {
             concurrent: sockets::most_open(ticks) as u64,
             hung: hang::unanswered(ticks).0.max(sockets::left_out(ticks).0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::finding::{Break, Predicted};
+    use genkai_model::limit::Limit;
+
+    use super::*;
+
+    const WORKERS: &str = "apache.MaxRequestWorkers";
+
+    fn predicted() -> Predicted {
+        Predicted {
+            limit: String::new(),
+            subject: String::new(),
+            setting: String::new(),
+            value: String::new(),
+            clients: None,
+            users: None,
+            rate: None,
+            bytes: None,
+            formula: String::new(),
+            observed: None,
+            within_load: true,
+            far: false,
+        }
+    }
+
+    fn broke() -> Break {
+        Break {
+            at: 1.0,
+            level: 1.0,
+            in_flight: 1.0,
+            connections: 1.0,
+            rate: 1.0,
+            condition: String::new(),
+            seen: 1.0,
+            errors: Vec::new(),
+            sides: Vec::new(),
+        }
+    }
+
+    fn cause(limit: Limit, confidence: Confidence) -> Cause {
+        let (predicted, broke) = (predicted(), broke());
+        let (evidence, counterfactual, others) = (Vec::new(), None, Vec::new());
+        Cause { limit, predicted, broke, trial: 1, evidence, confidence, counterfactual, others }
+    }
+
+    /// A run that met workers, as sure as this.
+    fn met(confidence: Confidence, outcome: Outcome, because: Because) -> Verdict {
+        let causes = vec![cause(Limit::named(WORKERS, "apache", "MaxRequestWorkers"), confidence)];
+        Verdict { outcome, because, causes, ..crate::findings(&Record::default()).verdict }
+    }
+
+    fn is_workers(confidence: Confidence, outcome: Outcome, because: Because) -> bool {
+        is_named(&met(confidence, outcome, because), Some(WORKERS), false)
+    }
+
+    #[test]
+    fn a_limit_is_named_when_it_is_more_than_possible() {
+        for (confidence, named) in [
+            (Confidence::Possible, false),
+            (Confidence::Likely, true),
+            (Confidence::Proved, true),
+            (Confidence::Refuted, false),
+        ] {
+            assert_eq!(is_workers(confidence, Outcome::Fails, Because::NotTested), named, "{confidence:?}");
+        }
+        assert!(!is_named(&met(Confidence::Proved, Outcome::Fails, Because::ProvedAndHolds), Some("other"), false));
+    }
+
+    #[test]
+    fn a_run_that_has_no_answer_names_nothing() {
+        for (outcome, because) in [
+            (Outcome::Fails, Because::ClientIsLimit),
+            (Outcome::Fails, Because::Unfinished),
+            (Outcome::Invalid, Because::ClientIsLimit),
+            (Outcome::Unfinished, Because::Unfinished),
+        ] {
+            assert!(!is_workers(Confidence::Proved, outcome, because), "{outcome:?} {because:?}");
+        }
+        let held = |outcome| is_named(&met(Confidence::Proved, outcome, Because::ObjectiveHolds), None, false);
+        assert!(held(Outcome::Holds) && !held(Outcome::Fails) && !held(Outcome::Unfinished));
+    }
+
+    #[test]
+    fn processor_time_need_only_fit_but_not_where_the_client_was_the_limit() {
+        let cores = Limit { law: Law::Cpu { cores: 2.0 }, ..Limit::named("machine.cpu", "machine", "cores") };
+        let full = |because| Verdict {
+            causes: vec![cause(cores.clone(), Confidence::Possible)],
+            ..met(Confidence::Likely, Outcome::Fails, because)
+        };
+        assert!(is_named(&full(Because::CpuIsLimit), Some("(processor)"), true));
+        assert!(!is_named(&full(Because::ClientIsLimit), Some("(processor)"), true));
+        let workers = met(Confidence::Proved, Outcome::Fails, Because::ProvedAndHolds);
+        assert!(!is_named(&workers, Some("(processor)"), true), "workers are no processor time");
     }
 }

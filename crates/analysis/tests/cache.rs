@@ -230,6 +230,22 @@ fn where_nobody_was_busy_nobody_is_ranked() {
     assert!(warm(&far).stressed, "clients that get half the answers have met a limit, whoever was busy");
 }
 
+/// Rates that were offered and answered, but for what was under way at the end: one is busier, and nobody the faster.
+#[test]
+fn where_all_of_a_rate_was_answered_nobody_is_ranked() {
+    let mut story = Story::new(caching(&["a", "b"], 8, Some(1_000.0)));
+    for round in 1..=8 {
+        for (name, rate, busy) in [("a", 990.0, 0.9), ("b", 999.0, 0.3)] {
+            for warmth in [Warmth::Cold, Warmth::Warm] {
+                story.load(&Load { busy, ..pass(name, round, warmth, rate + f64::from(round % 2)) });
+            }
+        }
+    }
+    let finding = story.findings();
+    let pass = warm(&finding);
+    assert!(pass.pairs.iter().all(|pair| pair.ratio.interval.low > 1.0 && !pair.certain), "{:?}", pass.pairs);
+}
+
 #[test]
 fn counters_that_disagree_and_failures_are_told() {
     // Its own word: all were hits; the origin was asked for ten.

@@ -7,9 +7,11 @@ use genkai_model::claim::{Claim, ClaimVerdict, LoadTest, Promise, Promised, Test
 use genkai_model::comparison::{
     Call, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Ended, Figure, Out, Runs, Turn,
 };
+use genkai_model::contest::Entry;
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
-    Disconnects, EndReason, Event, Note, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
+    Disconnects, EndReason, Event, Note, Purpose, Rewrite, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded,
+    TrialStarted, What,
 };
 use genkai_model::evidence::Sample;
 use genkai_model::finding::Outcome;
@@ -162,6 +164,24 @@ fn tick(n: u64, does: Does, level: f64) -> Tick {
 
 fn call(finding: &ComparisonFinding, figure: Figure) -> Call {
     finding.pairs[0].effects.iter().find(|effect| effect.figure == figure).unwrap().call
+}
+
+#[test]
+fn what_a_private_copy_differs_in_stays_with_its_contender() {
+    let mut story = Story::new(comparison(&["base", "more"], true));
+    let rewrite = Rewrite { place: "/u/squid.conf:3".to_owned(), from: "http_port 80".to_owned(), to: String::new() };
+    let entry = Entry {
+        contender: "more".to_owned(),
+        version: "squid 5.7".to_owned(),
+        settings: Vec::new(),
+        rewrites: vec![rewrite.clone()],
+        largest: None,
+        started: Span(0),
+    };
+    story.push(None, What::Entry(Box::new(entry)));
+    story.blocks(5, &[("base", PLAIN), ("more", PLAIN)]);
+    let subjects = story.findings().subjects;
+    assert_eq!((subjects[0].rewrites.as_slice(), subjects[1].rewrites.as_slice()), (&[][..], &[rewrite][..]));
 }
 
 #[test]

@@ -316,6 +316,7 @@ fn entry(name: &str, largest: Option<u64>) -> Entry {
         contender: name.to_owned(),
         version: "1.0".to_owned(),
         settings: vec![Setting { name: "largest".to_owned(), value: "1k".to_owned(), default: true }],
+        rewrites: Vec::new(),
         largest: largest.map(limit),
         started: Span::from_secs(1),
     }

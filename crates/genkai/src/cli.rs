@@ -158,7 +158,7 @@ pub(crate) struct ExperimentRun {
     /// Under a minute of load, embedded backend [default]
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// As the original was done (nginx-worker-connections: on real WordPress; apache-websocket: with all comparisons and claims, 50 to 120
+    /// As the original was done (nginx-worker-connections: on real WordPress; apache-websocket: with all comparisons and claims, 36 to 60
     /// minutes of load; --dry-run tells how long each part takes)
     #[arg(long)]
     pub(crate) full: bool,

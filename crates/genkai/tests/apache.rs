@@ -4,7 +4,7 @@ mod harness;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Answer, Because, Outcome};
-use harness::judged::{only_cause, proved, told};
+use harness::judged::{lifted, only_cause, proved, told};
 use harness::{genkai, machine, run};
 
 #[test]
@@ -38,12 +38,12 @@ fn max_request_workers_of_event_in_the_users_file() {
     // Nobody is refused: with KeepAlive Off all wait in one queue, served in order. 60 users for 25 workers wait 2.4 s in all, whatever
     // the machine's speed. (Connections that are kept are spread over event's children, and some are cut, as it happens.)
     let run = told(
-        genkai("tune apache --backend embedded --users 60 --spawn-rate 20 --backend-time 1s --quick --quiet")
+        genkai("tune apache --backend embedded --users 60 --spawn-rate 20 --backend-time 1s --quick --pairs 0 --quiet")
             .args(["--objective", "p99 < 1.6s"])
             .arg("--config")
             .arg(&file),
     );
-    let verdict = proved(&run, "apache.MaxRequestWorkers", "MaxRequestWorkers");
+    let verdict = lifted(&run, "apache.MaxRequestWorkers", "MaxRequestWorkers");
     let predicted = verdict.causes[0].predicted.clients.unwrap();
     assert_eq!((predicted.low, predicted.high), (25.0, 25.0), "{}", run.story());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), config, "the user's file is as it was");
@@ -85,11 +85,11 @@ fn limit_request_body() {
     );
     std::fs::write(&file, config).unwrap();
     let run = told(
-        genkai("tune apache --path /index.html --body-size 20k --users 5 --spawn-rate 10 --think 50ms --quick --quiet")
+        genkai("tune apache --path /index.html --body-size 20k --users 5 --spawn-rate 10 --think 50ms --quick --pairs 0 --quiet")
             .arg("--config")
             .arg(&file),
     );
-    let verdict = proved(&run, "apache.LimitRequestBody", "LimitRequestBody");
+    let verdict = lifted(&run, "apache.LimitRequestBody", "LimitRequestBody");
     let errors = &verdict.causes[0].broke.errors;
     assert!(errors.iter().any(|e| e.kind == ErrorKind::Status413), "{}", run.story());
 }
@@ -113,11 +113,11 @@ fn a_short_listen_backlog() {
     let run = told(
         genkai(
             "tune apache --set ListenBacklog=4 --set MaxRequestWorkers=400 --set StartServers=12 --users 250 \
-         --spawn-rate 100000 --backend-time 20ms --new-connections --quick --quiet",
+         --spawn-rate 100000 --backend-time 20ms --new-connections --quick --pairs 0 --quiet",
         )
         .args(["--objective", "errors < 0.1%, p99 < 700ms"]),
     );
-    proved(&run, "apache.ListenBacklog", "ListenBacklog");
+    lifted(&run, "apache.ListenBacklog", "ListenBacklog");
 }
 
 #[test]

@@ -145,8 +145,31 @@ fn parts_of_one_folder_are_joined_from_their_records() {
     let written = std::fs::read_to_string(out.join("verdict.json")).unwrap();
     assert_eq!(serde_json::from_str::<SuiteFinding>(&written).unwrap(), finding);
     assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("genkai.suite/1"));
+    let single = show(genkai("report --svg --markdown").arg(&out));
+    let refused = single.stderr.contains("--markdown, --svg: ") && single.stderr.contains("PART");
+    assert!(single.code == Some(2) && refused && single.stdout.is_empty(), "{}", single.story());
+    std::fs::write(out.join("large/run.jsonl"), "no record\n").unwrap();
+    let rest = show(genkai("report --json").arg(&out));
+    let told: SuiteFinding = serde_json::from_str(&rest.stdout).unwrap_or_else(|e| panic!("{e}\n{}", rest.story()));
+    assert_eq!(told.parts, finding.parts[..1], "{}", rest.story());
+    assert!(rest.stderr.contains("warning: left out: ") && rest.stderr.contains("large"), "{}", rest.story());
     let nothing = show(genkai("report").arg(dir.path()));
     assert!(nothing.code == Some(2) && nothing.stderr.contains("give the folder of a run"), "{}", nothing.story());
+}
+
+#[test]
+fn a_part_that_was_cut_off_is_no_answer() {
+    let _machine = machine();
+    let (run, finding) = part("baseline");
+    assert!(run.code != Some(130) && !finding.interrupted, "{finding:?}");
+    let file = run.out.join("baseline/run.jsonl");
+    let record = std::fs::read_to_string(&file).unwrap();
+    let whole: Vec<&str> = record.lines().collect();
+    std::fs::write(&file, whole[..whole.len() - 1].join("\n") + "\n").unwrap();
+    let again = show(genkai("report --json").arg(&run.out));
+    let cut: SuiteFinding = serde_json::from_str(&again.stdout).unwrap_or_else(|e| panic!("{e}\n{}", again.story()));
+    assert!(cut.interrupted && again.stdout.contains("It was cut off before its end"), "{}", again.story());
+    assert_eq!(again.code, Some(130), "{}", again.story());
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod harness;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Answer, Because, Confidence, Outcome};
-use harness::judged::{only_cause, proved, told};
+use harness::judged::{lifted, only_cause, proved, told};
 use harness::servers::serve;
 use harness::{genkai, machine, run};
 
@@ -41,9 +41,9 @@ fn healthy_needs_no_change() {
 fn worker_rlimit_nofile() {
     let _machine = machine();
     let run = told(&genkai(
-        "tune nginx --set worker_rlimit_nofile=60 --users 60 --spawn-rate 20 --backend-time 200ms --quick --quiet",
+        "tune nginx --set worker_rlimit_nofile=60 --users 60 --spawn-rate 20 --backend-time 200ms --quick --pairs 0 --quiet",
     ));
-    let verdict = proved(&run, "nginx.worker_rlimit_nofile", "worker_rlimit_nofile");
+    let verdict = lifted(&run, "nginx.worker_rlimit_nofile", "worker_rlimit_nofile");
     let cause = &verdict.causes[0];
     let predicted = cause.predicted.clients.unwrap();
     let seen = cause.broke.in_flight;
@@ -58,9 +58,9 @@ fn worker_rlimit_nofile() {
 fn client_max_body_size() {
     let _machine = machine();
     let run = told(&genkai(
-        "tune nginx --set client_max_body_size=8k --body-size 20k --users 10 --spawn-rate 10 --backend-time 50ms --quick --quiet",
+        "tune nginx --set client_max_body_size=8k --body-size 20k --users 10 --spawn-rate 10 --backend-time 50ms --quick --pairs 0 --quiet",
     ));
-    let verdict = proved(&run, "nginx.client_max_body_size", "client_max_body_size");
+    let verdict = lifted(&run, "nginx.client_max_body_size", "client_max_body_size");
     let errors = &verdict.causes[0].broke.errors;
     assert!(errors.iter().any(|e| e.kind == ErrorKind::Status413), "{}", run.story());
 }
@@ -74,11 +74,13 @@ fn limit_conn() {
         server {\n    listen 8080;\n    location / {\n      limit_conn perip 20;  # careful\n      proxy_pass http://127.0.0.1:9;\n    }\n  }\n}\n";
     std::fs::write(&file, config).unwrap();
     let run = told(
-        genkai("tune nginx --backend embedded --users 50 --spawn-rate 20 --backend-time 100ms --quick --quiet")
-            .arg("--config")
-            .arg(&file),
+        genkai(
+            "tune nginx --backend embedded --users 50 --spawn-rate 20 --backend-time 100ms --quick --pairs 0 --quiet",
+        )
+        .arg("--config")
+        .arg(&file),
     );
-    let verdict = proved(&run, "nginx.limit_conn", "limit_conn");
+    let verdict = lifted(&run, "nginx.limit_conn", "limit_conn");
     assert!(verdict.causes[0].broke.errors.iter().any(|e| e.kind == ErrorKind::Status503), "{}", run.story());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), config, "the user's file is as it was");
     let diff = run.record().end.unwrap().diff;
@@ -126,6 +128,24 @@ fn a_backend_of_the_users_that_is_slow_by_itself_is_asked_alone() {
     let verdict = only_cause(&run, "backend.alone");
     assert_eq!((run.code, verdict.because), (Some(1), Because::BackendIsLimit), "{}", run.story());
     assert!(verdict.causes[0].limit.formula.starts_with("asked "), "{}", run.story());
+}
+
+#[test]
+fn a_backend_of_the_users_that_breaks_by_itself_is_named() {
+    let _machine = machine();
+    let (_origin, address) = serve("origin --listen 127.0.0.1:0 --service-time 100ms --workers 4");
+    let run = told(
+        genkai("tune nginx --users 60 --spawn-rate 20 --quick --quiet")
+            .args(["--objective", "p99 < 500ms", "--backend"])
+            .arg(format!("http://{address}")),
+    );
+    let verdict = only_cause(&run, "backend.by_itself");
+    assert_eq!((run.code, verdict.because), (Some(1), Because::BackendIsLimit), "{}", run.story());
+    let says = run.says();
+    assert!(
+        says[0].starts_with("No: nginx is not the limit, the backend is: asked directly, without nginx"),
+        "{says:?}"
+    );
 }
 
 #[test]
@@ -203,9 +223,9 @@ fn a_short_listen_backlog() {
     let run = told(
         genkai(
             "tune nginx --set listen.backlog=4 --set worker_connections=4096 --users 600 --spawn-rate 100000 \
-         --backend-time 20ms --new-connections --quick --quiet",
+         --backend-time 20ms --new-connections --quick --pairs 0 --quiet",
         )
         .args(["--objective", "errors < 0.1%, p99 < 700ms"]),
     );
-    proved(&run, "nginx.listen.backlog", "listen.backlog");
+    lifted(&run, "nginx.listen.backlog", "listen.backlog");
 }

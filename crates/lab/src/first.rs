@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use genkai_engine::{Asked, ask};
 use genkai_model::evidence::metric;
-use genkai_model::limit::{Law, Limit, Origin, Symptom};
+use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, Origin, Symptom};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::units::{Span, Spread};
 
@@ -98,6 +98,15 @@ pub fn alone(load: &Load, backend: &Backend) -> Option<Limit> {
         symptom: Symptom { errors: Vec::new(), slow: true },
         ..Limit::named("backend.alone", "backend", "time for one request alone")
     })
+}
+
+/// The limit that a backend has by itself under load, whatever it is: not known before it was asked directly, under the same load.
+pub fn by_itself() -> Limit {
+    Limit {
+        origin: Origin::Machine("asked directly, where nothing else is named".to_owned()),
+        caps: "the load that the backend bears by itself".to_owned(),
+        ..Limit::named(BACKEND_BY_ITSELF, "backend", "load it bears by itself")
+    }
 }
 
 /// The median, and the answers that are slow beside it.

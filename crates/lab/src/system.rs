@@ -9,7 +9,6 @@ use genkai_model::load::Load;
 use genkai_model::plan::{self, Plan};
 use genkai_targets::local::authority::{self, Papers};
 use genkai_targets::local::caps::online;
-use genkai_targets::local::group;
 use genkai_targets::local::{cores, machine};
 use genkai_targets::product::{self, Prepare, Prepared};
 use genkai_targets::{embedded, local::port};
@@ -115,7 +114,7 @@ pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment)
 /// Limits of processor time that everything shares.
 fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     let cores = [cores::limit(server_cores(environment)), cores::machine(online())];
-    cores.into_iter().chain(group::cpu_quota().map(cores::quota))
+    cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
 /// Cores the servers have.
@@ -130,8 +129,8 @@ pub struct System {
     pub backend: Backend,
     cpus: Option<Vec<usize>>,
     environment: Environment,
-    /// What the backend takes alone, where that had to be measured.
-    alone: Option<Limit>,
+    /// What the backend takes and bears by itself, where that has to be measured.
+    alone: Vec<Limit>,
     variants: u32,
 }
 
@@ -146,7 +145,7 @@ impl System {
         let baseline = prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?;
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
-        let alone = first::alone(&plan.load, &backend);
+        let alone = first::alone(&plan.load, &backend).map_or_else(Vec::new, |alone| vec![alone, first::by_itself()]);
         Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
-use genkai_model::event::{EndReason, Environment, Limits, Note, ServerState, State, Step, What};
+use genkai_model::event::{EndReason, Environment, Limits, Note, Purpose, ServerState, State, Step, What};
 use genkai_model::finding::{Because, Predicted};
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
@@ -14,6 +14,7 @@ use genkai_model::transport::Transport;
 use genkai_targets::files::masked;
 use genkai_targets::local::kernel::Kernel;
 use genkai_targets::product::Running;
+use genkai_targets::standing::Standing;
 
 use crate::error::LabError;
 use crate::first;
@@ -118,14 +119,13 @@ impl Run<'_, '_, '_> {
     fn trial(&mut self, what: &TrialPlan) -> Result<EndReason, LabError> {
         let step = Step { purpose: what.purpose, changes: what.changes.clone(), limit: what.limit.clone() };
         self.recorder.now(None, What::Step(step))?;
+        if what.purpose == Purpose::Direct {
+            return self.direct(what);
+        }
         let product = self.system.variant(&what.changes, self.folder)?;
         self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&*product) }))?;
-        let idle = self.system.backend.drain(DRAIN, self.job.interrupt);
-        if self.job.interrupt.is_stopped() {
+        if !self.drained()? {
             return Ok(EndReason::Interrupted);
-        }
-        if !idle {
-            self.note("backend-not-idle", "the backend still works on requests of the trial before")?;
         }
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
         let mut server = product.start(cpus.as_deref())?;
@@ -134,6 +134,31 @@ impl Run<'_, '_, '_> {
         server.stop();
         self.state(ServerState::Stopped, None)?;
         ended
+    }
+
+    /// The load straight at the backend: nothing of the product runs.
+    fn direct(&mut self, what: &TrialPlan) -> Result<EndReason, LabError> {
+        let nowhere = || LabError::Environment("it is not known where the backend listens".to_owned());
+        let address = self.system.backend.address().ok_or_else(nowhere)?;
+        let limits = self.system.limits(self.system.baseline());
+        self.recorder.now(None, What::Limits(Limits { limits }))?;
+        if !self.drained()? {
+            return Ok(EndReason::Interrupted);
+        }
+        let transport = self.job.plan.load.transport.clone();
+        self.load(what, &mut Standing::new(address), transport)
+    }
+
+    /// Waits until the backend has nothing left to do; false: interrupted meanwhile.
+    fn drained(&mut self) -> Result<bool, LabError> {
+        let idle = self.system.backend.drain(DRAIN, self.job.interrupt);
+        if self.job.interrupt.is_stopped() {
+            return Ok(false);
+        }
+        if !idle {
+            self.note("backend-not-idle", "the backend still works on requests of the trial before")?;
+        }
+        Ok(true)
     }
 
     fn load(

@@ -129,6 +129,18 @@ pub struct Environment {
     pub versions: BTreeMap<String, String>,
     /// Which cores serve and which make load.
     pub pinning: Option<Pinning>,
+    /// Processor time that the control groups leave, cores' worth; none: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<f64>,
+}
+
+impl Environment {
+    /// Processor time that all servers of a run have at most, cores' worth: of their cores, or of the quota, which they share with
+    /// the generator.
+    pub fn server_time(&self) -> f64 {
+        let cores = self.pinning.as_ref().map_or(f64::from(self.cores), |pinning| pinning.servers.len() as f64);
+        cores.max(1.0).min(self.cpu_quota.unwrap_or(f64::INFINITY))
+    }
 }
 
 /// Cores given to each side.
@@ -170,6 +182,8 @@ pub enum Purpose {
     Break,
     /// Lift one limit and see whether the break moves.
     Counterfactual,
+    /// The same load straight at the backend, past the product: is it the backend by itself?
+    Direct,
     /// Proof: the system as it was.
     Baseline,
     /// Proof: the system as proposed.

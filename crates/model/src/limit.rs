@@ -61,6 +61,11 @@ impl Limit {
     }
 }
 
+/// Id of the limit that a backend has by itself, whatever it is: known by sending it the same load directly ([`Purpose::Direct`]).
+///
+/// [`Purpose::Direct`]: crate::event::Purpose::Direct
+pub const BACKEND_BY_ITSELF: &str = "backend.by_itself";
+
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -26,6 +26,9 @@ pub struct SuiteFinding {
     /// Advice put to the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<AdviceFinding>,
+    /// Whether it was cut off: the user ended it, or the record of one of its runs has no end. Parts may be missing then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// Changes compared with the system without them, each alone and all together.
@@ -76,8 +79,8 @@ pub struct PartFinding {
     pub trouble: Option<String>,
     /// The answer in a sentence.
     pub answer: String,
-    /// Whether what is behind it was named: the limit that the part was made to meet, and no other. Where it was made to meet none:
-    /// whether it held.
+    /// Whether what is behind it was named, and not only as possible: the limit that the part was made to meet, and no other. Where it was
+    /// made to meet none: whether it held.
     pub named: bool,
     /// Its loads in figures: of the system as it is, and of the proposal, where there is one.
     pub loads: Vec<LoadFigures>,
@@ -111,21 +114,36 @@ pub struct LoadFigures {
 }
 
 impl SuiteFinding {
-    /// What it comes to: it holds where everything was named as it should be, and nothing that was to be decided is open.
+    /// What it comes to: it holds where everything was named as it should be, and nothing that was to be decided is open. What was cut off
+    /// has no answer, and what measured something else than the server has none either, whatever else was seen.
     pub fn outcome(&self) -> Outcome {
+        let ended = |wanted: Outcome| self.outcomes().any(|outcome| outcome == wanted);
+        match () {
+            () if self.interrupted || self.is_empty() => Outcome::Unfinished,
+            () if ended(Outcome::Invalid) => Outcome::Invalid,
+            () if ended(Outcome::Unfinished) => Outcome::Unfinished,
+            () if self.is_decided() => Outcome::Holds,
+            () => Outcome::Fails,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.parts.is_empty() && self.changes.is_empty() && self.advice.is_none()
+    }
+
+    /// How each search and comparison turned out.
+    fn outcomes(&self) -> impl Iterator<Item = Outcome> {
+        let searched = self.parts.iter().map(|part| part.verdict.outcome);
+        searched.chain(self.changes.iter().map(|one| one.comparison.outcome))
+    }
+
+    /// Whether every limit is named, every change is decided, and so is every claim.
+    fn is_decided(&self) -> bool {
         let open = |all: &AdviceFinding| {
             !all.untested.is_empty() || all.claims.iter().any(|c| c.verdict == ClaimVerdict::CannotTell)
         };
-        let holds = self.parts.iter().all(|p| p.named)
-            && self.changes.iter().all(|c| c.comparison.outcome == Outcome::Holds)
-            && !self.advice.as_ref().is_some_and(open);
-        let searched = self.parts.iter().map(|p| p.verdict.outcome);
-        let mut all = searched.chain(self.changes.iter().map(|c| c.comparison.outcome));
-        match holds {
-            _ if self.parts.is_empty() && self.changes.is_empty() && self.advice.is_none() => Outcome::Unfinished,
-            true => Outcome::Holds,
-            false if all.any(|outcome| outcome == Outcome::Invalid) => Outcome::Invalid,
-            false => Outcome::Fails,
-        }
+        self.parts.iter().all(|part| part.named)
+            && self.changes.iter().all(|one| one.comparison.outcome == Outcome::Holds)
+            && !self.advice.as_ref().is_some_and(open)
     }
 }

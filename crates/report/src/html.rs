@@ -167,10 +167,17 @@ pub fn suite(head: &RunStarted, finding: &SuiteFinding) -> String {
     PAGE.replacen(PLACE, &embedded(&suite_data(head, finding)), 1)
 }
 
-/// The data of such a page: `{"schema", "head", "notes", "suite", "words"}`; `suite` is the finding. What loads and objectives of single
-/// parts were is in their own reports.
+/// The data of such a page: `{"schema", "head", "notes", "outcome", "suite", "words"}`; `suite` is the finding, `outcome` what it comes to.
+/// What loads and objectives of single parts were is in their own reports.
 pub fn suite_data(head: &RunStarted, finding: &SuiteFinding) -> Value {
-    json!({ "schema": SCHEMA, "head": head, "notes": [], "suite": finding, "words": says::suite::words(finding) })
+    json!({
+        "schema": SCHEMA,
+        "head": head,
+        "notes": [],
+        "outcome": finding.outcome(),
+        "suite": finding,
+        "words": says::suite::words(finding),
+    })
 }
 
 fn note(event: &Event) -> Option<&str> {

@@ -41,6 +41,7 @@ pub fn purpose(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Break => "find the break",
         Purpose::Counterfactual => "change one setting",
+        Purpose::Direct => "the backend by itself",
         Purpose::Baseline => "proof: as it was",
         Purpose::Proposal => "proof: as proposed",
         Purpose::Measure => "measure",
@@ -210,7 +211,10 @@ pub fn table() -> Value {
     json!({
         "errors": words(ErrorKind::ALL, error),
         "purposes": words(
-            &[Purpose::Break, Purpose::Counterfactual, Purpose::Baseline, Purpose::Proposal, Purpose::Measure],
+            &[
+                Purpose::Break, Purpose::Counterfactual, Purpose::Direct, Purpose::Baseline, Purpose::Proposal,
+                Purpose::Measure,
+            ],
             purpose,
         ),
         "moved": words(&[Moved::AsPredicted, Moved::Elsewhere, Moved::Not], moved),

@@ -9,6 +9,7 @@ use genkai_model::comparison::{
 };
 use genkai_model::contest::Setting;
 use genkai_model::error::{ErrorCount, ErrorKind};
+use genkai_model::event::Rewrite;
 use genkai_model::finding::{Estimate, Outcome};
 use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding, Untested};
 use genkai_model::units::{Range, Span};
@@ -43,6 +44,7 @@ fn subject(name: &str, values: [f64; 8]) -> Subject {
         name: name.to_owned(),
         version: "nginx 1.22.1".to_owned(),
         settings: vec![Setting { name: "worker_connections".to_owned(), value: "64".to_owned(), default: false }],
+        rewrites: Vec::new(),
         figures: figures.collect(),
         errors: Vec::new(),
         held: 3,
@@ -115,7 +117,7 @@ fn sentences_are_to_quote() {
             "Control: baseline against itself shows no difference, as it must.",
             "After 6 blocks, as many as were planned. Intervals hold together with 95 %, all 8 statements and every look at the data \
              counted; less than 5 % either way is no difference that matters; to decide the rest would take about --blocks 11.",
-            "The load was felt: baseline used most, 23 % of the servers' cores.",
+            "The load was felt: baseline was busiest: 23 % of the servers' cores, or of the one that a worker can use.",
             "baseline: in 4 of 6 turns no steady state was reached; a longer --hold would give other figures.",
         ]
     );
@@ -160,6 +162,21 @@ fn markdown_is_a_table_that_no_name_breaks() {
     assert!(shown.contains("| p95 latency | x1.01 | 0.98-1.04 | no measurable difference |\n"), "{shown}");
     let bars = |line: &str| line.replace("\\|", "").matches('|').count();
     assert!(shown.lines().filter(|l| l.starts_with('|')).all(|l| [4, 5].contains(&bars(l))), "{shown}");
+}
+
+#[test]
+fn what_a_private_copy_differs_in_is_in_every_form() {
+    let mut finding = finding();
+    let (place, from, to) = ("/u/squid.conf:3".to_owned(), "http_port 80 accel".to_owned(), String::new());
+    finding.subjects[0].rewrites = vec![Rewrite { place, from, to }];
+    let said = "1 line of squid.conf differs in its private copy";
+    let shown = text::compare(&finding, text::Style::default());
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words.matches(&format!("{said}: see the report")).count(), 1, "{shown}");
+    assert!(markdown::compare(&finding).contains(said));
+    let value: serde_json::Value = serde_json::from_str(&json::comparison(&finding)).unwrap();
+    assert_eq!(value["subjects"][0]["rewrites"][0]["from"], "http_port 80 accel");
+    assert!(value["subjects"][1].get("rewrites").is_none(), "{value}");
 }
 
 #[test]
@@ -280,6 +297,7 @@ fn suite() -> SuiteFinding {
             claims: vec![gone],
             untested: vec![untested],
         }),
+        interrupted: false,
     }
 }
 
@@ -336,4 +354,68 @@ fn an_experiment_holds_when_nothing_is_open() {
     assert_eq!(all.outcome(), Outcome::Invalid);
     (all.parts, all.changes, all.advice) = (Vec::new(), Vec::new(), None);
     assert_eq!(all.outcome(), Outcome::Unfinished);
+}
+
+/// The same where nothing is open.
+fn decided() -> SuiteFinding {
+    let mut all = suite();
+    all.parts.iter_mut().for_each(|part| part.named = true);
+    all.changes[0].comparison.outcome = Outcome::Holds;
+    all.advice = None;
+    all
+}
+
+#[test]
+fn an_experiment_does_not_hold_where_a_run_says_nothing_or_was_cut_off() {
+    assert_eq!(decided().outcome(), Outcome::Holds);
+    let cut = SuiteFinding { interrupted: true, ..decided() };
+    assert_eq!(cut.outcome(), Outcome::Unfinished);
+    let mut invalid = decided();
+    invalid.parts[0].verdict.outcome = Outcome::Invalid;
+    assert_eq!(invalid.outcome(), Outcome::Invalid, "whatever is said to be named");
+    let mut short = decided();
+    short.changes[0].comparison.outcome = Outcome::Unfinished;
+    assert_eq!(short.outcome(), Outcome::Unfinished);
+    let head = fixture::experiment(2.0).record.head.unwrap();
+    for (all, outcome) in [(decided(), "holds"), (cut, "unfinished"), (invalid, "invalid"), (suite(), "fails")] {
+        assert_eq!(html::suite_data(&head, &all)["outcome"], outcome);
+    }
+}
+
+#[test]
+fn what_was_cut_off_says_so_first_in_every_form() {
+    let cut = SuiteFinding { interrupted: true, ..decided() };
+    let said = "It was cut off before its end: parts may be missing.";
+    let value: serde_json::Value = serde_json::from_str(&json::suite(&cut)).unwrap();
+    assert!(value["interrupted"] == true && value["says"][0].as_str().unwrap().starts_with(said), "{value}");
+    assert!(text::suite(&cut, text::Style::default()).contains(said));
+    let head = fixture::experiment(2.0).record.head.unwrap();
+    assert!(html::suite_data(&head, &cut)["words"]["headline"].as_str().unwrap().starts_with(said));
+    let whole: serde_json::Value = serde_json::from_str(&json::suite(&decided())).unwrap();
+    assert!(!whole["says"][0].as_str().unwrap().contains("cut off"), "{whole}");
+}
+
+#[test]
+fn changes_that_were_not_compared_are_not_called_without_effect() {
+    let says = |comparison: &ComparisonFinding| {
+        let mut all = decided();
+        all.parts.clear();
+        all.changes[0].comparison = comparison.clone();
+        let value: serde_json::Value = serde_json::from_str(&json::suite(&all)).unwrap();
+        (value["says"][0].to_string(), value["says"][1].to_string(), text::suite(&all, text::Style::default()))
+    };
+    let mut cut = ComparisonFinding { blocks: 1, outcome: Outcome::Unfinished, ..finding() };
+    cut.pairs[0].effects.iter_mut().for_each(|effect| (effect.effect, effect.call) = (None, Call::Missing));
+    let (headline, changes, shown) = says(&cut);
+    for said in [&headline, &changes] {
+        assert!(said.contains("changes: The run ended before every contender had two turns"), "{said}");
+    }
+    assert!(!shown.contains("no difference") && !shown.contains("Each change beside"), "{shown}");
+    let control = ComparisonCaveat::ControlDiffers { figures: vec![Figure::Throughput] };
+    let differs = ComparisonFinding { outcome: Outcome::Invalid, caveats: vec![control], ..finding() };
+    let (headline, changes, _) = says(&differs);
+    for said in [&headline, &changes] {
+        assert!(said.contains("changes: The first contender differs from itself in throughput"), "{said}");
+        assert!(!said.contains("made a difference;") && !said.contains("better in"), "{said}");
+    }
 }

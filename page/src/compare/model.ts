@@ -1,5 +1,5 @@
 // The data of the page of compared systems: what analysis found (schemas/comparison.schema.json), and its words. Only what is read is typed.
-import type { Estimate, Head } from "../model";
+import type { Estimate, Head, Rewrite } from "../model";
 
 export type Call = "better" | "worse" | "same" | "cannot_tell" | "missing";
 
@@ -26,7 +26,7 @@ export interface Turn {
 export interface ComparisonFinding {
   comparison: { contenders: { name: string }[]; base?: string; margin: number };
   blocks: number;
-  subjects: { name: string; version: string; figures: { figure: string; value: Estimate | null; best: number; worst: number }[]; held: number; turns: number }[];
+  subjects: { name: string; version: string; figures: { figure: string; value: Estimate | null; best: number; worst: number }[]; held: number; turns: number; rewrites?: Rewrite[] }[];
   pairs: Pair[];
   turns: Turn[];
   outcome: "holds" | "fails" | "invalid" | "unfinished";
@@ -41,7 +41,7 @@ export interface ComparisonWords {
   stress: string | null;
   caveats: string[];
   figures: string[];
-  subjects: { settings: string; errors: string; values: string[]; ranks: string[] }[];
+  subjects: { settings: string; copy?: string | null; errors: string; values: string[]; ranks: string[] }[];
 }
 
 export interface ComparisonData {

@@ -4,7 +4,7 @@ import { legend, tones } from "../contest/tones";
 import { h, prose, table, typeset } from "../element";
 import type { Run } from "../run";
 import { answer, notes } from "../sections/answer";
-import { environment } from "../sections/environment";
+import { environment, rewritten } from "../sections/environment";
 import { type Sections, section } from "../sections/section";
 import { blocks, controlOf, type Shown } from "./blocks";
 import { effects } from "./effects";
@@ -98,6 +98,14 @@ function sure({ words }: ComparisonData): HTMLElement {
   return section("caveats", "How sure that is", null, notes(items));
 }
 
+/** What private copies differ in from the user's files, folded. */
+function copies(comparison: ComparisonFinding, words: ComparisonWords): HTMLElement[] {
+  return comparison.subjects.flatMap(({ name, rewrites }, i) => {
+    const said = words.subjects[i]?.copy;
+    return rewrites && said ? [h("details", {}, h("summary", {}, `${name}: ${said}`), rewritten(rewrites))] : [];
+  });
+}
+
 /** The systems as they ran. */
 function systems({ comparison, words }: ComparisonData): HTMLElement {
   const rows = comparison.subjects.map((one, i) => [
@@ -108,7 +116,8 @@ function systems({ comparison, words }: ComparisonData): HTMLElement {
     `${one.held} of ${one.turns}`,
   ]);
   const head = ["system", "server", "settings that are not the default", "failures", "objective held, turns"];
-  return section("systems", "The systems as they ran", "Same load, same cores, same backend; started anew for each turn.", table("Systems", head, rows));
+  const lead = "Same load, same cores, same backend; started anew for each turn.";
+  return section("systems", "The systems as they ran", lead, table("Systems", head, rows), ...copies(comparison, words));
 }
 
 /** The page of compared systems. */

@@ -1,7 +1,7 @@
 // Where and how it ran: machine, versions, command line, and how the private copy differs from the user's files.
 import { h, prose, table } from "../element";
 import { bytes, date, whole } from "../format";
-import type { Head } from "../model";
+import type { Head, Rewrite } from "../model";
 import type { Run } from "../run";
 import { section } from "./section";
 
@@ -32,11 +32,16 @@ export function shell(command: string[]): string {
   return command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }
 
+/** What a private copy differs in from the user's files. */
+export function rewritten(rewrites: Rewrite[]): HTMLElement {
+  const rows = rewrites.map((r) => [h("code", {}, r.place), h("code", {}, r.from), h("code", {}, r.to)]);
+  return table("Changed in the private copy", ["place", "yours", "as it ran"], rows);
+}
+
 /** Where and how it ran; `one` is whether there is one load of which to tell what was asked. */
 export function environment(run: Run, one = true): HTMLElement | null {
   const head = run.head;
   if (!head) return null;
-  const rows = head.rewrites.map((r) => [h("code", {}, r.place), h("code", {}, r.from), h("code", {}, r.to)]);
   return section(
     "environment",
     "Environment",
@@ -44,7 +49,7 @@ export function environment(run: Run, one = true): HTMLElement | null {
     h("pre", { class: "code", tabindex: 0, "aria-label": "Command line" }, shell(head.command)),
     h("dl", { class: "facts-list" }, ...facts(head, one).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     run.notes.length > 0 ? h("ul", { class: "notes" }, ...run.notes.map((n) => h("li", {}, ...prose(n)))) : null,
-    rows.length > 0 ? h("h3", {}, "Changed in the private copy, so that it runs beside the real one") : null,
-    rows.length > 0 ? table("Changed in the private copy", ["place", "yours", "as it ran"], rows) : null,
+    head.rewrites.length > 0 ? h("h3", {}, "Changed in the private copy, so that it runs beside the real one") : null,
+    head.rewrites.length > 0 ? rewritten(head.rewrites) : null,
   );
 }

@@ -2,6 +2,7 @@
 // what is read is typed.
 import type { ComparisonFinding, ComparisonWords } from "../compare/model";
 import type { Head } from "../model";
+import type { Outcome } from "../sections/answer";
 
 export interface SuiteFinding {
   title: string;
@@ -27,6 +28,8 @@ export interface SuiteData {
   schema: string;
   head: Head;
   notes: string[];
+  /** What all of it comes to. */
+  outcome: Outcome;
   suite: SuiteFinding;
   words: SuiteWords;
 }

@@ -3,7 +3,7 @@
 import { cards } from "../compare/sections";
 import { h, prose, table, typeset } from "../element";
 import type { Run } from "../run";
-import { answer } from "../sections/answer";
+import { answer, type Outcome } from "../sections/answer";
 import { environment } from "../sections/environment";
 import { type Sections, section } from "../sections/section";
 import type { SuiteData, Table } from "./model";
@@ -14,12 +14,23 @@ function words(caption: string, { head, rows }: Table, right: boolean): HTMLElem
   return table(caption, head, shown, right ? head.map((_, i) => i).slice(1) : []);
 }
 
-const outcomes = {
-  holds: "every search named what is behind it",
-  fails: "not everything was named",
-  invalid: "the client was the limit",
+/** Of comparisons and claims. */
+const outcomes: Record<Outcome, string> = {
+  holds: "what was asked is decided",
+  fails: "not everything is decided",
+  invalid: "some of this says nothing of the server",
   unfinished: "cut off before there was an answer",
 };
+
+/** The same where something was searched for as well: that it was named, or was not, comes first. */
+function turned({ words: said }: SuiteData): Record<Outcome, string> {
+  const missed = said.parts.some((part) => !part.named);
+  return {
+    ...outcomes,
+    ...(said.parts.length > 0 && { holds: "every search named what is behind it" }),
+    ...(missed && { fails: "not everything was named" }),
+  };
+}
 
 /** Every part with its answer; its report lies beside this page. */
 function parts({ words: said }: SuiteData): HTMLElement | null {
@@ -69,7 +80,6 @@ function advice({ words: said }: SuiteData): HTMLElement | null {
 /** The page of an experiment of several runs. */
 export function suitePage(data: SuiteData, run: Run): Sections {
   const all = [troubles(data), figures(data), ...changes(data), advice(data), parts(data), environment(run, false)];
-  const missed = data.words.parts.some((part) => !part.named);
-  const hero = answer(missed ? "fails" : "holds", outcomes, data.words.headline);
+  const hero = answer(data.outcome, turned(data), data.words.headline);
   return { hero, answer: data.words.headline, sections: all.filter((s) => s !== null) };
 }

@@ -122,11 +122,9 @@ fn ranks<'a>(names: impl Iterator<Item = &'a str>, pairs: &[CachePair]) -> Vec<(
     names.iter().map(|name| ranks[name]).collect()
 }
 
-/// Cores that the servers of a run had.
+/// Processor time that the servers of a run had, cores' worth.
 fn cores(record: &Record) -> f64 {
-    let environment = record.head.as_ref().map(|head| &head.environment);
-    let cores = environment.map_or(1, |e| e.pinning.as_ref().map_or(e.cores, |pinning| pinning.servers.len() as u32));
-    f64::from(cores.max(1))
+    record.head.as_ref().map_or(1.0, |head| head.environment.server_time())
 }
 
 fn participant(name: &str, record: &Record) -> Participant {

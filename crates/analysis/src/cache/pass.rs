@@ -16,6 +16,8 @@ use crate::window::{self, Tally, US};
 struct Entrant {
     standing: CacheStanding,
     stressed: bool,
+    /// Whether it answered fewer than were offered.
+    short: bool,
 }
 
 impl Entrant {
@@ -98,7 +100,7 @@ fn entrant(scene: &Scene<'_>, name: &str, warmth: Warmth) -> Option<Entrant> {
     let lasted: f64 = trials().map(seconds).sum();
     let answered = mean(&standing) * lasted;
     let short = scene.plan.rate.is_some_and(|offered| stress::falls_short(offered * lasted, answered));
-    Some(Entrant { stressed: stress::is_busy(busiest) || short, standing })
+    Some(Entrant { stressed: stress::is_busy(busiest) || short, short, standing })
 }
 
 fn own(passes: &[(u32, &Trial, &CachePass)]) -> Option<OwnCounts> {
@@ -108,7 +110,7 @@ fn own(passes: &[(u32, &Trial, &CachePass)]) -> Option<OwnCounts> {
 }
 
 /// Rates of the same round are compared. Of clients that ask again as soon as they were answered (`closed`) who gets far fewer answers
-/// has met a limit, whoever's processor was busy.
+/// has met a limit, whoever's processor was busy. Of a rate that is offered, only who falls short of it has.
 fn pairs(all: &[Entrant], closed: bool) -> Vec<CachePair> {
     let rates: Vec<BTreeMap<u32, f64>> = all
         .iter()
@@ -119,7 +121,7 @@ fn pairs(all: &[Entrant], closed: bool) -> Vec<CachePair> {
     let alpha = ALPHA / (all.len() * all.len().saturating_sub(1) / 2).max(1) as f64;
     let pair = |one: Match| {
         let (faster, slower) = (&all[one.more], &all[one.less]);
-        let felt = faster.stressed || slower.stressed || closed && stress::is_far(one.ratio);
+        let felt = if closed { faster.stressed || slower.stressed || stress::is_far(one.ratio) } else { slower.short };
         // A rate that was the client's may be lower than the contender's.
         let measured = felt && !slower.is_client_limited();
         let certain = measured && one.is_certain();

@@ -1,5 +1,6 @@
 //! The rate at which processor time runs out, told from how much of it a known rate used.
 
+use genkai_model::evidence::metric;
 use genkai_model::limit::{Law, Limit, Sign, Strength};
 use genkai_model::record::Trial;
 use genkai_model::units::Range;
@@ -23,7 +24,8 @@ pub fn fills(limit: &Limit, trial: &Trial, until: Option<u64>) -> Option<(Range,
     // A gauge that merely fits shows what others use too.
     let mut own = limit.signatures.iter().filter(|s| s.strength >= Strength::Supports);
     let (metric, mark) = own.find_map(|s| match &s.sign {
-        Sign::Reached { metric, value } => Some((metric, *value)),
+        // Periods in which a quota was used up do not grow with the rate.
+        Sign::Reached { metric, value } if metric != metric::THROTTLED => Some((metric, *value)),
         _ => None,
     })?;
     let end = until.or(trial.ticks.last().map(|t| t.to_us))?;

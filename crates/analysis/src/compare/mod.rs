@@ -15,7 +15,7 @@ use genkai_model::comparison::{
 };
 use genkai_model::contest::Setting;
 use genkai_model::error::ErrorCount;
-use genkai_model::event::{Event, What};
+use genkai_model::event::{Event, Rewrite, What};
 use genkai_model::finding::{Estimate, Outcome};
 use genkai_model::record::Record;
 
@@ -145,13 +145,14 @@ fn subject(record: &Record, name: &str, turns: &[Seen<'_>], judge: &Judge<'_>, p
         let (best, worst) = judge.rank(name, *figure, pairs);
         SubjectFigure { figure: *figure, value: value(&own, *figure), best, worst }
     });
-    let (version, settings) = entry(record, name);
+    let (version, settings, rewrites) = entry(record, name);
     let mut warm_up: Vec<f64> = own.iter().filter_map(|seen| seen.finding.steady_after).collect();
     warm_up.sort_by(f64::total_cmp);
     Subject {
         name: name.to_owned(),
         version,
         settings,
+        rewrites,
         figures: figures.collect(),
         errors: errors(&own),
         held: own.iter().filter(|seen| seen.held).count() as u32,
@@ -184,12 +185,13 @@ fn value(own: &[&Seen<'_>], figure: Figure) -> Option<Estimate> {
 }
 
 /// What was said of a contender when it was first prepared.
-fn entry(record: &Record, name: &str) -> (String, Vec<Setting>) {
+fn entry(record: &Record, name: &str) -> (String, Vec<Setting>, Vec<Rewrite>) {
     let mut entries = record.remarks.iter().filter_map(|event| match &event.what {
         What::Entry(entry) if entry.contender == name => Some(entry),
         _ => None,
     });
     entries.next_back().map_or_else(Default::default, |entry| {
-        (entry.version.clone(), entry.settings.iter().filter(|setting| !setting.default).cloned().collect())
+        let settings = entry.settings.iter().filter(|setting| !setting.default).cloned().collect();
+        (entry.version.clone(), settings, entry.rewrites.clone())
     })
 }

@@ -108,6 +108,14 @@ fn counted(trial: &Trial) -> (u64, u64) {
     (failed + idle, finished + idle)
 }
 
+/// What one server used of its cores over the time in which it was looked at.
+struct Used<'r> {
+    subject: &'r str,
+    last: i64,
+    used: f64,
+    seen: f64,
+}
+
 /// The part of a trial that is steady.
 struct Part<'r> {
     trial: &'r Trial,
@@ -158,22 +166,21 @@ impl<'r> Part<'r> {
     /// Cores that the servers used, the mean: each sample tells of the time since the one before. None where nobody tells.
     fn cores(&self, whose: impl Fn(&str) -> bool) -> Option<f64> {
         let (from, to) = self.span();
-        let mut last: Vec<(&str, i64)> = Vec::new();
-        let (mut used, mut seen) = (0.0, 0.0);
+        let mut all: Vec<Used<'_>> = Vec::new();
         for (at, sample) in self.servers().filter(|(_, sample)| whose(&sample.subject)) {
             let Some(cpu) = sample.metrics.get(&format!("{}.cpu", sample.subject)) else { continue };
-            match last.iter_mut().find(|(subject, _)| *subject == sample.subject) {
-                None => last.push((&sample.subject, *at)),
-                Some((_, before)) => {
-                    let overlap = ((*at).min(to) - (*before).max(from)).max(0) as f64;
-                    used += cpu * overlap;
-                    seen += overlap;
-                    *before = *at;
+            match all.iter_mut().find(|one| one.subject == sample.subject) {
+                None => all.push(Used { subject: &sample.subject, last: *at, used: 0.0, seen: 0.0 }),
+                Some(one) => {
+                    let overlap = ((*at).min(to) - one.last.max(from)).max(0) as f64;
+                    one.used += cpu * overlap;
+                    one.seen += overlap;
+                    one.last = *at;
                 }
             }
         }
-        let subjects = last.len().max(1) as f64;
-        (seen > 0.0).then(|| used / (seen / subjects))
+        let each = all.iter().filter(|one| one.seen > 0.0).map(|one| one.used / one.seen);
+        each.reduce(|a, b| a + b)
     }
 
     fn memory(&self) -> Option<f64> {
@@ -185,8 +192,7 @@ impl<'r> Part<'r> {
     /// Part of the servers' cores in use, what stands behind the contender included; or of one core by its busiest worker,
     /// where that is more.
     fn busy(&self, environment: &Environment) -> Option<f64> {
-        let cores = environment.pinning.as_ref().map_or(environment.cores as usize, |pinning| pinning.servers.len());
-        let all = self.cores(|_| true)? / cores.max(1) as f64;
+        let all = self.cores(|_| true)? / environment.server_time();
         let (from, to) = self.span();
         let within = self.servers().filter(|(at, _)| (from..=to).contains(at));
         let worker =

@@ -1,15 +1,15 @@
 //! A break, the limits that may be behind it, and what came of lifting each.
 
 use genkai_model::event::Change;
-use genkai_model::finding::{Candidate, Moved};
-use genkai_model::limit::Law;
+use genkai_model::finding::{Against, Candidate, Evidence, Moved};
+use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Strength};
 use genkai_model::plan::Plan;
 use genkai_model::record::Trial;
 
 use super::attempt::Attempt;
 use super::judged::Judged;
 use super::moved::{self, Outcome};
-use crate::diagnosis::attribute::{self, Weighed};
+use crate::diagnosis::attribute::{self, TOLERANCE, Weighed};
 use crate::proof;
 
 /// At most so many candidates of one break are put to the test.
@@ -105,6 +105,33 @@ impl<'r> Met<'r> {
         let equals = possible.iter().filter(|w| w.strongest == best.strongest);
         let attempt = |w: &&&Weighed<'r>| Some(((**w).clone(), Attempt::new(&w.forecast, &self.at, changes, plan)?));
         equals.map(|w| attempt(&w)).find_map(|found| found).ok_or(Progress::CannotLift)
+    }
+
+    /// Whether nothing that was seen is more than a possible cause, and the backend can be asked by itself.
+    pub(crate) fn is_open(&self) -> bool {
+        let named = self.untested().is_some_and(|w| w.strongest > Some(Strength::Consistent));
+        !named && self.weighed.iter().any(|w| w.forecast.limit.id == BACKEND_BY_ITSELF)
+    }
+
+    /// Names the backend where, asked by itself, it broke no later than behind the product: nothing before it can help then.
+    pub(crate) fn directly(&mut self, direct: &Judged<'r>) -> bool {
+        let (Some(own), Some(through)) = (&direct.broke, &self.at.broke) else { return false };
+        if own.level > through.level * (1.0 + TOLERANCE) + 1.0 {
+            return false;
+        }
+        let Some(at) = self.weighed.iter().position(|w| w.forecast.limit.id == BACKEND_BY_ITSELF) else {
+            return false;
+        };
+        let mut backend = self.weighed.remove(at);
+        let (trial, level, through) = (direct.trial.number, own.level, through.level);
+        backend.candidate.evidence.push(Evidence::Directly { trial, level, through });
+        backend.candidate.against.clear();
+        (backend.candidate.score, backend.strongest) = (1.0, Some(Strength::Decisive));
+        for other in self.weighed.iter_mut().filter(|w| w.is_possible()) {
+            other.candidate.against.push(Against::Explained);
+        }
+        self.weighed.insert(0, backend);
+        true
     }
 
     /// The test that proved the cause, if one did.

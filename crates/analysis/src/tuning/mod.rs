@@ -2,7 +2,8 @@
 //!
 //! Break the system as it is; name the limit; lift that setting alone and see whether the break moves to where the
 //! formula says; go on with the next limit until the objective holds at the load asked for with headroom, or nothing
-//! more can be lifted; then prove the proposal against the baseline, in pairs.
+//! more can be lifted; then prove the proposal against the baseline, in pairs. Where the evidence names nothing, ask the
+//! backend directly, under the same load: what breaks it no later is its own.
 //!
 //! No state is kept: [`next`] retells the `story` from the record each time, so that a live run and a record read back
 //! agree on what happened and why.
@@ -14,6 +15,7 @@ pub(crate) mod moved;
 pub(crate) mod story;
 
 use genkai_model::event::{Change, EndReason, Purpose};
+use genkai_model::limit::BACKEND_BY_ITSELF;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::units::Span;
@@ -63,6 +65,11 @@ pub fn next(record: &Record) -> Next {
     match &story.stand {
         Stand::NeedBreak => Next::Trial(first(plan)),
         Stand::Test(attempt) => Next::Trial(attempt.trial(plan)),
+        Stand::AskBackend => Next::Trial(TrialPlan {
+            purpose: Purpose::Direct,
+            limit: Some(BACKEND_BY_ITSELF.to_owned()),
+            ..first(plan)
+        }),
         Stand::Prove => prove(record, &story).map_or(Next::Done, Next::Trial),
         _ => Next::Done,
     }

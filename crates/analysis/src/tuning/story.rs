@@ -22,6 +22,8 @@ pub(crate) struct Story<'r> {
     pub(crate) first: Option<Judged<'r>>,
     /// Breaks in the order met.
     pub(crate) met: Vec<Met<'r>>,
+    /// The backend under the same load by itself, where that was asked and its client was good enough.
+    pub(crate) direct: Option<Judged<'r>>,
     pub(crate) stand: Stand<'r>,
 }
 
@@ -40,6 +42,8 @@ pub(crate) enum Stand<'r> {
     Died,
     /// This is to be put to the test.
     Test(Box<Attempt<'r>>),
+    /// Nothing more than possible causes: the backend is to be asked by itself.
+    AskBackend,
     /// Nothing in the evidence names a cause.
     NoCause,
     /// Every candidate was lifted in vain.
@@ -56,7 +60,7 @@ impl<'r> Story<'r> {
     /// Retells `record`; none without a head.
     pub(crate) fn tell(record: &'r Record) -> Option<Story<'r>> {
         let plan = &record.head.as_ref()?.plan;
-        let mut story = Story { plan, first: None, met: Vec::new(), stand: Stand::NeedBreak };
+        let mut story = Story { plan, first: None, met: Vec::new(), direct: None, stand: Stand::NeedBreak };
         let search = |p| matches!(p, Purpose::Break | Purpose::Measure);
         let Some(trial) = record.trials.iter().find(|t| search(t.started.purpose)) else { return Some(story) };
         let judged = Judged::of(trial, plan);
@@ -93,9 +97,9 @@ impl<'r> Story<'r> {
             match progress {
                 Progress::Proved => {}
                 Progress::Try(attempt) => return Stand::Test(attempt),
-                Progress::CannotLift => return self.or_prove(Stand::CannotLift),
-                Progress::Refuted => return self.or_prove(Stand::Refuted),
-                Progress::NoCause => return self.or_prove(Stand::NoCause),
+                Progress::CannotLift => return self.or_else(Stand::CannotLift, record),
+                Progress::Refuted => return self.or_else(Stand::Refuted, record),
+                Progress::NoCause => return self.or_else(Stand::NoCause, record),
                 Progress::Cut => return Stand::Cut,
                 Progress::Invalid => return Stand::Invalid,
             }
@@ -131,6 +135,28 @@ impl<'r> Story<'r> {
         let beyond = self.met.last().and_then(|m| m.at.broke.as_ref()).map(|b| b.level);
         let lifted = self.met.iter().any(|m| m.proved().is_some());
         if lifted && beyond.is_some_and(|level| level > self.asked()) { Stand::Prove } else { stand }
+    }
+
+    /// The same where nothing is named: the backend by itself may be what it is.
+    fn or_else(&mut self, stand: Stand<'r>, record: &'r Record) -> Stand<'r> {
+        let stand = self.or_prove(stand);
+        let open = self.met.last().is_some_and(Met::is_open);
+        if matches!(stand, Stand::Prove) || !open {
+            return stand;
+        }
+        let Some(trial) = record.trials.iter().find(|t| t.started.purpose == Purpose::Direct) else {
+            return Stand::AskBackend;
+        };
+        if !proof::is_whole(trial) {
+            return Stand::Cut;
+        }
+        let direct = Judged::of(trial, self.plan);
+        if !direct.client.finding.valid {
+            return stand;
+        }
+        let named = self.met.last_mut().is_some_and(|met| met.directly(&direct));
+        self.direct = Some(direct);
+        if named { Stand::CannotLift } else { stand }
     }
 
     fn asked(&self) -> f64 {

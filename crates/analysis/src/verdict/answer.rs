@@ -47,7 +47,7 @@ pub(crate) fn of(story: Option<&Story<'_>>, trials: &Trials<'_>) -> Said {
     match &story.stand {
         Stand::NeedBreak => UNFINISHED,
         Stand::Cut if first.broke.is_none() => UNFINISHED,
-        Stand::Cut | Stand::Test(_) => open(untested(story)),
+        Stand::Cut | Stand::Test(_) | Stand::AskBackend => open(untested(story)),
         Stand::Invalid if first.client.finding.valid => open(Because::ClientIsLimit),
         Stand::Invalid => {
             Said { outcome: Outcome::Invalid, must_change: Answer::CannotTell, because: Because::ClientIsLimit }
@@ -91,10 +91,12 @@ fn not_lifted(story: &Story<'_>) -> Said {
 fn proved(story: &Story<'_>, trials: &Trials<'_>) -> Said {
     let procedure = &story.plan.procedure;
     let broke = |t| diagnosis::broke(t, &story.plan.objective, procedure).is_some();
+    // A baseline that fails because its client was late fails for nothing.
+    let valid = |t| Judged::of(t, story.plan).client.finding.valid;
     let pairs = &trials.pairs;
     if pairs.len() < procedure.min_pairs as usize {
         open(Because::Unfinished)
-    } else if pairs.iter().any(|(_, b)| !Judged::of(b, story.plan).client.finding.valid) {
+    } else if pairs.iter().any(|(a, b)| !valid(a) || !valid(b)) {
         open(Because::ClientIsLimit)
     } else if pairs.iter().any(|(_, b)| broke(b)) {
         open(Because::ProvedButNextLimit)

@@ -31,6 +31,7 @@ pub(crate) fn all(
         let last = story.lifted().last().map(|t| &t.after).or(story.first.as_ref());
         all.extend(last.iter().flat_map(|judged| at_work(judged)));
         all.extend(ceilings(story));
+        all.extend(bore(story));
         if matches!(story.stand, Stand::Holds) {
             let headroom = story.first.iter().flat_map(|first| no_headroom(story, first, &all)).collect::<Vec<_>>();
             all.extend(headroom);
@@ -110,6 +111,14 @@ fn at_work(judged: &Judged<'_>) -> Vec<Caveat> {
     }
     let held = attribute::at_work(judged.trial, &judged.demand);
     held.into_iter().map(|(limit, _, sign)| Caveat::AtWorkButHeld { limit: limit.id.clone(), sign }).collect()
+}
+
+/// That the backend by itself bears more than what broke the product before it.
+fn bore(story: &Story<'_>) -> Option<Caveat> {
+    let direct = story.direct.as_ref()?;
+    let (level, through) = (direct.held_to(), story.met.last()?.at.broke.as_ref()?.level);
+    let trial = direct.trial.number;
+    (level > through * (1.0 + TOLERANCE) + 1.0).then_some(Caveat::BackendBore { trial, level, through })
 }
 
 /// Settings that cannot be raised as far as needed.

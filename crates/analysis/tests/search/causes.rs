@@ -1,8 +1,9 @@
 //! Each kind of limit: the right one is named, and none of the others.
 
 use genkai_model::error::ErrorKind;
+use genkai_model::evidence::metric;
 use genkai_model::finding::*;
-use genkai_model::limit::{Law, RemedyUnit, Strength};
+use genkai_model::limit::{Law, Limit, RemedyUnit, Strength};
 use genkai_model::load::{Body, Load, Request};
 
 use crate::world::parts::*;
@@ -80,6 +81,26 @@ fn processor_time_that_was_not_the_limit_is_foretold() {
     let rate = v.predictions[0].rate.unwrap();
     assert!((rate.low - 4275.0).abs() < 1.0 && (rate.high - 5225.0).abs() < 1.0, "{rate:?}");
     assert!(v.predictions[0].formula.contains("0.40 in use at 2000 requests/s"), "{}", v.predictions[0].formula);
+}
+
+#[test]
+fn periods_of_a_quota_foretell_no_rate() {
+    let quota = || Limit {
+        signatures: vec![reached(metric::THROTTLED, 0.5, Strength::Supports)],
+        remedy: None,
+        ..cpu(1.0, Strength::Supports, None)
+    };
+    let world = World {
+        plan: plan(users(40, 20.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(move |_| vec![quota()]),
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.02);
+            seen.gauges = vec![(metric::THROTTLED, 0.2)];
+            seen
+        }),
+    };
+    assert_eq!(verdict(&world.run()).predictions[0].rate, None);
 }
 
 #[test]

@@ -43,6 +43,21 @@ fn a_client_overrun_only_after_the_break_does_not_matter() {
 }
 
 #[test]
+fn a_baseline_that_fails_because_its_client_was_late_proves_nothing() {
+    let world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+            if m.purpose == Purpose::Baseline {
+                (seen.cpu, seen.lateness) = (1.0, 0.5);
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    assert_eq!(answer(&verdict(&world.run())), (Outcome::Fails, Answer::CannotTell, Because::ClientIsLimit));
+}
+
+#[test]
 fn a_client_that_gives_out_beyond_the_load_asked_for_leaves_the_test_standing() {
     let give_out = |at: f64| World {
         behaviour: Box::new(move |m| {

@@ -1,8 +1,9 @@
 //! Requests that wait: for a backend that is slow by itself, for a core that is nearly full, for a free connection.
 
 use genkai_model::error::ErrorKind;
+use genkai_model::event::Purpose;
 use genkai_model::finding::*;
-use genkai_model::limit::{Law, Limit, Strength, Symptom};
+use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, Strength, Symptom};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
 
@@ -52,6 +53,61 @@ fn a_backend_that_is_fast_enough_alone_is_not() {
     let v = verdict(&behind_delay(users(50, 10.0), "p99 < 500ms", "300ms", 0.72).run());
     assert!(v.causes.iter().all(|c| c.limit.id != "backend.delay"), "{:?}", v.causes);
     assert!(v.predictions.iter().any(|p| p.limit == "backend.delay" && p.far), "nor does it matter");
+}
+
+/// Users whose responses become slow from `through` on behind the proxy, and from `own` on when the backend is asked directly; nothing
+/// shows why.
+fn unknown(through: f64, own: f64) -> World {
+    let by_itself = || Limit::named(BACKEND_BY_ITSELF, "backend", "load it bears by itself");
+    World {
+        plan: plan(users(100, 20.0), "p99 < 500ms"),
+        settings: settings(&[]),
+        limits: Box::new(move |_| vec![descriptors(5000.0), by_itself()]),
+        behaviour: Box::new(move |m| {
+            let slow = m.level > if m.purpose == Purpose::Direct { own } else { through };
+            Seen::closed(m.level, if slow { 0.9 } else { 0.1 })
+        }),
+    }
+}
+
+#[test]
+fn what_breaks_by_itself_is_named_where_nothing_else_is() {
+    let run = unknown(40.0, 38.0).run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XD", "asked once, and nothing is lifted");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::BackendIsLimit));
+    let cause = &v.causes[0];
+    assert_eq!((cause.limit.id.as_str(), cause.confidence), (BACKEND_BY_ITSELF, Confidence::Likely));
+    let directly = |e: &Evidence| matches!(e, Evidence::Directly { trial: 2, level, through } if level <= through);
+    assert!(cause.evidence.iter().any(directly), "{:?}", cause.evidence);
+    assert!(v.caveats.is_empty(), "{:?}", v.caveats);
+}
+
+#[test]
+fn a_backend_that_bears_more_by_itself_is_not_named() {
+    for own in [60.0, 1e9] {
+        let run = unknown(40.0, own).run();
+        let v = verdict(&run);
+        assert_eq!((run.order().as_str(), v.because, v.causes.len()), ("XD", Because::NoCauseFound, 0));
+        let bore = |c: &Caveat| matches!(c, Caveat::BackendBore { trial: 2, level, through } if level > through);
+        assert!(v.caveats.iter().any(bore), "{:?}", v.caveats);
+    }
+}
+
+#[test]
+fn a_backend_is_not_asked_where_something_is_named_or_it_cannot_be() {
+    let named = World {
+        limits: Box::new(|_| vec![cpu(1.0, Strength::Supports, None), Limit::named(BACKEND_BY_ITSELF, "backend", "")]),
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, if m.level > 40.0 { 0.9 } else { 0.1 });
+            seen.gauges = vec![("proxy.worker_cpu_max", 0.99)];
+            seen
+        }),
+        ..unknown(40.0, 40.0)
+    };
+    assert_eq!(named.run().order(), "X");
+    let nowhere = World { limits: Box::new(|_| vec![descriptors(5000.0)]), ..unknown(40.0, 40.0) };
+    assert_eq!((nowhere.run().order().as_str(), verdict(&nowhere.run()).because), ("X", Because::NoCauseFound));
 }
 
 #[test]

@@ -136,6 +136,7 @@ impl Run {
         let letter = |t: &TrialPlan| match t.purpose {
             Purpose::Break => 'X',
             Purpose::Counterfactual => 'C',
+            Purpose::Direct => 'D',
             Purpose::Baseline => 'A',
             Purpose::Proposal => 'B',
             Purpose::Measure => 'M',
@@ -237,7 +238,7 @@ impl World {
                 run.at(begin + to_us, Some(number), What::State(state));
                 return (EndReason::ServerDied, to_us);
             }
-            let searching = matches!(what.purpose, Purpose::Break | Purpose::Counterfactual);
+            let searching = matches!(what.purpose, Purpose::Break | Purpose::Counterfactual | Purpose::Direct);
             if searching && broke {
                 return (EndReason::BreakSeen, to_us);
             }

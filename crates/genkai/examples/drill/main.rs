@@ -17,7 +17,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let Some(genkai) = words.next().map(PathBuf::from).filter(|program| program.is_file()) else {
-        eprintln!("usage: drill GENKAI [--markdown FILE] [NAME...]: the first is the program genkai, and it is missing");
+        eprintln!(
+            "usage: drill GENKAI [--markdown FILE] [NAME...]: the first is the program genkai, and it is missing"
+        );
         return ExitCode::from(2);
     };
     let mut words: Vec<String> = words.collect();

@@ -27,6 +27,8 @@ use crate::{Failure, flags, found, interrupt, made, outputs};
 const DEPTH: u32 = 3;
 /// A record's file in its folder.
 const RECORD: &str = "run.jsonl";
+/// The claims that the last tests in a folder did not come to, and why: they have no record to tell it.
+const UNTESTED: &str = "untested.json";
 
 /// `genkai claims`.
 pub(crate) fn run(flags: &Claims) -> Result<Exit, Failure> {
@@ -102,20 +104,25 @@ pub(crate) struct Tested {
 }
 
 impl Tests<'_> {
-    /// Tests `all`, until the user interrupts.
+    /// Tests `all`, until the user interrupts: those that are left then were not tested.
     pub(crate) fn all(&self, all: &[Claim]) -> Tested {
         let mut tested = Tested::default();
         for claim in all {
+            let untested = |why: String| Untested { claim: claim.name.clone(), why };
             if self.interrupt.is_stopped() {
-                break;
+                tested.untested.push(untested("interrupted before it was tested".to_owned()));
+                continue;
             }
             match self.one(claim) {
                 Ok(record) => tested.records.push(record),
                 Err(failure) => {
                     view::say(&view::error(&format!("{}: {}", claim.name, failure.message)));
-                    tested.untested.push(Untested { claim: claim.name.clone(), why: failure.message });
+                    tested.untested.push(untested(failure.message));
                 }
             }
+        }
+        if let Err(failure) = keep(self.out, &tested.untested) {
+            view::say(&format!("warning: {}", failure.message));
         }
         tested
     }
@@ -137,6 +144,28 @@ impl Tests<'_> {
         }
         outcome.failure.map_or(Ok(outcome.record), |failure| Err(failure.into()))
     }
+}
+
+/// Writes down why claims were not tested, in place of what an earlier run wrote.
+fn keep(out: &Path, untested: &[Untested]) -> Result<(), Failure> {
+    let file = out.join(UNTESTED);
+    if untested.is_empty() {
+        // There is none, as a rule.
+        let _ = fs::remove_file(&file);
+        return Ok(());
+    }
+    fs::create_dir_all(out).map_err(|e| Failure::environment(format!("cannot make {}: {e}", out.display())))?;
+    outputs::whole(&file, &serde_json::json!(untested).to_string())
+}
+
+/// The claims that the last tests in a folder did not come to, and why.
+pub(crate) fn untested(folder: &Path) -> Vec<Untested> {
+    let file = folder.join(UNTESTED);
+    let Ok(text) = fs::read_to_string(&file) else { return Vec::new() };
+    serde_json::from_str(&text).unwrap_or_else(|e| {
+        view::say(&format!("warning: {}: left out: {e}", file.display()));
+        Vec::new()
+    })
 }
 
 fn effort(flags: &Claims, pin: &Pin) -> Effort {
@@ -189,12 +218,21 @@ fn again(folders: &[PathBuf]) -> Result<Vec<ClaimFinding>, Failure> {
 /// The records in a folder and those below it: of a folder that has one, that alone, and nothing that a later run set aside.
 ///
 /// # Errors
-/// When the folder cannot be read, or one of them is not a record.
+/// When the folder cannot be read.
 pub(crate) fn records(folder: &Path) -> Result<Vec<Record>, Failure> {
     let mut files = Vec::new();
     gather(folder, DEPTH, &mut files).map_err(|e| Failure::usage(format!("cannot read {}: {e}", folder.display())))?;
     files.sort();
-    files.iter().map(|file| outputs::record(file)).collect()
+    Ok(files.iter().filter_map(|file| record(file)).collect())
+}
+
+/// A record that is one of several; what cannot be read is said, and does not keep the others from being told.
+pub(crate) fn record(file: &Path) -> Option<Record> {
+    let left_out = |failure: &Failure| {
+        let why = failure.message.lines().next().unwrap_or_default();
+        view::say(&format!("warning: left out: {why}"));
+    };
+    outputs::record(file).inspect_err(left_out).ok()
 }
 
 fn gather(folder: &Path, deep: u32, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
@@ -254,5 +292,35 @@ mod tests {
         found.sort();
         assert_eq!(found, kept.map(|file| dir.path().join(file)));
         assert!(gather(&dir.path().join("nowhere"), DEPTH, &mut found).is_err(), "what was asked for must be readable");
+    }
+
+    #[test]
+    fn claims_that_an_interrupt_left_are_untested_and_their_folder_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("claims");
+        let interrupt = StopFlag::new();
+        interrupt.stop();
+        let effort = Effort { usual: Usual::default(), threads: 1, seed: 1 };
+        let tests = Tests { effort, pin: Pin::Apart, quiet: true, out: &out, interrupt: &interrupt };
+        let all = shipped::all(Some("apache")).unwrap();
+        let tested = tests.all(&all);
+        assert!(tested.records.is_empty());
+        let names: Vec<&str> = tested.untested.iter().map(|one| one.claim.as_str()).collect();
+        assert_eq!(names, all.iter().map(|claim| claim.name.as_str()).collect::<Vec<_>>());
+        assert!(tested.untested.iter().all(|one| one.why == "interrupted before it was tested"));
+        assert_eq!(untested(&out), tested.untested);
+        tests.all(&[]);
+        assert!(untested(&out).is_empty(), "a later run in which nothing was left");
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_does_not_keep_the_others_from_being_told() {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["one", "two"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+            fs::write(dir.path().join(folder).join(RECORD), "no record\n").unwrap();
+        }
+        assert!(records(dir.path()).unwrap().is_empty());
+        assert!(records(&dir.path().join("nowhere")).is_err());
     }
 }

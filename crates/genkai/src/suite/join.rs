@@ -32,12 +32,21 @@ impl Joined {
             parts: Vec::new(),
             changes: Vec::new(),
             advice: None,
+            interrupted: false,
         };
         Joined { head: None, finding }
     }
 
-    /// Takes note of where and how it ran.
+    /// Takes note that it ended before all of it was done.
+    pub(super) fn cut_off(&mut self) {
+        self.finding.interrupted = true;
+    }
+
+    /// Takes note of where and how it ran, and whether to its end.
     fn ran(&mut self, record: &Record) {
+        if record.end.as_ref().is_none_or(|end| end.interrupted) {
+            self.cut_off();
+        }
         let (title, head) = (&self.finding.title, &mut self.head);
         if let (None, Some(first)) = (&head, &record.head) {
             let mut first = first.clone();
@@ -71,6 +80,15 @@ impl Joined {
         self.finding.changes.push(ChangesFinding { name, question, loads: suite::turns(record), comparison });
     }
 
+    /// A part that has one record.
+    fn part(&mut self, part: &Part, record: &Record) {
+        match &part.task {
+            Task::Search(search) => self.search(part, search, record, genkai_analysis::findings(record)),
+            Task::Changes(_) => self.changes(part, record),
+            Task::Claims => {}
+        }
+    }
+
     pub(super) fn claims(&mut self, part: &Part, tested: Tested) {
         tested.records.iter().for_each(|record| self.ran(record));
         let (name, question) = (part.name.to_owned(), part.question.clone());
@@ -102,6 +120,7 @@ impl Joined {
             view::say(&format!("report: {}; each part's: {}/PART/report.html", page.display(), out.display()));
         }
         Ok(match self.finding.outcome() {
+            _ if self.finding.interrupted => Exit::Interrupted,
             Outcome::Holds => Exit::Holds,
             Outcome::Invalid => Exit::Invalid,
             Outcome::Fails => Exit::Fails,
@@ -111,54 +130,168 @@ impl Joined {
 }
 
 /// The runs of the experiment in `dir`, from their records; none where there is not one of them.
-pub(crate) fn again(dir: &Path) -> Option<Result<Joined, Failure>> {
+pub(crate) fn again(dir: &Path) -> Option<Joined> {
     let mut joined = Joined::new(NAME);
-    for size in [Size::Quick, Size::Full] {
-        for part in parts(size) {
-            if let Err(failure) = told(dir, &part, size, &mut joined) {
-                return Some(Err(failure));
-            }
+    let quick = parts(Size::Quick);
+    // The full size has every part, in the order of the experiment.
+    for full in &parts(Size::Full) {
+        let small = quick.iter().find(|part| part.name == full.name).map(|part| (part, Size::Quick));
+        let sizes: Vec<(&Part, Size)> = small.into_iter().chain([(full, Size::Full)]).collect();
+        if let Err(failure) = told(&dir.join(full.name), &sizes, &mut joined) {
+            view::say(&format!("warning: {}: left out: {}", full.name, failure.message));
         }
     }
-    joined.head.is_some().then_some(Ok(joined))
+    joined.head.is_some().then_some(joined)
 }
 
-/// Adds a part that was run in this size.
-fn told(dir: &Path, part: &Part, size: Size, joined: &mut Joined) -> Result<(), Failure> {
-    let folder = dir.join(part.name);
-    if let Task::Claims = part.task {
-        if size == Size::Quick && folder.is_dir() {
-            joined.claims(part, advice(&folder)?);
+/// Adds the part that was run in `folder`, in whichever of these sizes.
+fn told(folder: &Path, sizes: &[(&Part, Size)], joined: &mut Joined) -> Result<(), Failure> {
+    if let Some((part, _)) = sizes.iter().find(|(part, _)| matches!(part.task, Task::Claims)) {
+        if folder.is_dir() {
+            joined.claims(part, advice(folder)?);
         }
         return Ok(());
     }
     let file = folder.join("run.jsonl");
-    if !file.is_file() {
-        return Ok(());
-    }
-    let record = outputs::record(&file)?;
+    let Some(record) = file.is_file().then(|| claims::record(&file)).flatten() else { return Ok(()) };
     let title = record.head.as_ref().map_or("", |head| head.plan.title.as_str());
-    match &part.task {
-        _ if !is_of(title, part, size) => {}
-        Task::Search(search) => joined.search(part, search, &record, genkai_analysis::findings(&record)),
-        Task::Changes(_) | Task::Claims => joined.changes(part, &record),
+    if let Some((part, _)) = sizes.iter().find(|(part, size)| is_of(title, part, *size)) {
+        joined.part(part, &record);
     }
     Ok(())
 }
 
-/// What came of the claims in a folder; of those that are shipped and have no record there, that they were not tested.
+/// What came of the claims in a folder; of those that are shipped and have no record there, why they were not tested.
 fn advice(folder: &Path) -> Result<Tested, Failure> {
     let records = claims::records(folder)?;
     let found: Vec<String> = records.iter().filter_map(claims::finding).map(|one| one.claim.name).collect();
+    let known = claims::untested(folder);
+    let why = |claim: &str| {
+        let known = known.iter().find(|one| one.claim == claim);
+        known.map_or_else(|| "there is no record of its test".to_owned(), |one| one.why.clone())
+    };
     let missing = shipped::all(Some(PRODUCT))?.into_iter().filter(|claim| !found.contains(&claim.name));
-    let why = "there is no record of its test";
-    let untested = missing.map(|claim| Untested { claim: claim.name, why: why.to_owned() }).collect();
+    let untested = missing.map(|claim| Untested { why: why(&claim.name), claim: claim.name }).collect();
     Ok(Tested { records, untested })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use genkai_model::event::{Environment, Event, RunEnded, RunStarted, What};
+    use genkai_model::plan::Plan;
+
     use super::*;
+
+    /// How a record ends.
+    enum Ends {
+        Well,
+        Interrupted,
+        Nowhere,
+    }
+
+    fn plan(name: &str, size: Size) -> Plan {
+        let part = parts(size).into_iter().find(|part| part.name == name).unwrap();
+        let Task::Search(search) = part.task else { panic!("{name} is no search") };
+        search.plan
+    }
+
+    /// Writes a record in which nothing was tried.
+    fn write(folder: &Path, plan: Plan, started: &str, ends: Ends) {
+        let head = RunStarted {
+            schema: genkai_model::event::SCHEMA.to_owned(),
+            version: String::new(),
+            started: started.to_owned(),
+            command: Vec::new(),
+            environment: Environment::default(),
+            plan,
+            rewrites: Vec::new(),
+        };
+        let end = |interrupted| What::RunEnded(RunEnded { interrupted, failure: None, diff: String::new() });
+        let mut all = vec![What::RunStarted(Box::new(head))];
+        match ends {
+            Ends::Well => all.push(end(false)),
+            Ends::Interrupted => all.push(end(true)),
+            Ends::Nowhere => {}
+        }
+        let line = |what| serde_json::to_string(&Event { at_us: 0, trial: None, what }).unwrap() + "\n";
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("run.jsonl"), all.into_iter().map(line).collect::<String>()).unwrap();
+    }
+
+    /// An experiment of one part, whose record ends so, and its exit code.
+    fn one(ends: Ends) -> (Joined, Exit) {
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir.path().join("baseline"), plan("baseline", Size::Quick), "now", ends);
+        let joined = again(dir.path()).unwrap();
+        let exit = joined.show(dir.path(), true, false, Colour::Never).unwrap();
+        (joined, exit)
+    }
+
+    #[test]
+    fn a_record_that_was_cut_off_is_told_as_one() {
+        let (whole, exit) = one(Ends::Well);
+        assert!(!whole.finding.interrupted, "nothing was tried, but nobody ended it");
+        assert_eq!(exit, Exit::Environment);
+        for ends in [Ends::Interrupted, Ends::Nowhere] {
+            let (cut, exit) = one(ends);
+            assert_eq!((cut.finding.outcome(), exit), (Outcome::Unfinished, Exit::Interrupted));
+        }
+    }
+
+    #[test]
+    fn a_cut_off_is_told_even_where_all_that_ran_was_named() {
+        let (mut joined, _) = one(Ends::Well);
+        let part = &mut joined.finding.parts[0];
+        (part.named, part.verdict.outcome) = (true, Outcome::Holds);
+        let dir = tempfile::tempdir().unwrap();
+        let exit = |joined: &Joined| joined.show(dir.path(), true, false, Colour::Never).unwrap();
+        assert_eq!(exit(&joined), Exit::Holds);
+        joined.cut_off();
+        assert_eq!(exit(&joined), Exit::Interrupted);
+        let written = fs::read_to_string(dir.path().join("verdict.json")).unwrap();
+        assert!(written.contains("cut off before its end"), "{written}");
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir.path().join("baseline"), plan("baseline", Size::Quick), "now", Ends::Well);
+        fs::create_dir(dir.path().join("idle")).unwrap();
+        fs::write(dir.path().join("idle/run.jsonl"), "no record\n").unwrap();
+        let joined = again(dir.path()).unwrap();
+        let names: Vec<&str> = joined.finding.parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(names, ["baseline"]);
+    }
+
+    #[test]
+    fn parts_are_told_in_the_order_of_the_experiment_in_every_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = |folder: &str, plan, started| write(&dir.path().join(folder), plan, started, Ends::Well);
+        written("claims/one", plan("baseline", Size::Quick), "last");
+        written("idle", plan("idle", Size::Quick), "third");
+        written("load-500", plan("load-500", Size::Full), "second");
+        written("baseline", plan("baseline", Size::Full), "first");
+        let joined = again(dir.path()).unwrap();
+        let names: Vec<&str> = joined.finding.parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(names, ["baseline", "load-500", "idle"]);
+        assert_eq!(joined.head.unwrap().started, "first");
+    }
+
+    #[test]
+    fn the_reason_why_a_claim_was_not_tested_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = shipped::all(Some(PRODUCT)).unwrap().remove(0).name;
+        let why = "there is no event MPM here";
+        let file = serde_json::json!([{ "claim": name, "why": why }, { "claim": "another", "why": "" }]);
+        fs::write(dir.path().join("untested.json"), file.to_string()).unwrap();
+        let untested = advice(dir.path()).unwrap().untested;
+        assert_eq!(untested[0], Untested { claim: name, why: why.to_owned() });
+        assert!(untested[1..].iter().all(|one| one.why == "there is no record of its test"), "{untested:?}");
+        fs::write(dir.path().join("untested.json"), "{").unwrap();
+        assert_ne!(advice(dir.path()).unwrap().untested[0].why, why);
+    }
 
     #[test]
     fn claims_of_which_none_could_be_tested_are_no_interrupt_and_no_success() {

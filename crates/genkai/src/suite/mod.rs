@@ -52,6 +52,9 @@ pub(crate) fn apache(size: Size, only: &[String], output: &OutputFlags) -> Resul
             break;
         }
     }
+    if failure.is_some() || interrupt.is_stopped() {
+        joined.cut_off();
+    }
     // What was seen until then is told whatever came between.
     let exit = joined.show(&out, output.quiet, output.json, output.color)?;
     match failure {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use genkai_model::comparison::{Contender, Runs};
 use genkai_model::contest::{Entry, Setting};
-use genkai_model::event::{Change, Environment};
+use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::Origin;
 use genkai_model::load::Load;
 use genkai_model::plan::System;
@@ -77,7 +77,15 @@ impl Ready {
         }
     }
 
-    /// What is to be said of it: its version, and every setting that says something about load or was given.
+    /// Where its private copy differs from the user's files, without their secrets.
+    fn rewrites(&self) -> Vec<Rewrite> {
+        match self {
+            Ready::Server(prepared) => redact::rewrites(prepared.rewrites()),
+            Ready::Standing(_) => Vec::new(),
+        }
+    }
+
+    /// What is to be said of it: its version, every setting that says something about load or was given, and what its copy differs in.
     pub(super) fn entry(&self, contender: &Contender, environment: &Environment) -> Entry {
         let (version, settings) = match (self, &contender.runs) {
             (Ready::Server(prepared), Runs::Server { system, changes }) => {
@@ -88,7 +96,8 @@ impl Ready {
             (Ready::Standing(address), _) => (address.to_string(), Vec::new()),
         };
         let contender = contender.name.clone();
-        Entry { contender, version, settings, largest: None, started: Span::default() }
+        let rewrites = self.rewrites();
+        Entry { contender, version, settings, rewrites, largest: None, started: Span::default() }
     }
 }
 
@@ -117,4 +126,78 @@ fn settings(prepared: &dyn Prepared, system: &System, changes: &[Change], enviro
 /// A folder for each use of a contender, numbered.
 pub(super) fn folders(folder: &Folder, number: usize) -> impl Fn(&str) -> Result<std::path::PathBuf, LabError> + '_ {
     move |use_| folder.private(&format!("contender-{number}-{use_}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use genkai_model::limit::Limit;
+    use genkai_targets::files::Backup;
+    use genkai_targets::product::{Objection, ProductError};
+
+    use super::*;
+
+    /// A product with a private copy, which is never started.
+    struct Copied(Vec<Rewrite>);
+
+    impl Prepared for Copied {
+        fn product(&self) -> &'static str {
+            "squid"
+        }
+
+        fn version(&self) -> &str {
+            "5.7"
+        }
+
+        fn with(&self, _: &[Change], _: &Path) -> Result<Box<dyn Prepared>, ProductError> {
+            unreachable!()
+        }
+
+        fn value_of(&self, _: &str) -> Result<(String, Origin), ProductError> {
+            unreachable!()
+        }
+
+        fn limits(&self, _: &Environment) -> Vec<Limit> {
+            Vec::new()
+        }
+
+        fn transport(&self) -> Transport {
+            Transport::Tcp
+        }
+
+        fn warnings(&self) -> &[String] {
+            &[]
+        }
+
+        fn objects(&self, _: &str) -> Result<Option<Objection>, ProductError> {
+            unreachable!()
+        }
+
+        fn rewrites(&self) -> &[Rewrite] {
+            &self.0
+        }
+
+        fn diff(&self, _: &[Change]) -> String {
+            String::new()
+        }
+
+        fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, ProductError> {
+            unreachable!()
+        }
+
+        fn start(&self, _: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError> {
+            unreachable!()
+        }
+    }
+
+    #[test]
+    fn what_a_copy_differs_in_is_told_without_secrets() {
+        let (place, to) = ("/u/squid.conf:3".to_owned(), String::new());
+        let from = "cachemgr_passwd hunter2 all".to_owned();
+        let ready = Ready::Server(Box::new(Copied(vec![Rewrite { place: place.clone(), from, to: to.clone() }])));
+        let runs = Runs::Server { system: Box::new(System::generated("squid")), changes: Vec::new() };
+        let entry = ready.entry(&Contender { name: "mine".to_owned(), runs }, &Environment::default());
+        assert_eq!(entry.rewrites, [Rewrite { place, from: "cachemgr_passwd ***".to_owned(), to }]);
+    }
 }

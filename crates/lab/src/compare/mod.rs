@@ -152,6 +152,7 @@ struct Run<'r, 'j, 'w> {
 impl Run<'_, '_, '_> {
     fn whole(&mut self) -> Result<(), LabError> {
         self.environment.versions.extend(self.backend.versions());
+        // What private copies differ in is with each contender.
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         for (ready, contender) in self.ready.iter().zip(&self.comparison.contenders) {
             let entry = ready.entry(contender, &self.environment);

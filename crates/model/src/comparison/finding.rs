@@ -7,6 +7,7 @@ use super::{Comparison, Figure};
 use crate::claim::ClaimFinding;
 use crate::contest::Setting;
 use crate::error::ErrorCount;
+use crate::event::Rewrite;
 use crate::finding::{ClientLimit, Estimate, Outcome};
 
 /// A comparison and its answer.
@@ -63,6 +64,9 @@ pub struct Subject {
     pub version: String,
     /// Settings that are not the default; all others are.
     pub settings: Vec<Setting>,
+    /// Where its private copy differs from the user's configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rewrites: Vec<Rewrite>,
     /// Each figure.
     pub figures: Vec<SubjectFigure>,
     /// Its failed requests, by kind, over all turns.
@@ -140,7 +144,8 @@ pub struct Stress {
     /// Whether at least one contender was stressed. When none was, the load offered was the limit: throughput says what was
     /// asked, not what a contender can do.
     pub anybody: bool,
-    /// Largest part of the servers' cores that a contender used, the mean of a turn; none where nobody's can be seen.
+    /// Largest part that a contender used of the servers' cores, or its busiest worker of one core, whichever is more; the mean of a turn.
+    /// None where nobody's can be seen.
     pub busiest: Option<f64>,
     /// Who that was.
     pub who: Option<String>,

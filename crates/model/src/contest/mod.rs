@@ -8,6 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::event::Rewrite;
 use crate::histogram::Payload;
 use crate::limit::Limit;
 use crate::units::{Bytes, Span};
@@ -104,6 +105,9 @@ pub struct Entry {
     pub version: String,
     /// Every setting it has, as it is.
     pub settings: Vec<Setting>,
+    /// Where its private copy differs from the user's configuration; nothing for one that is generated or stands already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rewrites: Vec<Rewrite>,
     /// The cap on one message from a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<Limit>,

@@ -128,6 +128,15 @@ pub enum Evidence {
         /// Seconds allowed.
         allowed: f64,
     },
+    /// Under the same load, sent to it directly, it broke no later.
+    Directly {
+        /// The trial in which it was asked.
+        trial: u32,
+        /// Level of its break.
+        level: f64,
+        /// Level of the break through the product.
+        through: f64,
+    },
     /// Connections ended after just the silence that this limit allows.
     Silence {
         /// Connections that ended so.

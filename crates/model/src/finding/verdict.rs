@@ -127,6 +127,15 @@ pub enum Caveat {
         /// The load asked for.
         asked: f64,
     },
+    /// Asked directly, the backend bore more than what broke the product with it: what is slow lies before it.
+    BackendBore {
+        /// The trial in which it was asked.
+        trial: u32,
+        /// Level that it bore.
+        level: f64,
+        /// Level of the break through the product.
+        through: f64,
+    },
     /// A limit left signs of being at work although the objective held.
     AtWorkButHeld {
         /// The limit.

@@ -24,7 +24,9 @@ pub fn compare(finding: &ComparisonFinding) -> String {
     }
     text.push('\n');
     let systems = finding.subjects.iter().map(|subject| {
-        format!("{} is {}: {}", clean::line(&subject.name), clean::line(&subject.version), says::settings(subject))
+        let (name, version) = (clean::line(&subject.name), clean::line(&subject.version));
+        let copy = says::copy(&subject.rewrites).map_or_else(String::new, |copy| format!("; {copy}"));
+        format!("{name} is {version}: {}{copy}", says::settings(subject))
     });
     for line in sentences.chain(systems) {
         text.push_str(&format!("- {}\n", plain(&line)));

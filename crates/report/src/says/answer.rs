@@ -1,5 +1,6 @@
 //! The first sentence: must it change, and to what.
 
+use genkai_model::evidence::metric;
 use genkai_model::finding::{
     Answer, Because, Cause, Caveat, Confidence, Evidence, Outcome, Predicted, ProposedChange, Verdict,
 };
@@ -142,6 +143,12 @@ fn backend(scene: Scene<'_>, v: &Verdict) -> String {
     let met = v.causes.iter().rev().find(|c| theirs(c) && c.confidence != Confidence::Refuted);
     let Some(cause) = met else { return format!("{product} is not the limit: the backend is") };
     let who = words::subject(&cause.limit.subject);
+    if let Some(level) = cause.evidence.iter().find_map(directly) {
+        return format!(
+            "{product} is not the limit, {who} is: asked directly, without {product}, it breaks at {} too",
+            scene.level(level)
+        );
+    }
     match cause.limit.law {
         Law::Delay { .. } => format!("{}; no {product} setting makes it faster", cause::alone(&who, cause)),
         Law::Unknown => format!("{product} is not the limit, {who} is: {}", clean::line(&cause.limit.caps)),
@@ -153,6 +160,14 @@ fn backend(scene: Scene<'_>, v: &Verdict) -> String {
     }
 }
 
+/// Where it broke when it was asked directly.
+fn directly(evidence: &Evidence) -> Option<f64> {
+    match evidence {
+        Evidence::Directly { level, .. } => Some(*level),
+        _ => None,
+    }
+}
+
 /// ` (0.993 of 1 core in use: 1 worker can use 1 core)`.
 fn cores(v: &Verdict) -> String {
     let met = v.causes.iter().rev().find_map(|c| match c.limit.law {
@@ -161,7 +176,7 @@ fn cores(v: &Verdict) -> String {
     });
     let Some((cause, cores)) = met else { return String::new() };
     let most = cause.evidence.iter().filter_map(|e| match e {
-        Evidence::Reached { value, .. } => Some(*value),
+        Evidence::Reached { metric, value, .. } if metric != metric::THROTTLED => Some(*value),
         _ => None,
     });
     let used = most.reduce(f64::max).map_or_else(String::new, |used| {

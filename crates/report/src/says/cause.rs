@@ -118,7 +118,7 @@ fn strongest(all: &[Evidence]) -> Option<&Evidence> {
             Evidence::Log { strength, count, .. } => Some((*strength, 3, *count)),
             Evidence::Grew { strength, .. } => Some((*strength, 2, 0)),
             Evidence::Reached { strength, .. } => Some((*strength, 1, 0)),
-            Evidence::Alone { .. } | Evidence::Silence { .. } | Evidence::Closed { .. } => {
+            Evidence::Alone { .. } | Evidence::Directly { .. } | Evidence::Silence { .. } | Evidence::Closed { .. } => {
                 Some((Strength::Decisive, 4, 0))
             }
             Evidence::Errors { .. } | Evidence::Slow { .. } | Evidence::Place { .. } => None,
@@ -143,6 +143,9 @@ fn sign(scene: Scene<'_>, cause: &Cause, evidence: &Evidence) -> String {
         }
         Evidence::Reached { metric, value, mark, of, .. } => reached(metric, *value, *mark, of),
         Evidence::Alone { .. } => alone(&words::subject(&cause.limit.subject), cause),
+        Evidence::Directly { level, .. } => {
+            format!("asked directly, {} broke at {}", words::subject(&cause.limit.subject), scene.level(*level))
+        }
         Evidence::Silence { .. }
         | Evidence::Closed { .. }
         | Evidence::Errors { .. }
@@ -186,6 +189,11 @@ pub fn evidence(evidence: &Evidence) -> String {
             "alone, without any load, it takes {} for a request; {} are allowed",
             figure::seconds(*takes),
             figure::seconds(*allowed)
+        ),
+        Evidence::Directly { trial, level, through } => format!(
+            "under the same load sent to it directly (trial {trial}) it broke at {}; through the product at {}",
+            figure::whole(*level),
+            figure::whole(*through)
         ),
         Evidence::Silence { count, of, seen, allowed } => format!(
             "{} of {} were cut when they had been silent for {} (median); {} are allowed",

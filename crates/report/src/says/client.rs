@@ -103,6 +103,13 @@ pub(super) fn caveat(scene: Scene<'_>, caveat: &Caveat) -> String {
             scene.unit(),
             figure::whole(*asked)
         ),
+        Caveat::BackendBore { trial, level, through } => format!(
+            "Asked directly, without {}, the backend bore {} (trial {trial}), and with it no more than {}: what is short lies before the \
+             backend.",
+            scene.product(),
+            scene.level(*level),
+            figure::whole(*through)
+        ),
         Caveat::AtWorkButHeld { limit, sign } => format!(
             "{} was at work already, although the objective held: {}.",
             clean::line(limit),

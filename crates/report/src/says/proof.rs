@@ -117,6 +117,10 @@ pub(super) fn sure(scene: Scene<'_>, v: &Verdict) -> Option<String> {
         Confidence::Likely if c.evidence.iter().any(|e| matches!(e, Evidence::Alone { .. })) => {
             "The cause needs no test: what takes too long alone takes too long behind anything."
         }
+        Confidence::Likely if c.evidence.iter().any(|e| matches!(e, Evidence::Directly { .. })) => {
+            "The cause was put to the test: what breaks by itself breaks behind anything. Which of its limits it is, is not seen from \
+             outside."
+        }
         Confidence::Likely => "The cause is likely: the evidence speaks for it, but it was not put to the test.",
         Confidence::Possible | Confidence::Refuted => {
             "The cause is only possible: it fits, and nothing more speaks for it."

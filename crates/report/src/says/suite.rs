@@ -1,9 +1,9 @@
 //! An experiment of several runs, in words: the answer, the tables that its terminal output and its page share.
 
 use genkai_model::claim::ClaimVerdict;
-use genkai_model::comparison::Figure;
+use genkai_model::comparison::{ComparisonCaveat, ComparisonFinding, Figure};
 use genkai_model::error::ErrorKind;
-use genkai_model::finding::{Cause, Confidence, Evidence};
+use genkai_model::finding::{Cause, Confidence, Evidence, Outcome};
 use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding};
 use serde::Serialize;
 
@@ -31,12 +31,16 @@ pub(crate) fn sentences(finding: &SuiteFinding) -> Vec<String> {
     std::iter::once(headline(finding)).chain(parts).chain(changes).chain(advice).collect()
 }
 
+/// What is said first of what did not come to its end.
+const CUT_OFF: &str = "It was cut off before its end: parts may be missing.";
+
 /// What it comes to.
 pub(crate) fn headline(finding: &SuiteFinding) -> String {
     let all = finding.parts.len();
     let open: Vec<String> =
         finding.parts.iter().filter(|part| !part.named).map(|part| clean::line(&part.name)).collect();
     let mut said = Vec::new();
+    said.extend(finding.interrupted.then(|| CUT_OFF.to_owned()));
     match (all, open.len()) {
         (0, _) => {}
         (_, 0) => said.push(format!("{} named what is behind it.", parts(all, all))),
@@ -59,9 +63,12 @@ fn parts(some: usize, all: usize) -> String {
 
 /// Which changes made a difference, in short.
 fn made(one: &ChangesFinding) -> String {
+    let name = clean::line(&one.name);
+    if let Some(void) = void(&one.comparison) {
+        return format!("{name}: {void}");
+    }
     let pairs = &one.comparison.pairs;
     let names: Vec<String> = pairs.iter().filter(|p| compare::differs(p)).map(|p| clean::line(&p.other)).collect();
-    let name = clean::line(&one.name);
     if names.is_empty() {
         return format!("{name}: no difference was found.");
     }
@@ -75,7 +82,18 @@ fn made(one: &ChangesFinding) -> String {
 
 /// Which changes made a difference, and in what.
 pub(crate) fn changed(one: &ChangesFinding) -> String {
-    compare::headline(&one.comparison)
+    void(&one.comparison).unwrap_or_else(|| compare::headline(&one.comparison))
+}
+
+/// Why a comparison says nothing of the changes, where it does not: too few blocks, nobody who answered, a control that differs.
+fn void(comparison: &ComparisonFinding) -> Option<String> {
+    let answered = matches!(comparison.outcome, Outcome::Holds | Outcome::Fails);
+    if comparison.blocks >= 2 && answered {
+        return None;
+    }
+    let differs = |caveat: &&ComparisonCaveat| matches!(caveat, ComparisonCaveat::ControlDiffers { .. });
+    let control = comparison.caveats.iter().find(differs).filter(|_| comparison.blocks >= 2);
+    Some(control.map_or_else(|| compare::headline(comparison), compare::caveat))
 }
 
 /// How many claims came to what.

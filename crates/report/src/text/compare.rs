@@ -70,6 +70,7 @@ pub(crate) fn effects(pair: &ComparedPair) -> Vec<Vec<String>> {
 
 fn details(subject: &Subject) -> Vec<(&'static str, String)> {
     let mut all = vec![("settings", says::settings(subject))];
+    all.extend(says::copy(&subject.rewrites).map(|copy| ("copy", format!("{copy}: see the report"))));
     if !subject.errors.is_empty() {
         all.push(("failures", crate::words::errors(&subject.errors)));
     }
@@ -94,6 +95,9 @@ pub fn compare_plan(plan: &Plan, entries: &[Entry], environment: &Environment, s
         let set = if set.is_empty() { "all as by default".to_owned() } else { clean::line(&set.join(", ")) };
         page.paragraph(Tone::Strong, &clean::line(&entry.contender));
         page.labelled("Server", &format!("{}; {set}", clean::line(&entry.version)));
+        if let Some(copy) = says::copy(&entry.rewrites) {
+            page.labelled("Copy", &copy);
+        }
     }
     page.gap();
     page.labelled("Backend", &before::backend(&plan.system.backend));

@@ -42,6 +42,9 @@ fn table(page: &mut Page, title: &str, table: &Table) {
 fn changes(page: &mut Page, one: &ChangesFinding) {
     page.heading(&clean::line(&one.question));
     page.paragraph(Tone::Plain, &says::changed(one));
+    if one.comparison.blocks < 2 {
+        return;
+    }
     table(page, "Each change beside the baseline", &says::effects(one));
     let blocks = figure::plural(one.comparison.blocks.into(), "block", "blocks");
     table(page, &format!("The same in figures, the turns of {blocks} added up"), &says::contenders(one));

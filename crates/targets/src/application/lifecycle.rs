@@ -102,6 +102,7 @@ impl Application {
         let entry = Entry {
             contender: contender.name.clone(),
             version: version(server.first_line()),
+            rewrites: Vec::new(),
             largest: product.largest(&in_force),
             settings: in_force,
             started: began.elapsed().into(),

@@ -8,7 +8,7 @@ use regex::Regex;
 const MASK: &str = "***";
 
 /// `://user:password@`, `password=...` and `secret ...` in any line.
-static PATTERNS: LazyLock<[(Regex, &str); 9]> = LazyLock::new(|| {
+static PATTERNS: LazyLock<[(Regex, &str); 11]> = LazyLock::new(|| {
     let regex = |pattern: &str| Regex::new(pattern).expect("patterns are constants");
     [
         (regex(r"://[^/@\s]+@"), "://***@"),
@@ -32,6 +32,15 @@ static PATTERNS: LazyLock<[(Regex, &str); 9]> = LazyLock::new(|| {
         (regex(r"(?im)^([-+ \t]*(?:env|php(?:_admin)?_value)\[[^\]]*\][ \t]*=[ \t]*).+$"), "$1***"),
         // HAProxy: `setenv NAME P`, `presetenv NAME P`; Apache: `SetEnv NAME P`.
         (regex(r"(?im)^([-+ \t]*(?:pre)?setenv[ \t]+\S+[ \t]+).+$"), "$1***"),
+        // Squid: `cache_peer ... login=NAME:P`, where `*` stands for every name; `login=PASS` is no password.
+        (regex(r#"(?i)\b(login=)(?:"[^"]*:[^"]*"|[^\s:"]+:(?:"[^"]*"|\S+))"#), "$1***"),
+        // Traffic Server's plug-ins: `--secret_key P`, `--access_key=P`, `@pparam=--secret_key @pparam=P`.
+        (
+            regex(
+                r#"(?i)(--[\w-]*(?:secret|access)[_-]key|--session[_-]token)("?(?:[ \t]+"?@pparam=|[ \t]*=[ \t]*|[ \t]+))("[^"]*"|'[^']*'|\S+)"#,
+            ),
+            "$1$2***",
+        ),
     ]
 });
 
@@ -78,6 +87,16 @@ mod tests {
             ("SetEnv PLAIN", "SetEnv PLAIN"),
             ("SetEnvIf Host a.example NAME=1", "SetEnvIf Host a.example NAME=1"),
             ("php_admin_value[mysqli.default_pw] = hunter2", "php_admin_value[mysqli.default_pw] = ***"),
+            ("cache_peer h parent 80 0 login=me:hunter2 ssl", "cache_peer h parent 80 0 login=*** ssl"),
+            ("-cache_peer h parent 80 0 login=*:\"hunter 2\"", "-cache_peer h parent 80 0 login=***"),
+            ("cache_peer h parent 80 0 login=PASSTHRU no-query", "cache_peer h parent 80 0 login=PASSTHRU no-query"),
+            (
+                "map / http://h/ @plugin=s3_auth.so @pparam=--access_key @pparam=hunter2 @pparam=--secret_key @pparam=hu/nt+er=",
+                "map / http://h/ @plugin=s3_auth.so @pparam=--access_key @pparam=*** @pparam=--secret_key @pparam=***",
+            ),
+            ("s3_auth.so --access_key hunter2 --version 4", "s3_auth.so --access_key *** --version 4"),
+            ("s3_auth.so --secret-key=hunter2 --version=4", "s3_auth.so --secret-key=*** --version=4"),
+            ("@pparam=--session_token @pparam=hunter2", "@pparam=--session_token @pparam=***"),
             ("user www-data www-data;", "user www-data www-data;"),
             ("worker_connections 512;", "worker_connections 512;"),
             ("ssl_certificate_key /etc/ssl/key.pem;", "ssl_certificate_key /etc/ssl/key.pem;"),

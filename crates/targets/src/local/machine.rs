@@ -6,6 +6,8 @@ use std::fs;
 use genkai_model::event::Environment;
 use nix::sys::resource::{Resource, getrlimit};
 
+use super::group;
+
 /// The machine, for the head of a record. What cannot be read is empty or zero. `pinning` is the caller's to fill in.
 pub fn environment(versions: BTreeMap<String, String>) -> Environment {
     let (descriptors, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
@@ -20,6 +22,7 @@ pub fn environment(versions: BTreeMap<String, String>) -> Environment {
         somaxconn: read("/proc/sys/net/core/somaxconn").trim().parse().unwrap_or_default(),
         versions,
         pinning: None,
+        cpu_quota: group::cpu_quota(),
     }
 }
 

@@ -31,6 +31,15 @@ impl Room {
         made(wanted, root, prefix).map_err(|source| LocalError::Folder { path: wanted.to_owned(), source })
     }
 
+    /// A folder of our own among the temporary ones, whose name begins with `prefix`, for Unix sockets: the path of one has at most
+    /// 107 bytes (unix(7)). Only its owner gets in.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn short(prefix: &str) -> io::Result<Room> {
+        tempfile::Builder::new().prefix(prefix).permissions(fs::Permissions::from_mode(0o700)).tempdir().map(owned)
+    }
+
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -49,9 +58,14 @@ fn made(wanted: &Path, root: bool, prefix: &str) -> io::Result<Room> {
     }
     let own = tempfile::Builder::new().prefix(prefix).tempdir()?;
     open(own.path())?;
-    let path = own.path().canonicalize()?;
+    Ok(owned(own))
+}
+
+/// A folder of our own: gone with its last clone, or by the warden.
+fn owned(own: TempDir) -> Room {
+    let path = own.path().canonicalize().unwrap_or_else(|_| own.path().to_owned());
     let promise = Promise::new(Duty::Folder(path.clone()));
-    Ok(Room { path, _own: Some(Arc::new((own, promise))) })
+    Room { path, _own: Some(Arc::new((own, promise))) }
 }
 
 /// Lets everybody pass through (not list) the folder, which is ours.
@@ -81,6 +95,15 @@ mod tests {
         let room = Room::make(dir.path(), true, "a-").unwrap();
         assert_eq!(room.path(), dir.path().canonicalize().unwrap());
         assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o711);
+    }
+
+    #[test]
+    fn sockets_have_a_short_path_that_is_nobody_elses() {
+        let room = Room::short("a-").unwrap();
+        let path = room.path().to_owned();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        drop(room);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::files::entry::Entry;
 use crate::files::masked;
 use crate::local::elsewhere;
 
-/// What it writes itself, or tells others, what may lead requests past its peers, or what another user than root cannot do.
+/// What it writes itself, or tells others, what may lead requests past its peers, what starts programs or loads modules of the user's, which
+/// may ask other hosts, or what another user than root cannot do.
 const LEFT_OUT: &[&str] = &[
     "https_port",
     "ftp_port",
@@ -38,6 +39,22 @@ const LEFT_OUT: &[&str] = &[
     "always_direct",
     "never_direct",
     "icap_enable",
+    "icap_log",
+    "ecap_enable",
+    "loadable_modules",
+    "url_rewrite_program",
+    "store_id_program",
+    "sslcrtd_program",
+    "sslcrtvalidator_program",
+];
+/// Older names of directives, which Squid still takes (src/cf.data.pre).
+const OLDER: &[(&str, &str)] = &[
+    ("ascii_port", "http_port"),
+    ("cache_access_log", "access_log"),
+    ("cache_swap_log", "cache_swap_state"),
+    ("redirect_program", "url_rewrite_program"),
+    ("storeurl_rewrite_program", "store_id_program"),
+    ("udp_port", "icp_port"),
 ];
 /// Options of `http_port` that belong to the user's network.
 const PORT_OPTIONS: &[&str] = &["tproxy", "intercept", "transparent", "require-proxy-header", "allow-direct"];
@@ -118,7 +135,7 @@ impl Private {
         options: &Options<'_>,
     ) -> Result<String, CacheError> {
         let dir = options.dir.display();
-        Ok(match entry.name.as_str() {
+        Ok(match directive(entry) {
             "http_port" if is_port => {
                 let kept = entry.values.iter().skip(1).filter(|word| !PORT_OPTIONS.contains(&word.as_str()));
                 let words: Vec<&str> = kept.map(String::as_str).collect();
@@ -126,6 +143,9 @@ impl Private {
             }
             "http_port" => String::new(),
             name if LEFT_OUT.contains(&name) => String::new(),
+            "external_acl_type" | "auth_param" if is_helper(entry) => {
+                return Err(helper(&config.entries.place(entry), entry));
+            }
             "cache_peer" => peer(entry, written, config, options)?,
             "access_log" | "cache_store_log" if entry.values.first().is_some_and(|word| word == "none") => {
                 written.to_owned()
@@ -160,7 +180,7 @@ impl Private {
             // Requests go to peers or nowhere (src/peer_select.cc: `always_direct` would come before it).
             "never_direct allow all".to_owned(),
         ];
-        if config.value("access_log").is_none() {
+        if !config.entries.all().iter().any(|entry| directive(entry) == "access_log") {
             all.push(format!("access_log stdio:{dir}/access.log squid"));
         }
         if config.value("visible_hostname").is_none() {
@@ -188,6 +208,25 @@ impl Private {
         };
         place.replace_all(message, said).into_owned()
     }
+}
+
+/// The name of a directive as it is today.
+fn directive(entry: &Entry) -> &str {
+    OLDER.iter().find(|(older, _)| *older == entry.name).map_or(entry.name.as_str(), |(_, name)| *name)
+}
+
+/// Whether it starts a program that rules of the configuration ask; of `auth_param` other lines only say how.
+fn is_helper(entry: &Entry) -> bool {
+    entry.name == "external_acl_type" || entry.values.get(1).is_some_and(|word| word == "program")
+}
+
+/// Without the program the rules that ask it would not be read.
+fn helper(place: &str, entry: &Entry) -> CacheError {
+    let hint = "in a copy, leave it out, with the `acl` lines that ask it and the rules that use those";
+    CacheError::Refused(format!(
+        "{place}: `{}` starts a program that may ask hosts that genkai does not see\n  hint: {hint}",
+        entry.name
+    ))
 }
 
 /// Whether a listener takes requests as a web server gets them.
@@ -272,6 +311,46 @@ cache_mem 8 MB
             private.text.lines().filter(|line| line.contains("direct") || line.contains("icap")).collect();
         assert_eq!(direct, ["never_direct allow all"]);
         assert_eq!(private.rewrites.len(), 5, "each is told: {:?}", private.rewrites);
+    }
+
+    #[test]
+    fn nothing_of_the_users_is_written_or_started() {
+        let text = "\
+http_port 80 accel
+ascii_port 3128
+udp_port 3130
+icap_log /var/log/squid/icap.log
+cache_access_log /var/log/squid/access.log squid
+cache_swap_log /var/spool/squid/swap
+url_rewrite_program /opt/rewrite
+redirect_program /opt/rewrite
+store_id_program /opt/id
+storeurl_rewrite_program /opt/id
+sslcrtd_program /opt/certificates
+sslcrtvalidator_program /opt/validator
+loadable_modules /opt/adapter.so
+ecap_enable on
+auth_param basic realm mine
+";
+        let private = built(text, Some("127.0.0.1:9".parse().unwrap())).unwrap();
+        let kept: Vec<&str> = private.text.lines().take(15).filter(|line| !line.is_empty()).collect();
+        let expected =
+            ["http_port 127.0.0.1:7 accel", "access_log stdio:/p/access-4.log squid", "auth_param basic realm mine"];
+        assert_eq!(kept, expected);
+        assert_eq!(private.text.matches("access_log").count(), 1, "{}", private.text);
+        // Each line but the last, and the origin that is put behind it.
+        assert_eq!(private.rewrites.len(), 15);
+    }
+
+    #[test]
+    fn programs_that_rules_ask_are_refused() {
+        for line in ["external_acl_type who %SRC /opt/who", "auth_param basic program /opt/who"] {
+            let text = format!("http_port 80 accel\n{line}\n");
+            let said = built(&text, Some("127.0.0.1:9".parse().unwrap())).unwrap_err().to_string();
+            let name = line.split(' ').next().unwrap();
+            assert!(said.contains(&format!("/u/squid.conf:2: `{name}` starts a program")), "{said}");
+            assert!(said.contains("hint:"), "{said}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod evidence;
 mod lifecycle;
 mod limits;
+mod plugins;
 mod private;
 pub(crate) mod recipe;
 mod records;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
 
+use super::plugins;
 use super::records::Records;
 use crate::cache::CacheError;
 use crate::files::masked;
@@ -13,13 +14,25 @@ use crate::local::elsewhere;
 
 /// Most files of a folder, and deepest.
 const MOST: (usize, usize) = (2_000, 4);
-/// Settings that are the copy's own: where it listens, whom it runs as, where it writes, how requests leave it, and keys, which are not
-/// copied.
-const OWN: [&str; 15] = [
+/// Settings that are the copy's own: where it listens, whom it runs as, where it writes and which file names its stores (by default those
+/// that the copy has; `storage_filename` is of before 9.0), how requests leave it, and keys, which are not copied.
+const OWN: [&str; 27] = [
     "proxy.config.http.server_ports",
     "proxy.config.admin.user_id",
     "proxy.config.log.logfile_dir",
+    "proxy.config.log.error_log_filename",
+    "proxy.config.diags.logfile.filename",
+    "proxy.config.error.logfile.filename",
+    "proxy.config.output.logfile",
     "proxy.config.local_state_dir",
+    "proxy.config.cache.storage_filename",
+    "proxy.config.cache.volume_filename",
+    "proxy.config.cache.hosting_filename",
+    "proxy.config.hostdb.filename",
+    "proxy.config.hostdb.storage_path",
+    "proxy.config.quic.client.session_file",
+    "proxy.config.quic.qlog_dir",
+    "proxy.config.ssl.keylog_file",
     "proxy.config.url_remap.remap_required",
     "proxy.config.reverse_proxy.enabled",
     "proxy.config.url_remap.filename",
@@ -39,8 +52,6 @@ const ONLY_RULES: &str =
 const MAPS: [&str; 3] = ["map", "map_with_recv_port", "map_with_referer"];
 /// Rules that answer, or change answers.
 const ANSWERS: [&str; 3] = ["reverse_map", "redirect", "redirect_temporary"];
-/// Plug-ins whose purpose is to pass requests to another host than the rule says.
-const WAYS: [&str; 5] = ["regex_remap.so", "cookie_remap.so", "multiplexer.so", "escalate.so", "parent_select.so"];
 /// Files that the copy has with empty lines: other proxies to pass requests to, and certificates with their keys.
 const EMPTIED: [&str; 2] = ["parent.config", "ssl_multicert.config"];
 /// How names of files with keys end where their content may not tell.
@@ -73,8 +84,10 @@ pub(super) fn build(folder: &Path, records: &Records, options: &Options<'_>) -> 
     write(&etc.join("records.config"), &text)?;
     let mut stores = 0;
     lines(folder, &etc, "storage.config", &mut rewrites, |line, _| Ok(store(line, options.dir, &mut stores)))?;
-    lines(folder, &etc, "remap.config", &mut rewrites, |line, place| remap(line, place, options))?;
-    lines(folder, &etc, "plugin.config", &mut rewrites, plain)?;
+    lines(folder, &etc, "remap.config", &mut rewrites, |line, place| remap(line, place, folder, options))?;
+    lines(folder, &etc, "plugin.config", &mut rewrites, |line, place| {
+        plugins::of_line(line, place, folder).map(|()| line.to_owned())
+    })?;
     for name in EMPTIED {
         lines(folder, &etc, name, &mut rewrites, |_, _| Ok(String::new()))?;
     }
@@ -107,7 +120,7 @@ fn store(line: &str, dir: &Path, stores: &mut usize) -> String {
 }
 
 /// A rule goes to the backend; kept, it must stay on this machine. What is no rule that genkai knows is refused: it may lead anywhere.
-fn remap(line: &str, place: &str, options: &Options<'_>) -> Result<String, CacheError> {
+fn remap(line: &str, place: &str, folder: &Path, options: &Options<'_>) -> Result<String, CacheError> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let rule = words[0].to_ascii_lowercase();
     let kind = rule.strip_prefix("regex_").unwrap_or(&rule);
@@ -118,10 +131,11 @@ fn remap(line: &str, place: &str, options: &Options<'_>) -> Result<String, Cache
     if !MAPS.contains(&kind) {
         return Ok(line.to_owned());
     }
-    let line = &plain(line, place)?;
-    let Some((to, (scheme, rest))) =
-        line.split_ascii_whitespace().nth(2).and_then(|to| Some((to, to.split_once("://")?)))
-    else {
+    if words.iter().any(|word| word.to_ascii_lowercase().starts_with("@strategy=")) {
+        return Err(refused(place, line));
+    }
+    plugins::of_rule(line, place, folder)?;
+    let Some((to, (scheme, rest))) = words.get(2).and_then(|to| Some((*to, to.split_once("://")?))) else {
         return Err(refused(place, line));
     };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -138,15 +152,6 @@ fn remap(line: &str, place: &str, options: &Options<'_>) -> Result<String, Cache
     // The same text may stand before it: a rule may map a URL to itself.
     let at = to.as_ptr() as usize - line.as_ptr() as usize;
     Ok(format!("{}{scheme}://{backend}{slash}{path}{}", &line[..at], &line[at + to.len()..]))
-}
-
-/// A line in which nothing but the rule itself says where requests go.
-fn plain(line: &str, place: &str) -> Result<String, CacheError> {
-    let leads = |word: &str| {
-        let word = word.strip_prefix("@plugin=").unwrap_or(word);
-        word.starts_with("@strategy=") || WAYS.contains(&word.rsplit('/').next().unwrap_or(word))
-    };
-    if line.split_ascii_whitespace().any(leads) { Err(refused(place, line)) } else { Ok(line.to_owned()) }
 }
 
 fn refused(place: &str, line: &str) -> CacheError {
@@ -252,14 +257,39 @@ mod tests {
     }
 
     #[test]
+    fn records_name_no_file_of_the_users_that_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("user");
+        fs::create_dir(&folder).unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+        let named = [
+            "cache.storage_filename",
+            "cache.volume_filename",
+            "cache.hosting_filename",
+            "hostdb.storage_path",
+            "diags.logfile.filename",
+        ];
+        let named = named.map(|name| format!("CONFIG proxy.config.{name} STRING /u/mine\n")).concat();
+        write("records.config", &format!("{named}CONFIG proxy.config.cache.ram_cache.size INT 1\n"));
+        write("storage.config", "/u/store 64M volume=1\n");
+        let records = Records::read(&folder.join("records.config")).unwrap();
+        let options = Options { listen: "127.0.0.1:7".parse().unwrap(), backend: None, dir: dir.path(), allowed: &[] };
+        assert_eq!(build(&folder, &records, &options).unwrap().len(), 6);
+        let copied = |name: &str| fs::read_to_string(dir.path().join("etc").join(name)).unwrap();
+        let text = copied("records.config");
+        assert!(text.starts_with("CONFIG proxy.config.cache.ram_cache.size INT 1\n") && !text.contains("/u"), "{text}");
+        assert_eq!(copied("storage.config"), format!("{} 64M\n", dir.path().join("store-1").display()));
+    }
+
+    #[test]
     fn rules_and_stores_lead_into_the_copy() {
         let (listen, dir) = ("127.0.0.1:7".parse().unwrap(), Path::new("/p"));
         let said = |line: &str, backend: Option<SocketAddr>| {
-            remap(line, "/u/remap.config:3", &Options { listen, backend, dir, allowed: &[] })
+            remap(line, "/u/remap.config:3", Path::new("/u"), &Options { listen, backend, dir, allowed: &[] })
         };
         let backend = Some("127.0.0.1:9".parse().unwrap());
-        let rule = "map http://www.example.com/ https://10.0.0.5:443/app @plugin=x.so";
-        assert_eq!(said(rule, backend).unwrap(), "map http://www.example.com/ http://127.0.0.1:9/app @plugin=x.so");
+        let rule = "map http://www.example.com/ https://10.0.0.5:443/app @plugin=gzip.so";
+        assert_eq!(said(rule, backend).unwrap(), "map http://www.example.com/ http://127.0.0.1:9/app @plugin=gzip.so");
         assert_eq!(said("map / http://127.0.0.1:80/", None).unwrap(), "map / http://127.0.0.1:80/");
         assert_eq!(said("redirect /a http://x/b", backend).unwrap(), "redirect /a http://x/b");
         let remote = said(rule, None).unwrap_err().to_string();
@@ -277,6 +307,7 @@ mod tests {
             "map / \\",
             "map / a",
             "map / http://127.0.0.1/ @strategy=s",
+            "map / http://127.0.0.1/ @Strategy=s",
             "map / http://127.0.0.1/ @plugin=regex_remap.so @pparam=a",
             "teleport / http://127.0.0.1/",
         ] {

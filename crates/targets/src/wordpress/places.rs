@@ -5,10 +5,10 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
-use tempfile::TempDir;
 
 use super::error::WordPressError;
 use crate::local::account::{self, give};
+use crate::local::room::Room;
 
 /// Longest path of a unix socket: `sun_path` has 108 bytes with its final NUL (unix(7)).
 const SOCKET_PATH_MAX: usize = 107;
@@ -39,7 +39,7 @@ pub(crate) struct Places {
     identity: Identity,
     socket: PathBuf,
     /// Holds the socket when its path in `root` is too long.
-    short: Option<TempDir>,
+    short: Option<Room>,
 }
 
 impl Places {
@@ -60,8 +60,7 @@ impl Places {
             fs::create_dir(&folder).map_err(WordPressError::file(&folder))?;
         }
         if places.socket.as_os_str().len() > SOCKET_PATH_MAX {
-            let short = tempfile::Builder::new().prefix("genkai-").tempdir();
-            let short = short.map_err(WordPressError::file(std::env::temp_dir()))?;
+            let short = Room::short("genkai-").map_err(WordPressError::file(std::env::temp_dir()))?;
             places.socket = short.path().join("db.sock");
             places.short = Some(short);
         }

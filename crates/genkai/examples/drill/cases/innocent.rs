@@ -40,7 +40,7 @@ pub(super) const CASES: &[Case] = &[
         flags: "--users 60 --spawn-rate 15",
         objective: Some("errors < 0.1%, p99 < 500ms"),
         behind: Link("--service-time 10ms --body 20k", "--rate 1m"),
-        expect: Cause(&[]),
+        expect: Cause(&["backend.by_itself"]),
         off: NO_NUMBER,
         ..PLAIN
     },

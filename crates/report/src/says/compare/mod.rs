@@ -12,7 +12,7 @@ use genkai_model::finding::Outcome;
 use crate::{clean, figure};
 
 pub(crate) use caveat::caveat;
-pub(crate) use words::{Words, settings, words};
+pub(crate) use words::{Words, copy, settings, words};
 
 /// Most pairs that get a sentence of their own.
 const TOLD: usize = 6;
@@ -285,7 +285,10 @@ pub(crate) fn stress(finding: &ComparisonFinding) -> Option<String> {
     }
     let used = stress.busiest.map(|busy| {
         let who = stress.who.as_deref().map(clean::line).unwrap_or_default();
-        format!("{who} used most, {} of the servers' cores", figure::percent(busy))
+        format!(
+            "{who} was busiest: {} of the servers' cores, or of the one that a worker can use",
+            figure::percent(busy)
+        )
     });
     match (stress.anybody, used) {
         (true, Some(used)) => Some(format!("The load was felt: {used}.")),

@@ -14,16 +14,15 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use genkai_model::event::Rewrite;
-use tempfile::TempDir;
 
 use super::config::{Config, ConfigError, FileId};
 use super::evidence::Names;
 use super::route::{Address, Route};
 use crate::files::{CopyError, Edit, Origins, flat};
 use crate::local::port;
+use crate::local::room::Room;
 use changes::Changes;
 
 /// A private copy that cannot be made.
@@ -63,7 +62,7 @@ pub(crate) struct Private {
     /// Lines of the copies to lines of the originals.
     origins: Origins,
     /// Sockets: in the folder for temporary files, because the path of one has at most 107 bytes (unix(7)).
-    sockets: Arc<TempDir>,
+    sockets: Room,
 }
 
 impl Private {
@@ -91,8 +90,7 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) ->
         let path = path.to_owned();
         move |source| PrivateError::Write { path, source }
     };
-    let sockets = tempfile::Builder::new().prefix("genkai-haproxy-").tempdir();
-    let sockets = sockets.map_err(write(&std::env::temp_dir()))?;
+    let sockets = Room::short("genkai-haproxy-").map_err(write(&std::env::temp_dir()))?;
     let mut changes = Changes::new(config);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, &mut ports, sockets.path())?;
@@ -130,7 +128,7 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) ->
         config: folder,
         files,
         origins,
-        sockets: Arc::new(sockets),
+        sockets,
     })
 }
 

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use genkai_model::event::{ServerState, State};
 use genkai_model::rooms::RouterReport;
-use tempfile::TempDir;
 
 use super::config;
 use super::evidence::{self, Sessions};
@@ -19,6 +18,7 @@ use crate::haproxy::lifecycle::{ANSWER, port_taken};
 use crate::haproxy::{Binary, HaproxyError, socket};
 use crate::local::finish::finish;
 use crate::local::process::{Child, Signal, Spawn};
+use crate::local::room::Room;
 use crate::local::tail::Tail;
 use crate::local::usage::Tree;
 use crate::local::{LocalError, brood, port, ready};
@@ -56,8 +56,7 @@ impl Prepared {
     /// # Errors
     /// When it refuses its configuration or does not start; the message carries its last words.
     pub fn start(&self, nodes: &[SocketAddr], cpus: Option<&[usize]>, dir: &Path) -> Result<Running, HaproxyError> {
-        // In the folder for temporary files, because the path of a Unix socket has at most 107 bytes (unix(7)).
-        let socket = tempfile::Builder::new().prefix("genkai-haproxy-").tempdir().map_err(files("no folder"))?;
+        let socket = Room::short("genkai-haproxy-").map_err(files("no folder"))?;
         let site = || {
             let port = port::free().map_err(files("no free port"))?;
             self.site(SocketAddr::from(([127, 0, 0, 1], port)), nodes, socket.path(), dir)
@@ -139,11 +138,11 @@ pub struct Running {
     frozen: bool,
     /// Statistics of those processes of it that were killed on purpose.
     before: Stat,
-    _socket: TempDir,
+    _socket: Room,
 }
 
 impl Running {
-    fn new(child: Child, prepared: Prepared, site: Site, cpus: Option<&[usize]>, socket: TempDir) -> Running {
+    fn new(child: Child, prepared: Prepared, site: Site, cpus: Option<&[usize]>, socket: Room) -> Running {
         let (tree, tail) = (Tree::new(child.pid()), Tail::open(&site.log));
         let (cpus, sessions) = (cpus.map(<[usize]>::to_vec), Sessions::default());
         let before = Stat::default();
