@@ -254,6 +254,26 @@ fn a_contender_that_differs_from_itself_spoils_it() {
 }
 
 #[test]
+fn a_figure_that_decides_nothing_and_differs_from_itself_is_not_spoken_of() {
+    let mut plan = comparison(&["a", "b"], true);
+    plan.deciding = vec![Figure::Throughput];
+    let mut story = Story::new(plan);
+    let slow = Does { latency: 2.0 * PLAIN.latency, ..PLAIN };
+    for block in 1..=5 {
+        story.turn("a", block, false, PLAIN);
+        story.turn("b", block, false, slow);
+        story.turn("a", block, true, slow);
+    }
+    let finding = story.findings();
+    assert_eq!(finding.outcome, Outcome::Holds, "{finding:?}");
+    assert!(
+        matches!(&finding.caveats[0], ComparisonCaveat::ControlStrays { figures } if figures.contains(&Figure::P95))
+    );
+    assert_eq!(call(&finding, Figure::P95), Call::CannotTell { more: None });
+    assert_eq!(call(&finding, Figure::Throughput), Call::Same);
+}
+
+#[test]
 fn where_nobody_is_stressed_a_ranking_means_nothing() {
     let idle = Does { cpu: 0.1, ..PLAIN };
     let mut story = Story::new(comparison(&["a", "b"], false));

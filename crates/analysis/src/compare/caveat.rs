@@ -3,7 +3,8 @@
 use genkai_model::comparison::{Call, ComparedPair, Comparison, ComparisonCaveat, Figure, Out};
 use genkai_model::record::Record;
 
-use super::{Seen, pairs};
+use super::Seen;
+use super::pairs::Differing;
 use crate::effect;
 use crate::statistics::ALPHA;
 
@@ -15,14 +16,12 @@ pub(super) fn of(
     comparison: &Comparison,
     turns: &[Seen<'_>],
     all: &[ComparedPair],
-    control: Option<&ComparedPair>,
+    differing: &Differing,
 ) -> Vec<ComparisonCaveat> {
-    let differing = control.into_iter().flat_map(|pair| &pair.effects).filter(|effect| pairs::differs(effect.call));
-    let figures: Vec<Figure> = differing.map(|effect| effect.figure).collect();
     let mut found = Vec::new();
-    if !figures.is_empty() {
-        found.push(ComparisonCaveat::ControlDiffers { figures });
-    }
+    let some = |figures: &Vec<Figure>| Some(figures.clone()).filter(|figures| !figures.is_empty());
+    found.extend(some(&differing.deciding).map(|figures| ComparisonCaveat::ControlDiffers { figures }));
+    found.extend(some(&differing.other).map(|figures| ComparisonCaveat::ControlStrays { figures }));
     if !comparison.control {
         found.push(ComparisonCaveat::NoControl);
     }

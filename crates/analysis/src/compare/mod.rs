@@ -23,7 +23,7 @@ use crate::claims;
 use crate::spending;
 use crate::statistics::{self, ALPHA};
 use crate::window::Tally;
-use pairs::Judge;
+use pairs::{Differing, Judge};
 pub(crate) use turn::{Seen, all as turns};
 
 /// What the comparison of a record showed; none when there was none.
@@ -35,10 +35,12 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let playing = playing(&comparison, &outs);
     let blocks = blocks(&playing, &turns);
     let judge = Judge::new(&comparison, playing, &turns, begun(record));
-    let (pairs, control) = (judge.pairs(), judge.control());
+    let (mut pairs, control) = (judge.pairs(), judge.control());
+    let differing = Differing::of(control.as_ref(), &comparison.deciding);
+    differing.unsay(&mut pairs);
     let stress = stress::of(record, &turns, &pairs);
     let silent = judge.silent();
-    let mut caveats = caveat::of(record, &comparison, &turns, &pairs, control.as_ref());
+    let mut caveats = caveat::of(record, &comparison, &turns, &pairs, &differing);
     caveats.extend(outs.iter().map(|out| caveat::out(out)));
     caveats.extend(silent.iter().map(|pair| caveat::unanswered(*pair)));
     let subject = |one: &Contender| Subject {
@@ -48,13 +50,12 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let subjects = comparison.contenders.iter().map(subject).collect();
     let ended = ended(record, &comparison, begun(record));
     let decided = judge.decided(&pairs);
-    let differs = control.as_ref().is_some_and(|pair| pair.effects.iter().any(|e| pairs::differs(e.call)));
     let clients = caveats.iter().any(|c| matches!(c, ComparisonCaveat::ClientLimit { .. }));
     let outcome = match () {
         () if blocks < 2 && clients => Outcome::Invalid,
         () if blocks < 2 || pairs.is_empty() => Outcome::Unfinished,
         () if silent.len() == pairs.len() => Outcome::Invalid,
-        () if differs || (comparison.base.is_none() && !stress.anybody) => Outcome::Invalid,
+        () if !differing.deciding.is_empty() || (comparison.base.is_none() && !stress.anybody) => Outcome::Invalid,
         () if decided && outs.is_empty() => Outcome::Holds,
         () => Outcome::Fails,
     };

@@ -132,6 +132,31 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// Figures in which the first contender differs from itself.
+#[derive(Debug, Default)]
+pub(super) struct Differing {
+    /// Of those that decide: then nothing is to be trusted.
+    pub(super) deciding: Vec<Figure>,
+    /// Of the others: one of them does by chance now and then, as there are several. Nothing is said of it then.
+    pub(super) other: Vec<Figure>,
+}
+
+impl Differing {
+    pub(super) fn of(control: Option<&ComparedPair>, deciding: &[Figure]) -> Differing {
+        let all = control.into_iter().flat_map(|pair| &pair.effects).filter(|effect| differs(effect.call));
+        let (deciding, other) = all.map(|effect| effect.figure).partition(|figure| deciding.contains(figure));
+        Differing { deciding, other }
+    }
+
+    /// Takes back what was said of figures that differ though they must not, and decide nothing.
+    pub(super) fn unsay(&self, pairs: &mut [ComparedPair]) {
+        let strays = |effect: &&mut Effect| self.other.contains(&effect.figure) && differs(effect.call);
+        for effect in pairs.iter_mut().flat_map(|pair| &mut pair.effects).filter(strays) {
+            effect.call = Call::CannotTell { more: None };
+        }
+    }
+}
+
 /// Whether an effect is one.
 pub(super) fn differs(call: Call) -> bool {
     matches!(call, Call::Better | Call::Worse)

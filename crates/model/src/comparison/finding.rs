@@ -187,6 +187,11 @@ pub enum ComparisonCaveat {
         /// In which figures.
         figures: Vec<Figure>,
     },
+    /// The first contender differs from itself in figures that decide nothing: nothing is said of these.
+    ControlStrays {
+        /// In which.
+        figures: Vec<Figure>,
+    },
     /// There was no control.
     NoControl,
     /// The client was the limit in some turns, which do not count.

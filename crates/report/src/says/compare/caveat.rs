@@ -18,6 +18,10 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
                 all.join(", ")
             )
         }
+        ComparisonCaveat::ControlStrays { figures } => {
+            let all: Vec<&str> = figures.iter().map(|figure| title(*figure)).collect();
+            format!("The first contender differs from itself in {}: nothing is said of that.", all.join(", "))
+        }
         ComparisonCaveat::NoControl => {
             "There was no control (a contender against itself), so other influences would not be noticed.".to_owned()
         }
