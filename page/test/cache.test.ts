@@ -56,7 +56,7 @@ function data(): CacheData {
 /** Who is drawn in a card, and what stands beside each of its bars. */
 function said(card: Element | null | undefined): string[] {
   const mark = (one: Element) => `${one.querySelector("svg.after") ? "●" : "○"}${one.textContent ?? ""}`;
-  return [...(card?.querySelectorAll(".intervals > li") ?? [])].map((li) => [li.querySelector(".key")?.textContent, ...[...li.querySelectorAll(".mark")].map(mark)].join(" "));
+  return [...(card?.querySelectorAll(".intervals > li") ?? [])].map((li) => [li.querySelector(".key")?.textContent, ...[...li.querySelectorAll(".measure")].map(mark)].join(" "));
 }
 
 describe("the page of caches", () => {

@@ -40,6 +40,7 @@ function data(): SuiteData {
     suite: { title: "apache-websocket", changes: [{ name: "changes", comparison }], advice: { claims: [] } },
     words: {
       headline: "Each of 2 searches named what is behind it.",
+      answers: ["changes: w made a difference."],
       parts: [
         { name: "answer", question: "what is the limit?", answer: "Yes: change w.", named: true },
         { name: "idle", question: "why?", answer: HOSTILE, named: true },
@@ -62,6 +63,7 @@ describe("the page of an experiment of several runs", () => {
     expect(page.querySelector("h1")?.textContent).toBe("Each of 2 searches named what is behind it.");
     const ids = [...page.querySelectorAll("main > section")].map((s) => s.id);
     expect(ids).toEqual(["verdict", "troubles", "figures", "changes", "claims", "parts", "environment"]);
+    expect(page.querySelector("#verdict > p:last-of-type")?.textContent).toBe("changes: w made a difference.");
     expect([...page.querySelectorAll("#parts a")].map((a) => a.getAttribute("href"))).toEqual(["answer/report.html", "idle/report.html"]);
     expect(page.querySelector("#changes svg")?.getAttribute("aria-label")).toBe("better in throughput");
     for (const said of ["180 of 300", "refuted", "ProxyTimeout 2"]) expect(page.textContent).toContain(said);

@@ -31,7 +31,7 @@ export function reach(marks: Mark[]): number {
 export function intervals(entries: Entry[]): HTMLElement {
   const largest = reach(entries.flatMap((entry) => entry.marks));
   const items = entries.map(({ name, marks }) =>
-    h("li", {}, h("span", { class: "key" }, name), ...marks.map((mark) => h("span", { class: "mark" }, bar(mark, largest), h("strong", {}, mark.value)))),
+    h("li", {}, h("span", { class: "key" }, name), ...marks.map((mark) => h("span", { class: "measure" }, bar(mark, largest), h("strong", {}, mark.value)))),
   );
   return h("ul", { class: "intervals" }, ...items);
 }

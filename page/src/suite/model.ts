@@ -17,6 +17,7 @@ export interface Table {
 
 export interface SuiteWords {
   headline: string;
+  answers: string[];
   parts: { name: string; question: string; answer: string; named: boolean }[];
   troubles: Table;
   figures: Table;

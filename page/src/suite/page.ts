@@ -80,6 +80,7 @@ function advice({ words: said }: SuiteData): HTMLElement | null {
 /** The page of an experiment of several runs. */
 export function suitePage(data: SuiteData, run: Run): Sections {
   const all = [troubles(data), figures(data), ...changes(data), advice(data), parts(data), environment(run, false)];
-  const hero = answer(data.outcome, turned(data), data.words.headline);
+  const more = data.words.answers.map((text) => h("p", {}, ...prose(text)));
+  const hero = answer(data.outcome, turned(data), data.words.headline, ...more);
   return { hero, answer: data.words.headline, sections: all.filter((s) => s !== null) };
 }

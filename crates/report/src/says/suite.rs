@@ -28,14 +28,14 @@ pub(crate) fn sentences(finding: &SuiteFinding) -> Vec<String> {
     let parts = finding.parts.iter().map(|part| format!("{}: {}", clean::line(&part.name), clean::line(&part.answer)));
     let changes = finding.changes.iter().map(|one| format!("{}: {}", clean::line(&one.name), changed(one)));
     let advice = finding.advice.iter().map(|one| format!("{}: {}", clean::line(&one.name), advised(one)));
-    std::iter::once(headline(finding)).chain(parts).chain(changes).chain(advice).collect()
+    std::iter::once(statements(finding).join(" ")).chain(parts).chain(changes).chain(advice).collect()
 }
 
 /// What is said first of what did not come to its end.
 const CUT_OFF: &str = "It was cut off before its end: parts may be missing.";
 
-/// What it comes to.
-pub(crate) fn headline(finding: &SuiteFinding) -> String {
+/// What it comes to, the first first: of the searches, each comparison of changes, the advice.
+pub(crate) fn statements(finding: &SuiteFinding) -> Vec<String> {
     let all = finding.parts.len();
     let open: Vec<String> =
         finding.parts.iter().filter(|part| !part.named).map(|part| clean::line(&part.name)).collect();
@@ -50,7 +50,7 @@ pub(crate) fn headline(finding: &SuiteFinding) -> String {
     }
     said.extend(finding.changes.iter().map(made));
     said.extend(finding.advice.iter().map(advised));
-    if said.is_empty() { "Nothing was run to its end.".to_owned() } else { said.join(" ") }
+    if said.is_empty() { vec!["Nothing was run to its end.".to_owned()] } else { said }
 }
 
 fn parts(some: usize, all: usize) -> String {
@@ -77,7 +77,7 @@ fn made(one: &ChangesFinding) -> String {
         0 => String::new(),
         rest => format!("; {} made none that was found", figure::plural(rest as u64, "other", "others")),
     };
-    format!("{name}: {} made a difference{others}.", names.join("; "))
+    format!("{name}: {} made a difference{others}.", names.join(" and "))
 }
 
 /// Which changes made a difference, and in what.
@@ -100,11 +100,21 @@ fn void(comparison: &ComparisonFinding) -> Option<String> {
 pub(crate) fn advised(one: &AdviceFinding) -> String {
     let count = |wanted: ClaimVerdict| one.claims.iter().filter(|claim| claim.verdict == wanted).count();
     let told = ClaimVerdict::ALL.iter().filter(|verdict| count(**verdict) > 0);
-    let told = told.map(|verdict| format!("{} {}", count(*verdict), claim::verdict(*verdict)));
+    let told = told.map(|verdict| counted(count(*verdict), *verdict));
     let untested = (!one.untested.is_empty()).then(|| format!("{} could not be tested", one.untested.len()));
     let told: Vec<String> = told.chain(untested).collect();
     let all = figure::plural((one.claims.len() + one.untested.len()) as u64, "piece", "pieces");
     format!("Of {all} of advice: {}.", told.join("; "))
+}
+
+/// `2 confirmed`, `3 do not exist`.
+fn counted(count: usize, verdict: ClaimVerdict) -> String {
+    match verdict {
+        ClaimVerdict::DoesNotExist if count > 1 => format!("{count} do not exist"),
+        ClaimVerdict::CannotTell => format!("{count} not decided"),
+        ClaimVerdict::Clamped => format!("{count} without effect, as the server takes another value"),
+        other => format!("{count} {}", claim::verdict(other)),
+    }
 }
 
 /// The troubles with what is behind them.
@@ -232,6 +242,8 @@ pub(crate) fn figures(loads: &[&LoadFigures]) -> Table {
 #[derive(Serialize)]
 pub(crate) struct Words {
     headline: String,
+    /// What else it comes to.
+    answers: Vec<String>,
     parts: Vec<PartWords>,
     troubles: Table,
     figures: Table,
@@ -281,8 +293,10 @@ pub(crate) fn words(finding: &SuiteFinding) -> Words {
     };
     let advice =
         |one: &AdviceFinding| AdviceWords { name: one.name.clone(), headline: advised(one), table: advice(one) };
+    let mut said = statements(finding).into_iter();
     Words {
-        headline: headline(finding),
+        headline: said.next().unwrap_or_default(),
+        answers: said.collect(),
         parts: finding.parts.iter().map(part).collect(),
         troubles: troubles(finding),
         figures: figures(&steps(finding)),

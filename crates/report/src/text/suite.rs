@@ -13,7 +13,9 @@ use crate::{clean, figure};
 pub fn suite(finding: &SuiteFinding, style: Style) -> String {
     let mut page = Page::new(style);
     page.paragraph(Tone::Strong, &clean::line(&finding.title));
-    page.paragraph(Tone::Plain, &says::headline(finding));
+    for said in says::statements(finding) {
+        page.paragraph(Tone::Plain, &said);
+    }
     for part in &finding.parts {
         page.heading(&clean::line(&part.question));
         page.paragraph(if part.named { Tone::Good } else { Tone::Doubtful }, &clean::line(&part.answer));
