@@ -49,9 +49,12 @@ fn flags_that_would_have_no_effect() {
     refused_with("tune nginx --fpm-children 9", 2, &["--fpm-children", "--backend embedded", "wordpress"]);
     for flag in ["--backend-workers 3", "--backend-time 1s", "--backend-queue 9", "--backend-body 1k"] {
         let name = flag.split(' ').next().unwrap();
-        refused_with(&format!("tune nginx --backend wordpress {flag}"), 2, &[name, "--backend wordpress"]);
         refused_with(&format!("tune nginx --backend http://127.0.0.1:9 {flag}"), 2, &[name]);
+        if name != "--backend-time" {
+            refused_with(&format!("tune nginx --backend wordpress {flag}"), 2, &[name, "--backend wordpress"]);
+        }
     }
+    refused_with("tune nginx --backend wordpress --backend-time exp(1s)", 2, &["--backend-time", "a fixed time"]);
     refused_with("tune nginx --backend http://127.0.0.1:9/app?x=1", 2, &["/app?x=1", "--path"]);
 }
 
