@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::Tick;
+use genkai_model::load::{Arrivals, Load};
 use genkai_model::objective::Condition;
+use genkai_model::record::Trial;
 
 use crate::window::length;
 
@@ -66,6 +68,8 @@ const STALL_US: u64 = 1_500_000;
 /// Follows users who wait for a WebSocket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
+    /// Whether levels are users, each of whom wants a WebSocket; of a rate they are messages, of which this tells nothing.
+    users: bool,
     open: f64,
     /// Users at the ends of the last ticks, as far back as one waits in vain.
     levels: VecDeque<(u64, f64)>,
@@ -74,12 +78,17 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// For a trial with `load`.
+    pub(crate) fn new(load: &Load) -> Waiting {
+        Waiting { users: matches!(load.arrivals, Arrivals::Users { .. }), ..Waiting::default() }
+    }
+
     /// Takes the next tick. Gives how many users certainly wait in vain at its end: those without a WebSocket who have been there for a
     /// while in which nobody got in; and since when. Whether others still come does not matter.
     pub(crate) fn tick(&mut self, tick: &Tick) -> (f64, u64) {
         let opened = tick.handshakes.as_ref().map_or(0, |h| h.upgraded);
         self.open += change(tick);
-        let waits = tick.level > self.open;
+        let waits = self.users && tick.level > self.open;
         self.since_us = match self.since_us {
             Some(since) if waits && opened == 0 => Some(since),
             _ => waits.then_some(tick.to_us),
@@ -97,9 +106,12 @@ impl Waiting {
     }
 }
 
-/// How many users waited in vain for a WebSocket when a load with `ticks` ended, and since when, microseconds.
-pub(crate) fn left_out(ticks: &[Tick]) -> (u64, Option<u64>) {
-    let mut waiting = Waiting::default();
+/// How many users waited in vain for a WebSocket when a trial ended, and since when, microseconds.
+pub(crate) fn left_out(trial: &Trial) -> (u64, Option<u64>) {
+    left(Waiting::new(&trial.started.load), &trial.ticks)
+}
+
+fn left(mut waiting: Waiting, ticks: &[Tick]) -> (u64, Option<u64>) {
     let (out, since) = ticks.iter().fold((0.0, 0), |_, tick| waiting.tick(tick));
     (out as u64, (out > 0.0).then_some(since))
 }
@@ -143,6 +155,10 @@ mod tests {
 
     use super::*;
 
+    fn of_users() -> Waiting {
+        Waiting { users: true, ..Waiting::default() }
+    }
+
     #[test]
     fn who_waits_while_nobody_gets_in_is_left_out() {
         let tick = |n: u64, upgraded: u64| Tick {
@@ -154,8 +170,8 @@ mod tests {
             ..Tick::default()
         };
         let ticks: Vec<Tick> = [4, 3, 0, 0, 0].iter().zip(0..).map(|(upgraded, n)| tick(n, *upgraded)).collect();
-        assert_eq!(left_out(&ticks), (3, Some(1_000_000)));
-        assert_eq!(left_out(&ticks[..4]), (0, None), "for a second only");
+        assert_eq!(left(of_users(), &ticks), (3, Some(1_000_000)));
+        assert_eq!(left(of_users(), &ticks[..4]), (0, None), "for a second only");
     }
 
     /// One user comes every tick of 100 ms, and the first thirty get in.
@@ -170,9 +186,14 @@ mod tests {
             ..Tick::default()
         };
         let ticks: Vec<Tick> = (0..100).map(tick).collect();
-        assert_eq!(left_out(&ticks[..45]), (0, None));
-        assert_eq!(left_out(&ticks[..46]), (1, Some(3_100_000)), "the first of them has waited long enough");
-        assert_eq!(left_out(&ticks), (55, Some(3_100_000)));
+        assert_eq!(left(of_users(), &ticks[..45]), (0, None));
+        assert_eq!(left(of_users(), &ticks[..46]), (1, Some(3_100_000)), "the first of them has waited long enough");
+        assert_eq!(left(of_users(), &ticks), (55, Some(3_100_000)));
+        assert_eq!(
+            left(Waiting::default(), &ticks),
+            (0, None),
+            "a hundred messages a second want no hundred WebSockets"
+        );
     }
 
     #[test]

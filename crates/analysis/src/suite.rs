@@ -120,7 +120,7 @@ impl Opened {
             opened,
             asked: opened + failed + waiting,
             concurrent: sockets::most_open(ticks) as u64,
-            hung: hang::unanswered(ticks).0.max(sockets::left_out(ticks).0),
+            hung: hang::unanswered(ticks).0.max(sockets::left_out(trial).0),
         }
     }
 }

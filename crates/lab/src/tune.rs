@@ -1,6 +1,8 @@
 //! Finds, names and proves the limit: asks the analysis what to try next, tries it, until there is an answer.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use genkai_analysis::tuning::{self, Next, TrialPlan};
@@ -13,8 +15,8 @@ use genkai_model::record::Record;
 use genkai_model::transport::Transport;
 use genkai_targets::files::masked;
 use genkai_targets::local::kernel::Kernel;
+use genkai_targets::observation::Observation;
 use genkai_targets::product::Running;
-use genkai_targets::standing::Standing;
 
 use crate::error::LabError;
 use crate::first;
@@ -26,6 +28,23 @@ use crate::recorder::{Recorder, Watcher};
 use crate::room;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
+
+/// What stands before a backend that is asked directly: nothing, and nothing of it is to be seen.
+struct Nobody(SocketAddr);
+
+impl Running for Nobody {
+    fn address(&self) -> SocketAddr {
+        self.0
+    }
+
+    fn observe(&mut self) -> Observation {
+        Observation::default()
+    }
+
+    fn stop(self: Box<Self>) -> ExitStatus {
+        ExitStatus::default()
+    }
+}
 
 /// How long a backend may take to finish what an earlier trial left in it.
 const DRAIN: Duration = Duration::from_secs(60);
@@ -146,7 +165,7 @@ impl Run<'_, '_, '_> {
             return Ok(EndReason::Interrupted);
         }
         let transport = self.job.plan.load.transport.clone();
-        self.load(what, &mut Standing::new(address), transport)
+        self.load(what, &mut Nobody(address), transport)
     }
 
     /// Waits until the backend has nothing left to do; false: interrupted meanwhile.

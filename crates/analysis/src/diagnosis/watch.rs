@@ -48,7 +48,7 @@ impl Watch {
                 Condition::LatencyBelow(_, bound) => Hang::new(bound.as_secs_f64()),
                 _ => Hang::by_pace(),
             },
-            waiting: Waiting::default(),
+            waiting: Waiting::new(load),
             stretch: None,
         };
         Watch { trackers: objective.0.iter().map(tracker).collect() }
@@ -263,7 +263,7 @@ pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -
     let found = objective.0.iter().filter_map(|c| {
         let (hung, since) = match c {
             Condition::ErrorsBelow(_) => hang::unanswered(ticks),
-            Condition::ConnectsAbove(_) => sockets::left_out(ticks),
+            Condition::ConnectsAbove(_) => sockets::left_out(trial),
             _ => (0, None),
         };
         let left = since.filter(|_| hung >= SCATTERED).map(|us| (us, None));

@@ -127,7 +127,7 @@ pub(crate) fn some(tally: &Tally) -> f64 {
 pub fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
     if let Some(condition) = condition.filter(Condition::is_of_websockets) {
         let share = Share::of(&condition, &trial.ticks);
-        let hung = if matches!(condition, Condition::ConnectsAbove(_)) { sockets::left_out(&trial.ticks).0 } else { 0 };
+        let hung = if matches!(condition, Condition::ConnectsAbove(_)) { sockets::left_out(trial).0 } else { 0 };
         return (share.bad as u64 + hung, share.all.ceil() as u64 + hung);
     }
     let tally = Tally::of(&trial.ticks);

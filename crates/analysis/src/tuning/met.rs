@@ -5,11 +5,13 @@ use genkai_model::finding::{Against, Candidate, Evidence, Moved};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Strength};
 use genkai_model::plan::Plan;
 use genkai_model::record::Trial;
+use genkai_model::units::Range;
 
 use super::attempt::Attempt;
 use super::judged::Judged;
 use super::moved::{self, Outcome};
-use crate::diagnosis::attribute::{self, TOLERANCE, Weighed};
+use crate::diagnosis::attribute::{self, Weighed};
+use crate::diagnosis::onset;
 use crate::proof;
 
 /// At most so many candidates of one break are put to the test.
@@ -113,10 +115,13 @@ impl<'r> Met<'r> {
         !named && self.weighed.iter().any(|w| w.forecast.limit.id == BACKEND_BY_ITSELF)
     }
 
-    /// Names the backend where, asked by itself, it broke no later than behind the product: nothing before it can help then.
+    /// Names the backend where, asked by itself, it broke as it does behind the product, and there. (One that breaks far earlier by
+    /// itself, where it is asked otherwise than by the product, does not break behind it by that.)
     pub(crate) fn directly(&mut self, direct: &Judged<'r>) -> bool {
         let (Some(own), Some(through)) = (&direct.broke, &self.at.broke) else { return false };
-        if own.level > through.level * (1.0 + TOLERANCE) + 1.0 {
+        let steep = self.at.is_steep() || direct.is_steep();
+        let there = steep || attribute::is_near(Range { low: through.level, high: through.level }, own.level);
+        if !there || onset::condition(own) != onset::condition(through) {
             return false;
         }
         let Some(at) = self.weighed.iter().position(|w| w.forecast.limit.id == BACKEND_BY_ITSELF) else {

@@ -65,7 +65,7 @@ pub fn next(record: &Record) -> Next {
     match &story.stand {
         Stand::NeedBreak => Next::Trial(first(plan)),
         Stand::Test(attempt) => Next::Trial(attempt.trial(plan)),
-        Stand::AskBackend => Next::Trial(TrialPlan {
+        Stand::AskBackend(_) => Next::Trial(TrialPlan {
             purpose: Purpose::Direct,
             limit: Some(BACKEND_BY_ITSELF.to_owned()),
             ..first(plan)

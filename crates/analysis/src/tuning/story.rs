@@ -22,7 +22,7 @@ pub(crate) struct Story<'r> {
     pub(crate) first: Option<Judged<'r>>,
     /// Breaks in the order met.
     pub(crate) met: Vec<Met<'r>>,
-    /// The backend under the same load by itself, where that was asked and its client was good enough.
+    /// The backend under the same load by itself, where that was asked.
     pub(crate) direct: Option<Judged<'r>>,
     pub(crate) stand: Stand<'r>,
 }
@@ -42,8 +42,8 @@ pub(crate) enum Stand<'r> {
     Died,
     /// This is to be put to the test.
     Test(Box<Attempt<'r>>),
-    /// Nothing more than possible causes: the backend is to be asked by itself.
-    AskBackend,
+    /// Nothing more than possible causes: the backend is to be asked by itself. Where it stands without that.
+    AskBackend(Box<Stand<'r>>),
     /// Nothing in the evidence names a cause.
     NoCause,
     /// Every candidate was lifted in vain.
@@ -145,16 +145,17 @@ impl<'r> Story<'r> {
             return stand;
         }
         let Some(trial) = record.trials.iter().find(|t| t.started.purpose == Purpose::Direct) else {
-            return Stand::AskBackend;
+            return Stand::AskBackend(Box::new(stand));
         };
         if !proof::is_whole(trial) {
-            return Stand::Cut;
-        }
-        let direct = Judged::of(trial, self.plan);
-        if !direct.client.finding.valid {
             return stand;
         }
-        let named = self.met.last_mut().is_some_and(|met| met.directly(&direct));
+        let direct = Judged::of(trial, self.plan);
+        if direct.died() {
+            return Stand::Died;
+        }
+        let valid = direct.client.finding.valid;
+        let named = valid && self.met.last_mut().is_some_and(|met| met.directly(&direct));
         self.direct = Some(direct);
         if named { Stand::CannotLift } else { stand }
     }

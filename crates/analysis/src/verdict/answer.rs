@@ -44,10 +44,15 @@ pub(crate) fn of(story: Option<&Story<'_>>, trials: &Trials<'_>) -> Said {
     let Some(first) = &story.first else { return UNFINISHED };
     let lifted = story.lifted().next().is_some();
     let further = |alone: Said| if lifted { fails(Answer::Yes, Because::ProvedButNextLimit) } else { alone };
-    match &story.stand {
+    // What the backend says by itself is more evidence; where it was not asked, the rest stands.
+    let stand = match &story.stand {
+        Stand::AskBackend(without) => without,
+        stand => stand,
+    };
+    match stand {
         Stand::NeedBreak => UNFINISHED,
         Stand::Cut if first.broke.is_none() => UNFINISHED,
-        Stand::Cut | Stand::Test(_) | Stand::AskBackend => open(untested(story)),
+        Stand::Cut | Stand::Test(_) | Stand::AskBackend(_) => open(untested(story)),
         Stand::Invalid if first.client.finding.valid => open(Because::ClientIsLimit),
         Stand::Invalid => {
             Said { outcome: Outcome::Invalid, must_change: Answer::CannotTell, because: Because::ClientIsLimit }

@@ -3,7 +3,7 @@
 use genkai_model::comparison::Call;
 use genkai_model::event::{ServerState, Tick};
 use genkai_model::finding::{Caveat, Predicted, Proof, Scale};
-use genkai_model::limit::{Law, Limit};
+use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
 use genkai_model::record::Record;
 
 use super::is_proposal;
@@ -113,12 +113,20 @@ fn at_work(judged: &Judged<'_>) -> Vec<Caveat> {
     held.into_iter().map(|(limit, _, sign)| Caveat::AtWorkButHeld { limit: limit.id.clone(), sign }).collect()
 }
 
-/// That the backend by itself bears more than what broke the product before it.
+/// What the backend by itself says where it is not the cause.
 fn bore(story: &Story<'_>) -> Option<Caveat> {
-    let direct = story.direct.as_ref()?;
-    let (level, through) = (direct.held_to(), story.met.last()?.at.broke.as_ref()?.level);
+    let (direct, met) = (story.direct.as_ref()?, story.met.last()?);
     let trial = direct.trial.number;
-    (level > through * (1.0 + TOLERANCE) + 1.0).then_some(Caveat::BackendBore { trial, level, through })
+    if !direct.client.finding.valid {
+        return Some(Caveat::DirectInvalid { trial });
+    }
+    if met.untested().is_some_and(|w| w.forecast.limit.id == BACKEND_BY_ITSELF) {
+        return None;
+    }
+    let (level, through) = (direct.held_to(), met.at.broke.as_ref()?.level);
+    let longer = direct.broke.is_none() || level > through * (1.0 + TOLERANCE) + 1.0;
+    let shared = met.weighed.iter().any(|w| w.is_possible() && matches!(w.forecast.limit.law, Law::Cpu { .. }));
+    Some(Caveat::BackendBore { trial, level, through, longer, shared })
 }
 
 /// Settings that cannot be raised as far as needed.

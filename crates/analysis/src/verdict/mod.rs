@@ -10,9 +10,9 @@ mod caveat;
 mod outlook;
 
 use genkai_model::event::Purpose;
-use genkai_model::finding::{Findings, ProposedChange, SCHEMA, TrialFinding, Verdict};
+use genkai_model::finding::{ClientCheck, Findings, ProposedChange, SCHEMA, TrialFinding, Verdict};
 use genkai_model::plan::Plan;
-use genkai_model::record::Record;
+use genkai_model::record::{Record, Trial};
 
 use crate::client;
 use crate::proof::{self, Trials};
@@ -45,12 +45,18 @@ fn verdict(record: &Record) -> Verdict {
         causes: story.as_ref().map(cause::all).unwrap_or_default(),
         next: story.as_ref().and_then(|s| outlook::next(record, s)),
         predictions: story.as_ref().map(|s| outlook::predictions(record, s)).unwrap_or_default(),
-        client: client::overall(summaries.iter().map(|t| &t.client).zip(&record.trials)),
+        client: client::overall(judging(&summaries, record)),
         caveats: caveat::all(record, story.as_ref(), &trials, proof.as_ref()),
         trials: summaries,
         proof,
         load,
     }
+}
+
+/// The client in the trials that the answer rests on: what the backend says by itself is counted only where it is used.
+fn judging<'t>(all: &'t [TrialFinding], record: &'t Record) -> impl Iterator<Item = (&'t ClientCheck, &'t Trial)> {
+    let each = all.iter().map(|finding| &finding.client).zip(&record.trials);
+    each.filter(|(check, trial)| trial.started.purpose != Purpose::Direct || check.valid)
 }
 
 /// One summary a trial. Proof trials are judged like the others, so their breaks show too.

@@ -86,8 +86,10 @@ pub(crate) fn next(record: &Record, story: &Story<'_>) -> Option<Predicted> {
         let reached = test.after.held_to().max(demand::asked(&story.plan.load));
         return at_work(&test.after, &asked).or_else(|| beyond(limits, &asked, reached));
     };
+    // What was found of that break, if it was looked into (the backend by itself is told by another trial).
+    let met = story.met.last().filter(|met| met.proved().is_none()).and_then(|met| met.untested());
     let found = attribute::attribute(&case, &[]);
-    let cause = found.iter().find(|w| w.is_possible())?;
+    let cause = met.or_else(|| found.iter().find(|w| w.is_possible()))?;
     let mut predicted = capacity::of(cause.forecast.limit, &asked).predicted;
     predicted.observed = seen(&cause.forecast, &test.after);
     Some(predicted)

@@ -84,14 +84,32 @@ fn what_breaks_by_itself_is_named_where_nothing_else_is() {
 }
 
 #[test]
-fn a_backend_that_bears_more_by_itself_is_not_named() {
-    for own in [60.0, 1e9] {
+fn a_backend_that_breaks_elsewhere_by_itself_is_not_named() {
+    for (own, later) in [(60.0, true), (1e9, true), (10.0, false)] {
         let run = unknown(40.0, own).run();
         let v = verdict(&run);
-        assert_eq!((run.order().as_str(), v.because, v.causes.len()), ("XD", Because::NoCauseFound, 0));
-        let bore = |c: &Caveat| matches!(c, Caveat::BackendBore { trial: 2, level, through } if level > through);
+        assert_eq!((run.order().as_str(), v.because, v.causes.len()), ("XD", Because::NoCauseFound, 0), "{own}");
+        let bore = |c: &Caveat| matches!(c, Caveat::BackendBore { trial: 2, longer, .. } if *longer == later);
         assert!(v.caveats.iter().any(bore), "{:?}", v.caveats);
     }
+}
+
+#[test]
+fn what_was_found_stands_where_the_backend_could_not_be_asked() {
+    let cut = unknown(40.0, 38.0).run_until(1);
+    assert_eq!(verdict(&cut).because, Because::NoCauseFound);
+    let late = World {
+        behaviour: Box::new(|m| {
+            let direct = m.purpose == Purpose::Direct;
+            let mut seen = Seen::closed(m.level, if direct || m.level > 40.0 { 0.9 } else { 0.1 });
+            (seen.cpu, seen.lateness) = if direct { (1.0, 0.5) } else { (seen.cpu, seen.lateness) };
+            seen
+        }),
+        ..unknown(40.0, 38.0)
+    };
+    let v = verdict(&late.run());
+    assert_eq!((v.because, v.client.valid), (Because::NoCauseFound, true));
+    assert!(v.caveats.contains(&Caveat::DirectInvalid { trial: 2 }), "{:?}", v.caveats);
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Joined {
 
     /// Takes note of where and how it ran, and whether to its end.
     fn ran(&mut self, record: &Record) {
-        if record.end.as_ref().is_none_or(|end| end.interrupted) {
+        if record.end.as_ref().is_none_or(|end| end.interrupted || end.failure.is_some()) {
             self.cut_off();
         }
         let (title, head) = (&self.finding.title, &mut self.head);

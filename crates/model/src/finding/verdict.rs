@@ -127,14 +127,23 @@ pub enum Caveat {
         /// The load asked for.
         asked: f64,
     },
-    /// Asked directly, the backend bore more than what broke the product with it: what is slow lies before it.
+    /// Asked directly, the backend did not break as it does behind the product: it is not the cause by itself.
     BackendBore {
         /// The trial in which it was asked.
         trial: u32,
-        /// Level that it bore.
+        /// Level up to which it held.
         level: f64,
         /// Level of the break through the product.
         through: f64,
+        /// Whether it held for longer; else it broke, in another way or far earlier, which says nothing of the cause.
+        longer: bool,
+        /// Whether processor time, which it may share with the product, is a possible cause.
+        shared: bool,
+    },
+    /// The backend was asked directly, and the client was the limit: that says nothing.
+    DirectInvalid {
+        /// The trial.
+        trial: u32,
     },
     /// A limit left signs of being at work although the objective held.
     AtWorkButHeld {

@@ -103,13 +103,28 @@ pub(super) fn caveat(scene: Scene<'_>, caveat: &Caveat) -> String {
             scene.unit(),
             figure::whole(*asked)
         ),
-        Caveat::BackendBore { trial, level, through } => format!(
-            "Asked directly, without {}, the backend bore {} (trial {trial}), and with it no more than {}: what is short lies before the \
-             backend.",
+        Caveat::BackendBore { trial, level, through, longer: true, shared } => format!(
+            "Asked directly, without {}, the backend held up to {} (trial {trial}); with it, it broke at {}: what is short lies before the \
+             backend{}.",
             scene.product(),
             scene.level(*level),
-            figure::whole(*through)
+            figure::whole(*through),
+            if *shared { ", or is processor time that both share" } else { "" }
         ),
+        Caveat::BackendBore { trial, level, through, longer: false, .. } => {
+            let product = scene.product();
+            format!(
+                "Asked directly, without {product}, the backend broke at {} (trial {trial}), but not as it does behind {product} at {}: \
+                 that says nothing of the cause.",
+                scene.level(*level),
+                figure::whole(*through)
+            )
+        }
+        Caveat::DirectInvalid { trial } => {
+            format!(
+                "The backend was asked directly, but the generator was the limit then (trial {trial}): that says nothing."
+            )
+        }
         Caveat::AtWorkButHeld { limit, sign } => format!(
             "{} was at work already, although the objective held: {}.",
             clean::line(limit),

@@ -46,6 +46,11 @@ const LEFT_OUT: &[&str] = &[
     "store_id_program",
     "sslcrtd_program",
     "sslcrtvalidator_program",
+    "unlinkd_program",
+    "diskd_program",
+    "logfile_daemon",
+    "pinger_program",
+    "mail_program",
 ];
 /// Older names of directives, which Squid still takes (src/cf.data.pre).
 const OLDER: &[(&str, &str)] = &[

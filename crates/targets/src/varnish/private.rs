@@ -11,22 +11,30 @@ use crate::cache::CacheError;
 use crate::files::{Edit, File, FileId, edited, flat};
 use crate::local::elsewhere;
 
-/// Modules that make no backends while it runs and ask no hosts themselves: those of Varnish (`debug` makes backends) and of Debian's
-/// varnish-modules.
-const KNOWN: [&str; 17] = [
+/// Modules that make no backends while it runs and ask no hosts themselves: those of Varnish (`debug` makes backends), of Debian's
+/// varnish-modules, and some well-known ones that only compute.
+const KNOWN: [&str; 25] = [
     "accept",
     "blob",
     "bodyaccess",
     "cookie",
+    "digest",
     "directors",
+    "geoip2",
     "header",
     "proxy",
     "purge",
+    "querystring",
+    "re",
+    "re2",
     "saintmode",
+    "selector",
     "std",
     "str",
     "tcp",
     "unix",
+    "urlplus",
+    "uuid",
     "var",
     "vsthrottle",
     "vtc",
