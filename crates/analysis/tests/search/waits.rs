@@ -101,7 +101,7 @@ fn what_was_found_stands_where_the_backend_could_not_be_asked() {
     let late = World {
         behaviour: Box::new(|m| {
             let direct = m.purpose == Purpose::Direct;
-            let mut seen = Seen::closed(m.level, if direct || m.level > 40.0 { 0.9 } else { 0.1 });
+            let mut seen = Seen::closed(m.level, if m.level > if direct { 38.0 } else { 40.0 } { 0.9 } else { 0.1 });
             (seen.cpu, seen.lateness) = if direct { (1.0, 0.5) } else { (seen.cpu, seen.lateness) };
             seen
         }),

@@ -173,10 +173,13 @@ impl Page {
     }
 }
 
+/// Characters that change how wide others beside them are (variation selectors, the joiner): a line would be wider than its words.
+const WIDENING: [char; 3] = ['\u{fe0e}', '\u{fe0f}', '\u{200d}'];
+
 /// Lines of at most `width` columns, at least one; words longer than a line are broken, a number stays with its unit.
 /// Foreign control characters are gone.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let text = bound(&clean::cut(text, 4 * clean::LONGEST));
+    let text: String = bound(&clean::cut(text, 4 * clean::LONGEST)).chars().filter(|c| !WIDENING.contains(c)).collect();
     let lines =
         textwrap::wrap(&text, Options::new(width.max(1)).break_words(true).word_splitter(WordSplitter::NoHyphenation));
     lines.into_iter().map(|l| l.trim_end().replace('\u{a0}', " ")).collect()
