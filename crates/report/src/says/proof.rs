@@ -118,7 +118,7 @@ pub(super) fn sure(scene: Scene<'_>, v: &Verdict) -> Option<String> {
             "The cause needs no test: what takes too long alone takes too long behind anything."
         }
         Confidence::Likely if c.evidence.iter().any(|e| matches!(e, Evidence::Directly { .. })) => {
-            "The cause was put to the test: without anything before it, it breaks in the same way and at the same load. Which of its \
+            "The cause was put to the test: without anything before it, it breaks in the same way, at no more load. Which of its \
              limits it is, is not seen from outside."
         }
         Confidence::Likely => "The cause is likely: the evidence speaks for it, but it was not put to the test.",
