@@ -276,3 +276,15 @@ fn what_is_wrong_with_a_redis() {
     let shown = String::from_utf8(genkai(&["--json"], &[&secret]).stdout).unwrap();
     assert!(!shown.contains("hunter2"), "{shown}");
 }
+
+#[test]
+fn a_folder_is_not_taken_for_a_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("nginx.conf"), "events {}\n").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_genkai")).arg("explain").arg(dir.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && said.contains("is a folder without") && said.contains("hint:"),
+        "{said}"
+    );
+}

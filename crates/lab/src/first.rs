@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use genkai_engine::{Asked, ask};
+use genkai_engine::{Asked, StopFlag, ask};
 use genkai_model::evidence::metric;
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, Origin, Symptom};
 use genkai_model::load::{Load, Protocol};
@@ -58,6 +58,8 @@ const EVERY: Duration = Duration::from_millis(20);
 const WHILE: Duration = Duration::from_secs(2);
 /// ... and at most so long, where it was slow once and may be again, or is slow always.
 const ENOUGH: Duration = Duration::from_secs(6);
+/// How much longer than twice the shortest time an answer may take before what came earlier is in its way.
+const REST: Duration = Duration::from_millis(30);
 /// How much longer than the median an answer is slow by itself.
 const SLOW: (u32, Duration) = (3, Duration::from_millis(100));
 
@@ -98,6 +100,26 @@ pub fn alone(load: &Load, backend: &Backend) -> Option<Limit> {
         symptom: Symptom { errors: Vec::new(), slow: true },
         ..Limit::named("backend.alone", "backend", "time for one request alone")
     })
+}
+
+/// Waits until the backend answers as fast again as it did alone: what an earlier load left in its queues is gone then. For at most so
+/// long; gives whether it does. Nothing to wait for where it was not asked alone.
+pub fn rested(load: &Load, backend: &Backend, alone: &[Limit], most: Duration, stop: &StopFlag) -> bool {
+    let least = alone.iter().find_map(|limit| match &limit.law {
+        Law::Delay { time: Spread::Constant(least) | Spread::Bimodal(least, ..) } => Some(least.duration()),
+        _ => None,
+    });
+    let Some((address, least)) = backend.address().zip(least) else { return true };
+    let begun = Instant::now();
+    while begun.elapsed() < most && !stop.is_stopped() {
+        let asked = Instant::now();
+        let answered = matches!(ask(load, address, WITHIN), Some(Asked::Answered { .. }));
+        if answered && asked.elapsed() <= 2 * least + REST {
+            return true;
+        }
+        std::thread::sleep(EVERY);
+    }
+    false
 }
 
 /// The limit that a backend has by itself under load, whatever it is: not known before it was asked directly, under the same load.

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use genkai_engine::StopFlag;
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::load::Load;
@@ -172,6 +174,12 @@ impl System {
         self.variants += 1;
         let dir: PathBuf = folder.private(&format!("variant-{}", self.variants))?;
         Ok(self.baseline.with(changes, &dir)?)
+    }
+
+    /// Waits until the backend has nothing left to do, for at most so long: by what it tells, or, where it tells nothing, by how fast it
+    /// answers. Gives whether it has.
+    pub fn drain(&mut self, load: &Load, most: Duration, stop: &StopFlag) -> bool {
+        self.backend.drain(most, stop) && first::rested(load, &self.backend, &self.alone, most, stop)
     }
 
     /// Every limit of `product` and of what stands behind it.

@@ -170,7 +170,7 @@ impl Run<'_, '_, '_> {
 
     /// Waits until the backend has nothing left to do; false: interrupted meanwhile.
     fn drained(&mut self) -> Result<bool, LabError> {
-        let idle = self.system.backend.drain(DRAIN, self.job.interrupt);
+        let idle = self.system.drain(&self.job.plan.load, DRAIN, self.job.interrupt);
         if self.job.interrupt.is_stopped() {
             return Ok(false);
         }

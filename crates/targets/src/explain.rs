@@ -32,6 +32,9 @@ pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Resul
     let environment = machine::environment(Default::default());
     let machine = Machine::of(&environment);
     let (host, path) = (requests.host.clone(), requests.path.clone());
+    if product.is_none() && main.is_dir() && guess(main) == "haproxy" && !has_cfg(main) {
+        return Err(ProductError::Folder { path: main.to_owned() });
+    }
     match product.unwrap_or_else(|| guess(main)) {
         "nginx" => {
             let scope = nginx::settings::Scope { host: Some(host), path };
@@ -51,6 +54,12 @@ pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Resul
         "redis" => Ok(redis::explain::explain(main, &machine, environment.memory)?),
         other => Err(ProductError::NotExplained { name: other.to_owned() }),
     }
+}
+
+/// Whether a folder has files that HAProxy reads of one.
+fn has_cfg(folder: &Path) -> bool {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.into_iter().any(|file| file.path().extension().is_some_and(|extension| extension == "cfg"))
 }
 
 /// What is to be said of a setting.

@@ -190,6 +190,12 @@ pub enum ProductError {
         /// As asked for, or as the files look.
         name: String,
     },
+    /// A folder in which there is no configuration.
+    #[error("{} is a folder without `*.cfg` files of HAProxy's\n  hint: name the main file, like nginx.conf", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Its generated configuration does not listen with TLS.
     #[error(
         "{name} with TLS: genkai writes listeners with TLS for {} only\n  hint: give a configuration of {name} that listens with TLS, or leave \
@@ -221,7 +227,10 @@ impl ProductError {
     /// Whether what the user gave is at fault (files, settings), not the machine.
     pub fn is_usage(&self) -> bool {
         match self {
-            ProductError::Unknown { .. } | ProductError::NotExplained { .. } | ProductError::NoTls { .. } => true,
+            ProductError::Unknown { .. }
+            | ProductError::NotExplained { .. }
+            | ProductError::Folder { .. }
+            | ProductError::NoTls { .. } => true,
             ProductError::Nginx(e) => e.is_usage(),
             ProductError::Apache(e) => e.is_usage(),
             ProductError::Haproxy(e) => e.is_usage(),
