@@ -11,8 +11,8 @@ use std::time::Duration;
 use genkai_model::exit::Exit;
 use genkai_origin::Reserved;
 use genkai_origin::http::Stall;
-use genkai_targets::local::machine;
-use genkai_targets::local::process::{Child, Signal, Spawn};
+use genkai_place::machine;
+use genkai_place::process::{Child, Signal, Spawn};
 
 use crate::cli::{Echo, Link, Origin, Rooms};
 use crate::{Failure, interrupt};

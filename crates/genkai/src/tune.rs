@@ -14,8 +14,8 @@ use genkai_model::plan::{
     Answers, Backend, ConfigSource, Front, Plan, Procedure, Site, System, Upgrade, WebSocketServer,
 };
 use genkai_model::units::{Span, Spread};
+use genkai_place::remote;
 use genkai_report::{json, text};
-use genkai_targets::local::elsewhere;
 
 use crate::cli::{Apache, BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
 use crate::outputs::Outputs;
@@ -230,7 +230,7 @@ pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
         Some(v6) => v6.split(']').next().unwrap_or(v6),
         None => authority.split(':').next().unwrap_or(authority),
     };
-    let Some(why) = elsewhere::why(host, allowed) else { return Ok(()) };
+    let Some(why) = remote::why(host, allowed) else { return Ok(()) };
     Err(Failure::usage(format!(
         "{url}: `{host}` {why}, and a load test can take a host down\n  hint: if it is yours to load, say so with \
          --allow-remote {host}"

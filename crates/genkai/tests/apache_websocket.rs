@@ -7,7 +7,7 @@ mod harness;
 use genkai_model::claim::ClaimVerdict;
 use genkai_model::finding::{Answer, Because, Confidence, Evidence, Verdict};
 use genkai_model::suite::SuiteFinding;
-use genkai_targets::local::authority;
+use genkai_place::authority;
 use harness::judged::told;
 use harness::loads::show;
 use harness::{Run, genkai, holds, machine, run};

@@ -4,7 +4,7 @@ mod harness;
 
 use genkai_model::finding::Because;
 use genkai_model::limit::Origin;
-use genkai_targets::local::authority;
+use genkai_place::authority;
 use harness::judged::{only_cause, told};
 use harness::{genkai, holds, machine, run};
 

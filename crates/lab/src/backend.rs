@@ -8,9 +8,9 @@ use genkai_engine::StopFlag;
 use genkai_model::evidence::metric;
 use genkai_model::limit::Limit;
 use genkai_model::plan;
+use genkai_place::observation::Observation;
 use genkai_targets::embedded::Origin;
 use genkai_targets::foreign::Foreign;
-use genkai_targets::observation::Observation;
 use genkai_targets::wordpress::WordPress;
 
 use crate::error::LabError;

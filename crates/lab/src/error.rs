@@ -26,7 +26,7 @@ pub enum LabError {
     Product(#[from] genkai_targets::product::ProductError),
     /// A process of ours.
     #[error(transparent)]
-    Local(#[from] genkai_targets::local::LocalError),
+    Local(#[from] genkai_place::PlaceError),
     /// WordPress or what it stands on.
     #[error(transparent)]
     WordPress(#[from] genkai_targets::wordpress::WordPressError),

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use genkai_targets::local::warden::{Duty, Promise};
+use genkai_place::reaper::{Cleanup, CleanupGuard};
 use tempfile::{Builder, TempDir};
 
 use crate::error::LabError;
@@ -22,7 +22,7 @@ pub struct Folder {
     path: PathBuf,
     work: TempDir,
     /// That the private folder does not outlive genkai; none: it is to be kept.
-    _promise: Option<Promise>,
+    _promise: Option<CleanupGuard>,
 }
 
 impl Folder {
@@ -35,7 +35,7 @@ impl Folder {
         let path = path.canonicalize().map_err(LabError::folder(path))?;
         let mut work = Builder::new().prefix(PRIVATE).tempdir_in(&path).map_err(LabError::folder(&path))?;
         work.disable_cleanup(keep);
-        let promise = (!keep).then(|| Promise::new(Duty::Folder(work.path().to_owned())));
+        let promise = (!keep).then(|| CleanupGuard::new(Cleanup::Folder(work.path().to_owned())));
         Ok(Folder { path, work, _promise: promise })
     }
 

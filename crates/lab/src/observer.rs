@@ -5,9 +5,9 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use genkai_engine::StopFlag;
-use genkai_targets::local::cores;
-use genkai_targets::local::kernel::Kernel;
-use genkai_targets::observation::Observation;
+use genkai_place::kernel::Kernel;
+use genkai_place::observation::Observation;
+use genkai_targets::cores;
 use genkai_targets::product::Running;
 
 use crate::backend::Backend;

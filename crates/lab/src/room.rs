@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use genkai_engine::{Room, automatic_sources, preflight};
 use genkai_model::event::Environment;
 use genkai_model::load::Load;
-use genkai_targets::local::taken::taken;
+use genkai_place::ports_in_use::ports_in_use;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::LabError;
@@ -15,7 +15,7 @@ use crate::error::LabError;
 /// 127.0.0.1.
 pub(crate) fn look(destinations: &[SocketAddr], environment: &Environment) -> Room {
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(environment.descriptors, |(_, hard)| hard);
-    let taken = taken(destinations);
+    let taken = ports_in_use(destinations);
     let usual = destinations.first().and_then(|to| usual_source(*to)).unwrap_or(Ipv4Addr::LOCALHOST.into());
     Room { descriptors, ports: environment.ports, listeners: taken.by_listeners, taken: taken.by_source, usual }
 }

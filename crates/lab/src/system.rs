@@ -9,11 +9,12 @@ use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::load::Load;
 use genkai_model::plan::{self, Plan};
-use genkai_targets::local::authority::{self, Papers};
-use genkai_targets::local::caps::online;
-use genkai_targets::local::{cores, machine};
+use genkai_place::authority::{self, TlsMaterial};
+use genkai_place::caps::online;
+use genkai_place::{machine, port};
+use genkai_targets::cores;
+use genkai_targets::embedded;
 use genkai_targets::product::{self, Prepare, Prepared};
-use genkai_targets::{embedded, local::port};
 
 use crate::backend::Backend;
 use crate::error::LabError;
@@ -92,7 +93,7 @@ pub(crate) fn placeholder(backend: &plan::Backend) -> Result<Option<SocketAddr>,
 }
 
 /// A certificate and its authority for this run, in a folder of their own.
-fn papers(dir: &Path) -> Result<Papers, LabError> {
+fn papers(dir: &Path) -> Result<TlsMaterial, LabError> {
     std::fs::create_dir_all(dir).and_then(|()| authority::make(dir)).map_err(LabError::folder(dir))
 }
 

@@ -13,9 +13,9 @@ use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::transport::Transport;
+use genkai_place::kernel::Kernel;
+use genkai_place::observation::Observation;
 use genkai_targets::files::masked;
-use genkai_targets::local::kernel::Kernel;
-use genkai_targets::observation::Observation;
 use genkai_targets::product::Running;
 
 use crate::error::LabError;

@@ -5,10 +5,10 @@ use std::path::Path;
 use genkai_model::explain::{Explanation, Remark, RemarkKind};
 use genkai_model::limit::Origin;
 
-use crate::local::caps::Machine;
-use crate::local::machine;
 use crate::product::ProductError;
 use crate::{apache, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
+use genkai_place::caps::Machine;
+use genkai_place::machine;
 
 /// Products whose configurations are explained.
 pub(crate) const EXPLAINED: [&str; 7] = ["nginx", "apache", "haproxy", "squid", "varnish", "php-fpm", "redis"];

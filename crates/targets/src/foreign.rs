@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use genkai_model::event::{ServerState, State};
 
-use crate::observation::Observation;
+use genkai_place::observation::Observation;
 
 /// Least time between two looks: each is a connection that the server must accept and drop.
 const EVERY: Duration = Duration::from_millis(500);

@@ -20,10 +20,10 @@ use crate::explain::EXPLAINED;
 use crate::files::Backup;
 use crate::files::entry::EntryError;
 use crate::haproxy::{Haproxy, HaproxyError};
-use crate::local::authority::Papers;
-use crate::local::running;
 use crate::nginx::{Nginx, NginxError};
-use crate::observation::Observation;
+use genkai_place::authority::TlsMaterial;
+use genkai_place::observation::Observation;
+use genkai_place::running;
 
 /// Names of the products that can be a plain reverse proxy, as plans and the command line have them. Caches have names of their own
 /// ([`cache::compared`]).
@@ -58,7 +58,7 @@ pub struct Prepare<'a> {
     /// What passes those on, in a generated configuration.
     pub upgrade: Upgrade,
     /// A generated configuration listens with TLS, with these.
-    pub tls: Option<Papers>,
+    pub tls: Option<TlsMaterial>,
     /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
     pub allow_remote: &'a [String],
 }

@@ -9,9 +9,9 @@ use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::{FDTarget, all_processes};
 
 use crate::foreign::Foreign;
-use crate::local::usage::Tree;
-use crate::observation::Observation;
 use crate::product::Running;
+use genkai_place::observation::Observation;
+use genkai_place::usage::Tree;
 
 /// Subject of its samples.
 pub const SUBJECT: &str = "server";
@@ -48,7 +48,7 @@ impl Running for Standing {
             SUBJECT.clone_into(&mut state.subject);
         }
         if let Some(tree) = &mut self.tree {
-            seen.samples.push(tree.sample().told(SUBJECT));
+            seen.samples.push(tree.sample().sample(SUBJECT));
         }
         seen
     }

@@ -14,9 +14,9 @@ use genkai_model::event::ServerState;
 use genkai_model::evidence::metric;
 use genkai_model::plan::OriginSpec;
 use genkai_model::units::Bytes;
+use genkai_place::machine;
+use genkai_place::observation::Observation;
 use genkai_targets::embedded::{CPU, FDS, Origin, RSS};
-use genkai_targets::local::machine;
-use genkai_targets::observation::Observation;
 
 const LONG: Duration = Duration::from_secs(20);
 

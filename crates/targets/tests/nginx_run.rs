@@ -39,7 +39,8 @@ fn a_generated_proxy_answers_and_leaves_nothing_behind() {
     assert_eq!(server.metric(metrics::WORKERS), Some(2.0));
     assert!(server.metric(metrics::RSS).unwrap() > 1e6);
     assert!(server.seen.states.is_empty(), "{:?}", server.seen.states);
-    let pids: Vec<u32> = server.running.workers().into_iter().chain([server.running.pid()]).collect();
+    let pids: Vec<u32> =
+        genkai_targets::nginx::lifecycle::workers(&server.running).into_iter().chain([server.running.pid()]).collect();
     assert_eq!(pids.len(), 3);
     assert!(server.running.stop().success());
     assert!(!pids.iter().any(|&pid| alive(pid)));
@@ -128,7 +129,7 @@ fn a_full_accept_queue_drops_and_says_so() {
     assert_eq!(limit(&nginx, "nginx.listen.backlog").formula.split(',').next(), Some("min(backlog 4"));
     let mut server = Watched::start(&nginx);
     assert_eq!(server.metric(metrics::LISTEN_DROPS), Some(0.0));
-    let worker = server.running.workers()[0];
+    let worker = genkai_targets::nginx::lifecycle::workers(&server.running)[0];
     signal(worker, Signal::SIGSTOP);
     let held: Vec<_> = (0..8).map(|_| Client::ask(server.running.address(), "/")).collect();
     assert_eq!(held.iter().flatten().count(), 5, "one more than the backlog is let in");
@@ -246,7 +247,7 @@ fn a_killed_worker_is_a_state_and_not_the_end() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let mut server = Watched::start(&stage.generated(backend.address(), &[]).unwrap());
     server.look();
-    let worker = server.running.workers()[0];
+    let worker = genkai_targets::nginx::lifecycle::workers(&server.running)[0];
     signal(worker, Signal::SIGKILL);
     let detail = server.await_state(ServerState::WorkerDied);
     assert!(detail.starts_with(&format!("worker process {worker} ")), "{detail}");
@@ -259,7 +260,7 @@ fn a_killed_worker_is_a_state_and_not_the_end() {
 fn a_killed_master_is_the_end_and_its_workers_are_not_left() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let mut server = Watched::start(&stage.generated(backend.address(), &[]).unwrap());
-    let workers = server.running.workers();
+    let workers = genkai_targets::nginx::lifecycle::workers(&server.running);
     signal(server.running.pid(), Signal::SIGKILL);
     let detail = server.await_state(ServerState::Died);
     assert!(detail.contains("signal: 9"), "{detail}");
@@ -351,9 +352,9 @@ fn every_process_stays_on_the_cores_given() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let text = "worker_processes 2;\nworker_cpu_affinity auto;\nevents {}\nhttp { server { listen 80; location / { proxy_pass http://127.0.0.1:9; } } }\n";
     let nginx = stage.own(text, Some(backend.address())).unwrap();
-    let core = genkai_targets::local::machine::cores()[0];
+    let core = genkai_place::machine::cores()[0];
     let running = nginx.start(Some(&[core])).unwrap();
-    for pid in running.workers().into_iter().chain([running.pid()]) {
+    for pid in genkai_targets::nginx::lifecycle::workers(&running).into_iter().chain([running.pid()]) {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned();
         assert_eq!(allowed, core.to_string(), "process {pid}");

@@ -13,8 +13,8 @@ use genkai_model::event::ServerState;
 use genkai_model::evidence::metric;
 use genkai_model::limit::Law;
 use genkai_model::plan::Site;
-use genkai_targets::local::machine;
-use genkai_targets::observation::Observation;
+use genkai_place::machine;
+use genkai_place::observation::Observation;
 use genkai_targets::wordpress::{Programs, TITLE, WORDPRESS, WordPress, WordPressError};
 
 /// How long anything may take that should take an instant.

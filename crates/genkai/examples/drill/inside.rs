@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::cases::Inside;
 
-/// How long those who were in a control group have to end: the warden of a run's children ends after the run.
+/// How long those who were in a control group have to end: the reaper of a run's children ends after the run.
 const LEAVE: Duration = Duration::from_secs(5);
 /// Control groups made so far: each has a name of its own.
 static GROUPS: AtomicU32 = AtomicU32::new(0);

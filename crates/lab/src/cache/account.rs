@@ -1,9 +1,9 @@
 //! What everybody used during a load: read before and after it.
 
 use genkai_model::cache::{DeviceUse, OwnCounts, Side, Spent};
+use genkai_place::disk::{Device, Done};
+use genkai_place::footprint::Footprint;
 use genkai_targets::cache::{self, Cache, CacheError, Origin};
-use genkai_targets::local::disk::{Device, Done};
-use genkai_targets::local::footprint::Footprint;
 
 /// Where counters of requests come from.
 #[derive(Clone, Copy, Debug)]

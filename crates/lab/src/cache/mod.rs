@@ -14,10 +14,10 @@ use genkai_engine::{StopFlag, content};
 use genkai_model::cache::{Aim, Caching, RateSearch, Warmth};
 use genkai_model::event::{Environment, Note, What};
 use genkai_model::plan::Plan;
+use genkai_place::disk::Device;
 use genkai_targets::application::Place;
 use genkai_targets::cache::origin::Files;
 use genkai_targets::cache::{self, CacheError, Origin};
-use genkai_targets::local::disk::Device;
 
 use turn::{Ask, Subject};
 

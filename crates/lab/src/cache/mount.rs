@@ -4,9 +4,9 @@
 use genkai_engine::content;
 use genkai_model::cache::{AccessTime, Aim, Warmth};
 use genkai_model::event::{Note, What};
+use genkai_place::disk::Device;
+use genkai_place::image::Image;
 use genkai_targets::cache::{ALONE, Origin};
-use genkai_targets::local::disk::Device;
-use genkai_targets::local::image::Image;
 
 use super::turn::{Ask, Subject};
 use super::{Run, files, load};

@@ -7,8 +7,8 @@ use genkai_model::cache::{Aim, CacheEntry, CachePass, Warmth};
 use genkai_model::event::{EndReason, Purpose, Tick, TrialStarted, What};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
+use genkai_place::image::Image;
 use genkai_targets::cache::{self, Budget, Cache, Origin};
-use genkai_targets::local::image::Image;
 
 use super::Run;
 use super::account::{Account, Counters};

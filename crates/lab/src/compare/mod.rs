@@ -16,7 +16,7 @@ use genkai_model::contest::Entry;
 use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, What};
 use genkai_model::plan::Plan;
 use genkai_model::units::{Range, Span};
-use genkai_targets::local::kernel::Kernel;
+use genkai_place::kernel::Kernel;
 use genkai_targets::product::Running;
 
 pub use changes::{BASELINE, with_changes};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use genkai_model::contest::Contest;
 use genkai_model::event::Environment;
 use genkai_model::plan::Plan;
+use genkai_place::machine;
 use genkai_targets::application::{self, Place, Product};
-use genkai_targets::local::machine;
 
 use crate::error::LabError;
 use crate::system::{self, Pin};

@@ -14,7 +14,7 @@ use genkai_engine::{End, StopFlag};
 use genkai_model::event::{ClientUse, EndReason, Tick, TrialEnded};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
-use genkai_targets::local::machine;
+use genkai_place::machine;
 
 pub use worker::serve;
 

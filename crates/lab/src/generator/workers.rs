@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use genkai_engine::{End, Join, Start, StopFlag};
 use genkai_model::event::Tick;
 use genkai_model::load::Load;
-use genkai_targets::local::machine;
-use genkai_targets::local::process::{Child, Signal, Spawn};
+use genkai_place::machine;
+use genkai_place::process::{Child, Signal, Spawn};
 
 use super::protocol::{Go, Order, Said, read, write};
 use super::{Generator, Made, nothing};

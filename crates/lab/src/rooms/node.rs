@@ -6,9 +6,9 @@ use std::path::Path;
 use genkai_model::plan::{Cluster, OriginSpec};
 use genkai_model::rooms::{Loss, NodeReport};
 use genkai_model::units::{Bytes, Spread};
+use genkai_place::observation::Observation;
 use genkai_targets::application::{self, Place};
 use genkai_targets::embedded::Origin;
-use genkai_targets::observation::Observation;
 use genkai_targets::rooms::{self, Settings};
 
 use crate::error::LabError;

@@ -6,7 +6,7 @@ use super::config::ConfigError;
 use super::private::PrivateError;
 use super::settings::SettingError;
 use crate::files::SaveError;
-use crate::local::LocalError;
+use genkai_place::PlaceError;
 
 /// One clear message each: what was seen and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +53,7 @@ pub enum ApacheError {
     Rejected(String),
     /// The process.
     #[error(transparent)]
-    Local(#[from] LocalError),
+    Local(#[from] PlaceError),
 }
 
 impl ApacheError {

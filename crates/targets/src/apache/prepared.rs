@@ -19,11 +19,11 @@ use super::private::{self, Options, Private};
 use super::route::{Route, Scope};
 use super::settings::{self, Rendering, render};
 use crate::files::{Backup, Edition, with_line};
-use crate::local::authority::{self, Papers};
-use crate::local::caps::Machine;
-use crate::local::room::Room;
-use crate::local::{brood, caps, port};
 use crate::product::{Objection, Prepare};
+use genkai_place::authority::{self, TlsMaterial};
+use genkai_place::caps::Machine;
+use genkai_place::scratch::Scratch;
+use genkai_place::{caps, port, process_tree};
 
 /// What a warning of httpd says that replaces a number: server/mpm/event/event.c, worker.c and prefork.c, `*_check_config`; for
 /// ThreadStackSize "is inappropriate, using default" (AH02435, AH02436).
@@ -35,7 +35,7 @@ pub struct Apache {
     base: Arc<Base>,
     /// With settings and changes applied.
     edition: Edition<Config>,
-    room: Room,
+    scratch: Scratch,
     private: Private,
     rewrites: Vec<Rewrite>,
     warnings: Vec<String>,
@@ -48,7 +48,7 @@ struct Base {
     modules: PathBuf,
     websocket: bool,
     /// What a generated configuration's TLS was made with.
-    tls: Option<Papers>,
+    tls: Option<TlsMaterial>,
     backend: Option<SocketAddr>,
     allowed: Vec<String>,
     environment: BTreeMap<String, String>,
@@ -64,8 +64,8 @@ impl Apache {
     /// Apache missing, a file or setting that is wrong (with its place), a configuration that Apache refuses, one that leads
     /// to another machine which was not allowed, a folder that cannot be written.
     pub fn prepare(what: Prepare<'_>) -> Result<Apache, ApacheError> {
-        let room = room(&what.dir)?;
-        let binary = Binary::find(what.program, room.path())?;
+        let scratch = scratch(&what.dir)?;
+        let binary = Binary::find(what.program, scratch.path())?;
         let main = if let ConfigSource::File(path) = &what.source { Some(path.as_path()) } else { None };
         let environment = environment(main);
         let original = read(&what, &binary, &environment)?;
@@ -81,15 +81,15 @@ impl Apache {
             environment,
             nofile: caps::descriptors(),
         };
-        Apache::made(Arc::new(base), edition, room)
+        Apache::made(Arc::new(base), edition, scratch)
     }
 
-    fn made(base: Arc<Base>, edition: Edition<Config>, room: Room) -> Result<Apache, ApacheError> {
-        let private = copy(&base, &edition, &room)?;
+    fn made(base: Arc<Base>, edition: Edition<Config>, scratch: Scratch) -> Result<Apache, ApacheError> {
+        let private = copy(&base, &edition, &scratch)?;
         let translate = |message: &str| edition.translate(&private.translate(message));
-        let warnings = check(&base.binary, room.path(), &private.main, &base.environment, translate)?;
+        let warnings = check(&base.binary, scratch.path(), &private.main, &base.environment, translate)?;
         let rewrites = edition.rewrites(private.rewrites.iter().cloned());
-        Ok(Apache { base, edition, room, private, rewrites, warnings })
+        Ok(Apache { base, edition, scratch, private, rewrites, warnings })
     }
 
     /// The same with settings changed, in a folder of its own, tested.
@@ -97,7 +97,7 @@ impl Apache {
     /// # Errors
     /// As [`Apache::prepare`].
     pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Apache, ApacheError> {
-        Apache::made(Arc::clone(&self.base), self.edition.with(changes)?, room(dir)?)
+        Apache::made(Arc::clone(&self.base), self.edition.with(changes)?, scratch(dir)?)
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.
@@ -144,7 +144,7 @@ impl Apache {
     pub fn objects(&self, line: &str) -> Result<Option<Objection>, ApacheError> {
         let conf = with_line(&self.private.main, line)?;
         let named = |message: &str| message.replace(&conf.path().display().to_string(), "the configuration");
-        match check(&self.base.binary, self.room.path(), conf.path(), &self.base.environment, named) {
+        match check(&self.base.binary, self.scratch.path(), conf.path(), &self.base.environment, named) {
             Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings, CLAMPS)),
             Err(ApacheError::Rejected(words)) => {
                 let unknown = words.contains("Invalid command");
@@ -193,7 +193,7 @@ impl Apache {
         let facts = self.facts(&Environment::default());
         let start = |private: &Private| {
             let site = Site {
-                dir: self.room.path().to_owned(),
+                dir: self.scratch.path().to_owned(),
                 conf: private.main.clone(),
                 error_log: private.error_log.clone(),
                 address: private.address,
@@ -204,21 +204,21 @@ impl Apache {
             };
             start(&self.base.binary, &site, cpus)
         };
-        let anew = |_| copy(&self.base, &self.edition, &self.room);
-        brood::started("Apache", self.private.clone(), start, port_taken, anew)
+        let anew = |_| copy(&self.base, &self.edition, &self.scratch);
+        process_tree::started("Apache", self.private.clone(), start, port_taken, anew)
     }
 }
 
-fn room(dir: &Path) -> Result<Room, ApacheError> {
-    Ok(Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-apache-")?)
+fn scratch(dir: &Path) -> Result<Scratch, ApacheError> {
+    Ok(Scratch::make(dir, nix::unistd::geteuid().is_root(), "genkai-apache-")?)
 }
 
-/// A private copy in `room`, on free ports.
-fn copy(base: &Base, edition: &Edition<Config>, room: &Room) -> Result<Private, ApacheError> {
+/// A private copy in `scratch`, on free ports.
+fn copy(base: &Base, edition: &Edition<Config>, scratch: &Scratch) -> Result<Private, ApacheError> {
     let config = edition.config();
     let route = Route::find(config, edition.scope()).ok_or(ApacheError::NoServer)?;
     let options = Options {
-        dir: room.path(),
+        dir: scratch.path(),
         ports: &mut port::free,
         backend: base.backend,
         allowed: &base.allowed,

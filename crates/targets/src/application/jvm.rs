@@ -5,8 +5,8 @@ use std::process::Command;
 
 use super::ApplicationError;
 use super::settings::{Gc, Knob, Name, Settings};
-use crate::local::survey;
 use crate::rooms;
+use genkai_place::survey;
 
 /// The log of the collector.
 pub(super) const GC_LOG: &str = "gc.log";

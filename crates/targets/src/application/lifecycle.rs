@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::gc::{self, Paused};
 use super::settings::{Name, Settings, in_force};
 use super::{ApplicationError, Place, Product};
-use crate::local::process::Spawn;
-use crate::local::spoken::Spoken;
-use crate::local::tail::Tail;
-use crate::local::{machine, usage};
+use genkai_place::handshake::Announced;
+use genkai_place::process::Spawn;
+use genkai_place::tail::Tail;
+use genkai_place::{machine, usage};
 
 /// A JVM on a busy machine takes seconds.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ const LOG_LINE: usize = 400;
 pub struct Application {
     name: String,
     product: &'static Product,
-    server: Spoken,
+    server: Announced,
     gc: Option<Tail>,
     log: Tail,
     entry: Entry,
@@ -63,7 +63,7 @@ impl Product {
         settings: &Settings,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Spoken, ApplicationError> {
+    ) -> Result<Announced, ApplicationError> {
         let written = |source| ApplicationError::Files { server: self.name, path: dir.to_owned(), source };
         fs::create_dir_all(dir).map_err(written)?;
         let command = (self.command)(place, settings, dir)?;
@@ -74,7 +74,7 @@ impl Product {
             nofile: Some(machine::hard_descriptors()),
             user: None,
         };
-        Ok(Spoken::launch(command, spawn, READY_WITHIN)?)
+        Ok(Announced::launch(command, spawn, READY_WITHIN)?)
     }
 }
 

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 pub use lifecycle::{Application, Observed};
 pub use product::{PRODUCTS, Place, Product, find};
 
-use crate::local::LocalError;
+use genkai_place::PlaceError;
 
 /// The server beside which the others are measured.
 pub const REFERENCE: &str = embedded::PRODUCT.name;
@@ -73,7 +73,7 @@ pub enum ApplicationError {
     },
     /// Its process.
     #[error(transparent)]
-    Local(#[from] LocalError),
+    Local(#[from] PlaceError),
 }
 
 fn said(apps: &Option<PathBuf>) -> &'static str {

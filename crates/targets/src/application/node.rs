@@ -4,8 +4,8 @@ use std::process::Command;
 
 use super::settings::{Knob, Name, Settings};
 use super::{ApplicationError, Place, Product};
-use crate::local::survey;
 use crate::rooms;
+use genkai_place::survey;
 
 const WS_NAME: &str = "node-ws";
 const SOCKET_IO_NAME: &str = "socketio";

@@ -10,8 +10,8 @@ use genkai_model::cache::OwnCounts;
 
 use super::ground::run;
 use crate::haproxy::socket;
-use crate::local::page::read_until;
-use crate::local::tail::Tail;
+use genkai_place::status_page::read_until;
+use genkai_place::tail::Tail;
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -12,8 +12,8 @@ use genkai_model::units::Bytes;
 
 use super::CacheError;
 use super::counters::Counters;
-use crate::local::finish::finish;
-use crate::local::process::Spawn;
+use genkai_place::oneshot::finish;
+use genkai_place::process::Spawn;
 
 /// A version and a check answer at once; Varnish compiles C.
 const ANSWER: Duration = Duration::from_secs(30);

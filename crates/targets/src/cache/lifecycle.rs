@@ -11,11 +11,11 @@ use genkai_model::cache::{CacheEntry, OwnCounts};
 use super::counters;
 use super::ground::{Budget, Ground, Setup, run};
 use super::{CacheError, Origin, Product};
-use crate::local::footprint::{self, Footprint};
-use crate::local::process::{Child, Signal, Spawn};
-use crate::local::room::Room;
-use crate::local::warden::{Duty, Promise};
-use crate::local::{LocalError, account, machine, pagecache, port, ready, tail};
+use genkai_place::footprint::{self, Footprint};
+use genkai_place::process::{Child, Signal, Spawn};
+use genkai_place::reaper::{Cleanup, CleanupGuard};
+use genkai_place::scratch::Scratch;
+use genkai_place::{PlaceError, account, machine, pagecache, port, ready, tail};
 
 /// A store is made and read through before a cache listens.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ pub struct Cache {
     /// Times its counters were read.
     read: u64,
     _segments: Segments,
-    room: Room,
+    scratch: Scratch,
 }
 
 /// What is to be started, and where.
@@ -87,18 +87,18 @@ impl Cache {
         let mut last = None;
         for attempt in 1..=ATTEMPTS {
             let dir = start.dir.join(attempt.to_string());
-            let room = Room::make(&dir, account::unprivileged().is_some(), "genkai-cache-")?;
+            let scratch = Scratch::make(&dir, account::unprivileged().is_some(), "genkai-cache-")?;
             let port = port::free().map_err(CacheError::files(&dir))?;
             let listen = SocketAddr::from(([127, 0, 0, 1], port));
             let origin = start.origin.unwrap_or(listen);
-            let ground = Ground { program: start.program, dir: room.path(), listen, origin, budget: start.budget };
+            let ground = Ground { program: start.program, dir: scratch.path(), listen, origin, budget: start.budget };
             match launch(start, &ground, set_up) {
                 Ok((child, setup, segments)) => {
                     let entry = entry(start, &setup, began.elapsed());
                     let address = listen;
-                    return Ok(Cache { child, address, setup, entry, read: 0, _segments: segments, room });
+                    return Ok(Cache { child, address, setup, entry, read: 0, _segments: segments, scratch });
                 }
-                Err(e @ CacheError::Local(LocalError::Exited { .. })) => last = Some(e),
+                Err(e @ CacheError::Local(PlaceError::Exited { .. })) => last = Some(e),
                 Err(e) => return Err(e),
             }
         }
@@ -146,7 +146,7 @@ impl Cache {
 
     /// The folder that it writes into.
     pub(super) fn folder(&self) -> &Path {
-        self.room.path()
+        self.scratch.path()
     }
 
     /// Its first process.
@@ -196,7 +196,7 @@ pub fn counts(
 
 /// Segments of shared memory (a folder of Linux's) whose names begin so. Dropping it, once who has them has ended, removes them.
 #[derive(Debug)]
-struct Segments(Option<(String, Promise)>);
+struct Segments(Option<(String, CleanupGuard)>);
 
 impl Drop for Segments {
     fn drop(&mut self) {
@@ -223,7 +223,7 @@ pub(super) const OUTPUT: &str = "output.txt";
 
 fn launch(start: &Start<'_>, ground: &Ground<'_>, set_up: &SetUp<'_>) -> Result<(Child, Setup, Segments), CacheError> {
     let mut setup = set_up(ground)?;
-    let promised = |prefix: String| (prefix.clone(), Promise::new(Duty::Segments(prefix)));
+    let promised = |prefix: String| (prefix.clone(), CleanupGuard::new(Cleanup::Segments(prefix)));
     let segments = Segments(setup.shared.take().map(promised));
     while !setup.before.is_empty() {
         check(start.name, ground, &mut setup)?;
@@ -266,7 +266,7 @@ pub(super) fn check(name: &str, ground: &Ground<'_>, setup: &mut Setup) -> Resul
 }
 
 /// Waits until `phrase` stands in `log`.
-fn written(log: &Path, phrase: &str, address: SocketAddr, child: &mut Child) -> Result<(), LocalError> {
+fn written(log: &Path, phrase: &str, address: SocketAddr, child: &mut Child) -> Result<(), PlaceError> {
     let deadline = Instant::now() + READY_WITHIN;
     while !fs::read_to_string(log).is_ok_and(|text| text.contains(phrase)) {
         if child.try_exited().is_some() {
@@ -274,7 +274,7 @@ fn written(log: &Path, phrase: &str, address: SocketAddr, child: &mut Child) -> 
         }
         if Instant::now() >= deadline {
             let (name, tail) = (child.name().to_owned(), tail::last(log, 2048));
-            return Err(LocalError::Silent { name, address, within: READY_WITHIN, tail });
+            return Err(PlaceError::Silent { name, address, within: READY_WITHIN, tail });
         }
         std::thread::sleep(PAUSE);
     }

@@ -27,7 +27,7 @@ pub use product::{ALONE, PRODUCTS, Product, compared, contender, find, names};
 use crate::apache::ApacheError;
 use crate::files::SaveError;
 use crate::files::entry::EntryError;
-use crate::local::LocalError;
+use genkai_place::PlaceError;
 
 /// Why a cache cannot run. One clear message each.
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +102,7 @@ pub enum CacheError {
     Apache(#[from] ApacheError),
     /// A process.
     #[error(transparent)]
-    Local(#[from] LocalError),
+    Local(#[from] PlaceError),
 }
 
 impl CacheError {

@@ -14,10 +14,10 @@ use super::counters::Lines;
 use super::ground::{listed, run};
 use crate::apache::cache::{MODULES, frame, httpd};
 use crate::apache::lifecycle::Binary;
-use crate::local::footprint::{self, Footprint};
-use crate::local::process::{Child, Signal, Spawn};
-use crate::local::room::Room;
-use crate::local::{LocalError, account, machine, pagecache, port, ready};
+use genkai_place::footprint::{self, Footprint};
+use genkai_place::process::{Child, Signal, Spawn};
+use genkai_place::scratch::Scratch;
+use genkai_place::{PlaceError, account, machine, pagecache, port, ready};
 
 /// It binds sockets and answers.
 const READY_WITHIN: Duration = Duration::from_secs(20);
@@ -52,13 +52,13 @@ pub struct Origin {
     settings: Vec<Setting>,
     served: Lines,
     files: PathBuf,
-    _room: Room,
+    _room: Scratch,
 }
 
 /// The files of an origin, before it is started.
 #[derive(Debug)]
 pub struct Files {
-    room: Room,
+    scratch: Scratch,
     root: PathBuf,
 }
 
@@ -74,8 +74,8 @@ impl Files {
         objects: u32,
         mut fill: impl FnMut(u32, &mut Vec<u8>) -> bool,
     ) -> Result<Option<Files>, CacheError> {
-        let room = Room::make(dir, account::unprivileged().is_some(), "genkai-origin-")?;
-        let root = room.path().join("htdocs");
+        let scratch = Scratch::make(dir, account::unprivileged().is_some(), "genkai-origin-")?;
+        let root = scratch.path().join("htdocs");
         let into = root.join(folder.trim_matches('/'));
         fs::create_dir_all(&into).map_err(CacheError::files(&into))?;
         let (mut body, modified) = (Vec::new(), SystemTime::now() - AGE);
@@ -99,7 +99,7 @@ impl Files {
         }
         // So that the kernel can let go of them whenever it is to.
         pagecache::sync(&root);
-        Ok(Some(Files { room, root }))
+        Ok(Some(Files { scratch, root }))
     }
 
     /// The document root.
@@ -114,7 +114,7 @@ impl Origin {
     /// # Errors
     /// When it is missing or does not start.
     pub fn start(files: Files, cpus: Option<&[usize]>) -> Result<Origin, CacheError> {
-        let dir = files.room.path();
+        let dir = files.scratch.path();
         let binary = Binary::find(None, dir)?;
         if let Some((uid, gid)) = account::unprivileged() {
             chown(dir, Some(uid), Some(gid)).map_err(CacheError::files(dir))?;
@@ -141,10 +141,10 @@ impl Origin {
                         settings,
                         served,
                         files: files.root,
-                        _room: files.room,
+                        _room: files.scratch,
                     });
                 }
-                Err(e @ LocalError::Exited { .. }) => last = Some(e),
+                Err(e @ PlaceError::Exited { .. }) => last = Some(e),
                 Err(e) => return Err(e.into()),
             }
         }
@@ -198,7 +198,7 @@ fn launch(
     address: SocketAddr,
     dir: &Path,
     cpus: Option<&[usize]>,
-) -> Result<Child, LocalError> {
+) -> Result<Child, PlaceError> {
     let spawn = Spawn {
         name: "origin".to_owned(),
         cpus: cpus.map(<[usize]>::to_vec),

@@ -20,14 +20,14 @@ use super::product::{contender, located};
 use super::recipe::{Generated, Recipe};
 use super::{Budget, CacheError, Ground};
 use crate::files::Backup;
-use crate::local::gather::{Told, gather};
-use crate::local::room::Room;
-use crate::local::tail::Tail;
-use crate::local::usage::Tree;
-use crate::local::{account, brood, listener, port};
-use crate::observation::Observation;
 use crate::product::{self, Objection, Prepare, Prepared, ProductError};
 use crate::{squid, trafficserver, varnish};
+use genkai_place::log_lines::{ParsedLine, aggregate};
+use genkai_place::observation::Observation;
+use genkai_place::scratch::Scratch;
+use genkai_place::tail::Tail;
+use genkai_place::usage::Tree;
+use genkai_place::{account, listener, port, process_tree};
 
 /// A cache that can be started, any number of times, one at a time.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct Accelerator {
     recipe: Arc<dyn Recipe>,
     program: PathBuf,
     origin: Option<SocketAddr>,
-    room: Room,
+    scratch: Scratch,
     version: String,
     written: Vec<Setting>,
     rewrites: Vec<Rewrite>,
@@ -81,8 +81,8 @@ impl Accelerator {
         origin: Option<SocketAddr>,
         dir: &Path,
     ) -> Result<Accelerator, CacheError> {
-        let room = Room::make(dir, account::unprivileged().is_some(), "genkai-cache-")?;
-        let check = tempdir(&room)?;
+        let scratch = Scratch::make(dir, account::unprivileged().is_some(), "genkai-cache-")?;
+        let check = tempdir(&scratch)?;
         let port = port::free().map_err(CacheError::files(dir))?;
         let listen = SocketAddr::from(([127, 0, 0, 1], port));
         let ground = Ground {
@@ -106,7 +106,7 @@ impl Accelerator {
         let (version, written) = (setup.version, setup.settings);
         // Configurations of genkai's own making are checked, but what their checks print is nothing to tell.
         let warnings = if written.is_empty() { warnings } else { Vec::new() };
-        Ok(Accelerator { recipe, program, origin, room, version, written, rewrites: copied.rewrites, warnings })
+        Ok(Accelerator { recipe, program, origin, scratch, version, written, rewrites: copied.rewrites, warnings })
     }
 }
 
@@ -123,11 +123,11 @@ fn generated(name: &str, what: &Prepare<'_>) -> Result<Arc<dyn Recipe>, CacheErr
     Ok(Arc::new(Generated(product)))
 }
 
-/// A folder of a room for one use, through which everybody may pass.
-fn tempdir(room: &Room) -> Result<TempDir, CacheError> {
+/// A folder of a scratch for one use, through which everybody may pass.
+fn tempdir(scratch: &Scratch) -> Result<TempDir, CacheError> {
     let made =
-        tempfile::Builder::new().prefix("turn-").permissions(Permissions::from_mode(0o711)).tempdir_in(room.path());
-    made.map_err(CacheError::files(room.path()))
+        tempfile::Builder::new().prefix("turn-").permissions(Permissions::from_mode(0o711)).tempdir_in(scratch.path());
+    made.map_err(CacheError::files(scratch.path()))
 }
 
 impl Prepared for Accelerator {
@@ -182,7 +182,7 @@ impl Prepared for Accelerator {
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn product::Running>, ProductError> {
-        let dir = tempdir(&self.room)?;
+        let dir = tempdir(&self.scratch)?;
         let subject = self.recipe.product();
         let start = Start {
             name: subject,
@@ -216,8 +216,8 @@ impl Running {
     /// What was logged since the last look.
     fn words(&mut self) -> Observation {
         let lines = self.tail.lines();
-        let told = |line| Told { level: "", gist: line, signature: self.recipe.signature(line).map(Into::into) };
-        Observation { logs: gather(self.subject, lines.iter().map(String::as_str), told), ..Observation::default() }
+        let told = |line| ParsedLine { level: "", gist: line, signature: self.recipe.signature(line).map(Into::into) };
+        Observation { logs: aggregate(self.subject, lines.iter().map(String::as_str), told), ..Observation::default() }
     }
 }
 
@@ -230,13 +230,13 @@ impl product::Running for Running {
         if self.dead {
             return self.words();
         }
-        let mut sample = self.tree.sample().told(self.subject);
+        let mut sample = self.tree.sample().sample(self.subject);
         if let Some(queue) = listener::queue(self.cache.address()) {
             let waiting = format!("{}.{}", self.subject, metric::ACCEPT_QUEUE);
             sample.metrics.insert(waiting, f64::from(queue.waiting));
         }
         let mut seen = Observation { samples: vec![sample], ..self.words() };
-        if let Some(death) = brood::death(self.cache.child(), self.subject, "first") {
+        if let Some(death) = process_tree::death(self.cache.child(), self.subject, "first") {
             self.dead = true;
             seen.states = vec![death];
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use genkai_model::evidence::{Sample, metric};
 use serde_json::Value;
 
-use crate::local::usage::Usage;
+use genkai_place::usage::Usage;
 
 /// CPU of the origin since the look before, cores.
 pub const CPU: &str = "backend.cpu";

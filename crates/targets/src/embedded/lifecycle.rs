@@ -10,11 +10,11 @@ use genkai_model::plan::{Answers, OriginSpec, WebSocketServer};
 
 use super::evidence;
 use super::limits;
-use crate::local::spoken::Spoken;
-use crate::local::tail::Tail;
-use crate::local::usage::Tree;
-use crate::local::{LocalError, machine};
-use crate::observation::Observation;
+use genkai_place::handshake::Announced;
+use genkai_place::observation::Observation;
+use genkai_place::tail::Tail;
+use genkai_place::usage::Tree;
+use genkai_place::{PlaceError, machine};
 
 /// What messages call it.
 const NAME: &str = "embedded origin";
@@ -49,7 +49,7 @@ impl From<&WebSocketServer> for Spec {
 /// A running embedded origin.
 #[derive(Debug)]
 pub struct Origin {
-    server: Spoken,
+    server: Announced,
     spec: Spec,
     cores: u32,
     tree: Tree,
@@ -69,12 +69,12 @@ impl Origin {
         spec: impl Into<Spec>,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Origin, LocalError> {
+    ) -> Result<Origin, PlaceError> {
         let spec = spec.into();
         let log = dir.join("origin.log");
         let tail = Tail::open(&log);
         let args = std::iter::once("serve".to_owned()).chain(flags(&spec));
-        let server = Spoken::start(program, args, NAME, cpus, &log)?;
+        let server = Announced::start(program, args, NAME, cpus, &log)?;
         let tree = Tree::new(server.child.pid());
         let cores = cpus.map_or_else(|| machine::cores().len(), <[usize]>::len) as u32;
         Ok(Origin { server, spec, cores, tree, tail, dead: false })

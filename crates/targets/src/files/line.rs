@@ -5,13 +5,13 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use crate::local::LocalError;
+use genkai_place::PlaceError;
 
 /// A copy of the private file `main` with `line` at its end, beside it so that what it names is found.
 ///
 /// # Errors
 /// When it cannot be read or written.
-pub(crate) fn with_line(main: &Path, line: &str) -> Result<NamedTempFile, LocalError> {
+pub(crate) fn with_line(main: &Path, line: &str) -> Result<NamedTempFile, PlaceError> {
     let text = std::fs::read_to_string(main).map_err(unwritten(main))?;
     passing(main.parent().unwrap_or(main), ("with-line-", ".conf"), &format!("{text}\n{line}\n"))
 }
@@ -21,16 +21,16 @@ pub(crate) fn with_line(main: &Path, line: &str) -> Result<NamedTempFile, LocalE
 ///
 /// # Errors
 /// When it cannot be written.
-pub(crate) fn passing(folder: &Path, (begins, ends): (&str, &str), text: &str) -> Result<NamedTempFile, LocalError> {
+pub(crate) fn passing(folder: &Path, (begins, ends): (&str, &str), text: &str) -> Result<NamedTempFile, PlaceError> {
     let made = tempfile::Builder::new().prefix(begins).suffix(ends).tempfile_in(folder);
     let written = made.and_then(|mut file| file.write_all(text.as_bytes()).map(|()| file));
     written.map_err(unwritten(folder))
 }
 
 /// For a file of such a check that cannot be read or written.
-fn unwritten(path: &Path) -> impl FnOnce(std::io::Error) -> LocalError + use<> {
+fn unwritten(path: &Path) -> impl FnOnce(std::io::Error) -> PlaceError + use<> {
     let path = path.to_owned();
-    |source| LocalError::Log { name: "check of a line".to_owned(), path, source }
+    |source| PlaceError::Log { name: "check of a line".to_owned(), path, source }
 }
 
 #[cfg(test)]

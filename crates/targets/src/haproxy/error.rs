@@ -6,7 +6,7 @@ use super::config::ConfigError;
 use super::private::PrivateError;
 use super::settings::SettingError;
 use crate::files::SaveError;
-use crate::local::LocalError;
+use genkai_place::PlaceError;
 
 /// One clear message each: what was seen and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ pub enum HaproxyError {
     Rejected(String),
     /// It cannot be started.
     #[error(transparent)]
-    Local(#[from] LocalError),
+    Local(#[from] PlaceError),
     /// Its files cannot be written, or there is no port.
     #[error("haproxy: {what}: {source}")]
     Files {

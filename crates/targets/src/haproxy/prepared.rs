@@ -18,11 +18,11 @@ use super::private::{self, Options, Private};
 use super::route::{Route, Scope};
 use super::settings::{self, Rendering, render};
 use crate::files::{Backup, Edition, passing};
-use crate::local::authority::{self, Papers};
-use crate::local::caps::Machine;
-use crate::local::room::Room;
-use crate::local::{brood, caps, port};
 use crate::product::{Objection, Prepare};
+use genkai_place::authority::{self, TlsMaterial};
+use genkai_place::caps::Machine;
+use genkai_place::scratch::Scratch;
+use genkai_place::{caps, port, process_tree};
 
 /// An HAProxy that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Haproxy {
     base: Arc<Base>,
     /// With settings and changes applied.
     edition: Edition<Config>,
-    room: Room,
+    scratch: Scratch,
     private: Private,
     rewrites: Vec<Rewrite>,
     warnings: Vec<String>,
@@ -45,7 +45,7 @@ struct Base {
     /// Whether the load opens WebSocket connections.
     websocket: bool,
     /// What a generated configuration listens with; none: without TLS.
-    tls: Option<Papers>,
+    tls: Option<TlsMaterial>,
     /// Soft limit on descriptors that it inherits.
     nofile: u64,
 }
@@ -58,8 +58,8 @@ impl Haproxy {
     /// HAProxy missing, a file or setting that is wrong (with its place), a configuration that HAProxy refuses, one that leads
     /// to another machine which was not allowed, a folder that cannot be written.
     pub fn prepare(what: Prepare<'_>) -> Result<Haproxy, HaproxyError> {
-        let room = room(&what.dir)?;
-        let binary = Binary::find(what.program, room.path())?;
+        let scratch = scratch(&what.dir)?;
+        let binary = Binary::find(what.program, scratch.path())?;
         let original = read(&what, &binary)?;
         let scope = Scope { host: what.host.to_owned(), path: what.path.to_owned() };
         let edition = Edition::new(what.source, original, scope, what.settings)?;
@@ -71,15 +71,15 @@ impl Haproxy {
             tls: what.tls,
             nofile: caps::descriptors(),
         };
-        Haproxy::made(Arc::new(base), edition, room)
+        Haproxy::made(Arc::new(base), edition, scratch)
     }
 
-    fn made(base: Arc<Base>, edition: Edition<Config>, room: Room) -> Result<Haproxy, HaproxyError> {
-        let private = copy(&base, &edition, &room)?;
+    fn made(base: Arc<Base>, edition: Edition<Config>, scratch: Scratch) -> Result<Haproxy, HaproxyError> {
+        let private = copy(&base, &edition, &scratch)?;
         let translate = |message: &str| edition.translate(&private.translate(message));
-        let warnings = check(&base.binary, room.path(), &private.folder, &private.config, translate)?;
+        let warnings = check(&base.binary, scratch.path(), &private.folder, &private.config, translate)?;
         let rewrites = edition.rewrites(private.rewrites.iter().cloned());
-        Ok(Haproxy { base, edition, room, private, rewrites, warnings })
+        Ok(Haproxy { base, edition, scratch, private, rewrites, warnings })
     }
 
     /// The same with settings changed, in a folder of its own, tested.
@@ -87,7 +87,7 @@ impl Haproxy {
     /// # Errors
     /// As [`Haproxy::prepare`].
     pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Haproxy, HaproxyError> {
-        Haproxy::made(Arc::clone(&self.base), self.edition.with(changes)?, room(dir)?)
+        Haproxy::made(Arc::clone(&self.base), self.edition.with(changes)?, scratch(dir)?)
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.
@@ -135,7 +135,7 @@ impl Haproxy {
         // Of a folder HAProxy reads every file, in order of their names.
         let extra = passing(&self.private.config, ("zzz-line-", ".cfg"), &format!("global\n  {line}\n"))?;
         let named = |message: &str| message.replace(&extra.path().display().to_string(), "the configuration");
-        let said = check(&self.base.binary, self.room.path(), &self.private.folder, &self.private.config, named);
+        let said = check(&self.base.binary, self.scratch.path(), &self.private.folder, &self.private.config, named);
         match said {
             Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings, &[])),
             Err(HaproxyError::Rejected(words)) => {
@@ -183,7 +183,7 @@ impl Haproxy {
             let site = Site {
                 config: private.config.clone(),
                 folder: private.folder.clone(),
-                log: self.room.path().join("haproxy.log"),
+                log: self.scratch.path().join("haproxy.log"),
                 socket: private.socket(),
                 address: private.address,
                 nofile: self.base.nofile,
@@ -191,21 +191,21 @@ impl Haproxy {
             };
             start(&self.base.binary, &site, cpus)
         };
-        let anew = |_| copy(&self.base, &self.edition, &self.room);
-        brood::started("HAProxy", self.private.clone(), start, port_taken, anew)
+        let anew = |_| copy(&self.base, &self.edition, &self.scratch);
+        process_tree::started("HAProxy", self.private.clone(), start, port_taken, anew)
     }
 }
 
-fn room(dir: &Path) -> Result<Room, HaproxyError> {
-    Ok(Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-haproxy-")?)
+fn scratch(dir: &Path) -> Result<Scratch, HaproxyError> {
+    Ok(Scratch::make(dir, nix::unistd::geteuid().is_root(), "genkai-haproxy-")?)
 }
 
-/// A private copy in `room`, on free ports.
-fn copy(base: &Base, edition: &Edition<Config>, room: &Room) -> Result<Private, HaproxyError> {
+/// A private copy in `scratch`, on free ports.
+fn copy(base: &Base, edition: &Edition<Config>, scratch: &Scratch) -> Result<Private, HaproxyError> {
     let config = edition.config();
     let route = Route::find(config, edition.scope()).ok_or(HaproxyError::NoServer)?;
     let options = Options {
-        dir: room.path(),
+        dir: scratch.path(),
         ports: &mut port::free,
         backend: base.backend,
         allowed: &base.allowed,

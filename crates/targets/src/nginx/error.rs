@@ -7,7 +7,7 @@ use super::private::PrivateError;
 use super::remote::Remote;
 use super::settings::SettingError;
 use crate::files::SaveError;
-use crate::local::LocalError;
+use genkai_place::PlaceError;
 
 /// One clear message each: what was seen and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +81,7 @@ pub enum NginxError {
     Rejected(String),
     /// The process.
     #[error(transparent)]
-    Local(#[from] LocalError),
+    Local(#[from] PlaceError),
 }
 
 impl NginxError {

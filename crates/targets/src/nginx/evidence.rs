@@ -15,16 +15,16 @@ use std::net::SocketAddr;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample};
 
-pub use log::{Entry, classify, gather, signature};
+pub use log::{Entry, aggregate, classify, signature};
 pub use stub::{Answer, Poll, StubPage, StubStatus};
 pub use workers::{Follower, Workers, workers};
 
 use super::lifecycle::Site;
-use crate::local::listener;
-use crate::local::process::Signal;
-use crate::local::running;
-use crate::local::tail::Tail;
-use crate::observation::Observation;
+use genkai_place::listener;
+use genkai_place::observation::Observation;
+use genkai_place::process::Signal;
+use genkai_place::running;
+use genkai_place::tail::Tail;
 
 /// Names of nginx's metrics. Those of the status page are absent when it did not answer; `..._total` are cumulative
 /// since the start of this nginx.
@@ -120,13 +120,13 @@ impl running::Watch for Watch {
         self.ask(full || crowded, &mut metrics);
         let lines = self.tail.lines();
         let states = self.deaths(&workers.gone, &lines);
-        let logs = self.without_own(gather(lines.iter().map(String::as_str)));
+        let logs = self.without_own(aggregate(lines.iter().map(String::as_str)));
         Observation { samples: vec![Sample { subject: "nginx".to_owned(), metrics }], logs, states }
     }
 
     fn last_words(&mut self) -> Observation {
         let lines = self.tail.lines();
-        Observation { logs: gather(lines.iter().map(String::as_str)), ..Observation::default() }
+        Observation { logs: aggregate(lines.iter().map(String::as_str)), ..Observation::default() }
     }
 }
 
@@ -235,16 +235,16 @@ mod tests {
     fn an_alert_of_our_own_making_is_taken_off_once() {
         let mut watch = watch();
         let counts = |logs: &[LogLine]| logs.iter().map(|l| l.count).collect::<Vec<_>>();
-        assert_eq!(counts(&watch.without_own(gather([FULL, FULL]))), [2], "nothing was asked");
+        assert_eq!(counts(&watch.without_own(aggregate([FULL, FULL]))), [2], "nothing was asked");
         watch.own_alert = OWN_ALERT_LOOKS;
-        assert!(watch.without_own(gather([DIED])).iter().all(|l| l.count == 1));
-        assert_eq!(counts(&watch.without_own(gather([FULL, FULL]))), [1]);
-        assert_eq!(counts(&watch.without_own(gather([FULL]))), [1], "it is taken off once");
+        assert!(watch.without_own(aggregate([DIED])).iter().all(|l| l.count == 1));
+        assert_eq!(counts(&watch.without_own(aggregate([FULL, FULL]))), [1]);
+        assert_eq!(counts(&watch.without_own(aggregate([FULL]))), [1], "it is taken off once");
         watch.own_alert = OWN_ALERT_LOOKS;
-        assert!(watch.without_own(gather([FULL])).is_empty());
+        assert!(watch.without_own(aggregate([FULL])).is_empty());
         watch.own_alert = 1;
         watch.without_own(Vec::new());
-        assert_eq!(counts(&watch.without_own(gather([FULL]))), [1], "it was forgotten");
+        assert_eq!(counts(&watch.without_own(aggregate([FULL]))), [1], "it was forgotten");
     }
 
     #[test]

@@ -14,8 +14,8 @@ mod upstream;
 mod tests;
 
 pub use crate::held::Held;
-pub use crate::local::caps::{Machine, online};
 pub use facts::{ConnZone, Facts, ReqZone, Serving, Upstream};
+pub use genkai_place::caps::{Machine, online};
 pub use read::Reading;
 
 use genkai_model::error::ErrorKind;

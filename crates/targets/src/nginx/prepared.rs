@@ -18,9 +18,9 @@ use super::remote::Remote;
 use super::runnable::Runnable;
 use super::settings::{self, Rendering, Scope, render};
 use crate::files::{Backup, Edition, with_line};
-use crate::local::room::Room;
-use crate::local::{brood, caps};
 use crate::product::{Objection, Prepare};
+use genkai_place::scratch::Scratch;
+use genkai_place::{caps, process_tree};
 
 /// An nginx that can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
@@ -50,13 +50,13 @@ impl Nginx {
     /// nginx missing, a file or setting that is wrong (with its place), a configuration that nginx refuses, one that leads
     /// to another machine which was not allowed, a folder that cannot be written.
     pub fn prepare(what: Prepare<'_>) -> Result<Nginx, NginxError> {
-        let room = room(&what.dir)?;
-        let binary = Binary::find(what.program, room.path())?;
+        let scratch = scratch(&what.dir)?;
+        let binary = Binary::find(what.program, scratch.path())?;
         let original = read(&what, &binary)?;
         let scope = Scope { host: Some(what.host.to_owned()), path: what.path.to_owned() };
         let edition = Edition::new(what.source, original, scope, what.settings)?;
         let base = Base { binary, backend: what.backend, nofile: caps::descriptors() };
-        let nginx = Nginx::made(Arc::new(base), edition, room)?;
+        let nginx = Nginx::made(Arc::new(base), edition, scratch)?;
         nginx.serves_someone()?;
         // The backend given is the caller's to judge.
         let given = what.backend.map(|backend| backend.ip().to_string());
@@ -70,17 +70,17 @@ impl Nginx {
         }
     }
 
-    /// Refuses slots so few that not one request finds room.
+    /// Refuses slots so few that not one request finds scratch.
     fn serves_someone(&self) -> Result<(), NginxError> {
         let facts = self.facts(&self.machine(&Environment::default()));
         let (value, taken, one) = (facts.worker_connections.value, facts.base_slots(), facts.busy_slots());
         if value >= taken + one { Ok(()) } else { Err(NginxError::TooFewSlots { value, taken, one }) }
     }
 
-    fn made(base: Arc<Base>, edition: Edition<Config>, room: Room) -> Result<Nginx, NginxError> {
-        let copy = Runnable::make(edition.config(), &base.binary, edition.scope(), base.backend, room)?;
+    fn made(base: Arc<Base>, edition: Edition<Config>, scratch: Scratch) -> Result<Nginx, NginxError> {
+        let copy = Runnable::make(edition.config(), &base.binary, edition.scope(), base.backend, scratch)?;
         let translate = |message: &str| edition.translate(&copy.private.translate(message));
-        let warnings = check(&base.binary, copy.room.path(), &copy.private.main, translate)?;
+        let warnings = check(&base.binary, copy.scratch.path(), &copy.private.main, translate)?;
         let rewrites = edition.rewrites(copy.private.rewrites.iter().map(Into::into));
         Ok(Nginx { base, edition, copy, rewrites, warnings })
     }
@@ -90,7 +90,7 @@ impl Nginx {
     /// # Errors
     /// As [`Nginx::prepare`].
     pub fn with(&self, changes: &[Change], dir: impl AsRef<Path>) -> Result<Nginx, NginxError> {
-        Nginx::made(Arc::clone(&self.base), self.edition.with(changes)?, room(dir.as_ref())?)
+        Nginx::made(Arc::clone(&self.base), self.edition.with(changes)?, scratch(dir.as_ref())?)
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.
@@ -135,7 +135,7 @@ impl Nginx {
     pub fn objects(&self, line: &str) -> Result<Option<Objection>, NginxError> {
         let conf = with_line(&self.copy.private.main, line)?;
         let named = |message: &str| message.replace(&conf.path().display().to_string(), "the configuration");
-        match check(&self.base.binary, self.copy.room.path(), conf.path(), named) {
+        match check(&self.base.binary, self.copy.scratch.path(), conf.path(), named) {
             Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings, &[])),
             Err(NginxError::Rejected(words)) => {
                 let unknown = words.contains("unknown directive");
@@ -192,14 +192,14 @@ impl Nginx {
         let start = |copy: &Runnable| start(&self.base.binary, &copy.site(self.base.nofile, &facts), cpus);
         let anew = |copy: Runnable| {
             let (config, scope) = (self.edition.config(), self.edition.scope());
-            Runnable::make(config, &self.base.binary, scope, self.base.backend, copy.room)
+            Runnable::make(config, &self.base.binary, scope, self.base.backend, copy.scratch)
         };
-        brood::started("nginx", self.copy.clone(), start, port_taken, anew)
+        process_tree::started("nginx", self.copy.clone(), start, port_taken, anew)
     }
 }
 
-fn room(dir: &Path) -> Result<Room, NginxError> {
-    Ok(Room::make(dir, nix::unistd::geteuid().is_root(), "genkai-nginx-")?)
+fn scratch(dir: &Path) -> Result<Scratch, NginxError> {
+    Ok(Scratch::make(dir, nix::unistd::geteuid().is_root(), "genkai-nginx-")?)
 }
 
 /// The configuration: the user's as it is on disk, or one that is rendered (with its settings).

@@ -24,7 +24,7 @@ use changes::Changes;
 use write::Written;
 
 use super::config::{Config, Found};
-use crate::local::port;
+use genkai_place::port;
 
 /// Path of the status page on its own port.
 pub const STATUS_PATH: &str = "/genkai-status";

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, ToSocketAddrs};
 
 use super::config::{Address, Config, Family, Found, Host, Pass, Protocol, Target};
-use crate::local::elsewhere;
+use genkai_place::remote;
 
 /// One way out of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,13 +96,13 @@ fn judge(host: &Host) -> Option<(String, Why)> {
         Host::V6(ip) => IpAddr::V6(*ip),
         Host::Name(name) => return named(name).map(|why| (name.clone(), why)),
     };
-    elsewhere::is(ip).then(|| (ip.to_string(), Why::Elsewhere(ip)))
+    remote::is(ip).then(|| (ip.to_string(), Why::Elsewhere(ip)))
 }
 
 fn named(name: &str) -> Option<Why> {
     let Ok(all) = (name, 0).to_socket_addrs() else { return Some(Why::Unresolved) };
     let all: Vec<IpAddr> = all.map(|a| a.ip()).collect();
-    match all.iter().find(|ip| elsewhere::is(**ip)) {
+    match all.iter().find(|ip| remote::is(**ip)) {
         Some(ip) => Some(Why::Elsewhere(*ip)),
         None if all.is_empty() => Some(Why::Unresolved),
         None => None,

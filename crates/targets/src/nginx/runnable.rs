@@ -13,13 +13,13 @@ use super::limits::{Facts, Machine, Reading};
 use super::private::{self, Options, Private, STATUS_PATH};
 use super::remote::{self, Remote};
 use super::settings::Scope;
-use crate::local::port;
-use crate::local::room::Room;
+use genkai_place::port;
+use genkai_place::scratch::Scratch;
 
 /// A private copy with what is needed to start it.
 #[derive(Clone, Debug)]
 pub(super) struct Runnable {
-    pub(super) room: Room,
+    pub(super) scratch: Scratch,
     pub(super) private: Private,
     /// Where the load goes.
     pub(super) address: SocketAddr,
@@ -34,10 +34,10 @@ impl Runnable {
         binary: &Binary,
         scope: &Scope,
         backend: Option<SocketAddr>,
-        room: Room,
+        scratch: Scratch,
     ) -> Result<Runnable, NginxError> {
         let options = Options {
-            dir: room.path(),
+            dir: scratch.path(),
             ports: &mut port::free,
             backend,
             root: nix::unistd::geteuid().is_root(),
@@ -52,7 +52,7 @@ impl Runnable {
         let place = route.listen.as_ref().map_or_else(|| route.server.place(), |l| l.found.place());
         let address = private.address_of(&place).ok_or(NginxError::NoServer)?;
         let config = Config::read(&private.main, config.prefix())?;
-        let copy = Runnable { room, private, address, config };
+        let copy = Runnable { scratch, private, address, config };
         copy.route(scope).ok_or(NginxError::NoServer)?;
         Ok(copy)
     }
@@ -89,7 +89,7 @@ impl Runnable {
             host: "genkai".to_owned(),
         });
         Site {
-            prefix: self.room.path().to_owned(),
+            prefix: self.scratch.path().to_owned(),
             conf: self.private.main.clone(),
             error_log: self.private.error_log.clone(),
             address: self.address,

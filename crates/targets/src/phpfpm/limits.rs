@@ -5,7 +5,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Sympt
 
 use super::config::Config;
 use crate::held::Held;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// FPM_BACKLOG_DEFAULT of Linux, sapi/fpm/fpm/fpm_sockets.h.
 const BACKLOG: u64 = 511;

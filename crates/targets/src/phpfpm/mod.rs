@@ -12,8 +12,8 @@ use genkai_model::units::Span;
 
 use crate::files::entry::EntryError;
 use crate::files::masked;
-use crate::local::caps::Machine;
 use config::Config;
+use genkai_place::caps::Machine;
 use limits::Pool;
 
 /// Timers of a pool and what they end.

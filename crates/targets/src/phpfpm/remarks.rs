@@ -9,7 +9,7 @@ use super::limits::{self, Pool, number, seconds};
 use crate::explain::{place, remark};
 use crate::files::entry::Entry;
 use crate::files::names::nearest;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// Keys of `[global]` (fpm_conf.c: `ini_fpm_global_options`, PHP 8).
 const GLOBAL: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use genkai_model::evidence::{LogLine, Sample};
 
-use crate::local::usage::Usage;
+use genkai_place::usage::Usage;
 
 /// A subscriber was cut off because it read too slowly (`client-output-buffer-limit pubsub`; networking.c,
 /// `closeClientOnOutputBufferLimitReached`): the messages that waited for it are lost.

@@ -12,12 +12,12 @@ use genkai_model::limit::Limit;
 use super::line::Line;
 use super::{evidence, given, limits};
 use crate::files::entry::EntryError;
-use crate::local::caps::Machine;
-use crate::local::process::{Child, Signal, Spawn};
-use crate::local::tail::Tail;
-use crate::local::usage::Tree;
-use crate::local::{LocalError, brood, machine, port, ready};
-use crate::observation::Observation;
+use genkai_place::caps::Machine;
+use genkai_place::observation::Observation;
+use genkai_place::process::{Child, Signal, Spawn};
+use genkai_place::tail::Tail;
+use genkai_place::usage::Tree;
+use genkai_place::{PlaceError, machine, port, process_tree, ready};
 
 /// What messages call it.
 const NAME: &str = "redis";
@@ -38,7 +38,7 @@ pub enum RedisError {
     Missing,
     /// It cannot be started.
     #[error(transparent)]
-    Local(#[from] LocalError),
+    Local(#[from] PlaceError),
     /// Its lines are not its syntax.
     #[error(transparent)]
     Config(#[from] EntryError),
@@ -77,7 +77,7 @@ impl Redis {
         let program = find().ok_or(RedisError::Missing)?;
         let free = || port::free().map_err(RedisError::Port);
         let start = |port: &u16| Redis::start_on(&program, *port, config, cpus, dir);
-        brood::started(NAME, free()?, start, port_taken, |_| free())
+        process_tree::started(NAME, free()?, start, port_taken, |_| free())
     }
 
     fn start_on(
@@ -86,7 +86,7 @@ impl Redis {
         config: &[String],
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Redis, LocalError> {
+    ) -> Result<Redis, PlaceError> {
         let log = dir.join("redis.log");
         let mut command = Command::new(program);
         let port_text = port.to_string();
@@ -253,12 +253,12 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let error = Redis::start(&["no-such-directive 1".to_owned()], None, dir.path()).unwrap_err();
-        assert!(matches!(error, RedisError::Local(LocalError::Exited { .. })), "{error}");
+        assert!(matches!(error, RedisError::Local(PlaceError::Exited { .. })), "{error}");
         let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = held.local_addr().unwrap().port();
         let program = find().unwrap();
         let error = Redis::start_on(&program, port, &[], None, dir.path()).unwrap_err();
-        let LocalError::Exited { tail, .. } = &error else { panic!("{error}") };
+        let PlaceError::Exited { tail, .. } = &error else { panic!("{error}") };
         assert!(tail.lines().any(port_taken), "{tail}");
     }
 }

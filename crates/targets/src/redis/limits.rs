@@ -10,7 +10,7 @@ use super::evidence::{OUTPUT_BUFFER, REJECTED};
 use crate::files::entry::EntryError;
 use crate::held::Held;
 use crate::limits::{grew, log};
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// Descriptors that Redis keeps for itself (src/server.h: CONFIG_MIN_RESERVED_FDS).
 pub(super) const RESERVED: u64 = 32;

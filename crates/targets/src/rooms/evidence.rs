@@ -6,7 +6,7 @@ use genkai_model::evidence::Sample;
 use genkai_model::rooms::Hops;
 use serde_json::Value;
 
-use crate::local::usage::Usage;
+use genkai_place::usage::Usage;
 
 /// Who a node is in a record.
 pub(super) fn subject(number: u32) -> String {

@@ -8,16 +8,16 @@ use genkai_model::rooms::{Loss, NodeReport};
 
 use super::{Settings, evidence, trace};
 use crate::application::{self, ApplicationError, Place, Product};
-use crate::local::process::Signal;
-use crate::local::spoken::Spoken;
-use crate::local::usage::Tree;
-use crate::observation::Observation;
+use genkai_place::handshake::Announced;
+use genkai_place::observation::Observation;
+use genkai_place::process::Signal;
+use genkai_place::usage::Tree;
 
 /// A running node.
 #[derive(Debug)]
 pub struct Node {
     number: u32,
-    server: Spoken,
+    server: Announced,
     /// It keeps a trace.
     trace: bool,
     tree: Tree,

@@ -11,10 +11,10 @@ use genkai_model::plan;
 use genkai_model::rooms::RouterReport;
 
 use crate::haproxy::HaproxyError;
-use crate::local::caps::Machine;
-use crate::local::machine;
 use crate::nginx::{self, NginxError};
-use crate::observation::Observation;
+use genkai_place::caps::Machine;
+use genkai_place::machine;
+use genkai_place::observation::Observation;
 
 /// Products that can be one, as plans and the command line name them.
 pub const ROUTERS: &[&str] = &["haproxy", "nginx"];

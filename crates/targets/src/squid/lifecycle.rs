@@ -13,7 +13,7 @@ use super::settings::{Settings, Store};
 use super::{evidence, limits, render};
 use crate::cache::counters::Counters;
 use crate::cache::{CacheError, Ground, Setup, listed};
-use crate::local::machine;
+use genkai_place::machine;
 
 /// A file an object.
 pub(crate) fn ufs(ground: &Ground<'_>) -> Result<Setup, CacheError> {

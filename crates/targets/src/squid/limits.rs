@@ -9,7 +9,7 @@ use super::settings::{self, bytes, held};
 use crate::cache::largest;
 use crate::held::Held;
 use crate::limits::{counted, log};
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// Values in force.
 #[derive(Clone, Debug, PartialEq)]

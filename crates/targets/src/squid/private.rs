@@ -10,7 +10,7 @@ use super::config::Config;
 use crate::cache::CacheError;
 use crate::files::entry::Entry;
 use crate::files::masked;
-use crate::local::elsewhere;
+use genkai_place::remote;
 
 /// What it writes itself, or tells others, what may lead requests past its peers, what starts programs or loads modules of the user's, which
 /// may ask other hosts, or what another user than root cannot do.
@@ -248,7 +248,7 @@ fn is_origin(entry: &Entry) -> bool {
 fn peer(entry: &Entry, written: &str, config: &Config, options: &Options<'_>) -> Result<String, CacheError> {
     let [host, kind, _, _, more @ ..] = entry.values.as_slice() else { return Ok(written.to_owned()) };
     let Some(backend) = options.backend else {
-        if let Some(why) = elsewhere::why(host, options.allowed) {
+        if let Some(why) = remote::why(host, options.allowed) {
             return Err(CacheError::Remote { place: config.entries.place(entry), host: host.clone(), why });
         }
         return Ok(written.to_owned());

@@ -13,9 +13,9 @@ use super::{evidence, lifecycle, settings};
 use crate::cache::recipe::{Copied, Recipe};
 use crate::cache::{CacheError, Ground};
 use crate::files::{Backup, Edition};
-use crate::local::caps::Machine;
-use crate::local::machine;
 use crate::product::Prepare;
+use genkai_place::caps::Machine;
+use genkai_place::machine;
 
 /// A user's Squid.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use super::settings::Settings;
 use super::{evidence, limits, render};
 use crate::cache::counters::Counters;
 use crate::cache::{CacheError, Ground, Setup, listed};
-use crate::local::machine;
+use genkai_place::machine;
 
 /// Where distributions put its plug-ins.
 const MODULES: [&str; 3] =

@@ -10,7 +10,7 @@ use super::plugins;
 use super::records::Records;
 use crate::cache::CacheError;
 use crate::files::masked;
-use crate::local::elsewhere;
+use genkai_place::remote;
 
 /// Most files of a folder, and deepest.
 const MOST: (usize, usize) = (2_000, 4);
@@ -142,7 +142,7 @@ fn remap(line: &str, place: &str, folder: &Path, options: &Options<'_>) -> Resul
     let Some(backend) = options.backend else {
         let named = authority.rsplit('@').next().unwrap_or(authority);
         let host = named.rsplit_once(':').map_or(named, |(host, _)| host).trim_matches(['[', ']']);
-        return match elsewhere::why(host, options.allowed) {
+        return match remote::why(host, options.allowed) {
             Some(why) => Err(CacheError::Remote { place: place.to_owned(), host: host.to_owned(), why }),
             None => Ok(line.to_owned()),
         };

@@ -14,8 +14,8 @@ use super::{lifecycle, limits};
 use crate::cache::recipe::{Copied, Recipe};
 use crate::cache::{CacheError, Ground};
 use crate::files::{Backup, Edition};
-use crate::local::machine;
 use crate::product::Prepare;
+use genkai_place::machine;
 
 /// A user's Traffic Server.
 #[derive(Clone, Debug)]

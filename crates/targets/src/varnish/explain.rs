@@ -13,7 +13,7 @@ use crate::cache::CacheError;
 use crate::explain::remark;
 use crate::files::File;
 use crate::files::names::nearest;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// Attributes of a backend (vcl-backend(7), Varnish 7.1).
 const ATTRIBUTES: &[&str] = &[

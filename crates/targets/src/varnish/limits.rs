@@ -6,7 +6,7 @@ use genkai_model::limit::{Law, Limit, Origin, Symptom};
 use super::settings::THREADS;
 use super::vcl::{Backend, Vcl};
 use crate::files::masked;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// Where Varnish has its defaults.
 const SOURCE: &str = "varnish 7.1 include/tbl/params.h";

@@ -9,7 +9,7 @@ use genkai_model::event::Rewrite;
 use super::vcl::{Attribute, Backend, Item, Vcl};
 use crate::cache::CacheError;
 use crate::files::{Edit, File, FileId, edited, flat};
-use crate::local::elsewhere;
+use genkai_place::remote;
 
 /// Modules that make no backends while it runs and ask no hosts themselves: those of Varnish (`debug` makes backends), of Debian's
 /// varnish-modules, and some well-known ones that only compute.
@@ -118,7 +118,7 @@ impl Private {
         let of = |name: &str| backend.attributes.iter().find(|attribute| attribute.name == name);
         let Some(address) = options.backend else {
             let host = of("host").map(|host| host.value.trim_matches(['[', ']']));
-            let why = host.and_then(|host| Some((host, elsewhere::why(host, options.allowed)?)));
+            let why = host.and_then(|host| Some((host, remote::why(host, options.allowed)?)));
             return match why {
                 Some((host, why)) => {
                     Err(CacheError::Remote { place: file.place(backend.inside), host: host.to_owned(), why })

@@ -14,8 +14,8 @@ use super::vcl::Vcl;
 use crate::cache::recipe::{Copied, Recipe};
 use crate::cache::{CacheError, Ground};
 use crate::files::Backup;
-use crate::local::caps::Machine;
 use crate::product::Prepare;
+use genkai_place::caps::Machine;
 
 /// Where a parameter's default comes from.
 const SOURCE: &str = "varnishd -x parameter";

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::settings::{INSTALL, MAX_CHILDREN};
-use crate::local::LocalError;
+use genkai_place::PlaceError;
 
 /// Why a private WordPress could not be started or used.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ pub enum WordPressError {
     },
     /// A process could not be started or did not get ready.
     #[error(transparent)]
-    Local(#[from] LocalError),
+    Local(#[from] PlaceError),
 }
 
 impl WordPressError {

@@ -34,8 +34,8 @@ use self::evidence::Observer;
 use self::lifecycle::{Cost, Servers, Setup};
 use self::places::Places;
 use self::settings::Settings;
-use crate::local::{machine, tail};
-use crate::observation::Observation;
+use genkai_place::observation::Observation;
+use genkai_place::{machine, tail};
 
 /// How much of a log's end a message carries, bytes.
 const LAST_WORDS: u64 = 2048;

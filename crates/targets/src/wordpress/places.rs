@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use nix::unistd::Uid;
 
 use super::error::WordPressError;
-use crate::local::account::{self, give};
-use crate::local::room::Room;
+use genkai_place::account::{self, give};
+use genkai_place::scratch::Scratch;
 
 /// Longest path of a unix socket: `sun_path` has 108 bytes with its final NUL (unix(7)).
 const SOCKET_PATH_MAX: usize = 107;
@@ -39,7 +39,7 @@ pub(crate) struct Places {
     identity: Identity,
     socket: PathBuf,
     /// Holds the socket when its path in `root` is too long.
-    short: Option<Room>,
+    short: Option<Scratch>,
 }
 
 impl Places {
@@ -60,7 +60,7 @@ impl Places {
             fs::create_dir(&folder).map_err(WordPressError::file(&folder))?;
         }
         if places.socket.as_os_str().len() > SOCKET_PATH_MAX {
-            let short = Room::short("genkai-").map_err(WordPressError::file(std::env::temp_dir()))?;
+            let short = Scratch::short("genkai-").map_err(WordPressError::file(std::env::temp_dir()))?;
             places.socket = short.path().join("db.sock");
             places.short = Some(short);
         }

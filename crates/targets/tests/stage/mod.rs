@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use genkai_model::event::{Environment, ServerState};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::plan::ConfigSource;
-use genkai_targets::local::machine;
+use genkai_place::machine;
+use genkai_place::observation::Observation;
 use genkai_targets::nginx::{Nginx, NginxError, Prepare, Running};
-use genkai_targets::observation::Observation;
 use tempfile::TempDir;
 
 /// Longest wait for anything.

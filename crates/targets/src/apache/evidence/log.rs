@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use genkai_model::evidence::LogLine;
 use regex::Regex;
 
-use crate::local::gather::{self, Told};
+use genkai_place::log_lines::{self, ParsedLine};
 
 /// Names of the messages that prove something.
 pub mod signature {
@@ -114,10 +114,10 @@ pub fn classify(line: &str) -> Entry<'_> {
 
 /// Lines of one interval, alike ones as one, in the order of their first: known ones by signature, others by their text
 /// without numbers.
-pub fn gather<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
-    gather::gather("apache", lines, |line| {
+pub fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
+    log_lines::aggregate("apache", lines, |line| {
         let Entry { level, signature, message } = classify(line);
-        Told { level, gist: message, signature: signature.map(Cow::from) }
+        ParsedLine { level, gist: message, signature: signature.map(Cow::from) }
     })
 }
 
@@ -198,7 +198,7 @@ mod tests {
         let refused = "[x] [proxy:error] [pid 7:tid 8] (111)Connection refused: AH00957: http: attempt";
         let other = |n: u32| format!("[x] [core:notice] [pid 7:tid 8] AH00094: Command line {n}");
         let (a, b) = (other(1), other(22));
-        let lines = gather([refused, &a, refused, &b, ""]);
+        let lines = aggregate([refused, &a, refused, &b, ""]);
         assert_eq!(lines.iter().map(|l| l.count).collect::<Vec<_>>(), [2, 2]);
     }
 }

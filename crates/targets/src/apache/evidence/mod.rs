@@ -12,16 +12,16 @@ use std::net::SocketAddr;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::Sample;
 
-pub use log::{Entry, classify, gather, signature};
+pub use log::{Entry, aggregate, classify, signature};
 pub use status::{Status, ask};
 
 use super::lifecycle::Site;
-use crate::local::listener::{self, Queue};
-use crate::local::process::Signal;
-use crate::local::running;
-use crate::local::tail::Tail;
-use crate::local::usage::{Tree, Usage};
-use crate::observation::Observation;
+use genkai_place::listener::{self, Queue};
+use genkai_place::observation::Observation;
+use genkai_place::process::Signal;
+use genkai_place::running;
+use genkai_place::tail::Tail;
+use genkai_place::usage::{Tree, Usage};
 
 /// Names of Apache's metrics. Those of the status page are absent when it did not answer; `..._total` are cumulative since
 /// the start of this Apache.
@@ -135,7 +135,7 @@ impl Watch {
         };
         let states = lines.iter().filter_map(died).collect();
         // The private copy has httpd say more than usual: what is neither known nor a warning is left out.
-        let mut logs = gather(lines.iter().map(String::as_str));
+        let mut logs = aggregate(lines.iter().map(String::as_str));
         logs.retain(|line| line.signature.is_some() || !CHATTER.contains(&line.level.as_str()));
         (logs, states)
     }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::apache::private::STATUS_PATH;
-use crate::local::page::read_until;
+use genkai_place::status_page::read_until;
 
 /// The whole question may take so long; a saturated server must not hold up the observer.
 const DEADLINE: Duration = Duration::from_millis(100);

@@ -15,7 +15,7 @@ use super::lifecycle::environment;
 use super::limits::{self, Facts};
 use super::route::Scope;
 use crate::files::masked;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// What is taken for the version of a server that is not asked: defaults are those of httpd 2.4.68.
 const VERSION: (u32, u32, u32) = (2, 4, 68);

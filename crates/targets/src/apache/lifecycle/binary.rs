@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::apache::error::ApacheError;
-use crate::local::finish::finish;
-use crate::local::process::Spawn;
+use genkai_place::oneshot::finish;
+use genkai_place::process::Spawn;
 
 /// Folders that are searched after those of `PATH`.
 const USUAL: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin", "/opt/apache2/bin"];

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::{Binary, command};
 use crate::apache::error::ApacheError;
-use crate::local::finish::finish;
-use crate::local::process::Spawn;
+use genkai_place::oneshot::finish;
+use genkai_place::process::Spawn;
 
 /// A test may resolve names, and each may take its time.
 const LONGEST: Duration = Duration::from_secs(30);

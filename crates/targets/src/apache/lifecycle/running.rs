@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use super::{Binary, command};
 use crate::apache::evidence::{Watch, children};
-use crate::local::process::{Child, Spawn};
-use crate::local::tail::Tail;
-use crate::local::{LocalError, brood, running};
+use genkai_place::process::{Child, Spawn};
+use genkai_place::tail::Tail;
+use genkai_place::{PlaceError, process_tree, running};
 
 /// Where a private copy's parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +37,9 @@ pub type Running = running::Running<Watch>;
 /// Starts httpd in the foreground on the cores given and waits until its children run and its listener accepts.
 ///
 /// # Errors
-/// [`LocalError::Exited`] with its last words (a port that is taken among them), [`LocalError::Silent`] when it does not
+/// [`PlaceError::Exited`] with its last words (a port that is taken among them), [`PlaceError::Silent`] when it does not
 /// answer in 30 s.
-pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, LocalError> {
+pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, PlaceError> {
     let output = site.dir.join("output.txt");
     let spawn = Spawn {
         name: "apache2".to_owned(),
@@ -54,7 +54,7 @@ pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Run
     let mut command = command(binary, &site.conf, &site.environment);
     command.args(["-D", "FOREGROUND"]);
     let mut child = Child::spawn(command, spawn)?;
-    brood::ready(&mut child, site.address, site.children, children)?;
+    process_tree::ready(&mut child, site.address, site.children, children)?;
     let watch = Watch::new(child.pid(), site, tail);
     Ok(Running::new(child, site.address, watch))
 }

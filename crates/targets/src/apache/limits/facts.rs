@@ -10,7 +10,7 @@ use crate::apache::config::Config;
 use crate::apache::route::{Route, Scope, listens};
 use crate::apache::settings::{Mpm, effective, value};
 use crate::held::Held;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// The backend that answers the path under load.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin};
 use super::*;
 use crate::apache::config::{Config, Reading};
 use crate::apache::route::Scope;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 fn facts(text: &str) -> Facts {
     let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };

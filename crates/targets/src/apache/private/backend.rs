@@ -6,7 +6,7 @@ use super::PrivateError;
 use super::changes::Changes;
 use super::listen::{Moved, own};
 use crate::apache::config::{Config, Found};
-use crate::local::elsewhere;
+use genkai_place::remote;
 
 /// A URL inside a directive.
 struct Place<'c> {
@@ -106,7 +106,7 @@ pub(super) fn redirect(
 /// Refuses a host that is not this machine, unless the user named it.
 fn local_only(config: &Config, place: &Place<'_>, host: &str, allowed: &[String]) -> Result<(), PrivateError> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let Some(why) = elsewhere::why(bare, allowed) else { return Ok(()) };
+    let Some(why) = remote::why(bare, allowed) else { return Ok(()) };
     let (place, written) = (config.place(place.found), place.found.written());
     Err(PrivateError::Remote { place, written, host: bare.to_owned(), why })
 }

@@ -24,8 +24,8 @@ use super::config::{Config, ConfigError, Edit, lexer::quote};
 use super::route::Route;
 use super::settings::Mpm;
 use crate::files::CopyError;
-use crate::local::port;
 use changes::Changes;
+use genkai_place::port;
 
 /// Path of the status page on its own port.
 pub const STATUS_PATH: &str = "/genkai-status";

@@ -8,7 +8,7 @@ use genkai_model::plan::Upgrade;
 use super::{SettingError, apply};
 use crate::apache::config::{Config, Reading, lexer::quote};
 use crate::apache::route::Scope;
-use crate::local::authority::Papers;
+use genkai_place::authority::TlsMaterial;
 
 /// What to render.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Rendering<'a> {
     /// What passes them through.
     pub upgrade: Upgrade,
     /// Listen with TLS, with these.
-    pub tls: Option<&'a Papers>,
+    pub tls: Option<&'a TlsMaterial>,
     /// Folder of the modules.
     pub modules: &'a Path,
     /// User and group of the workers, where httpd is started as root.
@@ -60,7 +60,7 @@ fn text(rendering: &Rendering<'_>) -> String {
 }
 
 /// The rest of a `Listen`, and the directives of a server with TLS.
-fn tls(papers: &Papers) -> String {
+fn tls(papers: &TlsMaterial) -> String {
     let path = |path: &Path| quote(&path.to_string_lossy()).into_owned();
     let (certificate, key) = (path(&papers.certificate), path(&papers.key));
     format!(" https\nSSLEngine On\nSSLCertificateFile {certificate}\nSSLCertificateKeyFile {key}")

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use genkai_model::evidence::LogLine;
 
 use super::SUBJECT;
-use crate::local::gather::{self, Told};
+use genkai_place::log_lines::{self, ParsedLine};
 
 /// What a line of a session begins with.
 pub(crate) const LINE: &str = "session";
@@ -76,8 +76,8 @@ pub(crate) fn unanswered(state: &str) -> Option<(char, char)> {
 }
 
 /// Lines of one interval, alike ones as one.
-pub(crate) fn gather<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
-    gather::gather(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), told)
+pub(crate) fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
+    log_lines::aggregate(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), told)
 }
 
 /// What HAProxy says at every start.
@@ -85,12 +85,12 @@ fn chatter(line: &str) -> bool {
     line.starts_with("[NOTICE]") || line.starts_with("Proxy ") && line.ends_with(" started.")
 }
 
-fn told(line: &str) -> Told<'_> {
+fn told(line: &str) -> ParsedLine<'_> {
     let signature = match Session::read(line) {
         Some(session) => of_session(session),
         None => MESSAGES.iter().find(|(text, _)| line.contains(text)).map(|(_, signature)| (*signature).to_owned()),
     };
-    Told { level: "warning", gist: line, signature: signature.map(Cow::from) }
+    ParsedLine { level: "warning", gist: line, signature: signature.map(Cow::from) }
 }
 
 fn of_session(session: Session<'_>) -> Option<String> {
@@ -130,9 +130,9 @@ mod tests {
             ("Connect() failed for backend b: no free ports.", Some(signature::PORTS)),
             ("backend b has no server available!", Some(signature::SERVER_DOWN)),
         ] {
-            let lines = gather([line]);
+            let lines = aggregate([line]);
             assert_eq!(lines[0].signature.as_deref(), signature, "{line}");
         }
-        assert!(gather(["Proxy f started.", "[NOTICE]   (1) : haproxy version is 2.6"]).is_empty());
+        assert!(aggregate(["Proxy f started.", "[NOTICE]   (1) : haproxy version is 2.6"]).is_empty());
     }
 }

@@ -10,18 +10,18 @@ use std::path::PathBuf;
 use genkai_model::evidence::Sample;
 
 pub use log::signature;
-pub(crate) use log::{LINE, Session, ended, gather, unanswered};
+pub(crate) use log::{LINE, Session, aggregate, ended, unanswered};
 #[cfg(test)]
 pub(crate) use stat::STAT;
 pub(crate) use stat::{Names, Row, Stat, sample};
 
 use super::socket;
-use crate::local::listener;
-use crate::local::process::Signal;
-use crate::local::running;
-use crate::local::tail::Tail;
-use crate::local::usage::Tree;
-use crate::observation::Observation;
+use genkai_place::listener;
+use genkai_place::observation::Observation;
+use genkai_place::process::Signal;
+use genkai_place::running;
+use genkai_place::tail::Tail;
+use genkai_place::usage::Tree;
 
 /// Who it is in a record.
 pub(crate) const SUBJECT: &str = "haproxy";
@@ -97,7 +97,7 @@ impl running::Watch for Watch {
 
     fn last_words(&mut self) -> Observation {
         let lines = self.tail.lines();
-        Observation { logs: gather(lines.iter().map(String::as_str)), ..Observation::default() }
+        Observation { logs: aggregate(lines.iter().map(String::as_str)), ..Observation::default() }
     }
 }
 

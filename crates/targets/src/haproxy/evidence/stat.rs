@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use genkai_model::evidence::Sample;
 
 use super::{SUBJECT, subject};
-use crate::local::usage::Usage;
+use genkai_place::usage::Usage;
 
 /// What `show info` tells of the whole process, as `haproxy.NAME` (management manual 9.3, `show info`).
 const INFO: [(&str, &str); 6] = [

@@ -13,7 +13,7 @@ use super::error::HaproxyError;
 use super::limits::{self, Facts};
 use super::route::Scope;
 use crate::files::masked;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// What is taken for the version of a server that is not asked: defaults are those of HAProxy 2.6.
 const VERSION: (u32, u32, u32) = (2, 6, 12);

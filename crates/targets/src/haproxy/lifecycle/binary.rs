@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::haproxy::config::version;
 use crate::haproxy::error::HaproxyError;
-use crate::local::finish::finish;
-use crate::local::process::Spawn;
+use genkai_place::oneshot::finish;
+use genkai_place::process::Spawn;
 
 /// Folders that are searched after those of `PATH`.
 const USUAL: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];

@@ -14,10 +14,10 @@ pub use binary::Binary;
 
 use super::error::HaproxyError;
 use super::evidence::{Names, SUBJECT, Watch};
-use crate::local::finish::finish;
-use crate::local::process::{Child, Spawn};
-use crate::local::tail::Tail;
-use crate::local::{LocalError, ready, running};
+use genkai_place::oneshot::finish;
+use genkai_place::process::{Child, Spawn};
+use genkai_place::tail::Tail;
+use genkai_place::{PlaceError, ready, running};
 
 /// It binds sockets and answers; anything near this long is a fault.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -81,8 +81,8 @@ fn message(line: &str) -> &str {
 /// Starts HAProxy in the foreground on the cores given and waits until it accepts.
 ///
 /// # Errors
-/// [`LocalError::Exited`] with its last words (a port that is taken among them), [`LocalError::Silent`] when it does not answer.
-pub(crate) fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, LocalError> {
+/// [`PlaceError::Exited`] with its last words (a port that is taken among them), [`PlaceError::Silent`] when it does not answer.
+pub(crate) fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, PlaceError> {
     let spawn = Spawn {
         name: SUBJECT.to_owned(),
         cpus: cpus.map(<[usize]>::to_vec),

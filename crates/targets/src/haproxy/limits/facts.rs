@@ -7,7 +7,7 @@ use crate::haproxy::config::Config;
 use crate::haproxy::route::{Address, Route, Scope, binds};
 use crate::haproxy::settings::{effective, value};
 use crate::held::Held;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// Descriptors that HAProxy sets aside before it counts anything (src/haproxy.c: `global.maxsock = 10`).
 const RESERVED: u64 = 10;

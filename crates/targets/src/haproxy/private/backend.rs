@@ -9,7 +9,7 @@ use crate::files::masked;
 use crate::haproxy::config::{Config, Found};
 use crate::haproxy::route::Address;
 use crate::haproxy::settings::first_parameter;
-use crate::local::elsewhere;
+use genkai_place::remote;
 
 /// Parameters of a server that another backend does not have (TLS, the PROXY protocol, names that are resolved while it runs,
 /// checks at another place), each with its number of values.
@@ -128,7 +128,7 @@ fn server(
         }
         (None, None) => {
             let Address::Inet { host, .. } = &address else { return Ok(()) };
-            if let Some(why) = elsewhere::why(host, allowed) {
+            if let Some(why) = remote::why(host, allowed) {
                 let (place, written) = (config.place(found), masked(&config.text(found, &found.span)));
                 return Err(PrivateError::Remote { place, written, host: host.clone(), why });
             }

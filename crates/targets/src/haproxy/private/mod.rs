@@ -21,9 +21,9 @@ use super::config::{Config, ConfigError, FileId};
 use super::evidence::Names;
 use super::route::{Address, Route};
 use crate::files::{CopyError, Edit, Origins, flat};
-use crate::local::port;
-use crate::local::room::Room;
 use changes::Changes;
+use genkai_place::port;
+use genkai_place::scratch::Scratch;
 
 /// A private copy that cannot be made.
 pub(super) type PrivateError = CopyError<ConfigError>;
@@ -62,7 +62,7 @@ pub(crate) struct Private {
     /// Lines of the copies to lines of the originals.
     origins: Origins,
     /// Sockets: in the folder for temporary files, because the path of one has at most 107 bytes (unix(7)).
-    sockets: Room,
+    sockets: Scratch,
 }
 
 impl Private {
@@ -90,7 +90,7 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) ->
         let path = path.to_owned();
         move |source| PrivateError::Write { path, source }
     };
-    let sockets = Room::short("genkai-haproxy-").map_err(write(&std::env::temp_dir()))?;
+    let sockets = Scratch::short("genkai-haproxy-").map_err(write(&std::env::temp_dir()))?;
     let mut changes = Changes::new(config);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, &mut ports, sockets.path())?;

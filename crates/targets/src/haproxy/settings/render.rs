@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{SettingError, apply};
 use crate::haproxy::config::{Config, Reading, quote};
 use crate::haproxy::route::Scope;
-use crate::local::authority::Papers;
+use genkai_place::authority::TlsMaterial;
 
 /// What to render.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Rendering<'a> {
     /// Address of the backend.
     pub backend: SocketAddr,
     /// What its listener speaks TLS with; none: it does not.
-    pub tls: Option<&'a Papers>,
+    pub tls: Option<&'a TlsMaterial>,
     /// Settings by name, in the user's words.
     pub settings: &'a BTreeMap<String, String>,
     /// How the text is to be read.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use genkai_model::evidence::LogLine;
 use regex::{Regex, RegexSet};
 
-use crate::local::gather::{self, Told};
+use genkai_place::log_lines::{self, ParsedLine};
 
 /// Names of the messages that prove something.
 pub mod signature {
@@ -161,10 +161,10 @@ fn recognise(message: &str) -> Option<Cow<'static, str>> {
 
 /// Puts the lines of one interval together: one [`LogLine`] a signature (or, for unknown lines, a text without its
 /// numbers and the client's particulars), in order of first appearance, with how many there were.
-pub fn gather<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
-    gather::gather("nginx", lines, |line| {
+pub fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
+    log_lines::aggregate("nginx", lines, |line| {
         let Entry { level, message, signature } = classify(line);
-        Told { level, gist: message.split(", client: ").next().unwrap_or(message), signature }
+        ParsedLine { level, gist: message.split(", client: ").next().unwrap_or(message), signature }
     })
 }
 

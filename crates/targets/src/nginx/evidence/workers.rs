@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::time::Instant;
 
-use crate::local::usage::{Consumer, Tree, Usage};
+use genkai_place::usage::{Consumer, Tree, Usage};
 
 /// What the workers showed since the look before.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::local::process::Spawn;
 use crate::nginx::error::NginxError;
+use genkai_place::process::Spawn;
 
-use crate::local::finish::finish;
+use genkai_place::oneshot::finish;
 
 /// Folders that are searched after those of `PATH`, which for ordinary users often lacks the `sbin` ones.
 const USUAL: [&str; 5] =

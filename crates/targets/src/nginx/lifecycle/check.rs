@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::Binary;
-use crate::local::finish::finish;
-use crate::local::process::Spawn;
 use crate::nginx::error::NginxError;
+use genkai_place::oneshot::finish;
+use genkai_place::process::Spawn;
 
 /// A test resolves the names of upstreams, and each may take its time.
 const LONGEST: Duration = Duration::from_secs(30);

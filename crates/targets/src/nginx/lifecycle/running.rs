@@ -8,9 +8,9 @@ use nix::unistd::Pid;
 
 use super::Binary;
 use super::check::command;
-use crate::local::process::{Child, Spawn};
-use crate::local::{LocalError, brood, running};
 use crate::nginx::evidence::{StubPage, Watch};
+use genkai_place::process::{Child, Spawn};
+use genkai_place::{PlaceError, process_tree, running};
 
 /// Where a private copy's parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,9 +39,9 @@ pub type Running = running::Running<Watch>;
 /// Starts nginx on the cores given and waits until its workers run and its listener accepts.
 ///
 /// # Errors
-/// [`LocalError::Exited`] with its last words (a port that is taken among them), [`LocalError::Silent`] when it does not
+/// [`PlaceError::Exited`] with its last words (a port that is taken among them), [`PlaceError::Silent`] when it does not
 /// answer in 30 s.
-pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, LocalError> {
+pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Running, PlaceError> {
     let spawn = Spawn {
         name: "nginx".to_owned(),
         cpus: cpus.map(<[usize]>::to_vec),
@@ -51,11 +51,11 @@ pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Run
     };
     // Output of an earlier start must not be mistaken for this one's last words.
     let _ = std::fs::remove_file(site.prefix.join("output.txt"));
-    let tail = crate::local::tail::Tail::open(&site.error_log);
+    let tail = genkai_place::tail::Tail::open(&site.error_log);
     let mut command = command(binary, &site.prefix, &site.conf);
     command.args(["-g", "daemon off; master_process on;"]);
     let mut child = Child::spawn(command, spawn)?;
-    let workers = brood::ready(&mut child, site.address, site.workers, crate::nginx::evidence::workers)?;
+    let workers = process_tree::ready(&mut child, site.address, site.workers, crate::nginx::evidence::workers)?;
     if let Some(cpus) = cpus {
         pin(&workers, cpus);
     }
@@ -74,11 +74,9 @@ fn pin(workers: &[u32], cpus: &[usize]) {
     }
 }
 
-impl Running {
-    /// Process ids of the workers that live.
-    pub fn workers(&self) -> Vec<u32> {
-        crate::nginx::evidence::workers(self.pid())
-    }
+/// Process ids of the workers that live.
+pub fn workers(running: &Running) -> Vec<u32> {
+    crate::nginx::evidence::workers(running.pid())
 }
 
 /// Whether a line of its last words says that somebody else has a port.

@@ -11,7 +11,7 @@ use super::config::Config;
 use super::limits::{self, Facts};
 use crate::files::entry::EntryError;
 use crate::files::masked;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// Explains the configuration `main` on a machine with so much memory.
 ///

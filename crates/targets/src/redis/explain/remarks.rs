@@ -7,9 +7,9 @@ use genkai_model::explain::{Remark, RemarkKind};
 use crate::explain::{place, remark};
 use crate::files::entry::Entry;
 use crate::files::names::{nearest, table};
-use crate::local::caps::Machine;
 use crate::redis::config::Config;
 use crate::redis::limits::{Facts, RESERVED};
+use genkai_place::caps::Machine;
 
 /// Every directive of Redis 7.0 (`CONFIG GET *`, and those that it does not tell).
 static DIRECTIVES: &str = include_str!("directives.txt");

@@ -7,7 +7,7 @@ use genkai_model::rooms::{Ended, Ender, Refused, RouterNode, Why};
 
 use super::config::{BACKEND, number};
 use crate::haproxy::evidence::{Row, SUBJECT, Session, Stat, ended, unanswered};
-use crate::local::gather::{Told, gather};
+use genkai_place::log_lines::{ParsedLine, aggregate};
 
 /// Each node.
 pub(super) fn nodes(stat: &Stat) -> Vec<RouterNode> {
@@ -42,7 +42,7 @@ impl Sessions {
     /// Takes new lines; what is to be shown of them: refusals, connections that were ended, what is no session.
     pub(super) fn take(&mut self, lines: &[String]) -> Vec<LogLine> {
         let shown = lines.iter().map(String::as_str).filter(|line| self.count(line));
-        gather(SUBJECT, shown.collect::<Vec<_>>(), told)
+        aggregate(SUBJECT, shown.collect::<Vec<_>>(), told)
     }
 
     /// Counts a line; whether it is to be shown.
@@ -85,14 +85,14 @@ fn read(line: &str) -> Line {
     known.unwrap_or(Line::Usual)
 }
 
-fn told(line: &str) -> Told<'_> {
+fn told(line: &str) -> ParsedLine<'_> {
     let state = line.split(' ').nth(1).unwrap_or_default();
     let signature = match read(line) {
         Line::Refused(_) => Some(format!("{SUBJECT}.refused.{state}")),
         Line::Ended(..) => Some(format!("{SUBJECT}.ended.{state}")),
         Line::Usual | Line::Other => None,
     };
-    Told { level: "warning", gist: line, signature: signature.map(Into::into) }
+    ParsedLine { level: "warning", gist: line, signature: signature.map(Into::into) }
 }
 
 /// Who ended an open connection; none for the client itself. All but the server is the router's doing.

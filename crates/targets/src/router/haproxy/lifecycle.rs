@@ -16,13 +16,13 @@ use crate::haproxy::error::files;
 use crate::haproxy::evidence::{Names, SUBJECT, Stat, sample};
 use crate::haproxy::lifecycle::{ANSWER, port_taken};
 use crate::haproxy::{Binary, HaproxyError, socket};
-use crate::local::finish::finish;
-use crate::local::process::{Child, Signal, Spawn};
-use crate::local::room::Room;
-use crate::local::tail::Tail;
-use crate::local::usage::Tree;
-use crate::local::{LocalError, brood, port, ready};
-use crate::observation::Observation;
+use genkai_place::observation::Observation;
+use genkai_place::oneshot::finish;
+use genkai_place::process::{Child, Signal, Spawn};
+use genkai_place::scratch::Scratch;
+use genkai_place::tail::Tail;
+use genkai_place::usage::Tree;
+use genkai_place::{PlaceError, port, process_tree, ready};
 
 /// It binds sockets and answers; anything near this long is a fault.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -56,13 +56,13 @@ impl Prepared {
     /// # Errors
     /// When it refuses its configuration or does not start; the message carries its last words.
     pub fn start(&self, nodes: &[SocketAddr], cpus: Option<&[usize]>, dir: &Path) -> Result<Running, HaproxyError> {
-        let socket = Room::short("genkai-haproxy-").map_err(files("no folder"))?;
+        let socket = Scratch::short("genkai-haproxy-").map_err(files("no folder"))?;
         let site = || {
             let port = port::free().map_err(files("no free port"))?;
             self.site(SocketAddr::from(([127, 0, 0, 1], port)), nodes, socket.path(), dir)
         };
         let start = |site: &Site| Ok((self.launch(site, cpus)?, site.clone()));
-        let (child, site) = brood::started(SUBJECT, site()?, start, port_taken, |_| site())?;
+        let (child, site) = process_tree::started(SUBJECT, site()?, start, port_taken, |_| site())?;
         Ok(Running::new(child, self.clone(), site, cpus, socket))
     }
 
@@ -86,7 +86,7 @@ impl Prepared {
         if checked.status.success() { Ok(site) } else { Err(HaproxyError::Rejected(checked.text.trim().to_owned())) }
     }
 
-    fn launch(&self, site: &Site, cpus: Option<&[usize]>) -> Result<Child, LocalError> {
+    fn launch(&self, site: &Site, cpus: Option<&[usize]>) -> Result<Child, PlaceError> {
         let mut command = Command::new(self.binary.path());
         // In the foreground: the guard's child is the process that serves.
         command.arg("-db").arg("-f").arg(&site.config);
@@ -138,11 +138,11 @@ pub struct Running {
     frozen: bool,
     /// Statistics of those processes of it that were killed on purpose.
     before: Stat,
-    _socket: Room,
+    _socket: Scratch,
 }
 
 impl Running {
-    fn new(child: Child, prepared: Prepared, site: Site, cpus: Option<&[usize]>, socket: Room) -> Running {
+    fn new(child: Child, prepared: Prepared, site: Site, cpus: Option<&[usize]>, socket: Scratch) -> Running {
         let (tree, tail) = (Tree::new(child.pid()), Tail::open(&site.log));
         let (cpus, sessions) = (cpus.map(<[usize]>::to_vec), Sessions::default());
         let before = Stat::default();

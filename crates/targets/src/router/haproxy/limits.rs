@@ -5,7 +5,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Sign,
 
 use super::settings::{Settings, descriptors};
 use crate::haproxy::limits::queueing;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// Every limit of these settings before so many nodes on this machine.
 pub fn of(settings: &Settings, nodes: u32, machine: &Machine) -> Vec<Limit> {

@@ -12,7 +12,7 @@ use super::limits::{self, Facts};
 use super::settings::{default, held, seconds};
 use crate::files::entry::EntryError;
 use crate::files::masked;
-use crate::local::caps::Machine;
+use genkai_place::caps::Machine;
 
 /// Explains the configuration `main` on a machine.
 ///

@@ -6,10 +6,10 @@ use genkai_model::explain::{Remark, RemarkKind};
 
 use crate::explain::{place, remark};
 use crate::files::entry::Entry;
-use crate::local::caps::Machine;
 use crate::squid::config::Config;
 use crate::squid::limits::Facts;
 use crate::squid::settings::{Known, held, known, similar};
+use genkai_place::caps::Machine;
 
 /// Kinds of `cache_dir` that Squid 5.7 as Debian builds it has (`squid -v`: --enable-storeio).
 const STORES: &[&str] = &["ufs", "aufs", "diskd", "rock"];

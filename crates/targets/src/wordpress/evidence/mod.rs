@@ -22,11 +22,11 @@ use self::status::StatusPage;
 use super::lifecycle::Servers;
 use super::places::Places;
 use super::settings::Settings;
-use crate::local::kernel::{ACCEPT_QUEUE, Kernel};
-use crate::local::process::Child;
-use crate::local::tail::Tail;
-use crate::local::usage::{Tree, Usage};
-use crate::observation::Observation;
+use genkai_place::kernel::{ACCEPT_QUEUE, Kernel};
+use genkai_place::observation::Observation;
+use genkai_place::process::Child;
+use genkai_place::tail::Tail;
+use genkai_place::usage::{Tree, Usage};
 
 /// CPU of all the backend's processes, cores.
 pub(crate) const CPU: &str = "backend.cpu";

@@ -4,11 +4,11 @@ use std::thread;
 use std::time::Instant;
 
 use super::{PAUSE, READY_WITHIN, Setup};
-use crate::local::process::Child;
 use crate::wordpress::error::WordPressError;
 use crate::wordpress::evidence::statistics::Statistics;
 use crate::wordpress::places::Identity;
 use crate::wordpress::settings;
+use genkai_place::process::Child;
 
 /// Name in messages.
 const NAME: &str = "the WordPress backend's MariaDB";

@@ -20,8 +20,8 @@ use super::evidence::statistics::Statistics;
 use super::places::{PHP_FPM_LOG, Places};
 use super::programs::Programs;
 use super::settings::Settings;
-use crate::local::port;
-use crate::local::process::{Child, Signal, Spawn};
+use genkai_place::port;
+use genkai_place::process::{Child, Signal, Spawn};
 
 /// How long a server may take until it answers; on a small host it is about a second.
 const READY_WITHIN: Duration = Duration::from_secs(60);

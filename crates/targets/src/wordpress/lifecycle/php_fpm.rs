@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 
 use super::{READY_WITHIN, Setup};
-use crate::local::process::Child;
-use crate::local::ready;
 use crate::wordpress::error::WordPressError;
 use crate::wordpress::places::Identity;
 use crate::wordpress::settings;
+use genkai_place::process::Child;
+use genkai_place::ready;
 
 /// Starts the pool on `pool` with its status page on `status`. Ready when both accept connections.
 pub(super) fn start(

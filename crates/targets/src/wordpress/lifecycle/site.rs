@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Setup;
-use crate::local::usage::Tree;
 use crate::wordpress::error::WordPressError;
+use genkai_place::usage::Tree;
 
 /// The site's title; the front page must show it.
 pub const TITLE: &str = "A site under genkai";

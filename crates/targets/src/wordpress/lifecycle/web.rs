@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 
 use super::{READY_WITHIN, Setup};
-use crate::local::process::Child;
-use crate::local::ready;
 use crate::wordpress::error::WordPressError;
 use crate::wordpress::settings;
+use genkai_place::process::Child;
+use genkai_place::ready;
 
 /// Starts it on `listen`, before the pool on `pool`. Ready when it accepts connections.
 pub(super) fn start(

@@ -1,7 +1,7 @@
 //! Lines as nginx writes them, and lines that only look so.
 
 use super::*;
-use crate::local::gather::{TEXT_MAX, UNKNOWN_MAX};
+use genkai_place::log_lines::{TEXT_MAX, UNKNOWN_MAX};
 use proptest::prelude::*;
 
 /// Lines as nginx 1.22.1 wrote them, with the signature each one is.
@@ -135,7 +135,7 @@ fn lines_alike_become_one_with_a_count() {
                 .map(|i| format!("2026/11/21 11:00:01 [error] 1#1: *{i} strange thing number {i}, client: 10.0.0.{i}")),
         )
         .collect();
-    let lines = gather(storm.iter().map(String::as_str));
+    let lines = aggregate(storm.iter().map(String::as_str));
     assert_eq!(lines.len(), 2);
     assert_eq!((lines[0].count, lines[0].signature.as_deref()), (1000, Some(signature::WORKER_CONNECTIONS)));
     assert!(lines[0].text.contains("*0 "), "the first line is kept: {}", lines[0].text);
@@ -146,7 +146,7 @@ fn lines_alike_become_one_with_a_count() {
 fn kinds_of_unknown_lines_are_bounded_and_none_is_lost() {
     let many: Vec<String> =
         (0..100).map(|i| format!("2026/11/21 11:00:00 [info] 1#1: {}", "x".repeat(i + 1))).collect();
-    let lines = gather(many.iter().map(String::as_str));
+    let lines = aggregate(many.iter().map(String::as_str));
     assert_eq!(lines.len(), UNKNOWN_MAX + 1);
     assert_eq!(lines.iter().map(|l| l.count).sum::<u64>(), 100);
 }
@@ -154,7 +154,7 @@ fn kinds_of_unknown_lines_are_bounded_and_none_is_lost() {
 proptest! {
     #[test]
     fn any_line_is_accepted(text in "\\PC{0,600}|[\\x00-\\x1f -~é\\[\\]#*:]{0,80}") {
-        let lines = gather([text.as_str()]);
+        let lines = aggregate([text.as_str()]);
         for line in &lines {
             prop_assert!(line.text.chars().count() <= TEXT_MAX);
             prop_assert!(!line.text.chars().any(char::is_control));

@@ -8,7 +8,7 @@ use std::time::Instant;
 ///
 /// # Errors
 /// The stream's, or `TimedOut` when it has not ended by `until`.
-pub(crate) fn read_until(stream: &mut TcpStream, most: usize, until: Instant) -> std::io::Result<Vec<u8>> {
+pub fn read_until(stream: &mut TcpStream, most: usize, until: Instant) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(most.min(4096));
     let mut chunk = [0; 4096];
     while bytes.len() < most {

@@ -6,7 +6,7 @@ use std::fs;
 use genkai_model::event::Environment;
 use nix::sys::resource::{Resource, getrlimit};
 
-use super::group;
+use crate::group;
 
 /// The machine, for the head of a record. What cannot be read is empty or zero. `pinning` is the caller's to fill in.
 pub fn environment(versions: BTreeMap<String, String>) -> Environment {
@@ -55,7 +55,7 @@ pub fn cores() -> Vec<usize> {
 }
 
 /// Those cores as the kernel wants them; numbers it cannot hold are left out.
-pub(super) fn cpu_set(cpus: &[usize]) -> libc::cpu_set_t {
+pub(crate) fn cpu_set(cpus: &[usize]) -> libc::cpu_set_t {
     // SAFETY: an all-zero cpu_set_t is a valid empty set; indices are below its size.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();

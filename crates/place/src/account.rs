@@ -10,7 +10,7 @@ use nix::unistd::{Uid, User};
 const UNPRIVILEGED: &[&str] = &["www-data", "nobody"];
 
 /// User and group for servers; none when genkai is not root, whose account they have then, or when there is no such account.
-pub(crate) fn unprivileged() -> Option<(u32, u32)> {
+pub fn unprivileged() -> Option<(u32, u32)> {
     let account = || UNPRIVILEGED.iter().find_map(|name| User::from_name(name).ok().flatten());
     Uid::effective().is_root().then(account).flatten().map(|user| (user.uid.as_raw(), user.gid.as_raw()))
 }
@@ -19,7 +19,7 @@ pub(crate) fn unprivileged() -> Option<(u32, u32)> {
 ///
 /// # Errors
 /// When the system refuses.
-pub(crate) fn give(path: &Path, uid: u32, gid: u32) -> std::io::Result<()> {
+pub fn give(path: &Path, uid: u32, gid: u32) -> std::io::Result<()> {
     lchown(path, Some(uid), Some(gid))?;
     if path.symlink_metadata()?.is_dir() {
         for entry in fs::read_dir(path)? {

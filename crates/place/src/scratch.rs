@@ -11,24 +11,24 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::LocalError;
-use super::warden::{Duty, Promise};
+use crate::PlaceError;
+use crate::reaper::{Cleanup, CleanupGuard};
 
 /// The folder of one private copy. One of our own making is removed with its last clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Room {
+pub struct Scratch {
     path: PathBuf,
-    _own: Option<Arc<(TempDir, Promise)>>,
+    _own: Option<Arc<(TempDir, CleanupGuard)>>,
 }
 
-impl Room {
+impl Scratch {
     /// `wanted`, made if it is not there; or, when the server is to run as root and its workers could not get to it, a folder
     /// of our own among the temporary ones, whose name begins with `prefix`.
     ///
     /// # Errors
-    /// [`LocalError::Folder`] when it cannot be made.
-    pub(crate) fn make(wanted: &Path, root: bool, prefix: &str) -> Result<Room, LocalError> {
-        made(wanted, root, prefix).map_err(|source| LocalError::Folder { path: wanted.to_owned(), source })
+    /// [`PlaceError::Folder`] when it cannot be made.
+    pub fn make(wanted: &Path, root: bool, prefix: &str) -> Result<Scratch, PlaceError> {
+        made(wanted, root, prefix).map_err(|source| PlaceError::Folder { path: wanted.to_owned(), source })
     }
 
     /// A folder of our own among the temporary ones, whose name begins with `prefix`, for Unix sockets: the path of one has at most
@@ -36,36 +36,36 @@ impl Room {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(crate) fn short(prefix: &str) -> io::Result<Room> {
+    pub fn short(prefix: &str) -> io::Result<Scratch> {
         tempfile::Builder::new().prefix(prefix).permissions(fs::Permissions::from_mode(0o700)).tempdir().map(owned)
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-fn made(wanted: &Path, root: bool, prefix: &str) -> io::Result<Room> {
+fn made(wanted: &Path, root: bool, prefix: &str) -> io::Result<Scratch> {
     fs::create_dir_all(wanted)?;
     let path = wanted.canonicalize()?;
     if !root {
-        return Ok(Room { path, _own: None });
+        return Ok(Scratch { path, _own: None });
     }
     open(&path)?;
     if passable(&path) {
-        return Ok(Room { path, _own: None });
+        return Ok(Scratch { path, _own: None });
     }
     let own = tempfile::Builder::new().prefix(prefix).tempdir()?;
     open(own.path())?;
     Ok(owned(own))
 }
 
-/// A folder of our own: gone with its last clone, or by the warden.
-fn owned(own: TempDir) -> Room {
+/// A folder of our own: gone with its last clone, or by the reaper.
+fn owned(own: TempDir) -> Scratch {
     let path = own.path().canonicalize().unwrap_or_else(|_| own.path().to_owned());
-    let promise = Promise::new(Duty::Folder(path.clone()));
-    Room { path, _own: Some(Arc::new((own, promise))) }
+    let promise = CleanupGuard::new(Cleanup::Folder(path.clone()));
+    Scratch { path, _own: Some(Arc::new((own, promise))) }
 }
 
 /// Lets everybody pass through (not list) the folder, which is ours.
@@ -92,14 +92,14 @@ mod tests {
     #[test]
     fn a_passable_folder_is_used_and_opened() {
         let dir = folder(0o700);
-        let room = Room::make(dir.path(), true, "a-").unwrap();
+        let room = Scratch::make(dir.path(), true, "a-").unwrap();
         assert_eq!(room.path(), dir.path().canonicalize().unwrap());
         assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o711);
     }
 
     #[test]
     fn sockets_have_a_short_path_that_is_nobody_elses() {
-        let room = Room::short("a-").unwrap();
+        let room = Scratch::short("a-").unwrap();
         let path = room.path().to_owned();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         drop(room);
@@ -110,7 +110,7 @@ mod tests {
     fn behind_a_closed_folder_another_is_made_and_removed() {
         let closed = folder(0o700);
         let wanted = closed.path().join("work/nginx");
-        let room = Room::make(&wanted, true, "a-").unwrap();
+        let room = Scratch::make(&wanted, true, "a-").unwrap();
         let path = room.path().to_owned();
         assert!(!path.starts_with(closed.path()) && passable(&path));
         let clone = room.clone();
@@ -119,7 +119,7 @@ mod tests {
         drop(clone);
         assert!(!path.exists());
         assert_eq!(
-            Room::make(&wanted, false, "a-").unwrap().path(),
+            Scratch::make(&wanted, false, "a-").unwrap().path(),
             wanted.canonicalize().unwrap(),
             "its own user gets there"
         );

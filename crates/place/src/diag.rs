@@ -10,31 +10,31 @@ const INET_DIAG_SKMEMINFO: u16 = 7;
 /// linux/sock_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// linux/tcp_states.h.
-pub(super) const TCP_TIME_WAIT: u32 = 6;
+pub(crate) const TCP_TIME_WAIT: u32 = 6;
 /// linux/tcp_states.h.
-pub(super) const TCP_LISTEN: u32 = 10;
+pub(crate) const TCP_LISTEN: u32 = 10;
 /// Answers are read for at most so many datagrams (each of up to [`BUFFER`] bytes): a million sockets.
 const DATAGRAMS_MAX: usize = 4096;
 const BUFFER: usize = 32 * 1024;
 
 /// Which TCP sockets.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Question {
+pub(crate) struct Question {
     /// AF_INET or AF_INET6.
-    pub(super) family: u8,
+    pub(crate) family: u8,
     /// States: a bit each, by their numbers in linux/tcp_states.h.
-    pub(super) states: u32,
+    pub(crate) states: u32,
     /// Whether memory figures are wanted too.
-    pub(super) memory: bool,
+    pub(crate) memory: bool,
     /// Connected to this port; 0 for any.
-    pub(super) to: u16,
+    pub(crate) to: u16,
 }
 
 /// Has `each` see every socket asked for: an inet_diag_msg (72 bytes) with its attributes.
 ///
 /// # Errors
 /// When the kernel does not tell, or there are too many to tell.
-pub(super) fn dump(question: Question, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+pub(crate) fn dump(question: Question, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let socket = ask(question)?;
     let mut buffer = vec![0_u8; BUFFER];
     for _ in 0..DATAGRAMS_MAX {
@@ -94,7 +94,7 @@ fn ask(question: Question) -> io::Result<OwnedFd> {
 }
 
 /// The first netlink message: its type, its payload, and what follows it.
-pub(super) fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+pub(crate) fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
     let payload = bytes.get(16..length)?;
@@ -102,7 +102,7 @@ pub(super) fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 }
 
 /// Local and remote address of an inet_diag_msg.
-pub(super) fn ends(payload: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
+pub(crate) fn ends(payload: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let port = |at: usize| Some(u16::from_be_bytes(payload.get(at..at + 2)?.try_into().ok()?));
     let ip = |at: usize| {
         Some(match i32::from(*payload.first()?) {
@@ -114,7 +114,7 @@ pub(super) fn ends(payload: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
 }
 
 /// The value of one attribute (rtattr: length, type, value, padded to 4 bytes).
-pub(super) fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+pub(crate) fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
         let kind = u16::from_ne_bytes(bytes.get(2..4)?.try_into().ok()?);

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::process::{Child, Signal, Spawn};
-use super::{LocalError, machine};
+use crate::process::{Child, Signal, Spawn};
+use crate::{PlaceError, machine};
 
 /// It binds a socket and prints a line; anything near this long is a fault.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -28,8 +28,9 @@ const QUOTED: usize = 400;
 
 /// A running server.
 #[derive(Debug)]
-pub(crate) struct Spoken {
-    pub(crate) child: Child,
+pub struct Announced {
+    /// Its process.
+    pub child: Child,
     address: SocketAddr,
     first: String,
     last: Last,
@@ -38,19 +39,19 @@ pub(crate) struct Spoken {
 /// The last line.
 type Last = Arc<Mutex<String>>;
 
-impl Spoken {
+impl Announced {
     /// Starts `program` with `args` and waits until it says where it listens. It gets all the descriptors that may be given
     /// without privilege, and logs to `log`.
     ///
     /// # Errors
     /// When it cannot be started, ends at once, or does not say where it listens within ten seconds.
-    pub(crate) fn start(
+    pub fn start(
         program: &Path,
         args: impl IntoIterator<Item = String>,
         name: &str,
         cpus: Option<&[usize]>,
         log: &Path,
-    ) -> Result<Spoken, LocalError> {
+    ) -> Result<Announced, PlaceError> {
         let mut command = Command::new(program);
         command.args(args);
         let spawn = Spawn {
@@ -60,38 +61,38 @@ impl Spoken {
             nofile: Some(machine::hard_descriptors()),
             user: None,
         };
-        Spoken::launch(command, spawn, READY_WITHIN)
+        Announced::launch(command, spawn, READY_WITHIN)
     }
 
-    /// As [`Spoken::start`], with a command and a patience of the caller's.
+    /// As [`Announced::start`], with a command and a patience of the caller's.
     ///
     /// # Errors
     /// As there.
-    pub(crate) fn launch(command: Command, spawn: Spawn, within: Duration) -> Result<Spoken, LocalError> {
+    pub fn launch(command: Command, spawn: Spawn, within: Duration) -> Result<Announced, PlaceError> {
         let mut child = Child::piped(command, spawn)?;
         let Some(out) = child.take_stdout() else { return Err(child.exited()) };
         let (first, last) = listen(out);
         let (address, said) = ready(&mut child, &first, within)?;
-        Ok(Spoken { child, address, first: said, last })
+        Ok(Announced { child, address, first: said, last })
     }
 
     /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The line in which it said where it listens.
-    pub(crate) fn first_line(&self) -> &str {
+    pub fn first_line(&self) -> &str {
         &self.first
     }
 
     /// The last line it said; empty before the second.
-    pub(crate) fn last_line(&self) -> String {
+    pub fn last_line(&self) -> String {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Ends it.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         self.child.stop(Signal::SIGTERM, GRACE);
     }
 }
@@ -130,7 +131,7 @@ fn address(line: &str) -> Option<SocketAddr> {
 }
 
 /// Waits for the line that tells the address: both.
-fn ready(child: &mut Child, first: &Receiver<String>, within: Duration) -> Result<(SocketAddr, String), LocalError> {
+fn ready(child: &mut Child, first: &Receiver<String>, within: Duration) -> Result<(SocketAddr, String), PlaceError> {
     let deadline = Instant::now() + within;
     let mut said = String::new();
     while Instant::now() < deadline {
@@ -152,7 +153,7 @@ fn ready(child: &mut Child, first: &Receiver<String>, within: Duration) -> Resul
     }
     said = said.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(QUOTED).collect();
     let name = child.name().to_owned();
-    Err(LocalError::Mute { name, within, said, tail: child.last_words() })
+    Err(PlaceError::Mute { name, within, said, tail: child.last_words() })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub const NAME: &str = "localhost";
 
 /// Where the files of an authority are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Papers {
+pub struct TlsMaterial {
     /// The authority's certificate (PEM), which clients trust. Its key was never written.
     pub authority: PathBuf,
     /// The server's certificate (PEM), for [`NAME`] and 127.0.0.1.
@@ -27,7 +27,7 @@ pub struct Papers {
 /// What carries connections to a listener of a product for requests with this Host header. A certificate of `papers`, which genkai
 /// made, is checked against its authority; one of the user's is not: it may be for any name, and the server is genkai's own child on
 /// this machine.
-pub(crate) fn transport(papers: Option<&Papers>, host: &str, is_tls: bool) -> Transport {
+pub fn transport(papers: Option<&TlsMaterial>, host: &str, is_tls: bool) -> Transport {
     let server_name = if papers.is_some() { NAME.to_owned() } else { bare(host) };
     let ca = papers.map(|papers| papers.authority.clone());
     let tls = Tls { server_name, insecure: ca.is_none(), ca, identity: None, resume: true };
@@ -44,14 +44,14 @@ fn bare(host: &str) -> String {
 ///
 /// # Errors
 /// When no key can be made or a file not written.
-pub fn make(dir: &Path) -> io::Result<Papers> {
+pub fn make(dir: &Path) -> io::Result<TlsMaterial> {
     let (authority, certificate, key) = issue().map_err(io::Error::other)?;
     let save = |name: &str, text: &str| {
         let path = dir.join(name);
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
         file.and_then(|mut file| file.write_all(text.as_bytes())).map(|()| path)
     };
-    Ok(Papers {
+    Ok(TlsMaterial {
         authority: save("authority.pem", &authority)?,
         certificate: save("certificate.pem", &certificate)?,
         key: save("key.pem", &key)?,

@@ -2,7 +2,7 @@
 
 use procfs::page_size;
 
-use super::usage::{cpu_seconds, members};
+use crate::usage::{cpu_seconds, members};
 
 /// Sums over a tree of processes. Processor time and bytes of those that have ended are not in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

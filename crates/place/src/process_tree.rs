@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use genkai_model::event::{ServerState, State};
 
-use super::process::{Child, Signal};
-use super::{LocalError, ready};
+use crate::process::{Child, Signal};
+use crate::{PlaceError, ready};
 
 /// Start-up resolves names of backends; a server that has not started by then will not.
 const READY: Duration = Duration::from_secs(30);
@@ -28,13 +28,13 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// They are forked only once every listener is bound, so an answer cannot come from somebody else's listener.
 ///
 /// # Errors
-/// [`LocalError::Exited`] as soon as the first process has ended, [`LocalError::Silent`] when it does not answer in 30 s.
-pub(crate) fn ready(
+/// [`PlaceError::Exited`] as soon as the first process has ended, [`PlaceError::Silent`] when it does not answer in 30 s.
+pub fn ready(
     child: &mut Child,
     address: SocketAddr,
     count: u32,
     list: impl Fn(u32) -> Vec<u32>,
-) -> Result<Vec<u32>, LocalError> {
+) -> Result<Vec<u32>, PlaceError> {
     let deadline = Instant::now() + READY;
     let all = grown(child, address, count, list, deadline)?;
     ready::connectable(address, deadline.saturating_duration_since(Instant::now()), child)?;
@@ -47,7 +47,7 @@ fn grown(
     count: u32,
     list: impl Fn(u32) -> Vec<u32>,
     deadline: Instant,
-) -> Result<Vec<u32>, LocalError> {
+) -> Result<Vec<u32>, PlaceError> {
     let mut enough: Option<Instant> = None;
     loop {
         let alive = list(child.pid());
@@ -60,7 +60,7 @@ fn grown(
         }
         if Instant::now() >= deadline {
             let (name, tail) = (child.name().to_owned(), child.last_words());
-            return Err(LocalError::Silent { name, address, within: READY, tail });
+            return Err(PlaceError::Silent { name, address, within: READY, tail });
         }
         thread::sleep(PAUSE);
     }
@@ -70,11 +70,11 @@ fn grown(
 /// `taken`), at another that `anew` makes, so often.
 ///
 /// # Errors
-/// When it does not start, or [`LocalError::Ports`] after [`STARTS`] times.
-pub(crate) fn started<Site, Running, E: From<LocalError>>(
+/// When it does not start, or [`PlaceError::Ports`] after [`STARTS`] times.
+pub fn started<Site, Running, E: From<PlaceError>>(
     name: &str,
     mut site: Site,
-    start: impl Fn(&Site) -> Result<Running, LocalError>,
+    start: impl Fn(&Site) -> Result<Running, PlaceError>,
     taken: fn(&str) -> bool,
     anew: impl Fn(Site) -> Result<Site, E>,
 ) -> Result<Running, E> {
@@ -84,23 +84,23 @@ pub(crate) fn started<Site, Running, E: From<LocalError>>(
             Ok(running) => return Ok(running),
             Err(error) => error,
         };
-        let LocalError::Exited { tail, .. } = &error else { return Err(error.into()) };
+        let PlaceError::Exited { tail, .. } = &error else { return Err(error.into()) };
         let Some(line) = tail.lines().find(|line| taken(line)) else { return Err(error.into()) };
         line.clone_into(&mut said);
         site = anew(site)?;
     }
-    Err(LocalError::Ports { name: name.to_owned(), attempts: STARTS, said }.into())
+    Err(PlaceError::Ports { name: name.to_owned(), attempts: STARTS, said }.into())
 }
 
 /// The state to tell when the first process of a server (`first`: what the product calls it) has ended.
-pub(crate) fn death(child: &mut Child, subject: &str, first: &str) -> Option<State> {
+pub fn death(child: &mut Child, subject: &str, first: &str) -> Option<State> {
     let status = child.try_exited()?;
     let detail = Some(format!("the {first} process ended: {status}"));
     Some(State { subject: subject.to_owned(), state: ServerState::Died, detail })
 }
 
 /// Ends it: by the product's signal for a graceful end, then fast, then by force. Afterwards no process of it is left.
-pub(crate) fn stop(child: &mut Child, graceful: Signal) -> ExitStatus {
+pub fn stop(child: &mut Child, graceful: Signal) -> ExitStatus {
     child.signal(graceful);
     let deadline = Instant::now() + GRACE;
     while child.try_exited().is_none() && Instant::now() < deadline {

@@ -23,7 +23,7 @@ pub fn why(host: &str, allowed: &[String]) -> Option<String> {
 }
 
 /// Whether an address is another machine's. A connection to the unspecified address goes to this one (ip(7)).
-pub(crate) fn is(ip: IpAddr) -> bool {
+pub fn is(ip: IpAddr) -> bool {
     let ip = ip.to_canonical();
     !ip.is_loopback() && !ip.is_unspecified()
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-use super::diag::{self, Question, TCP_LISTEN, TCP_TIME_WAIT, ends};
-use super::machine;
+use crate::diag::{self, Question, TCP_LISTEN, TCP_TIME_WAIT, ends};
+use crate::machine;
 
 /// Ports of the range for outgoing connections that cannot be had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct PortsInUse {
     /// By servers that listen on them: whatever the address, connect(2) passes them over (`__inet_hash_connect`,
     /// net/ipv4/inet_hashtables.c).
     pub by_listeners: u64,
@@ -18,7 +18,7 @@ pub struct Taken {
 
 /// Looks which ports are taken for connections to `destinations`. Ports in TIME_WAIT count unless the kernel gives them to
 /// new connections (net.ipv4.tcp_tw_reuse: 1 always, 2 on loopback). What cannot be told is not counted.
-pub fn taken(destinations: &[SocketAddr]) -> Taken {
+pub fn ports_in_use(destinations: &[SocketAddr]) -> PortsInUse {
     let range = machine::local_ports();
     let inside = |port: u16| (range.0..=range.1).contains(&port);
     let mut listening = BTreeSet::new();
@@ -48,7 +48,7 @@ pub fn taken(destinations: &[SocketAddr]) -> Taken {
         let most: &mut u64 = by_source.entry(source).or_default();
         *most = count.max(*most);
     }
-    Taken { by_listeners: listening.len() as u64, by_source }
+    PortsInUse { by_listeners: listening.len() as u64, by_source }
 }
 
 fn reuses_time_wait(destination: &SocketAddr) -> bool {
@@ -69,9 +69,9 @@ mod tests {
     fn connections_and_listeners_are_counted_where_they_are() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let destination = listener.local_addr().unwrap();
-        assert_eq!(taken(&[destination]).by_source, BTreeMap::new());
+        assert_eq!(ports_in_use(&[destination]).by_source, BTreeMap::new());
         let clients: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(destination).unwrap()).collect();
-        let seen = taken(&[destination, destination]);
+        let seen = ports_in_use(&[destination, destination]);
         assert_eq!(seen.by_source, [(destination.ip(), 5)].into());
         let range = machine::local_ports();
         if (range.0..=range.1).contains(&destination.port()) {

@@ -4,8 +4,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::LocalError;
-use super::process::Child;
+use crate::PlaceError;
+use crate::process::Child;
 
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -15,9 +15,9 @@ const ATTEMPT: Duration = Duration::from_millis(500);
 /// Waits until something accepts connections on `address`.
 ///
 /// # Errors
-/// [`LocalError::Exited`] as soon as the child has ended, [`LocalError::Silent`] after `within`; both carry the end of
+/// [`PlaceError::Exited`] as soon as the child has ended, [`PlaceError::Silent`] after `within`; both carry the end of
 /// the child's log.
-pub fn connectable(address: SocketAddr, within: Duration, child: &mut Child) -> Result<(), LocalError> {
+pub fn connectable(address: SocketAddr, within: Duration, child: &mut Child) -> Result<(), PlaceError> {
     let deadline = Instant::now() + within;
     loop {
         if child.try_exited().is_some() {
@@ -25,7 +25,7 @@ pub fn connectable(address: SocketAddr, within: Duration, child: &mut Child) -> 
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(LocalError::Silent {
+            return Err(PlaceError::Silent {
                 name: child.name().to_owned(),
                 address,
                 within,
@@ -44,12 +44,12 @@ pub fn connectable(address: SocketAddr, within: Duration, child: &mut Child) -> 
 ///
 /// # Errors
 /// As [`connectable`].
-pub(crate) fn own(
+pub fn own(
     address: SocketAddr,
     within: Duration,
     child: &mut Child,
     own: impl Fn(u32) -> bool,
-) -> Result<(), LocalError> {
+) -> Result<(), PlaceError> {
     let deadline = Instant::now() + within;
     loop {
         connectable(address, deadline.saturating_duration_since(Instant::now()), child)?;
@@ -111,11 +111,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut child = sleeper("echo in use; exit 1", Some(dir.path().join("log")));
         let error = own(address, Duration::from_secs(3600), &mut child, |_| false).unwrap_err();
-        assert!(matches!(error, LocalError::Exited { .. }), "{error}");
+        assert!(matches!(error, PlaceError::Exited { .. }), "{error}");
         let mut child = sleeper("sleep 60", None);
         own(address, Duration::from_secs(10), &mut child, |pid| pid > 0).unwrap();
         let error = own(address, Duration::from_millis(30), &mut child, |_| false).unwrap_err();
-        assert!(matches!(error, LocalError::Silent { .. }), "{error}");
+        assert!(matches!(error, PlaceError::Silent { .. }), "{error}");
         child.stop(Signal::SIGTERM, Duration::from_secs(5));
     }
 
@@ -124,6 +124,6 @@ mod tests {
         let mut child = sleeper("sleep 60", None);
         let address = SocketAddr::from(([127, 0, 0, 1], port::free().unwrap()));
         let error = connectable(address, Duration::from_millis(30), &mut child).unwrap_err();
-        assert!(matches!(error, LocalError::Silent { .. }), "{error}");
+        assert!(matches!(error, PlaceError::Silent { .. }), "{error}");
     }
 }

@@ -4,15 +4,15 @@ use std::fs;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use super::LocalError;
-use super::process::{Child, Signal, Spawn};
+use crate::PlaceError;
+use crate::process::{Child, Signal, Spawn};
 
 /// What a program that ends by itself left.
-pub(crate) struct Finished {
+pub struct Finished {
     /// How it ended.
-    pub(crate) status: ExitStatus,
+    pub status: ExitStatus,
     /// What it printed, at most 64 KiB of it.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// Most of a program's output that is read.
@@ -20,7 +20,7 @@ const OUTPUT_MAX: usize = 64 * 1024;
 
 /// Runs a program that ends by itself, with its output in `spawn.log`; one that takes longer than `within` is killed and
 /// counts as failed.
-pub(crate) fn finish(command: Command, mut spawn: Spawn, within: Duration) -> Result<Finished, LocalError> {
+pub fn finish(command: Command, mut spawn: Spawn, within: Duration) -> Result<Finished, PlaceError> {
     let log = spawn.log.take();
     if let Some(log) = &log {
         // The log is appended to; what an earlier run printed must not be taken for this one's.

@@ -4,36 +4,36 @@
 //! it answers), [`usage`] (what it consumes), [`tail`] (what it logs), [`kernel`] (what the machine shows),
 //! [`machine`] (what the machine is).
 
-pub(crate) mod account;
+pub mod account;
 pub mod authority;
-pub(crate) mod brood;
 pub mod caps;
-pub mod cores;
 mod diag;
 pub mod disk;
-pub mod elsewhere;
-pub(crate) mod finish;
 pub mod footprint;
-pub(crate) mod gather;
 pub mod group;
+pub mod handshake;
 pub mod image;
 pub mod kernel;
 pub mod listener;
+pub mod log_lines;
 pub mod machine;
-pub(crate) mod page;
+pub mod observation;
+pub mod oneshot;
 pub mod pagecache;
 pub mod port;
+pub mod ports_in_use;
 pub mod process;
+pub mod process_tree;
 pub mod ready;
-pub(crate) mod room;
+pub mod reaper;
+pub mod remote;
 pub mod running;
+pub mod scratch;
 mod session;
-pub(crate) mod spoken;
+pub mod status_page;
 pub mod survey;
 pub mod tail;
-pub mod taken;
 pub mod usage;
-pub mod warden;
 
 use std::io;
 use std::net::SocketAddr;
@@ -42,7 +42,7 @@ use std::time::Duration;
 
 /// Why a local process could not be started or did not get ready. Each is one sentence for the user.
 #[derive(Debug, thiserror::Error)]
-pub enum LocalError {
+pub enum PlaceError {
     /// The program does not exist or may not be executed.
     #[error("{name}: cannot start `{program}`: {source}; is it installed and executable?")]
     Start {

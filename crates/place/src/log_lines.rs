@@ -6,57 +6,57 @@ use std::collections::HashMap;
 use genkai_model::evidence::LogLine;
 
 /// Longest text kept of a line, in characters.
-pub(crate) const TEXT_MAX: usize = 400;
+pub const TEXT_MAX: usize = 400;
 /// Kinds of unknown lines kept apart in one interval; further kinds are counted together.
-pub(crate) const UNKNOWN_MAX: usize = 16;
+pub const UNKNOWN_MAX: usize = 16;
 
 /// What a product reads from a line.
-pub(crate) struct Told<'a> {
+pub struct ParsedLine<'a> {
     /// Severity in the product's words; empty for a line that is not in its format.
-    pub(crate) level: &'a str,
+    pub level: &'a str,
     /// What makes an unknown line alike another, but for its numbers.
-    pub(crate) gist: &'a str,
+    pub gist: &'a str,
     /// The known message it is.
-    pub(crate) signature: Option<Cow<'static, str>>,
+    pub signature: Option<Cow<'static, str>>,
 }
 
 /// One [`LogLine`] of `subject` for each signature (or, of unknown lines, each gist without its numbers), in the order of
 /// their first, with how many there were. At most [`UNKNOWN_MAX`] kinds of unknown lines are kept apart.
-pub(crate) fn gather<'a>(
+pub fn aggregate<'a>(
     subject: &str,
     lines: impl IntoIterator<Item = &'a str>,
-    read: impl Fn(&'a str) -> Told<'a>,
+    read: impl Fn(&'a str) -> ParsedLine<'a>,
 ) -> Vec<LogLine> {
-    let mut gathered: Vec<LogLine> = Vec::new();
+    let mut aggregated: Vec<LogLine> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut unknown = 0;
     for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
-        let told = read(line);
-        let mut key = match &told.signature {
+        let parsed = read(line);
+        let mut key = match &parsed.signature {
             Some(signature) => signature.clone().into_owned(),
-            None => format!("{} {}", told.level, without_numbers(told.gist)),
+            None => format!("{} {}", parsed.level, without_numbers(parsed.gist)),
         };
-        if told.signature.is_none() && !places.contains_key(&key) {
+        if parsed.signature.is_none() && !places.contains_key(&key) {
             unknown += 1;
             if unknown > UNKNOWN_MAX {
                 "further kinds".clone_into(&mut key);
             }
         }
         let place = *places.entry(key).or_insert_with(|| {
-            gathered.push(log_line(subject, &told, line));
-            gathered.len() - 1
+            aggregated.push(log_line(subject, &parsed, line));
+            aggregated.len() - 1
         });
-        gathered[place].count += 1;
+        aggregated[place].count += 1;
     }
-    gathered
+    aggregated
 }
 
-fn log_line(subject: &str, told: &Told<'_>, line: &str) -> LogLine {
+fn log_line(subject: &str, parsed: &ParsedLine<'_>, line: &str) -> LogLine {
     LogLine {
         subject: subject.to_owned(),
-        level: told.level.to_owned(),
+        level: parsed.level.to_owned(),
         text: line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TEXT_MAX).collect(),
-        signature: told.signature.clone().map(Cow::into_owned),
+        signature: parsed.signature.clone().map(Cow::into_owned),
         count: 0,
     }
 }

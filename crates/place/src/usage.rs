@@ -83,7 +83,7 @@ impl Tree {
 
 impl Usage {
     /// What every server tells of its processes, as a sample of `subject`.
-    pub(crate) fn told(&self, subject: &str) -> Sample {
+    pub fn sample(&self, subject: &str) -> Sample {
         let name = |metric: &str| format!("{subject}.{metric}");
         let metrics = [
             (name(metric::CPU), self.cpu),
@@ -131,7 +131,7 @@ fn consumer(process: &Process, stat: &Stat, cpu: f64) -> Consumer {
 }
 
 /// Live processes of the tree.
-pub(super) fn members(root: i32) -> Vec<(Process, Stat)> {
+pub(crate) fn members(root: i32) -> Vec<(Process, Stat)> {
     let Ok(all) = all_processes() else { return Vec::new() };
     let mut all: Vec<(Process, Stat)> = all
         .flatten()
@@ -157,7 +157,7 @@ pub(super) fn members(root: i32) -> Vec<(Process, Stat)> {
 
 /// CPU time of a process with all its threads, seconds: from its CPU clock (clock_getcpuclockid(3), nanoseconds), or
 /// where that cannot be read from /proc's ticks of 10 ms.
-pub(super) fn cpu_seconds(stat: &Stat) -> f64 {
+pub(crate) fn cpu_seconds(stat: &Stat) -> f64 {
     // SAFETY: both calls write only to the variables given.
     unsafe {
         let mut clock: libc::clockid_t = 0;

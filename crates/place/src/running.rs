@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::process::ExitStatus;
 
-use super::brood;
-use super::process::{Child, Signal};
 use crate::observation::Observation;
+use crate::process::{Child, Signal};
+use crate::process_tree;
 
 /// How a product's processes are looked at while they run.
 pub trait Watch: Send {
@@ -34,7 +34,8 @@ pub struct Running<W> {
 }
 
 impl<W: Watch> Running<W> {
-    pub(crate) fn new(child: Child, address: SocketAddr, watch: W) -> Running<W> {
+    /// One that answers on `address`.
+    pub fn new(child: Child, address: SocketAddr, watch: W) -> Running<W> {
         Running { child, address, watch, dead: false }
     }
 
@@ -54,7 +55,7 @@ impl<W: Watch> Running<W> {
             return self.watch.last_words();
         }
         let mut seen = self.watch.look();
-        if let Some(death) = brood::death(&mut self.child, W::SUBJECT, W::FIRST) {
+        if let Some(death) = process_tree::death(&mut self.child, W::SUBJECT, W::FIRST) {
             self.dead = true;
             // Workers that lost their first process look as if they had died.
             seen.states = vec![death];
@@ -64,6 +65,6 @@ impl<W: Watch> Running<W> {
 
     /// Ends it: gracefully, then fast, then by force. Afterwards no process of it is left.
     pub fn stop(mut self) -> ExitStatus {
-        brood::stop(&mut self.child, W::GRACEFUL)
+        process_tree::stop(&mut self.child, W::GRACEFUL)
     }
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 /// A control group of this process, or one above it (cgroups(7)).
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     folder: PathBuf,
 }
 
 /// All groups this process is in, of version 2 (one hierarchy) and 1 (cpu and memory each).
-pub(super) fn groups() -> Vec<Group> {
+pub(crate) fn groups() -> Vec<Group> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut all = Vec::new();
     for line in text.lines() {
@@ -46,7 +46,7 @@ impl Group {
     }
 
     /// Bytes: `memory.max`, or `memory.limit_in_bytes` of version 1.
-    pub(super) fn memory_limit(&self) -> Option<u64> {
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
         self.read("memory.max").or_else(|| self.read("memory.limit_in_bytes"))?.trim().parse().ok()
     }
 
@@ -68,21 +68,21 @@ pub fn cpu_quota() -> Option<f64> {
 
 /// Looks at whether processor time of this process's groups is used up.
 #[derive(Debug)]
-pub(super) struct Throttle {
+pub(crate) struct Throttle {
     /// Groups with a quota, and what they had counted at the look before.
     groups: Vec<(Group, (u64, u64))>,
 }
 
 impl Throttle {
     /// Counts from now.
-    pub(super) fn new() -> Throttle {
+    pub(crate) fn new() -> Throttle {
         let limited = groups().into_iter().filter(|group| group.cpu_quota().is_some());
         Throttle { groups: limited.filter_map(|group| group.periods().map(|seen| (group, seen))).collect() }
     }
 
     /// Of the periods since the look before, the fraction in which the quota was used up, of the group that was worst off; none without
     /// a quota.
-    pub(super) fn fraction(&mut self) -> Option<f64> {
+    pub(crate) fn fraction(&mut self) -> Option<f64> {
         let since = |(group, before): &mut (Group, (u64, u64))| {
             let now = group.periods()?;
             let (all, stopped) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));

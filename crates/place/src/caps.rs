@@ -52,7 +52,7 @@ impl Machine {
 }
 
 /// Soft limit on descriptors that a server started now inherits.
-pub(crate) fn descriptors() -> u64 {
+pub fn descriptors() -> u64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft)
 }
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use genkai_model::evidence::{Sample, metric};
 
-use super::group::Throttle;
-use super::listener;
+use crate::group::Throttle;
+use crate::listener;
 
 /// Connections waiting to be accepted, the largest over the listeners asked for (a gauge; the cap is
 /// `min(backlog, net.core.somaxconn) + 1` for each).

@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use genkai_targets::local::process::{Child, Signal, Spawn};
-use genkai_targets::local::usage::Tree;
-use genkai_targets::local::{LocalError, machine};
+use genkai_place::process::{Child, Signal, Spawn};
+use genkai_place::usage::Tree;
+use genkai_place::{PlaceError, machine};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -118,7 +118,7 @@ fn nobody_survives_the_death_of_genkai() {
     let mut holder = holder.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(holder.stdout.take().unwrap()).lines().map_while(Result::ok);
     let pid = lines.filter_map(|line| line.strip_prefix("held ")?.parse::<u32>().ok()).next().unwrap();
-    // The one in a group of its own is beyond the reach of the warden; it is ended here.
+    // The one in a group of its own is beyond the reach of the reaper; it is ended here.
     let own_group: Vec<i32> = session(pid).into_iter().filter(|&member| group(member) != Some(pid as i32)).collect();
     assert!(session(pid).len() >= 3);
     holder.kill().unwrap();
@@ -153,7 +153,7 @@ fn more_descriptors_than_the_hard_limit_are_granted_or_refused_with_the_figure()
             child.take_stdout().unwrap().read_to_string(&mut text).unwrap();
             assert_eq!(text.trim(), asked.to_string());
         }
-        Err(LocalError::Descriptors { asked: a, hard: h, .. }) => assert_eq!((a, h), (asked, hard)),
+        Err(PlaceError::Descriptors { asked: a, hard: h, .. }) => assert_eq!((a, h), (asked, hard)),
         Err(other) => panic!("{other}"),
     }
 }
@@ -173,7 +173,7 @@ fn what_cannot_start_says_why() {
     assert!(error.contains("ghost") && error.contains("/no/such/program"), "{error}");
     let spawn = Spawn { cpus: Some(vec![1023]), ..named("far") };
     let error = Child::spawn(shell("true"), spawn).unwrap_err();
-    assert!(matches!(error, LocalError::Core { cpu: 1023, .. }), "{error}");
+    assert!(matches!(error, PlaceError::Core { cpu: 1023, .. }), "{error}");
     let spawn = Spawn { log: Some("/no/such/folder/log".into()), ..named("mute") };
     let error = Child::spawn(shell("true"), spawn).unwrap_err().to_string();
     assert!(error.contains("/no/such/folder/log"), "{error}");

@@ -52,7 +52,7 @@ done
 
 /// Something that must not outlive this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Duty {
+pub enum Cleanup {
     /// The processes of a group are to be killed.
     Group(u32),
     /// What is mounted there is to be unmounted.
@@ -63,42 +63,42 @@ pub enum Duty {
     Segments(String),
 }
 
-impl fmt::Display for Duty {
+impl fmt::Display for Cleanup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Duty::Group(group) => write!(f, "group {group}"),
-            Duty::Mount(path) => write!(f, "mount {}", path.display()),
-            Duty::Folder(path) => write!(f, "folder {}", path.display()),
-            Duty::Segments(prefix) => write!(f, "segments {prefix}"),
+            Cleanup::Group(group) => write!(f, "group {group}"),
+            Cleanup::Mount(path) => write!(f, "mount {}", path.display()),
+            Cleanup::Folder(path) => write!(f, "folder {}", path.display()),
+            Cleanup::Segments(prefix) => write!(f, "segments {prefix}"),
         }
     }
 }
 
-impl Duty {
+impl Cleanup {
     /// Whether it can be written in a line as it is; others are owed by nobody.
     fn is_plain(&self) -> bool {
         let plain = |path: &Path| path.is_absolute() && path.to_str().is_some_and(|text| !text.contains('\n'));
         match self {
-            Duty::Group(_) => true,
-            Duty::Mount(path) | Duty::Folder(path) => plain(path),
-            Duty::Segments(prefix) => !prefix.is_empty() && !prefix.contains(['\n', '/']),
+            Cleanup::Group(_) => true,
+            Cleanup::Mount(path) | Cleanup::Folder(path) => plain(path),
+            Cleanup::Segments(prefix) => !prefix.is_empty() && !prefix.contains(['\n', '/']),
         }
     }
 }
 
-/// A duty that the warden has taken over, until this is dropped: it was done then, or need not be.
+/// A duty that the reaper has taken over, until this is dropped: it was done then, or need not be.
 #[derive(Debug)]
-pub struct Promise(Duty);
+pub struct CleanupGuard(Cleanup);
 
-impl Promise {
+impl CleanupGuard {
     /// Has it done should this process die.
-    pub fn new(duty: Duty) -> Promise {
+    pub fn new(duty: Cleanup) -> CleanupGuard {
         tell('+', &duty);
-        Promise(duty)
+        CleanupGuard(duty)
     }
 }
 
-impl Drop for Promise {
+impl Drop for CleanupGuard {
     fn drop(&mut self) {
         tell('-', &self.0);
     }
@@ -112,7 +112,7 @@ fn pipe() -> &'static Mutex<Option<ChildStdin>> {
 
 fn start() -> Option<ChildStdin> {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", SCRIPT, "genkai-warden"]);
+    command.args(["-c", SCRIPT, "genkai-reaper"]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
     // SAFETY: setsid is async-signal-safe. A session of its own keeps it out of the groups it watches and of Ctrl-C.
     unsafe {
@@ -122,7 +122,7 @@ fn start() -> Option<ChildStdin> {
     command.spawn().ok().and_then(|mut child| child.stdin.take())
 }
 
-fn tell(verb: char, duty: &Duty) {
+fn tell(verb: char, duty: &Cleanup) {
     if !duty.is_plain() {
         return;
     }
@@ -155,10 +155,10 @@ mod tests {
         let mut shell = shell();
         let mut stdin = shell.stdin.take().unwrap();
         for sleeper in &sleepers {
-            writeln!(stdin, "+ {}", Duty::Group(sleeper.id())).unwrap();
+            writeln!(stdin, "+ {}", Cleanup::Group(sleeper.id())).unwrap();
         }
         for n in [0, 2, 2] {
-            writeln!(stdin, "- {}", Duty::Group(sleepers[n].id())).unwrap();
+            writeln!(stdin, "- {}", Cleanup::Group(sleepers[n].id())).unwrap();
         }
         drop(stdin);
         shell.wait().unwrap();
@@ -182,15 +182,16 @@ mod tests {
         let mut shell = shell();
         let mut stdin = shell.stdin.take().unwrap();
         for path in &paths {
-            writeln!(stdin, "+ {}", Duty::Folder(path.clone())).unwrap();
+            writeln!(stdin, "+ {}", Cleanup::Folder(path.clone())).unwrap();
         }
-        writeln!(stdin, "- {}", Duty::Folder(paths[3].clone())).unwrap();
+        writeln!(stdin, "- {}", Cleanup::Folder(paths[3].clone())).unwrap();
         // Unknown to it, and no path of it is touched.
-        writeln!(stdin, "- {}\n+ {}", Duty::Folder(dir.path().join("pl")), Duty::Mount(paths[3].clone())).unwrap();
+        writeln!(stdin, "- {}\n+ {}", Cleanup::Folder(dir.path().join("pl")), Cleanup::Mount(paths[3].clone()))
+            .unwrap();
         drop(stdin);
         assert!(shell.wait().unwrap().success());
         assert_eq!(paths.iter().map(|path| path.exists()).collect::<Vec<_>>(), [false, false, false, true]);
-        let odd = |path: &str| !Duty::Folder(path.into()).is_plain();
-        assert!(odd("a\nb") && odd("relative") && !Duty::Segments("a/../b".to_owned()).is_plain());
+        let odd = |path: &str| !Cleanup::Folder(path.into()).is_plain();
+        assert!(odd("a\nb") && odd("relative") && !Cleanup::Segments("a/../b".to_owned()).is_plain());
     }
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::finish::finish;
-use super::pagecache;
-use super::process::Spawn;
-use super::warden::{Duty, Promise};
+use crate::oneshot::finish;
+use crate::pagecache;
+use crate::process::Spawn;
+use crate::reaper::{Cleanup, CleanupGuard};
 
 /// Making and mounting a small file system takes a moment.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub struct Image {
     file: PathBuf,
     at: PathBuf,
-    _promise: Promise,
+    _promise: CleanupGuard,
 }
 
 impl Image {
@@ -33,7 +33,7 @@ impl Image {
         }
         // What is made is cleared away if the next step fails.
         let at = dir.join("mounted");
-        let image = Image { file: dir.join("image"), _promise: Promise::new(Duty::Mount(at.clone())), at };
+        let image = Image { file: dir.join("image"), _promise: CleanupGuard::new(Cleanup::Mount(at.clone())), at };
         let Image { file, at, .. } = &image;
         let made = || {
             fs::create_dir_all(at)?;

@@ -10,10 +10,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// How long the kernel gets to end processes that were sent SIGKILL (one in an uninterruptible wait takes its time).
-pub(super) const KILL_DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const KILL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Live processes (zombies are not) of the session or group led by `leader`, from /proc.
-pub(super) fn members(leader: u32) -> Vec<u32> {
+pub(crate) fn members(leader: u32) -> Vec<u32> {
     let leader = leader as i32;
     let Ok(all) = procfs::process::all_processes() else { return Vec::new() };
     all.flatten()
@@ -27,7 +27,7 @@ pub(super) fn members(leader: u32) -> Vec<u32> {
 /// True when nobody is left, false after [`KILL_DEADLINE`].
 ///
 /// The caller must not have reaped the leader yet, so that its number cannot belong to somebody else.
-pub(super) fn kill_all(leader: u32) -> bool {
+pub(crate) fn kill_all(leader: u32) -> bool {
     let deadline = Instant::now() + KILL_DEADLINE;
     loop {
         let _ = kill(Pid::from_raw(-(leader as i32)), Signal::SIGKILL);

@@ -21,8 +21,8 @@ use nix::unistd::Pid;
 
 pub use nix::sys::signal::Signal;
 
-use super::warden::{Duty, Promise};
-use super::{LocalError, machine, session, tail};
+use crate::reaper::{Cleanup, CleanupGuard};
+use crate::{PlaceError, machine, session, tail};
 
 /// Between two looks at a child that was asked to end.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -63,7 +63,7 @@ pub struct Child {
     /// Set once it was reaped and its session is empty.
     ended: Option<ExitStatus>,
     /// That its group does not outlive genkai; none once it has ended.
-    promise: Option<Promise>,
+    promise: Option<CleanupGuard>,
 }
 
 impl Child {
@@ -71,7 +71,7 @@ impl Child {
     ///
     /// # Errors
     /// When the log cannot be opened, a core or the descriptors are not to be had, or the program cannot be executed.
-    pub fn spawn(command: Command, spawn: Spawn) -> Result<Child, LocalError> {
+    pub fn spawn(command: Command, spawn: Spawn) -> Result<Child, PlaceError> {
         Self::start(command, spawn, Talk::Neither)
     }
 
@@ -79,7 +79,7 @@ impl Child {
     ///
     /// # Errors
     /// As [`Child::spawn`].
-    pub fn piped(command: Command, spawn: Spawn) -> Result<Child, LocalError> {
+    pub fn piped(command: Command, spawn: Spawn) -> Result<Child, PlaceError> {
         Self::start(command, spawn, Talk::Out)
     }
 
@@ -87,11 +87,11 @@ impl Child {
     ///
     /// # Errors
     /// As [`Child::spawn`].
-    pub fn conversing(command: Command, spawn: Spawn) -> Result<Child, LocalError> {
+    pub fn conversing(command: Command, spawn: Spawn) -> Result<Child, PlaceError> {
         Self::start(command, spawn, Talk::Both)
     }
 
-    fn start(mut command: Command, spawn: Spawn, talk: Talk) -> Result<Child, LocalError> {
+    fn start(mut command: Command, spawn: Spawn, talk: Talk) -> Result<Child, PlaceError> {
         check(&spawn)?;
         let (out, err) = outputs(&spawn)?;
         command.stdin(if talk == Talk::Both { Stdio::piped() } else { Stdio::null() });
@@ -104,11 +104,11 @@ impl Child {
         let program = command.get_program().to_string_lossy().into_owned();
         let inner = fork(command).map_err(|source| match spawn.nofile {
             Some(asked) if source.kind() == io::ErrorKind::PermissionDenied && asked > machine::hard_descriptors() => {
-                LocalError::Descriptors { name: spawn.name.clone(), asked, hard: machine::hard_descriptors() }
+                PlaceError::Descriptors { name: spawn.name.clone(), asked, hard: machine::hard_descriptors() }
             }
-            _ => LocalError::Start { name: spawn.name.clone(), program, source },
+            _ => PlaceError::Start { name: spawn.name.clone(), program, source },
         })?;
-        let promise = Some(Promise::new(Duty::Group(inner.id())));
+        let promise = Some(CleanupGuard::new(Cleanup::Group(inner.id())));
         Ok(Child { name: spawn.name, log: spawn.log, inner, ended: None, promise })
     }
 
@@ -149,9 +149,9 @@ impl Child {
     }
 
     /// The error for a child that ended too early.
-    pub fn exited(&mut self) -> LocalError {
+    pub fn exited(&mut self) -> PlaceError {
         let status = self.try_exited().map_or_else(|| "still running".to_owned(), |status| status.to_string());
-        LocalError::Exited { name: self.name.clone(), status, tail: self.last_words() }
+        PlaceError::Exited { name: self.name.clone(), status, tail: self.last_words() }
     }
 
     /// Sends a signal to the child itself (reload, graceful end). A child that has ended ignores it.
@@ -206,26 +206,26 @@ fn peek(pid: u32) -> Option<ExitStatus> {
 }
 
 /// What can be said before anything is started.
-fn check(spawn: &Spawn) -> Result<(), LocalError> {
+fn check(spawn: &Spawn) -> Result<(), PlaceError> {
     let allowed = machine::cores();
     if let Some(&cpu) = spawn.cpus.iter().flatten().find(|cpu| !allowed.contains(cpu)) {
-        return Err(LocalError::Core { name: spawn.name.clone(), cpu, allowed });
+        return Err(PlaceError::Core { name: spawn.name.clone(), cpu, allowed });
     }
     match spawn.nofile {
         Some(asked) if asked > machine::hard_descriptors() && !nix::unistd::geteuid().is_root() => {
-            Err(LocalError::Descriptors { name: spawn.name.clone(), asked, hard: machine::hard_descriptors() })
+            Err(PlaceError::Descriptors { name: spawn.name.clone(), asked, hard: machine::hard_descriptors() })
         }
         _ => Ok(()),
     }
 }
 
-fn outputs(spawn: &Spawn) -> Result<(Stdio, Stdio), LocalError> {
+fn outputs(spawn: &Spawn) -> Result<(Stdio, Stdio), PlaceError> {
     let Some(path) = &spawn.log else { return Ok((Stdio::null(), Stdio::null())) };
     let open = || {
         let out = OpenOptions::new().create(true).append(true).open(path)?;
         Ok((Stdio::from(out.try_clone()?), Stdio::from(out)))
     };
-    open().map_err(|source| LocalError::Log { name: spawn.name.clone(), path: path.clone(), source })
+    open().map_err(|source| PlaceError::Log { name: spawn.name.clone(), path: path.clone(), source })
 }
 
 /// What the child does between fork and exec; holds everything it needs, as it must not allocate there.

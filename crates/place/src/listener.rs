@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use super::diag::{self, Question, TCP_LISTEN, attribute, ends};
+use crate::diag::{self, Question, TCP_LISTEN, attribute, ends};
 
 /// linux/inet_diag.h: attribute with the socket's memory figures, drops the ninth of them (linux/sock_diag.h).
 const INET_DIAG_SKMEMINFO: u16 = 7;

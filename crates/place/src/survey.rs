@@ -9,26 +9,21 @@ use std::time::Duration;
 use genkai_model::machine::Machine;
 use nix::sys::resource::{Resource, getrlimit};
 
-use super::group::{self, groups};
-use super::machine::environment;
-use super::process::{Child, Signal, Spawn};
-use super::taken::taken;
+use crate::group::{self, groups};
+use crate::machine::environment;
+use crate::ports_in_use::ports_in_use;
+use crate::process::{Child, Signal, Spawn};
 
-/// Servers genkai knows: program, and the flag with which it tells its version.
-const SERVERS: [(&str, &[&str]); 9] = [
-    ("nginx", &["-v"]),
-    ("apache2", &["-v"]),
-    ("haproxy", &["-v"]),
-    ("caddy", &["version"]),
-    ("lighttpd", &["-v"]),
-    ("varnishd", &["-V"]),
-    ("squid", &["-v"]),
-    ("node", &["--version"]),
-    ("redis-server", &["--version"]),
-];
-
-/// Those that `genkai tune` can run, as Debian calls their packages too.
-const TUNED: [&str; 3] = ["nginx", "apache2", "haproxy"];
+/// A server that a survey looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Its program.
+    pub program: &'static str,
+    /// The flag with which it tells its version.
+    pub version: &'static [&'static str],
+    /// Whether genkai can put it under test: Debian's package of that name is recommended when no such server is installed.
+    pub testable: bool,
+}
 
 /// Where distributions put them, besides PATH.
 const PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];
@@ -36,12 +31,13 @@ const PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];
 /// How long a program may take to tell its version.
 const WITHIN: Duration = Duration::from_secs(3);
 
-/// Looks at this machine. Programs are asked for their versions; nothing is changed.
-pub fn survey() -> Machine {
+/// Looks at this machine and at the servers of `known` installed on it. Programs are asked for their versions; nothing is changed.
+pub fn survey(known: &[Known]) -> Machine {
     let seen = environment(BTreeMap::new());
     let (descriptors, descriptors_hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
     let file_nr = numbers("/proc/sys/fs/file-nr");
-    let (groups, servers) = (groups(), servers());
+    let (groups, servers) = (groups(), servers(known));
+    let testable = || known.iter().filter(|server| server.testable).map(|server| server.program);
     Machine {
         kernel: seen.kernel,
         os: seen.os,
@@ -56,7 +52,7 @@ pub fn survey() -> Machine {
         nr_open: number("/proc/sys/fs/nr_open").unwrap_or_default(),
         files: (file_nr.first().copied().unwrap_or(0), file_nr.get(2).copied().unwrap_or(0)),
         ports: seen.ports,
-        ports_listening: taken(&[]).by_listeners,
+        ports_listening: ports_in_use(&[]).by_listeners,
         somaxconn: number("/proc/sys/net/core/somaxconn").unwrap_or_default(),
         syn_backlog: number("/proc/sys/net/ipv4/tcp_max_syn_backlog").unwrap_or_default(),
         tcp_mem: three("/proc/sys/net/ipv4/tcp_mem"),
@@ -65,10 +61,10 @@ pub fn survey() -> Machine {
         page: procfs::page_size(),
         conntrack: number("/proc/sys/net/netfilter/nf_conntrack_count")
             .zip(number("/proc/sys/net/netfilter/nf_conntrack_max")),
-        packages: if servers.keys().any(|name| TUNED.contains(&&**name)) {
+        packages: if testable().any(|program| servers.contains_key(program)) {
             Vec::new()
         } else {
-            TUNED.map(str::to_owned).into()
+            testable().map(str::to_owned).collect()
         },
         servers,
     }
@@ -93,13 +89,13 @@ fn available() -> u64 {
     line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
-fn servers() -> BTreeMap<String, String> {
-    let found = SERVERS.iter().filter_map(|(name, flags)| Some(((*name).to_owned(), version(&find(name)?, flags)?)));
-    found.collect()
+fn servers(known: &[Known]) -> BTreeMap<String, String> {
+    let said = |server: &Known| Some((server.program.to_owned(), version(&find(server.program)?, server.version)?));
+    known.iter().filter_map(said).collect()
 }
 
 /// A program in PATH or where distributions put it.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
+pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).chain(PLACES.iter().map(PathBuf::from));
     places.map(|place| place.join(program)).find(|file| file.is_file())
@@ -152,7 +148,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_seen_whole() {
-        let seen = survey();
+        let seen = survey(&[Known { program: "sh", version: &["--version"], testable: false }]);
         assert!(seen.cores > 0 && seen.memory >= seen.available && seen.available > 0, "{seen:?}");
         assert!(seen.descriptors > 0 && seen.descriptors <= seen.descriptors_hard, "{seen:?}");
         assert!(seen.ports.0 < seen.ports.1 && seen.somaxconn > 0 && seen.files.1 > seen.files.0, "{seen:?}");

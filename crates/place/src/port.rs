@@ -17,7 +17,7 @@ const DRAWS: u32 = 1000;
 
 /// Ports as `draw` gives them, none of them twice: one that was free may be given again, as nobody holds it, and no server
 /// takes two listeners at one place. Fails when [`DRAWS`] in a row are no new ones.
-pub(crate) fn distinct(draw: &mut dyn FnMut() -> io::Result<u16>) -> impl FnMut() -> io::Result<u16> {
+pub fn distinct(draw: &mut dyn FnMut() -> io::Result<u16>) -> impl FnMut() -> io::Result<u16> {
     let mut drawn = BTreeSet::new();
     move || {
         for _ in 0..DRAWS {
