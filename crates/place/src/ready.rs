@@ -77,8 +77,8 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::local::port;
-    use crate::local::process::{Signal, Spawn};
+    use crate::port;
+    use crate::process::{Signal, Spawn};
 
     fn sleeper(script: &str, log: Option<std::path::PathBuf>) -> Child {
         let mut command = Command::new("sh");
