@@ -16,6 +16,13 @@ impl Known {
         Known { name, lines: lines.map(str::to_owned).collect() }
     }
 
+    /// The same for the lines that start with `part:`.
+    pub fn check_part(&self, part: &str, found: &BTreeSet<String>) {
+        let head = format!("{part}: ");
+        let lines = self.lines.iter().filter(|line| line.starts_with(&head)).cloned().collect();
+        Known { name: self.name, lines }.check(&found.iter().map(|line| format!("{head}{line}")).collect());
+    }
+
     /// Asserts that what was found is what is known.
     ///
     /// # Panics
