@@ -16,11 +16,11 @@ impl Known {
         Known { name, lines: lines.map(str::to_owned).collect() }
     }
 
-    /// The same for the lines that start with `part:`.
+    /// [`Known::check`] for the lines that start with `part:`.
     pub fn check_part(&self, part: &str, found: &BTreeSet<String>) {
         let head = format!("{part}: ");
-        let lines = self.lines.iter().filter(|line| line.starts_with(&head)).cloned().collect();
-        Known { name: self.name, lines }.check(&found.iter().map(|line| format!("{head}{line}")).collect());
+        let rest = self.lines.iter().filter(|line| !line.starts_with(&head)).cloned();
+        self.check(&found.iter().map(|line| format!("{head}{line}")).chain(rest).collect());
     }
 
     /// Asserts that what was found is what is known.
