@@ -4,7 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 
-use crate::held::Held;
+use crate::settings::SourcedValue;
 
 /// A known message in a server's log.
 pub(crate) fn log(signature: &str, strength: Strength) -> Signature {
@@ -42,7 +42,7 @@ pub(crate) struct AcceptQueue<'a> {
     /// The setting's name in the formula.
     pub(crate) short: &'a str,
     /// Its value.
-    pub(crate) backlog: &'a Held<u32>,
+    pub(crate) backlog: &'a SourcedValue<u32>,
     /// net.core.somaxconn, which caps it.
     pub(crate) somaxconn: u32,
     /// Where the product's source has its default.
@@ -123,7 +123,7 @@ pub(crate) struct Processor<'a> {
     /// Cores that the servers may use.
     pub(crate) cores: u32,
     /// The setting that says how many of it there are, with its value and place; none where no setting brings more cores.
-    pub(crate) setting: Option<(&'a str, &'a Held<u32>)>,
+    pub(crate) setting: Option<(&'a str, &'a SourcedValue<u32>)>,
     /// What is known of a worker beside that, for the formula.
     pub(crate) remark: &'a str,
     /// Where it is written down.
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_the_kernel_cuts_is_the_kernels() {
         let queue = |value: u32| {
-            let backlog = Held { value, written: value.to_string(), origin: Origin::Given };
+            let backlog = SourcedValue { value, written: value.to_string(), origin: Origin::Given };
             let (subject, product, setting, short) = ("nginx", "nginx", "listen.backlog", "backlog");
             let queue = AcceptQueue {
                 subject,

@@ -7,31 +7,31 @@ use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
 use super::settings::{self, bytes, held};
 use crate::cache::largest;
-use crate::held::Held;
 use crate::limits::{counted, log};
+use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
 /// Values in force.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Facts {
     /// `max_filedescriptors`: as written (0: as many as it inherits), and what that comes to.
-    pub(super) descriptors: Held<u64>,
+    pub(super) descriptors: SourcedValue<u64>,
     /// As many as it can have.
     pub(super) available: u64,
     /// `workers`.
-    pub(super) workers: Held<u64>,
+    pub(super) workers: SourcedValue<u64>,
     /// `maximum_object_size`.
-    pub(super) object: Held<u64>,
+    pub(super) object: SourcedValue<u64>,
     /// `maximum_object_size_in_memory`.
-    pub(super) in_memory: Held<u64>,
+    pub(super) in_memory: SourcedValue<u64>,
     /// `request_body_max_size`; 0: no cap.
-    pub(super) body: Held<u64>,
+    pub(super) body: SourcedValue<u64>,
     /// `client_ip_max_connections`; none: no cap.
-    pub(super) per_client: Option<Held<u64>>,
+    pub(super) per_client: Option<SourcedValue<u64>>,
     /// Whether it has a `cache_dir`.
     pub(super) disk: bool,
     /// `max-size` of a rock store.
-    pub(super) rock: Option<Held<u64>>,
+    pub(super) rock: Option<SourcedValue<u64>>,
 }
 
 impl Facts {
@@ -41,7 +41,7 @@ impl Facts {
         let asked = one("max_filedescriptors", number);
         let value = if asked.value == 0 { descriptors } else { asked.value.min(descriptors) };
         Facts {
-            descriptors: Held { value, ..asked },
+            descriptors: SourcedValue { value, ..asked },
             available: descriptors,
             workers: one("workers", number),
             object: one("maximum_object_size", bytes),
@@ -61,11 +61,11 @@ impl Facts {
 }
 
 /// Largest object of the first rock store: `max-size=`, else one slot (`slot-size=`, 16 KB).
-fn rock(config: &Config) -> Option<Held<u64>> {
+fn rock(config: &Config) -> Option<SourcedValue<u64>> {
     let entry = config.each("cache_dir").find(|entry| entry.values.first().is_some_and(|kind| kind == "rock"))?;
     let option = |name: &str| entry.values.iter().find_map(|word| word.strip_prefix(name)?.parse().ok());
     let value: u64 = option("max-size=").or_else(|| option("slot-size=")).unwrap_or(16 << 10);
-    Some(Held { value, written: value.to_string(), origin: config.entries.origin(entry) })
+    Some(SourcedValue { value, written: value.to_string(), origin: config.entries.origin(entry) })
 }
 
 /// Every limit of a configuration on a machine.
@@ -92,14 +92,14 @@ fn rock_largest(facts: &Facts) -> Option<Limit> {
 }
 
 /// Without a disk an object must fit both sizes.
-fn memory(facts: &Facts) -> (&'static str, &Held<u64>) {
+fn memory(facts: &Facts) -> (&'static str, &SourcedValue<u64>) {
     match facts.object.value < facts.in_memory.value {
         true => ("maximum_object_size", &facts.object),
         false => ("maximum_object_size_in_memory", &facts.in_memory),
     }
 }
 
-fn object(setting: &str, held: &Held<u64>) -> Limit {
+fn object(setting: &str, held: &SourcedValue<u64>) -> Limit {
     let source = "squid 5.7 src/cf.data.pre, maximum_object_size";
     let limit = largest(&format!("squid.{setting}"), setting, held.value, source);
     Limit { value: held.written.clone(), origin: held.origin.clone(), ..limit }
@@ -181,7 +181,7 @@ fn cpu(facts: &Facts, machine: &Machine) -> Limit {
     }
 }
 
-fn per_client(held: &Held<u64>) -> Limit {
+fn per_client(held: &SourcedValue<u64>) -> Limit {
     Limit {
         value: held.written.clone(),
         origin: held.origin.clone(),
@@ -201,7 +201,7 @@ fn per_client(held: &Held<u64>) -> Limit {
     }
 }
 
-fn body(held: &Held<u64>) -> Limit {
+fn body(held: &SourcedValue<u64>) -> Limit {
     Limit {
         value: held.written.clone(),
         origin: held.origin.clone(),

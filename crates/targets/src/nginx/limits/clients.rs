@@ -6,6 +6,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign, Signatu
 use super::Facts;
 use crate::limits::{counted, errors, grew, log};
 use crate::nginx::evidence::{metrics, signature};
+use crate::nginx::settings::{WORKER_CONNECTIONS, WORKER_RLIMIT_NOFILE};
 
 /// Idle connections are closed, and bursts lose clients, once at most 1/16 of the slots are free
 /// (`ngx_drain_connections`).
@@ -17,7 +18,7 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
     Limit {
         id: "nginx.worker_connections".to_owned(),
         subject: "nginx".to_owned(),
-        setting: "worker_connections".to_owned(),
+        setting: WORKER_CONNECTIONS.name.to_owned(),
         value: facts.worker_connections.written.clone(),
         origin: facts.worker_connections.origin.clone(),
         caps: "connections a worker may hold, clients and upstreams together".to_owned(),
@@ -53,7 +54,7 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
             ErrorKind::Status500,
         ]),
         remedy: Some(Remedy {
-            setting: "worker_connections".to_owned(),
+            setting: WORKER_CONNECTIONS.name.to_owned(),
             unit: RemedyUnit::Count,
             step: 64.0,
             ceiling: Some(slots_ceiling(facts)),
@@ -81,7 +82,7 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
     Limit {
         id: "nginx.worker_rlimit_nofile".to_owned(),
         subject: "nginx".to_owned(),
-        setting: "worker_rlimit_nofile".to_owned(),
+        setting: WORKER_RLIMIT_NOFILE.name.to_owned(),
         value: facts.nofile.written.clone(),
         origin: facts.nofile.origin.clone(),
         caps: "descriptors a worker may open: clients, upstreams, files, logs, listeners".to_owned(),
@@ -123,7 +124,7 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
             slow: true,
         },
         remedy: Some(Remedy {
-            setting: "worker_rlimit_nofile".to_owned(),
+            setting: WORKER_RLIMIT_NOFILE.name.to_owned(),
             unit: RemedyUnit::Count,
             step: 64.0,
             ceiling: Some(facts.nofile_ceiling.clone()),

@@ -6,6 +6,7 @@ use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 use super::{Facts, refusal};
 use crate::limits::{errors, log};
 use crate::nginx::evidence::signature;
+use crate::nginx::settings::{CLIENT_MAX_BODY_SIZE, LIMIT_CONN, LIMIT_REQ};
 
 /// The largest request body; none when it is not capped.
 pub(super) fn body(facts: &Facts) -> Option<Limit> {
@@ -15,7 +16,7 @@ pub(super) fn body(facts: &Facts) -> Option<Limit> {
     Some(Limit {
         id: "nginx.client_max_body_size".to_owned(),
         subject: "nginx".to_owned(),
-        setting: "client_max_body_size".to_owned(),
+        setting: CLIENT_MAX_BODY_SIZE.name.to_owned(),
         value: facts.body.written.clone(),
         origin: facts.body.origin.clone(),
         caps: "bytes of a request body".to_owned(),
@@ -27,7 +28,7 @@ pub(super) fn body(facts: &Facts) -> Option<Limit> {
         signatures: vec![log(signature::BODY_TOO_LARGE, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Status413]),
         remedy: Some(Remedy {
-            setting: "client_max_body_size".to_owned(),
+            setting: CLIENT_MAX_BODY_SIZE.name.to_owned(),
             unit: RemedyUnit::Bytes,
             step: 1_048_576.0,
             ceiling: None,
@@ -65,7 +66,7 @@ pub(super) fn limit_conn(facts: &Facts) -> Vec<Limit> {
     let limit = |zone: &super::ConnZone| Limit {
         id: named("nginx.limit_conn", &zone.zone, facts.limit_conn.len()),
         subject: "nginx".to_owned(),
-        setting: named("limit_conn", &zone.zone, facts.limit_conn.len()),
+        setting: named(LIMIT_CONN.name, &zone.zone, facts.limit_conn.len()),
         value: zone.number.written.clone(),
         origin: zone.number.origin.clone(),
         caps: format!("requests in flight for one value of {}", zone.key),
@@ -82,7 +83,7 @@ pub(super) fn limit_conn(facts: &Facts) -> Vec<Limit> {
         signatures: vec![log(&signature::in_zone(signature::LIMIT_CONN, &zone.zone), Strength::Decisive)],
         symptom: refusal(zone.status),
         remedy: Some(Remedy {
-            setting: named("limit_conn", &zone.zone, facts.limit_conn.len()),
+            setting: named(LIMIT_CONN.name, &zone.zone, facts.limit_conn.len()),
             unit: RemedyUnit::Count,
             step: 1.0,
             ceiling: Some(genkai_model::limit::Ceiling {
@@ -102,7 +103,7 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
         Limit {
             id: named("nginx.limit_req", &zone.zone, facts.limit_req.len()),
             subject: "nginx".to_owned(),
-            setting: named("limit_req", &zone.zone, facts.limit_req.len()),
+            setting: named(LIMIT_REQ.name, &zone.zone, facts.limit_req.len()),
             value: zone.rate.written.clone(),
             origin: zone.rate.origin.clone(),
             caps: format!("requests a second for one value of {}", zone.key),
@@ -122,7 +123,7 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
             ],
             symptom: Symptom { slow: delays, ..refusal(zone.status) },
             remedy: Some(Remedy {
-                setting: named("limit_req", &zone.zone, facts.limit_req.len()),
+                setting: named(LIMIT_REQ.name, &zone.zone, facts.limit_req.len()),
                 unit: RemedyUnit::Rate,
                 step: 1.0,
                 ceiling: None,

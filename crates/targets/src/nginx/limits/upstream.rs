@@ -3,9 +3,10 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength};
 
-use super::{Facts, Held, Upstream};
+use super::{Facts, Upstream};
 use crate::limits::{counted, errors, log};
 use crate::nginx::evidence::signature;
+use crate::settings::SourcedValue;
 
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
@@ -128,7 +129,7 @@ fn ports(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
 }
 
 /// `max_conns` of the upstream's servers.
-fn max_conns(facts: &Facts, upstream: &Upstream, held: &Held<f64>) -> Limit {
+fn max_conns(facts: &Facts, upstream: &Upstream, held: &SourcedValue<f64>) -> Limit {
     let counts = if upstream.shared { 1 } else { u64::from(facts.workers.value) };
     let servers = u64::from(upstream.servers);
     Limit {
