@@ -4,6 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
 
 use super::config::Config;
+use crate::limits::{raised, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
@@ -109,12 +110,7 @@ pub fn of(config: &Config, pools: &[Pool], machine: &Machine, memory: u64) -> Ve
 }
 
 fn limit(pool: &Pool, key: &str, held: &SourcedValue<u64>) -> Limit {
-    let setting = format!("{key} of [{}]", pool.name);
-    Limit {
-        value: held.written.clone(),
-        origin: held.origin.clone(),
-        ..Limit::named(&format!("php-fpm.{}.{key}", pool.name), "php-fpm", &setting)
-    }
+    valued(&format!("php-fpm.{}.{key}", pool.name), "php-fpm", &format!("{key} of [{}]", pool.name), held)
 }
 
 fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
@@ -131,11 +127,8 @@ fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
         source: "php.net/manual/install.fpm.configuration#pm.max-children; Little's law".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         remedy: Some(Remedy {
-            setting: "pm.max_children".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 1.0,
-            ceiling: None,
             note: Some("as far as processors and memory reach".to_owned()),
+            ..raised("pm.max_children", RemedyUnit::Count, 1.0)
         }),
         ..limit(pool, "pm.max_children", held)
     }
@@ -155,14 +148,12 @@ fn backlog(pool: &Pool, machine: &Machine) -> Limit {
         source: "listen(2), unix(7); php.net/manual/install.fpm.configuration#listen-backlog".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status504], slow: true },
         remedy: Some(Remedy {
-            setting: "listen.backlog".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 64.0,
             ceiling: Some(Ceiling {
                 value: f64::from(machine.somaxconn),
                 by: format!("net.core.somaxconn {}", machine.somaxconn),
             }),
             note: Some("more children are the better answer".to_owned()),
+            ..raised("listen.backlog", RemedyUnit::Count, 64.0)
         }),
         ..limit(pool, "listen.backlog", &pool.backlog)
     }

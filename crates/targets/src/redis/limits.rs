@@ -8,7 +8,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Stren
 use super::config::Config;
 use super::evidence::{OUTPUT_BUFFER, REJECTED};
 use crate::files::entry::EntryError;
-use crate::limits::{grew, log};
+use crate::limits::{connections, grew, log, raised, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
@@ -115,24 +115,13 @@ pub(super) fn of_lines(lines: &[String], machine: &Machine, memory: u64) -> Resu
 }
 
 fn limit<T>(name: &str, held: &SourcedValue<T>) -> Limit {
-    Limit {
-        value: held.written.clone(),
-        origin: held.origin.clone(),
-        ..Limit::named(&format!("redis.{name}"), "redis", name)
-    }
+    valued(&format!("redis.{name}"), "redis", name, held)
 }
 
 fn clients(facts: &Facts, machine: &Machine) -> Limit {
     Limit {
         caps: "clients at once: a process that publishes and subscribes has two".to_owned(),
-        law: Law::Slots {
-            value: facts.clients as f64,
-            reserved: 0.0,
-            idle_cost: 1.0,
-            busy_cost: 1.0,
-            pools: 1.0,
-            soft: 1.0,
-        },
+        law: connections(facts.clients as f64),
         formula: format!(
             "min(maxclients {}, {} descriptors - {RESERVED} of its own)",
             facts.maxclients.value, machine.descriptors_ceiling.value
@@ -141,14 +130,11 @@ fn clients(facts: &Facts, machine: &Machine) -> Limit {
         signatures: vec![grew(REJECTED, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
         remedy: Some(Remedy {
-            setting: "maxclients".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 1.0,
             ceiling: Some(Ceiling {
                 value: machine.descriptors_ceiling.value - RESERVED as f64,
                 by: machine.descriptors_ceiling.by.clone(),
             }),
-            note: None,
+            ..raised("maxclients", RemedyUnit::Count, 1.0)
         }),
         ..limit("maxclients", &facts.maxclients)
     }

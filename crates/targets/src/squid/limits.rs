@@ -7,7 +7,7 @@ use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
 use super::settings::{self, bytes, held};
 use crate::cache::largest;
-use crate::limits::{counted, log};
+use crate::limits::{accept_queue, connections, counted, log, raised, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
@@ -128,14 +128,12 @@ fn max_filedescriptors(facts: &Facts) -> Limit {
         signatures: vec![log(OUT_OF_DESCRIPTORS, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         remedy: Some(Remedy {
-            setting: "max_filedescriptors".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 1.0,
             ceiling: Some(Ceiling {
                 value: facts.available as f64,
                 by: format!("{} descriptors that it inherits", facts.available),
             }),
             note: Some("takes a restart".to_owned()),
+            ..raised("max_filedescriptors", RemedyUnit::Count, 1.0)
         }),
         ..Limit::named("squid.max_filedescriptors", "squid", "max_filedescriptors")
     }
@@ -153,15 +151,12 @@ fn backlog(facts: &Facts, machine: &Machine) -> Limit {
     Limit {
         value: asked.to_string(),
         origin: Origin::Default("a quarter of its descriptors (src/comm.cc)".to_owned()),
-        caps: "connections that may wait to be accepted at one instant".to_owned(),
-        law: Law::Backlog { value: queue as f64 },
         formula: format!(
             "min(descriptors {} / 4, net.core.somaxconn {}) + 1",
             facts.descriptors.value, machine.somaxconn
         ),
         source: "squid 5.7 src/comm.cc: comm_listen; listen(2)".to_owned(),
-        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout, ErrorKind::Timeout], slow: true },
-        ..Limit::named("squid.backlog", "squid", "listen backlog")
+        ..accept_queue("squid.backlog", "squid", "listen backlog", queue as f64)
     }
 }
 
@@ -170,47 +165,34 @@ fn cpu(facts: &Facts, machine: &Machine) -> Limit {
     let (workers, cores) = (facts.workers.value.max(1), u64::from(machine.cores));
     let value = workers.min(cores);
     Limit {
-        value: facts.workers.written.clone(),
-        origin: facts.workers.origin.clone(),
         caps: "cores that can work for Squid at once: a worker has one thread".to_owned(),
         law: Law::Cpu { cores: value as f64 },
         formula: format!("min({}, {} for the servers)", counted(workers, "worker"), counted(cores, "core")),
         source: "squid 5.7 src/cf.data.pre, workers".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
-        ..Limit::named("squid.workers", "squid", "workers")
+        ..valued("squid.workers", "squid", "workers", &facts.workers)
     }
 }
 
 fn per_client(held: &SourcedValue<u64>) -> Limit {
     Limit {
-        value: held.written.clone(),
-        origin: held.origin.clone(),
         caps: "connections of one client address; a further one is closed at once".to_owned(),
-        law: Law::Slots {
-            value: held.value as f64,
-            reserved: 0.0,
-            idle_cost: 1.0,
-            busy_cost: 1.0,
-            pools: 1.0,
-            soft: 1.0,
-        },
+        law: connections(held.value as f64),
         formula: format!("client_ip_max_connections {}, all clients of a load from one address", held.value),
         source: "squid 5.7 src/comm/TcpAcceptor.cc: acceptOne".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Reset, ErrorKind::EofNew], slow: false },
-        ..Limit::named("squid.client_ip_max_connections", "squid", "client_ip_max_connections")
+        ..valued("squid.client_ip_max_connections", "squid", "client_ip_max_connections", held)
     }
 }
 
 fn body(held: &SourcedValue<u64>) -> Limit {
     Limit {
-        value: held.written.clone(),
-        origin: held.origin.clone(),
         caps: "bytes of a request's body; a larger one is refused with 413".to_owned(),
         law: Law::BodySize { value: held.value as f64 },
         formula: format!("request_body_max_size {}", held.written),
         source: "squid 5.7 src/client_side.cc: clientIsRequestBodyTooLargeForPolicy".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status413], slow: false },
-        ..Limit::named("squid.request_body_max_size", "squid", "request_body_max_size")
+        ..valued("squid.request_body_max_size", "squid", "request_body_max_size", held)
     }
 }
 
