@@ -15,7 +15,7 @@ use crate::clock::{Clock, Start};
 use crate::error::EngineError;
 use crate::host;
 use crate::measure::merge::Merge;
-use crate::measure::report::{Outbox, Report};
+use crate::measure::report::{Handover, Report};
 use crate::measure::tally::Tally;
 use crate::protocol::attendance::{Attendee, settle};
 use crate::protocol::spec::LoadSpec;
@@ -204,9 +204,9 @@ impl ThreadPool {
         let mut pool = ThreadPool { threads: Vec::with_capacity(shares.len()), inbox, abort: StopFlag::new() };
         for (number, share) in shares.into_iter().enumerate() {
             let (spare, spares) = channel();
-            let outbox = Outbox { thread: number, reports: reports.clone(), spare: spares };
+            let handover = Handover { thread: number, reports: reports.clone(), spare: spares };
             let (stop, abort) = (stop.clone(), pool.abort.clone());
-            let job = Job { share, spec: spec.clone(), outbox, stop, abort };
+            let job = Job { share, spec: spec.clone(), handover, stop, abort };
             let cpu = cpus.get(number % cpus.len().max(1)).copied();
             pool.threads.push(PoolThread::start(number, load.clone(), job, cpu, spare)?);
         }

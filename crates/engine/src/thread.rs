@@ -6,7 +6,7 @@ use genkai_model::load::Load;
 
 use crate::clock::{Clock, Moment};
 use crate::measure::ledger::Ledger;
-use crate::measure::report::Outbox;
+use crate::measure::report::Handover;
 use crate::protocol::attendance::Attendee;
 use crate::protocol::core::Core;
 use crate::protocol::spec::LoadSpec;
@@ -22,7 +22,7 @@ const LOOK: Moment = 20_000_000;
 pub(crate) struct Job {
     pub(crate) share: Share,
     pub(crate) spec: LoadSpec,
-    pub(crate) outbox: Outbox,
+    pub(crate) handover: Handover,
     /// The user's wish to stop.
     pub(crate) stop: StopFlag,
     /// Set when another thread, or who collects, has failed.
@@ -42,9 +42,9 @@ pub(crate) struct ThreadResult {
 
 /// Makes the load of `job`, from moment zero of `clock` to its end.
 pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io::Result<ThreadResult> {
-    let Job { share, spec, outbox, stop, abort } = job;
+    let Job { share, spec, handover, stop, abort } = job;
     let result = reactor.block_on(async {
-        let ledger = Ledger::new(load.tick.0, load.stop.after.0, share.quota, outbox);
+        let ledger = Ledger::new(load.tick.0, load.stop.after.0, share.quota, handover);
         let core = Core::new(load, share.thread, &spec.route, ledger, clock)?;
         spawn(core.alarm.clone().ring());
         let protocol = spec.start(&core, share);

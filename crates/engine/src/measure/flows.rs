@@ -1,12 +1,11 @@
 //! Counts of flows in one interval of one thread.
 
 use genkai_model::flows::{CheckCount, Flows, StepCount};
-use genkai_model::histogram::{Payload, PayloadError};
+use genkai_model::histogram::PayloadError;
 use genkai_model::scenario::{MOST_CHECKS, MOST_STEPS};
-use hdrhistogram::Histogram;
 
+use super::figure::{Figure, LazyDistribution};
 use crate::clock::Moment;
-use crate::measure::tally::empty;
 
 /// What one thread saw of flows in one interval; or, added up, what all did. Steps and checks by their positions.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +21,7 @@ pub(crate) struct FlowTally {
 struct Step {
     ok: u64,
     failed: u64,
-    /// There once it was needed.
-    took: Option<Box<Histogram<u32>>>,
+    took: LazyDistribution,
 }
 
 impl FlowTally {
@@ -32,7 +30,7 @@ impl FlowTally {
         let step = self.step(step);
         step.ok += 1;
         if let Some(took) = took {
-            step.took.get_or_insert_with(|| Box::new(empty())).saturating_record(took);
+            step.took.record(took);
         }
     }
 
@@ -57,17 +55,18 @@ impl FlowTally {
         }
         &mut self.steps[step]
     }
+}
 
-    /// Adds what another thread, or another interval, saw.
-    pub(crate) fn add(&mut self, other: &FlowTally) {
+impl Figure for FlowTally {
+    type Told = Flows;
+
+    fn add(&mut self, other: &FlowTally) {
         self.counts.add(&other.counts);
         for (position, theirs) in other.steps.iter().enumerate() {
             let mine = self.step(position as u32);
             mine.ok += theirs.ok;
             mine.failed += theirs.failed;
-            if let Some(took) = theirs.took.as_ref().filter(|took| !took.is_empty()) {
-                mine.took.get_or_insert_with(|| Box::new(empty())).add(took.as_ref()).expect("the same bounds");
-            }
+            mine.took.add(&theirs.took);
         }
         if self.checks.len() < other.checks.len() {
             self.checks.resize(other.checks.len(), [0; 2]);
@@ -77,34 +76,43 @@ impl FlowTally {
         }
     }
 
-    /// As new, keeping its memory.
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.counts = Flows::default();
         self.checks.clear();
         for step in &mut self.steps {
             (step.ok, step.failed) = (0, 0);
-            if let Some(took) = step.took.as_mut().filter(|took| !took.is_empty()) {
-                took.reset();
-            }
+            step.took.clear();
         }
     }
 
-    /// What another process reports of an interval.
-    ///
-    /// # Errors
-    /// When a distribution is damaged.
-    pub(crate) fn read(flows: &Flows) -> Result<FlowTally, PayloadError> {
+    /// Without the names of steps and checks: see [`name`].
+    fn tell(&self) -> Flows {
+        let done = self.steps.iter().enumerate().filter(|(_, step)| step.ok + step.failed > 0);
+        let made = self.checks.iter().enumerate().filter(|(_, [passed, failed])| passed + failed > 0);
+        let step = |(position, step): (usize, &Step)| StepCount {
+            position: position as u32,
+            name: String::new(),
+            ok: step.ok,
+            failed: step.failed,
+            took: step.took.tell(),
+        };
+        let check = |(position, [passed, failed]): (usize, &[u64; 2])| CheckCount {
+            position: position as u32,
+            name: String::new(),
+            passed: *passed,
+            failed: *failed,
+        };
+        Flows { steps: done.map(step).collect(), checks: made.map(check).collect(), ..self.counts.clone() }
+    }
+
+    fn read(flows: &Flows) -> Result<FlowTally, PayloadError> {
         let mut tally = FlowTally::default();
         // Positions come from another process of ours, and yet they must not make a table of any size.
         for StepCount { position, name: _, ok, failed, took } in &flows.steps {
             if *position as usize >= MOST_STEPS {
                 continue;
             }
-            let step = tally.step(*position);
-            (step.ok, step.failed) = (*ok, *failed);
-            if *took != Payload::default() {
-                took.add_to(step.took.get_or_insert_with(|| Box::new(empty())))?;
-            }
+            *tally.step(*position) = Step { ok: *ok, failed: *failed, took: Figure::read(took)? };
         }
         for CheckCount { position, name: _, passed, failed } in &flows.checks {
             let at = *position as usize;
@@ -117,33 +125,13 @@ impl FlowTally {
         tally.counts = Flows { steps: Vec::new(), checks: Vec::new(), ..flows.clone() };
         Ok(tally)
     }
+}
 
-    /// In the words of a record; `names` are those of steps and of checks.
-    pub(crate) fn flows(&self, names: &[Vec<String>; 2]) -> Flows {
-        let name = |of: usize, position: usize| names[of].get(position).cloned().unwrap_or_default();
-        let done = self.steps.iter().enumerate().filter(|(_, step)| step.ok + step.failed > 0);
-        let made = self.checks.iter().enumerate().filter(|(_, [passed, failed])| passed + failed > 0);
-        Flows {
-            steps: done
-                .map(|(position, step)| StepCount {
-                    position: position as u32,
-                    name: name(0, position),
-                    ok: step.ok,
-                    failed: step.failed,
-                    took: step.took.as_ref().map(|took| Payload::encode(took)).unwrap_or_default(),
-                })
-                .collect(),
-            checks: made
-                .map(|(position, [passed, failed])| CheckCount {
-                    position: position as u32,
-                    name: name(1, position),
-                    passed: *passed,
-                    failed: *failed,
-                })
-                .collect(),
-            ..self.counts.clone()
-        }
-    }
+/// Gives steps and checks their names.
+pub(super) fn name(flows: &mut Flows, [steps, checks]: &[Vec<String>; 2]) {
+    let name = |names: &[String], position: u32| names.get(position as usize).cloned().unwrap_or_default();
+    flows.steps.iter_mut().for_each(|step| step.name = name(steps, step.position));
+    flows.checks.iter_mut().for_each(|check| check.name = name(checks, check.position));
 }
 
 #[cfg(test)]
@@ -162,14 +150,19 @@ mod tests {
         let mut sum = one.clone();
         sum.add(&one);
         let names = [["a", "b"].map(str::to_owned).to_vec(), vec![]];
-        let flows = sum.flows(&names);
+        let told = |tally: &FlowTally| {
+            let mut flows = tally.tell();
+            name(&mut flows, &names);
+            flows
+        };
+        let flows = told(&sum);
         assert_eq!((flows.started, flows.steps.len(), flows.steps[1].name.as_str()), (4, 2, "b"));
         assert_eq!((flows.steps[1].ok, flows.steps[1].failed), (2, 2));
         assert_eq!(flows.steps[1].took.decode().unwrap().len(), 2);
         assert_eq!((flows.checks[0].position, flows.checks[0].passed, flows.checks[0].failed), (2, 2, 2));
         let read = FlowTally::read(&flows).unwrap();
-        assert_eq!(read.flows(&names), flows, "as another process would report it");
+        assert_eq!(told(&read), flows, "as another process would report it");
         sum.clear();
-        assert_eq!(sum.flows(&names), Flows::default());
+        assert_eq!(told(&sum), Flows::default());
     }
 }

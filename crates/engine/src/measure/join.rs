@@ -5,9 +5,10 @@ use genkai_model::event::Tick;
 use genkai_model::histogram::PayloadError;
 use genkai_model::load::Load;
 
-use crate::measure::merge::Merge;
-use crate::measure::report::Report;
-use crate::measure::tally::Tally;
+use super::figure::Figure;
+use super::merge::Merge;
+use super::report::Report;
+use super::tally::Tally;
 use crate::schedule::pacer::Level;
 
 /// Joins the intervals of several processes that make one load together.
@@ -71,19 +72,20 @@ mod tests {
 
     /// A thread's interval with something of everything in it.
     fn report(thread: usize, to_ms: u64, seed: u64) -> Report {
-        let mut tally = Box::new(Tally::new());
+        let mut tally = Box::new(Tally::default());
         (tally.opened, tally.closed_idle, tally.sent) = (seed, 2 * seed, 3 * seed);
-        (tally.bytes_in, tally.bytes_out, tally.upgraded, tally.secured) = (seed, 9 * seed, 4, [seed, 1]);
+        (tally.bytes_in, tally.bytes_out) = (seed, 9 * seed);
+        (tally.handshakes.upgraded, tally.handshakes.full, tally.handshakes.resumed) = (4, seed, 1);
         for n in 1..=seed {
             tally.succeeded(n * 1_000_000, n * 900_000);
-            tally.lateness.saturating_record(n * 20_000);
-            tally.connect.saturating_record(n * 70_000);
-            tally.ready.saturating_record(n * 80_000);
+            tally.lateness.record(n * 20_000);
+            tally.connect.record(n * 70_000);
+            tally.handshakes.took.record(n * 80_000);
+            tally.receipt.record(n * 80_000);
         }
         tally.failed(ErrorKind::Reset, to_ms * 1_000_000 - 5_000, seed * 1_000_000);
         tally.failed(ErrorKind::Status502, to_ms * 1_000_000 - 5_000, seed * 2_000_000);
-        tally.answered(200);
-        tally.receipt = Some(Box::new(tally.ready.clone()));
+        tally.statuses.count(200);
         tally.messages.sent = 7 * seed;
         tally.messages.closed(1006, seed);
         let incident = Incident { what: Fate::Lost, connection: thread as u32, sequence: seed, planned_us: Some(4) };

@@ -10,15 +10,15 @@ use genkai_model::websocket::Messages;
 
 use super::attempt::Attempt;
 use super::flows::FlowTally;
-use super::report::{Outbox, Report};
-use super::tally::{Tally, empty};
+use super::report::{Handover, Report};
+use super::tally::Tally;
 use crate::clock::{Moment, NEVER};
 use crate::host;
 
 /// Counts of one thread.
 pub(crate) struct Ledger {
     tally: Box<Tally>,
-    outbox: Outbox,
+    handover: Handover,
     /// Length of the first intervals.
     tick: Moment,
     /// Beginning of the present interval.
@@ -40,10 +40,10 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// For a load of this length, at most `quota` requests.
-    pub(crate) fn new(tick: Moment, end: Moment, quota: Option<u64>, outbox: Outbox) -> Ledger {
+    pub(crate) fn new(tick: Moment, end: Moment, quota: Option<u64>, handover: Handover) -> Ledger {
         Ledger {
-            tally: Box::new(Tally::new()),
-            outbox,
+            tally: Box::new(Tally::default()),
+            handover,
             tick,
             from: 0,
             boundary: tick,
@@ -72,7 +72,7 @@ impl Ledger {
     pub(crate) fn opened(&mut self, now: Moment, took: Moment) {
         if self.open(now) {
             self.tally.opened += 1;
-            self.tally.connect.saturating_record(took);
+            self.tally.connect.record(took);
         }
         self.connections += 1;
     }
@@ -80,39 +80,43 @@ impl Ledger {
     /// TLS was made on a connection.
     pub(crate) fn secured(&mut self, now: Moment, resumed: bool, took: Moment) {
         if self.open(now) {
-            self.tally.secured[usize::from(resumed)] += 1;
-            self.tally.ready.saturating_record(took);
+            let handshakes = &mut *self.tally.handshakes;
+            *(if resumed { &mut handshakes.resumed } else { &mut handshakes.full }) += 1;
+            handshakes.took.record(took);
         }
     }
 
     /// A WebSocket was opened on a connection; how long that took.
     pub(crate) fn upgraded(&mut self, now: Moment, took: Moment) {
         if self.open(now) {
-            self.tally.upgraded += 1;
-            self.tally.ready.saturating_record(took);
+            self.tally.handshakes.upgraded += 1;
+            self.tally.handshakes.took.record(took);
         }
     }
 
     /// A WebSocket could not be opened.
     pub(crate) fn unopened(&mut self, now: Moment) {
         if self.open(now) {
-            self.tally.unopened += 1;
+            self.tally.handshakes.failed += 1;
         }
     }
 
     /// A WebSocket ended that the client had asked to end.
     pub(crate) fn left(&mut self, now: Moment) {
         if self.open(now) {
-            self.tally.left += 1;
+            self.tally.handshakes.left += 1;
         }
     }
 
     /// A WebSocket ended unasked: by a close frame, or cut after nothing had been said on it for `silent`.
     pub(crate) fn disconnected(&mut self, now: Moment, by_frame: bool, silent: Moment) {
         if self.open(now) {
-            self.tally.disconnected[usize::from(!by_frame)] += 1;
-            if !by_frame {
-                self.tally.silent.saturating_record(silent);
+            let disconnects = &mut *self.tally.disconnects;
+            if by_frame {
+                disconnects.closed += 1;
+            } else {
+                disconnects.cut += 1;
+                disconnects.silent.record(silent);
             }
         }
     }
@@ -143,7 +147,7 @@ impl Ledger {
     pub(crate) fn delivered(&mut self, now: Moment, planned: Moment) {
         // After the end too, as for other counts of messages.
         self.open(now);
-        self.tally.deliveries.saturating_record(now.saturating_sub(planned));
+        self.tally.deliveries.record(now.saturating_sub(planned));
     }
 
     /// Ends the load now, if it has not ended before: nothing after it counts as a request.
@@ -171,7 +175,7 @@ impl Ledger {
         if self.open(now) {
             self.tally.sent += 1;
             if let Some(late) = late {
-                self.tally.lateness.saturating_record(late);
+                self.tally.lateness.record(late);
             }
         }
     }
@@ -179,14 +183,14 @@ impl Ledger {
     /// A connection was asked for, for a request planned `late` before, which only the generator can have delayed.
     pub(crate) fn began(&mut self, now: Moment, late: Moment) {
         if self.open(now) {
-            self.tally.lateness.saturating_record(late);
+            self.tally.lateness.record(late);
         }
     }
 
     /// A response was read `waited` after it had arrived, as the kernel says.
     pub(crate) fn received(&mut self, now: Moment, waited: Moment) {
         if self.open(now) {
-            self.tally.receipt.get_or_insert_with(|| Box::new(empty())).saturating_record(waited);
+            self.tally.receipt.record(waited);
         }
     }
 
@@ -210,15 +214,15 @@ impl Ledger {
     #[inline]
     pub(crate) fn answered(&mut self, now: Moment, status: u16) {
         if self.open(now) {
-            self.tally.answered(status);
+            self.tally.statuses.count(status);
         }
     }
 
     /// A WebSocket handshake was answered with something else than 101.
     pub(crate) fn refused(&mut self, now: Moment, status: u16, refusal: impl FnOnce() -> Refusal) {
         if self.open(now) {
-            self.tally.answered(status);
-            self.tally.refusal.get_or_insert_with(refusal);
+            self.tally.statuses.count(status);
+            self.tally.handshakes.refusal.get_or_insert_with(refusal);
         }
     }
 
@@ -242,7 +246,7 @@ impl Ledger {
 
     /// Counts of flows, unless the load is over.
     pub(crate) fn flows(&mut self, now: Moment) -> Option<&mut FlowTally> {
-        self.open(now).then(|| &mut **self.tally.flows.get_or_insert_default())
+        self.open(now).then(|| self.tally.flows.get())
     }
 
     /// A step of a flow ended.
@@ -323,7 +327,7 @@ impl Ledger {
         self.open(self.end);
         let report = self.report(self.end, true);
         // Waits for room: the collector reads until it has everybody's last. It fails only when the collector is gone.
-        let _ = self.outbox.reports.send(report);
+        let _ = self.handover.reports.send(report);
         self.in_flight
     }
 
@@ -341,7 +345,7 @@ impl Ledger {
     fn turn(&mut self, now: Moment) {
         while now >= self.boundary && self.boundary < self.end {
             let report = self.report(self.boundary, false);
-            match self.outbox.reports.try_send(report) {
+            match self.handover.reports.try_send(report) {
                 Ok(()) => self.from = self.boundary,
                 Err(TrySendError::Full(report) | TrySendError::Disconnected(report)) => self.take_back(report),
             }
@@ -355,9 +359,9 @@ impl Ledger {
     fn report(&mut self, to: Moment, last: bool) -> Report {
         let cpu = host::thread_cpu_us();
         let cpu_us = cpu - std::mem::replace(&mut self.cpu, cpu);
-        let fresh = self.outbox.spare.try_recv().unwrap_or_else(|_| Box::new(Tally::new()));
+        let fresh = self.handover.spare.try_recv().unwrap_or_else(|_| Box::new(Tally::default()));
         let tally = std::mem::replace(&mut self.tally, fresh);
-        let thread = self.outbox.thread;
+        let thread = self.handover.thread;
         let connections = self.at_end.unwrap_or(self.connections);
         Report { thread, to, tally, in_flight: self.in_flight, connections, cpu_us, cpu_max_us: cpu_us, last }
     }
@@ -387,119 +391,4 @@ pub(crate) fn of_status(status: u16) -> Option<ErrorKind> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::mpsc::{Receiver, channel, sync_channel};
-
-    const MS: Moment = 1_000_000;
-
-    fn ledger(end: Moment, quota: Option<u64>, room: usize) -> (Ledger, Receiver<Report>) {
-        let (reports, inbox) = sync_channel(room);
-        let (_, spare) = channel();
-        (Ledger::new(100 * MS, end, quota, Outbox { thread: 0, reports, spare }), inbox)
-    }
-
-    fn seen(inbox: &Receiver<Report>) -> Vec<(Moment, u64, u64, bool)> {
-        inbox.try_iter().map(|r| (r.to / MS, r.tally.ok, r.in_flight, r.last)).collect()
-    }
-
-    #[test]
-    fn events_belong_to_the_interval_of_their_time() {
-        let (mut ledger, inbox) = ledger(350 * MS, None, 9);
-        assert!(ledger.claim(0) && ledger.claim(0));
-        ledger.succeeded(99 * MS, 0, 0);
-        ledger.succeeded(100 * MS, 0, 0);
-        assert!(ledger.claim(299 * MS));
-        assert!(!ledger.over(310 * MS));
-        assert!(ledger.over(360 * MS));
-        ledger.succeeded(360 * MS, 0, 0);
-        assert!(!ledger.claim(350 * MS));
-        assert_eq!(ledger.close(370 * MS), 1, "what was in flight at the end stays in flight");
-        let expected = [(100, 1, 1, false), (200, 1, 0, false), (300, 0, 1, false), (350, 0, 1, true)];
-        assert_eq!(seen(&inbox), expected);
-    }
-
-    #[test]
-    fn an_end_on_a_boundary_makes_no_empty_interval() {
-        let (mut ledger, inbox) = ledger(200 * MS, None, 9);
-        assert!(ledger.over(200 * MS));
-        ledger.close(201 * MS);
-        assert_eq!(seen(&inbox), [(100, 0, 0, false), (200, 0, 0, true)]);
-    }
-
-    #[test]
-    fn a_quota_ends_the_load_with_its_last_request() {
-        let (mut ledger, inbox) = ledger(900 * MS, Some(2), 9);
-        assert!(ledger.claim(0) && ledger.claim(0) && !ledger.claim(0));
-        ledger.succeeded(10 * MS, 0, 0);
-        assert!(!ledger.over(20 * MS));
-        ledger.failed(30 * MS, 0, ErrorKind::Reset);
-        assert!(ledger.over(40 * MS));
-        assert_eq!(ledger.close(40 * MS), 0);
-        assert_eq!(seen(&inbox), [(30, 1, 0, true)]);
-    }
-
-    #[test]
-    fn a_slow_collector_gets_longer_intervals_and_loses_nothing() {
-        let (mut ledger, inbox) = ledger(900 * MS, None, 1);
-        for ms in [50, 150, 250] {
-            assert!(ledger.claim(ms * MS));
-            ledger.succeeded(ms * MS, 0, 0);
-        }
-        assert_eq!(seen(&inbox), [(100, 1, 0, false)]);
-        ledger.over(400 * MS);
-        assert_eq!(seen(&inbox), [(300, 2, 0, false)]);
-    }
-
-    #[test]
-    fn a_load_does_not_end_before_what_was_handed_over() {
-        let (mut ledger, inbox) = ledger(900 * MS, Some(1), 9);
-        assert!(ledger.claim(50 * MS));
-        // Read before the end of the interval, noticed after it.
-        assert!(!ledger.over(101 * MS));
-        ledger.succeeded(99 * MS, 50 * MS, 60 * MS);
-        assert!(ledger.over(102 * MS));
-        ledger.close(103 * MS);
-        assert_eq!(seen(&inbox), [(100, 0, 1, false), (100, 1, 0, true)]);
-    }
-
-    /// Ends of the intervals of a load of so many seconds, as it is when the thread looks so often; and what was counted in them.
-    fn ends(seconds: u64, looks: u64) -> (Vec<Moment>, u64) {
-        const SECOND: Moment = 1_000_000_000;
-        let (reports, inbox) = sync_channel(1_000);
-        let (spare, spares) = channel();
-        let outbox = Outbox { thread: 0, reports, spare: spares };
-        let mut ledger = Ledger::new(SECOND, seconds * SECOND, Some(u64::MAX), outbox);
-        let (mut all, mut counted) = (Vec::new(), 0);
-        let mut collect = || {
-            for mut report in inbox.try_iter() {
-                all.push(report.to / SECOND);
-                counted += report.tally.ok;
-                report.tally.clear();
-                spare.send(report.tally).unwrap();
-            }
-        };
-        for n in 0..looks {
-            let now = n * (seconds * SECOND / looks);
-            assert!(ledger.claim(now));
-            ledger.succeeded(now, now, now);
-            collect();
-        }
-        ledger.close(seconds * SECOND);
-        collect();
-        (all, counted)
-    }
-
-    #[test]
-    fn a_load_of_unknown_length_has_few_intervals() {
-        let (short, _) = ends(600, 6_000);
-        assert_eq!(short, (1..=600).collect::<Vec<_>>());
-        let (long, counted) = ends(100_000, 100_000);
-        assert_eq!((&long[..600], counted), (&short[..], 100_000), "nothing is lost by it");
-        assert_eq!(long[600..602], [602, 604]);
-        assert_eq!(long[899..901], [1_200, 1_204]);
-        assert!(long.len() < 600 + 8 * 300 && long.last() == Some(&100_000), "{}", long.len());
-        // Who looks seldom hands over the same intervals.
-        assert_eq!(ends(100_000, 500).0, long);
-    }
-}
+mod tests;

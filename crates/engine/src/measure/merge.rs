@@ -4,12 +4,13 @@
 use std::collections::VecDeque;
 
 use genkai_model::event::Tick;
-use genkai_model::histogram::Payload;
 use genkai_model::scenario::Scenario;
 
+use super::figure::Figure;
+use super::flows::name;
+use super::report::Report;
+use super::tally::Tally;
 use crate::clock::Moment;
-use crate::measure::report::Report;
-use crate::measure::tally::Tally;
 use crate::schedule::pacer::Level;
 
 /// Joins what threads report. An interval is complete when every thread has reported up to the same end, or has ended.
@@ -38,7 +39,7 @@ impl Merge {
     /// For so many threads of a load with this level.
     pub(crate) fn new(threads: usize, level: Level) -> Merge {
         let threads = (0..threads).map(|_| Thread::default()).collect();
-        Merge { level, names: Default::default(), threads, sum: Tally::new(), from: 0 }
+        Merge { level, names: Default::default(), threads, sum: Tally::default(), from: 0 }
     }
 
     /// With the names of a scenario's steps and checks.
@@ -103,7 +104,7 @@ impl Merge {
         for thread in running() {
             to = to.max(thread.reports.front()?.to);
         }
-        // A thread's interval may be longer than another's (see `Outbox`): go on until all meet.
+        // A thread's interval may be longer than another's (see `Handover`): go on until all meet.
         loop {
             let mut furthest = to;
             for thread in running() {
@@ -121,44 +122,28 @@ impl Merge {
     }
 
     fn tick(&self, to: Moment) -> Tick {
-        let sum = &self.sum;
         let of_threads = |what: fn(&Thread) -> u64| self.threads.iter().map(what);
-        let latency = Payload::encode(&sum.latency);
-        // The same where nobody waits for his turn, as with closed users.
-        let service = if sum.service == sum.latency { latency.clone() } else { Payload::encode(&sum.service) };
-        Tick {
+        let first_error = self.sum.first_error_us.planned();
+        let mut tick = Tick {
             from_us: self.from / 1_000,
             to_us: to / 1_000,
             level: self.level.at(to),
             in_flight: of_threads(|t| t.in_flight).sum(),
             connections: of_threads(|t| t.connections).sum(),
-            opened: sum.opened,
-            closed_idle: sum.closed_idle,
-            sent: sum.sent,
-            ok: sum.ok,
-            errors: sum.errors(),
-            statuses: sum.statuses(),
-            bytes_in: sum.bytes_in,
-            bytes_out: sum.bytes_out,
-            latency,
-            service,
-            failed_after: Payload::encode(&sum.failed_after),
-            connect: Payload::encode(&sum.connect),
-            lateness: Payload::encode(&sum.lateness),
-            receipt: sum.receipt(),
             cpu_us: of_threads(|t| t.cpu_us).sum(),
             cpu_max_us: of_threads(|t| t.cpu_max_us).max().unwrap_or(0),
-            handshakes: sum.handshakes(),
-            messages: sum.messages(),
-            disconnects: sum.disconnects(),
-            goaways: sum.goaways(),
-            flows: sum.flows.as_ref().map(|flows| Box::new(flows.flows(&self.names))),
-            deliveries: sum.deliveries(),
-            wrong: sum.wrong,
-            first_error_us: sum.first_error.map(|at| at / 1_000),
             // The user who was planned at that very instant is one of those that it met.
-            first_error_level: sum.first_error.map(|at| self.level.at(at + 1)),
+            first_error_level: first_error.map(|at| self.level.at(at + 1)),
+            ..self.sum.tell()
+        };
+        if tick.service == tick.latency {
+            // As with closed users, who wait for nothing: one text for both.
+            tick.service = tick.latency.clone();
         }
+        if let Some(flows) = &mut tick.flows {
+            name(flows, &self.names);
+        }
+        tick
     }
 }
 
@@ -173,7 +158,7 @@ mod tests {
     }
 
     fn report(thread: usize, to_ms: u64, ok: u64, last: bool) -> Report {
-        let mut tally = Box::new(Tally::new());
+        let mut tally = Box::new(Tally::default());
         tally.ok = ok;
         Report {
             thread,

@@ -1,6 +1,7 @@
 //! What is counted: figures of a thread in an interval, handed over at its end, joined over threads and processes.
 
 pub(crate) mod attempt;
+pub(crate) mod figure;
 pub(crate) mod flows;
 pub(crate) mod join;
 pub(crate) mod ledger;

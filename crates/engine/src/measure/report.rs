@@ -26,7 +26,7 @@ pub(crate) struct Report {
 }
 
 /// Endpoint to the collector and back.
-pub(crate) struct Outbox {
+pub(crate) struct Handover {
     /// Number of the thread.
     pub(crate) thread: usize,
     /// Bounded: a collector that does not keep up makes intervals longer, not memory larger.

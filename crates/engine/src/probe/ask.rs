@@ -7,32 +7,12 @@ use std::time::Duration;
 use genkai_model::load::{Load, Protocol, Reuse};
 use genkai_wire::http1::{ResponseHead, fields};
 
+use super::answer::Asked;
 use super::http2;
 use crate::protocol::http1::Message;
 
 /// A longer head is not waited for.
 const LONGEST_HEAD: usize = 64 * 1024;
-
-/// What a server answered to one request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// A response.
-    Answered {
-        /// Its status.
-        status: u16,
-        /// Its Location field (RFC 9110, 10.2.2).
-        location: Option<String>,
-    },
-    /// The connection was closed without one.
-    Closed,
-    /// The load speaks HTTP/2, the server does not.
-    NotOffered {
-        /// What it did instead.
-        instead: String,
-    },
-    /// None came in time, or none that is HTTP.
-    Nothing,
-}
 
 /// Sends the load's request to `address` once, on a connection of its own, and waits at most `within` for each step. None
 /// where asking is not safe (RFC 9110, 9.2.1: only GET and HEAD are).

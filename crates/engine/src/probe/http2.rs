@@ -11,10 +11,10 @@ use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 use genkai_wire::http1::fields;
 
-use super::ask::Asked;
+use super::answer::Asked;
 use crate::clock::Start;
 use crate::measure::ledger::Ledger;
-use crate::measure::report::Outbox;
+use crate::measure::report::Handover;
 use crate::protocol::core::Core;
 use crate::protocol::http2::{Fleet, Kept, Outcome, Plan, Rider};
 use crate::schedule::share::Part;
@@ -80,8 +80,8 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
     let plan = Plan::read(&load, http2).ok()?;
     let route = Route::plan(&load).ok()?;
     let (reports, _inbox) = sync_channel(1);
-    let outbox = Outbox { thread: 0, reports, spare: channel().1 };
-    let ledger = Ledger::new(load.tick.0, load.stop.after.0, share.quota, outbox);
+    let handover = Handover { thread: 0, reports, spare: channel().1 };
+    let ledger = Ledger::new(load.tick.0, load.stop.after.0, share.quota, handover);
     let made = Reactor::new().ok()?.block_on(async {
         let core = Core::new(&load, share.thread, &route, ledger, Start::now().into()).ok()?;
         spawn(Rc::clone(&core.alarm).ring());

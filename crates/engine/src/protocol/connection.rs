@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use super::core::Core;
 use crate::clock::Moment;
-use crate::protocol::core::Core;
 use crate::transport::deadline::Slot;
 use crate::transport::dial;
 use crate::transport::endpoint::Endpoint;

@@ -13,14 +13,14 @@ use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Protocol, Request};
 use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader};
 
+use super::connection::Connection;
+use super::core::Core;
+use super::http1::{Intake, Message};
+use super::request::{Done, RequestClient, ScheduledRequest};
 use crate::clock::Moment;
 use crate::content::{fill, order, path};
 use crate::error::EngineError;
 use crate::measure::attempt::Attempt;
-use crate::protocol::connection::Connection;
-use crate::protocol::core::Core;
-use crate::protocol::http1::{Intake, Message};
-use crate::protocol::request::{Done, RequestClient, ScheduledRequest};
 use crate::transport::deadline::Slot;
 
 /// Most objects, and most requests before the order begins again: some hundred bytes are kept for each object.

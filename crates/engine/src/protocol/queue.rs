@@ -11,9 +11,9 @@ use std::rc::Rc;
 
 use genkai_model::error::ErrorKind;
 
+use super::core::Core;
+use super::request::{RequestClient, ScheduledRequest};
 use crate::clock::Moment;
-use crate::protocol::core::Core;
-use crate::protocol::request::{RequestClient, ScheduledRequest};
 use crate::transport::deadline::Slot;
 
 /// Most requests that wait, in one thread: half a megabyte.

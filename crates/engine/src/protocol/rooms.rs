@@ -12,12 +12,12 @@ use genkai_model::error::ErrorKind;
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::rooms::Rooms;
 
+use super::attendance::{Attendee, Roster};
+use super::core::Core;
+use super::dispatch::Protocol;
+use super::request::ScheduledRequest;
+use super::websocket::{self, Session};
 use crate::clock::{Moment, NEVER};
-use crate::protocol::attendance::{Attendee, Roster};
-use crate::protocol::core::Core;
-use crate::protocol::dispatch::Protocol;
-use crate::protocol::request::ScheduledRequest;
-use crate::protocol::websocket::{self, Session};
 use crate::schedule::pacer::Arrival;
 use crate::schedule::share::Share;
 use crate::transport::reactor::spawn;

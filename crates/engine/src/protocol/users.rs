@@ -8,11 +8,11 @@ use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
+use super::core::Core;
 use super::dispatch::Protocol;
 use super::queue::{Due, Queue};
+use super::request::{Done, RequestClient, ScheduledRequest};
 use crate::clock::Moment;
-use crate::protocol::core::Core;
-use crate::protocol::request::{Done, RequestClient, ScheduledRequest};
 use crate::schedule::pacer::Arrival;
 use crate::schedule::share::{Model, Share};
 use crate::transport::reactor::spawn;

@@ -15,8 +15,8 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 
+use super::profile::Profile;
 use crate::clock::{Moment, NEVER};
-use crate::schedule::profile::Profile;
 
 /// The level of a load as a function of time, for reports.
 #[derive(Clone, Debug)]

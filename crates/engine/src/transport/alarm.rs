@@ -20,8 +20,8 @@ use std::task::{Context, Poll, Waker, ready};
 
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use super::reactor::Source;
 use crate::clock::{Clock, Moment, NEVER};
-use crate::transport::reactor::Source;
 
 /// The alarm clock of one thread.
 pub(crate) struct Alarm {

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use genkai_model::error::ErrorKind;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use crate::transport::reactor::Source;
+use super::reactor::Source;
 
 /// Where connections come from.
 #[derive(Debug, Default)]

@@ -11,10 +11,10 @@ use genkai_model::error::ErrorKind;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::Socket;
 
-use crate::transport::reactor::{Guard, Source};
-use crate::transport::read::ReadOutcome;
-use crate::transport::stamp;
-use crate::transport::tls::{self, Step, Tls};
+use super::reactor::{Guard, Source};
+use super::read::ReadOutcome;
+use super::stamp;
+use super::tls::{self, Step, Tls};
 
 /// An open connection.
 pub(crate) struct Stream {

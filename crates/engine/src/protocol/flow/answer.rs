@@ -241,6 +241,7 @@ fn holds(must: &Must, answer: &Answer<'_>, slots: &[Option<Value>], random: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::figure::Figure;
     use rand::SeedableRng;
 
     const RAW: &[u8] =
@@ -298,7 +299,7 @@ mod tests {
         ] {
             let (verdict, _, tally) = judged(&[], &[(what.clone(), false)]);
             assert_eq!((verdict.held, verdict.go_on), (holds, true), "{what:?}");
-            let counted = &tally.flows(&[vec![], vec![]]).checks[0];
+            let counted = &tally.tell().checks[0];
             assert_eq!((counted.passed, counted.failed), (u64::from(holds), u64::from(!holds)));
             assert_eq!(judged(&[], &[(what, true)]).0.go_on, holds);
         }
