@@ -25,7 +25,7 @@ pub(crate) struct Report {
     pub(crate) last: bool,
 }
 
-/// Endpoint to the collector and back.
+/// The way to the collector and back.
 pub(crate) struct Handover {
     /// Number of the thread.
     pub(crate) thread: usize,
