@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::comparison::Call;
+use genkai_model::finding::Call;
 use genkai_model::finding::Estimate;
 use genkai_model::units::Range;
 

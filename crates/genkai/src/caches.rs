@@ -177,7 +177,7 @@ fn announced(plan: &Caching) -> String {
 /// Makes a run and its outputs.
 pub(crate) fn run(size: Size, flags: &ExperimentRun) -> Result<Exit, Failure> {
     let plan = plan(size, &flags.caches, &flags.servers)?;
-    if let Some(caching) = plan.caching.as_deref().filter(|_| !flags.output.quiet) {
+    if let Some(caching) = plan.caching().filter(|_| !flags.output.quiet) {
         view::say(&announced(caching));
     }
     let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);

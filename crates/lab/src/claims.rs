@@ -5,11 +5,13 @@ use std::path::Path;
 
 use genkai_analysis::claims::{ACCEPTED, CLAMPED, REFUSED, UNKNOWN, WARNED};
 use genkai_model::claim::{Claim, LoadTest, Test};
-use genkai_model::comparison::{Comparison, Contender, Figure, Runs, Wish};
+use genkai_model::comparison::{Comparison, Contender, Runs};
 use genkai_model::event::{Note, What};
+use genkai_model::figure::Figure;
 use genkai_model::load::Load;
 use genkai_model::objective::Objective;
-use genkai_model::plan::Plan;
+use genkai_model::plan::{Plan, Study};
+use genkai_model::setting::RequestedChange;
 use genkai_model::units::Span;
 use genkai_targets::product::{Objection, ObjectionKind};
 
@@ -71,11 +73,12 @@ pub fn plan(claim: &Claim, effort: &Effort) -> Result<Plan, LabError> {
     };
     let load = Load { tick: compare::tick(hold), ..load };
     let plan = Plan::of(format!("claim {}", claim.name), first, load, objective, experiment::procedure(Size::Quick));
-    Ok(Plan { comparison: Some(comparison), ..plan })
+    Ok(Plan { study: Study::Compare(comparison), ..plan })
 }
 
 fn contenders(claim: &Claim, test: &LoadTest, load: &Load) -> Result<Vec<Contender>, LabError> {
-    let wish = |text: &String| text.parse::<Wish>().map_err(|e| LabError::Plan(format!("{}: {e}", claim.name)));
+    let wish =
+        |text: &String| text.parse::<RequestedChange>().map_err(|e| LabError::Plan(format!("{}: {e}", claim.name)));
     let wishes = test.changes.iter().map(wish).collect::<Result<Vec<_>, _>>()?;
     compare::with_changes(claim.system.clone(), &wishes, load, true)
 }
@@ -104,7 +107,7 @@ pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outco
 
 /// The line that a plan's claim asks about.
 fn line(plan: &Plan) -> Option<&str> {
-    match &plan.comparison.as_ref()?.claim.as_ref()?.test {
+    match &plan.comparison()?.claim.as_ref()?.test {
         Test::Line(line) => Some(line),
         Test::Load(_) => None,
     }

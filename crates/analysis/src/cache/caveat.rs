@@ -1,6 +1,7 @@
 //! What limits the answer of a comparison of caches.
 
-use genkai_model::cache::{Aim, CacheCaveat, CacheStanding, PassFinding, RateFinding, Warmth};
+use genkai_model::cache::{Aim, Warmth};
+use genkai_model::finding::cache::{CacheCaveat, CacheStanding, PassFinding, RateFinding};
 
 use super::{Passes, Scene, seconds};
 

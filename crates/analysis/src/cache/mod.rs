@@ -12,11 +12,11 @@ mod search;
 mod settling;
 mod trouble;
 
-use genkai_model::cache::{
-    Aim, CacheFinding, CacheLoad, CachePair, CachePass, Caching, Participant, PassFinding, Trouble, Warmth,
-};
+use genkai_model::cache::{Aim, CachePass, Caching, Warmth};
 use genkai_model::event::Tick;
 use genkai_model::finding::Outcome;
+use genkai_model::finding::RankedPair;
+use genkai_model::finding::cache::{CacheContender, CacheFinding, CacheLoad, PassFinding, Trouble};
 use genkai_model::objective::Objective;
 use genkai_model::record::{Record, Trial};
 use hdrhistogram::Histogram;
@@ -29,7 +29,7 @@ use crate::{client, effect, series, window};
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<CacheFinding> {
     let head = record.head.as_ref()?;
-    let plan = head.plan.caching.as_deref()?;
+    let plan = head.plan.caching()?;
     let scene = Scene { plan, objective: &head.plan.objective, seen: Passes::of(record), cores: cores(record) };
     if scene.seen.0.is_empty() {
         return None;
@@ -114,7 +114,7 @@ impl<'r> Passes<'r> {
 }
 
 /// Best and worst rank of each of `names`, in their order, by those pairs that are certain.
-fn ranks<'a>(names: impl Iterator<Item = &'a str>, pairs: &[CachePair]) -> Vec<(u32, u32)> {
+fn ranks<'a>(names: impl Iterator<Item = &'a str>, pairs: &[RankedPair]) -> Vec<(u32, u32)> {
     let names: Vec<&str> = names.collect();
     let certain = pairs.iter().filter(|pair| pair.certain);
     let ahead: Vec<(&str, &str)> = certain.map(|pair| (&*pair.faster, &*pair.slower)).collect();
@@ -127,10 +127,10 @@ fn cores(record: &Record) -> f64 {
     record.head.as_ref().map_or(1.0, |head| head.environment.server_time())
 }
 
-fn participant(name: &str, record: &Record) -> Participant {
+fn participant(name: &str, record: &Record) -> CacheContender {
     let entries: Vec<_> = record.caches.iter().filter(|entry| entry.contender == name).collect();
     let first = entries.first();
-    Participant {
+    CacheContender {
         name: name.to_owned(),
         version: first.map(|entry| entry.version.clone()).unwrap_or_default(),
         store: first.map(|entry| entry.store.clone()).unwrap_or_default(),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::cache::{CachePair, CachePass, CacheStanding, Flow, OwnCounts, PassFinding, Seen, Side, Warmth};
+use genkai_model::cache::{CachePass, OwnCounts, Side, Warmth};
+use genkai_model::finding::RankedPair;
+use genkai_model::finding::cache::{CacheRound, CacheStanding, Flow, PassFinding};
 use genkai_model::record::Trial;
 
 use super::{Scene, cost, is_client_limited, ranks, seconds, settling, within_second};
@@ -54,9 +56,13 @@ fn entrant(scene: &Scene<'_>, name: &str, warmth: Warmth) -> Option<Entrant> {
     let ticks: Vec<_> = passes.iter().flat_map(|(_, trial, _)| &trial.ticks).cloned().collect();
     let tally = Tally::of(&ticks);
     let latency = window::merge(&ticks, |tick| &tick.latency);
-    let rounds: Vec<Seen> = passes
+    let rounds: Vec<CacheRound> = passes
         .iter()
-        .map(|(round, trial, _)| Seen { round: *round, trial: trial.number, rate: Tally::of(&trial.ticks).rate() })
+        .map(|(round, trial, _)| CacheRound {
+            round: *round,
+            trial: trial.number,
+            rate: Tally::of(&trial.ticks).rate(),
+        })
         .collect();
     let rates: Vec<f64> = rounds.iter().map(|seen| seen.rate).collect();
     let total = |pick: fn(&genkai_model::event::Tick) -> u64| ticks.iter().map(pick).sum::<u64>();
@@ -111,7 +117,7 @@ fn own(passes: &[(u32, &Trial, &CachePass)]) -> Option<OwnCounts> {
 
 /// Rates of the same round are compared. Of clients that ask again as soon as they were answered (`closed`) who gets far fewer answers
 /// has met a limit, whoever's processor was busy. Of a rate that is offered, only who falls short of it has.
-fn pairs(all: &[Entrant], closed: bool) -> Vec<CachePair> {
+fn pairs(all: &[Entrant], closed: bool) -> Vec<RankedPair> {
     let rates: Vec<BTreeMap<u32, f64>> = all
         .iter()
         .map(|one| {
@@ -128,7 +134,7 @@ fn pairs(all: &[Entrant], closed: bool) -> Vec<CachePair> {
         let needed = || effect::needed(one.ratio, 1.0, effect::ratio_margin(0.0), alpha, alpha);
         let more = if measured && !certain { needed() } else { None };
         let name = |entrant: &Entrant| entrant.standing.name.clone();
-        CachePair { faster: name(faster), slower: name(slower), ratio: one.ratio, certain, more }
+        RankedPair { faster: name(faster), slower: name(slower), ratio: one.ratio, certain, more }
     };
     effect::each_with_each(&rates.iter().collect::<Vec<_>>()).into_iter().map(pair).collect()
 }

@@ -8,13 +8,14 @@ mod compare;
 mod entrant;
 mod limits;
 
-use genkai_model::contest::{Case, CaseFinding, Contest, ContestFinding, Round};
+use genkai_model::contest::{Case, Contest, Round};
 use genkai_model::finding::Outcome;
+use genkai_model::finding::contest::{CaseFinding, ContestFinding};
 use genkai_model::record::{Record, Trial};
 
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<ContestFinding> {
-    let contest = record.head.as_ref()?.plan.contest.clone()?;
+    let contest = record.head.as_ref()?.plan.contest()?.clone();
     if record.trials.iter().all(|trial| trial.rounds.is_empty()) {
         return None;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::*;
 use genkai_model::load::{Arrivals, Body, Load, Request, Reuse, Spacing, Stop};
-use genkai_model::plan::{Backend, ConfigSource, Plan, Procedure, System};
+use genkai_model::plan::{Backend, ConfigSource, Plan, Procedure, Study, System};
 use genkai_model::units::{Span, Spread};
 
 /// A limit of the product under test (`proxy`), whose setting has the limit's name.
@@ -118,10 +118,8 @@ pub fn rate(per_second: f64, ramp: u64, connections: u32) -> Load {
 /// A quick plan for a load.
 pub fn plan(load: Load, objective: &str) -> Plan {
     Plan {
-        cluster: None,
-        caching: None,
-        contest: None,
-        comparison: None,
+        part: None,
+        study: Study::Tune,
         title: "a test".into(),
         system: System {
             product: "proxy".into(),

@@ -8,7 +8,7 @@ use genkai_lab::system::Pin;
 use genkai_model::comparison::{Comparison, Runs};
 use genkai_model::exit::Exit;
 use genkai_model::load::{Arrivals, Load};
-use genkai_model::plan::{Plan, System};
+use genkai_model::plan::{Plan, Study, System};
 use genkai_model::units::Span;
 use genkai_report::{json, text};
 
@@ -86,9 +86,9 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
         Runs::Server { system, .. } => Some((**system).clone()),
         Runs::Url(_) => None,
     });
-    let system = first.unwrap_or_else(|| System::generated("server"));
+    let system = first.unwrap_or_else(|| System::generated(System::STANDING));
     let plan = Plan::of(who.title, system, load, blocks.objective.clone(), experiment::procedure(Size::Quick));
-    Ok(Plan { comparison: Some(comparison), ..plan })
+    Ok(Plan { study: Study::Compare(comparison), ..plan })
 }
 
 /// How long the load rises in a turn: as asked for, else a short time.

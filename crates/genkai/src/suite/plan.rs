@@ -80,5 +80,5 @@ fn planned(part: &Part, size: Size, style: text::Style) -> Result<Planned, Failu
 
 /// Seconds of load of a comparison; of a line that is shown to a server's check, none.
 fn seconds(plan: &Plan) -> Range {
-    plan.comparison.as_ref().map_or(Range { low: 0.0, high: 0.0 }, compare::seconds)
+    plan.comparison().map_or(Range { low: 0.0, high: 0.0 }, compare::seconds)
 }

@@ -73,7 +73,7 @@ pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
 }
 
 fn caching(plan: &Plan) -> Result<&Caching, LabError> {
-    plan.caching.as_deref().ok_or_else(|| LabError::Plan("the plan names no caches to compare".to_owned()))
+    plan.caching().ok_or_else(|| LabError::Plan("the plan names no caches to compare".to_owned()))
 }
 
 fn whole(

@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
-use genkai_model::comparison::{Contender, Runs, Wish};
+use genkai_model::comparison::{Contender, Runs};
 use genkai_model::event::Change;
 use genkai_model::load::Load;
 use genkai_model::plan::{ConfigSource, System};
+use genkai_model::setting::RequestedChange;
 
 use crate::error::LabError;
 use crate::system;
@@ -22,7 +23,7 @@ const TOGETHER: &str = "all together";
 /// When there is no such setting, or a file has another value than a wish says, or nothing would change.
 pub fn with_changes(
     mut system: System,
-    wishes: &[Wish],
+    wishes: &[RequestedChange],
     load: &Load,
     together: bool,
 ) -> Result<Vec<Contender>, LabError> {
@@ -43,7 +44,7 @@ pub fn with_changes(
     Ok(contenders)
 }
 
-fn change(system: &mut System, wish: &Wish, load: &Load) -> Result<Change, LabError> {
+fn change(system: &mut System, wish: &RequestedChange, load: &Load) -> Result<Change, LabError> {
     let mut from = value_of(system, &wish.setting, load)?;
     if let Some(said) = wish.from.as_ref().filter(|said| **said != from) {
         let ours = system.config == ConfigSource::Generated;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use genkai_analysis::capacity::demand;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_analysis::{claims, compare};
-use genkai_model::comparison::{Comparison, Contender, Out, Runs, Turn};
-use genkai_model::contest::Entry;
+use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
+use genkai_model::contest::ContenderRecord;
 use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, What};
 use genkai_model::plan::Plan;
 use genkai_model::units::{Range, Span};
@@ -45,7 +45,7 @@ pub struct Preview {
     /// The machine.
     pub environment: Environment,
     /// Each contender as it would run.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ContenderRecord>,
 }
 
 /// Checks a plan without starting a server: configurations are read and tested by the products themselves, the load is held
@@ -83,7 +83,7 @@ fn versions(environment: &mut Environment, ready: &Ready) {
 /// The comparison of a plan, whole.
 fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
     let wrong = |why: String| Err(LabError::Plan(why));
-    let Some(comparison) = &plan.comparison else { return wrong("the plan compares nothing".to_owned()) };
+    let Some(comparison) = plan.comparison() else { return wrong("the plan compares nothing".to_owned()) };
     let all = &comparison.contenders;
     if !(2..=MOST).contains(&all.len()) {
         return wrong(format!("{} to compare: there must be two to {MOST}", all.len()));
@@ -156,7 +156,7 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         for (ready, contender) in self.ready.iter().zip(&self.comparison.contenders) {
             let entry = ready.entry(contender, &self.environment);
-            self.recorder.now(None, What::Entry(Box::new(entry)))?;
+            self.recorder.now(None, What::Contender(Box::new(entry)))?;
             for warning in ready.warnings() {
                 let text = format!("{}: {warning}", contender.name);
                 self.recorder.now(None, What::Note(Note { id: claims::WARNING.to_owned(), text }))?;
@@ -222,7 +222,7 @@ impl Run<'_, '_, '_> {
             Err(why) => {
                 self.out[who] = true;
                 let (contender, why) = (self.comparison.contenders[who].name.clone(), why.to_string());
-                self.recorder.now(None, What::Out(Box::new(Out { contender, block, why })))?;
+                self.recorder.now(None, What::Dropped(Box::new(DroppedContender { contender, block, why })))?;
                 return Ok(EndReason::Completed);
             }
         };

@@ -16,7 +16,7 @@ const OTHERS: u64 = 100;
 
 /// The contest of a plan.
 pub(super) fn contest(plan: &Plan) -> Result<&Contest, LabError> {
-    plan.contest.as_ref().ok_or_else(|| LabError::Plan("the plan names no servers to compare".to_owned()))
+    plan.contest().ok_or_else(|| LabError::Plan("the plan names no servers to compare".to_owned()))
 }
 
 /// Where the applications are: the folder given, else `apps` in the current folder or beside a folder in which genkai's own

@@ -71,7 +71,7 @@ impl Run<'_, '_, '_> {
             let product = application::find(&contender.server)?;
             let cores = cpus.as_ref().map(|pinning| &*pinning.servers);
             let server = Application::start(product, contender, &self.job.place, cores, &dir)?;
-            self.recorder.now(Some(number), What::Entry(Box::new(server.entry().clone())))?;
+            self.recorder.now(Some(number), What::Contender(Box::new(server.entry().clone())))?;
             servers.push(server);
         }
         let cpu = cpus.as_ref().and_then(|pinning| pinning.client.first().copied());

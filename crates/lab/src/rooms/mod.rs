@@ -47,7 +47,7 @@ pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabEr
     if cluster.nodes.is_empty() || cluster.nodes.contains(&0) {
         return Err(LabError::Plan("there must be at least one node".to_owned()));
     }
-    let shares = cluster.held.is_none() && cluster.nodes.iter().any(|nodes| *nodes > 1);
+    let shares = plan.idle_requests().is_none() && cluster.nodes.iter().any(|nodes| *nodes > 1);
     if cluster.backplane == Backplane::None && shares {
         let text = "several nodes share rooms only over a backplane\n  hint: add --backplane redis, or use --nodes 1";
         return Err(LabError::Plan(text.to_owned()));
@@ -83,7 +83,7 @@ fn routed(cluster: &Cluster, clients: u32) -> Result<(), LabError> {
 }
 
 fn cluster(plan: &Plan) -> Result<&Cluster, LabError> {
-    plan.cluster.as_ref().ok_or_else(|| LabError::Plan("the plan names no servers for rooms".to_owned()))
+    plan.cluster().ok_or_else(|| LabError::Plan("the plan names no servers for rooms".to_owned()))
 }
 
 /// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
@@ -106,7 +106,10 @@ impl Run<'_, '_, '_> {
     fn whole(&mut self) -> Result<(), LabError> {
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         let cluster = cluster(&self.job.plan)?.clone();
-        if cluster.held.is_some() { self.search(&cluster) } else { self.sweep(&cluster) }
+        match self.job.plan.idle_requests() {
+            Some(search) => self.search(&cluster, search),
+            None => self.sweep(&cluster),
+        }
     }
 
     /// One number of nodes after the other.
@@ -156,7 +159,8 @@ impl Run<'_, '_, '_> {
         let cpus = self.environment.pinning.clone();
         let cpus = cpus.as_ref().map(|p| &*p.servers);
         let most = clients(&self.job.plan.load);
-        let mut servers = Servers::start(cluster, nodes, most, &self.job.place, cpus, &dir)?;
+        let held = self.job.plan.idle_requests().map(|search| search.time);
+        let mut servers = Servers::start(cluster, held, nodes, most, &self.job.place, cpus, &dir)?;
         let limits = servers.limits(cluster, most, &self.environment)?;
         self.recorder.now(None, What::Limits(Limits { limits }))?;
         let load = size::fitted(&Load { addresses: servers.addresses(), ..load }, &self.environment)?;

@@ -1,14 +1,16 @@
 //! The changes of the original, which were made all at once: each alone and all together, beside the system without them.
 
-use genkai_model::comparison::{Comparison, Figure, Wish};
+use genkai_model::comparison::Comparison;
+use genkai_model::figure::Figure;
 use genkai_model::load::{Load, Protocol};
 use genkai_model::objective::Objective;
-use genkai_model::plan::Plan;
+use genkai_model::plan::{Plan, Study};
+use genkai_model::setting::RequestedChange;
 use genkai_model::units::Span;
 use genkai_model::websocket::Message;
 
 use super::searches::{TALKING, WORKERS, settings, talkers};
-use super::{system, title};
+use super::{id, system, title};
 use crate::claims::MARGIN;
 use crate::compare::{self, BASELINE, Usual};
 use crate::error::LabError;
@@ -79,7 +81,7 @@ pub fn plan(name: &str, connections: u32, size: Size) -> Result<Plan, LabError> 
         ("ProxyReceiveBufferSize", 64 << 10),
         ("ProxyIOBufferSize", 64 << 10),
     ]);
-    let wishes: Vec<Wish> = CHANGES.iter().map(|change| wish(change, small)).collect();
+    let wishes: Vec<RequestedChange> = CHANGES.iter().map(|change| wish(change, small)).collect();
     let system = system(set);
     let contenders = compare::with_changes(system.clone(), &wishes, &load, true)?;
     let comparison = Comparison {
@@ -97,15 +99,15 @@ pub fn plan(name: &str, connections: u32, size: Size) -> Result<Plan, LabError> 
     };
     let objective = TALKING.parse::<Objective>().expect("a constant that is one");
     let plan = Plan::of(title(name, size), system, load, objective, procedure(size));
-    Ok(Plan { comparison: Some(comparison), ..plan })
+    Ok(Plan { part: Some(id(name, size)), study: Study::Compare(comparison), ..plan })
 }
 
 /// A change; workers are fewer in the quick size.
-fn wish(text: &str, small: u32) -> Wish {
-    let wish: Wish = text.parse().expect("a constant that is one");
+fn wish(text: &str, small: u32) -> RequestedChange {
+    let wish: RequestedChange = text.parse().expect("a constant that is one");
     let fewer = |value: &str| value.parse().map_or_else(|_| value.to_owned(), |n: u32| (n / small).to_string());
     match wish.setting.as_str() {
-        "MaxRequestWorkers" => Wish { from: wish.from.as_deref().map(fewer), to: fewer(&wish.to), ..wish },
+        "MaxRequestWorkers" => RequestedChange { from: wish.from.as_deref().map(fewer), to: fewer(&wish.to), ..wish },
         _ => wish,
     }
 }
