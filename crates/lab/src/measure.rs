@@ -19,18 +19,19 @@ use crate::{redact, room};
 /// How often the interrupt is looked at while nothing else happens.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Makes the load of a plan that has its addresses, and gives the record; nobody keeps it without a `folder`.
+/// Makes the load of a plan that has its addresses, and gives the record; nobody keeps it where the job has no folder.
 ///
 /// # Errors
 /// When the load does not fit this machine, nobody listens, the load cannot begin, or the record cannot be written. What goes
 /// wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, folder: Option<&Folder>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let folder = job.out.as_deref().map(|out| Folder::open(out, job.keep)).transpose()?;
     let environment = system::environment(&job.pin, None);
     let load = &room::fit(&job.plan.load, &room::look(&job.plan.load.addresses, &environment))?;
     room::raise_descriptors();
     reach::reach(load)?;
     reach::offered(load)?;
-    let mut recorder = match folder {
+    let mut recorder = match &folder {
         None => Recorder::in_memory(watcher),
         Some(folder) => {
             folder.set_aside()?;
@@ -49,7 +50,7 @@ pub fn run(job: &Job<'_>, folder: Option<&Folder>, watcher: &mut Watcher<'_>) ->
         stop.stop();
         result
     })?;
-    Ok(Outcome { record: recorder.into_record(), failure })
+    Ok(Outcome { record: recorder.into_record(), written: Vec::new(), failure })
 }
 
 /// Writes down what the generator tells, until it has ended. What cut the load short, if anything did.

@@ -42,10 +42,12 @@ fn made(plan: Caching, out: &Path) -> (Record, CacheFinding) {
         version: "1".to_owned(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         pin: Pin::Free,
+        out: Some(out.to_owned()),
         keep: false,
+        write: false,
         interrupt: &interrupt,
     };
-    let outcome = genkai_lab::cache::run(&job, out, &mut |_| {}).unwrap();
+    let outcome = genkai_lab::study::run(&job, &mut |_| {}).unwrap();
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let finding = findings(&outcome.record).unwrap();
     (outcome.record, finding)

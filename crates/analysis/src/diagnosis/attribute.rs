@@ -20,10 +20,8 @@ use genkai_model::units::Range;
 
 use super::signs::{self, Seconds};
 use super::{alone, onset, silence};
-use crate::capacity::{self, Demand, Forecast};
+use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 
-/// How far from the predicted range a break may come and still be where the formula puts it: a tenth.
-pub const TOLERANCE: f64 = 0.10;
 /// The least share of the errors that a limit must explain.
 const SHARE: f64 = 0.05;
 /// Ramps shorter than this (seconds) put the whole load on at once: the level at the break says nothing of the place.

@@ -10,8 +10,8 @@ use genkai_model::units::{Range, Span};
 use super::TrialPlan;
 use super::judged::Judged;
 use crate::capacity::remedy::{self, Lift};
-use crate::capacity::{self, Demand, Forecast, demand};
-use crate::diagnosis::attribute::{self, STEEP, TOLERANCE};
+use crate::capacity::{self, TOLERANCE, Demand, Forecast, demand};
+use crate::diagnosis::attribute::{self, STEEP};
 
 /// How far beyond the load asked for a counterfactual may go to see the next limit.
 const FARTHEST: f64 = 2.0;

@@ -7,7 +7,8 @@ use genkai_model::units::Range;
 use super::attempt::{self, Attempt};
 use super::judged::Judged;
 use crate::capacity::{Forecast, demand};
-use crate::diagnosis::attribute::{self, TOLERANCE, Weighed};
+use crate::capacity::TOLERANCE;
+use crate::diagnosis::attribute::{self, Weighed};
 use crate::diagnosis::onset;
 
 /// The outcome of a counterfactual.

@@ -10,7 +10,7 @@ use super::attempt::Attempt;
 use super::judged::Judged;
 use super::met::{Met, Progress, Test};
 use crate::capacity::demand;
-use crate::diagnosis::attribute::TOLERANCE;
+use crate::capacity::TOLERANCE;
 use crate::diagnosis::onset;
 use crate::proof;
 

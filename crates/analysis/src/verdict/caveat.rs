@@ -7,9 +7,9 @@ use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
 use genkai_model::record::Record;
 
 use super::is_proposal;
-use crate::capacity::{self, demand, remedy};
+use crate::capacity::{self, TOLERANCE, demand, remedy};
 use crate::diagnosis;
-use crate::diagnosis::attribute::{self, TOLERANCE};
+use crate::diagnosis::attribute;
 use crate::effect;
 use crate::proof::Trials;
 use crate::tuning::attempt;

@@ -4,8 +4,8 @@ use genkai_model::finding::Predicted;
 use genkai_model::limit::Limit;
 use genkai_model::record::Record;
 
-use crate::capacity::{self, Demand, Forecast, demand};
-use crate::diagnosis::attribute::{self, TOLERANCE};
+use crate::capacity::{self, TOLERANCE, Demand, Forecast, demand};
+use crate::diagnosis::attribute;
 use crate::tuning::judged::Judged;
 use crate::tuning::story::Story;
 

@@ -5,14 +5,12 @@ mod changes;
 mod contender;
 mod order;
 
-use std::path::Path;
 use std::time::Duration;
 
 use genkai_analysis::capacity::demand;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_analysis::{claims, compare};
 use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
-use genkai_model::contest::ContenderRecord;
 use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, What};
 use genkai_model::plan::Plan;
 use genkai_model::units::{Range, Span};
@@ -24,14 +22,14 @@ use contender::Ready;
 
 use crate::backend::Backend;
 use crate::error::LabError;
-use crate::experiment::Size;
 use crate::first;
 use crate::folder::Folder;
 use crate::generator::Generator;
-use crate::job::{Job, Outcome};
+use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
 use crate::room;
+use crate::size::Size;
 use crate::system::{self, Pin};
 use crate::trial::{self, Trial};
 
@@ -40,27 +38,19 @@ const DRAIN: Duration = Duration::from_secs(60);
 /// Most contenders: each two are compared, and each has its turn in every block.
 pub const MOST: usize = 16;
 
-/// Everything known before anything is started.
-pub struct Preview {
-    /// The machine.
-    pub environment: Environment,
-    /// Each contender as it would run.
-    pub entries: Vec<ContenderRecord>,
-}
-
 /// Checks a plan without starting a server: configurations are read and tested by the products themselves, the load is held
 /// against this machine.
 ///
 /// # Errors
 /// Whatever would keep the run from being made.
-pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
+pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     let comparison = comparison(plan)?;
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let mut environment = system::environment(pin, None);
     room::fit(&plan.load, &room::look(&[], &environment))?;
     let behind = system::placeholder(&plan.system.backend)?;
-    let mut entries = Vec::new();
+    let mut contenders = Vec::new();
     for (number, contender) in comparison.contenders.iter().enumerate() {
         let folder = |name: &str| {
             let path = dir.path().join(format!("{number}-{name}"));
@@ -68,10 +58,10 @@ pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
             Ok(path)
         };
         let ready = Ready::prepare(contender, &plan.load, behind, &folder)?;
-        entries.push(ready.entry(contender, &environment));
+        contenders.push(ready.entry(contender, &environment));
         versions(&mut environment, &ready);
     }
-    Ok(Preview { environment, entries })
+    Ok(Preview { contenders, ..Preview::of(environment) })
 }
 
 fn versions(environment: &mut Environment, ready: &Ready) {
@@ -111,31 +101,29 @@ fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
     Ok(comparison)
 }
 
-/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+/// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let preview = preview(&job.plan, &job.pin)?;
-    let folder = Folder::open(out, job.keep)?;
-    let environment = preview.environment;
-    let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
-    let backend = Backend::start(&job.plan.system.backend, &job.place.program, &folder, cpus.as_deref())?;
+pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = preview(&job.plan, &job.pin)?.environment;
     let comparison = comparison(&job.plan)?;
-    let ready = |(number, one): (usize, &Contender)| {
-        Ready::prepare(one, &job.plan.load, backend.address(), &contender::folders(&folder, number + 1))
+    let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
+    let start = |folder: &Folder| {
+        let backend = Backend::start(&job.plan.system.backend, &job.place.program, folder, cpus.as_deref())?;
+        let ready = |(number, one): (usize, &Contender)| {
+            Ready::prepare(one, &job.plan.load, backend.address(), &contender::folders(folder, number + 1))
+        };
+        let ready = comparison.contenders.iter().enumerate().map(ready).collect::<Result<Vec<_>, _>>()?;
+        Ok((backend, ready))
     };
-    let ready = comparison.contenders.iter().enumerate().map(ready).collect::<Result<Vec<_>, _>>()?;
-    room::raise_descriptors();
-    folder.set_aside()?;
-    let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    let out = vec![false; ready.len()];
-    let mut run = Run { job, comparison, ready, out, backend, environment, recorder: &mut recorder };
-    let failure = run.whole().err();
-    let backend = run.backend;
-    let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
-    backend.stop();
-    Ok(Outcome { record: recorder.into_record(), failure })
+    job.recorded(watcher, start, |(backend, ready), _, recorder| {
+        let out = vec![false; ready.len()];
+        let mut run = Run { job, comparison, ready, out, backend, environment, recorder };
+        let made = run.whole();
+        run.backend.stop();
+        made
+    })
 }
 
 struct Run<'r, 'j, 'w> {

@@ -44,7 +44,7 @@ pub fn available(place: &Place) -> (Vec<&'static str>, Vec<String>) {
 ///
 /// # Errors
 /// When it contradicts itself, or something that it needs is missing.
-pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
+pub(crate) fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
     let contest = contest(plan)?;
     if contest.contenders.len() < 2 {
         return Err(LabError::Plan("there must be at least two servers to compare".to_owned()));

@@ -7,7 +7,6 @@ mod node;
 mod servers;
 mod size;
 
-use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -42,7 +41,7 @@ const POLL: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// When it contradicts itself, something that it needs is missing, or it does not fit this machine.
-pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
+pub(crate) fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
     let cluster = cluster(plan)?;
     if cluster.nodes.is_empty() || cluster.nodes.contains(&0) {
         return Err(LabError::Plan("there must be at least one node".to_owned()));
@@ -86,13 +85,13 @@ fn cluster(plan: &Plan) -> Result<&Cluster, LabError> {
     plan.cluster().ok_or_else(|| LabError::Plan("the plan names no servers for rooms".to_owned()))
 }
 
-/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+/// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     let environment = check(&job.plan, &job.place, &job.pin)?;
-    job.recorded(out, watcher, |folder, recorder| Run { job, folder, environment, recorder }.whole())
+    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole())
 }
 
 struct Run<'r, 'j, 'w> {
