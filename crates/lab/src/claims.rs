@@ -75,10 +75,10 @@ pub fn plan(claim: &Claim, effort: &Effort) -> Result<Plan, LabError> {
 }
 
 fn contenders(claim: &Claim, test: &LoadTest, load: &Load) -> Result<Vec<Contender>, LabError> {
-    let wish =
+    let change =
         |text: &String| text.parse::<RequestedChange>().map_err(|e| LabError::Plan(format!("{}: {e}", claim.name)));
-    let wishes = test.changes.iter().map(wish).collect::<Result<Vec<_>, _>>()?;
-    compare::with_changes(claim.system.clone(), &wishes, load, true)
+    let requested = test.changes.iter().map(change).collect::<Result<Vec<_>, _>>()?;
+    compare::with_changes(claim.system.clone(), &requested, load, true)
 }
 
 /// The line that a plan's claim asks about, where it asks about one.

@@ -14,7 +14,7 @@ use crate::error::LabError;
 use crate::folder::Folder;
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
-use crate::room;
+use crate::headroom;
 use crate::system::Pin;
 
 /// A run to be made.
@@ -95,7 +95,7 @@ impl Job<'_> {
         let nowhere = || LabError::Plan("a folder is needed for the record".to_owned());
         let folder = Folder::open(self.out.as_deref().ok_or_else(nowhere)?, self.keep)?;
         let started = start(&folder)?;
-        room::raise_descriptors();
+        headroom::raise_descriptors();
         folder.set_aside()?;
         let mut recorder = Recorder::create(&folder.record(), watcher)?;
         let failure = make(started, &folder, &mut recorder).err();

@@ -25,7 +25,7 @@ pub mod pinning;
 pub mod reach;
 pub mod recorder;
 pub mod redact;
-mod room;
+mod headroom;
 mod rooms;
 pub mod size;
 pub mod study;
@@ -34,4 +34,4 @@ pub mod trial;
 mod tune;
 
 pub use error::LabError;
-pub use room::raise_descriptors;
+pub use headroom::raise_descriptors;

@@ -9,12 +9,12 @@ use genkai_model::load::Load;
 
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, Made, Told, heard, into};
+use crate::generator::{Generator, LoadEnd, LoadEvent, received, into};
 use crate::job::{Job, Outcome};
 use crate::reach;
 use crate::recorder::{Recorder, Watcher};
 use crate::system;
-use crate::{redact, room};
+use crate::{headroom, redact};
 
 /// How often the interrupt is looked at while nothing else happens.
 const POLL: Duration = Duration::from_millis(50);
@@ -27,8 +27,8 @@ const POLL: Duration = Duration::from_millis(50);
 pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     let folder = job.out.as_deref().map(|out| Folder::open(out, job.keep)).transpose()?;
     let environment = system::environment(&job.pin, None);
-    let load = &room::fit(&job.plan.load, &room::look(&job.plan.load.addresses, &environment))?;
-    room::raise_descriptors();
+    let load = &headroom::fit(&job.plan.load, &headroom::look(&job.plan.load.addresses, &environment))?;
+    headroom::raise_descriptors();
     reach::reach(load)?;
     reach::offered(load)?;
     let mut recorder = match &folder {
@@ -57,7 +57,7 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
 fn watch(
     job: &Job<'_>,
     load: &Load,
-    receiver: &Receiver<Told>,
+    receiver: &Receiver<LoadEvent>,
     stop: &StopFlag,
     recorder: &mut Recorder<'_>,
 ) -> Result<Option<LabError>, LabError> {
@@ -65,10 +65,10 @@ fn watch(
         if job.interrupt.is_stopped() {
             stop.stop();
         }
-        match heard(receiver, POLL)? {
-            Some(Told::Started(at)) => recorder.at(at, Some(1), started(load))?,
-            Some(Told::Tick(tick)) => recorder.now(Some(1), What::Tick(tick))?,
-            Some(Told::Ended(made)) => return close(job, made?, recorder),
+        match received(receiver, POLL)? {
+            Some(LoadEvent::Started(at)) => recorder.at(at, Some(1), started(load))?,
+            Some(LoadEvent::Tick(tick)) => recorder.now(Some(1), What::Tick(tick))?,
+            Some(LoadEvent::Ended(made)) => return close(job, made?, recorder),
             None => {}
         }
     }
@@ -83,7 +83,7 @@ fn started(load: &Load) -> What {
     }))
 }
 
-fn close(job: &Job<'_>, made: Made, recorder: &mut Recorder<'_>) -> Result<Option<LabError>, LabError> {
+fn close(job: &Job<'_>, made: LoadEnd, recorder: &mut Recorder<'_>) -> Result<Option<LabError>, LabError> {
     let interrupted = job.interrupt.is_stopped();
     let reason = match made.failure {
         _ if interrupted => EndReason::Interrupted,

@@ -24,7 +24,7 @@ use crate::generator::Generator;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
-use crate::room;
+use crate::headroom;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
 
@@ -58,7 +58,7 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let product = system::check(plan, dir.path())?;
     let environment = system::environment(pin, Some(&*product));
-    room::fit(&plan.load, &room::look(&[], &environment))?;
+    headroom::fit(&plan.load, &headroom::look(&[], &environment))?;
     let limits = system::limits_of(&*product, plan, &environment);
     let predictions = capacity::predict_under(&limits, &plan.load, &plan.objective, None);
     Ok(Preview { predictions, ..Preview::of(environment) })
@@ -191,9 +191,9 @@ impl Run<'_, '_, '_> {
     /// The load, cut to what this machine can hold. (The load asked for was checked before; a counterfactual may want
     /// to go beyond it.)
     fn fitted(&self, mut load: Load) -> Result<Load, LabError> {
-        let room = room::look(&load.addresses, self.system.environment());
+        let room = headroom::look(&load.addresses, self.system.environment());
         loop {
-            let fitted = room::fit(&load, &room);
+            let fitted = headroom::fit(&load, &room);
             match &mut load.arrivals {
                 Arrivals::Users { count, .. } if fitted.is_err() && *count > 1 => *count = (*count * 9 / 10).max(1),
                 _ => return fitted,

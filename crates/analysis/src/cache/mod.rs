@@ -30,13 +30,13 @@ use crate::{client, effect, series, window};
 pub fn findings(record: &Record) -> Option<CacheFinding> {
     let head = record.head.as_ref()?;
     let plan = head.plan.caching()?;
-    let scene = Scene { plan, objective: &head.plan.objective, seen: Passes::of(record), cores: cores(record) };
-    if scene.seen.0.is_empty() {
+    let context = Context { plan, objective: &head.plan.objective, seen: Passes::of(record), cores: cores(record) };
+    if context.seen.0.is_empty() {
         return None;
     }
-    let passes = [Warmth::Cold, Warmth::Warm].map(|warmth| pass::of(&scene, warmth)).to_vec();
-    let held = rates::of(&scene);
-    let troubles = trouble::of(plan, record, &scene.seen);
+    let passes = [Warmth::Cold, Warmth::Warm].map(|warmth| pass::of(&context, warmth)).to_vec();
+    let held = rates::of(&context);
+    let troubles = trouble::of(plan, record, &context.seen);
     Some(CacheFinding {
         objects: plan.content.objects,
         requests: plan.requests,
@@ -47,8 +47,8 @@ pub fn findings(record: &Record) -> Option<CacheFinding> {
         disk: plan.disk,
         pinning: head.environment.pinning.clone(),
         participants: plan.contenders.iter().map(|one| participant(&one.name, record)).collect(),
-        mounts: mount::of(&scene.seen),
-        caveats: caveat::of(&scene, &passes, &held),
+        mounts: mount::of(&context.seen),
+        caveats: caveat::of(&context, &passes, &held),
         outcome: outcome(plan, &passes, &troubles, record),
         held,
         passes,
@@ -57,7 +57,7 @@ pub fn findings(record: &Record) -> Option<CacheFinding> {
 }
 
 /// A comparison and what is known of it.
-struct Scene<'r> {
+struct Context<'r> {
     plan: &'r Caching,
     objective: &'r Objective,
     seen: Passes<'r>,

@@ -9,19 +9,19 @@ use genkai_model::finding::RankedPair;
 use genkai_model::finding::cache::{BestRate, RateFinding, RateRepeat};
 use genkai_model::units::Range;
 
-use super::{Scene, ranks, search};
+use super::{Context, ranks, search};
 use crate::effect::{self, Match};
 use crate::statistics::{self, ALPHA};
 
 /// What is known of all contenders, cold and warm; nothing where nothing was looked for.
-pub(super) fn of(scene: &Scene<'_>) -> Vec<RateFinding> {
-    [Warmth::Cold, Warmth::Warm].into_iter().filter_map(|warmth| one(scene, warmth)).collect()
+pub(super) fn of(context: &Context<'_>) -> Vec<RateFinding> {
+    [Warmth::Cold, Warmth::Warm].into_iter().filter_map(|warmth| one(context, warmth)).collect()
 }
 
-fn one(scene: &Scene<'_>, warmth: Warmth) -> Option<RateFinding> {
+fn one(context: &Context<'_>, warmth: Warmth) -> Option<RateFinding> {
     let (mut standings, mut loads, mut unsettled) = (Vec::new(), 0, 0);
-    for contender in &scene.plan.contenders {
-        let tried = search::tried(&scene.seen, &contender.name, warmth, scene.objective, |_| true);
+    for contender in &context.plan.contenders {
+        let tried = search::tried(&context.seen, &contender.name, warmth, context.objective, |_| true);
         loads += tried.len() as u32;
         unsettled += tried.iter().filter(|one| one.unsettled).count() as u32;
         let repeats = search::repeats(&tried);

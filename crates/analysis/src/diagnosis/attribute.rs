@@ -19,7 +19,7 @@ use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
 use super::signs::{self, Seconds};
-use super::{alone, onset, silence};
+use super::{onset, silence, unloaded};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 
 /// The least share of the errors that a limit must explain.
@@ -142,7 +142,7 @@ fn told_by_size(limit: &Limit, share: Option<f64>, demand: &Demand) -> bool {
 
 /// Evidence that needs no sign of the server's own: what takes too long alone, what ends connections after just its time.
 fn by_itself(limit: &Limit, case: &Case<'_>) -> Option<Evidence> {
-    alone::evidence(limit, case).or_else(|| silence::evidence(limit, case))
+    unloaded::evidence(limit, case).or_else(|| silence::evidence(limit, case))
 }
 
 /// Takes away marks that a gauge passed on its way to a higher one.

@@ -3,7 +3,7 @@
 //! [`watch`] finds the first sustained violation of the objective, tick by tick; [`onset`] puts it in figures;
 //! [`signs`] looks for what a limit leaves behind; [`attribute`] weighs the limits against each other.
 
-mod alone;
+mod unloaded;
 pub mod attribute;
 pub(crate) mod hang;
 pub mod onset;

@@ -28,7 +28,7 @@ use crate::generator::Generator;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
-use crate::room;
+use crate::headroom;
 use crate::size::Size;
 use crate::system::{self, Pin};
 use crate::trial::{self, Trial};
@@ -48,7 +48,7 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let mut environment = system::environment(pin, None);
-    room::fit(&plan.load, &room::look(&[], &environment))?;
+    headroom::fit(&plan.load, &headroom::look(&[], &environment))?;
     let behind = system::placeholder(&plan.system.backend)?;
     let mut contenders = Vec::new();
     for (number, contender) in comparison.contenders.iter().enumerate() {
@@ -236,7 +236,7 @@ impl Run<'_, '_, '_> {
         if first && let Some(text) = first::answer(self.ready[who].product(), &load, address, &mut self.backend) {
             self.note(first::NOTE, format!("{}: {text}", contender.name))?;
         }
-        let load = room::fit(&load, &room::look(&load.addresses, &self.environment))?;
+        let load = headroom::fit(&load, &headroom::look(&load.addresses, &self.environment))?;
         let cpus = self.environment.pinning.as_ref().map(|pinning| pinning.client.clone());
         let trial = Trial {
             number: self.recorder.record().trials.len() as u32 + 1,

@@ -23,7 +23,7 @@ use genkai_targets::router;
 use crate::contest;
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, Made, Told, heard, into};
+use crate::generator::{Generator, LoadEnd, LoadEvent, received, into};
 use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
@@ -207,11 +207,11 @@ impl Run<'_, '_, '_> {
         &mut self,
         number: u32,
         trial: TrialStarted,
-        receiver: &Receiver<Told>,
+        receiver: &Receiver<LoadEvent>,
         stop: &StopFlag,
         servers: &mut Servers,
         mut drill: Drill,
-    ) -> Result<Made, LabError> {
+    ) -> Result<LoadEnd, LabError> {
         let (mut trial, mut next, mut began) = (Some(trial), Instant::now(), None);
         loop {
             if self.job.interrupt.is_stopped() {
@@ -227,15 +227,15 @@ impl Run<'_, '_, '_> {
                     self.write(number, seen)?;
                 }
             }
-            match heard(receiver, POLL)? {
-                Some(Told::Started(at)) => {
+            match received(receiver, POLL)? {
+                Some(LoadEvent::Started(at)) => {
                     began = Some(at);
                     if let Some(trial) = trial.take() {
                         self.recorder.at(at, Some(number), What::TrialStarted(Box::new(trial)))?;
                     }
                 }
-                Some(Told::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
-                Some(Told::Ended(made)) => return made,
+                Some(LoadEvent::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
+                Some(LoadEvent::Ended(made)) => return made,
                 None => {}
             }
         }

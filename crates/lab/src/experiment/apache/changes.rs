@@ -81,9 +81,9 @@ pub fn plan(name: &str, connections: u32, size: Size) -> Result<Plan, LabError> 
         ("ProxyReceiveBufferSize", 64 << 10),
         ("ProxyIOBufferSize", 64 << 10),
     ]);
-    let wishes: Vec<RequestedChange> = CHANGES.iter().map(|change| wish(change, small)).collect();
+    let requested: Vec<RequestedChange> = CHANGES.iter().map(|change| scaled(change, small)).collect();
     let system = system(set);
-    let contenders = compare::with_changes(system.clone(), &wishes, &load, true)?;
+    let contenders = compare::with_changes(system.clone(), &requested, &load, true)?;
     let comparison = Comparison {
         base: Some(BASELINE.to_owned()),
         contenders,
@@ -103,12 +103,12 @@ pub fn plan(name: &str, connections: u32, size: Size) -> Result<Plan, LabError> 
 }
 
 /// A change; workers are fewer in the quick size.
-fn wish(text: &str, small: u32) -> RequestedChange {
-    let wish: RequestedChange = text.parse().expect("a constant that is one");
+fn scaled(text: &str, small: u32) -> RequestedChange {
+    let change: RequestedChange = text.parse().expect("a constant that is one");
     let fewer = |value: &str| value.parse().map_or_else(|_| value.to_owned(), |n: u32| (n / small).to_string());
-    match wish.setting.as_str() {
-        "MaxRequestWorkers" => RequestedChange { from: wish.from.as_deref().map(fewer), to: fewer(&wish.to), ..wish },
-        _ => wish,
+    match change.setting.as_str() {
+        "MaxRequestWorkers" => RequestedChange { from: change.from.as_deref().map(fewer), to: fewer(&change.to), ..change },
+        _ => change,
     }
 }
 
@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn workers_are_fewer_in_the_quick_size_and_nothing_else() {
-        let all: Vec<String> = CHANGES.iter().map(|change| wish(change, SMALLER).to_string()).collect();
+        let all: Vec<String> = CHANGES.iter().map(|change| scaled(change, SMALLER).to_string()).collect();
         assert_eq!(all[2], "MaxRequestWorkers 30 -> 50");
         assert_eq!((all[0].as_str(), all[3].as_str()), (CHANGES[0], CHANGES[3]));
-        assert_eq!(wish(CHANGES[2], 1).to_string(), CHANGES[2]);
+        assert_eq!(scaled(CHANGES[2], 1).to_string(), CHANGES[2]);
     }
 
     #[test]
