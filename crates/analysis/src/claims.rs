@@ -4,10 +4,9 @@ use genkai_model::claim::{LoadTest, Promise, Promised, Test};
 use genkai_model::comparison::Comparison;
 use genkai_model::event::What;
 use genkai_model::figure::Figure;
-use genkai_model::finding::Outcome;
 use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
 use genkai_model::finding::comparison::ComparedPair;
-use genkai_model::finding::{Call, Effect};
+use genkai_model::finding::{Call, Effect, Outcome};
 use genkai_model::record::Record;
 use genkai_model::units::Range;
 

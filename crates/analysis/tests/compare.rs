@@ -13,10 +13,9 @@ use genkai_model::event::{
 };
 use genkai_model::evidence::Sample;
 use genkai_model::figure::Figure;
-use genkai_model::finding::Call;
-use genkai_model::finding::Outcome;
 use genkai_model::finding::claim::ClaimVerdict;
 use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding, Ended};
+use genkai_model::finding::{Call, Outcome};
 use genkai_model::histogram::{self, Payload};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::plan::{Plan, Study};

@@ -7,10 +7,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use genkai_model::figure::Figure;
-use genkai_model::finding::Call;
-use genkai_model::finding::Outcome;
 use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict};
 use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding, Ended};
+use genkai_model::finding::{Call, Outcome};
 use genkai_model::record::Record;
 use harness::loads::show;
 use harness::servers::serve;

@@ -12,9 +12,9 @@ use genkai_targets::application::Place;
 
 use crate::error::LabError;
 use crate::folder::Folder;
+use crate::headroom;
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
-use crate::headroom;
 use crate::system::Pin;
 
 /// A run to be made.

@@ -9,7 +9,7 @@ use genkai_model::load::Load;
 
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, LoadEnd, LoadEvent, received, into};
+use crate::generator::{Generator, LoadEnd, LoadEvent, into, received};
 use crate::job::{Job, Outcome};
 use crate::reach;
 use crate::recorder::{Recorder, Watcher};

@@ -2,8 +2,7 @@
 //! are written: the command line, the load, the plan.
 
 use genkai_model::comparison::{Comparison, Runs};
-use genkai_model::event::Rewrite;
-use genkai_model::event::Tick;
+use genkai_model::event::{Rewrite, Tick};
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, Plan, Study, System};
 use genkai_model::scenario::{Scenario, Step};

@@ -14,7 +14,7 @@ use genkai_model::units::Span;
 use genkai_model::websocket::WebSocket;
 
 use crate::error::LabError;
-use crate::generator::{Generator, LoadEnd, LoadEvent, received, into};
+use crate::generator::{Generator, LoadEnd, LoadEvent, into, received};
 use crate::observer::{self, Look, Observer};
 use crate::recorder::Recorder;
 use crate::redact;
@@ -102,7 +102,8 @@ impl Trial<'_> {
                 if scribe.reason.is_some() {
                     load_stop.stop();
                 }
-                let told = received(&receiver, POLL).and_then(|message| message.map_or(Ok(None), |one| scribe.take(one)));
+                let told =
+                    received(&receiver, POLL).and_then(|message| message.map_or(Ok(None), |one| scribe.take(one)));
                 match told {
                     Ok(None) => {}
                     Ok(Some(end)) => break Ok(end),

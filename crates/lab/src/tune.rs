@@ -21,10 +21,10 @@ use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
 use crate::generator::Generator;
+use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
-use crate::headroom;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
 

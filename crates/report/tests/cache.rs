@@ -3,12 +3,11 @@
 use genkai_model::cache::{Conformance, Kept, OwnCounts, Rule, Warmth};
 use genkai_model::content::WrongBody;
 use genkai_model::event::Pinning;
-use genkai_model::finding::RankedPair;
 use genkai_model::finding::cache::{
     BestRate, CacheCaveat, CacheContender, CacheFinding, CacheRound, CacheStanding, Cost, Flow, PassFinding,
     RateFinding, RateRepeat, Settling, Trouble,
 };
-use genkai_model::finding::{Estimate, Outcome, Quantiles};
+use genkai_model::finding::{Estimate, Outcome, Quantiles, RankedPair};
 use genkai_model::record::Record;
 use genkai_model::units::{Bytes, Range};
 use genkai_report::{html, json, markdown, schema, text};

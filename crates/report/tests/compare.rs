@@ -11,8 +11,7 @@ use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
 use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress, TurnFinding,
 };
-use genkai_model::finding::{Call, Effect};
-use genkai_model::finding::{Estimate, Outcome};
+use genkai_model::finding::{Call, Effect, Estimate, Outcome};
 use genkai_model::setting::Setting;
 use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding, Untested};
 use genkai_model::units::{Range, Span};

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use genkai_model::contest::{Case, Contender, Contest};
-use genkai_model::finding::RankedPair;
 use genkai_model::finding::contest::{
     CaseFinding, ContestCaveat, ContestContender, ContestFinding, ContestStanding, MessageLimit, Pause, Usage,
 };
-use genkai_model::finding::{Estimate, Outcome};
+use genkai_model::finding::{Estimate, Outcome, RankedPair};
 use genkai_model::setting::Setting;
 use genkai_model::units::{Bytes, Range, Span};
 use genkai_report::{json, schema, text};

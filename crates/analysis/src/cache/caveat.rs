@@ -3,7 +3,7 @@
 use genkai_model::cache::{Aim, Warmth};
 use genkai_model::finding::cache::{CacheCaveat, CacheStanding, PassFinding, RateFinding};
 
-use super::{Passes, Context, seconds};
+use super::{Context, Passes, seconds};
 
 /// Passes shorter than this are measured badly, seconds.
 const SHORT: f64 = 0.2;

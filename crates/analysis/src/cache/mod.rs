@@ -14,9 +14,8 @@ mod trouble;
 
 use genkai_model::cache::{Aim, CachePass, Caching, Warmth};
 use genkai_model::event::Tick;
-use genkai_model::finding::Outcome;
-use genkai_model::finding::RankedPair;
 use genkai_model::finding::cache::{CacheContender, CacheFinding, CacheLoad, PassFinding, Trouble};
+use genkai_model::finding::{Outcome, RankedPair};
 use genkai_model::objective::Objective;
 use genkai_model::record::{Record, Trial};
 use hdrhistogram::Histogram;
@@ -116,9 +115,7 @@ impl<'r> Passes<'r> {
 /// Best and worst rank of each of `names`, in their order, by those pairs that are certain.
 fn ranks<'a>(names: impl Iterator<Item = &'a str>, pairs: &[RankedPair]) -> Vec<(u32, u32)> {
     let names: Vec<&str> = names.collect();
-    let certain = pairs.iter().filter(|pair| pair.certain);
-    let ahead: Vec<(&str, &str)> = certain.map(|pair| (&*pair.faster, &*pair.slower)).collect();
-    let ranks = effect::ranks(&names, &ahead);
+    let ranks = effect::ranks_by(&names, pairs);
     names.iter().map(|name| ranks[name]).collect()
 }
 

@@ -76,7 +76,8 @@ fn contender(context: &Context<'_>, name: &str, warmth: Warmth) -> Option<Conten
     let busy: Vec<(f64, f64)> = passes.iter().map(busy).collect();
     let over = |pick: fn(&(f64, f64)) -> f64| busy.iter().map(pick).sum::<f64>() / busy.len() as f64;
     let trials = || passes.iter().map(|(_, trial, _)| *trial);
-    let clients: Vec<f64> = trials().map(|trial| client::check(trial, context.objective, None).finding.cpu_max).collect();
+    let clients: Vec<f64> =
+        trials().map(|trial| client::check(trial, context.objective, None).finding.cpu_max).collect();
     let standing = CacheStanding {
         name: name.to_owned(),
         rate: statistics::geometric(&rates, ALPHA),

@@ -4,9 +4,8 @@
 //! Student's, on logarithms of the middles, and on either side half of the mean distance between the two.
 
 use genkai_model::cache::Warmth;
-use genkai_model::finding::Estimate;
-use genkai_model::finding::RankedPair;
 use genkai_model::finding::cache::{BestRate, RateFinding, RateRepeat};
+use genkai_model::finding::{Estimate, RankedPair};
 use genkai_model::units::Range;
 
 use super::{Context, ranks, search};

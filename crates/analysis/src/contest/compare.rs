@@ -46,11 +46,9 @@ pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> Case
 
 /// Gives everybody but the reference the ranks that the certain pairs among them leave open.
 fn rank(standings: &mut [ContestStanding], pairs: &[RankedPair], reference: Option<&str>) {
-    let is_ranked = |name: &str| Some(name) != reference;
-    let certain = pairs.iter().filter(|pair| pair.certain && is_ranked(&pair.faster) && is_ranked(&pair.slower));
-    let ahead: Vec<(&str, &str)> = certain.map(|pair| (pair.faster.as_str(), pair.slower.as_str())).collect();
-    let names: Vec<String> = standings.iter().map(|one| one.name.clone()).filter(|name| is_ranked(name)).collect();
-    let ranks = effect::ranks(&names.iter().map(String::as_str).collect::<Vec<_>>(), &ahead);
+    let names: Vec<String> = standings.iter().map(|one| one.name.clone()).collect();
+    let ranked: Vec<&str> = names.iter().map(String::as_str).filter(|name| Some(*name) != reference).collect();
+    let ranks = effect::ranks_by(&ranked, pairs);
     for standing in standings.iter_mut() {
         if let Some(rank) = ranks.get(standing.name.as_str()) {
             (standing.best, standing.worst) = *rank;

@@ -6,8 +6,7 @@
 mod decide;
 
 use genkai_model::event::{EndReason, Purpose};
-use genkai_model::finding::Call;
-use genkai_model::finding::{Estimate, Proof, TrialVerdict};
+use genkai_model::finding::{Call, Estimate, Proof, TrialVerdict};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::{Record, Trial};

@@ -10,7 +10,7 @@ use genkai_model::units::{Range, Span};
 use super::TrialPlan;
 use super::judged_trial::JudgedTrial;
 use crate::capacity::remedy::{self, Lift};
-use crate::capacity::{self, TOLERANCE, Demand, Forecast, demand};
+use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
 use crate::diagnosis::attribute::{self, STEEP};
 
 /// How far beyond the load asked for a counterfactual may go to see the next limit.
@@ -36,7 +36,12 @@ pub(crate) struct Attempt<'r> {
 impl<'r> Attempt<'r> {
     /// Lifts `forecast`'s limit, which was met in `at`; `proved` are the changes that are in place there. None when it
     /// cannot be lifted.
-    pub(crate) fn new(forecast: &Forecast<'r>, at: &JudgedTrial<'r>, proved: &[Change], plan: &Plan) -> Option<Attempt<'r>> {
+    pub(crate) fn new(
+        forecast: &Forecast<'r>,
+        at: &JudgedTrial<'r>,
+        proved: &[Change],
+        plan: &Plan,
+    ) -> Option<Attempt<'r>> {
         let limit = forecast.limit;
         let broke = at.broke.as_ref()?;
         // The load asked for, not the one of a trial that went beyond it.

@@ -9,8 +9,8 @@
 //! agree on what happened and why.
 
 pub(crate) mod attempt;
-pub(crate) mod judged_trial;
 pub(crate) mod break_step;
+pub(crate) mod judged_trial;
 pub(crate) mod moved;
 pub(crate) mod search_state;
 

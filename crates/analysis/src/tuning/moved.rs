@@ -6,8 +6,8 @@ use genkai_model::units::Range;
 
 use super::attempt::{self, Attempt};
 use super::judged_trial::JudgedTrial;
-use crate::capacity::{Forecast, demand};
 use crate::capacity::TOLERANCE;
+use crate::capacity::{Forecast, demand};
 use crate::diagnosis::attribute::{self, Weighed};
 use crate::diagnosis::onset;
 

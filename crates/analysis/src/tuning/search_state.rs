@@ -7,10 +7,10 @@ use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
 use super::attempt::Attempt;
-use super::judged_trial::JudgedTrial;
 use super::break_step::{BreakStep, Progress, Test};
-use crate::capacity::demand;
+use super::judged_trial::JudgedTrial;
 use crate::capacity::TOLERANCE;
+use crate::capacity::demand;
 use crate::diagnosis::onset;
 use crate::proof;
 
@@ -120,9 +120,11 @@ impl<'r> SearchState<'r> {
     fn failed_proof(&self, record: &'r Record) -> Option<JudgedTrial<'r>> {
         let changes = self.changes();
         let mine = |t: &&Trial| t.started.purpose == Purpose::Proposal && t.started.changes == changes;
-        let judged = record.trials.iter().filter(mine).filter(|t| proof::is_whole(t)).map(|t| JudgedTrial::of(t, self.plan));
+        let judged =
+            record.trials.iter().filter(mine).filter(|t| proof::is_whole(t)).map(|t| JudgedTrial::of(t, self.plan));
         let named = |judged: &JudgedTrial<'r>| {
-            let (step, progress) = BreakStep::replay(judged.clone(), &mut std::iter::empty(), &changes, self.plan, self.goal());
+            let (step, progress) =
+                BreakStep::replay(judged.clone(), &mut std::iter::empty(), &changes, self.plan, self.goal());
             let says = step.untested().is_some_and(|w| w.strongest == Some(Strength::Decisive));
             says && matches!(progress, Progress::Try(_))
         };

@@ -1,7 +1,6 @@
 //! Yes, no, or cannot tell.
 
-use genkai_model::finding::Call;
-use genkai_model::finding::{Answer, Because, Confidence, Outcome};
+use genkai_model::finding::{Answer, Because, Call, Confidence, Outcome};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::summary::Summary;
 

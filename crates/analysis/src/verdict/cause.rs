@@ -5,8 +5,8 @@ use genkai_model::limit::Strength;
 
 use super::outlook;
 use crate::diagnosis::attribute::Weighed;
-use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::break_step::{BreakStep, Test};
+use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::SearchState;
 
 /// Every limit that was met, in order: those lifted in vain first, then the one behind each break.

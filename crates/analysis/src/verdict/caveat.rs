@@ -1,8 +1,7 @@
 //! Facts that contradict the verdict or limit what it says.
 
 use genkai_model::event::{ServerState, Tick};
-use genkai_model::finding::Call;
-use genkai_model::finding::{Caveat, Predicted, Proof, Scale};
+use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
 use genkai_model::record::Record;
 

@@ -4,7 +4,7 @@ use genkai_model::finding::Predicted;
 use genkai_model::limit::Limit;
 use genkai_model::record::Record;
 
-use crate::capacity::{self, TOLERANCE, Demand, Forecast, demand};
+use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
 use crate::diagnosis::attribute;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::SearchState;

@@ -1,10 +1,10 @@
 //! What an experiment of several runs would do: each part with its load, and how long all of it takes.
 
+use genkai_lab::compare;
 use genkai_lab::experiment::Size;
 use genkai_lab::experiment::apache::{self, Part, Task};
-use genkai_lab::system::Pin;
-use genkai_lab::compare;
 use genkai_lab::study::preview;
+use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 use genkai_model::units::Range;

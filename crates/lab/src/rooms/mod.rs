@@ -16,14 +16,13 @@ use genkai_model::load::Load;
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
 use genkai_place::observation::Observation;
 use genkai_targets::application::{self, Place};
-use genkai_targets::redis;
 use genkai_targets::rooms::SERVERS;
-use genkai_targets::router;
+use genkai_targets::{redis, router};
 
 use crate::contest;
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, LoadEnd, LoadEvent, received, into};
+use crate::generator::{Generator, LoadEnd, LoadEvent, into, received};
 use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;

@@ -107,7 +107,9 @@ fn scaled(text: &str, small: u32) -> RequestedChange {
     let change: RequestedChange = text.parse().expect("a constant that is one");
     let fewer = |value: &str| value.parse().map_or_else(|_| value.to_owned(), |n: u32| (n / small).to_string());
     match change.setting.as_str() {
-        "MaxRequestWorkers" => RequestedChange { from: change.from.as_deref().map(fewer), to: fewer(&change.to), ..change },
+        "MaxRequestWorkers" => {
+            RequestedChange { from: change.from.as_deref().map(fewer), to: fewer(&change.to), ..change }
+        }
         _ => change,
     }
 }

@@ -6,11 +6,10 @@ mod words;
 use genkai_model::claim::Test;
 use genkai_model::comparison::Comparison;
 use genkai_model::figure::Figure;
-use genkai_model::finding::Outcome;
 use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended,
 };
-use genkai_model::finding::{Call, Effect};
+use genkai_model::finding::{Call, Effect, Outcome};
 
 use crate::{clean, figure};
 
