@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::error::Cause;
+
 /// A private copy that cannot be made; `E` is what the product's own syntax refuses.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError<E> {
@@ -35,4 +37,12 @@ pub enum CopyError<E> {
         /// Why it is taken for another machine.
         why: String,
     },
+}
+
+impl<E: Cause> Cause for CopyError<E> {
+    const PRODUCT: &'static str = E::PRODUCT;
+
+    fn is_usage(&self) -> bool {
+        matches!(self, CopyError::Config(_) | CopyError::Remote { .. })
+    }
 }

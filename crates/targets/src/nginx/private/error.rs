@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::error::Cause;
+use crate::nginx::CALLED;
 use crate::nginx::config::EditError;
 
 /// A private copy that cannot be made.
@@ -36,4 +38,12 @@ pub enum PrivateError {
     /// The text cannot be changed that way.
     #[error(transparent)]
     Edit(#[from] EditError),
+}
+
+impl Cause for PrivateError {
+    const PRODUCT: &'static str = CALLED;
+
+    fn is_usage(&self) -> bool {
+        matches!(self, PrivateError::NoHttp | PrivateError::Folder(_) | PrivateError::Edit(_))
+    }
 }

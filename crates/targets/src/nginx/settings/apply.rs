@@ -5,6 +5,7 @@ use genkai_model::limit::Origin;
 
 use super::place::{places, route, upstream, zone};
 use super::{Context, Named, SettingError, check, lookup, value};
+use crate::error::TargetError;
 use crate::files::{Configuration, Pair, pairs};
 use crate::nginx::config::lexer::quote;
 use crate::nginx::config::{Config, Edit, Found, sockets};
@@ -52,10 +53,9 @@ pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Effective
 
 impl Configuration for Config {
     type Scope = Scope;
-    type Refusal = SettingError;
 
-    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, SettingError> {
-        apply(self, setting, value, scope)
+    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, TargetError> {
+        Ok(apply(self, setting, value, scope)?)
     }
 
     fn is_same(one: &str, other: &str) -> bool {
