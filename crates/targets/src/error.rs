@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
 use genkai_place::PlaceError;
+use genkai_place::remote::Remote;
 
 /// One clear message: what was seen, and what to do.
 #[derive(Debug)]
@@ -104,13 +105,6 @@ impl TargetError {
         TargetError::missing(program, format!("{program} is not installed\n  hint: {hint}"))
     }
 
-    /// Requests would leave this machine: at `place`, to `host`, which is no other's for this reason.
-    pub(crate) fn remote(product: &'static str, place: &str, host: &str, why: impl Display) -> TargetError {
-        let what = format!("{place}: `{host}` {why}, and a load test can take a host down");
-        let hint = "--backend embedded puts a server of genkai's own in its place; if it is yours to load, say so with --allow-remote";
-        TargetError::usage(product, format!("{what}\n  hint: {hint} '{host}'"))
-    }
-
     /// A generated reverse proxy has nothing behind it.
     pub(crate) fn no_backend(product: &'static str) -> TargetError {
         let text = "a reverse proxy needs a backend\n  hint: --backend embedded, or --config FILE to use your own";
@@ -160,5 +154,11 @@ impl<E: Cause> From<E> for TargetError {
             true => TargetError::usage(E::PRODUCT, error),
             false => TargetError::machine(E::PRODUCT, error),
         }
+    }
+}
+
+impl From<Remote> for TargetError {
+    fn from(error: Remote) -> TargetError {
+        TargetError::usage("", error)
     }
 }

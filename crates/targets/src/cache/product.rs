@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::{Ground, Setup};
 use crate::error::TargetError;
 use crate::{apache, haproxy, nginx, squid, trafficserver, varnish};
+use genkai_place::program;
 
 /// The name of the contender that is no cache: the origin itself.
 pub const ALONE: &str = "origin";
@@ -158,8 +159,5 @@ impl Product {
 /// # Errors
 /// When it is not installed.
 pub(crate) fn located((name, package): (&'static str, &'static str)) -> Result<PathBuf, TargetError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
-    let found = folders.map(|folder| folder.join(name)).find(|program| program.is_file());
-    found.ok_or(TargetError::not_installed(name, package))
+    program::find(name).ok_or_else(|| TargetError::not_installed(name, package))
 }

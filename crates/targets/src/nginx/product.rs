@@ -20,6 +20,7 @@ use crate::error::TargetError;
 use crate::files::with_line;
 use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant};
 use genkai_place::caps::Machine;
+use genkai_place::remote::Remote;
 use genkai_place::{PlaceError, port};
 
 /// What people call it.
@@ -113,7 +114,7 @@ impl Product for Nginx {
     }
 
     fn rewrites(copy: &Copied) -> Vec<Rewrite> {
-        copy.private.rewrites.iter().map(Into::into).collect()
+        copy.private.rewrites.clone()
     }
 
     fn translate(copy: &Copied, message: &str) -> String {
@@ -228,13 +229,6 @@ fn stays_here(of: &Variant<Nginx>, copy: &Copied, translate: &dyn Fn(&str) -> St
     let given = of.conditions().backend.map(|backend| backend.ip().to_string());
     let allowed: Vec<String> = of.conditions().allowed.iter().cloned().chain(given).collect();
     let Some(found) = remote::first(&copy.config, &allowed) else { return Ok(()) };
-    let (place, host) = (translate(&found.place), &found.host);
-    Err(TargetError::usage(
-        CALLED,
-        format!(
-            "{place}: `{}`: `{host}` {}, and a load test can take a host down\n  hint: --backend embedded puts a server of genkai's own \
-             in its place; if it is yours to load, say so with --allow-remote '{host}'",
-            found.written, found.why
-        ),
-    ))
+    let place = translate(&found.place);
+    Err(Remote { place, ..found }.into())
 }
