@@ -141,7 +141,7 @@ impl Product for Nginx {
 
     fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError> {
         let effective = settings::effective(of.config(), setting, of.scope())?;
-        Ok((effective.value, effective.origin))
+        Ok((effective.written, effective.origin))
     }
 
     fn limits(of: &Variant<Self>, copy: &Copied, machine: &Machine, _: &Environment) -> Vec<Limit> {
