@@ -51,7 +51,7 @@ pub(super) fn write(config: &Config, mut changes: Changes<'_>, dir: &Path) -> Re
     for (id, file) in config.files() {
         if file.text.starts_with(b"\xEF\xBB\xBF") {
             // nginx takes the byte order mark for a part of the first word.
-            changes.tell(Rewrite { from: "U+FEFF".into(), to: String::new(), place: file.place(0) });
+            changes.list(Rewrite { from: "U+FEFF".into(), to: String::new(), place: file.place(0) });
             changes.edit(Edit::new(id, &(0..3), ""));
         }
         includes(config, &file.tree, &mut |directive, targets| {
