@@ -54,8 +54,7 @@ fn timers(config: &Config) -> Vec<Timer> {
     let timer = |(name, ends): (&str, &str)| {
         let held = held(config, name, default(name), seconds);
         let span = Some(Span::from_secs(held.value)).filter(|span| span.0 > 0)?;
-        let (setting, ends) = (name.to_owned(), ends.to_owned());
-        Some(Timer { setting, value: held.written, origin: held.origin, span: Some(span), ends })
+        Some(held.map(|_| Some(span)).timer(name, ends))
     };
     TIMERS.into_iter().filter_map(timer).collect()
 }
