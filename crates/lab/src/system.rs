@@ -12,9 +12,10 @@ use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::online;
 use genkai_place::{machine, port};
+use genkai_targets::catalog;
 use genkai_targets::cores;
 use genkai_targets::embedded;
-use genkai_targets::product::{self, Prepare, Prepared};
+use genkai_targets::product::{Prepare, Prepared};
 
 use crate::backend::Backend;
 use crate::error::LabError;
@@ -81,7 +82,7 @@ pub(crate) fn prepare(
         tls,
         allow_remote: &system.allow_remote,
     };
-    Ok(product::prepare(&system.product, what)?)
+    Ok(catalog::prepare(&system.product, what)?)
 }
 
 /// An address for a backend that does not run yet; none where the configuration names its own.

@@ -1,0 +1,201 @@
+//! What every product under test can do, so that the lab needs to know none of them by name.
+//!
+//! A product is an implementation of [`Product`]: data and a handful of functions. [`Deployment`] makes of any of them what
+//! can be [`Prepared`] and is [`Running`] afterwards. [`crate::catalog`] chooses by the plan's word.
+
+mod deployment;
+mod entry;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use genkai_model::contest::Setting;
+use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::limit::{Limit, Origin};
+use genkai_model::plan::{ConfigSource, Upgrade};
+use genkai_model::transport::Transport;
+
+pub use deployment::{Conditions, Deployment, Product, Variant};
+pub use entry::{Entry, ExplainFn, Likeness, Looks, PrepareFn, Role, first};
+
+use crate::error::TargetError;
+use crate::files::Backup;
+use genkai_place::authority::TlsMaterial;
+use genkai_place::observation::Observation;
+use genkai_place::running;
+
+/// What to prepare.
+pub struct Prepare<'a> {
+    /// The program to run; none: the one installed.
+    pub program: Option<&'a Path>,
+    /// Where the configuration comes from.
+    pub source: ConfigSource,
+    /// Settings applied on top of it, in the user's words.
+    pub settings: &'a BTreeMap<String, String>,
+    /// What to pass requests to; none: where the configuration says.
+    pub backend: Option<SocketAddr>,
+    /// Folder for the private copy.
+    pub dir: PathBuf,
+    /// Path of the requests that will be made.
+    pub path: &'a str,
+    /// Their Host header; it decides which virtual server answers.
+    pub host: &'a str,
+    /// Whether they open WebSocket connections.
+    pub websocket: bool,
+    /// What passes those on, in a generated configuration.
+    pub upgrade: Upgrade,
+    /// A generated configuration listens with TLS, with these.
+    pub tls: Option<TlsMaterial>,
+    /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
+    pub allow_remote: &'a [String],
+}
+
+/// A product that is ready to be started, any number of times, one at a time: its configuration read, settings applied, a
+/// private copy made and tested by the product itself.
+pub trait Prepared {
+    /// Its name, one of [`crate::catalog::names`].
+    fn product(&self) -> &'static str;
+
+    /// Its version, e.g. `1.22.1`.
+    fn version(&self) -> &str;
+
+    /// The same with settings changed, in a folder of its own, tested.
+    ///
+    /// # Errors
+    /// When the product refuses the changed configuration.
+    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, TargetError>;
+
+    /// The value of a setting in force for the requests that will be made, and where it is written.
+    ///
+    /// # Errors
+    /// When there is no such setting, or nothing here that it could be set on.
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError>;
+
+    /// Every limit of this configuration on this machine.
+    fn limits(&self, environment: &Environment) -> Vec<Limit>;
+
+    /// What carries connections to its listener.
+    fn transport(&self) -> Transport;
+
+    /// What the product's own check warns of: values that it does not take as they are written.
+    fn warnings(&self) -> &[String];
+
+    /// What the product's own check says against this configuration with one more line, at the top level; none: nothing.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn objects(&self, line: &str) -> Result<Option<Objection>, TargetError>;
+
+    /// Every setting of a configuration of genkai's own making, where its limits do not tell them.
+    fn written(&self) -> &[Setting] {
+        &[]
+    }
+
+    /// Where the private copy differs from the user's files; nothing for a generated configuration.
+    fn rewrites(&self) -> &[Rewrite];
+
+    /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
+    /// there are none.
+    fn diff(&self, changes: &[Change]) -> String;
+
+    /// Writes `changes` (and the settings given) into the user's files, all or none, each with a backup beside it. Nothing
+    /// for a generated configuration.
+    ///
+    /// # Errors
+    /// When a change cannot be applied, or a file was changed by somebody else or cannot be written.
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError>;
+
+    /// Starts it on the cores given and waits until it answers.
+    ///
+    /// # Errors
+    /// When it does not start; the message carries its last words.
+    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError>;
+}
+
+/// What a product's own check says against a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objection {
+    /// What it does.
+    pub kind: ObjectionKind,
+    /// Its words.
+    pub words: String,
+}
+
+/// What a product's own check does with a line it objects to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectionKind {
+    /// It knows no such setting.
+    Unknown,
+    /// It knows the setting and refuses how it is written, or where.
+    Refused,
+    /// It accepts it with the warning that it takes another value.
+    Clamped,
+    /// It accepts it with another warning.
+    Warned,
+}
+
+impl Objection {
+    /// Of a check that passed with `warnings`, of which `known` are not the line's; none where it has no others. A warning
+    /// with one of the words `clamps` says that the product takes another value.
+    pub(crate) fn warned(warnings: Vec<String>, known: &[String], clamps: &[&str]) -> Option<Objection> {
+        let new: Vec<String> = warnings.into_iter().filter(|warning| !known.contains(warning)).collect();
+        let clamped = new.iter().any(|warning| clamps.iter().any(|words| warning.contains(words)));
+        let kind = if clamped { ObjectionKind::Clamped } else { ObjectionKind::Warned };
+        (!new.is_empty()).then(|| Objection { kind, words: new.join("; ") })
+    }
+
+    /// Of a check that failed; `unknown` is whether it knows no such setting.
+    pub(crate) fn refused(words: String, unknown: bool) -> Objection {
+        Objection { kind: if unknown { ObjectionKind::Unknown } else { ObjectionKind::Refused }, words }
+    }
+}
+
+/// A product that runs. Dropping it ends it.
+pub trait Running: Send {
+    /// The listener that the load goes to.
+    fn address(&self) -> SocketAddr;
+
+    /// Looks at it: metrics, new log lines, deaths.
+    fn observe(&mut self) -> Observation;
+
+    /// Ends it, gracefully first. Afterwards no process of it is left.
+    fn stop(self: Box<Self>) -> ExitStatus;
+}
+
+impl<W: running::Watch> Running for running::Running<W> {
+    fn address(&self) -> SocketAddr {
+        running::Running::address(self)
+    }
+
+    fn observe(&mut self) -> Observation {
+        running::Running::observe(self)
+    }
+
+    fn stop(self: Box<Self>) -> ExitStatus {
+        running::Running::stop(*self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_warning_of_another_value_clamps() {
+        let said = |warnings: &[&str]| {
+            let warnings = warnings.iter().map(|&words| words.to_owned()).collect();
+            Objection::warned(warnings, &["as before".to_owned()], &[", decreasing ", ", increasing "])
+                .map(|objection| objection.kind)
+        };
+        assert_eq!(said(&["as before"]), None);
+        let less = "AH00318: WARNING: MaxRequestWorkers of 500 would require 20 servers and would exceed ServerLimit of 4, \
+                    decreasing to 100.";
+        assert_eq!(said(&["as before", less]), Some(ObjectionKind::Clamped));
+        let more = "AH00499: WARNING: ServerLimit of 0 not allowed, increasing to 1.";
+        assert_eq!(said(&[more]), Some(ObjectionKind::Clamped));
+        let other = "AH10028: WARNING: the directive is deprecated";
+        assert_eq!(said(&["as before", other]), Some(ObjectionKind::Warned));
+    }
+}
