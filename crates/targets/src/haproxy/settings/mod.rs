@@ -11,11 +11,10 @@ pub(crate) use apply::{in_force, written};
 pub use registry::*;
 pub use render::{Rendering, render};
 
+pub use crate::files::SettingError;
+
 /// A setting that genkai knows.
 pub type Setting = crate::settings::Setting<Context>;
-
-/// Why a setting cannot be made.
-pub type SettingError = crate::files::SettingError<super::config::ConfigError>;
 
 /// Where a setting belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
