@@ -8,7 +8,7 @@ use genkai_model::units::Span;
 use super::limits;
 use super::vcl::{Attribute, Vcl};
 use crate::error::TargetError;
-use crate::explain::{Explain, remark};
+use crate::explain::{Explain, explanation, remark};
 use crate::files::File;
 use crate::files::names::nearest;
 
