@@ -1,30 +1,14 @@
-//! Flags of HTTP/2 load.
+//! How flags become HTTP/2 load.
 
-use clap::Args;
 use genkai_model::http2::{Http2, STREAMS};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::transport::Transport;
 
 use crate::Failure;
-use crate::flags::LoadFlags;
+use crate::cli::{Http2Flags, LoadFlags};
 
 /// Most users that connections times streams may come to.
 const MOST: u32 = 10_000_000;
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "HTTP/2")]
-pub(crate) struct Http2Flags {
-    /// HTTP/2, agreed on with the server by ALPN: for https:// [default: HTTP/1.1]
-    #[arg(long)]
-    pub(crate) http2: bool,
-    /// HTTP/2 without asking: for http:// and unix:, which have no ALPN
-    #[arg(long)]
-    pub(crate) http2_prior_knowledge: bool,
-    /// Users that share a connection, each a stream at a time; with --rate, requests at once on one. Fewer where the
-    /// server allows fewer [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) streams: Option<u32>,
-}
 
 impl Http2Flags {
     /// Whether HTTP/2 is to be spoken.

@@ -2,59 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use genkai_engine::StopFlag;
 use genkai_lab::contest;
-use genkai_lab::experiment::{Size, servers as experiment};
+use genkai_lab::experiment::servers as experiment;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
-use genkai_model::units::{Bytes, Span};
+use genkai_model::units::Bytes;
 use genkai_targets::application::Place;
 
 use crate::Failure;
-use crate::cli::OutputFlags;
+use crate::cli::{OutputFlags, ServersFlags};
 use crate::made::{self, Experiment};
 use crate::view::{self, View};
-
-/// Flags of the experiment `websocket-servers`.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "websocket-servers (--clients, --rounds, --seed: reverse-proxy-cache too)")]
-pub(crate) struct ServersFlags {
-    /// Servers to compare: embedded, tomcat, jetty, node-ws, socketio [default: all that can run here]
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
-    pub(crate) servers: Vec<String>,
-    /// A setting of a server, e.g. tomcat.heap=512m, jetty.gc=z, node-ws.max-message=1m (repeatable)
-    #[arg(long = "server-set", value_name = "SERVER.NAME=VALUE")]
-    pub(crate) server_set: Vec<String>,
-    /// Values of a setting to be tried for large messages, each beside the server as it is, e.g. jetty.buffer=64k,2m
-    /// (repeatable)
-    #[arg(long, value_name = "SERVER.NAME=V,V")]
-    pub(crate) sweep: Vec<String>,
-    /// Clients of each server [default: 200, with --full 1000; reverse-proxy-cache: 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
-    pub(crate) clients: Option<u32>,
-    /// Rounds that count, of each start [default: 10; reverse-proxy-cache: 3, with --full 5]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
-    pub(crate) rounds: Option<u32>,
-    /// Rounds before them that do not count [default: 10, with --full 30]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub(crate) warm_up: Option<u32>,
-    /// Start all servers anew so often; with several, intervals speak of starts and not of rounds [default: 1, with --full 5]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) starts: Option<u32>,
-    /// Sizes of large messages [default: 16k,1m,4m]
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',')]
-    pub(crate) sizes: Vec<Bytes>,
-    /// Size of the message that all receive, and that each sends [default: 128]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) message: Option<Bytes>,
-    /// Longest wait for one answer [default: 10s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) answer_timeout: Option<Span>,
-    /// Seed of the orders in which servers are asked [default: 1]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-}
 
 /// Largest of the large messages: what the applications send at most, and what the client takes.
 const LARGEST: u64 = 64 << 20;
@@ -65,7 +24,8 @@ const SMALLEST: u64 = 64;
 ///
 /// # Errors
 /// When they contradict each other, or nothing can be compared here.
-fn plan(size: Size, flags: &ServersFlags, place: &Place) -> Result<Plan, Failure> {
+fn plan(flags: &ServersFlags, place: &Place) -> Result<Plan, Failure> {
+    let size = flags.run.size();
     let mut contest = experiment::shape(size);
     contest.clients = flags.clients.unwrap_or(contest.clients);
     contest.rounds = flags.rounds.unwrap_or(contest.rounds);
@@ -137,8 +97,10 @@ fn parts(text: &str, flag: &str, servers: &[String]) -> Result<(String, String, 
 }
 
 /// Makes a run and its outputs.
-pub(crate) fn run(size: Size, flags: &ServersFlags, place: Place, output: &OutputFlags) -> Result<Exit, Failure> {
-    let plan = plan(size, flags, &place)?;
+pub(crate) fn run(flags: &ServersFlags) -> Result<Exit, Failure> {
+    let place = made::place(flags.apps.apps.as_deref())?;
+    let plan = plan(flags, &place)?;
     let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
-    made::run(plan, place, &Experiment { check: contest::check, run: contest::run, view, markdown: false }, output)
+    let experiment = Experiment { check: contest::check, run: contest::run, view, markdown: false };
+    made::run(plan, place, &experiment, &flags.run.output)
 }

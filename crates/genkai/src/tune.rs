@@ -14,11 +14,11 @@ use genkai_model::plan::{
     Answers, Backend, ConfigSource, Front, Plan, Procedure, Site, System, Upgrade, WebSocketServer,
 };
 use genkai_model::units::{Span, Spread};
-use genkai_place::remote;
 use genkai_report::{json, text};
 
 use crate::cli::{Apache, BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
 use crate::outputs::Outputs;
+use crate::target::local_only;
 use crate::view::{self, View};
 use crate::{Failure, flags, interrupt, made, websocket};
 
@@ -220,21 +220,6 @@ pub(crate) fn no_path(url: &str) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// Refuses a URL whose host is not this machine, unless the user names that host.
-pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
-    let host = match authority.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or(v6),
-        None => authority.split(':').next().unwrap_or(authority),
-    };
-    let Some(why) = remote::why(host, allowed) else { return Ok(()) };
-    Err(Failure::usage(format!(
-        "{url}: `{host}` {why}, and a load test can take a host down\n  hint: if it is yours to load, say so with \
-         --allow-remote {host}"
-    )))
 }
 
 fn procedure(flags: &SearchFlags, arrivals: &Arrivals) -> Result<Procedure, Failure> {

@@ -1,12 +1,12 @@
-//! Flags of WebSocket load.
+//! How flags become WebSocket load.
 
-use clap::{Args, ValueEnum};
 use genkai_model::load::{Arrivals, Body, Load, Protocol, Spacing};
-use genkai_model::units::{Bytes, Span};
+use genkai_model::units::Bytes;
 use genkai_model::websocket::{Deflate, Message, SMALLEST_MESSAGE, WebSocket};
 
 use crate::Failure;
-use crate::flags::{LoadFlags, positive};
+use crate::cli::{DeflateFlag, LoadFlags, WebSocketFlags};
+use crate::flags::positive;
 
 /// Connections of the open model when nothing else is said.
 const CONNECTIONS: u32 = 100;
@@ -15,38 +15,6 @@ const SIZE: Bytes = Bytes(64);
 
 /// What the flags need where an address says what is spoken.
 pub(crate) const NEEDS: &str = "the address must be ws:// or wss://";
-
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "WebSocket")]
-pub(crate) struct WebSocketFlags {
-    /// Bytes of a message, at least 24; the server is to send each one back [default: 64]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) message_size: Option<Bytes>,
-    /// Open model: so many messages a second over all connections
-    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "users"], allow_negative_numbers = true)]
-    pub(crate) message_rate: Option<f64>,
-    /// Binary messages instead of text
-    #[arg(long)]
-    pub(crate) binary: bool,
-    /// Ask for a subprotocol (repeatable, best first)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) subprotocol: Vec<String>,
-    /// Offer permessage-deflate: as browsers do, or each message by itself
-    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "takeover", require_equals = true)]
-    pub(crate) deflate: Option<DeflateFlag>,
-    /// On connections that are only held: a ping so often
-    #[arg(long, value_name = "TIME")]
-    pub(crate) ping: Option<Span>,
-}
-
-/// How to compress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeflateFlag {
-    /// The window is kept from message to message
-    Takeover,
-    /// Each message by itself
-    NoTakeover,
-}
 
 impl WebSocketFlags {
     /// Refuses these flags for other protocols; `needs` is what they need.

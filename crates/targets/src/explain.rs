@@ -11,7 +11,7 @@ use genkai_place::caps::Machine;
 use genkai_place::machine;
 
 /// Products whose configurations are explained.
-pub(crate) const EXPLAINED: [&str; 7] = ["nginx", "apache", "haproxy", "squid", "varnish", "php-fpm", "redis"];
+pub const EXPLAINED: [&str; 7] = ["nginx", "apache", "haproxy", "squid", "varnish", "php-fpm", "redis"];
 
 /// The requests that are looked at: they decide which virtual server and path count.
 #[derive(Clone, Debug, PartialEq, Eq)]

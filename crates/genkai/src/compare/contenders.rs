@@ -10,7 +10,7 @@ use genkai_scenario::{NamedSystem, Systems, What};
 use genkai_targets::product;
 
 use crate::cli::Compare;
-use crate::{Failure, tune};
+use crate::{Failure, target, tune};
 
 /// Who is compared.
 pub(super) struct Who {
@@ -130,7 +130,7 @@ fn rivals(flags: &Compare, load: &Load) -> Result<Who, Failure> {
 fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failure> {
     let (product, config) = match named {
         Named::Url(url) => {
-            tune::local_only(&url, &flags.origin.allow_remote)?;
+            target::local_only(&url, &flags.origin.allow_remote)?;
             tune::no_path(&url)?;
             return Ok(Runs::Url(url));
         }

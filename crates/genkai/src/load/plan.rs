@@ -8,10 +8,8 @@ use genkai_model::stage::{self, Unit};
 use genkai_model::units::Span;
 
 use super::script;
-use crate::cli::Load;
-use crate::flags::LoadFlags;
+use crate::cli::{Load, LoadFlags, WebSocketFlags};
 use crate::target::Target;
-use crate::websocket::WebSocketFlags;
 use crate::{Failure, http2, websocket};
 
 /// All users at once: a rate so high that the ramp is over in the first millisecond.
