@@ -56,7 +56,7 @@ fn plan(flags: &CacheFlags) -> Result<Plan, Failure> {
     }
     if caching.mix == Mix::Sweep && caching.requests > caching.content.objects {
         return Err(Failure::usage(format!(
-            "--requests {}: a sweep asks for each of the {} objects once\n  hint: more --objects, or --mix zipf",
+            "--requests {}: a sweep requests each of the {} objects once\n  hint: more --objects, or --mix zipf",
             caching.requests, caching.content.objects
         )));
     }
@@ -86,7 +86,7 @@ fn recorded(file: &Path, requests: Option<u32>, caching: &mut Caching) -> Result
     let strange = log.strange;
     if log.order.is_empty() {
         return Err(Failure::usage(format!(
-            "--access-log {}: there is no GET answered by 200 or 304 in it ({} lines are not in the common or combined log format)\n  \
+            "--access-log {}: it has no GET answered by 200 or 304 ({} lines are not in the common or combined log format)\n  \
              hint: nginx's `combined`, Apache's `common` or `combined`",
             file.display(),
             strange.0

@@ -210,8 +210,11 @@ mod tests {
             for help in [command.render_help().to_string(), command.render_long_help().to_string()] {
                 assert!(!help.contains('\\'), "{words}: {help}");
                 let longest = help.lines().map(str::len).max().unwrap_or_default();
-                assert!(longest <= 120, "{words}: a line of {longest}\n{help}");
+                assert!(longest <= 100, "{words}: a line of {longest}\n{help}");
             }
+            let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let wrapped = below.lines().find(|line| line.starts_with("  genkai") && line.len() > 100);
+            assert_eq!(wrapped, None, "{words}: an example that does not fit a line");
         });
     }
 

@@ -35,7 +35,7 @@ impl LoadFlags {
         load.reuse = if self.new_connections { Reuse::PerRequest } else { Reuse::KeepAlive };
         load.timeout = self.timeout.unwrap_or(load.timeout);
         if load.timeout.0 == 0 {
-            return Err(Failure::usage("--timeout 0s: a request needs some time; give at least 1ms"));
+            return Err(Failure::usage("--timeout 0s: must be at least 1ms"));
         }
         load.threads = self.threads.unwrap_or(client_cores.clamp(1, 64) as u16);
         load.scale = Scale { processes: self.processes, sources: source::all(&self.source)? };
@@ -61,10 +61,10 @@ impl LoadFlags {
                 connections: self.connections.unwrap_or(1000),
             }),
             (None, _) if self.ramp.is_some() || self.poisson => {
-                Err(Failure::usage("--ramp, --poisson: belong to the open model; they need --rate"))
+                Err(Failure::usage("--ramp, --poisson: need --rate (the open model)"))
             }
             (None, _) if self.connections.is_some() => Err(Failure::usage(
-                "--connections: the closed model has one a user; it needs --rate, --http2, or a ws:// address",
+                "--connections: needs --rate, --http2, or a ws:// address; otherwise each user has one connection",
             )),
             (None, Arrivals::Users { count, spawn_rate, .. }) => Ok(Arrivals::Users {
                 count,
@@ -127,7 +127,7 @@ fn header(text: &str) -> Result<(String, String), Failure> {
         return Err(bad());
     }
     if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(Failure::usage(format!("--header `{name}`: genkai sets this one itself")));
+        return Err(Failure::usage(format!("--header `{name}`: cannot be set; genkai sets it")));
     }
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -160,7 +160,7 @@ pub(crate) fn pin(text: &str) -> Result<Pin, Failure> {
     let list = |part: &str| cores(part).ok_or_else(|| bad("not a list of cores"));
     let pinning = Pinning { servers: list(servers)?, client: list(client)? };
     if let Some(both) = pinning.servers.iter().find(|c| pinning.client.contains(c)) {
-        return Err(bad(&format!("core {both} cannot serve and make load at once (`none` lets them share all)")));
+        return Err(bad(&format!("core {both} cannot serve and make load at once (`none` lets both use all cores)")));
     }
     let have = genkai_lab::pinning::cores();
     match pinning.servers.iter().chain(&pinning.client).find(|c| !have.contains(c)) {

@@ -39,8 +39,8 @@ impl Http2Flags {
     pub(crate) fn must_be_in_file(&self) -> Result<(), Failure> {
         if self.used() || self.streams.is_some() {
             return Err(Failure::usage(
-                "--http2, --http2-prior-knowledge, --streams: the scenario file says that\n  hint: write `http2: true` into \
-                 it, for all targets or for one",
+                "--http2, --http2-prior-knowledge, --streams: cannot be used with a scenario file\n  hint: write \
+                 `http2: true` into the file, for all targets or for one",
             ));
         }
         Ok(())
@@ -53,8 +53,8 @@ impl Http2Flags {
     pub(crate) fn must_fit(&self, transport: &Transport) -> Result<(), Failure> {
         if self.http2 && !self.http2_prior_knowledge && !matches!(transport, Transport::Tls(_)) {
             return Err(Failure::usage(
-                "--http2: is agreed on by ALPN, which needs https://\n  hint: --http2-prior-knowledge speaks it without \
-                 asking",
+                "--http2: is negotiated by ALPN, which needs https://\n  hint: --http2-prior-knowledge uses it without \
+                 negotiation",
             ));
         }
         Ok(())

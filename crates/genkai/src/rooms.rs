@@ -26,7 +26,7 @@ pub(crate) fn plan(flags: &RoomsFlags) -> Result<Plan, Failure> {
         return Err(Failure::usage("--message-every, --enter-every: must be longer than zero"));
     }
     if u64::from(shape.rooms) * u64::from(shape.members) > u64::from(u32::MAX) {
-        return Err(Failure::usage("--rooms times --members: more clients than can be told apart"));
+        return Err(Failure::usage("--rooms times --members: too many clients"));
     }
     shape.message = message(flags.message_size)?.unwrap_or(shape.message);
     shape.member_queue = flags.member_queue.unwrap_or(shape.member_queue);

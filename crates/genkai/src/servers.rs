@@ -76,7 +76,7 @@ fn servers(asked: &[String], place: &Place) -> Result<Vec<String>, Failure> {
     if can.len() < 2 {
         let why = cannot.join("\n  ");
         return Err(Failure::environment(format!(
-            "only one server can run here, and there is nothing to compare\n  {why}"
+            "only one server can run here, so there is nothing to compare\n  {why}"
         )));
     }
     cannot.iter().for_each(|why| view::say(&format!("left out: {why}")));
@@ -91,7 +91,7 @@ fn parts(text: &str, flag: &str, servers: &[String]) -> Result<(String, String, 
     };
     if !servers.iter().any(|one| one == server) {
         let all = servers.join(", ");
-        return Err(Failure::usage(format!("{flag} {text}: `{server}` does not take part; these do: {all}")));
+        return Err(Failure::usage(format!("{flag} {text}: `{server}` does not take part; the servers are {all}")));
     }
     Ok((server.to_owned(), name.to_owned(), value.to_owned()))
 }

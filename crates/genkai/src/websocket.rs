@@ -37,7 +37,7 @@ impl WebSocketFlags {
 /// A message that cannot carry who sent it.
 pub(crate) fn too_small(size: u64) -> Failure {
     Failure::usage(format!(
-        "--message-size {size}: a message carries its identity and has at least {SMALLEST_MESSAGE} bytes"
+        "--message-size {size}: must be at least {SMALLEST_MESSAGE} bytes, because a message carries its identity"
     ))
 }
 
@@ -47,29 +47,27 @@ pub(crate) fn too_small(size: u64) -> Failure {
 /// When values make no sense, or not together.
 pub(crate) fn load(flags: &LoadFlags, own: &WebSocketFlags, at_once: f64) -> Result<Load, Failure> {
     if flags.rate.is_some() {
-        return Err(Failure::usage("--rate: is of requests; for messages say --message-rate"));
+        return Err(Failure::usage("--rate: counts requests; use --message-rate for messages"));
     }
     if flags.method.is_some() || flags.body.is_some() || flags.body_size.is_some() {
-        return Err(Failure::usage("--method, --body, --body-size: WebSockets have none of these"));
+        return Err(Failure::usage("--method, --body, --body-size: have no effect on WebSockets"));
     }
     if flags.new_connections && (flags.connections.is_some() || own.message_rate.is_some()) {
-        return Err(Failure::usage("--new-connections: is for users, who open a WebSocket for each message then"));
+        return Err(Failure::usage("--new-connections: works with --users only; each message then opens a WebSocket"));
     }
     let mut load = flags.closed().load(at_once, 1)?;
     load.request.body = Body::Empty;
     let held = flags.connections.is_some() && own.message_rate.is_none();
     if own.ping.is_some() && !held {
-        return Err(Failure::usage(
-            "--ping: is for connections that are only held: --connections without --message-rate",
-        ));
+        return Err(Failure::usage("--ping: works on idle connections only: --connections without --message-rate"));
     }
     if held && (own.message_size.is_some() || own.binary) {
         return Err(Failure::usage(
-            "--connections: only holds connections; for messages on them add --message-rate, or say --users",
+            "--connections: the connections are idle; to send messages add --message-rate, or use --users",
         ));
     }
     if own.message_rate.is_none() && (flags.ramp.is_some() || flags.poisson) {
-        return Err(Failure::usage("--ramp, --poisson: belong to the open model; they need --message-rate"));
+        return Err(Failure::usage("--ramp, --poisson: need --message-rate (the open model)"));
     }
     let size = own.message_size.unwrap_or(SIZE).0;
     if size < SMALLEST_MESSAGE {

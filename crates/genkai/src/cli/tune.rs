@@ -36,7 +36,7 @@ const NGINX_EXAMPLES: &str = "\
 Examples:
   genkai tune nginx --set worker_connections=512 --users 300 --spawn-rate 10
   genkai tune nginx --config /etc/nginx/nginx.conf --backend embedded --users 500
-  genkai tune nginx --config ./nginx.conf --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
+  genkai tune nginx --config ./nginx.conf --backend http://127.0.0.1:8080 --objective \"p99 < 500ms\"
   genkai tune nginx --set worker_connections=512 --users 300 --dry-run";
 
 const APACHE_EXAMPLES: &str = "\
@@ -44,10 +44,10 @@ Examples:
   genkai tune apache --set MaxRequestWorkers=300 --users 500 --spawn-rate 20
   genkai tune apache --set mpm=prefork --set MaxRequestWorkers=150 --users 300
   genkai tune apache --config /etc/apache2/apache2.conf --backend embedded --users 500
-  genkai tune apache --config ./httpd.conf --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"
-  genkai tune apache --websocket --tls --set MaxRequestWorkers=300 --users 500 --spawn-rate 100 --think 1s
+  genkai tune apache --config ./httpd.conf --backend http://127.0.0.1:8080 --objective \"p99 < 500ms\"
+  genkai tune apache --websocket --tls --set MaxRequestWorkers=300 --users 500 --think 1s
   genkai tune apache --websocket --set Timeout=60 --set ProxyTimeout=60 --connections 100 --hold 2m
-  genkai tune apache --websocket --broadcast 1s --users 100 --objective \"delivered > 99.99%, p99 < 500ms\"";
+  genkai tune apache --websocket --broadcast 1s --users 100 --objective \"delivered > 99.99%\"";
 
 const HAPROXY_EXAMPLES: &str = "\
 Examples:
@@ -55,7 +55,7 @@ Examples:
   genkai tune haproxy --set server.maxconn=20 --set timeout.queue=2s --users 200
   genkai tune haproxy --config /etc/haproxy/haproxy.cfg --backend embedded --users 500
   genkai tune haproxy --websocket --tls --set timeout.tunnel=60s --connections 100 --hold 2m
-  genkai tune haproxy --config ./haproxy.cfg --backend http://127.0.0.1:8080 --objective \"errors < 0.1%, p99 < 500ms\"";
+  genkai tune haproxy --config ./haproxy.cfg --backend http://127.0.0.1:8080";
 
 #[derive(Debug, Args)]
 pub(crate) struct Nginx {

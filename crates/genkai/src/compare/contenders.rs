@@ -62,6 +62,14 @@ fn named(text: &str) -> Result<Named, Failure> {
     )))
 }
 
+/// Products whose configuration can take part and that cannot be named without one.
+const WITH_A_FILE: &[&str] = &["squid", "varnish"];
+
+/// What a file of systems may have as a product.
+fn in_files() -> Vec<String> {
+    product::names().into_iter().chain(WITH_A_FILE.iter().map(|name| (*name).to_owned())).collect()
+}
+
 /// Whether a word names a file of systems.
 fn is_systems(text: &str) -> bool {
     Path::new(text).extension().is_some_and(|end| end == "yaml" || end == "yml")
@@ -72,7 +80,10 @@ fn listed(flags: &Compare, file: &str, load: &Load) -> Result<(Systems, Vec<Cont
     let path = Path::new(file);
     let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {file}: {e}")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let all = genkai_scenario::systems(file, &text, folder).map_err(|fault| Failure::usage(fault.to_string()))?;
+    let products = in_files();
+    let products: Vec<&str> = products.iter().map(String::as_str).collect();
+    let all =
+        genkai_scenario::systems(file, &text, folder, &products).map_err(|fault| Failure::usage(fault.to_string()))?;
     let generated = all.systems.iter().any(|one| matches!(one.what, What::Product(_)));
     let stand = all.systems.iter().all(|one| matches!(one.what, What::Url(_)));
     let backend = match (&flags.backend, &all.backend) {
@@ -175,4 +186,37 @@ fn changes(flags: &Compare, base: &str, load: &Load) -> Result<Who, Failure> {
     };
     let contenders = compare::with_changes(*system, &flags.change, load, flags.all_together)?;
     Ok(Who { title: format!("compare changes of {base}"), base: Some(compare::BASELINE.to_owned()), contenders })
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_scenario::{schema, systems};
+    use genkai_targets::product::PRODUCTS;
+
+    use super::*;
+
+    #[test]
+    fn the_committed_schemas_name_the_products_that_there_are() {
+        let names = in_files();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for (name, made) in [("systems", schema::systems(&names)), ("claim", schema::claim(PRODUCTS))] {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../schemas/{name}.schema.json"));
+            if std::env::var_os("GENKAI_UPDATE_SCHEMAS").is_some() {
+                std::fs::write(&file, &made).unwrap();
+            }
+            let committed = std::fs::read_to_string(&file).unwrap_or_default();
+            assert!(committed == made, "{} is out of date: run `make schemas`", file.display());
+        }
+    }
+
+    #[test]
+    fn a_file_of_systems_takes_every_name_and_refuses_others() {
+        let names = in_files();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let read = |name: &str| {
+            systems("s.yaml", &format!("systems:\n  - {{name: a, product: {name}}}\n"), Path::new("/"), &names)
+        };
+        assert!(names.len() >= 3 + 11 && names.iter().all(|name| read(name).is_ok()), "{names:?}");
+        assert!(read("squib").is_err());
+    }
 }

@@ -28,7 +28,7 @@ pub(crate) fn plan(flags: &Load) -> Result<Plan, Failure> {
         return scripted(flags);
     }
     if flags.dry_run || !flags.target.is_empty() || flags.environment.is_some() {
-        return Err(Failure::usage("--dry-run, --target, --environment: are for scenario files"));
+        return Err(Failure::usage("--dry-run, --target, --environment: need a scenario file"));
     }
     Ok(whole(flags, format!("load {}", flags.url), load(flags)?, objective(&flags.objective)))
 }
@@ -104,10 +104,10 @@ fn staged(flags: &Load, websocket: bool) -> (LoadFlags, Option<f64>) {
 
 fn stop(flags: &Load) -> Result<Stop, Failure> {
     if flags.duration.is_some_and(|span| span.0 == 0) {
-        return Err(Failure::usage("--duration 0s: a load must last some time; give at least 1ms"));
+        return Err(Failure::usage("--duration 0s: must be at least 1ms"));
     }
     if flags.requests == Some(0) {
-        return Err(Failure::usage("--requests 0: give at least 1"));
+        return Err(Failure::usage("--requests 0: must be at least 1"));
     }
     let after = flags.duration.unwrap_or(if flags.requests.is_some() { LONGEST } else { USUAL });
     Ok(Stop { after, requests: flags.requests })
