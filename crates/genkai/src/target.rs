@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use genkai_model::transport::{Identity, Tls, Transport};
-use genkai_place::remote;
+use genkai_place::remote::{self, Remote};
 
 use crate::cli::TlsFlags;
 use crate::{Failure, flags};
@@ -143,11 +143,8 @@ pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
         Some(v6) => v6.split(']').next().unwrap_or(v6),
         None => authority.split(':').next().unwrap_or(authority),
     };
-    let Some(why) = remote::why(host, allowed) else { return Ok(()) };
-    Err(Failure::usage(format!(
-        "{url}: `{host}` {why}, and a load test can take a host down\n  hint: if it is yours to load, say so with \
-         --allow-remote {host}"
-    )))
+    let named = remote::check(host, allowed, || url.to_owned());
+    named.map_err(|found| Failure::usage(Remote { replaceable: false, ..found }.to_string()))
 }
 
 /// Path and query of an address, without its fragment.

@@ -105,7 +105,7 @@ fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> 
         return Err(missing());
     }
     let own = |found: &Found| {
-        let edit = |span| Edit::new(found.file, span, quote(value));
+        let edit = |span| Edit::new(found.file, span, quote(value).into_owned());
         found.option(first_parameter(found), setting.keyword).map(|word| edit(&word.span))
     };
     let back = route.back.ok_or_else(missing)?;
