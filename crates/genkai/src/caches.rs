@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use genkai_engine::StopFlag;
 use genkai_lab::cache;
 use genkai_lab::experiment::{Size, cache as experiment};
 use genkai_model::cache::Caching;
@@ -14,9 +13,9 @@ use genkai_report::figure;
 use genkai_scenario::access;
 
 use crate::Failure;
-use crate::cli::{CacheFlags, OutputFlags};
-use crate::made::{self, Experiment};
-use crate::view::{self, View};
+use crate::cli::CacheFlags;
+use crate::study::{self, How};
+use crate::view;
 
 /// Smallest budgets: Traffic Server's smallest store is 128 MiB, shared memory needs some room.
 const LEAST: (u64, u64) = (4 << 20, 128 << 20);
@@ -131,11 +130,9 @@ fn announced(plan: &Caching) -> String {
 /// Makes a run and its outputs.
 pub(crate) fn run(flags: &CacheFlags) -> Result<Exit, Failure> {
     let plan = plan(flags)?;
-    let output = &flags.run.output;
-    if let Some(caching) = plan.caching.as_deref().filter(|_| !output.quiet) {
+    if let Some(caching) = plan.caching().filter(|_| !flags.run.output.quiet) {
         view::say(&announced(caching));
     }
-    let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
-    let experiment = Experiment { check: cache::check, run: cache::run, view, markdown: flags.markdown };
-    made::run(plan, made::place(None)?, &experiment, output)
+    let how = How { markdown: flags.markdown, ..How::default() };
+    study::run(plan, study::place(None)?, how, &flags.run.output)
 }

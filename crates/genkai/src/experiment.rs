@@ -3,16 +3,13 @@
 use std::path::Path;
 
 use clap::CommandFactory;
-use genkai_engine::StopFlag;
 use genkai_lab::experiment::nginx_worker_connections;
-use genkai_lab::rooms as chat;
-use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 
-use crate::cli::{Cli, Experiment, ExperimentAction, ExperimentName, OutputFlags, RunFlags};
-use crate::view::{self, View};
-use crate::{Failure, caches, made, rooms, servers, suite, tune};
+use crate::cli::{Cli, Experiment, ExperimentAction, ExperimentName, RunFlags};
+use crate::study::{self, How};
+use crate::{Failure, caches, rooms, servers, suite, view};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -26,12 +23,12 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
     match experiment {
         ExperimentName::NginxWorkerConnections(flags) => {
             let plan = nginx_worker_connections(flags.run.size(), &flags.worker_connections);
-            tune::run(plan, Pin::Apart, &flags.run.output, false)
+            run_plan(plan, None, &flags.run)
         }
         ExperimentName::ApacheWebsocket(flags) => suite::apache(flags.run.size(), &flags.part, &flags.run.output),
-        ExperimentName::Rooms(flags) => nodes(rooms::plan(flags)?, flags.apps.apps.as_deref(), &flags.run),
+        ExperimentName::Rooms(flags) => run_plan(rooms::plan(flags)?, flags.apps.apps.as_deref(), &flags.run),
         ExperimentName::WebsocketServers(flags) => servers::run(flags),
-        ExperimentName::RoomsHttp(flags) => nodes(rooms::held(flags)?, None, &flags.run),
+        ExperimentName::RoomsHttp(flags) => run_plan(rooms::held(flags)?, None, &flags.run),
         ExperimentName::ReverseProxyCache(flags) => caches::run(flags),
     }
 }
@@ -45,9 +42,7 @@ fn list() -> String {
     lines.map(|one| format!("{}\n    {}", one.get_name(), about(one))).collect::<Vec<_>>().join("\n")
 }
 
-/// Makes a run on nodes, and its outputs.
-fn nodes(plan: Plan, apps: Option<&Path>, flags: &RunFlags) -> Result<Exit, Failure> {
-    let view = |output: &OutputFlags, stop: &StopFlag| View::choose(output.quiet, output.color, stop);
-    let experiment = made::Experiment { check: chat::check, run: chat::run, view, markdown: false };
-    made::run(plan, made::place(apps)?, &experiment, &flags.output)
+/// Makes a run, and its outputs.
+fn run_plan(plan: Plan, apps: Option<&Path>, flags: &RunFlags) -> Result<Exit, Failure> {
+    study::run(plan, study::place(apps)?, How::default(), &flags.output)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use genkai_engine::StopFlag;
 use genkai_lab::contest;
 use genkai_lab::experiment::servers as experiment;
 use genkai_model::exit::Exit;
@@ -11,9 +10,9 @@ use genkai_model::units::Bytes;
 use genkai_targets::application::Place;
 
 use crate::Failure;
-use crate::cli::{OutputFlags, ServersFlags};
-use crate::made::{self, Experiment};
-use crate::view::{self, View};
+use crate::cli::ServersFlags;
+use crate::study::{self, How};
+use crate::view;
 
 /// Largest of the large messages: what the applications send at most, and what the client takes.
 const LARGEST: u64 = 64 << 20;
@@ -98,9 +97,7 @@ fn parts(text: &str, flag: &str, servers: &[String]) -> Result<(String, String, 
 
 /// Makes a run and its outputs.
 pub(crate) fn run(flags: &ServersFlags) -> Result<Exit, Failure> {
-    let place = made::place(flags.apps.apps.as_deref())?;
+    let place = study::place(flags.apps.apps.as_deref())?;
     let plan = plan(flags, &place)?;
-    let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
-    let experiment = Experiment { check: contest::check, run: contest::run, view, markdown: false };
-    made::run(plan, place, &experiment, &flags.run.output)
+    study::run(plan, place, How::default(), &flags.run.output)
 }

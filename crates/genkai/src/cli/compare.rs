@@ -1,9 +1,10 @@
 //! The flags of `genkai compare`.
 
 use clap::Args;
-use genkai_model::comparison::{Figure, Wish};
 use genkai_model::exit::Exit;
+use genkai_model::figure::Figure;
 use genkai_model::objective::Objective;
+use genkai_model::setting::RequestedChange;
 use genkai_model::units::Span;
 use genkai_targets::product;
 
@@ -69,7 +70,7 @@ pub(crate) struct Compare {
     pub(crate) base: Option<String>,
     /// Compare this change alone with the base: "NAME -> VALUE" or "NAME OLD -> NEW" (repeatable)
     #[arg(long, value_name = "CHANGE", requires = "base", help_heading = "Changes")]
-    pub(crate) change: Vec<Wish>,
+    pub(crate) change: Vec<RequestedChange>,
     /// Also compare all changes at once
     #[arg(long, requires = "base", help_heading = "Changes", hide_short_help = true)]
     pub(crate) all_together: bool,
