@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use genkai_model::exit::Exit;
-use genkai_targets::explain::EXPLAINED;
+use genkai_targets::catalog;
 
 pub(crate) use claims::Claims;
 pub(crate) use compare::Compare;
@@ -91,7 +91,7 @@ pub(crate) struct Explain {
     #[arg(required = true, value_name = "CONFIG")]
     pub(crate) configs: Vec<PathBuf>,
     /// Product that the files belong to [default: recognised by the text]
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(EXPLAINED))]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(catalog::explained()))]
     pub(crate) product: Option<String>,
     /// Path of the requests to consider
     #[arg(long, value_name = "PATH", default_value = "/")]

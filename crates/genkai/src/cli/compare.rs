@@ -6,7 +6,7 @@ use genkai_model::figure::Figure;
 use genkai_model::objective::Objective;
 use genkai_model::setting::RequestedChange;
 use genkai_model::units::Span;
-use genkai_targets::product;
+use genkai_targets::catalog;
 
 use super::{BackendFlags, LoadFlags, OutputFlags, WebSocketFlags, help};
 
@@ -55,7 +55,7 @@ fn contenders() -> String {
     format!(
         "Systems to compare: a product or cache that genkai configures ({}), a configuration of one (nginx.conf, squid.conf, \
          default.vcl, Traffic Server's folder), an address like http://127.0.0.1:8080, or a YAML file of systems.",
-        help::or(&product::names())
+        help::or(&catalog::names())
     )
 }
 

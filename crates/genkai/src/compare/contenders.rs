@@ -7,7 +7,7 @@ use genkai_model::comparison::{Contender, Runs};
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, ConfigSource, Front, System};
 use genkai_scenario::{NamedSystem, Systems, What};
-use genkai_targets::product;
+use genkai_targets::catalog;
 
 use crate::cli::Compare;
 use crate::{Failure, target, tune};
@@ -49,7 +49,7 @@ fn named(text: &str) -> Result<Named, Failure> {
     if path.is_file() {
         return Ok(Named::File(path.to_owned()));
     }
-    let names = product::names();
+    let names = catalog::names();
     if names.iter().any(|name| name == text) {
         return Ok(Named::Product(text.to_owned()));
     }
@@ -62,14 +62,6 @@ fn named(text: &str) -> Result<Named, Failure> {
     )))
 }
 
-/// Products whose configuration can take part and that cannot be named without one.
-const WITH_A_FILE: &[&str] = &["squid", "varnish"];
-
-/// What a file of systems may have as a product.
-fn in_files() -> Vec<String> {
-    product::names().into_iter().chain(WITH_A_FILE.iter().map(|name| (*name).to_owned())).collect()
-}
-
 /// Whether a word names a file of systems.
 fn is_systems(text: &str) -> bool {
     Path::new(text).extension().is_some_and(|end| end == "yaml" || end == "yml")
@@ -80,7 +72,7 @@ fn listed(flags: &Compare, file: &str, load: &Load) -> Result<(Systems, Vec<Cont
     let path = Path::new(file);
     let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {file}: {e}")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let products = in_files();
+    let products = catalog::systems();
     let products: Vec<&str> = products.iter().map(String::as_str).collect();
     let all =
         genkai_scenario::systems(file, &text, folder, &products).map_err(|fault| Failure::usage(fault.to_string()))?;
@@ -146,7 +138,7 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
             return Ok(Runs::Url(url));
         }
         Named::Product(product) => (product, ConfigSource::Generated),
-        Named::File(path) => (genkai_targets::explain::guess(&path).to_owned(), ConfigSource::File(path)),
+        Named::File(path) => (catalog::guess(&path).to_owned(), ConfigSource::File(path)),
     };
     let system = System {
         product,
@@ -191,15 +183,16 @@ fn changes(flags: &Compare, base: &str, load: &Load) -> Result<Who, Failure> {
 #[cfg(test)]
 mod tests {
     use genkai_scenario::{schema, systems};
-    use genkai_targets::product::PRODUCTS;
 
     use super::*;
 
     #[test]
     fn the_committed_schemas_name_the_products_that_there_are() {
-        let names = in_files();
+        let names = catalog::systems();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        for (name, made) in [("systems", schema::systems(&names)), ("claim", schema::claim(PRODUCTS))] {
+        for (name, made) in
+            [("systems", schema::systems(&names)), ("claim", schema::claim(&catalog::proxies().collect::<Vec<_>>()))]
+        {
             let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../schemas/{name}.schema.json"));
             if std::env::var_os("GENKAI_UPDATE_SCHEMAS").is_some() {
                 std::fs::write(&file, &made).unwrap();
@@ -211,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_file_of_systems_takes_every_name_and_refuses_others() {
-        let names = in_files();
+        let names = catalog::systems();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let read = |name: &str| {
             systems("s.yaml", &format!("systems:\n  - {{name: a, product: {name}}}\n"), Path::new("/"), &names)
