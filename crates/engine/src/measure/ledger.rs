@@ -108,7 +108,7 @@ impl Ledger {
         }
     }
 
-    /// A WebSocket ended unasked: by a close frame, or cut after nothing had been said on it for `silent`.
+    /// A WebSocket ended unasked: by a close frame, or cut after nothing had been sent on it for `silent`.
     pub(crate) fn disconnected(&mut self, now: Moment, by_frame: bool, silent: Moment) {
         if self.open(now) {
             let disconnects = &mut *self.tally.disconnects;
@@ -142,7 +142,7 @@ impl Ledger {
         &mut self.tally.messages
     }
 
-    /// A member of a chat room heard a message for the first time.
+    /// A member of a chat room received a message for the first time.
     #[inline]
     pub(crate) fn delivered(&mut self, now: Moment, planned: Moment) {
         // After the end too, as for other counts of messages.

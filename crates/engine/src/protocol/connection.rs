@@ -52,7 +52,7 @@ impl Connection {
 
     /// The same, to an endpoint that is not the load's own.
     pub(crate) fn toward(core: Rc<Core>, endpoint: Rc<Endpoint>) -> Connection {
-        let slot = core.watch.slot();
+        let slot = core.deadlines.slot();
         Connection { core, endpoint, slot, stream: None, reused: false, last: Cell::default(), fresh: None }
     }
 
@@ -142,7 +142,7 @@ impl Connection {
     /// Closes, if open.
     pub(crate) fn close(&mut self) {
         if let Some(stream) = self.stream.take() {
-            stream.farewell();
+            stream.close_notify();
             self.core.ledger.borrow_mut().closed();
         }
     }

@@ -32,7 +32,7 @@ pub(crate) struct Rider {
 impl Rider {
     /// One without a seat.
     pub(crate) fn new(fleet: &Rc<Fleet>) -> Rider {
-        Rider { slot: fleet.core.watch.slot(), fleet: Rc::clone(fleet), link: None }
+        Rider { slot: fleet.core.deadlines.slot(), fleet: Rc::clone(fleet), link: None }
     }
 
     /// Makes a request, whatever that needs; none when the load is over before it ended. It must have been taken up; that it is
