@@ -206,39 +206,15 @@ fn more_ports(load: &Load, headroom: &Headroom, asked: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use genkai_model::load::{Body, Request, Reuse, Stop};
     use genkai_model::scenario::Scenario;
-    use genkai_model::units::{Span, Spread};
     use proptest::prelude::*;
     use std::net::SocketAddr;
 
     const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     fn load(count: u32, addresses: &[&str]) -> Load {
-        Load {
-            addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
-            transport: Default::default(),
-            protocol: Default::default(),
-            request: Request {
-                method: "GET".into(),
-                path: "/".into(),
-                host: "a".into(),
-                headers: vec![],
-                body: Body::Empty,
-            },
-            arrivals: Arrivals::Users { count, spawn_rate: 1.0, think: Spread::default() },
-            stages: Vec::new(),
-            scenario: None,
-            reuse: Reuse::KeepAlive,
-            stop: Stop { after: Span::from_secs(1), requests: None },
-            timeout: Span::from_secs(1),
-            threads: 2,
-            scale: Default::default(),
-            tick: Span::from_secs(1),
-            seed: 1,
-            kernel_timestamps: false,
-            pages: None,
-        }
+        let addresses = addresses.iter().map(|a| a.parse().unwrap()).collect();
+        Load { addresses, threads: 2, ..Load::users(count, 1.0) }
     }
 
     fn headroom(descriptors: u64, ports: (u16, u16)) -> Headroom {
