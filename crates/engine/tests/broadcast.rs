@@ -100,7 +100,8 @@ fn until_whole(clients: &mut BroadcastClients) -> Answer {
 
 #[test]
 fn a_server_that_comes_back_is_connected_to_again() {
-    for (script, options) in [(application("node-ws", "ws"), PLAIN), (application("socketio", "socket.io"), SOCKET_IO)] {
+    for (script, options) in [(application("node-ws", "ws"), PLAIN), (application("socketio", "socket.io"), SOCKET_IO)]
+    {
         let first = start(&script, &[]).unwrap();
         let address: SocketAddr = first.address;
         let mut clients = BroadcastClients::connect(address, options, 40, Duration::from_secs(5)).unwrap();

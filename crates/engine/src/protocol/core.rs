@@ -99,7 +99,7 @@ impl Core {
     pub(crate) fn end(&self) {
         self.ledger.borrow_mut().end(self.clock.now());
         self.ending.set(true);
-        self.watch.wake_all();
+        self.deadlines.wake_all();
     }
 
     /// Open connections that end by a closing handshake.
