@@ -19,6 +19,7 @@ use crate::protocol::core::Core;
 use crate::protocol::dispatch::Protocol;
 use crate::protocol::http1::Message;
 use crate::protocol::http2::{Fleet, Prepared, Rider};
+use crate::protocol::request::Seat;
 use crate::protocol::users::{FAILURE_PACE, sample};
 use crate::protocol::websocket::Session;
 use crate::schedule::pacer::Arrival;
