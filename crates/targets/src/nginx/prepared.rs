@@ -99,7 +99,7 @@ impl Nginx {
     /// When there is no such setting, or nothing here that it could be set on.
     pub fn value_of(&self, setting: &str) -> Result<(String, Origin), NginxError> {
         let effective = settings::effective(self.edition.config(), setting, self.edition.scope())?;
-        Ok((effective.value, self.edition.held(setting, effective.origin)))
+        Ok((effective.written, self.edition.held(setting, effective.origin)))
     }
 
     /// The listener that the load goes to. (A start may choose another port when this one was taken meanwhile:
