@@ -79,8 +79,8 @@ pub struct Watch {
     poll: Poll,
     workers: Follower,
     tail: Tail,
-    /// Deaths that were told.
-    told: BTreeSet<u32>,
+    /// Workers whose death was reported.
+    reported: BTreeSet<u32>,
     /// Looks left in which an alert of our own making may appear in the log.
     own_alert: u8,
 }
@@ -95,7 +95,7 @@ impl Watch {
             poll: Poll::default(),
             workers: Follower::new(master),
             tail: error_log,
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             own_alert: 0,
         }
     }
@@ -171,12 +171,12 @@ impl Watch {
         logs
     }
 
-    /// Workers that died: those that are gone, and those that only the log tells of (started and dead between two
+    /// Workers that died: those that are gone, and those that only the log names (started and dead between two
     /// looks), each once.
     fn deaths(&mut self, gone: &[u32], lines: &[String]) -> Vec<State> {
         let logged: BTreeMap<u32, &str> = lines.iter().filter_map(|line| death(line)).collect();
         let all: BTreeSet<u32> = gone.iter().copied().chain(logged.keys().copied()).collect();
-        let new = all.into_iter().filter(|&pid| self.told.insert(pid));
+        let new = all.into_iter().filter(|&pid| self.reported.insert(pid));
         new.map(|pid| {
             let detail =
                 logged.get(&pid).map_or_else(|| format!("worker process {pid} ended"), |&said| said.to_owned());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_death_is_told_once_with_the_log_s_words() {
+    fn a_death_is_reported_once_with_the_log_s_words() {
         let mut watch = watch();
         let dead = watch.deaths(&[77, 78], &[DIED.to_owned()]);
         let details: Vec<_> = dead.iter().filter_map(|s| s.detail.as_deref()).collect();

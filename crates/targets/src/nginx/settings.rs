@@ -16,8 +16,7 @@ pub use lookup::{Named, check, lookup};
 pub use registry::*;
 pub use render::{Rendering, render};
 
-/// Why a setting cannot be made.
-pub type SettingError = crate::files::SettingError<super::config::EditError>;
+pub use crate::files::SettingError;
 
 /// Where a setting is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
