@@ -57,7 +57,7 @@ export interface Head {
   started: string;
   command: string[];
   environment: Environment;
-  plan: { title: string; system: { product: string }; load: Load; objective: string; contest?: unknown };
+  plan: { title: string; system: { product: string }; load: Load; objective: string; study: string | Record<string, unknown> };
   rewrites: Rewrite[];
 }
 

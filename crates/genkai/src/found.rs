@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use genkai_analysis::{cache, compare, contest, held, rooms};
-use genkai_model::cache::CacheFinding;
-use genkai_model::comparison::ComparisonFinding;
-use genkai_model::contest::ContestFinding;
 use genkai_model::exit::Exit;
-use genkai_model::held::HeldFinding;
+use genkai_model::finding::cache::CacheFinding;
+use genkai_model::finding::comparison::ComparisonFinding;
+use genkai_model::finding::contest::ContestFinding;
+use genkai_model::finding::idle_requests::IdleFinding;
+use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::record::Record;
-use genkai_model::rooms::RoomsFinding;
 use genkai_report::text::Style;
 use genkai_report::{csv, html, json, markdown, text};
 
@@ -21,7 +21,7 @@ pub(crate) enum Found {
     /// Chat rooms.
     Rooms(RoomsFinding),
     /// Requests held open.
-    Held(HeldFinding),
+    Held(IdleFinding),
     /// Servers compared.
     Contest(Box<ContestFinding>),
     /// Systems compared.

@@ -6,16 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::cache::CacheFinding;
-use genkai_model::comparison::ComparisonFinding;
-use genkai_model::contest::ContestFinding;
 use genkai_model::event::{Event, RunStarted, Tick, What};
 use genkai_model::evidence::Sample;
 use genkai_model::finding::Findings;
-use genkai_model::held::{HeldFinding, HeldLimit, HeldTrial};
+use genkai_model::finding::cache::CacheFinding;
+use genkai_model::finding::comparison::ComparisonFinding;
+use genkai_model::finding::contest::ContestFinding;
+use genkai_model::finding::idle_requests::{IdleFinding, IdleLimit, IdleTrial};
+use genkai_model::finding::rooms::{RoomsFinding, RoomsRun};
 use genkai_model::histogram::Payload;
 use genkai_model::record::{Record, Trial};
-use genkai_model::rooms::{RoomsFinding, RoomsRun};
 use genkai_model::suite::SuiteFinding;
 use serde_json::{Value, json};
 
@@ -66,21 +66,21 @@ pub fn rooms_data(record: &Record, findings: &Findings, rooms: &RoomsFinding) ->
 }
 
 /// The whole report of requests held open.
-pub fn held(record: &Record, findings: &Findings, held: &HeldFinding) -> String {
+pub fn held(record: &Record, findings: &Findings, held: &IdleFinding) -> String {
     PAGE.replacen(PLACE, &embedded(&held_data(record, findings, held)), 1)
 }
 
 /// The data of such a page: as [`data`], with `"held": {"finding", "said", "trials", "limits"}`; a trial has its refusals in words, a
 /// limit what it is, its formula and its signs.
-pub fn held_data(record: &Record, findings: &Findings, held: &HeldFinding) -> Value {
-    let trial = |trial: &HeldTrial| {
+pub fn held_data(record: &Record, findings: &Findings, held: &IdleFinding) -> Value {
+    let trial = |trial: &IdleTrial| {
         json!({
             "trial": trial.trial,
             "refused": says::held::refused(trial),
             "told": says::rooms::refusals(&trial.told),
         })
     };
-    let limit = |found: &HeldLimit| {
+    let limit = |found: &IdleLimit| {
         json!({
             "title": says::held::limit(found),
             "caps": found.limit.caps,

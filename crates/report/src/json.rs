@@ -1,18 +1,19 @@
 //! The verdict and the plan as JSON, for scripts.
 
-use genkai_model::cache::CacheFinding;
-use genkai_model::claim::ClaimFinding;
-use genkai_model::comparison::ComparisonFinding;
-use genkai_model::contest::{ContestFinding, Entry};
+use genkai_model::contest::ContenderRecord;
 use genkai_model::event::Environment;
 use genkai_model::explain::Explanation;
+use genkai_model::finding::cache::CacheFinding;
+use genkai_model::finding::claim::ClaimFinding;
+use genkai_model::finding::comparison::ComparisonFinding;
+use genkai_model::finding::contest::ContestFinding;
+use genkai_model::finding::idle_requests::IdleFinding;
+use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{Findings, Predicted, Verdict};
-use genkai_model::held::HeldFinding;
 use genkai_model::load::Load;
 use genkai_model::machine::Checkup;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
-use genkai_model::rooms::RoomsFinding;
 use genkai_model::suite::SuiteFinding;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -74,7 +75,7 @@ pub(crate) struct CacheFile<'a> {
 #[schemars(title = "genkai rooms-http")]
 pub(crate) struct HeldFile<'a> {
     #[serde(flatten)]
-    pub(crate) finding: &'a HeldFinding,
+    pub(crate) finding: &'a IdleFinding,
     /// The finding in plain sentences.
     pub(crate) says: Vec<String>,
 }
@@ -133,12 +134,12 @@ pub fn claims(all: &[ClaimFinding]) -> String {
 }
 
 /// What would be compared as JSON: `{"plan": .., "contenders": [..], "environment": ..}`; ends with a newline.
-pub fn comparison_plan(plan: &Plan, contenders: &[Entry], environment: &Environment) -> String {
+pub fn comparison_plan(plan: &Plan, contenders: &[ContenderRecord], environment: &Environment) -> String {
     pretty(&serde_json::json!({ "plan": plan, "contenders": contenders, "environment": environment }))
 }
 
 /// The finding of an experiment that holds requests open as JSON (schema: [`crate::schema::held`]); ends with a newline.
-pub fn held(finding: &HeldFinding) -> String {
+pub fn held(finding: &IdleFinding) -> String {
     pretty(&HeldFile { finding, says: says::held::sentences(finding) })
 }
 

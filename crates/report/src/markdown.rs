@@ -4,7 +4,7 @@ mod compare;
 
 use std::fmt::Write as _;
 
-use genkai_model::cache::CacheFinding;
+use genkai_model::finding::cache::CacheFinding;
 
 pub use compare::{claims, compare};
 

@@ -26,10 +26,8 @@ pub enum ErrorKind {
     Rejected(String),
     /// A command of the product failed.
     Command {
-        /// Whose command, as reports call it.
-        name: String,
-        /// What was tried.
-        command: String,
+        /// What was tried: whose command, as reports call it, and the command.
+        tried: String,
         /// What it printed.
         said: String,
     },
@@ -94,8 +92,8 @@ impl TargetError {
     }
 
     /// A command of a product failed: whose, as reports call it, what was tried, what it printed.
-    pub(crate) fn command(name: &str, command: impl Into<String>, said: impl Into<String>) -> TargetError {
-        let kind = ErrorKind::Command { name: name.to_owned(), command: command.into(), said: said.into() };
+    pub(crate) fn command(name: &str, command: impl Display, said: impl Into<String>) -> TargetError {
+        let kind = ErrorKind::Command { tried: format!("{name}: `{command}`"), said: said.into() };
         TargetError { product: "", kind, hint: None }
     }
 
@@ -133,7 +131,7 @@ impl Display for TargetError {
         match &self.kind {
             ErrorKind::Usage(text) | ErrorKind::Missing(text) | ErrorKind::Machine(text) => f.write_str(text)?,
             ErrorKind::Rejected(words) => write!(f, "{} does not accept the configuration:\n{words}", self.product)?,
-            ErrorKind::Command { name, command, said } => write!(f, "{name}: `{command}` failed: {said}")?,
+            ErrorKind::Command { tried, said } => write!(f, "{tried} failed: {said}")?,
             ErrorKind::Place(error) => error.fmt(f)?,
         }
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))

@@ -5,6 +5,11 @@ import type { Head, Rewrite } from "../model";
 import type { Run } from "../run";
 import { section } from "./section";
 
+/** A comparison of servers asks them in its own ways, not by the plan's request. */
+function isContest(head: Head): boolean {
+  return typeof head.plan.study === "object" && "contest" in head.plan.study;
+}
+
 function facts(head: Head, one: boolean): [string, string][] {
   const e = head.environment;
   const cores = (list: number[]) => `${list.length === 1 ? "core" : "cores"} ${list.join(", ")}`;
@@ -19,7 +24,7 @@ function facts(head: Head, one: boolean): [string, string][] {
   ];
   return [
     ["Started", date(head.started)],
-    ...(head.plan.contest ? [] : one ? asked : versions),
+    ...(isContest(head) ? [] : one ? asked : versions),
     ["System", `${e.os}, ${e.kernel}`],
     ["Processor", `${e.cpu}, ${e.cores} ${e.cores === 1 ? "core" : "cores"}; ${pinning}`],
     ["Memory", bytes(e.memory)],

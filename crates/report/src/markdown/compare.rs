@@ -1,7 +1,7 @@
 //! Systems compared, and advice put to the test.
 
-use genkai_model::claim::ClaimFinding;
-use genkai_model::comparison::ComparisonFinding;
+use genkai_model::finding::claim::ClaimFinding;
+use genkai_model::finding::comparison::ComparisonFinding;
 
 use super::table;
 use crate::clean;

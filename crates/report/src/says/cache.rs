@@ -1,8 +1,9 @@
 //! Caches compared, in words.
 
-use genkai_model::cache::{
-    CacheCaveat, CacheFinding, CacheStanding, Conformance, Held, Kept, Mount, Participant, PassFinding, RateFinding,
-    RateRepeat, Rule, Trouble, Warmth,
+use genkai_model::cache::{Conformance, Kept, Rule, Warmth};
+use genkai_model::finding::cache::{
+    BestRate, CacheCaveat, CacheContender, CacheFinding, CacheStanding, Mount, PassFinding, RateFinding, RateRepeat,
+    Trouble,
 };
 use genkai_model::finding::{Estimate, Outcome};
 
@@ -65,7 +66,7 @@ pub(crate) fn words(finding: &CacheFinding) -> Words {
         rows: pass.standings.iter().map(row).collect(),
     };
     let tried = finding.participants.iter().filter(|one| !one.conformance.is_empty());
-    let rules = |one: &Participant| {
+    let rules = |one: &CacheContender| {
         let cells = Rule::ALL.iter().map(|rule| {
             let found = one.conformance.iter().find(|tried| tried.rule == *rule);
             found.map_or_else(|| "-".to_owned(), |tried| format!("{}: {}", kept(tried), clean::line(&tried.seen)))
@@ -97,13 +98,13 @@ pub(crate) fn words(finding: &CacheFinding) -> Words {
 }
 
 /// Every setting that is not a default, in one line.
-pub(crate) fn settings(one: &Participant) -> String {
+pub(crate) fn settings(one: &CacheContender) -> String {
     let all: Vec<String> = one.settings.iter().map(|s| format!("{} {}", s.name, s.value).trim().to_owned()).collect();
     clean::cut(&all.join("; "), LONGEST)
 }
 
 /// `CacheMaxFileSize 1000000 (bytes of an object; ...)`: what caps it; none where nothing is known.
-pub(crate) fn limits(one: &Participant) -> Option<String> {
+pub(crate) fn limits(one: &CacheContender) -> Option<String> {
     let all = one.limits.iter().map(|limit| format!("{} {} ({})", limit.setting, limit.value, limit.caps));
     let all: Vec<String> = all.collect();
     (!all.is_empty()).then(|| clean::cut(&all.join("; "), LONGEST))
@@ -195,7 +196,7 @@ pub(crate) fn rates(finding: &CacheFinding) -> Vec<Vec<String>> {
         let found = all.find(|held| held.name == name);
         found.map_or_else(|| ["-".to_owned(), "-".to_owned()], |one| [ranked(one.best, one.worst), held(one)])
     };
-    let row = |one: &Participant| {
+    let row = |one: &CacheContender| {
         let both = [Warmth::Cold, Warmth::Warm].into_iter().flat_map(|warmth| of(&one.name, warmth));
         std::iter::once(clean::line(&one.name)).chain(both).collect()
     };
@@ -328,7 +329,7 @@ fn highest(finding: &CacheFinding) -> impl Iterator<Item = String> + '_ {
 
 /// Those without a rate because a search met no end of theirs, each with what it bore; none: there are none.
 fn beyond(rates: &RateFinding) -> Option<String> {
-    let met_none = |one: &&Held| {
+    let met_none = |one: &&BestRate| {
         let open = |one: &RateRepeat| one.client_limited || one.holds.is_some() && one.fails.is_none();
         one.rate.is_none() && one.repeats.iter().any(open)
     };
@@ -341,7 +342,7 @@ fn beyond(rates: &RateFinding) -> Option<String> {
 fn known(rates: &RateFinding) -> Option<String> {
     let first = rates.standings.first()?;
     let best = format!("{} requests/s with {}", figures(first.rate?), clean::line(&first.name));
-    let tied: Vec<&Held> = rates.standings.iter().filter(|one| one.best == 1 && one.rate.is_some()).collect();
+    let tied: Vec<&BestRate> = rates.standings.iter().filter(|one| one.best == 1 && one.rate.is_some()).collect();
     if tied.len() < 2 {
         return Some(format!("{best}."));
     }
@@ -350,7 +351,7 @@ fn known(rates: &RateFinding) -> Option<String> {
 }
 
 /// How many more rounds would tell two of the first apart: those for which it takes the fewest.
-fn more(rates: &RateFinding, tied: &[&Held]) -> String {
+fn more(rates: &RateFinding, tied: &[&BestRate]) -> String {
     let is_tied = |name: &str| tied.iter().any(|one| one.name == name);
     let among = rates.pairs.iter().filter(|pair| is_tied(&pair.faster) && is_tied(&pair.slower));
     let fewest = among.filter_map(|pair| Some((pair.more?, pair))).min_by_key(|(more, _)| *more);
@@ -366,7 +367,7 @@ fn more(rates: &RateFinding, tied: &[&Held]) -> String {
 }
 
 /// `12,000 (11,500-12,600)`; what is known where searches found no two sides.
-pub(crate) fn held(held: &Held) -> String {
+pub(crate) fn held(held: &BestRate) -> String {
     let per_second = |x: f64| format!("{}/s", figure::count(x as u64));
     let limited = held.repeats.iter().filter(|one| one.client_limited).count();
     let most = held.repeats.iter().filter_map(|one| one.holds).reduce(f64::max);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{
-    Case, CaseFinding, Contest, ContestCaveat, ContestFinding, Entrant, MessageLimit, Standing,
+use genkai_model::contest::{Case, Contest};
+use genkai_model::finding::contest::{
+    CaseFinding, ContestCaveat, ContestContender, ContestFinding, ContestStanding, MessageLimit,
 };
 use genkai_model::finding::{Estimate, Outcome};
 
@@ -50,7 +51,7 @@ pub(crate) fn headline(finding: &ContestFinding) -> String {
 /// `One message to 200 clients, until the last has it: embedded 1.2 ms (1), tomcat 2.1 ms (2). They can be told apart.`: each with
 /// its rank.
 pub(crate) fn answer(contest: &Contest, case: &CaseFinding) -> String {
-    let one = |standing: &Standing| {
+    let one = |standing: &ContestStanding| {
         let figure = standing.figure.map_or("no answer".to_owned(), |figure| figure::seconds(figure.value));
         format!("{} {figure} ({})", clean::line(&standing.name), rank(standing))
     };
@@ -97,7 +98,7 @@ pub(crate) fn told_apart(case: &CaseFinding) -> String {
 }
 
 /// `1`, `2-3`.
-pub(crate) fn rank(standing: &Standing) -> String {
+pub(crate) fn rank(standing: &ContestStanding) -> String {
     if standing.best == 0 {
         "reference".to_owned()
     } else if standing.best == standing.worst {
@@ -178,8 +179,8 @@ pub(crate) fn caveat(caveat: &ContestCaveat) -> String {
 }
 
 /// `heap 512m, threads 200 (default)`.
-pub(crate) fn settings(entrant: &Entrant) -> String {
-    let one = |setting: &genkai_model::contest::Setting| {
+pub(crate) fn settings(entrant: &ContestContender) -> String {
+    let one = |setting: &genkai_model::setting::Setting| {
         let default = if setting.default { " (default)" } else { "" };
         format!("{} {}{default}", setting.name, clean::line(&setting.value))
     };
@@ -187,8 +188,8 @@ pub(crate) fn settings(entrant: &Entrant) -> String {
 }
 
 /// `Pause Young (Normal): 12 pauses, 34 ms in all, 5 ms the longest`; none without a collector.
-pub(crate) fn pauses(entrant: &Entrant) -> Option<String> {
-    let one = |pause: &genkai_model::contest::Pause| {
+pub(crate) fn pauses(entrant: &ContestContender) -> Option<String> {
+    let one = |pause: &genkai_model::finding::contest::Pause| {
         format!(
             "{}: {}, {} in all, {} the longest",
             clean::line(&pause.kind),
@@ -202,7 +203,7 @@ pub(crate) fn pauses(entrant: &Entrant) -> Option<String> {
 }
 
 /// `0.8 s of processor time, 120 MiB resident, 64 MiB of heap, 41 threads, 215 descriptors`.
-pub(crate) fn usage(entrant: &Entrant) -> String {
+pub(crate) fn usage(entrant: &ContestContender) -> String {
     let usage = &entrant.usage;
     let mut all = vec![
         format!("{} of processor time", figure::seconds(usage.cpu)),
@@ -252,7 +253,7 @@ pub(crate) fn words(finding: &ContestFinding) -> Words {
         ranks: case.standings.iter().map(rank).collect(),
         figures: case.standings.iter().map(|standing| of(standing.figure)).collect(),
     };
-    let entrant = |entrant: &Entrant| EntrantWords {
+    let entrant = |entrant: &ContestContender| EntrantWords {
         settings: settings(entrant),
         usage: usage(entrant),
         pauses: pauses(entrant),

@@ -1,14 +1,14 @@
 //! Requests held open, in words.
 
 use genkai_model::finding::Outcome;
-use genkai_model::held::{HeldFinding, HeldLimit, HeldTrial};
+use genkai_model::finding::idle_requests::{IdleFinding, IdleLimit, IdleTrial};
 
 use super::client;
 use super::rooms::nodes;
 use crate::{figure, words};
 
 /// The answer, first sentence first.
-pub(crate) fn sentences(finding: &HeldFinding) -> Vec<String> {
+pub(crate) fn sentences(finding: &IdleFinding) -> Vec<String> {
     let time = finding.time;
     let requests = |n: u32| figure::plural(u64::from(n), "request", "requests");
     let each = |n: u32| match finding.nodes {
@@ -49,12 +49,12 @@ pub(crate) fn sentences(finding: &HeldFinding) -> Vec<String> {
 }
 
 /// Whose limit it is, and as what it is set.
-pub(crate) fn limit(found: &HeldLimit) -> String {
+pub(crate) fn limit(found: &IdleLimit) -> String {
     let limit = &found.limit;
     format!("{} {}", words::whose(&limit.subject), words::setting(&limit.setting, &limit.value))
 }
 
 /// What became of a trial's requests that were not answered.
-pub(crate) fn refused(trial: &HeldTrial) -> String {
+pub(crate) fn refused(trial: &IdleTrial) -> String {
     if trial.refused.is_empty() { "none".to_owned() } else { words::errors(&trial.refused) }
 }

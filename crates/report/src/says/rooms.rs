@@ -1,7 +1,8 @@
 //! Chat rooms in words.
 
 use genkai_model::finding::Outcome;
-use genkai_model::rooms::{Place, Placed, Refused, RoomsCause, RoomsFinding, RoomsRun, RouterReport, Why};
+use genkai_model::finding::rooms::{Place, Placed, RoomsCause, RoomsFinding, RoomsRun};
+use genkai_model::rooms::{Refused, RouterReport, Why};
 
 use super::{cause, client};
 use crate::{figure, words};

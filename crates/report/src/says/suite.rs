@@ -1,8 +1,9 @@
 //! An experiment of several runs, in words: the answer, the tables that its terminal output and its page share.
 
-use genkai_model::claim::ClaimVerdict;
-use genkai_model::comparison::{ComparisonCaveat, ComparisonFinding, Figure};
 use genkai_model::error::ErrorKind;
+use genkai_model::figure::Figure;
+use genkai_model::finding::claim::ClaimVerdict;
+use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding};
 use genkai_model::finding::{Cause, Confidence, Evidence, Outcome};
 use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding};
 use serde::Serialize;
@@ -126,13 +127,13 @@ pub(crate) fn troubles(finding: &SuiteFinding) -> Table {
 /// A change a row: what it does to each figure that people speak of.
 pub(crate) fn effects(one: &ChangesFinding) -> Table {
     const SHOWN: [Figure; 4] = [Figure::Failures, Figure::Throughput, Figure::P95, Figure::P99];
-    let cell = |pair: &genkai_model::comparison::ComparedPair, figure: Figure| {
+    let cell = |pair: &genkai_model::finding::comparison::ComparedPair, figure: Figure| {
         let effect = pair.effects.iter().find(|effect| effect.figure == figure);
         effect.map_or_else(String::new, |effect| {
             format!("{}: {} ({})", compare::call(effect.call), compare::size(effect), compare::interval(effect))
         })
     };
-    let row = |pair: &genkai_model::comparison::ComparedPair| {
+    let row = |pair: &genkai_model::finding::comparison::ComparedPair| {
         std::iter::once(clean::line(&pair.other)).chain(SHOWN.map(|figure| cell(pair, figure))).collect()
     };
     let head: Vec<&str> = std::iter::once("change").chain(SHOWN.map(compare::title)).collect();

@@ -1,7 +1,8 @@
 //! Caches compared, on a terminal.
 
-use genkai_model::cache::{CacheFinding, CacheStanding, Conformance, Participant, PassFinding};
+use genkai_model::cache::Conformance;
 use genkai_model::finding::Outcome;
+use genkai_model::finding::cache::{CacheContender, CacheFinding, CacheStanding, PassFinding};
 
 use super::Style;
 use super::page::{Page, Tone};
@@ -73,7 +74,7 @@ fn rates(page: &mut Page, finding: &CacheFinding) {
     page.table(says::RATES, &says::rates(finding));
 }
 
-fn participant(page: &mut Page, one: &Participant) {
+fn participant(page: &mut Page, one: &CacheContender) {
     page.gap();
     let up = figure::seconds(one.started);
     page.labelled(&clean::line(&one.name), &format!("{}; {}; up after {up}", clean::line(&one.version), one.store));

@@ -1,6 +1,6 @@
 //! Claims and what came of them, on a terminal.
 
-use genkai_model::claim::ClaimFinding;
+use genkai_model::finding::claim::ClaimFinding;
 
 use super::Style;
 use super::page::{Page, Tone};

@@ -1,9 +1,10 @@
 //! Systems compared, on a terminal.
 
-use genkai_model::comparison::{ComparedPair, ComparisonFinding, Figure, Subject};
-use genkai_model::contest::Entry;
+use genkai_model::contest::ContenderRecord;
 use genkai_model::event::Environment;
+use genkai_model::figure::Figure;
 use genkai_model::finding::Outcome;
+use genkai_model::finding::comparison::{ComparedContender, ComparedPair, ComparisonFinding};
 use genkai_model::plan::Plan;
 
 use super::Style;
@@ -49,7 +50,7 @@ pub(crate) fn figures(finding: &ComparisonFinding) -> (Vec<String>, Vec<Vec<Stri
     let names = finding.subjects.iter().map(|subject| clean::line(&subject.name));
     let head = std::iter::once("figure".to_owned()).chain(names).collect();
     let row = |(n, (figure, _)): (usize, &(Figure, &str))| {
-        let cell = |subject: &Subject| {
+        let cell = |subject: &ComparedContender| {
             let one = &subject.figures[n];
             let rank = if ranked { format!(" ({})", says::place(subject, one)) } else { String::new() };
             format!("{}{rank}", says::shown(*figure, one))
@@ -68,7 +69,7 @@ pub(crate) fn effects(pair: &ComparedPair) -> Vec<Vec<String>> {
         .collect()
 }
 
-fn details(subject: &Subject) -> Vec<(&'static str, String)> {
+fn details(subject: &ComparedContender) -> Vec<(&'static str, String)> {
     let mut all = vec![("settings", says::settings(subject))];
     all.extend(says::copy(&subject.rewrites).map(|copy| ("copy", format!("{copy}: see the report"))));
     if !subject.errors.is_empty() {
@@ -85,7 +86,7 @@ fn details(subject: &Subject) -> Vec<(&'static str, String)> {
 }
 
 /// What would be compared, before anything starts.
-pub fn compare_plan(plan: &Plan, entries: &[Entry], environment: &Environment, style: Style) -> String {
+pub fn compare_plan(plan: &Plan, entries: &[ContenderRecord], environment: &Environment, style: Style) -> String {
     let mut page = Page::new(style);
     page.paragraph(Tone::Strong, &format!("Plan: {}", clean::line(&plan.title)));
     page.gap();
@@ -103,7 +104,7 @@ pub fn compare_plan(plan: &Plan, entries: &[Entry], environment: &Environment, s
     page.labelled("Backend", &before::backend(&plan.system.backend));
     page.labelled("Load", &before::load(&plan.load));
     page.labelled("Request", &before::request(&plan.load));
-    if let Some(comparison) = &plan.comparison {
+    if let Some(comparison) = plan.comparison() {
         let turns = comparison.contenders.len() + usize::from(comparison.control);
         let looks: Vec<String> = comparison.looks.iter().map(u32::to_string).collect();
         let seconds = comparison.ramp.as_secs_f64() + comparison.hold.as_secs_f64();

@@ -1,7 +1,7 @@
 //! Servers compared, on a terminal.
 
-use genkai_model::contest::{CaseFinding, ContestFinding, Entrant, Standing};
 use genkai_model::finding::Outcome;
+use genkai_model::finding::contest::{CaseFinding, ContestContender, ContestFinding, ContestStanding};
 
 use super::Style;
 use super::page::{Page, Tone};
@@ -28,7 +28,7 @@ pub fn contest(finding: &ContestFinding, style: Style) -> String {
 fn table(page: &mut Page, finding: &ContestFinding, case: &CaseFinding) {
     page.heading(&says::title(&finding.contest, case.case));
     let best = case.standings.first().map(|standing| standing.name.clone()).unwrap_or_default();
-    let row = |standing: &Standing| {
+    let row = |standing: &ContestStanding| {
         let pair = case.pairs.iter().find(|pair| pair.faster == best && pair.slower == standing.name);
         let ratio = pair.map_or_else(String::new, |pair| {
             let interval = figure::range(pair.ratio.interval, figure::number);
@@ -40,7 +40,7 @@ fn table(page: &mut Page, finding: &ContestFinding, case: &CaseFinding) {
     page.table(&["server", "rank", "figure", "times the fastest"], &rows);
 }
 
-fn server(page: &mut Page, entrant: &Entrant) {
+fn server(page: &mut Page, entrant: &ContestContender) {
     page.gap();
     let listened = figure::seconds(entrant.started);
     page.labelled(

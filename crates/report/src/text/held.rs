@@ -1,7 +1,7 @@
 //! Requests held open, on a terminal.
 
 use genkai_model::finding::Outcome;
-use genkai_model::held::HeldFinding;
+use genkai_model::finding::idle_requests::IdleFinding;
 
 use super::Style;
 use super::page::{Page, Tone};
@@ -9,7 +9,7 @@ use crate::figure;
 use crate::says::{self, held};
 
 /// The answer, what refuses and how that is known, every number that was tried.
-pub fn held(finding: &HeldFinding, style: Style) -> String {
+pub fn held(finding: &IdleFinding, style: Style) -> String {
     let mut page = Page::new(style);
     let tone = match finding.outcome {
         Outcome::Holds => Tone::Good,
@@ -28,7 +28,7 @@ pub fn held(finding: &HeldFinding, style: Style) -> String {
         }
     }
     page.heading("Requests at once");
-    let row = |trial: &genkai_model::held::HeldTrial| {
+    let row = |trial: &genkai_model::finding::idle_requests::IdleTrial| {
         let count = |n: u64| figure::count(n);
         vec![count(trial.requests.into()), count(trial.at_once), count(trial.answered), held::refused(trial)]
     };

@@ -1,7 +1,7 @@
 //! Chat rooms on a terminal.
 
 use genkai_model::finding::Outcome;
-use genkai_model::rooms::{RoomsFinding, RoomsRun};
+use genkai_model::finding::rooms::{RoomsFinding, RoomsRun};
 
 use super::Style;
 use super::page::{Page, Tone};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use genkai_model::contest::Setting;
 use genkai_model::limit::Limit;
+use genkai_model::setting::Setting;
 use genkai_model::units::Bytes;
 
 use super::counters::Counters;

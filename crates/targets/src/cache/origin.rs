@@ -7,7 +7,7 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use genkai_model::contest::Setting;
+use genkai_model::setting::Setting;
 
 use super::counters::Lines;
 use super::ground::{listed, run};

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use genkai_model::contest::Setting;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
+use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 use tempfile::TempDir;
 

@@ -11,10 +11,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use genkai_model::contest::Setting;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::{ConfigSource, Upgrade};
+use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
 pub use deployment::{Conditions, Deployment, Product, Variant};

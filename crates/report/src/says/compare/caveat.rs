@@ -1,6 +1,6 @@
 //! What limits the answer of a comparison of systems, in words.
 
-use genkai_model::comparison::ComparisonCaveat;
+use genkai_model::finding::comparison::ComparisonCaveat;
 
 use super::title;
 use crate::says::client;
@@ -54,7 +54,7 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             clean::line(base),
             clean::line(other)
         ),
-        ComparisonCaveat::Out { name, block, why } => format!(
+        ComparisonCaveat::Dropped { name, block, why } => format!(
             "{} did not start in block {block} and is compared with nobody; the others went on. {}",
             clean::line(name),
             clean::line(why)

@@ -1,7 +1,8 @@
 //! Everything the page of a comparison says, so that it words nothing itself.
 
-use genkai_model::comparison::{ComparedPair, ComparisonFinding, Figure, Subject};
 use genkai_model::event::Rewrite;
+use genkai_model::figure::Figure;
+use genkai_model::finding::comparison::{ComparedContender, ComparedPair, ComparisonFinding};
 use serde::Serialize;
 
 use super::{call, caveat, control, interval, pair, place, sentences, shown, size, stress, sure, title};
@@ -67,7 +68,7 @@ fn of_pair(one: &ComparedPair) -> PairWords {
     }
 }
 
-fn of_subject(one: &Subject) -> SubjectWords {
+fn of_subject(one: &ComparedContender) -> SubjectWords {
     SubjectWords {
         settings: settings(one),
         copy: copy(&one.rewrites),
@@ -78,7 +79,7 @@ fn of_subject(one: &Subject) -> SubjectWords {
 }
 
 /// `worker_connections 1024, gzip on`; all others are the defaults.
-pub(crate) fn settings(one: &Subject) -> String {
+pub(crate) fn settings(one: &ComparedContender) -> String {
     let all: Vec<String> =
         one.settings.iter().map(|s| format!("{} {}", clean::line(&s.name), clean::line(&s.value))).collect();
     if all.is_empty() { "all as by default".to_owned() } else { all.join(", ") }
