@@ -15,5 +15,8 @@ pub mod settings;
 pub(crate) mod socket;
 
 pub use lifecycle::{Binary, Running};
+pub(crate) use product::ENTRY;
 pub use product::Haproxy;
-pub(crate) use product::{CALLED, ENTRY};
+
+/// What people call it.
+pub(crate) const CALLED: &str = "HAProxy";
