@@ -1,7 +1,6 @@
 //! HAProxy: the user's configuration read and edited in place, run privately, watched through its statistics socket and its log,
 //! its limits.
 
-mod acl;
 pub(crate) mod cache;
 pub mod config;
 pub mod evidence;
