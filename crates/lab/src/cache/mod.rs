@@ -12,7 +12,7 @@ use std::path::Path;
 use genkai_analysis::cache as analysis;
 use genkai_engine::{StopFlag, content};
 use genkai_model::cache::{Aim, Caching, RateSearch, Warmth};
-use genkai_model::event::{Environment, Note, What};
+use genkai_model::event::{Environment, What};
 use genkai_model::plan::Plan;
 use genkai_place::disk::Device;
 use genkai_targets::cache::origin::Files;
@@ -91,7 +91,7 @@ fn whole(
         let text =
             "the run's folder is on no single disk: what disks do is not told, and nothing is dropped from memory"
                 .to_owned();
-        recorder.now(None, What::Note(Note { id: "no-device".to_owned(), text }))?;
+        recorder.note(None, "no-device", text)?;
     }
     let origin = Origin::start(files, cpus.as_ref().map(|pinning| &*pinning.servers))?;
     let mut run = Run { job, plan, dir, cpus, device, origin, recorder, trials: 0 };
@@ -142,7 +142,7 @@ impl Run<'_, '_, '_> {
     fn is_lost(&mut self, place: usize, went: Result<(), LabError>) -> Result<bool, LabError> {
         let Err(LabError::Cache(why)) = went else { return went.map(|()| false) };
         let text = format!("{} takes no further part: {why}", self.plan.contenders[place].name);
-        self.recorder.now(None, What::Note(Note { id: "cache-lost".to_owned(), text }))?;
+        self.recorder.note(None, "cache-lost", text)?;
         Ok(true)
     }
 

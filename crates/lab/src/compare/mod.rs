@@ -11,7 +11,7 @@ use genkai_analysis::capacity::demand;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_analysis::{claims, compare};
 use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
-use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, What};
+use genkai_model::event::{Change, EndReason, Environment, Purpose, What};
 use genkai_model::plan::Plan;
 use genkai_model::units::{Range, Span};
 use genkai_place::kernel::Kernel;
@@ -147,7 +147,7 @@ impl Run<'_, '_, '_> {
             self.recorder.now(None, What::Contender(Box::new(entry)))?;
             for warning in ready.warnings() {
                 let text = format!("{}: {warning}", contender.name);
-                self.recorder.now(None, What::Note(Note { id: claims::WARNING.to_owned(), text }))?;
+                self.recorder.note(None, claims::WARNING, text)?;
             }
         }
         self.try_out()?;
@@ -196,13 +196,13 @@ impl Run<'_, '_, '_> {
             return Ok(EndReason::Interrupted);
         }
         if !idle {
-            self.note("backend-not-idle", "the backend still works on requests of the turn before".to_owned())?;
+            self.recorder.note(None, "backend-not-idle", "the backend still works on requests of the turn before".to_owned())?;
         }
         let mut started = self.ready[who].start(self.cpus());
         if let Err(why) = &started
             && !self.job.interrupt.is_stopped()
         {
-            self.note("started-again", format!("{}: {why}", self.comparison.contenders[who].name))?;
+            self.recorder.note(None, "started-again", format!("{}: {why}", self.comparison.contenders[who].name))?;
             started = self.ready[who].start(self.cpus());
         }
         let mut server = match started {
@@ -234,7 +234,7 @@ impl Run<'_, '_, '_> {
         load.transport = self.ready[who].transport();
         load.addresses = vec![address];
         if first && let Some(text) = first::answer(self.ready[who].product(), &load, address, &mut self.backend) {
-            self.note(first::NOTE, format!("{}: {text}", contender.name))?;
+            self.recorder.note(None, first::NOTE, format!("{}: {text}", contender.name))?;
         }
         let load = headroom::fit(&load, &headroom::look(&load.addresses, &self.environment))?;
         let cpus = self.environment.pinning.as_ref().map(|pinning| pinning.client.clone());
@@ -250,10 +250,6 @@ impl Run<'_, '_, '_> {
         let backend = &mut self.backend;
         let observer = Observer { server, backend, kernel: &mut kernel, listeners: vec![address] };
         trial.run(observer, self.recorder)
-    }
-
-    fn note(&mut self, id: &str, text: String) -> Result<(), LabError> {
-        self.recorder.now(None, What::Note(Note { id: id.to_owned(), text }))
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use genkai_engine::broadcast::Manner;
 use genkai_model::contest::Contest;
-use genkai_model::event::{EndReason, Environment, Note, Purpose, TrialEnded, TrialStarted, What};
+use genkai_model::event::{EndReason, Environment, TrialEnded, TrialStarted, What};
 use genkai_targets::application::{self, Application};
 
 use asker::{Asker, Clients};
@@ -46,7 +46,7 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         let contest = contest(&self.job.plan)?.clone();
         for text in available(&self.job.place).1 {
-            self.recorder.now(None, What::Note(Note { id: "server-left-out".to_owned(), text }))?;
+            self.recorder.note(None, "server-left-out", text)?;
         }
         for start in 1..=contest.starts {
             if !self.job.interrupt.is_stopped() {
@@ -58,9 +58,7 @@ impl Run<'_, '_, '_> {
 
     /// One start of all servers.
     fn start(&mut self, number: u32, contest: &Contest) -> Result<(), LabError> {
-        let purpose = Purpose::Measure;
-        let load = redact::load(&self.job.plan.load);
-        let started = TrialStarted { purpose, changes: Vec::new(), limit: None, load };
+        let started = TrialStarted::measure(redact::load(&self.job.plan.load));
         let began = Instant::now();
         self.recorder.now(Some(number), What::TrialStarted(Box::new(started)))?;
         let cpus = self.environment.pinning.clone();
