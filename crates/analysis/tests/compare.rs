@@ -8,8 +8,7 @@ use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Tu
 use genkai_model::contest::ContenderRecord;
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
-    Disconnects, EndReason, Event, Note, Rewrite, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded,
-    TrialStarted, What,
+    Disconnects, EndReason, Event, Note, Rewrite, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
 };
 use genkai_model::evidence::Sample;
 use genkai_model::figure::Figure;

@@ -150,7 +150,11 @@ impl Run<'_, '_, '_> {
             return Ok(false);
         }
         if !idle {
-            self.recorder.note(None, "backend-not-idle", "the backend still works on requests of the trial before".to_owned())?;
+            self.recorder.note(
+                None,
+                "backend-not-idle",
+                "the backend still works on requests of the trial before".to_owned(),
+            )?;
         }
         Ok(true)
     }

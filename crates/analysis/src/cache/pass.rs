@@ -139,4 +139,3 @@ fn pairs(all: &[Contender], closed: bool) -> Vec<RankedPair> {
     };
     effect::each_with_each(&rates.iter().collect::<Vec<_>>()).into_iter().map(pair).collect()
 }
-

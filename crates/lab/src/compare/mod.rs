@@ -196,7 +196,11 @@ impl Run<'_, '_, '_> {
             return Ok(EndReason::Interrupted);
         }
         if !idle {
-            self.recorder.note(None, "backend-not-idle", "the backend still works on requests of the turn before".to_owned())?;
+            self.recorder.note(
+                None,
+                "backend-not-idle",
+                "the backend still works on requests of the turn before".to_owned(),
+            )?;
         }
         let mut started = self.ready[who].start(self.cpus());
         if let Err(why) = &started

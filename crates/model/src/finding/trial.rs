@@ -109,4 +109,3 @@ pub struct DisconnectFinding {
     /// How long nothing had been said or heard on them, seconds.
     pub silent: Quantiles,
 }
-
