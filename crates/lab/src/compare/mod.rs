@@ -43,8 +43,8 @@ pub const MOST: usize = 16;
 ///
 /// # Errors
 /// Whatever would keep the run from being made.
-pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
-    let comparison = comparison(plan)?;
+pub(crate) fn preview(plan: &Plan, comparison: &Comparison, pin: &Pin) -> Result<Preview, LabError> {
+    whole(plan, comparison)?;
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let mut environment = system::environment(pin, None);
@@ -70,10 +70,9 @@ fn versions(environment: &mut Environment, ready: &Ready) {
     }
 }
 
-/// The comparison of a plan, whole.
-fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
+/// Whether the comparison of a plan makes sense.
+fn whole(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
     let wrong = |why: String| Err(LabError::Plan(why));
-    let Some(comparison) = plan.comparison() else { return wrong("the plan compares nothing".to_owned()) };
     let all = &comparison.contenders;
     if !(2..=MOST).contains(&all.len()) {
         return wrong(format!("{} to compare: there must be two to {MOST}", all.len()));
@@ -98,16 +97,15 @@ fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
     if comparison.looks.first().is_none_or(|first| *first < 2) || !ascending {
         return wrong("looks must be numbers of blocks from 2, ascending".to_owned());
     }
-    Ok(comparison)
+    Ok(())
 }
 
 /// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = preview(&job.plan, &job.pin)?.environment;
-    let comparison = comparison(&job.plan)?;
+pub(crate) fn run(job: &Job<'_>, comparison: &Comparison, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = preview(&job.plan, comparison, &job.pin)?.environment;
     let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
     let start = |folder: &Folder| {
         let backend = Backend::start(&job.plan.system.backend, &job.place.program, folder, cpus.as_deref())?;

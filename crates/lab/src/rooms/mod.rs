@@ -36,8 +36,7 @@ const LOOK: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// When it contradicts itself, something that it needs is missing, or it does not fit this machine.
-pub(crate) fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
-    let cluster = cluster(plan)?;
+pub(crate) fn check(plan: &Plan, cluster: &Cluster, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
     if cluster.nodes.is_empty() || cluster.nodes.contains(&0) {
         return Err(LabError::Plan("there must be at least one node".to_owned()));
     }
@@ -76,17 +75,13 @@ fn routed(cluster: &Cluster, clients: u32) -> Result<(), LabError> {
     }
 }
 
-fn cluster(plan: &Plan) -> Result<&Cluster, LabError> {
-    plan.cluster().ok_or_else(|| LabError::Plan("the plan names no servers for rooms".to_owned()))
-}
-
 /// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(&job.plan, &job.place, &job.pin)?;
-    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole())
+pub(crate) fn run(job: &Job<'_>, cluster: &Cluster, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(&job.plan, cluster, &job.place, &job.pin)?;
+    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole(cluster))
 }
 
 struct Run<'r, 'j, 'w> {
@@ -97,12 +92,11 @@ struct Run<'r, 'j, 'w> {
 }
 
 impl Run<'_, '_, '_> {
-    fn whole(&mut self) -> Result<(), LabError> {
+    fn whole(&mut self, cluster: &Cluster) -> Result<(), LabError> {
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
-        let cluster = cluster(&self.job.plan)?.clone();
         match self.job.plan.idle_requests() {
-            Some(search) => self.search(&cluster, search),
-            None => self.sweep(&cluster),
+            Some(search) => self.search(cluster, search),
+            None => self.sweep(cluster),
         }
     }
 
