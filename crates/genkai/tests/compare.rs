@@ -271,7 +271,7 @@ fn a_user_s_caches_and_an_address_are_contenders() {
 
 #[test]
 fn every_contender_by_name_can_stand_in_a_file() {
-    let names = genkai_targets::product::names();
+    let names = genkai_targets::catalog::names();
     assert_eq!(names.len(), 3 + 11);
     for name in names {
         let text = format!("systems:\n  - {{name: a, product: {name}}}\n");

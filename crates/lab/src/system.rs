@@ -12,8 +12,8 @@ use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::online;
 use genkai_place::{machine, port};
-use genkai_targets::product::{self, Prepare, Prepared};
-use genkai_targets::{cores, embedded};
+use genkai_targets::product::{Prepare, Prepared};
+use genkai_targets::{catalog, cores, embedded};
 
 use crate::backend::Backend;
 use crate::error::LabError;
@@ -80,7 +80,7 @@ pub(crate) fn prepare(
         tls,
         allow_remote: &system.allow_remote,
     };
-    Ok(product::prepare(&system.product, what)?)
+    Ok(catalog::prepare(&system.product, what)?)
 }
 
 /// An address for a backend that does not run yet; none where the configuration names its own.

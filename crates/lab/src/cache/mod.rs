@@ -15,7 +15,8 @@ use genkai_model::cache::{Aim, Caching, RateSearch, Warmth};
 use genkai_model::event::{Environment, What};
 use genkai_place::disk::Device;
 use genkai_targets::cache::origin::Files;
-use genkai_targets::cache::{self, CacheError, Origin};
+use genkai_targets::cache::{self, Origin};
+use genkai_targets::error::TargetError;
 
 use turn::{Ask, Subject};
 
@@ -95,7 +96,7 @@ fn whole(
 }
 
 /// Writes the origin's files below `dir`; none when somebody wants to stop.
-fn files(dir: &Path, plan: &Caching, interrupt: &StopFlag) -> Result<Option<Files>, CacheError> {
+fn files(dir: &Path, plan: &Caching, interrupt: &StopFlag) -> Result<Option<Files>, TargetError> {
     let fill = |n: u32, out: &mut Vec<u8>| {
         content::fill(&plan.content, n, out);
         !interrupt.is_stopped()
@@ -134,7 +135,7 @@ impl Run<'_, '_, '_> {
 
     /// Whether a contender could not be started or asked: that is told, and the others go on.
     fn is_lost(&mut self, place: usize, went: Result<(), LabError>) -> Result<bool, LabError> {
-        let Err(LabError::Cache(why)) = went else { return went.map(|()| false) };
+        let Err(LabError::Target(why)) = went else { return went.map(|()| false) };
         let text = format!("{} takes no further part: {why}", self.plan.contenders[place].name);
         self.recorder.note(None, "cache-lost", text)?;
         Ok(true)

@@ -134,8 +134,9 @@ mod tests {
     use std::path::Path;
 
     use genkai_model::limit::Limit;
+    use genkai_targets::error::TargetError;
     use genkai_targets::files::Backup;
-    use genkai_targets::product::{Objection, ProductError};
+    use genkai_targets::product::Objection;
 
     use super::*;
 
@@ -151,11 +152,11 @@ mod tests {
             "5.7"
         }
 
-        fn with(&self, _: &[Change], _: &Path) -> Result<Box<dyn Prepared>, ProductError> {
+        fn with(&self, _: &[Change], _: &Path) -> Result<Box<dyn Prepared>, TargetError> {
             unreachable!()
         }
 
-        fn value_of(&self, _: &str) -> Result<(String, Origin), ProductError> {
+        fn value_of(&self, _: &str) -> Result<(String, Origin), TargetError> {
             unreachable!()
         }
 
@@ -171,7 +172,7 @@ mod tests {
             &[]
         }
 
-        fn objects(&self, _: &str) -> Result<Option<Objection>, ProductError> {
+        fn objects(&self, _: &str) -> Result<Option<Objection>, TargetError> {
             unreachable!()
         }
 
@@ -183,11 +184,11 @@ mod tests {
             String::new()
         }
 
-        fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, ProductError> {
+        fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, TargetError> {
             unreachable!()
         }
 
-        fn start(&self, _: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError> {
+        fn start(&self, _: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {
             unreachable!()
         }
     }
