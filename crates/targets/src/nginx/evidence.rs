@@ -19,7 +19,6 @@ pub use log::{Entry, aggregate, classify, signature};
 pub use stub::{Answer, Poll, StubPage, StubStatus};
 pub use workers::{Follower, Workers, workers};
 
-use super::lifecycle::Site;
 use genkai_place::listener;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
@@ -86,12 +85,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches the nginx of this master, which runs at this site, and its error log.
-    pub fn new(master: u32, site: &Site, error_log: Tail) -> Watch {
+    /// Watches the nginx of this master, which listens here, its status page and its error log. `crowded`: descriptors of a worker from
+    /// which on another connection could hurt clients.
+    pub fn new(master: u32, address: SocketAddr, page: Option<StubPage>, crowded: u64, error_log: Tail) -> Watch {
         Watch {
-            address: site.address,
-            page: site.page.clone(),
-            crowded: site.crowded,
+            address,
+            page,
+            crowded,
             poll: Poll::default(),
             workers: Follower::new(master),
             tail: error_log,
@@ -218,17 +218,7 @@ mod tests {
 
     fn watch() -> Watch {
         let nowhere = tempfile::tempdir().unwrap().path().join("error.log");
-        let site = Site {
-            prefix: "/".into(),
-            conf: "/".into(),
-            error_log: nowhere.clone(),
-            address: "127.0.0.1:1".parse().unwrap(),
-            page: None,
-            nofile: 1,
-            workers: 1,
-            crowded: 1,
-        };
-        Watch::new(std::process::id(), &site, Tail::open(nowhere))
+        Watch::new(std::process::id(), ([127, 0, 0, 1], 1).into(), None, 1, Tail::open(nowhere))
     }
 
     #[test]

@@ -16,8 +16,6 @@ pub mod signature {
     pub const QUEUE_TIMEOUT: &str = "haproxy.refused.sQ";
     /// A server does not take connections: 503.
     pub const SERVER_REFUSED: &str = "haproxy.refused.SC";
-    /// A server did not take a connection in time: 503.
-    pub const SERVER_SLOW_CONNECT: &str = "haproxy.refused.sC";
     /// A server closed before it had answered: 502.
     pub const SERVER_CLOSED: &str = "haproxy.server_closed";
     /// A server was silent longer than it may: 504.
@@ -115,7 +113,7 @@ mod tests {
         for (line, signature) in [
             ("session sQ status=503 queue=3 node=<NOSRV> target=/", Some(signature::QUEUE_TIMEOUT)),
             ("session SC status=503 queue=0 node=s1 target=/", Some(signature::SERVER_REFUSED)),
-            ("session sC status=503 queue=0 node=s1 target=/", Some(signature::SERVER_SLOW_CONNECT)),
+            ("session sC status=503 queue=0 node=s1 target=/", Some("haproxy.refused.sC")),
             ("session sH status=504 queue=0 node=s1 target=/", Some(signature::SERVER_SILENT)),
             ("session SH status=502 queue=0 node=s1 target=/", Some(signature::SERVER_CLOSED)),
             ("session PH status=502 queue=0 node=s1 target=/", Some(signature::SERVER_CLOSED)),

@@ -11,7 +11,7 @@ use genkai_model::limit::Origin;
 
 use super::config::{Config, Found};
 use super::limits::{self, Reading};
-use super::product::no_server;
+use super::no_server;
 use super::settings::Scope;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
