@@ -81,7 +81,7 @@ pub(crate) struct Explain {
     #[arg(required = true, value_name = "CONFIG")]
     pub(crate) configs: Vec<PathBuf>,
     /// Whose they are: nginx, apache, haproxy, squid, varnish, php-fpm or redis [default: as the text looks]
-    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache", "haproxy", "squid", "varnish", "php-fpm", "redis"])]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(genkai_targets::catalog::explained()))]
     pub(crate) product: Option<String>,
     /// Path of the requests that are looked at
     #[arg(long, value_name = "PATH", default_value = "/")]

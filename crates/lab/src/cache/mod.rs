@@ -15,8 +15,8 @@ use genkai_model::cache::{Aim, Caching, RateSearch, Warmth};
 use genkai_model::event::{Environment, Note, What};
 use genkai_model::plan::Plan;
 use genkai_place::disk::Device;
-use genkai_targets::cache::origin::Files;
-use genkai_targets::cache::{self, Origin};
+use genkai_targets::apache::origin::{Files, Origin};
+use genkai_targets::catalog::caches;
 use genkai_targets::error::TargetError;
 
 use turn::{Ask, Subject};
@@ -50,7 +50,7 @@ pub(crate) fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
         if caching.contenders[..n].iter().any(|other| other.name == one.name) {
             return Err(LabError::Plan(format!("`{}` takes part twice under one name", one.name)));
         }
-        if let Some(product) = cache::find(&one.server)? {
+        if let Some(product) = caches::find(&one.server)? {
             product.installed()?;
         }
     }
@@ -63,7 +63,7 @@ pub(crate) fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
 /// Contenders that can run here, and why each of the others cannot.
 pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
     let (mut can, mut cannot) = (vec![cache::ALONE], Vec::new());
-    for product in cache::PRODUCTS {
+    for product in caches::CACHES {
         match product.installed() {
             Ok(_) => can.push(product.name),
             Err(e) => cannot.push((product.name, format!("{}: {e}", product.name))),

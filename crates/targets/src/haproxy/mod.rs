@@ -12,7 +12,6 @@ mod private;
 mod product;
 pub mod route;
 pub mod settings;
-pub(crate) mod socket;
 
 pub use lifecycle::{Binary, Running};
 pub use product::Haproxy;
