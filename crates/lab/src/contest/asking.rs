@@ -31,7 +31,7 @@ impl Asking<'_, '_, '_, '_> {
         let times = |servers: &[Application]| -> Vec<u64> { servers.iter().map(|s| s.used().cpu_us).collect() };
         let before = times(self.servers);
         let answer = match self.asker.ask(contender, case, self.contest.message.0 as usize) {
-            Err(LabError::Crowd(e)) if e.is_of_server() => self.gone(contender, case, &e.to_string())?,
+            Err(LabError::Broadcast(e)) if e.is_of_server() => self.gone(contender, case, &e.to_string())?,
             other => other?,
         };
         let ended = Instant::now();

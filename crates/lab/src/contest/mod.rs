@@ -8,7 +8,7 @@ mod order;
 
 use std::time::Instant;
 
-use genkai_engine::broadcast::Manner;
+use genkai_engine::broadcast::ClientOptions;
 use genkai_model::contest::Contest;
 use genkai_model::event::{EndReason, Environment, Note, Purpose, TrialEnded, TrialStarted, What};
 use genkai_targets::application::{self, Application};
@@ -104,7 +104,7 @@ impl Run<'_, '_, '_> {
             let compression = contender.settings.get("compression").is_some_and(|value| value == "on");
             asker.gather(Clients {
                 address: server.address(),
-                manner: Manner { socketio: server.product().socketio, compression },
+                options: ClientOptions { socketio: server.product().socketio, compression },
                 count: contest.clients as usize,
                 patience: contest.timeout.duration(),
             })?;

@@ -1,7 +1,6 @@
 //! HAProxy: the user's configuration read and edited in place, run privately, watched through its statistics socket and its log,
 //! its limits.
 
-mod acl;
 pub(crate) mod cache;
 pub mod config;
 pub mod evidence;
@@ -14,5 +13,8 @@ pub mod route;
 pub mod settings;
 
 pub use lifecycle::{Binary, Running};
+pub(crate) use product::ENTRY;
 pub use product::Haproxy;
-pub(crate) use product::{CALLED, ENTRY};
+
+/// What people call it.
+pub(crate) const CALLED: &str = "HAProxy";
