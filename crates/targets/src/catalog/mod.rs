@@ -40,7 +40,7 @@ pub fn names() -> Vec<String> {
 pub fn systems() -> Vec<String> {
     let products = PRODUCTS.iter().filter(|entry| entry.role != Role::Behind).map(|entry| entry.name.to_owned());
     let products: Vec<String> = products.collect();
-    let caches = cache::compared().into_iter().filter(|name| !products.contains(name));
+    let caches = caches::compared().into_iter().filter(|name| !products.contains(name));
     products.iter().cloned().chain(caches).collect()
 }
 
