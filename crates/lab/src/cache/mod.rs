@@ -60,7 +60,7 @@ pub(crate) fn check(caching: &Caching, pin: &Pin) -> Result<Environment, LabErro
 
 /// Contenders that can run here, and why each of the others cannot.
 pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
-    let (mut can, mut cannot) = (vec![cache::ALONE], Vec::new());
+    let (mut can, mut cannot) = (vec![caches::ALONE], Vec::new());
     for product in caches::CACHES {
         match product.installed() {
             Ok(_) => can.push(product.name),
