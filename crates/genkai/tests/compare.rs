@@ -234,7 +234,7 @@ fn a_user_s_caches_and_an_address_are_contenders() {
     let vcl = format!("vcl 4.1;\nbackend default {{ .host = \"127.0.0.1\"; .port = \"{port}\"; }}\n");
     let mut files = vec![("nginx.conf", nginx, "nginx")];
     for (name, text, product) in [("squid.conf", squid, "squid-memory"), ("default.vcl", vcl, "varnish-malloc")] {
-        match genkai_targets::cache::contender(product).unwrap().installed() {
+        match genkai_targets::catalog::caches::contender(product).unwrap().installed() {
             Ok(_) => files.push((name, text, product)),
             Err(e) => genkai_tidy::noted::skipped(&e.to_string()),
         }

@@ -19,6 +19,7 @@ pub mod redis;
 pub mod rooms;
 pub mod router;
 pub mod settings;
+mod socket;
 pub mod squid;
 pub mod standing;
 pub mod survey;
