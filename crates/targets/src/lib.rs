@@ -3,6 +3,7 @@
 pub mod apache;
 pub mod application;
 pub mod cache;
+pub mod caddy;
 pub mod catalog;
 pub mod cores;
 pub mod embedded;

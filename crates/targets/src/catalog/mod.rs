@@ -12,13 +12,14 @@ use genkai_place::machine;
 use crate::error::TargetError;
 use crate::explain::{Explain, Requests};
 use crate::product::{Entry, Likeness, Looks, Prepare, Prepared, Role};
-use crate::{apache, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
+use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
 
 /// Every product, in the order in which they are listed. What a configuration looks like is asked in this order too.
 pub const PRODUCTS: &[&Entry] = &[
     &nginx::ENTRY,
     &apache::ENTRY,
     &haproxy::ENTRY,
+    &caddy::ENTRY,
     &squid::ENTRY,
     &varnish::ENTRY,
     &trafficserver::ENTRY,
@@ -76,7 +77,7 @@ pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, Targe
 fn no_tls(name: &str) -> TargetError {
     let with: Vec<&str> = PRODUCTS.iter().filter(|entry| entry.tls).map(|entry| entry.name).collect();
     let hint = format!("give a configuration of {name} that listens with TLS, or leave TLS out");
-    let what = format!("{name} with TLS: genkai writes listeners with TLS for {} only", with.join(" and "));
+    let what = format!("{name} with TLS: genkai writes listeners with TLS for {} only", with.join(", "));
     TargetError::usage("", format!("{what}\n  hint: {hint}"))
 }
 
@@ -130,9 +131,10 @@ mod tests {
         std::fs::write(dir.path().join("records.config"), "").unwrap();
         let requests = Requests { host: "localhost".to_owned(), path: "/".to_owned(), websocket: false };
         let said = explain(None, dir.path(), &requests).unwrap_err();
-        let expected = "genkai does not explain configurations of `trafficserver`; it explains those of: nginx, apache, haproxy, \
-                        squid, varnish, php-fpm, redis";
-        assert_eq!((said.to_string().as_str(), said.is_usage()), (expected, true));
+        let known = explained().join(", ");
+        let expected =
+            format!("genkai does not explain configurations of `trafficserver`; it explains those of: {known}");
+        assert_eq!((said.to_string(), said.is_usage()), (expected, true));
         for product in explained() {
             let known = explain(Some(product), &dir.path().join("gone.conf"), &requests);
             assert!(!known.unwrap_err().to_string().contains("does not explain"), "{product}");
