@@ -2,7 +2,7 @@
 
 use super::Behind::Nobody;
 use super::Expect::Cause;
-use super::{Case, NO_NUMBER, PLAIN, SLOW, rising};
+use super::{Case, NO_NUMBER, PATIENCE, PLAIN, SLOW, rising};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -10,7 +10,9 @@ pub(super) const CASES: &[Case] = &[
         fault: "max_conns_per_host 20",
         product: "caddy",
         flags: rising!("--set max_conns_per_host=20"),
+        objective: Some("errors < 0.1%, p99 < 700ms"),
         expect: Cause(&["caddy.max_conns_per_host"]),
+        off: PATIENCE,
         ..PLAIN
     },
     Case {
