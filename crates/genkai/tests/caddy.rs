@@ -40,7 +40,7 @@ fn the_connections_to_an_upstream_are_found_changed_and_shown() {
         genkai(
             "tune caddy --backend embedded --users 24 --spawn-rate 20 --backend-time 200ms --quick --quiet --pairs 0",
         )
-        .arg("--config")
+        .args(["--objective", "errors < 0.1%, p99 < 700ms", "--config"])
         .arg(&file),
     );
     let verdict = only_cause(&run, "caddy.max_conns_per_host");
