@@ -291,11 +291,7 @@ pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Re
     let outputs = Outputs { record: &outcome.record, findings: &findings };
     let page = outputs.write(&out, output.svg);
     if !output.quiet {
-        let verdict = if output.json {
-            json::verdict(&outcome.record, &findings)
-        } else {
-            text::verdict(&outcome.record, &findings, style)
-        };
+        let verdict = if output.json { outputs.json() } else { text::verdict(&outcome.record, &findings, style) };
         view::print(&verdict);
     }
     if let Some(failure) = outcome.failure {

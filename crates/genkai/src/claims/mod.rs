@@ -17,7 +17,7 @@ use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::suite::Untested;
-use genkai_report::{json, markdown, text};
+use genkai_report::{json, markdown, study, text};
 
 use crate::cli::Claims;
 use crate::view::{self, View};
@@ -259,9 +259,9 @@ fn gather(folder: &Path, deep: u32, files: &mut Vec<PathBuf>) -> std::io::Result
 fn show(flags: &Claims, all: &[ClaimFinding]) -> Exit {
     if !flags.quiet && !all.is_empty() {
         view::print(&match (flags.json, flags.markdown) {
-            (true, _) => json::claims(all),
-            (_, true) => markdown::claims(all),
-            _ => text::claims(all, view::stdout_style(flags.color)),
+            (true, _) => json::value(&all),
+            (_, true) => markdown(&study::claims(all)),
+            _ => text::document(&study::claims(all), view::stdout_style(flags.color)),
         });
     }
     if all.iter().any(|one| one.verdict == ClaimVerdict::CannotTell) { Exit::Fails } else { Exit::Holds }
