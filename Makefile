@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test bench drill truth c100k autobahn build page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench drill truth c100k autobahn build page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -30,11 +30,14 @@ demo-cache: packages-cache build ## Seven caches in front of static content in t
 
 # One seed for all property tests: a change fails by what it changed, not by chance. Another: PROPTEST_RNG_SEED=7 make test.
 test: export PROPTEST_RNG_SEED ?= 20261121
-test: packages-test page apps ## Everything: format, lints, unit, property and integration tests on real servers
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --locked --no-fail-fast
-	cd page && npm run --silent check && npm test --silent
+test: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
+test: packages-test page apps nextest ## Everything: format, lints, unit, property and integration tests on real servers
+	@scripts/test.sh
+
+# Not optimised: it only starts tests, and is built in a third of the time.
+nextest:
+	@command -v cargo-nextest >/dev/null || { echo "building cargo-nextest from crates.io into target/tools (some minutes)"; \
+	  CARGO_PROFILE_DEV_DEBUG=0 cargo install cargo-nextest --locked --quiet --debug --root target/tools; }
 
 bench: packages-bench build ## CPU per request beside wrk, ab, oha and h2load on the same nginx; WebSocket beside tcpkali and k6
 	scripts/bench.sh $(GENKAI)

@@ -12,15 +12,18 @@ use genkai_model::units::Span;
 use genkai_model::websocket::WebSocket;
 
 use crate::clock::{Clock, Start};
-use crate::ledger::{Outbox, Report};
-use crate::merge::Merge;
-use crate::reactor::Reactor;
-use crate::share::{Part, Share, level};
+use crate::error::EngineError;
+use crate::host;
+use crate::measure::merge::Merge;
+use crate::measure::report::{Handover, Report};
+use crate::measure::tally::Tally;
+use crate::protocol::attendance::{Attendee, settle};
+use crate::protocol::spec::LoadSpec;
+use crate::schedule::pacer::Level;
+use crate::schedule::share::{Part, Share};
 use crate::stop::StopFlag;
-use crate::tally::Tally;
-use crate::thread::{Job, Left, What, work};
-use crate::websocket::rooms::{Attendee, settle};
-use crate::{EngineError, host};
+use crate::thread::{Job, ThreadResult, work};
+use crate::transport::reactor::Reactor;
 
 /// Intervals a thread may be ahead of the collector.
 const AHEAD: usize = 8;
@@ -82,34 +85,34 @@ pub fn run_part(
     mut tick: impl FnMut(Tick),
 ) -> Result<End, EngineError> {
     let shares = part.shares(load)?;
-    let what = What::read(load)?;
-    let mut crew = Crew::hire(load, shares, &what, cpus, stop)?;
-    crew.wait_ready()?;
+    let spec = LoadSpec::read(load)?;
+    let mut pool = ThreadPool::start(load, shares, &spec, cpus, stop)?;
+    pool.wait_ready()?;
     let start = begin();
     if let Some(start) = start {
-        for member in &crew.members {
+        for thread in &pool.threads {
             // It fails when the thread has died, which is found out below.
-            let _ = member.go.send(start.into());
+            let _ = thread.go.send(start.into());
         }
     }
     let mut meter = Meter::new(load);
     let lasted = match start {
         None => Ok(Span::default()),
-        Some(_) => crew.collect(load, |one| {
+        Some(_) => pool.collect(load, |one| {
             meter.look(&one);
             tick(one);
         }),
     };
     if lasted.is_err() {
-        crew.abort.stop();
+        pool.abort.stop();
     }
-    let mut left = crew.dismiss()?;
-    let attendees = left.iter_mut().flat_map(|left| std::mem::take(&mut left.attendees)).collect();
+    let mut results = pool.join()?;
+    let attendees = results.iter_mut().flat_map(|result| std::mem::take(&mut result.attendees)).collect();
     Ok(End {
         lasted: lasted?,
-        abandoned: left.iter().map(|left| left.abandoned).sum(),
+        abandoned: results.iter().map(|result| result.abandoned).sum(),
         client_rss: host::peak_rss(),
-        stopped: left.iter().any(|left| left.stopped),
+        stopped: results.iter().any(|result| result.stopped),
         client: meter.read(),
         rooms: attendance(load, attendees, stop),
     })
@@ -164,22 +167,22 @@ impl Meter {
 }
 
 /// The threads of a load, as the collector sees them.
-struct Crew {
-    members: Vec<Member>,
+struct ThreadPool {
+    threads: Vec<PoolThread>,
     inbox: Receiver<Report>,
     /// Ends all threads at once.
     abort: StopFlag,
 }
 
-impl Drop for Crew {
+impl Drop for ThreadPool {
     /// When a callback panics: nobody collects any more.
     fn drop(&mut self) {
         self.abort.stop();
     }
 }
 
-struct Member {
-    handle: JoinHandle<io::Result<Left>>,
+struct PoolThread {
+    handle: JoinHandle<io::Result<ThreadResult>>,
     /// Says that the thread is ready, or why not.
     ready: Receiver<io::Result<()>>,
     /// Gives the thread the clock, and thereby the start.
@@ -188,38 +191,38 @@ struct Member {
     spare: Sender<Box<Tally>>,
 }
 
-impl Crew {
-    fn hire(
+impl ThreadPool {
+    fn start(
         load: &Load,
         shares: Vec<Share>,
-        what: &What,
+        spec: &LoadSpec,
         cpus: Option<&[usize]>,
         stop: &StopFlag,
-    ) -> Result<Crew, EngineError> {
+    ) -> Result<ThreadPool, EngineError> {
         let (reports, inbox) = sync_channel(AHEAD * shares.len());
         let cpus = cpus.unwrap_or_default();
-        let mut crew = Crew { members: Vec::with_capacity(shares.len()), inbox, abort: StopFlag::new() };
+        let mut pool = ThreadPool { threads: Vec::with_capacity(shares.len()), inbox, abort: StopFlag::new() };
         for (number, share) in shares.into_iter().enumerate() {
             let (spare, spares) = channel();
-            let outbox = Outbox { thread: number, reports: reports.clone(), spare: spares };
-            let (stop, abort) = (stop.clone(), crew.abort.clone());
-            let job = Job { share, what: what.clone(), outbox, stop, abort };
+            let handover = Handover { thread: number, reports: reports.clone(), spare: spares };
+            let (stop, abort) = (stop.clone(), pool.abort.clone());
+            let job = Job { share, spec: spec.clone(), handover, stop, abort };
             let cpu = cpus.get(number % cpus.len().max(1)).copied();
-            crew.members.push(Member::hire(number, load.clone(), job, cpu, spare)?);
+            pool.threads.push(PoolThread::start(number, load.clone(), job, cpu, spare)?);
         }
-        Ok(crew)
+        Ok(pool)
     }
 
     fn wait_ready(&self) -> Result<(), EngineError> {
-        for member in &self.members {
-            member.ready.recv().map_err(|_| EngineError::ThreadDied)?.map_err(EngineError::Start)?;
+        for thread in &self.threads {
+            thread.ready.recv().map_err(|_| EngineError::ThreadDied)?.map_err(EngineError::Start)?;
         }
         Ok(())
     }
 
     /// Merges and passes on intervals until every thread has ended. How long the load lasted.
     fn collect(&mut self, load: &Load, mut tick: impl FnMut(Tick)) -> Result<Span, EngineError> {
-        let mut merge = Merge::new(self.members.len(), level(load)).naming(load.scenario.as_deref());
+        let mut merge = Merge::new(self.threads.len(), Level::of(load)).naming(load.scenario.as_deref());
         let mut lasted = 0;
         while !merge.is_done() {
             match self.inbox.recv_timeout(LOOK) {
@@ -230,7 +233,7 @@ impl Crew {
                 Err(RecvTimeoutError::Timeout) if !self.someone_died(&merge) => {}
                 Err(_) => return Err(EngineError::ThreadDied),
             }
-            let spares: Vec<&Sender<_>> = self.members.iter().map(|member| &member.spare).collect();
+            let spares: Vec<&Sender<_>> = self.threads.iter().map(|thread| &thread.spare).collect();
             while let Some(merged) = merge.next(|thread, tally| drop(spares[thread].send(tally))) {
                 tick(merged);
             }
@@ -240,34 +243,34 @@ impl Crew {
 
     /// Whether a thread ended without saying so.
     fn someone_died(&self, merge: &Merge) -> bool {
-        self.members.iter().enumerate().any(|(n, member)| member.handle.is_finished() && merge.awaits(n))
+        self.threads.iter().enumerate().any(|(n, thread)| thread.handle.is_finished() && merge.awaits(n))
     }
 
     /// Waits for the threads, which have ended or are about to.
-    fn dismiss(mut self) -> Result<Vec<Left>, EngineError> {
-        let join = |member: Member| {
+    fn join(mut self) -> Result<Vec<ThreadResult>, EngineError> {
+        let join = |thread: PoolThread| {
             // One that was never told to start waits for that.
-            drop(member.go);
-            match member.handle.join() {
-                Ok(left) => left.map_err(EngineError::Start),
+            drop(thread.go);
+            match thread.handle.join() {
+                Ok(result) => result.map_err(EngineError::Start),
                 Err(_) => Err(EngineError::ThreadDied),
             }
         };
         // A thread that waits to hand over its last interval must not wait for ever.
         self.inbox = channel().1;
-        let ended: Vec<_> = std::mem::take(&mut self.members).into_iter().map(join).collect();
+        let ended: Vec<_> = std::mem::take(&mut self.threads).into_iter().map(join).collect();
         ended.into_iter().collect()
     }
 }
 
-impl Member {
-    fn hire(
+impl PoolThread {
+    fn start(
         number: usize,
         load: Load,
         job: Job,
         cpu: Option<usize>,
         spare: Sender<Box<Tally>>,
-    ) -> Result<Member, EngineError> {
+    ) -> Result<PoolThread, EngineError> {
         let (tell, ready) = sync_channel(1);
         let (go, start) = channel::<Clock>();
         let body = move || {
@@ -283,10 +286,10 @@ impl Member {
                     work(&reactor, &load, job, clock)
                 }
                 // The load was called off.
-                _ => Ok(Left { abandoned: 0, stopped: true, attendees: Vec::new() }),
+                _ => Ok(ThreadResult { stopped: true, ..ThreadResult::default() }),
             }
         };
         let handle = thread::Builder::new().name(format!("load-{number}")).spawn(body).map_err(EngineError::Start)?;
-        Ok(Member { handle, ready, go, spare })
+        Ok(PoolThread { handle, ready, go, spare })
     }
 }

@@ -14,7 +14,7 @@ use genkai_model::plan::{
     Answers, Backend, ConfigSource, Front, Plan, Procedure, Site, System, Upgrade, WebSocketServer,
 };
 use genkai_model::units::{Span, Spread};
-use genkai_place::remote;
+use genkai_place::remote::{self, Remote};
 use genkai_report::{json, text};
 
 use crate::cli::{Apache, BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
@@ -230,11 +230,8 @@ pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
         Some(v6) => v6.split(']').next().unwrap_or(v6),
         None => authority.split(':').next().unwrap_or(authority),
     };
-    let Some(why) = remote::why(host, allowed) else { return Ok(()) };
-    Err(Failure::usage(format!(
-        "{url}: `{host}` {why}, and a load test can take a host down\n  hint: if it is yours to load, say so with \
-         --allow-remote {host}"
-    )))
+    let named = remote::check(host, allowed, || url.to_owned());
+    named.map_err(|found| Failure::usage(Remote { replaceable: false, ..found }.to_string()))
 }
 
 fn procedure(flags: &SearchFlags, arrivals: &Arrivals) -> Result<Procedure, Failure> {

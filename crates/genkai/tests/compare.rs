@@ -235,7 +235,7 @@ fn a_user_s_caches_and_an_address_are_contenders() {
     for (name, text, product) in [("squid.conf", squid, "squid-memory"), ("default.vcl", vcl, "varnish-malloc")] {
         match genkai_targets::cache::contender(product).unwrap().installed() {
             Ok(_) => files.push((name, text, product)),
-            Err(e) => eprintln!("left out: {e}"),
+            Err(e) => genkai_tidy::noted::skipped(&e.to_string()),
         }
     }
     let mut words = String::new();

@@ -50,7 +50,7 @@ pub enum LabError {
     Application(#[from] genkai_targets::application::ApplicationError),
     /// Clients of a comparison.
     #[error(transparent)]
-    Crowd(#[from] genkai_engine::crowd::CrowdError),
+    Crowd(#[from] genkai_engine::broadcast::CrowdError),
     /// A cache of a comparison.
     #[error(transparent)]
     Cache(#[from] genkai_targets::cache::CacheError),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::oneshot::finish;
 use crate::pagecache;
 use crate::process::Spawn;
+use crate::program;
 use crate::reaper::{Cleanup, CleanupGuard};
 
 /// Making and mounting a small file system takes a moment.
@@ -75,12 +76,10 @@ impl Drop for Image {
 }
 
 /// Runs a program of the system's, found where administrators' programs are too.
-fn run(program: &'static str, arguments: &[&OsStr], dir: &Path) -> Result<(), String> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new(program);
-    command.args(arguments).env("PATH", format!("{path}:/usr/sbin:/sbin"));
-    let name = program.to_owned();
-    let spawn = Spawn { name: name.clone(), log: Some(dir.join("mount.txt")), ..Spawn::default() };
+fn run(name: &'static str, arguments: &[&OsStr], dir: &Path) -> Result<(), String> {
+    let mut command = Command::new(name);
+    command.args(arguments).env("PATH", program::search_path());
+    let spawn = Spawn { name: name.to_owned(), log: Some(dir.join("mount.txt")), ..Spawn::default() };
     let finished = finish(command, spawn, LONGEST).map_err(|e| e.to_string())?;
     if finished.status.success() { Ok(()) } else { Err(format!("{name}: {}", finished.text.trim())) }
 }

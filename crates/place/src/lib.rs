@@ -24,6 +24,7 @@ pub mod port;
 pub mod ports_in_use;
 pub mod process;
 pub mod process_tree;
+pub mod program;
 pub mod ready;
 pub mod reaper;
 pub mod remote;

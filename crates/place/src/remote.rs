@@ -2,6 +2,41 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
+/// A host that requests would reach though it is another machine and the user has not named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Where the host is written: `path:line`, with the directive behind it where that is known; a URL.
+    pub place: String,
+    /// The host as written; the variables, where they decide.
+    pub host: String,
+    /// Why it is taken for another machine ([`why`]).
+    pub why: String,
+    /// Whether a server of genkai's own can take its place.
+    pub replaceable: bool,
+}
+
+impl std::fmt::Display for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Remote { place, host, why, replaceable } = self;
+        write!(f, "{place}: `{host}` {why}, and a load test can take a host down\n  hint: ")?;
+        if *replaceable {
+            f.write_str("--backend embedded puts a server of genkai's own in its place; ")?;
+        }
+        write!(f, "if it is yours to load, say so with --allow-remote '{host}'")
+    }
+}
+
+impl std::error::Error for Remote {}
+
+/// Refuses `host` where requests to it may leave this machine, unless it is among those `allowed`. `place` says where it is written.
+///
+/// # Errors
+/// [`Remote`], in whose place a server of genkai's own can be put.
+pub fn check(host: &str, allowed: &[String], place: impl FnOnce() -> String) -> Result<(), Remote> {
+    let refused = |why| Remote { place: place(), host: host.to_owned(), why, replaceable: true };
+    why(host, allowed).map_or(Ok(()), |why| Err(refused(why)))
+}
+
 /// Why requests to `host` (no brackets, no port) may leave this machine, unless it is among those `allowed`; none where they
 /// do not. `$` and `%` are variables in what servers call a host.
 pub fn why(host: &str, allowed: &[String]) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::group::{self, groups};
 use crate::machine::environment;
 use crate::ports_in_use::ports_in_use;
 use crate::process::{Child, Signal, Spawn};
+use crate::program::find;
 
 /// A server that a survey looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +25,6 @@ pub struct Known {
     /// Whether genkai can put it under test: Debian's package of that name is recommended when no such server is installed.
     pub testable: bool,
 }
-
-/// Where distributions put them, besides PATH.
-const PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];
 
 /// How long a program may take to tell its version.
 const WITHIN: Duration = Duration::from_secs(3);
@@ -92,13 +90,6 @@ fn available() -> u64 {
 fn servers(known: &[Known]) -> BTreeMap<String, String> {
     let said = |server: &Known| Some((server.program.to_owned(), version(&find(server.program)?, server.version)?));
     known.iter().filter_map(said).collect()
-}
-
-/// A program in PATH or where distributions put it.
-pub fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).chain(PLACES.iter().map(PathBuf::from));
-    places.map(|place| place.join(program)).find(|file| file.is_file())
 }
 
 /// What a program says of its version: the first word with a number and a dot in the first line that has one.

@@ -38,7 +38,7 @@ fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
     for product in PRODUCTS {
         let name = product.name;
         if let Err(e) = product.installed() {
-            eprintln!("left out: {e}");
+            genkai_tidy::noted::skipped(&e.to_string());
             continue;
         }
         let mut cache = Cache::start(product, name, origin.address(), budget, None, &dir.path().join(name))

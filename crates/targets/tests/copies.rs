@@ -80,7 +80,7 @@ fn answers(prepared: &dyn Prepared) {
 
 fn is_here(contender_name: &str) -> bool {
     let here = contender(contender_name).unwrap().installed();
-    here.inspect_err(|e| eprintln!("left out: {e}")).is_ok()
+    here.inspect_err(|e| genkai_tidy::noted::skipped(&e.to_string())).is_ok()
 }
 
 fn change(setting: &str, to: &str) -> Change {

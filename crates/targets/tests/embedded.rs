@@ -32,9 +32,14 @@ fn main() {
         ("it_runs_where_it_is_put", it_runs_where_it_is_put),
     ];
     let wanted = arguments.iter().find(|argument| !argument.starts_with('-'));
-    let listing = arguments.iter().any(|argument| argument == "--list");
-    for (name, test) in tests.into_iter().filter(|(name, _)| wanted.is_none_or(|wanted| name.contains(wanted.as_str())))
-    {
+    let [listing, ignored, exact] =
+        ["--list", "--ignored", "--exact"].map(|flag| arguments.iter().any(|one| one == flag));
+    if listing && ignored {
+        return; // None is.
+    }
+    let asked =
+        |name: &str| wanted.is_none_or(|wanted| if exact { name == wanted } else { name.contains(wanted.as_str()) });
+    for (name, test) in tests.into_iter().filter(|(name, _)| asked(name)) {
         if listing {
             println!("{name}: test");
             continue;

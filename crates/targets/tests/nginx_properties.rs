@@ -200,7 +200,7 @@ proptest! {
         prop_assume!(!with_args.is_empty());
         let found = pick.get(&with_args);
         let edit = found.set_arg(0, &new).unwrap();
-        let (before, after) = (text[..edit.span.start].to_vec(), text[edit.span.end..].to_vec());
+        let (before, after) = (text[..edit.from].to_vec(), text[edit.to..].to_vec());
         let edited = config.apply(&[edit]).unwrap();
         let (_, file) = edited.files().next().unwrap();
         prop_assert!(file.text.starts_with(&before) && file.text.ends_with(&after));

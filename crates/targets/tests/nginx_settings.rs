@@ -8,7 +8,7 @@ use std::path::Path;
 use genkai_model::limit::Origin;
 use genkai_targets::files::Configuration;
 use genkai_targets::nginx::config::Config;
-use genkai_targets::nginx::settings::{Rendering, Scope, all, apply, effective, render};
+use genkai_targets::nginx::settings::{Rendering, Scope, TABLE, apply, effective, render};
 
 use nginx_configs::lay_out;
 
@@ -70,15 +70,15 @@ fn the_value_in_force_has_its_origin() {
     let value = |path: &str, name: &str| effective(&config, name, &at(path)).unwrap();
     let path = dir.path().join("nginx.conf");
     let read = value("/api/", "proxy_read_timeout");
-    assert_eq!((read.value.as_str(), &read.origin), ("5s", &Origin::File { path: path.clone(), line: 45 }));
-    assert_eq!(value("/", "proxy_read_timeout").value, "30s");
-    assert_eq!(value("/", "worker_connections").value, "4096");
-    assert_eq!(value("/", "listen.backlog").value, "1024");
+    assert_eq!((read.written.as_str(), &read.origin), ("5s", &Origin::File { path: path.clone(), line: 45 }));
+    assert_eq!(value("/", "proxy_read_timeout").written, "30s");
+    assert_eq!(value("/", "worker_connections").written, "4096");
+    assert_eq!(value("/", "listen.backlog").written, "1024");
     let default = value("/", "keepalive_timeout");
-    assert_eq!(default.value, "75s");
+    assert_eq!(default.written, "75s");
     assert!(matches!(default.origin, Origin::Default(source) if source.contains("ngx_http_core_module.c")));
-    assert_eq!(value("/api/", "upstream.keepalive").value, "64");
-    assert_eq!(value("/api/", "max_conns").value, "200");
+    assert_eq!(value("/api/", "upstream.keepalive").written, "64");
+    assert_eq!(value("/api/", "max_conns").written, "200");
 }
 
 #[test]
@@ -121,12 +121,12 @@ fn limits_are_told_apart_by_zone() {
     );
     assert!(refused(&config, "/", "limit_conn", "5").contains("limit_conn.perserver, limit_conn.perip"));
     assert!(refused(&config, "/", "limit_conn", "70000").contains("from 1 to 65535"));
-    assert_eq!(effective(&config, "limit_conn.perip", &at("/")).unwrap().value, "10");
-    assert_eq!(effective(&config, "limit_conn", &at("/download/")).unwrap().value, "1");
+    assert_eq!(effective(&config, "limit_conn.perip", &at("/")).unwrap().written, "10");
+    assert_eq!(effective(&config, "limit_conn", &at("/download/")).unwrap().written, "1");
     // A zone that is not in force there goes beside those that are.
     assert_eq!(set(&config, "/download/", "limit_conn", "perserver 9").len(), 2);
 
-    assert_eq!(effective(&config, "limit_req", &at("/")).unwrap().value, "10r/s");
+    assert_eq!(effective(&config, "limit_req", &at("/")).unwrap().written, "10r/s");
     let rate = set(&config, "/", "limit_req", "50");
     assert!(rate[1].ends_with("zone=one:10m rate=50r/s;"), "{rate:?}");
     assert!(set(&config, "/login", "limit_req.login", "60r/m")[1].ends_with("zone=login:1m rate=60r/m;"));
@@ -186,11 +186,11 @@ fn every_setting_can_be_read_back_after_it_was_set() {
         ("limit_req_zone", "$uri zone=r:1m rate=5r/s"),
         ("upstream.keepalive", "7"),
     ]);
-    for setting in all().iter().filter(|s| !matches!(s.name, "limit_conn" | "limit_req")) {
+    for setting in TABLE.settings.iter().filter(|s| !matches!(s.name, "limit_conn" | "limit_req")) {
         let value = values.get(setting.name).copied().unwrap_or(setting.default);
         let edited = apply(&config, setting.name, value, &at("/")).unwrap_or_else(|e| panic!("{}: {e}", setting.name));
         let read = effective(&edited, setting.name, &at("/")).unwrap();
-        assert_eq!(read.value, value, "{}", setting.name);
+        assert_eq!(read.written, value, "{}", setting.name);
         assert!(matches!(read.origin, Origin::File { .. }), "{}", setting.name);
         let again = apply(&edited, setting.name, value, &at("/")).unwrap();
         assert_eq!(printed(&again), printed(&edited), "{}: setting it twice changes nothing", setting.name);

@@ -1,7 +1,6 @@
 //! A private WordPress on the real MariaDB, php-fpm and nginx: it answers, shows what it does, and leaves nothing behind.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -15,6 +14,7 @@ use genkai_model::limit::Law;
 use genkai_model::plan::Site;
 use genkai_place::machine;
 use genkai_place::observation::Observation;
+use genkai_place::program::search_path;
 use genkai_targets::wordpress::{Programs, TITLE, WORDPRESS, WordPress, WordPressError};
 
 /// How long anything may take that should take an instant.
@@ -245,18 +245,18 @@ fn a_server_that_dies_is_told_once_and_the_rest_still_goes() {
 #[test]
 fn what_is_not_installed_is_one_error_and_nothing_starts() {
     let dir = tempfile::tempdir().unwrap();
-    let error = Programs::find(dir.path().as_os_str(), Path::new(WORDPRESS)).unwrap_err();
+    let error = Programs::find(dir.path().to_str().unwrap(), Path::new(WORDPRESS)).unwrap_err();
     let WordPressError::Missing { missing } = &error else { panic!("{error}") };
     assert_eq!(missing.len(), 5, "all programs, not WordPress: {missing:?}");
     assert!(error.to_string().contains("apt-get install"), "{error}");
-    assert!(Programs::find(OsStr::new(&Programs::search_path()), Path::new("/nonexistent")).is_err());
+    assert!(Programs::find(&search_path(), Path::new("/nonexistent")).is_err());
 }
 
 #[test]
 fn a_failing_step_names_itself_with_its_last_words_and_what_had_started_goes() {
     let dir = tempfile::tempdir().unwrap();
     open_to_all(dir.path());
-    let found = Programs::find(OsStr::new(&Programs::search_path()), Path::new(WORDPRESS)).unwrap();
+    let found = Programs::find(&search_path(), Path::new(WORDPRESS)).unwrap();
     let broken = dir.path().join("php-fpm");
     std::fs::write(&broken, "#!/bin/sh\necho no pool today >&2\nexit 78\n").unwrap();
     std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

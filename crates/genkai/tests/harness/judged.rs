@@ -18,7 +18,8 @@ pub fn told(command: &Command) -> Run {
         if !unsure(&told) {
             break;
         }
-        eprintln!("not sure, asked again\n{}", told.story());
+        genkai_tidy::noted::asked_again(&format!("{:?}", told.verdict().because));
+        eprintln!("{}", told.story());
         told = run(command);
     }
     told

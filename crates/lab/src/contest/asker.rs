@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use genkai_engine::crowd::{Answer, Crowd, CrowdError, Manner};
+use genkai_engine::broadcast::{Answer, Crowd, CrowdError, Manner};
 use genkai_engine::pin;
 use genkai_model::contest::Case;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use genkai_engine::crowd::Answer;
+use genkai_engine::broadcast::Answer;
 use genkai_model::contest::{Case, Collection, Consumption, Contest, Round};
 use genkai_model::event::{Note, What};
 use genkai_model::histogram::Payload;

@@ -9,7 +9,7 @@ mod order;
 use std::path::Path;
 use std::time::Instant;
 
-use genkai_engine::crowd::Manner;
+use genkai_engine::broadcast::Manner;
 use genkai_model::contest::Contest;
 use genkai_model::event::{EndReason, Environment, Note, Purpose, TrialEnded, TrialStarted, What};
 use genkai_targets::application::{self, Application};

@@ -62,7 +62,7 @@ impl ApacheError {
         use ApacheError::{Config, NoBackend, NoServer, Private, Rejected, Setting};
         match self {
             Config(_) | Setting(_) | Rejected(_) | NoBackend | NoServer => true,
-            Private(error) => matches!(error, PrivateError::Config(_) | PrivateError::Remote { .. }),
+            Private(error) => error.is_usage(),
             _ => false,
         }
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::ApplicationError;
 use super::settings::{Gc, Knob, Name, Settings};
 use crate::rooms;
-use genkai_place::survey;
+use genkai_place::program;
 
 /// The log of the collector.
 pub(super) const GC_LOG: &str = "gc.log";
@@ -40,12 +40,12 @@ pub(super) const fn send_buffer(source: &'static str) -> Knob {
 /// When there is none.
 pub(super) fn check(server: &'static str) -> Result<(), ApplicationError> {
     let package = "default-jdk-headless";
-    survey::find("java").map(drop).ok_or(ApplicationError::Program { server, what: "a JDK (java)", package })
+    program::find("java").map(drop).ok_or(ApplicationError::Program { server, what: "a JDK (java)", package })
 }
 
 /// The command of a JVM whose files are in `dir`: memory, collector, its log with instants of System.nanoTime.
 pub(super) fn command(settings: &Settings, dir: &Path) -> Command {
-    let mut command = Command::new(survey::find("java").unwrap_or_else(|| "java".into()));
+    let mut command = Command::new(program::find("java").unwrap_or_else(|| "java".into()));
     command.arg(format!("-Xlog:gc*:file={}:timenanos,level,tags:filecount=0", dir.join(GC_LOG).display()));
     command.args(settings.heap.map(|heap| format!("-Xmx{}", heap.0)));
     command.args(settings.gc.map(|gc| match gc {

@@ -5,7 +5,7 @@ use std::process::Command;
 use super::settings::{Knob, Name, Settings};
 use super::{ApplicationError, Place, Product};
 use crate::rooms;
-use genkai_place::survey;
+use genkai_place::program;
 
 const WS_NAME: &str = "node-ws";
 const SOCKET_IO_NAME: &str = "socketio";
@@ -44,13 +44,13 @@ pub(super) const SOCKET_IO: Product = Product {
 
 fn check(place: &Place, server: &'static str, module: &str) -> Result<(), ApplicationError> {
     let missing = ApplicationError::Program { server, what: "Node.js (node)", package: "nodejs npm" };
-    survey::find("node").ok_or(missing)?;
+    program::find("node").ok_or(missing)?;
     place.built(server, module).map(drop)
 }
 
 fn command(place: &Place, server: &'static str, settings: &Settings) -> Result<Command, ApplicationError> {
     let script = place.built(server, &format!("{server}/server.js"))?;
-    let mut command = Command::new(survey::find("node").unwrap_or_else(|| "node".into()));
+    let mut command = Command::new(program::find("node").unwrap_or_else(|| "node".into()));
     command.args(settings.heap.map(|heap| format!("--max-old-space-size={}", (heap.0 >> 20).max(1))));
     command.arg(script);
     if let Some(bytes) = settings.max_message {

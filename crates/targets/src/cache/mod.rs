@@ -28,6 +28,7 @@ use crate::apache::ApacheError;
 use crate::files::SaveError;
 use crate::files::entry::EntryError;
 use genkai_place::PlaceError;
+use genkai_place::remote::Remote;
 
 /// Why a cache cannot run. One clear message each.
 #[derive(Debug, thiserror::Error)]
@@ -68,18 +69,8 @@ pub enum CacheError {
     #[error("{0}")]
     Refused(String),
     /// Requests would leave this machine.
-    #[error(
-        "{place}: `{host}` {why}, and a load test can take a host down\n  hint: --backend embedded puts a server of genkai's own in its \
-         place; if it is yours to load, say so with --allow-remote '{host}'"
-    )]
-    Remote {
-        /// `path:line`.
-        place: String,
-        /// The host.
-        host: String,
-        /// Why it is taken for another machine.
-        why: String,
-    },
+    #[error(transparent)]
+    Remote(#[from] Remote),
     /// A user's file cannot be read.
     #[error(transparent)]
     Entry(#[from] EntryError),
@@ -108,8 +99,14 @@ pub enum CacheError {
 impl CacheError {
     /// Whether what the user gave is at fault, not the machine.
     pub fn is_usage(&self) -> bool {
-        use CacheError::{Entry, Refused, Remote, Squid, Unknown};
-        matches!(self, Unknown { .. } | Refused(_) | Remote { .. } | Entry(_) | Squid(_))
+        matches!(
+            self,
+            CacheError::Unknown { .. }
+                | CacheError::Refused(_)
+                | CacheError::Remote(_)
+                | CacheError::Entry(_)
+                | CacheError::Squid(_)
+        )
     }
 
     /// For an I/O error on `path`.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{CacheError, Ground, Setup};
 use crate::{apache, haproxy, nginx, squid, trafficserver, varnish};
+use genkai_place::program;
 
 /// The name of the contender that is no cache: the origin itself.
 pub const ALONE: &str = "origin";
@@ -152,8 +153,5 @@ impl Product {
 /// # Errors
 /// When it is not installed.
 pub(crate) fn located((name, package): (&'static str, &'static str)) -> Result<PathBuf, CacheError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
-    let found = folders.map(|folder| folder.join(name)).find(|program| program.is_file());
-    found.ok_or(CacheError::Missing { name, package })
+    program::find(name).ok_or(CacheError::Missing { name, package })
 }

@@ -1,7 +1,11 @@
-//! Why a private copy of a configuration cannot be made.
+//! A private copy of a configuration on disk, and why one cannot be made.
 
-use std::io;
-use std::path::PathBuf;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use genkai_place::remote::Remote;
 
 /// A private copy that cannot be made; `E` is what the product's own syntax refuses.
 #[derive(Debug, thiserror::Error)]
@@ -21,18 +25,49 @@ pub enum CopyError<E> {
     #[error(transparent)]
     Config(#[from] E),
     /// Requests would leave this machine.
-    #[error(
-        "{place}: `{written}`: `{host}` {why}, and a load test can take a host down\n  hint: --backend embedded puts a server \
-         of genkai's own in its place; if it is yours to load, say so with --allow-remote '{host}'"
-    )]
-    Remote {
-        /// `path:line`.
-        place: String,
-        /// The directive as written.
-        written: String,
-        /// The host.
-        host: String,
-        /// Why it is taken for another machine.
-        why: String,
-    },
+    #[error(transparent)]
+    Remote(Remote),
+    /// There is nothing to make a copy of, or no such folder can hold it; in whole sentences.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl<E> CopyError<E> {
+    /// For an I/O error on `path`.
+    pub(crate) fn write(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| CopyError::Write { path, source }
+    }
+
+    /// For the path of a Unix socket that is longer than the `max` bytes the system takes.
+    pub(crate) fn long_socket(path: PathBuf, max: usize) -> Self {
+        let said =
+            format!("longer than the {max} bytes a Unix socket's path may have; choose a folder with a shorter name");
+        CopyError::Write { path, source: io::Error::other(said) }
+    }
+
+    /// Whether what the user gave is at fault, not the machine.
+    pub(crate) fn is_usage(&self) -> bool {
+        matches!(self, CopyError::Config(_) | CopyError::Remote(_) | CopyError::Refused(_))
+    }
+}
+
+/// Makes subfolders of `dir`.
+///
+/// # Errors
+/// [`CopyError::Write`].
+pub(crate) fn folders<E>(dir: &Path, names: &[&str]) -> Result<(), CopyError<E>> {
+    names.iter().try_for_each(|name| {
+        let path = dir.join(name);
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(&path).map_err(CopyError::write(path))
+    })
+}
+
+/// Writes a copy that only its owner may read: a configuration may hold passwords. (Servers read it before they give up root.)
+///
+/// # Errors
+/// [`CopyError::Write`].
+pub(crate) fn save<E>(path: &Path, text: &[u8]) -> Result<(), CopyError<E>> {
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(text)).map_err(CopyError::write(path))
 }

@@ -13,13 +13,13 @@ pub struct Edit {
     pub from: usize,
     /// The byte after the last that goes away; `from` for an insertion.
     pub to: usize,
-    /// Text that comes.
-    pub with: String,
+    /// Bytes that come.
+    pub with: Vec<u8>,
 }
 
 impl Edit {
     /// Replaces `span` of `file`.
-    pub fn new(file: FileId, span: &Range<usize>, with: impl Into<String>) -> Edit {
+    pub fn new(file: FileId, span: &Range<usize>, with: impl Into<Vec<u8>>) -> Edit {
         Edit { file, from: span.start, to: span.end, with: with.into() }
     }
 }
@@ -29,10 +29,8 @@ impl Edit {
 /// # Errors
 /// The offset of the second of two edits that overlap.
 pub(crate) fn edited<Directive>(file: &File<Directive>, id: FileId, edits: &[Edit]) -> Result<Option<Vec<u8>>, usize> {
-    let mut mine: Vec<&Edit> = edits.iter().filter(|e| e.file == id).collect();
-    mine.sort_by_key(|e| (e.from, e.to));
-    mine.dedup();
-    if let Some(pair) = mine.windows(2).find(|pair| pair[1].from < pair[0].to || overwritten(pair)) {
+    let mine = ordered(edits.iter().filter(|e| e.file == id).collect());
+    if let Some(pair) = mine.windows(2).find(|pair| pair[1].from < pair[0].to) {
         return Err(pair[1].from);
     }
     if mine.is_empty() {
@@ -42,16 +40,24 @@ pub(crate) fn edited<Directive>(file: &File<Directive>, id: FileId, edits: &[Edi
     let mut at = 0;
     for edit in mine {
         out.extend_from_slice(&file.text[at..edit.from]);
-        out.extend_from_slice(edit.with.as_bytes());
+        out.extend_from_slice(&edit.with);
         at = edit.to;
     }
     out.extend_from_slice(&file.text[at..]);
     Ok(Some(out))
 }
 
-/// Two different texts for the same span.
-fn overwritten(pair: &[&Edit]) -> bool {
-    pair[0].from == pair[1].from && pair[0].to == pair[1].to && pair[0].from != pair[0].to
+/// In the order of their places, those made twice only once. Insertions at the same place stay in the order in which they were made.
+fn ordered(mut edits: Vec<&Edit>) -> Vec<&Edit> {
+    edits.sort_by_key(|e| (e.from, e.to));
+    let mut once: Vec<&Edit> = Vec::with_capacity(edits.len());
+    for edit in edits {
+        let here = once.iter().rev().take_while(|other| (other.from, other.to) == (edit.from, edit.to));
+        if !here.into_iter().any(|other| other.with == edit.with) {
+            once.push(edit);
+        }
+    }
+    once
 }
 
 impl<Directive> File<Directive> {

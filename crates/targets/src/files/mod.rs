@@ -20,6 +20,7 @@ mod source;
 use std::path::Path;
 
 pub use copy::CopyError;
+pub(crate) use copy::{folders, save};
 pub use diff::diff;
 pub use edit::Edit;
 pub(crate) use edit::edited;

@@ -41,7 +41,7 @@ impl Origins {
             piece(&file.text[at..edit.from], &|i| Some(file.line(start + i) - 1));
             // What replaces a line stands for it; what is put in stands for nothing.
             let replaced = (edit.to > edit.from).then(|| file.line(edit.from) - 1);
-            piece(edit.with.as_bytes(), &|_| replaced);
+            piece(&edit.with, &|_| replaced);
             at = edit.to;
         }
         piece(&file.text[at..], &|i| Some(file.line(at + i) - 1));

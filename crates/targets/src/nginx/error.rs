@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::config::{ConfigError, EditError};
 use super::private::PrivateError;
-use super::remote::Remote;
 use super::settings::SettingError;
 use crate::files::SaveError;
 use genkai_place::PlaceError;
+use genkai_place::remote::Remote;
 
 /// One clear message each: what was seen and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -67,12 +67,8 @@ pub enum NginxError {
         one: u64,
     },
     /// Requests would leave this machine.
-    #[error(
-        "{}: `{}`: `{}` {}, and a load test can take a host down\n  hint: --backend embedded puts a server of genkai's own \
-         in its place; if it is yours to load, say so with --allow-remote '{}'",
-        .0.place, .0.written, .0.host, .0.why, .0.host
-    )]
-    Remote(Box<Remote>),
+    #[error(transparent)]
+    Remote(#[from] Remote),
     /// The user's file cannot be written.
     #[error(transparent)]
     Save(#[from] SaveError),
@@ -87,18 +83,11 @@ pub enum NginxError {
 impl NginxError {
     /// Whether what the user gave is at fault (files, settings), not the machine.
     pub fn is_usage(&self) -> bool {
-        use NginxError::{Config, Edit, NoBackend, NoServer, OnlyTls, Private, Rejected, Remote, Setting, TooFewSlots};
+        use NginxError as E;
         match self {
-            Config(_)
-            | Setting(_)
-            | Edit(_)
-            | Rejected(_)
-            | NoBackend
-            | NoServer
-            | OnlyTls { .. }
-            | Remote(_)
-            | TooFewSlots { .. } => true,
-            Private(error) => matches!(error, PrivateError::NoHttp | PrivateError::Folder(_) | PrivateError::Edit(_)),
+            E::Config(_) | E::Setting(_) | E::Edit(_) | E::Rejected(_) | E::NoBackend | E::NoServer => true,
+            E::OnlyTls { .. } | E::Remote(_) | E::TooFewSlots { .. } => true,
+            E::Private(error) => error.is_usage(),
             _ => false,
         }
     }

@@ -13,7 +13,6 @@ mod upstream;
 #[cfg(test)]
 mod tests;
 
-pub use crate::held::Held;
 pub use facts::{ConnZone, Facts, ReqZone, Serving, Upstream};
 pub use genkai_place::caps::{Machine, online};
 pub use read::Reading;

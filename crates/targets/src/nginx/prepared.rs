@@ -14,11 +14,11 @@ use super::config::Config;
 use super::error::NginxError;
 use super::lifecycle::{Binary, Running, check, port_taken, start};
 use super::limits::{self, Facts, Machine};
-use super::remote::Remote;
 use super::runnable::Runnable;
 use super::settings::{self, Rendering, Scope, render};
 use crate::files::{Backup, Edition, with_line};
 use crate::product::{Objection, Prepare};
+use genkai_place::remote::Remote;
 use genkai_place::scratch::Scratch;
 use genkai_place::{caps, process_tree};
 
@@ -65,7 +65,7 @@ impl Nginx {
             None => Ok(nginx),
             Some(remote) => {
                 let place = nginx.edition.translate(&nginx.copy.private.translate(&remote.place));
-                Err(NginxError::Remote(Box::new(Remote { place, ..remote })))
+                Err(Remote { place, ..remote }.into())
             }
         }
     }
@@ -81,7 +81,7 @@ impl Nginx {
         let copy = Runnable::make(edition.config(), &base.binary, edition.scope(), base.backend, scratch)?;
         let translate = |message: &str| edition.translate(&copy.private.translate(message));
         let warnings = check(&base.binary, copy.scratch.path(), &copy.private.main, translate)?;
-        let rewrites = edition.rewrites(copy.private.rewrites.iter().map(Into::into));
+        let rewrites = edition.rewrites(copy.private.rewrites.iter().cloned());
         Ok(Nginx { base, edition, copy, rewrites, warnings })
     }
 
@@ -99,7 +99,7 @@ impl Nginx {
     /// When there is no such setting, or nothing here that it could be set on.
     pub fn value_of(&self, setting: &str) -> Result<(String, Origin), NginxError> {
         let effective = settings::effective(self.edition.config(), setting, self.edition.scope())?;
-        Ok((effective.value, self.edition.held(setting, effective.origin)))
+        Ok((effective.written, self.edition.held(setting, effective.origin)))
     }
 
     /// The listener that the load goes to. (A start may choose another port when this one was taken meanwhile:

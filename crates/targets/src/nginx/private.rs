@@ -6,7 +6,6 @@
 
 mod backend;
 mod changes;
-mod error;
 mod listen;
 mod output;
 mod path;
@@ -16,18 +15,25 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-pub use changes::Rewrite;
-pub use error::PrivateError;
+use genkai_model::event::Rewrite;
+
 pub use listen::{At, Moved};
 
 use changes::Changes;
 use write::Written;
 
-use super::config::{Config, Found};
+use super::config::{Config, EditError, Found};
+use crate::files::CopyError;
 use genkai_place::port;
+
+/// A private copy that cannot be made.
+pub type PrivateError = CopyError<EditError>;
 
 /// Path of the status page on its own port.
 pub const STATUS_PATH: &str = "/genkai-status";
+
+/// What is said of a configuration without an `http` block.
+const NO_HTTP: &str = "the configuration has no http block: there is nothing to send requests to";
 
 /// What a private copy should be like.
 pub struct Options<'a> {
@@ -121,7 +127,7 @@ fn status_page(
     changes: &mut Changes<'_>,
     ports: &mut dyn FnMut() -> io::Result<u16>,
 ) -> Result<SocketAddr, PrivateError> {
-    let http = http(config).ok_or(PrivateError::NoHttp)?;
+    let http = http(config).ok_or_else(|| PrivateError::Refused(NO_HTTP.to_owned()))?;
     let address = SocketAddr::from(([127, 0, 0, 1], ports().map_err(PrivateError::Port)?));
     let inherited = http.inside();
     let has = |names: &[&str]| inherited.iter().any(|f| names.iter().any(|n| f.directive.is(n)));
@@ -138,6 +144,6 @@ fn status_page(
          location = {STATUS_PATH} {{ stub_status;{open} }} }}"
     );
     let edit = config.insert_at_end(&http, &text)?;
-    changes.add("status page added", &http, String::new(), text, edit);
+    changes.add(&http, String::new(), text, edit);
     Ok(address)
 }

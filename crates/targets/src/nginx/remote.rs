@@ -2,44 +2,9 @@
 //! must be named by the user before any load goes through.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, ToSocketAddrs};
 
 use super::config::{Address, Config, Family, Found, Host, Pass, Protocol, Target};
-use genkai_place::remote;
-
-/// One way out of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remote {
-    /// The host as written; the variables, where they decide.
-    pub host: String,
-    /// `path:line`.
-    pub place: String,
-    /// The directive as written.
-    pub written: String,
-    /// Why it is taken for one, in a few words.
-    pub why: Why,
-}
-
-/// Why a host is taken for another machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// It has an address that is not a loopback address.
-    Elsewhere(IpAddr),
-    /// Its name has no address here.
-    Unresolved,
-    /// Variables decide for each request.
-    Variables,
-}
-
-impl std::fmt::Display for Why {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Why::Elsewhere(ip) => write!(f, "is not this machine ({ip})"),
-            Why::Unresolved => f.write_str("does not resolve, so it cannot be known to be this machine"),
-            Why::Variables => f.write_str("is decided by variables for each request, so it cannot be known"),
-        }
-    }
-}
+use genkai_place::remote::{self, Remote};
 
 /// The first way out of this machine in `config` that is not among the hosts `allowed` (each as the configuration writes
 /// it). Looks at servers of upstream groups and at every `*_pass`, whichever of them the load would reach: internal
@@ -49,16 +14,16 @@ pub fn first(config: &Config, allowed: &[String]) -> Option<Remote> {
     let counts = |family: Family| family == Family::Http || (family == Family::Stream && into_stream);
     let groups = config.upstreams();
     let servers = groups.iter().filter(|u| counts(u.family)).flat_map(|u| &u.servers).filter(|s| !s.down);
-    let servers = servers.filter_map(|s| of_address(&s.found, s.address.as_ref()?));
+    let servers = servers.filter_map(|s| of_address(&s.found, s.address.as_ref()?, allowed));
     let resolver = config.walk().iter().any(|f| f.directive.is("resolver") && !f.is_entry());
     let passes = config.passes();
     let family = |p: &Pass<'_>| if p.protocol == Protocol::Stream { Family::Stream } else { Family::Http };
     let passes = passes.iter().filter(|p| counts(family(p))).filter_map(|pass| match &pass.target {
         Target::Upstream(_) => None,
-        Target::Address(address) => of_address(&pass.found, address),
-        Target::Variable => of_variables(config, pass, resolver),
+        Target::Address(address) => of_address(&pass.found, address, allowed),
+        Target::Variable => of_variables(config, pass, resolver, allowed),
     });
-    servers.chain(passes).find(|remote| !allowed.iter().any(|host| host.eq_ignore_ascii_case(&remote.host)))
+    servers.chain(passes).next()
 }
 
 /// Whether a server of `stream` listens where something in `http` passes to.
@@ -83,40 +48,25 @@ fn port(address: &Address) -> Option<u16> {
     }
 }
 
-fn of_address(found: &Found<'_>, address: &Address) -> Option<Remote> {
+fn of_address(found: &Found<'_>, address: &Address, allowed: &[String]) -> Option<Remote> {
     let Address::Inet { host, .. } = address else { return None };
-    let (text, why) = judge(host)?;
-    Some(Remote { host: text, place: found.place(), written: found.written(), why })
-}
-
-/// Why `host` is not this machine; none when it is.
-fn judge(host: &Host) -> Option<(String, Why)> {
-    let ip = match host {
-        Host::V4(ip) => IpAddr::V4(*ip),
-        Host::V6(ip) => IpAddr::V6(*ip),
-        Host::Name(name) => return named(name).map(|why| (name.clone(), why)),
+    let host = match host {
+        Host::V4(ip) => ip.to_string(),
+        Host::V6(ip) => ip.to_string(),
+        Host::Name(name) => name.clone(),
     };
-    remote::is(ip).then(|| (ip.to_string(), Why::Elsewhere(ip)))
+    refused(found, &host, allowed)
 }
 
-fn named(name: &str) -> Option<Why> {
-    let Ok(all) = (name, 0).to_socket_addrs() else { return Some(Why::Unresolved) };
-    let all: Vec<IpAddr> = all.map(|a| a.ip()).collect();
-    match all.iter().find(|ip| remote::is(**ip)) {
-        Some(ip) => Some(Why::Elsewhere(*ip)),
-        None if all.is_empty() => Some(Why::Unresolved),
-        None => None,
-    }
+/// Why `host`, which `found` names, cannot be loaded.
+fn refused(found: &Found<'_>, host: &str, allowed: &[String]) -> Option<Remote> {
+    remote::check(host, allowed, || format!("{}: `{}`", found.place(), found.written())).err()
 }
 
 /// A pass whose host has variables. With a resolver it can lead anywhere, unless the host is one variable that is only ever
 /// given values that are known. Without one nginx knows upstream groups, which are looked at, and addresses
 /// (`ngx_http_upstream_init_request`: "no resolver defined to resolve"): those written in values are looked at here.
-fn of_variables(config: &Config, pass: &Pass<'_>, resolver: bool) -> Option<Remote> {
-    let remote = |why| {
-        let host = pass.authority.clone();
-        Remote { host, place: pass.found.place(), written: pass.found.written(), why }
-    };
+fn of_variables(config: &Config, pass: &Pass<'_>, resolver: bool, allowed: &[String]) -> Option<Remote> {
     let groups = config.upstreams();
     let values = pass.authority.strip_prefix('$').map(|name| values(config, name)).unwrap_or_default();
     let mut known = !values.is_empty();
@@ -128,14 +78,14 @@ fn of_variables(config: &Config, pass: &Pass<'_>, resolver: bool) -> Option<Remo
         }
         match Address::parse(host, false, 80) {
             Some((Address::Inet { host: Host::Name(_), .. }, _)) if !resolver => {}
-            Some((address, _)) => match of_address(found, &address) {
+            Some((address, _)) => match of_address(found, &address, allowed) {
                 Some(bad) => return Some(bad),
                 None => continue,
             },
             None => known = false,
         }
     }
-    (resolver && !known).then(|| remote(Why::Variables))
+    if resolver && !known { refused(&pass.found, &pass.authority, allowed) } else { None }
 }
 
 /// What `set` and `map` give the variable, with the place of each.

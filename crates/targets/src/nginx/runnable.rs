@@ -11,9 +11,10 @@ use super::evidence::StubPage;
 use super::lifecycle::{Binary, Site};
 use super::limits::{Facts, Machine, Reading};
 use super::private::{self, Options, Private, STATUS_PATH};
-use super::remote::{self, Remote};
+use super::remote;
 use super::settings::Scope;
 use genkai_place::port;
+use genkai_place::remote::Remote;
 use genkai_place::scratch::Scratch;
 
 /// A private copy with what is needed to start it.

@@ -10,14 +10,11 @@ mod registry;
 mod render;
 pub mod value;
 
-pub use apply::{Effective, Scope, apply, effective};
+pub(in crate::nginx) use apply::in_force;
+pub use apply::{Scope, apply, effective};
 pub use lookup::{Named, check, lookup};
-pub use registry::all;
+pub use registry::*;
 pub use render::{Rendering, render};
-pub use value::Kind;
-
-/// As people call it.
-const PRODUCT: &str = "nginx";
 
 /// Why a setting cannot be made.
 pub type SettingError = crate::files::SettingError<super::config::EditError>;
@@ -44,18 +41,4 @@ pub enum Context {
 }
 
 /// A setting that genkai knows.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
-    /// As `--set` names it.
-    pub name: &'static str,
-    /// The directive, or the parameter's name (`backlog`).
-    pub directive: &'static str,
-    /// Where it is written.
-    pub context: Context,
-    /// What it accepts.
-    pub kind: Kind,
-    /// Value in force where it is not written.
-    pub default: &'static str,
-    /// Where the default is written down.
-    pub source: &'static str,
-}
+pub type Setting = crate::settings::Setting<Context>;

@@ -4,7 +4,8 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
 
 use super::config::Config;
-use crate::held::Held;
+use crate::limits::{raised, valued};
+use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
 /// FPM_BACKLOG_DEFAULT of Linux, sapi/fpm/fpm/fpm_sockets.h.
@@ -20,15 +21,15 @@ pub struct Pool {
     /// `static`, `dynamic`, `ondemand`; empty: it is missing.
     pub manager: String,
     /// `pm.max_children`; none: it is missing, and php-fpm does not start.
-    pub children: Option<Held<u64>>,
+    pub children: Option<SourcedValue<u64>>,
     /// `listen.backlog`.
-    pub backlog: Held<u64>,
+    pub backlog: SourcedValue<u64>,
     /// Whether it listens on a Unix socket.
     pub unix: bool,
     /// `memory_limit` of its scripts, bytes; 0: none.
-    pub memory_limit: Held<u64>,
+    pub memory_limit: SourcedValue<u64>,
     /// Descriptors of a child.
-    pub descriptors: Held<u64>,
+    pub descriptors: SourcedValue<u64>,
 }
 
 impl Pool {
@@ -37,10 +38,10 @@ impl Pool {
         let held = |section: &str, key: &str, read: fn(&str) -> Option<u64>| {
             let entry = config.value(section, key)?;
             let written = entry.value();
-            Some(Held { value: read(&written)?, written, origin: config.entries.origin(entry) })
+            Some(SourcedValue { value: read(&written)?, written, origin: config.entries.origin(entry) })
         };
         let own = |key: &str, read| held(name, key, read);
-        let default = |value: u64, written: &str, source: &str| Held {
+        let default = |value: u64, written: &str, source: &str| SourcedValue {
             value,
             written: written.to_owned(),
             origin: Origin::Default(source.to_owned()),
@@ -60,7 +61,7 @@ impl Pool {
                 let bytes = bytes(MEMORY_LIMIT).unwrap_or(0);
                 default(bytes, MEMORY_LIMIT, "PHP main/main.c; php.ini may say otherwise")
             }),
-            descriptors: descriptors.unwrap_or_else(|| Held {
+            descriptors: descriptors.unwrap_or_else(|| SourcedValue {
                 value: machine.descriptors,
                 written: machine.descriptors.to_string(),
                 origin: Origin::Machine("ulimit -n".to_owned()),
@@ -108,16 +109,11 @@ pub fn of(config: &Config, pools: &[Pool], machine: &Machine, memory: u64) -> Ve
     all
 }
 
-fn limit(pool: &Pool, key: &str, held: &Held<u64>) -> Limit {
-    let setting = format!("{key} of [{}]", pool.name);
-    Limit {
-        value: held.written.clone(),
-        origin: held.origin.clone(),
-        ..Limit::named(&format!("php-fpm.{}.{key}", pool.name), "php-fpm", &setting)
-    }
+fn limit(pool: &Pool, key: &str, held: &SourcedValue<u64>) -> Limit {
+    valued(&format!("php-fpm.{}.{key}", pool.name), "php-fpm", &format!("{key} of [{}]", pool.name), held)
 }
 
-fn children(pool: &Pool, held: &Held<u64>, machine: &Machine) -> Limit {
+fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
     let n = held.value;
     let queue = pool.backlog.value.min(u64::from(machine.somaxconn)) + 1;
     Limit {
@@ -131,11 +127,8 @@ fn children(pool: &Pool, held: &Held<u64>, machine: &Machine) -> Limit {
         source: "php.net/manual/install.fpm.configuration#pm.max-children; Little's law".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         remedy: Some(Remedy {
-            setting: "pm.max_children".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 1.0,
-            ceiling: None,
             note: Some("as far as processors and memory reach".to_owned()),
+            ..raised("pm.max_children", RemedyUnit::Count, 1.0)
         }),
         ..limit(pool, "pm.max_children", held)
     }
@@ -155,14 +148,12 @@ fn backlog(pool: &Pool, machine: &Machine) -> Limit {
         source: "listen(2), unix(7); php.net/manual/install.fpm.configuration#listen-backlog".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status504], slow: true },
         remedy: Some(Remedy {
-            setting: "listen.backlog".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 64.0,
             ceiling: Some(Ceiling {
                 value: f64::from(machine.somaxconn),
                 by: format!("net.core.somaxconn {}", machine.somaxconn),
             }),
             note: Some("more children are the better answer".to_owned()),
+            ..raised("listen.backlog", RemedyUnit::Count, 64.0)
         }),
         ..limit(pool, "listen.backlog", &pool.backlog)
     }

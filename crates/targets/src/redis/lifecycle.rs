@@ -17,7 +17,7 @@ use genkai_place::observation::Observation;
 use genkai_place::process::{Child, Signal, Spawn};
 use genkai_place::tail::Tail;
 use genkai_place::usage::Tree;
-use genkai_place::{PlaceError, machine, port, process_tree, ready};
+use genkai_place::{PlaceError, machine, port, process_tree, program, ready};
 
 /// What messages call it.
 const NAME: &str = "redis";
@@ -219,11 +219,9 @@ fn port_taken(line: &str) -> bool {
     line.contains("Address already in use")
 }
 
-/// The server's program, in PATH or where distributions put it.
+/// The server's program.
 fn find() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/bin", "/usr/local/bin"].map(PathBuf::from));
-    folders.map(|folder| folder.join("redis-server")).find(|program| program.is_file())
+    program::find("redis-server")
 }
 
 #[cfg(test)]

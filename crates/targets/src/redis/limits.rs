@@ -8,8 +8,8 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Stren
 use super::config::Config;
 use super::evidence::{OUTPUT_BUFFER, REJECTED};
 use crate::files::entry::EntryError;
-use crate::held::Held;
-use crate::limits::{grew, log};
+use crate::limits::{connections, grew, log, raised, valued};
+use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
 /// Descriptors that Redis keeps for itself (src/server.h: CONFIG_MIN_RESERVED_FDS).
@@ -20,19 +20,19 @@ const SOURCE: &str = "Redis 7.0 src/config.c";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Facts {
     /// `maxclients` as written.
-    pub(super) maxclients: Held<u64>,
+    pub(super) maxclients: SourcedValue<u64>,
     /// As many as the descriptors allow of it.
     pub(super) clients: u64,
     /// `tcp-backlog`.
-    pub(super) backlog: Held<u64>,
+    pub(super) backlog: SourcedValue<u64>,
     /// `maxmemory`, bytes; 0: none.
-    pub(super) maxmemory: Held<u64>,
+    pub(super) maxmemory: SourcedValue<u64>,
     /// `client-output-buffer-limit pubsub`: at once, for a while, and how long that is, seconds.
-    pub(super) pubsub: Held<(u64, u64, u64)>,
+    pub(super) pubsub: SourcedValue<(u64, u64, u64)>,
     /// `client-query-buffer-limit`, bytes.
-    pub(super) query: Held<u64>,
+    pub(super) query: SourcedValue<u64>,
     /// Threads that read and write.
-    pub(super) threads: Held<u64>,
+    pub(super) threads: SourcedValue<u64>,
 }
 
 impl Facts {
@@ -41,7 +41,7 @@ impl Facts {
             let entry = config.value(name).filter(|e| read(&e.value()).is_some());
             let written = entry.map_or_else(|| default.to_owned(), |e| e.value());
             let origin = entry.map_or_else(|| Origin::Default(SOURCE.to_owned()), |e| config.entries.origin(e));
-            Held { value: read(&written).unwrap_or(0), written, origin }
+            SourcedValue { value: read(&written).unwrap_or(0), written, origin }
         };
         let number = |text: &str| text.parse().ok();
         let maxclients = held("maxclients", "10000", number);
@@ -75,7 +75,7 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
 }
 
 /// `client-output-buffer-limit CLASS HARD SOFT SECONDS ...`, several classes a line.
-fn pubsub(config: &Config) -> Held<(u64, u64, u64)> {
+fn pubsub(config: &Config) -> SourcedValue<(u64, u64, u64)> {
     for entry in config.entries.all().iter().rev().filter(|e| e.name == "client-output-buffer-limit") {
         for class in entry.values.chunks(4) {
             if let [name, hard, soft, seconds] = class
@@ -83,12 +83,12 @@ fn pubsub(config: &Config) -> Held<(u64, u64, u64)> {
                 && let (Some(hard), Some(soft), Ok(seconds)) = (bytes(hard), bytes(soft), seconds.parse())
             {
                 let (written, origin) = (class[1..].join(" "), config.entries.origin(entry));
-                return Held { value: (hard, soft, seconds), written, origin };
+                return SourcedValue { value: (hard, soft, seconds), written, origin };
             }
         }
     }
     let origin = Origin::Default("Redis 7.0 src/config.c: clientBufferLimitsDefaults".to_owned());
-    Held { value: (32 << 20, 8 << 20, 60), written: "32mb 8mb 60".to_owned(), origin }
+    SourcedValue { value: (32 << 20, 8 << 20, 60), written: "32mb 8mb 60".to_owned(), origin }
 }
 
 pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Limit> {
@@ -114,25 +114,14 @@ pub(super) fn of_lines(lines: &[String], machine: &Machine, memory: u64) -> Resu
     Ok(all)
 }
 
-fn limit<T>(name: &str, held: &Held<T>) -> Limit {
-    Limit {
-        value: held.written.clone(),
-        origin: held.origin.clone(),
-        ..Limit::named(&format!("redis.{name}"), "redis", name)
-    }
+fn limit<T>(name: &str, held: &SourcedValue<T>) -> Limit {
+    valued(&format!("redis.{name}"), "redis", name, held)
 }
 
 fn clients(facts: &Facts, machine: &Machine) -> Limit {
     Limit {
         caps: "clients at once: a process that publishes and subscribes has two".to_owned(),
-        law: Law::Slots {
-            value: facts.clients as f64,
-            reserved: 0.0,
-            idle_cost: 1.0,
-            busy_cost: 1.0,
-            pools: 1.0,
-            soft: 1.0,
-        },
+        law: connections(facts.clients as f64),
         formula: format!(
             "min(maxclients {}, {} descriptors - {RESERVED} of its own)",
             facts.maxclients.value, machine.descriptors_ceiling.value
@@ -141,14 +130,11 @@ fn clients(facts: &Facts, machine: &Machine) -> Limit {
         signatures: vec![grew(REJECTED, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
         remedy: Some(Remedy {
-            setting: "maxclients".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 1.0,
             ceiling: Some(Ceiling {
                 value: machine.descriptors_ceiling.value - RESERVED as f64,
                 by: machine.descriptors_ceiling.by.clone(),
             }),
-            note: None,
+            ..raised("maxclients", RemedyUnit::Count, 1.0)
         }),
         ..limit("maxclients", &facts.maxclients)
     }

@@ -7,31 +7,31 @@ use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
 use super::settings::{self, bytes, held};
 use crate::cache::largest;
-use crate::held::Held;
-use crate::limits::{counted, log};
+use crate::limits::{accept_queue, connections, counted, log, raised, valued};
+use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
 /// Values in force.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Facts {
     /// `max_filedescriptors`: as written (0: as many as it inherits), and what that comes to.
-    pub(super) descriptors: Held<u64>,
+    pub(super) descriptors: SourcedValue<u64>,
     /// As many as it can have.
     pub(super) available: u64,
     /// `workers`.
-    pub(super) workers: Held<u64>,
+    pub(super) workers: SourcedValue<u64>,
     /// `maximum_object_size`.
-    pub(super) object: Held<u64>,
+    pub(super) object: SourcedValue<u64>,
     /// `maximum_object_size_in_memory`.
-    pub(super) in_memory: Held<u64>,
+    pub(super) in_memory: SourcedValue<u64>,
     /// `request_body_max_size`; 0: no cap.
-    pub(super) body: Held<u64>,
+    pub(super) body: SourcedValue<u64>,
     /// `client_ip_max_connections`; none: no cap.
-    pub(super) per_client: Option<Held<u64>>,
+    pub(super) per_client: Option<SourcedValue<u64>>,
     /// Whether it has a `cache_dir`.
     pub(super) disk: bool,
     /// `max-size` of a rock store.
-    pub(super) rock: Option<Held<u64>>,
+    pub(super) rock: Option<SourcedValue<u64>>,
 }
 
 impl Facts {
@@ -41,7 +41,7 @@ impl Facts {
         let asked = one("max_filedescriptors", number);
         let value = if asked.value == 0 { descriptors } else { asked.value.min(descriptors) };
         Facts {
-            descriptors: Held { value, ..asked },
+            descriptors: SourcedValue { value, ..asked },
             available: descriptors,
             workers: one("workers", number),
             object: one("maximum_object_size", bytes),
@@ -61,11 +61,11 @@ impl Facts {
 }
 
 /// Largest object of the first rock store: `max-size=`, else one slot (`slot-size=`, 16 KB).
-fn rock(config: &Config) -> Option<Held<u64>> {
+fn rock(config: &Config) -> Option<SourcedValue<u64>> {
     let entry = config.each("cache_dir").find(|entry| entry.values.first().is_some_and(|kind| kind == "rock"))?;
     let option = |name: &str| entry.values.iter().find_map(|word| word.strip_prefix(name)?.parse().ok());
     let value: u64 = option("max-size=").or_else(|| option("slot-size=")).unwrap_or(16 << 10);
-    Some(Held { value, written: value.to_string(), origin: config.entries.origin(entry) })
+    Some(SourcedValue { value, written: value.to_string(), origin: config.entries.origin(entry) })
 }
 
 /// Every limit of a configuration on a machine.
@@ -92,14 +92,14 @@ fn rock_largest(facts: &Facts) -> Option<Limit> {
 }
 
 /// Without a disk an object must fit both sizes.
-fn memory(facts: &Facts) -> (&'static str, &Held<u64>) {
+fn memory(facts: &Facts) -> (&'static str, &SourcedValue<u64>) {
     match facts.object.value < facts.in_memory.value {
         true => ("maximum_object_size", &facts.object),
         false => ("maximum_object_size_in_memory", &facts.in_memory),
     }
 }
 
-fn object(setting: &str, held: &Held<u64>) -> Limit {
+fn object(setting: &str, held: &SourcedValue<u64>) -> Limit {
     let source = "squid 5.7 src/cf.data.pre, maximum_object_size";
     let limit = largest(&format!("squid.{setting}"), setting, held.value, source);
     Limit { value: held.written.clone(), origin: held.origin.clone(), ..limit }
@@ -128,14 +128,12 @@ fn max_filedescriptors(facts: &Facts) -> Limit {
         signatures: vec![log(OUT_OF_DESCRIPTORS, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         remedy: Some(Remedy {
-            setting: "max_filedescriptors".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 1.0,
             ceiling: Some(Ceiling {
                 value: facts.available as f64,
                 by: format!("{} descriptors that it inherits", facts.available),
             }),
             note: Some("takes a restart".to_owned()),
+            ..raised("max_filedescriptors", RemedyUnit::Count, 1.0)
         }),
         ..Limit::named("squid.max_filedescriptors", "squid", "max_filedescriptors")
     }
@@ -153,15 +151,12 @@ fn backlog(facts: &Facts, machine: &Machine) -> Limit {
     Limit {
         value: asked.to_string(),
         origin: Origin::Default("a quarter of its descriptors (src/comm.cc)".to_owned()),
-        caps: "connections that may wait to be accepted at one instant".to_owned(),
-        law: Law::Backlog { value: queue as f64 },
         formula: format!(
             "min(descriptors {} / 4, net.core.somaxconn {}) + 1",
             facts.descriptors.value, machine.somaxconn
         ),
         source: "squid 5.7 src/comm.cc: comm_listen; listen(2)".to_owned(),
-        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout, ErrorKind::Timeout], slow: true },
-        ..Limit::named("squid.backlog", "squid", "listen backlog")
+        ..accept_queue("squid.backlog", "squid", "listen backlog", queue as f64)
     }
 }
 
@@ -170,47 +165,34 @@ fn cpu(facts: &Facts, machine: &Machine) -> Limit {
     let (workers, cores) = (facts.workers.value.max(1), u64::from(machine.cores));
     let value = workers.min(cores);
     Limit {
-        value: facts.workers.written.clone(),
-        origin: facts.workers.origin.clone(),
         caps: "cores that can work for Squid at once: a worker has one thread".to_owned(),
         law: Law::Cpu { cores: value as f64 },
         formula: format!("min({}, {} for the servers)", counted(workers, "worker"), counted(cores, "core")),
         source: "squid 5.7 src/cf.data.pre, workers".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
-        ..Limit::named("squid.workers", "squid", "workers")
+        ..valued("squid.workers", "squid", "workers", &facts.workers)
     }
 }
 
-fn per_client(held: &Held<u64>) -> Limit {
+fn per_client(held: &SourcedValue<u64>) -> Limit {
     Limit {
-        value: held.written.clone(),
-        origin: held.origin.clone(),
         caps: "connections of one client address; a further one is closed at once".to_owned(),
-        law: Law::Slots {
-            value: held.value as f64,
-            reserved: 0.0,
-            idle_cost: 1.0,
-            busy_cost: 1.0,
-            pools: 1.0,
-            soft: 1.0,
-        },
+        law: connections(held.value as f64),
         formula: format!("client_ip_max_connections {}, all clients of a load from one address", held.value),
         source: "squid 5.7 src/comm/TcpAcceptor.cc: acceptOne".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Reset, ErrorKind::EofNew], slow: false },
-        ..Limit::named("squid.client_ip_max_connections", "squid", "client_ip_max_connections")
+        ..valued("squid.client_ip_max_connections", "squid", "client_ip_max_connections", held)
     }
 }
 
-fn body(held: &Held<u64>) -> Limit {
+fn body(held: &SourcedValue<u64>) -> Limit {
     Limit {
-        value: held.written.clone(),
-        origin: held.origin.clone(),
         caps: "bytes of a request's body; a larger one is refused with 413".to_owned(),
         law: Law::BodySize { value: held.value as f64 },
         formula: format!("request_body_max_size {}", held.written),
         source: "squid 5.7 src/client_side.cc: clientIsRequestBodyTooLargeForPolicy".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status413], slow: false },
-        ..Limit::named("squid.request_body_max_size", "squid", "request_body_max_size")
+        ..valued("squid.request_body_max_size", "squid", "request_body_max_size", held)
     }
 }
 

@@ -248,9 +248,7 @@ fn is_origin(entry: &Entry) -> bool {
 fn peer(entry: &Entry, written: &str, config: &Config, options: &Options<'_>) -> Result<String, CacheError> {
     let [host, kind, _, _, more @ ..] = entry.values.as_slice() else { return Ok(written.to_owned()) };
     let Some(backend) = options.backend else {
-        if let Some(why) = remote::why(host, options.allowed) {
-            return Err(CacheError::Remote { place: config.entries.place(entry), host: host.clone(), why });
-        }
+        remote::check(host, options.allowed, || config.entries.place(entry))?;
         return Ok(written.to_owned());
     };
     if !is_origin(entry) {

@@ -6,7 +6,7 @@ use genkai_model::units::Bytes;
 use super::config::Config;
 use crate::files::entry::EntryError;
 use crate::files::names::{nearest, table};
-use crate::held::Held;
+use crate::settings::SourcedValue;
 
 /// How objects are kept (`cache_dir`, `cache_mem`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,11 +126,16 @@ pub(super) fn value_of(config: &Config, name: &str) -> Result<(String, Origin), 
 }
 
 /// The value of `name` as `read` understands it; where it does not, or it is not written: the default.
-pub(super) fn held<T: Default>(config: &Config, name: &str, default: &str, read: fn(&str) -> Option<T>) -> Held<T> {
+pub(super) fn held<T: Default>(
+    config: &Config,
+    name: &str,
+    default: &str,
+    read: fn(&str) -> Option<T>,
+) -> SourcedValue<T> {
     let entry = config.value(name).filter(|entry| read(&entry.value()).is_some());
     let written = entry.map_or_else(|| default.to_owned(), |entry| entry.value());
     let origin = entry.map_or_else(|| Origin::Default(SOURCE.to_owned()), |entry| config.entries.origin(entry));
-    Held { value: read(&written).unwrap_or_default(), written, origin }
+    SourcedValue { value: read(&written).unwrap_or_default(), written, origin }
 }
 
 /// The default of a directive that has a single one.

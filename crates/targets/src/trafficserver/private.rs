@@ -142,10 +142,8 @@ fn remap(line: &str, place: &str, folder: &Path, options: &Options<'_>) -> Resul
     let Some(backend) = options.backend else {
         let named = authority.rsplit('@').next().unwrap_or(authority);
         let host = named.rsplit_once(':').map_or(named, |(host, _)| host).trim_matches(['[', ']']);
-        return match remote::why(host, options.allowed) {
-            Some(why) => Err(CacheError::Remote { place: place.to_owned(), host: host.to_owned(), why }),
-            None => Ok(line.to_owned()),
-        };
+        remote::check(host, options.allowed, || place.to_owned())?;
+        return Ok(line.to_owned());
     };
     let scheme = if scheme.to_ascii_lowercase().starts_with("ws") { "ws" } else { "http" };
     let slash = if path.starts_with('/') { "" } else { "/" };

@@ -6,6 +6,7 @@ use genkai_model::limit::{Law, Limit, Origin, Symptom};
 use super::settings::THREADS;
 use super::vcl::{Backend, Vcl};
 use crate::files::masked;
+use crate::limits::{accept_queue, at_once};
 use genkai_place::caps::Machine;
 
 /// Where Varnish has its defaults.
@@ -69,12 +70,9 @@ fn backlog(value: &Parameter<'_>, machine: &Machine) -> Limit {
     Limit {
         value: written.clone(),
         origin,
-        caps: "connections that may wait to be accepted at one instant".to_owned(),
-        law: Law::Backlog { value: f64::from(queue) },
         formula: format!("min(listen_depth {written}, net.core.somaxconn {}) + 1", machine.somaxconn),
         source: "varnish 7.1 include/tbl/params.h: listen_depth; listen(2)".to_owned(),
-        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout, ErrorKind::Timeout], slow: true },
-        ..Limit::named("varnish.listen_depth", "varnish", "listen_depth")
+        ..accept_queue("varnish.listen_depth", "varnish", "listen_depth", f64::from(queue))
     }
 }
 
@@ -86,14 +84,7 @@ fn connections(backend: &Backend) -> Option<Limit> {
     Some(Limit {
         value: written.clone(),
         caps: "requests at the backend at once; a further one is answered 503".to_owned(),
-        law: Law::Slots {
-            value: f64::from(most),
-            reserved: 0.0,
-            idle_cost: 0.0,
-            busy_cost: 1.0,
-            pools: 1.0,
-            soft: 1.0,
-        },
+        law: at_once(f64::from(most), 1.0),
         formula: format!("backend {name}: .max_connections {most}, requests that are not answered from the cache"),
         source: "vcl-backend(7); varnish 7.1 bin/varnishd/cache/cache_backend.c: VBE_Healthy, vbe_dir_getfd".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },

@@ -117,14 +117,8 @@ impl Private {
     ) -> Result<(), CacheError> {
         let of = |name: &str| backend.attributes.iter().find(|attribute| attribute.name == name);
         let Some(address) = options.backend else {
-            let host = of("host").map(|host| host.value.trim_matches(['[', ']']));
-            let why = host.and_then(|host| Some((host, remote::why(host, options.allowed)?)));
-            return match why {
-                Some((host, why)) => {
-                    Err(CacheError::Remote { place: file.place(backend.inside), host: host.to_owned(), why })
-                }
-                None => Ok(()),
-            };
+            let Some(host) = of("host").map(|host| host.value.trim_matches(['[', ']'])) else { return Ok(()) };
+            return Ok(remote::check(host, options.allowed, || file.place(backend.inside))?);
         };
         let new = format!(".host = \"{}\"; .port = \"{}\";", address.ip(), address.port());
         let mut first = Some(new.clone());

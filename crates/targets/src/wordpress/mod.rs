@@ -16,7 +16,6 @@ mod places;
 mod programs;
 mod settings;
 
-use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -35,6 +34,7 @@ use self::lifecycle::{Cost, Servers, Setup};
 use self::places::Places;
 use self::settings::Settings;
 use genkai_place::observation::Observation;
+use genkai_place::program::search_path;
 use genkai_place::{machine, tail};
 
 /// How much of a log's end a message carries, bytes.
@@ -63,7 +63,7 @@ impl WordPress {
     /// What is not installed, all of it at once, with the command that installs it; or the first step that failed with
     /// the end of its log. Then nothing is left running or lying about.
     pub fn start(dir: &Path, site: &Site, cpus: Option<&[usize]>) -> Result<WordPress, WordPressError> {
-        let programs = Programs::find(OsStr::new(&Programs::search_path()), Path::new(WORDPRESS))?;
+        let programs = Programs::find(&search_path(), Path::new(WORDPRESS))?;
         Self::start_with(programs, dir, site, cpus)
     }
 

@@ -1,14 +1,10 @@
 //! The programs and files of the distribution that an instance is made of.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::error::WordPressError;
-
-/// Where Debian's packages put programs, searched after `PATH` (an ordinary user's lacks sbin).
-const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+use genkai_place::program::{find_in, is_executable};
 
 /// Where Debian's package puts WordPress.
 pub const WORDPRESS: &str = "/usr/share/wordpress";
@@ -39,8 +35,7 @@ impl Programs {
     ///
     /// # Errors
     /// [`WordPressError::Missing`] with everything that is missing at once.
-    pub fn find(path: &OsStr, wordpress: &Path) -> Result<Programs, WordPressError> {
-        let folders: Vec<PathBuf> = std::env::split_paths(path).collect();
+    pub fn find(path: &str, wordpress: &Path) -> Result<Programs, WordPressError> {
         let mut missing = Vec::new();
         let mut need = |what: &str, found: Option<PathBuf>| {
             found.unwrap_or_else(|| {
@@ -48,14 +43,14 @@ impl Programs {
                 PathBuf::new()
             })
         };
-        let mariadbd = need("mariadbd (MariaDB's server)", find(&folders, "mariadbd"));
-        let mariadb_install_db = need("mariadb-install-db", find(&folders, "mariadb-install-db"));
-        let php_fpm = need("php-fpm", versioned(&folders, "php-fpm"));
-        let php = need("php (the command line's)", sibling(&folders, &php_fpm).or_else(|| versioned(&folders, "php")));
+        let mariadbd = need("mariadbd (MariaDB's server)", find_in(path, "mariadbd"));
+        let mariadb_install_db = need("mariadb-install-db", find_in(path, "mariadb-install-db"));
+        let php_fpm = need("php-fpm", versioned(path, "php-fpm"));
+        let php = need("php (the command line's)", sibling(path, &php_fpm).or_else(|| versioned(path, "php")));
         if php.is_file() && !has_mysqli(&php) {
             need("PHP's mysqli extension (php-mysql)", None);
         }
-        let nginx = need("nginx", find(&folders, "nginx"));
+        let nginx = need("nginx", find_in(path, "nginx"));
         let version = wordpress.join("wp-includes/version.php");
         need(&format!("WordPress in {}", wordpress.display()), version.is_file().then_some(version));
         let theme = theme(wordpress);
@@ -71,17 +66,9 @@ impl Programs {
                 nginx,
                 wordpress: wordpress.to_owned(),
                 theme,
-                path: path.to_string_lossy().into_owned(),
+                path: path.to_owned(),
             }),
             _ => Err(WordPressError::Missing { missing }),
-        }
-    }
-
-    /// The search path of this process and, after it, [`SYSTEM_PATH`].
-    pub fn search_path() -> String {
-        match std::env::var("PATH") {
-            Ok(path) if !path.is_empty() => format!("{path}:{SYSTEM_PATH}"),
-            _ => SYSTEM_PATH.to_owned(),
         }
     }
 
@@ -129,23 +116,14 @@ fn number(text: &str) -> Option<String> {
         .map(|word| word.trim_end_matches('.').to_owned())
 }
 
-fn executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-}
-
-fn find(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
-    folders.iter().map(|folder| folder.join(name)).find(|path| executable(path))
-}
-
 /// `name`, or else the `nameX.Y` with the highest version.
-fn versioned(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
-    find(folders, name).or_else(|| {
-        let mut found: Vec<((u32, u32), PathBuf)> = folders
-            .iter()
+fn versioned(path: &str, name: &str) -> Option<PathBuf> {
+    find_in(path, name).or_else(|| {
+        let mut found: Vec<((u32, u32), PathBuf)> = std::env::split_paths(path)
             .filter_map(|folder| std::fs::read_dir(folder).ok())
             .flat_map(|entries| entries.flatten())
             .filter_map(|entry| Some((version(entry.file_name().to_str()?.strip_prefix(name)?)?, entry.path())))
-            .filter(|(_, path)| executable(path))
+            .filter(|(_, path)| is_executable(path))
             .collect();
         found.sort();
         found.pop().map(|(_, path)| path)
@@ -153,10 +131,10 @@ fn versioned(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
 }
 
 /// The interpreter of the same version as `php-fpmX.Y`.
-fn sibling(folders: &[PathBuf], php_fpm: &Path) -> Option<PathBuf> {
+fn sibling(path: &str, php_fpm: &Path) -> Option<PathBuf> {
     let suffix = php_fpm.file_name()?.to_str()?.strip_prefix("php-fpm")?;
     version(suffix)?;
-    find(folders, &format!("php{suffix}"))
+    find_in(path, &format!("php{suffix}"))
 }
 
 fn version(suffix: &str) -> Option<(u32, u32)> {
@@ -192,14 +170,14 @@ mod tests {
     fn program(folder: &Path, name: &str) {
         std::fs::create_dir_all(folder).unwrap();
         std::fs::write(folder.join(name), "#!/bin/sh\n").unwrap();
-        std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(folder.join(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
 
     #[test]
     fn everything_missing_is_named_at_once_with_what_to_type() {
         let dir = tempfile::tempdir().unwrap();
         program(dir.path(), "nginx");
-        let error = Programs::find(dir.path().as_os_str(), &dir.path().join("wp")).unwrap_err().to_string();
+        let error = Programs::find(dir.path().to_str().unwrap(), &dir.path().join("wp")).unwrap_err().to_string();
         for word in ["mariadbd", "mariadb-install-db", "php-fpm", "WordPress in", "theme", "apt-get install"] {
             assert!(error.contains(word), "{word} in {error}");
         }
@@ -217,12 +195,12 @@ mod tests {
             program(&wordpress.join("wp-content/themes").join(name), "style.css");
         }
         program(&wordpress.join("wp-includes"), "version.php");
-        let found = Programs::find(bin.as_os_str(), &wordpress).unwrap();
+        let found = Programs::find(bin.to_str().unwrap(), &wordpress).unwrap();
         assert_eq!(found.php_fpm, bin.join("php-fpm8.10"), "10 is more than 2");
         assert_eq!(found.php, bin.join("php8.10"));
         assert_eq!(found.theme, "twentytwentythree");
         std::fs::write(bin.join("php8.10"), "#!/bin/sh\nexit 3\n").unwrap();
-        let error = Programs::find(bin.as_os_str(), &wordpress).unwrap_err().to_string();
+        let error = Programs::find(bin.to_str().unwrap(), &wordpress).unwrap_err().to_string();
         assert!(error.contains("mysqli") && error.contains("php-mysql"), "{error}");
     }
 

@@ -13,7 +13,7 @@ impl Found {
     /// Replaces one argument (0 is the first), quoting it where needed; adds it where it is the next. None beyond that.
     pub fn set_arg(&self, index: usize, value: &str) -> Option<Edit> {
         match self.words.get(index + 1) {
-            Some(word) => Some(Edit::new(self.file, &word.span, quote(value))),
+            Some(word) => Some(Edit::new(self.file, &word.span, quote(value).into_owned())),
             None if index + 1 == self.words.len() => {
                 let end = self.words[index].span.end;
                 Some(Edit::new(self.file, &(end..end), format!(" {}", quote(value))))

@@ -8,9 +8,10 @@ use genkai_model::limit::Origin;
 
 use crate::apache::config::{Config, Found};
 use crate::apache::limits::{Facts, most_servers};
-use crate::apache::settings::{Kind, Mpm, Place, lookup};
+use crate::apache::settings::{Mpm, Place, TABLE};
 use crate::explain::{place, remark};
 use crate::files::names::{nearest, table};
+use crate::settings::Kind;
 
 /// Every directive of httpd 2.4.71 with the modules that bring it (`apache2 -L` with all of Debian's modules).
 static DIRECTIVES: &str = include_str!("directives.txt");
@@ -192,7 +193,7 @@ fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
     let mut say = |place: String, setting: &str, text: String| {
         all.push(remark(RemarkKind::Ignored, Some(place), setting, text, None))
     };
-    let limits_of = |name: &str| lookup(name).ok().filter(|s| s.place != Place::Mpm);
+    let limits_of = |name: &str| TABLE.find(name).filter(|s| s.context != Place::Mpm);
     for skipped in config.skipped() {
         let path = config.file(skipped.file).path.display();
         for (name, line) in &skipped.directives {
@@ -204,7 +205,7 @@ fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
     let mut last: BTreeMap<&'static str, &Found> = BTreeMap::new();
     for found in config.found().iter().filter(|f| f.is_global() && !f.section) {
         // What has several arguments may be given part by part.
-        if let Some(setting) = limits_of(&found.name).filter(|s| s.kind != Kind::Words)
+        if let Some(setting) = limits_of(&found.name).filter(|s| !matches!(s.kind, Kind::Line))
             && let Some(before) = last.insert(setting.name, found)
         {
             say(

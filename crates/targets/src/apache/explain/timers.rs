@@ -6,51 +6,36 @@ use genkai_model::units::Span;
 use crate::apache::config::Config;
 use crate::apache::limits::Facts;
 use crate::apache::route::Scope;
-use crate::apache::settings::{effective, value};
-use crate::held::Held;
+use crate::apache::settings::{
+    KEEP_ALIVE_TIMEOUT, PROXY_PASS_ACQUIRE, PROXY_PASS_RETRY, REQUEST_READ_TIMEOUT, TIMEOUT, in_force, value,
+};
 
 pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Timer> {
-    let mut all = vec![timer("Timeout", &facts.timeout, "a client or backend that neither takes nor sends a byte")];
+    let silent = "a client or backend that neither takes nor sends a byte";
+    let mut all = vec![facts.timeout.clone().timer(TIMEOUT.name, silent)];
     if facts.keep_alive {
-        all.push(timer("KeepAliveTimeout", &facts.keep_alive_timeout, "a kept connection without a next request"));
+        let idle = facts.keep_alive_timeout.clone();
+        all.push(idle.timer(KEEP_ALIVE_TIMEOUT.name, "a kept connection without a next request"));
     }
     if facts.upstream.is_some() {
-        let (setting, held) = &facts.proxy_timeout;
+        let (setting, time) = &facts.proxy_timeout;
         let tunnel = "a tunnel in which both sides are silent (where Timeout is longer, Timeout counts)";
         let answer = "a backend that is silent: Apache answers 502";
-        all.push(timer(setting, held, if facts.websocket { tunnel } else { answer }));
+        all.push(time.clone().timer(setting, if facts.websocket { tunnel } else { answer }));
     }
-    if config.has_module("reqtimeout_module")
-        && let Ok(held) = effective(config, "RequestReadTimeout", scope)
-    {
-        all.push(Timer {
-            setting: "RequestReadTimeout".to_owned(),
-            value: held.written,
-            origin: held.origin,
-            span: None,
-            ends: "a request that comes too slowly: Apache answers 408".to_owned(),
-        });
+    if config.has_module("reqtimeout_module") {
+        let ends = "a request that comes too slowly: Apache answers 408";
+        let time = in_force(config, &REQUEST_READ_TIMEOUT, scope).map(|()| Span::from_millis(0));
+        all.push(Timer { span: None, ..time.timer(REQUEST_READ_TIMEOUT.name, ends) });
     }
-    for (name, ends) in [
-        ("ProxyPass.acquire", "a request that waits for a connection of the pool: Apache answers 503"),
-        ("ProxyPass.retry", "the time in which a backend that failed is not asked again"),
-    ] {
-        let held = effective(config, name, scope).ok().filter(|_| facts.upstream.is_some());
-        let plain = if name == "ProxyPass.acquire" { 1 } else { 1_000 };
-        all.extend(held.and_then(|h| {
-            let span = Span::from_millis(value::interval(&h.written, plain)?);
-            Some(timer(name, &Held { value: span, written: h.written, origin: h.origin }, ends))
-        }));
-    }
+    let pass = [
+        (PROXY_PASS_ACQUIRE, 1, "a request that waits for a connection of the pool: Apache answers 503"),
+        (PROXY_PASS_RETRY, 1_000, "the time in which a backend that failed is not asked again"),
+    ];
+    let timer = |(setting, plain, ends): (_, u64, &str)| {
+        let span = |text: &str| value::interval(text, plain).map(Span::from_millis);
+        Some(in_force(config, &setting, scope).parsed(span)?.timer(setting.name, ends))
+    };
+    all.extend(pass.into_iter().filter(|_| facts.upstream.is_some()).filter_map(timer));
     all
-}
-
-fn timer(setting: &str, held: &Held<Span>, ends: &str) -> Timer {
-    Timer {
-        setting: setting.to_owned(),
-        value: held.written.clone(),
-        origin: held.origin.clone(),
-        span: Some(held.value),
-        ends: ends.to_owned(),
-    }
 }

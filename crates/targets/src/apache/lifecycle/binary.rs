@@ -1,6 +1,5 @@
 //! The httpd that is installed: where it is, which version, where it looks for things.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -8,9 +7,10 @@ use std::time::Duration;
 use crate::apache::error::ApacheError;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
+use genkai_place::program;
 
-/// Folders that are searched after those of `PATH`.
-const USUAL: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin", "/opt/apache2/bin"];
+/// Where it is when it was built by hand.
+const BUILT: [&str; 2] = ["/usr/local/apache2/bin", "/opt/apache2/bin"];
 /// What distributions call it.
 const NAMES: [&str; 2] = ["apache2", "httpd"];
 /// Where distributions put its modules.
@@ -37,7 +37,9 @@ impl Binary {
         let path = match given {
             Some(path) if path.is_file() => path.to_owned(),
             Some(path) => return Err(ApacheError::NotThere(path.to_owned())),
-            None => installed().ok_or(ApacheError::NotInstalled)?,
+            None => {
+                NAMES.iter().find_map(|name| program::find_also_in(name, &BUILT)).ok_or(ApacheError::NotInstalled)?
+            }
         };
         let mut command = Command::new(&path);
         // An empty configuration: it must not read (and complain about) the packaged one.
@@ -68,8 +70,7 @@ impl Binary {
 
     /// Major, minor, patch; zeros where it does not say.
     pub fn numbers(&self) -> (u32, u32, u32) {
-        let mut numbers = self.version.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
-        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+        program::numbers(&self.version)
     }
 
     /// Where relative paths start without a `ServerRoot` (`HTTPD_ROOT`).
@@ -83,14 +84,6 @@ impl Binary {
         let usual = MODULES.iter().map(PathBuf::from);
         usual.chain(beside).chain([self.root.join("modules")]).find(|folder| folder.join("mod_status.so").exists())
     }
-}
-
-fn installed() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> =
-        std::env::split_paths(&path).filter(|p| p.is_absolute()).chain(USUAL.iter().map(PathBuf::from)).collect();
-    let files = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    files.into_iter().find(|f| f.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0))
 }
 
 #[cfg(test)]

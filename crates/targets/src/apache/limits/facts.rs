@@ -8,19 +8,24 @@ use genkai_model::units::Span;
 
 use crate::apache::config::Config;
 use crate::apache::route::{Route, Scope, listens};
-use crate::apache::settings::{Mpm, effective, value};
-use crate::held::Held;
+use crate::apache::settings::{
+    ASYNC_REQUEST_WORKER_FACTOR, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY, LISTEN_BACKLOG,
+    MAX_REQUEST_WORKERS, Mpm, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT,
+    PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT, START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD,
+    TIMEOUT, in_force, value,
+};
+use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
 /// The backend that answers the path under load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Upstream {
     /// As the `ProxyPass` names it, and where that is written.
-    pub name: Held<()>,
+    pub name: SourcedValue<()>,
     /// Its address, where it is one.
     pub address: Option<SocketAddr>,
     /// `max=`: connections of each child process at once; none: as many as threads.
-    pub max: Option<Held<u64>>,
+    pub max: Option<SourcedValue<u64>>,
     /// Whether a request gives up waiting for one of them (`acquire=`).
     pub acquire: bool,
     /// Whether mod_proxy_wstunnel carries WebSockets itself: then no time ends a silent one (mod_proxy_wstunnel.c: apr_pollset_poll
@@ -34,33 +39,33 @@ pub struct Facts {
     /// The multi-processing module.
     pub mpm: Mpm,
     /// `MaxRequestWorkers`, as written.
-    pub max_request_workers: Held<u64>,
+    pub max_request_workers: SourcedValue<u64>,
     /// `ServerLimit`, as written.
-    pub server_limit: Held<u64>,
+    pub server_limit: SourcedValue<u64>,
     /// `ThreadsPerChild`, as written; 1 for prefork.
-    pub threads_per_child: Held<u64>,
+    pub threads_per_child: SourcedValue<u64>,
     /// `ThreadLimit`, as written.
-    pub thread_limit: Held<u64>,
+    pub thread_limit: SourcedValue<u64>,
     /// `AsyncRequestWorkerFactor`.
-    pub async_factor: Held<f64>,
+    pub async_factor: SourcedValue<f64>,
     /// `StartServers`.
     pub start_servers: u32,
     /// `ListenBacklog`.
-    pub backlog: Held<u32>,
+    pub backlog: SourcedValue<u32>,
     /// net.core.somaxconn.
     pub somaxconn: u32,
     /// `LimitRequestBody` for the path under load; 0: no cap.
-    pub body: Held<u64>,
+    pub body: SourcedValue<u64>,
     /// `Timeout`.
-    pub timeout: Held<Span>,
+    pub timeout: SourcedValue<Span>,
     /// How long the backend may be silent: `timeout=` of the pass, `ProxyTimeout`, or `Timeout`.
-    pub proxy_timeout: (String, Held<Span>),
+    pub proxy_timeout: (String, SourcedValue<Span>),
     /// Whether connections are kept between requests.
     pub keep_alive: bool,
     /// `KeepAliveTimeout`.
-    pub keep_alive_timeout: Held<Span>,
+    pub keep_alive_timeout: SourcedValue<Span>,
     /// Descriptors of a child process.
-    pub nofile: Held<u64>,
+    pub nofile: SourcedValue<u64>,
     /// The most descriptors that it can be given here.
     pub nofile_ceiling: Ceiling,
     /// Listening sockets.
@@ -87,29 +92,29 @@ impl Facts {
     pub fn of(config: &Config, scope: &Scope, machine: &Machine, websocket: bool) -> Facts {
         let mpm = Mpm::of(config);
         let reading = Reading { config, scope };
-        let one = |mut held: Held<u64>| {
+        let one = |mut held: SourcedValue<u64>| {
             if mpm == Mpm::Prefork {
                 held.value = 1;
             }
             held
         };
-        let timeout = reading.span("Timeout");
+        let timeout = reading.span(&TIMEOUT);
         Facts {
             mpm,
-            max_request_workers: reading.number("MaxRequestWorkers"),
-            server_limit: reading.number("ServerLimit"),
-            threads_per_child: one(reading.number("ThreadsPerChild")),
-            thread_limit: one(reading.number("ThreadLimit")),
-            async_factor: reading.held("AsyncRequestWorkerFactor", 2.0, value::factor),
-            start_servers: reading.number("StartServers").value.min(1000) as u32,
-            backlog: reading.held("ListenBacklog", 511, |t| value::count(t).and_then(|n| u32::try_from(n).ok())),
+            max_request_workers: reading.number(&MAX_REQUEST_WORKERS),
+            server_limit: reading.number(&SERVER_LIMIT),
+            threads_per_child: one(reading.number(&THREADS_PER_CHILD)),
+            thread_limit: one(reading.number(&THREAD_LIMIT)),
+            async_factor: reading.held(&ASYNC_REQUEST_WORKER_FACTOR, 2.0, value::factor),
+            start_servers: reading.number(&START_SERVERS).value.min(1000) as u32,
+            backlog: reading.held(&LISTEN_BACKLOG, 511, |t| value::count(t).and_then(|n| u32::try_from(n).ok())),
             somaxconn: machine.somaxconn,
-            body: reading.number("LimitRequestBody"),
+            body: reading.number(&LIMIT_REQUEST_BODY),
             proxy_timeout: reading.proxy_timeout(&timeout),
             timeout,
-            keep_alive: !reading.written("KeepAlive").eq_ignore_ascii_case("off"),
-            keep_alive_timeout: reading.span("KeepAliveTimeout"),
-            nofile: Held {
+            keep_alive: !reading.written(&KEEP_ALIVE).eq_ignore_ascii_case("off"),
+            keep_alive_timeout: reading.span(&KEEP_ALIVE_TIMEOUT),
+            nofile: SourcedValue {
                 value: machine.descriptors,
                 written: machine.descriptors.to_string(),
                 origin: Origin::Machine("inherited: `ulimit -n` (RLIMIT_NOFILE)".to_owned()),
@@ -163,10 +168,10 @@ impl Facts {
 
     /// The setting that ends a silent tunnel, and its time: the longer of what Apache waits for clients and for the backend
     /// (mod_proxy_http.c: proxy_http_handler; a shorter ProxyTimeout does not shorten it). None where no time does.
-    pub fn tunnel_timeout(&self) -> Option<(&str, &Held<Span>)> {
+    pub fn tunnel_timeout(&self) -> Option<(&str, &SourcedValue<Span>)> {
         let (setting, held) = &self.proxy_timeout;
         let longest =
-            if self.timeout.value > held.value { ("Timeout", &self.timeout) } else { (setting.as_str(), held) };
+            if self.timeout.value > held.value { (TIMEOUT.name, &self.timeout) } else { (setting.as_str(), held) };
         self.upstream.as_ref().filter(|u| self.websocket && !u.untimed).map(|_| longest)
     }
 
@@ -188,45 +193,42 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn raw(&self, name: &str) -> Held<()> {
-        effective(self.config, name, self.scope).expect("asked for by names of the registry")
+    fn raw(&self, setting: &Setting) -> SourcedValue<()> {
+        in_force(self.config, setting, self.scope)
     }
 
-    fn written(&self, name: &str) -> String {
-        self.raw(name).written
+    fn written(&self, setting: &Setting) -> String {
+        self.raw(setting).written
     }
 
-    /// A value; what httpd would refuse is taken as `otherwise`.
-    fn held<T>(&self, name: &str, otherwise: T, parse: impl Fn(&str) -> Option<T>) -> Held<T> {
-        let raw = self.raw(name);
-        Held { value: parse(&raw.written).unwrap_or(otherwise), written: raw.written, origin: raw.origin }
+    /// A value; what httpd would refuse, and what is not set, is taken as `otherwise`.
+    fn held<T>(&self, setting: &Setting, otherwise: T, parse: impl Fn(&str) -> Option<T>) -> SourcedValue<T> {
+        let raw = self.raw(setting);
+        let value = parse(&raw.written).unwrap_or(otherwise);
+        raw.map(|()| value)
     }
 
-    fn number(&self, name: &str) -> Held<u64> {
-        self.held(name, 1, value::count)
+    fn number(&self, setting: &Setting) -> SourcedValue<u64> {
+        self.held(setting, 1, value::count)
     }
 
-    fn span(&self, name: &str) -> Held<Span> {
-        self.held(name, Span::from_secs(60), |t| value::interval(t, 1_000).map(Span::from_millis))
+    fn span(&self, setting: &Setting) -> SourcedValue<Span> {
+        self.held(setting, Span::from_secs(60), |t| value::interval(t, 1_000).map(Span::from_millis))
     }
 
     /// The setting that says how long a backend may be silent, and its value.
-    fn proxy_timeout(&self, timeout: &Held<Span>) -> (String, Held<Span>) {
-        for name in ["ProxyPass.timeout", "ProxyTimeout"] {
-            let raw = self.raw(name);
-            if let Some(ms) = value::interval(&raw.written, 1_000) {
-                let held = Held { value: Span::from_millis(ms), written: raw.written, origin: raw.origin };
-                return (name.to_owned(), held);
-            }
-        }
-        ("Timeout".to_owned(), timeout.clone())
+    fn proxy_timeout(&self, timeout: &SourcedValue<Span>) -> (String, SourcedValue<Span>) {
+        let span = |text: &str| value::interval(text, 1_000).map(Span::from_millis);
+        let own = [PROXY_PASS_TIMEOUT, PROXY_TIMEOUT].into_iter();
+        let mut own = own.filter_map(|s| Some((s.name.to_owned(), self.raw(&s).parsed(span)?)));
+        own.next().unwrap_or_else(|| (TIMEOUT.name.to_owned(), timeout.clone()))
     }
 
     /// Whether a backend of this scheme is mod_proxy_wstunnel's own: it hands over to mod_proxy_http unless that is not there, or it is
     /// told not to (mod_proxy_wstunnel.c: proxy_wstunnel_check_trans, since 2.4.48).
     fn is_untimed(&self, scheme: &str) -> bool {
         let hands_over = self.config.has_module("proxy_http_module")
-            && !self.written("ProxyWebsocketFallbackToProxyHttp").eq_ignore_ascii_case("off");
+            && !self.written(&PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP).eq_ignore_ascii_case("off");
         matches!(scheme, "ws" | "wss") && !hands_over
     }
 
@@ -238,11 +240,11 @@ impl Reading<'_> {
         let (scheme, authority) = pass.authority();
         // Without the user and password that a URL may have.
         let authority = authority.rsplit('@').next().unwrap_or(authority);
-        let max = self.raw("ProxyPass.max");
+        let max = self.raw(&PROXY_PASS_MAX);
         Some(Upstream {
-            name: Held { value: (), written: authority.to_owned(), origin },
+            name: SourcedValue { value: (), written: authority.to_owned(), origin },
             address: authority.replace("localhost", "127.0.0.1").parse().ok(),
-            max: value::count(&max.written).map(|n| Held { value: n, written: max.written, origin: max.origin }),
+            max: max.parsed(value::count),
             acquire: pass.parameter("acquire").is_some(),
             untimed: self.is_untimed(scheme),
         })

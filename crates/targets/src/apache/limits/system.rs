@@ -4,6 +4,7 @@ use genkai_model::limit::{Limit, Strength};
 
 use super::Facts;
 use crate::apache::evidence::metrics;
+use crate::apache::settings::LISTEN_BACKLOG;
 use crate::limits::{AcceptQueue, Processor, reached};
 
 /// The accept queue of the listener under load.
@@ -11,11 +12,11 @@ pub(super) fn backlog(facts: &Facts) -> Limit {
     AcceptQueue {
         subject: "apache",
         product: "Apache",
-        setting: "ListenBacklog",
-        short: "ListenBacklog",
+        setting: LISTEN_BACKLOG.name,
+        short: LISTEN_BACKLOG.directive,
         backlog: &facts.backlog,
         somaxconn: facts.somaxconn,
-        default: "httpd include/mpm_common.h:63",
+        default: LISTEN_BACKLOG.source,
         drops: metrics::LISTEN_DROPS,
         waiting: metrics::ACCEPT_QUEUE,
     }

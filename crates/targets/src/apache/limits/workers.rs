@@ -1,13 +1,13 @@
 //! Limits on how many clients can be served at once: workers, and descriptors of their processes.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, Strength, Symptom};
 
 use super::Facts;
 use super::facts::most_servers;
 use crate::apache::evidence::{metrics, signature};
-use crate::apache::settings::Mpm;
-use crate::limits::{counted, grew, log, reached};
+use crate::apache::settings::{MAX_REQUEST_WORKERS, Mpm, SERVER_LIMIT, THREADS_PER_CHILD};
+use crate::limits::{Descriptors, counted, grew, log, raised, reached, valued};
 
 /// Share of the workers from which on all are as good as busy: the last ones are those that just finished.
 const FULL: f64 = 0.98;
@@ -17,17 +17,12 @@ const FULL: f64 = 0.98;
 pub(super) fn max_request_workers(facts: &Facts) -> Limit {
     let clamped = facts.is_clamped();
     let (setting, held, per) = match clamped {
-        true => ("ServerLimit", &facts.server_limit, facts.threads() as f64),
-        false => ("MaxRequestWorkers", &facts.max_request_workers, 1.0),
+        true => (SERVER_LIMIT.name, &facts.server_limit, facts.threads() as f64),
+        false => (MAX_REQUEST_WORKERS.name, &facts.max_request_workers, 1.0),
     };
     let value = if clamped { facts.servers() as f64 } else { facts.workers() as f64 };
     let mpm = facts.mpm.name();
     Limit {
-        id: format!("apache.{setting}"),
-        subject: "apache".to_owned(),
-        setting: setting.to_owned(),
-        value: held.written.clone(),
-        origin: held.origin.clone(),
         caps: "requests and tunnels served at once".to_owned(),
         law: Law::Slots {
             value,
@@ -45,6 +40,7 @@ pub(super) fn max_request_workers(facts: &Facts) -> Limit {
         signatures: signatures(facts),
         symptom: symptom(facts),
         remedy: Some(remedy(facts, setting, clamped)),
+        ..valued(&format!("apache.{setting}"), "apache", setting, held)
     }
 }
 
@@ -89,8 +85,6 @@ pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
     let held = &facts.threads_per_child;
     let threads = facts.threads();
     Some(Limit {
-        value: held.written.clone(),
-        origin: held.origin.clone(),
         caps: "clients that one child can serve at once; a kept connection stays with its child".to_owned(),
         law: Law::Slots {
             value: threads as f64,
@@ -108,9 +102,6 @@ pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
         signatures: vec![log(signature::CHILD_FULL, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::EofReused, ErrorKind::ResetReused, ErrorKind::Reset], slow: false },
         remedy: Some(Remedy {
-            setting: "ThreadsPerChild".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 25.0,
             ceiling: Some(Ceiling {
                 value: facts.workers() as f64,
                 by: format!("MaxRequestWorkers {}: one child for all", facts.max_request_workers.value),
@@ -120,8 +111,9 @@ pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
                  of a thread: each has one"
                     .to_owned(),
             ),
+            ..raised(THREADS_PER_CHILD.name, RemedyUnit::Count, 25.0)
         }),
-        ..Limit::named("apache.ThreadsPerChild", "apache", "ThreadsPerChild")
+        ..valued("apache.ThreadsPerChild", "apache", THREADS_PER_CHILD.name, held)
     })
 }
 
@@ -153,9 +145,6 @@ fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {
     let needed = "ServerLimit must be at least MaxRequestWorkers / ThreadsPerChild: it is raised along where it is not. Both take \
                   effect at a restart only, and each worker takes memory";
     Remedy {
-        setting: setting.to_owned(),
-        unit: RemedyUnit::Count,
-        step: if clamped { 1.0 } else { threads },
         ceiling: Some(match clamped {
             true => Ceiling {
                 value: (facts.max_request_workers.value as f64 / threads).floor(),
@@ -166,27 +155,24 @@ fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {
             }
         }),
         note: (!clamped).then(|| needed.to_owned()),
+        ..raised(setting, RemedyUnit::Count, if clamped { 1.0 } else { threads })
     }
 }
 
 /// Descriptors of each child process.
 pub(super) fn nofile(facts: &Facts) -> Limit {
     let (base, busy) = (facts.base_descriptors(), facts.busy_descriptors());
+    let descriptors = Descriptors {
+        value: &facts.nofile,
+        reserved: base,
+        busy,
+        pools: facts.children() as f64,
+        logs: &[signature::DESCRIPTORS_ACCEPT, signature::DESCRIPTORS_OTHER],
+        metrics: (metrics::WORKER_FDS_MAX, metrics::WORKER_FD_LIMIT),
+        answer: ErrorKind::Status503,
+    };
     Limit {
-        id: "apache.nofile".to_owned(),
-        subject: "apache".to_owned(),
-        setting: "ulimit -n".to_owned(),
-        value: facts.nofile.written.clone(),
-        origin: facts.nofile.origin.clone(),
         caps: "descriptors a child process may open: clients, backends, logs, listeners".to_owned(),
-        law: Law::Slots {
-            value: facts.nofile.value as f64,
-            reserved: base as f64,
-            idle_cost: 1.0,
-            busy_cost: busy as f64,
-            pools: facts.children() as f64,
-            soft: 1.0,
-        },
         formula: format!(
             "{} x floor(({} - {base} of its own) / {busy})",
             counted(facts.children(), "process").replace("processs", "processes"),
@@ -194,22 +180,6 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
         ),
         source: "getrlimit(2) RLIMIT_NOFILE; httpd os/unix/unixd.c: ap_unixd_accept (EMFILE: the child ends)"
             .to_owned(),
-        signatures: vec![
-            log(signature::DESCRIPTORS_ACCEPT, Strength::Decisive),
-            log(signature::DESCRIPTORS_OTHER, Strength::Decisive),
-            Signature {
-                sign: Sign::ReachedMetric {
-                    metric: metrics::WORKER_FDS_MAX.to_owned(),
-                    of: metrics::WORKER_FD_LIMIT.to_owned(),
-                    fraction: FULL,
-                },
-                strength: Strength::Supports,
-            },
-        ],
-        symptom: Symptom {
-            errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout, ErrorKind::Status503],
-            slow: true,
-        },
-        remedy: None,
+        ..descriptors.limit("apache.nofile", "apache", "ulimit -n")
     }
 }

@@ -106,9 +106,8 @@ pub(super) fn redirect(
 /// Refuses a host that is not this machine, unless the user named it.
 fn local_only(config: &Config, place: &Place<'_>, host: &str, allowed: &[String]) -> Result<(), PrivateError> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let Some(why) = remote::why(bare, allowed) else { return Ok(()) };
-    let (place, written) = (config.place(place.found), place.found.written());
-    Err(PrivateError::Remote { place, written, host: bare.to_owned(), why })
+    let written = || format!("{}: `{}`", config.place(place.found), place.found.written());
+    remote::check(bare, allowed, written).map_err(PrivateError::Remote)
 }
 
 #[cfg(test)]

@@ -10,10 +10,8 @@ mod changes;
 mod listen;
 mod output;
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
@@ -23,7 +21,7 @@ pub use listen::Moved;
 use super::config::{Config, ConfigError, Edit, lexer::quote};
 use super::route::Route;
 use super::settings::Mpm;
-use crate::files::CopyError;
+use crate::files::{CopyError, folders, save};
 use changes::Changes;
 use genkai_place::port;
 
@@ -96,11 +94,7 @@ pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result
     let status =
         if has_status { Some(SocketAddr::from(([127, 0, 0, 1], ports().map_err(PrivateError::Port)?))) } else { None };
     let files = changes::copies(config, &dir);
-    for folder in FOLDERS {
-        let path = dir.join(folder);
-        let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(&path);
-        made.map_err(|source| PrivateError::Write { path, source })?;
-    }
+    folders(&dir, &FOLDERS)?;
     includes(config, &mut changes, &files)?;
     for ((id, file), (copy, _)) in config.files().zip(&files) {
         let text = config.edited_text(id, &changes.edits)?;
@@ -177,11 +171,4 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
         inside.concat(),
     ));
     text
-}
-
-/// Only the owner may read it: a configuration may hold passwords. (httpd reads it before it gives up root.)
-fn save(path: &Path, text: &[u8]) -> Result<(), PrivateError> {
-    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(text))
-        .map_err(|source| PrivateError::Write { path: path.to_owned(), source })
 }

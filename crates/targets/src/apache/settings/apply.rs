@@ -3,11 +3,14 @@
 use genkai_model::limit::Origin;
 
 use super::value::count;
-use super::{Mpm, PRODUCT, Place, Setting, SettingError, lookup};
+use super::{
+    MAX_REQUEST_WORKERS, MPM, Mpm, Place, SERVER_LIMIT, Setting, SettingError, TABLE, THREAD_LIMIT, THREADS_PER_CHILD,
+    default_of, directives,
+};
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::route::{Route, Scope};
 use crate::files::{Configuration, Pair, pairs};
-use crate::held::Held;
+use crate::settings::{Kind, SourcedValue};
 
 impl Configuration for Config {
     type Scope = Scope;
@@ -18,7 +21,7 @@ impl Configuration for Config {
     }
 
     fn is_same(one: &str, other: &str) -> bool {
-        matches!((lookup(one), lookup(other)), (Ok(one), Ok(other)) if one.name == other.name)
+        TABLE.is_same(one, other)
     }
 
     fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
@@ -34,19 +37,17 @@ impl Configuration for Config {
 /// # Errors
 /// An unknown setting, a value it does not accept, or no place for it.
 pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
-    let setting = lookup(name)?;
-    let refused = || SettingError::value(PRODUCT, name, value, setting.kind.allowed());
-    let value = setting.kind.written(value.trim()).ok_or_else(refused)?;
+    let (setting, value) = TABLE.value(name, value)?;
     let changed = config.apply(&edits(config, setting, &value, scope)?)?;
     match setting.name {
-        "MaxRequestWorkers" => room_for(changed, &value, scope),
-        "ThreadsPerChild" => raised(changed, "ThreadLimit", count(&value).unwrap_or(0), scope),
+        name if name == MAX_REQUEST_WORKERS.name => room_for(changed, &value, scope),
+        name if name == THREADS_PER_CHILD.name => raised(changed, &THREAD_LIMIT, count(&value).unwrap_or(0), scope),
         _ => Ok(changed),
     }
 }
 
 fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
-    match setting.place {
+    match setting.context {
         Place::Pass => parameter(config, setting, value, scope),
         Place::Mpm => mpm(config, value),
         _ => Ok(match held_by(config, setting, scope) {
@@ -59,14 +60,14 @@ fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Resu
 /// The arguments a value makes: most settings have one; `RequestReadTimeout` has several.
 fn arguments(setting: &Setting, value: &str) -> Vec<String> {
     match setting.kind {
-        super::Kind::Words => value.split_ascii_whitespace().map(str::to_owned).collect(),
+        Kind::Line => value.split_ascii_whitespace().map(str::to_owned).collect(),
         _ => vec![value.to_owned()],
     }
 }
 
 /// A new line for the whole server: after the last setting of its kind, in whichever file, else at the end of the main one.
 fn added(config: &Config, line: &str) -> Edit {
-    let kin = |f: &&Found| f.is_global() && lookup(&f.name).is_ok_and(|s| s.place == Place::Server);
+    let kin = |f: &&Found| f.is_global() && TABLE.find(&f.name).is_some_and(|s| s.context == Place::Server);
     match config.found().iter().rev().find(kin) {
         Some(found) => config.line_after(found, line),
         None => config.line_at_end(line),
@@ -75,10 +76,10 @@ fn added(config: &Config, line: &str) -> Edit {
 
 /// The directive that holds a setting for the requests under test.
 fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Found> {
-    let names = setting.directives();
+    let names = directives(setting);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let route = || Route::find(config, scope);
-    match setting.place {
+    match setting.context {
         Place::Server => Route::global(config, &names),
         Place::Host => route().and_then(|r| r.of_host(config, &names)).or_else(|| Route::global(config, &names)),
         Place::Path => {
@@ -104,7 +105,7 @@ fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> 
 /// Loads another multi-processing module in place of the one that is loaded.
 fn mpm(config: &Config, value: &str) -> Result<Vec<Edit>, SettingError> {
     let loaded = config.named("loadmodule").find(|f| f.arg(0).is_some_and(|m| m.starts_with("mpm_")));
-    let none = || SettingError::no_place("mpm", "the configuration loads no MPM; it may be compiled in");
+    let none = || SettingError::no_place(MPM.name, "the configuration loads no MPM; it may be compiled in");
     let found = loaded.ok_or_else(none)?;
     let before = Mpm::of(config).name();
     let file = found.arg(1).unwrap_or_default().replace(&format!("mod_mpm_{before}"), &format!("mod_mpm_{value}"));
@@ -113,44 +114,40 @@ fn mpm(config: &Config, value: &str) -> Result<Vec<Edit>, SettingError> {
 
 /// Raises `ServerLimit` (and for threads nothing else) so that so many workers fit.
 fn room_for(config: Config, workers: &str, scope: &Scope) -> Result<Config, SettingError> {
-    let threads = number(&config, "ThreadsPerChild", scope).min(number(&config, "ThreadLimit", scope)).max(1);
+    let threads = number(&config, &THREADS_PER_CHILD, scope).min(number(&config, &THREAD_LIMIT, scope)).max(1);
     let threads = if Mpm::of(&config) == Mpm::Prefork { 1 } else { threads };
     let needed = count(workers).unwrap_or(0) / threads;
-    raised(config, "ServerLimit", needed, scope)
+    raised(config, &SERVER_LIMIT, needed, scope)
 }
 
 /// The configuration with a cap of at least so much.
-fn raised(config: Config, cap: &str, needed: u64, scope: &Scope) -> Result<Config, SettingError> {
+fn raised(config: Config, cap: &Setting, needed: u64, scope: &Scope) -> Result<Config, SettingError> {
     if needed <= number(&config, cap, scope) {
         return Ok(config);
     }
-    let setting = lookup(cap)?;
-    Ok(config.apply(&edits(&config, setting, &needed.to_string(), scope)?)?)
+    Ok(config.apply(&edits(&config, cap, &needed.to_string(), scope)?)?)
 }
 
-fn number(config: &Config, name: &str, scope: &Scope) -> u64 {
-    effective(config, name, scope).ok().and_then(|held| count(&held.written)).unwrap_or(1)
-}
-
-/// A setting's default with its source; none where it has none of its own.
-pub fn default_of(setting: &Setting, mpm: Mpm) -> Held<()> {
-    let default = if mpm == Mpm::Prefork { setting.prefork } else { setting.default };
-    let written = if default.is_empty() { "(not set)" } else { default };
-    Held { value: (), written: written.to_owned(), origin: Origin::Default(setting.source.to_owned()) }
+fn number(config: &Config, setting: &Setting, scope: &Scope) -> u64 {
+    count(&in_force(config, setting, scope).written).unwrap_or(1)
 }
 
 /// The value of a setting in force for the requests under test, and where it is written.
 ///
 /// # Errors
 /// When there is no such setting.
-pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Held<()>, SettingError> {
-    let setting = lookup(name)?;
+pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<SourcedValue<()>, SettingError> {
+    Ok(in_force(config, TABLE.lookup(name)?, scope))
+}
+
+/// The same of a known setting.
+pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> SourcedValue<()> {
     let file = |found: &Found, written: String| {
         let path = config.file(found.file).path.clone();
-        Held { value: (), written, origin: Origin::File { path, line: found.line } }
+        SourcedValue { value: (), written, origin: Origin::File { path, line: found.line } }
     };
     let default = || default_of(setting, Mpm::of(config));
-    Ok(match setting.place {
+    match setting.context {
         Place::Pass => {
             let route = Route::find(config, scope);
             let pass = route.as_ref().and_then(|r| r.pass(config, &scope.path));
@@ -162,7 +159,7 @@ pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Held<()>,
             loaded.map_or_else(default, |found| file(found, Mpm::of(config).name().to_owned()))
         }
         _ => held_by(config, setting, scope).map_or_else(default, |found| file(found, found.args.join(" "))),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@ mod registry;
 mod render;
 pub mod value;
 
-pub use apply::{apply, default_of, effective};
-pub use registry::{Setting, all, lookup};
+pub(crate) use apply::in_force;
+pub use apply::{apply, effective};
+use registry::directives;
+pub use registry::*;
 pub use render::{Rendering, render};
-pub use value::Kind;
 
-/// As people call it.
-const PRODUCT: &str = "Apache";
+/// A setting that genkai knows.
+pub type Setting = crate::settings::Setting<Place>;
 
 /// Why a setting cannot be made.
 pub type SettingError = crate::files::SettingError<super::config::ConfigError>;

@@ -1,31 +1,12 @@
 //! The table of settings. Defaults are those compiled into httpd 2.4.68, read in the source file named with each; a
 //! distribution's own files may set others.
 
-use super::value::Kind::{self, Count, Enum, Factor, Flag, Interval, Milliseconds, Seconds, Size, Words};
-use super::{PRODUCT, Place, SettingError};
+use super::value::{FACTOR, INTERVAL, MILLISECONDS};
+use super::{Mpm, Place, Setting};
+use crate::settings::Kind::{self, Bytes, Count, Line, Seconds, Word};
+use crate::settings::{SourcedValue, Table};
 
-/// A setting.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
-    /// Name as `--set` has it.
-    pub name: &'static str,
-    /// The directive, or the key of a `ProxyPass` parameter.
-    pub directive: &'static str,
-    /// Older names of the same directive.
-    pub aliases: &'static [&'static str],
-    /// Where it belongs.
-    pub place: Place,
-    /// What it accepts.
-    pub kind: Kind,
-    /// Compiled-in default (of event and worker); empty: there is none, or it is another setting's value.
-    pub default: &'static str,
-    /// The same of prefork.
-    pub prefork: &'static str,
-    /// Where the default is written down.
-    pub source: &'static str,
-}
-
-const MPM: &str = "httpd server/mpm/event/event.c: event_pre_config, worker.c, prefork.c";
+const MPMS: &str = "httpd server/mpm/event/event.c: event_pre_config, worker.c, prefork.c";
 const COMMON: &str = "httpd include/mpm_common.h";
 const CORE: &str = "httpd server/core.c: core_commands, include/http_core.h";
 const HTTP: &str = "httpd modules/http/http_core.c, include/httpd.h";
@@ -35,97 +16,151 @@ const REQTIMEOUT: &str = "httpd modules/filters/mod_reqtimeout.c";
 
 const MANY: u64 = i32::MAX as u64;
 
-const fn of(name: &'static str, place: Place, kind: Kind, default: &'static str, source: &'static str) -> Setting {
-    Setting { name, directive: name, aliases: &[], place, kind, default, prefork: default, source }
-}
+const FLAG: Kind = Word(&["On", "Off"]);
 
-const fn mpm(name: &'static str, kind: Kind, default: &'static str, prefork: &'static str) -> Setting {
-    Setting { name, directive: name, aliases: &[], place: Place::Server, kind, default, prefork, source: MPM }
-}
+/// Workers, of all children together.
+pub const MAX_REQUEST_WORKERS: Setting =
+    Setting::new("MaxRequestWorkers", Place::Server, Count(1, MANY), "400", MPMS).once_called(&["MaxClients"]);
+/// Most children that there can be.
+pub const SERVER_LIMIT: Setting = Setting::new("ServerLimit", Place::Server, Count(1, 200_000), "16", MPMS);
+/// Threads of a child.
+pub const THREADS_PER_CHILD: Setting = Setting::new("ThreadsPerChild", Place::Server, Count(1, 100_000), "25", MPMS);
+/// Most threads that a child can have.
+pub const THREAD_LIMIT: Setting = Setting::new("ThreadLimit", Place::Server, Count(1, 100_000), "64", MPMS);
+/// Children at the start.
+pub const START_SERVERS: Setting = Setting::new("StartServers", Place::Server, Count(0, MANY), "3", MPMS);
+/// Idle connections that event lets a child hold for each idle thread.
+pub const ASYNC_REQUEST_WORKER_FACTOR: Setting =
+    Setting::new("AsyncRequestWorkerFactor", Place::Server, FACTOR, "2", MPMS);
+/// Length of a listener's accept queue.
+pub const LISTEN_BACKLOG: Setting =
+    Setting::new("ListenBacklog", Place::Server, Count(1, MANY), "511", "httpd include/mpm_common.h:63");
+/// How long a peer may be silent.
+pub const TIMEOUT: Setting =
+    Setting::new("Timeout", Place::Host, Seconds, "60", "httpd include/httpd.h: DEFAULT_TIMEOUT");
+/// Whether connections are kept.
+pub const KEEP_ALIVE: Setting = Setting::new("KeepAlive", Place::Host, FLAG, "On", HTTP);
+/// How long a kept connection may be idle.
+pub const KEEP_ALIVE_TIMEOUT: Setting = Setting::new("KeepAliveTimeout", Place::Host, INTERVAL, "5", HTTP);
+/// How long a backend may be silent.
+pub const PROXY_TIMEOUT: Setting = Setting::new("ProxyTimeout", Place::Host, INTERVAL, "", PROXY);
+/// Whether mod_proxy_wstunnel hands over to mod_proxy_http.
+pub const PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP: Setting = Setting::new(
+    "ProxyWebsocketFallbackToProxyHttp",
+    Place::Host,
+    FLAG,
+    "On",
+    "httpd modules/proxy/mod_proxy_wstunnel.c",
+);
+/// How long a request may take to arrive.
+pub const REQUEST_READ_TIMEOUT: Setting =
+    Setting::new("RequestReadTimeout", Place::Host, Line, "header=20-40,MinRate=500 body=20,MinRate=500", REQTIMEOUT);
+/// Largest body of a request.
+pub const LIMIT_REQUEST_BODY: Setting = Setting::new(
+    "LimitRequestBody",
+    Place::Path,
+    Bytes(1 << 62),
+    "1073741824",
+    "httpd server/core.c: AP_DEFAULT_LIMIT_REQ_BODY (since 2.4.54)",
+);
+/// Connections of a child to a backend at once.
+pub const PROXY_PASS_MAX: Setting =
+    Setting::new("ProxyPass.max", Place::Pass, Count(1, MANY), "", WORKER).held_by("max");
+/// How long a request waits for a free connection.
+pub const PROXY_PASS_ACQUIRE: Setting =
+    Setting::new("ProxyPass.acquire", Place::Pass, MILLISECONDS, "", WORKER).held_by("acquire");
+/// How long a backend that failed is not asked again.
+pub const PROXY_PASS_RETRY: Setting =
+    Setting::new("ProxyPass.retry", Place::Pass, Seconds, "60", WORKER).held_by("retry");
+/// How long the backend of a pass may be silent.
+pub const PROXY_PASS_TIMEOUT: Setting =
+    Setting::new("ProxyPass.timeout", Place::Pass, INTERVAL, "", WORKER).held_by("timeout");
+/// The multi-processing module.
+pub const MPM: Setting =
+    Setting::new("mpm", Place::Mpm, Word(&["event", "worker", "prefork"]), "event", "httpd configure.in: --with-mpm")
+        .held_by("LoadModule");
 
-const fn pass(name: &'static str, key: &'static str, kind: Kind, default: &'static str) -> Setting {
-    Setting { name, directive: key, aliases: &[], place: Place::Pass, kind, default, prefork: default, source: WORKER }
-}
+/// Every setting of httpd that genkai knows. Defaults are those of event and worker.
+pub static TABLE: Table<Place> = Table {
+    product: "Apache",
+    settings: &[
+        MAX_REQUEST_WORKERS,
+        SERVER_LIMIT,
+        THREADS_PER_CHILD,
+        THREAD_LIMIT,
+        START_SERVERS,
+        Setting::new("MinSpareThreads", Place::Server, Count(1, MANY), "75", MPMS),
+        Setting::new("MaxSpareThreads", Place::Server, Count(1, MANY), "250", MPMS),
+        Setting::new("MinSpareServers", Place::Server, Count(1, MANY), "", MPMS),
+        Setting::new("MaxSpareServers", Place::Server, Count(1, MANY), "", MPMS),
+        Setting::new("MaxConnectionsPerChild", Place::Server, Count(0, MANY), "0", MPMS)
+            .once_called(&["MaxRequestsPerChild"]),
+        ASYNC_REQUEST_WORKER_FACTOR,
+        LISTEN_BACKLOG,
+        Setting::new("GracefulShutdownTimeout", Place::Server, Count(0, MANY), "0", COMMON),
+        Setting::new("SendBufferSize", Place::Server, Bytes(1 << 31), "0", COMMON),
+        Setting::new("ReceiveBufferSize", Place::Server, Bytes(1 << 31), "0", COMMON),
+        TIMEOUT,
+        KEEP_ALIVE,
+        KEEP_ALIVE_TIMEOUT,
+        Setting::new("MaxKeepAliveRequests", Place::Host, Count(0, MANY), "100", HTTP),
+        PROXY_TIMEOUT,
+        Setting::new("ProxyIOBufferSize", Place::Host, Bytes(1 << 31), "8192", PROXY),
+        Setting::new("ProxyReceiveBufferSize", Place::Host, Bytes(1 << 31), "0", PROXY),
+        PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP,
+        Setting::new("LimitRequestLine", Place::Host, Bytes(1 << 20), "8190", CORE),
+        Setting::new("LimitRequestFields", Place::Host, Count(0, 32767), "100", CORE),
+        Setting::new("LimitRequestFieldSize", Place::Host, Bytes(1 << 20), "8190", CORE),
+        REQUEST_READ_TIMEOUT,
+        LIMIT_REQUEST_BODY,
+        Setting::new("ReadBufferSize", Place::Path, Bytes(1 << 31), "8192", CORE),
+        Setting::new("EnableSendfile", Place::Path, FLAG, "Off", CORE),
+        PROXY_PASS_MAX,
+        Setting::new("ProxyPass.smax", Place::Pass, Count(0, MANY), "", WORKER).held_by("smax"),
+        Setting::new("ProxyPass.ttl", Place::Pass, Seconds, "", WORKER).held_by("ttl"),
+        PROXY_PASS_ACQUIRE,
+        PROXY_PASS_TIMEOUT,
+        Setting::new("ProxyPass.connectiontimeout", Place::Pass, INTERVAL, "", WORKER).held_by("connectiontimeout"),
+        PROXY_PASS_RETRY,
+        Setting::new("ProxyPass.disablereuse", Place::Pass, FLAG, "Off", WORKER).held_by("disablereuse"),
+        Setting::new("ProxyPass.upgrade", Place::Pass, Line, "", WORKER).held_by("upgrade"),
+        MPM,
+    ],
+};
 
-static SETTINGS: &[Setting] = &[
-    Setting { aliases: &["MaxClients"], ..mpm("MaxRequestWorkers", Count(1, MANY), "400", "256") },
-    mpm("ServerLimit", Count(1, 200_000), "16", "256"),
-    mpm("ThreadsPerChild", Count(1, 100_000), "25", "1"),
-    mpm("ThreadLimit", Count(1, 100_000), "64", "1"),
-    mpm("StartServers", Count(0, MANY), "3", "5"),
-    mpm("MinSpareThreads", Count(1, MANY), "75", ""),
-    mpm("MaxSpareThreads", Count(1, MANY), "250", ""),
-    mpm("MinSpareServers", Count(1, MANY), "", "5"),
-    mpm("MaxSpareServers", Count(1, MANY), "", "10"),
-    Setting { aliases: &["MaxRequestsPerChild"], ..mpm("MaxConnectionsPerChild", Count(0, MANY), "0", "0") },
-    mpm("AsyncRequestWorkerFactor", Factor, "2", ""),
-    of("ListenBacklog", Place::Server, Count(1, MANY), "511", "httpd include/mpm_common.h:63"),
-    of("GracefulShutdownTimeout", Place::Server, Count(0, MANY), "0", COMMON),
-    of("SendBufferSize", Place::Server, Size(1 << 31), "0", COMMON),
-    of("ReceiveBufferSize", Place::Server, Size(1 << 31), "0", COMMON),
-    of("Timeout", Place::Host, Seconds, "60", "httpd include/httpd.h: DEFAULT_TIMEOUT"),
-    of("KeepAlive", Place::Host, Flag, "On", HTTP),
-    of("KeepAliveTimeout", Place::Host, Interval, "5", HTTP),
-    of("MaxKeepAliveRequests", Place::Host, Count(0, MANY), "100", HTTP),
-    of("ProxyTimeout", Place::Host, Interval, "", PROXY),
-    of("ProxyIOBufferSize", Place::Host, Size(1 << 31), "8192", PROXY),
-    of("ProxyReceiveBufferSize", Place::Host, Size(1 << 31), "0", PROXY),
-    of("ProxyWebsocketFallbackToProxyHttp", Place::Host, Flag, "On", "httpd modules/proxy/mod_proxy_wstunnel.c"),
-    of("LimitRequestLine", Place::Host, Size(1 << 20), "8190", CORE),
-    of("LimitRequestFields", Place::Host, Count(0, 32767), "100", CORE),
-    of("LimitRequestFieldSize", Place::Host, Size(1 << 20), "8190", CORE),
-    of("RequestReadTimeout", Place::Host, Words, "header=20-40,MinRate=500 body=20,MinRate=500", REQTIMEOUT),
-    of(
-        "LimitRequestBody",
-        Place::Path,
-        Size(1 << 62),
-        "1073741824",
-        "httpd server/core.c: AP_DEFAULT_LIMIT_REQ_BODY (since 2.4.54)",
-    ),
-    of("ReadBufferSize", Place::Path, Size(1 << 31), "8192", CORE),
-    of("EnableSendfile", Place::Path, Flag, "Off", CORE),
-    pass("ProxyPass.max", "max", Count(1, MANY), ""),
-    pass("ProxyPass.smax", "smax", Count(0, MANY), ""),
-    pass("ProxyPass.ttl", "ttl", Seconds, ""),
-    pass("ProxyPass.acquire", "acquire", Milliseconds, ""),
-    pass("ProxyPass.timeout", "timeout", Interval, ""),
-    pass("ProxyPass.connectiontimeout", "connectiontimeout", Interval, ""),
-    pass("ProxyPass.retry", "retry", Seconds, "60"),
-    pass("ProxyPass.disablereuse", "disablereuse", Flag, "Off"),
-    pass("ProxyPass.upgrade", "upgrade", Words, ""),
-    Setting {
-        directive: "LoadModule",
-        ..of("mpm", Place::Mpm, Enum(&["event", "worker", "prefork"]), "event", "httpd configure.in: --with-mpm")
-    },
+/// Defaults of prefork where they are others; empty: it has none.
+static PREFORK: &[(&str, &str)] = &[
+    (MAX_REQUEST_WORKERS.name, "256"),
+    (SERVER_LIMIT.name, "256"),
+    (THREADS_PER_CHILD.name, "1"),
+    (THREAD_LIMIT.name, "1"),
+    (START_SERVERS.name, "5"),
+    ("MinSpareThreads", ""),
+    ("MaxSpareThreads", ""),
+    ("MinSpareServers", "5"),
+    ("MaxSpareServers", "10"),
+    (ASYNC_REQUEST_WORKER_FACTOR.name, ""),
 ];
 
-/// Every setting genkai knows.
-pub fn all() -> &'static [Setting] {
-    SETTINGS
+/// A setting's default with its source; `(not set)` where it has none of its own.
+pub fn default_of(setting: &Setting, mpm: Mpm) -> SourcedValue<()> {
+    let prefork = PREFORK.iter().find(|(name, _)| mpm == Mpm::Prefork && *name == setting.name);
+    Setting { default: prefork.map_or(setting.default, |(_, default)| default), ..*setting }.default_value()
 }
 
-/// Finds a setting by its name, whatever its case; an old name will do.
-///
-/// # Errors
-/// [`SettingError::Unknown`] with the nearest names.
-pub fn lookup(name: &str) -> Result<&'static Setting, SettingError> {
-    let is = |s: &&Setting| {
-        s.name.eq_ignore_ascii_case(name) || s.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
-    };
-    let names = || all().iter().map(|s| (s.name, s.name));
-    all().iter().find(is).ok_or_else(|| SettingError::unknown(PRODUCT, name, names()))
-}
-
-impl Setting {
-    /// Its directive and older names, in lower case.
-    pub fn directives(&self) -> Vec<String> {
-        std::iter::once(&self.directive).chain(self.aliases).map(|n| n.to_ascii_lowercase()).collect()
-    }
+/// The directive of a setting and its older names, in lower case.
+pub(super) fn directives(setting: &Setting) -> Vec<String> {
+    std::iter::once(&setting.directive).chain(setting.aliases).map(|n| n.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::apache::settings::SettingError;
+
+    fn lookup(name: &str) -> Result<&'static Setting, SettingError> {
+        TABLE.lookup(name)
+    }
 
     #[test]
     fn names_have_no_case_and_old_ones_will_do() {
@@ -138,10 +173,11 @@ mod tests {
 
     #[test]
     fn every_default_is_acceptable() {
-        for setting in all() {
-            for default in [setting.default, setting.prefork].iter().filter(|d| !d.is_empty()) {
-                assert!(setting.kind.written(default).is_some(), "{} {default}", setting.name);
-            }
+        for setting in TABLE.settings.iter().filter(|s| !s.default.is_empty()) {
+            assert!(setting.kind.written(&[setting.default]).is_some(), "{}", setting.name);
+        }
+        for (name, default) in PREFORK.iter().filter(|(_, d)| !d.is_empty()) {
+            assert!(lookup(name).unwrap().kind.written(&[default]).is_some(), "{name}");
         }
     }
 }

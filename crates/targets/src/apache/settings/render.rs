@@ -5,7 +5,7 @@ use std::path::Path;
 
 use genkai_model::plan::Upgrade;
 
-use super::{SettingError, apply};
+use super::{KEEP_ALIVE_TIMEOUT, LISTEN_BACKLOG, MAX_REQUEST_WORKERS, SettingError, TIMEOUT, apply};
 use crate::apache::config::{Config, Reading, lexer::quote};
 use crate::apache::route::Scope;
 use genkai_place::authority::TlsMaterial;
@@ -51,9 +51,13 @@ fn text(rendering: &Rendering<'_>) -> String {
     let user = rendering.user.map(|(user, group)| format!("User {user}\nGroup {group}\n")).unwrap_or_default();
     format!(
         "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen {port}{tls}\n\n\
-         MaxRequestWorkers 400\nListenBacklog 511\nTimeout 60\nKeepAlive On\nKeepAliveTimeout 5\n{lines}\n\
+         MaxRequestWorkers {workers}\nListenBacklog {backlog}\nTimeout {timeout}\nKeepAlive On\nKeepAliveTimeout {idle}\n{lines}\n\
          ProxyPreserveHost On\nProxyPass / {scheme}://{backend}/ retry=0{parameter}\n",
         port = rendering.port,
+        workers = MAX_REQUEST_WORKERS.default,
+        backlog = LISTEN_BACKLOG.default,
+        timeout = TIMEOUT.default,
+        idle = KEEP_ALIVE_TIMEOUT.default,
         tls = rendering.tls.map(tls).unwrap_or_default(),
         backend = rendering.backend,
     )

@@ -1,6 +1,7 @@
 //! Conditions of `.if` and `.elif` (configuration manual 2.4; src/cfgcond.c).
 
 use super::Reading;
+use genkai_place::program::numbers;
 
 /// Whether a condition holds; none for what cannot be told without running HAProxy (it is then taken for false).
 pub(super) fn holds(text: &str, reading: &Reading, environment: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
@@ -86,17 +87,11 @@ impl Parser<'_> {
             "streq" => Some(first == second()?),
             "strneq" => Some(first != second()?),
             "strstr" => Some(first.contains(second()?)),
-            "version_atleast" => Some(self.reading.version >= version(first)),
-            "version_before" => Some(self.reading.version < version(first)),
+            "version_atleast" => Some(self.reading.version >= numbers(first)),
+            "version_before" => Some(self.reading.version < numbers(first)),
             _ => None,
         }
     }
-}
-
-/// `2.6-dev3` to its first three numbers.
-pub(crate) fn version(text: &str) -> (u32, u32, u32) {
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 #[cfg(test)]

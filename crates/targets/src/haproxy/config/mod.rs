@@ -14,7 +14,6 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub(super) use condition::version;
 pub use error::ConfigError;
 pub use lexer::{Word, quote};
 

@@ -9,7 +9,7 @@ use crate::files::names::{nearest, table};
 use crate::haproxy::config::{Config, Found, Section};
 use crate::haproxy::limits::Facts;
 use crate::haproxy::route::{Route, Scope};
-use crate::haproxy::settings::{all, first_parameter, lookup, value};
+use crate::haproxy::settings::{HTTP_REUSE, TABLE, first_parameter, value};
 
 /// Keywords of `global` and of proxies with the sections that take them (HAProxy 2.6's own list, `haproxy -dKcfg`, and the keyword
 /// tables of the source up to 3.5; `removed`: of versions before 2.6).
@@ -256,7 +256,8 @@ fn without_effect(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> 
 /// A limit that is set twice in one section: the later one counts.
 fn again(config: &Config, section: &Section, say: &mut impl FnMut(&Found, &str, String, Option<&str>)) {
     let mut last: BTreeMap<&str, &Found> = BTreeMap::new();
-    let single = |f: &Found| all().iter().find(|s| f.is(s.keyword) && s.name != "http-reuse").map(|s| s.keyword);
+    let single =
+        |f: &Found| TABLE.settings.iter().find(|s| f.is(s.directive) && s.name != HTTP_REUSE.name).map(|s| s.directive);
     for found in config.inside(section) {
         let Some(keyword) = single(found).filter(|_| found.name() != "server") else { continue };
         if let Some(before) = last.insert(keyword, found) {
@@ -268,7 +269,7 @@ fn again(config: &Config, section: &Section, say: &mut impl FnMut(&Found, &str, 
 
 /// Limits that a condition takes out.
 fn skipped(config: &Config) -> Vec<Remark> {
-    let limits = config.skipped().iter().filter(|(found, _)| lookup(&key(found)).is_ok());
+    let limits = config.skipped().iter().filter(|(found, _)| TABLE.find(&key(found)).is_some());
     let say = |(found, condition): &(Found, String)| {
         let text = format!("does not count: `{condition}` is not so here");
         remark(RemarkKind::Ignored, Some(config.place(found)), &key(found), text, None)

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::haproxy::config::version;
 use crate::haproxy::error::HaproxyError;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
+use genkai_place::program;
 
-/// Folders that are searched after those of `PATH`.
-const USUAL: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 /// A version and a check answer at once; a check may resolve names, and each may take its time.
 pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 
@@ -33,7 +31,7 @@ impl Binary {
         let path = match given {
             Some(path) if path.is_file() => path.to_owned(),
             Some(path) => return Err(HaproxyError::NotThere(path.to_owned())),
-            None => installed().ok_or(HaproxyError::Missing)?,
+            None => program::find("haproxy").ok_or(HaproxyError::Missing)?,
         };
         let mut command = Command::new(&path);
         command.arg("-vv");
@@ -63,19 +61,13 @@ impl Binary {
 
     /// Major, minor, patch.
     pub fn numbers(&self) -> (u32, u32, u32) {
-        version(&self.version)
+        program::numbers(&self.version)
     }
 
     /// What it was built with, e.g. `OPENSSL`.
     pub fn features(&self) -> &BTreeSet<String> {
         &self.features
     }
-}
-
-fn installed() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).filter(|p| p.is_absolute()).chain(USUAL.map(PathBuf::from));
-    folders.map(|folder| folder.join("haproxy")).find(|program| program.is_file())
 }
 
 fn first_line(text: &str) -> String {

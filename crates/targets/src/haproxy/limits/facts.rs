@@ -5,8 +5,12 @@ use genkai_model::units::Span;
 
 use crate::haproxy::config::Config;
 use crate::haproxy::route::{Address, Route, Scope, binds};
-use crate::haproxy::settings::{effective, value};
-use crate::held::Held;
+use crate::haproxy::settings::{
+    BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, SERVER_MAXCONN,
+    SERVER_MAXQUEUE, Setting, TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_QUEUE, TIMEOUT_SERVER, TIMEOUT_TUNNEL,
+    TUNE_BUFSIZE, ULIMIT_N, in_force, value,
+};
+use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
 /// Descriptors that HAProxy sets aside before it counts anything (src/haproxy.c: `global.maxsock = 10`).
@@ -18,17 +22,17 @@ const THREAD: u64 = 3;
 /// The least that HAProxy computes by itself (DEFAULT_MAXCONN).
 const LEAST: u64 = 100;
 /// `listen(2)`'s queue where nothing says more (src/listener.c: `listener_backlog`).
-const BACKLOG: u64 = 1024;
+const QUEUE: u64 = 1024;
 
 /// What the limits of one configuration for one kind of request are computed from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// Connections of clients at once, of the whole process.
-    pub maxconn: Held<u64>,
+    pub maxconn: SourcedValue<u64>,
     /// Whether it is written, not computed from the descriptors.
     pub maxconn_written: bool,
     /// Descriptors that the process gives itself.
-    pub nofile: Held<u64>,
+    pub nofile: SourcedValue<u64>,
     /// What its number of connections is computed from, where `maxconn` is not written.
     pub available: u64,
     /// Whether HAProxy refuses to start with fewer descriptors than `maxconn` needs (`strict-limits`, the default since 2.3).
@@ -40,35 +44,35 @@ pub struct Facts {
     /// The section that takes the connections.
     pub front: String,
     /// Connections at once of it, where it says so itself.
-    pub front_maxconn: Option<Held<u64>>,
+    pub front_maxconn: Option<SourcedValue<u64>>,
     /// Servers behind it.
     pub servers: u64,
     /// Their section; none: there is none.
     pub back: Option<String>,
     /// Connections of each server at once, where they are capped.
-    pub server_maxconn: Option<Held<u64>>,
+    pub server_maxconn: Option<SourcedValue<u64>>,
     /// Requests that may wait for each server; 0: any number.
     pub server_maxqueue: u64,
     /// How long one may wait; the setting that says so.
-    pub queue_timeout: Option<(&'static str, Held<Span>)>,
+    pub queue_timeout: Option<(&'static str, SourcedValue<Span>)>,
     /// How long a server may be silent.
-    pub server_timeout: Option<Held<Span>>,
+    pub server_timeout: Option<SourcedValue<Span>>,
     /// How long both sides of a tunnel may be silent, and the setting that says so; none: for ever, or the load opens none.
-    pub tunnel_timeout: Option<(&'static str, Held<Span>)>,
+    pub tunnel_timeout: Option<(&'static str, SourcedValue<Span>)>,
     /// Whether there is an address and a port of a server, so that local ports are used.
     pub inet: bool,
     /// `listen(2)`'s queue.
-    pub backlog: Held<u32>,
+    pub backlog: SourcedValue<u32>,
     /// net.core.somaxconn.
     pub somaxconn: u32,
     /// New connections a second: the setting, and its value.
-    pub rate: Option<(&'static str, Held<u64>)>,
+    pub rate: Option<(&'static str, SourcedValue<u64>)>,
     /// Threads.
-    pub threads: Held<u32>,
+    pub threads: SourcedValue<u32>,
     /// Cores that they may use.
     pub cores: u32,
     /// Bytes of one buffer.
-    pub bufsize: Held<u64>,
+    pub bufsize: SourcedValue<u64>,
     /// Memory of the machine, bytes.
     pub memory: u64,
     /// Local ports, first and last.
@@ -87,25 +91,25 @@ impl Facts {
         memory: u64,
     ) -> Facts {
         let route = Route::find(config, scope);
-        let number = |name: &str| number_of(config, name, scope, value::count);
+        let number = |setting: &Setting| number_of(config, setting, scope, value::count);
         let threads = threads(config, scope, machine);
         let own = own(running.unwrap_or(config), threads.value);
         let (maxconn, available, nofile) = connections(config, scope, machine, own);
-        let front_maxconn = number("frontend.maxconn").filter(|h| h.value > 0);
+        let front_maxconn = number(&FRONTEND_MAXCONN).filter(|h| h.value > 0);
         let servers = route.iter().flat_map(|r| r.servers(config)).map(count_of).fold(0, u64::saturating_add);
-        let time = |name: &str| number_of(config, name, scope, value::time).map(|h| h.map(Span::from_millis));
-        let queue_timeout = time("timeout.queue")
-            .map(|h| ("timeout queue", h))
-            .or_else(|| time("timeout.connect").map(|h| ("timeout connect", h)));
+        let time = |setting: &Setting| number_of(config, setting, scope, value::time).map(|h| h.map(Span::from_millis));
+        let queue_timeout = time(&TIMEOUT_QUEUE)
+            .map(|h| (TIMEOUT_QUEUE.directive, h))
+            .or_else(|| time(&TIMEOUT_CONNECT).map(|h| (TIMEOUT_CONNECT.directive, h)));
         let address = |f: &&crate::haproxy::config::Found| Address::parse(f.arg(1).unwrap_or_default());
         let inet = route.iter().flat_map(|r| r.servers(config)).any(|f| matches!(address(&f), Address::Inet { .. }));
-        let rates = ["maxconnrate", "rate-limit.sessions", "maxsessrate"].into_iter();
-        let rate = rates.filter_map(|name| Some((name, number(name).filter(|h| h.value > 0)?)));
+        let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter();
+        let rate = rates.filter_map(|s| Some((s.name, number(&s).filter(|h| h.value > 0)?)));
         Facts {
             backlog: backlog(config, scope, front_maxconn.as_ref().unwrap_or(&maxconn)),
             rate: rate.min_by_key(|(_, h)| h.value),
             maxconn,
-            maxconn_written: number("maxconn").is_some(),
+            maxconn_written: number(&MAXCONN).is_some(),
             available,
             strict: !refused(config, "strict-limits"),
             nofile,
@@ -115,17 +119,19 @@ impl Facts {
             front_maxconn,
             servers,
             back: route.as_ref().and_then(|r| Some(r.back?.title())),
-            server_maxconn: number("server.maxconn").filter(|h| h.value > 0),
-            server_maxqueue: number("server.maxqueue").map_or(0, |h| h.value),
+            server_maxconn: number(&SERVER_MAXCONN).filter(|h| h.value > 0),
+            server_maxqueue: number(&SERVER_MAXQUEUE).map_or(0, |h| h.value),
             queue_timeout,
-            server_timeout: time("timeout.server"),
+            server_timeout: time(&TIMEOUT_SERVER),
             tunnel_timeout: tunnel_timeout(time).filter(|_| websocket),
             inet,
             somaxconn: machine.somaxconn,
             threads,
             cores: machine.cores,
-            bufsize: number_of(config, "tune.bufsize", scope, value::size)
-                .unwrap_or_else(|| default("tune.bufsize", config, scope)),
+            bufsize: in_force(config, &TUNE_BUFSIZE, scope)
+                .parsed(value::size)
+                .or_else(|| TUNE_BUFSIZE.default_value().parsed(value::size))
+                .expect("the default is well formed"),
             memory,
             ports: machine.ports,
         }
@@ -144,11 +150,10 @@ impl Facts {
 
 /// `timeout tunnel`, which supersedes those of both sides once a tunnel is open (src/stream.c: the backend's `timeout.tunnel`);
 /// without it the shorter of theirs. Zero is for ever (include/haproxy/ticks.h: tick_add_ifset).
-fn tunnel_timeout(time: impl Fn(&str) -> Option<Held<Span>>) -> Option<(&'static str, Held<Span>)> {
-    let time = |name: &str| time(name).filter(|held| held.value.0 > 0);
-    let both = [("timeout client", time("timeout.client")), ("timeout server", time("timeout.server"))];
-    let own = time("timeout.tunnel").map(|held| ("timeout tunnel", held));
-    own.or_else(|| both.into_iter().filter_map(|(name, held)| Some((name, held?))).min_by_key(|(_, held)| held.value.0))
+fn tunnel_timeout(time: impl Fn(&Setting) -> Option<SourcedValue<Span>>) -> Option<(&'static str, SourcedValue<Span>)> {
+    let time = |s: Setting| Some((s.directive, time(&s).filter(|held| held.value.0 > 0)?));
+    let both = || [TIMEOUT_CLIENT, TIMEOUT_SERVER].into_iter().filter_map(time).min_by_key(|(_, held)| held.value.0);
+    time(TIMEOUT_TUNNEL).or_else(both)
 }
 
 /// Two descriptors a connection, and HAProxy's own.
@@ -156,17 +161,13 @@ fn descriptors(maxconn: u64, own: u64) -> u64 {
     maxconn.saturating_mul(2).saturating_add(own)
 }
 
-impl<T> Held<T> {
-    /// The same with another value.
-    fn map<U>(self, f: impl FnOnce(T) -> U) -> Held<U> {
-        Held { value: f(self.value), written: self.written, origin: self.origin }
-    }
-}
-
-fn number_of(config: &Config, name: &str, scope: &Scope, read: fn(&str) -> Option<u64>) -> Option<Held<u64>> {
-    let held = effective(config, name, scope).ok()?;
-    let value = read(held.written.split(' ').next()?)?;
-    Some(Held { value, written: held.written, origin: held.origin })
+fn number_of(
+    config: &Config,
+    setting: &Setting,
+    scope: &Scope,
+    read: fn(&str) -> Option<u64>,
+) -> Option<SourcedValue<u64>> {
+    in_force(config, setting, scope).parsed(|text| read(text.split(' ').next()?))
 }
 
 /// Whether a `no KEYWORD` of `global` counts.
@@ -174,11 +175,6 @@ fn refused(config: &Config, keyword: &str) -> bool {
     let mut lines = config.sections().iter().filter(|s| s.kind == "global").flat_map(|s| config.inside(s));
     let last = lines.rfind(|f| f.name() == keyword);
     last.is_some_and(|f| f.prefix.as_ref().is_some_and(|p| p.value == "no"))
-}
-
-fn default(name: &str, config: &Config, scope: &Scope) -> Held<u64> {
-    let origin = effective(config, name, scope).map_or(Origin::Given, |h| h.origin);
-    Held { value: 16_384, written: "16384".to_owned(), origin }
 }
 
 /// How many servers a line stands for.
@@ -189,10 +185,10 @@ fn count_of(found: &crate::haproxy::config::Found) -> u64 {
     }
 }
 
-fn threads(config: &Config, scope: &Scope, machine: &Machine) -> Held<u32> {
-    match number_of(config, "nbthread", scope, value::count) {
+fn threads(config: &Config, scope: &Scope, machine: &Machine) -> SourcedValue<u32> {
+    match number_of(config, &NBTHREAD, scope, value::count) {
         Some(held) => held.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
-        None => Held {
+        None => SourcedValue {
             value: machine.cores,
             written: "(one a core)".to_owned(),
             origin: Origin::Default("HAProxy src/thread.c: as many as cores it may use".to_owned()),
@@ -225,14 +221,19 @@ fn sockets(addresses: &[Address]) -> usize {
 /// `maxconn`, what it is computed from, and the descriptors of the process. Where `maxconn` is not written it is what the hard
 /// limit allows, whatever `ulimit-n` says. The process raises its soft limit to `ulimit-n`, or to what `maxconn` needs, and never
 /// lowers it (src/haproxy.c: main; src/limits.c: raise_rlim_nofile).
-fn connections(config: &Config, scope: &Scope, machine: &Machine, own: u64) -> (Held<u64>, u64, Held<u64>) {
-    let number = |name: &str| number_of(config, name, scope, value::count);
+fn connections(
+    config: &Config,
+    scope: &Scope,
+    machine: &Machine,
+    own: u64,
+) -> (SourcedValue<u64>, u64, SourcedValue<u64>) {
+    let number = |setting: &Setting| number_of(config, setting, scope, value::count);
     let most = machine.descriptors_ceiling.value as u64;
     let hard = config.global("fd-hard-limit").and_then(|f| f.arg(0)?.parse::<u64>().ok());
     let available = hard.map_or(machine.descriptors_hard, |hard| hard.min(machine.descriptors_hard));
-    let maxconn = number("maxconn").unwrap_or_else(|| {
+    let maxconn = number(&MAXCONN).unwrap_or_else(|| {
         let value = (available.saturating_sub(own) / 2).max(LEAST);
-        Held {
+        SourcedValue {
             value,
             written: value.to_string(),
             origin: Origin::Default(format!(
@@ -241,26 +242,26 @@ fn connections(config: &Config, scope: &Scope, machine: &Machine, own: u64) -> (
         }
     });
     let needed = descriptors(maxconn.value, own);
-    let asked = number("ulimit-n").unwrap_or_else(|| Held {
+    let asked = number(&ULIMIT_N).unwrap_or_else(|| SourcedValue {
         value: needed,
         written: needed.to_string(),
         origin: Origin::Default("HAProxy src/haproxy.c: what maxconn needs".to_owned()),
     });
     let value = asked.value.min(most).max(machine.descriptors);
-    (maxconn, available, Held { value, ..asked })
+    (maxconn, available, SourcedValue { value, ..asked })
 }
 
-fn backlog(config: &Config, scope: &Scope, maxconn: &Held<u64>) -> Held<u32> {
+fn backlog(config: &Config, scope: &Scope, maxconn: &SourcedValue<u64>) -> SourcedValue<u32> {
     let route = Route::find(config, scope);
     let of_bind = route.as_ref().and_then(|r| {
-        let word = r.bind.found.option(1, "backlog")?;
+        let word = r.bind.found.option(1, BACKLOG.directive)?;
         let path = config.file(r.bind.found.file).path.clone();
         let origin = Origin::File { path, line: r.bind.found.line };
-        Some(Held { value: value::count(&word.value)?, written: word.value.clone(), origin })
+        Some(SourcedValue { value: value::count(&word.value)?, written: word.value.clone(), origin })
     });
-    let held = of_bind.or_else(|| number_of(config, "backlog", scope, value::count)).filter(|h| h.value > 0);
-    let held = held.unwrap_or_else(|| Held {
-        value: if maxconn.value > 0 { maxconn.value } else { BACKLOG },
+    let held = of_bind.or_else(|| number_of(config, &BACKLOG, scope, value::count)).filter(|h| h.value > 0);
+    let held = held.unwrap_or_else(|| SourcedValue {
+        value: if maxconn.value > 0 { maxconn.value } else { QUEUE },
         written: maxconn.value.to_string(),
         origin: Origin::Default("as maxconn (HAProxy src/listener.c: listener_backlog)".to_owned()),
     });

@@ -4,6 +4,7 @@ use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
 
 use super::Facts;
 use crate::haproxy::evidence::metrics;
+use crate::haproxy::settings::{BACKLOG, NBTHREAD};
 use crate::limits::{AcceptQueue, Processor, reached};
 
 /// What a connection takes beside its buffers, bytes: an idle one of HAProxy 2.6.12 takes 1.1 kB of resident memory (measured with
@@ -15,8 +16,8 @@ pub(super) fn backlog(facts: &Facts) -> Limit {
     let limit = AcceptQueue {
         subject: "haproxy",
         product: "HAProxy",
-        setting: "backlog",
-        short: "backlog",
+        setting: BACKLOG.name,
+        short: BACKLOG.name,
         backlog: &facts.backlog,
         somaxconn: facts.somaxconn,
         default: "HAProxy src/listener.c: listener_backlog (maxconn of the frontend, else 1024)",
@@ -35,7 +36,7 @@ pub(super) fn cpu(facts: &Facts) -> Limit {
         noun: "thread",
         workers: facts.threads.value.into(),
         cores: facts.cores,
-        setting: Some(("nbthread", &facts.threads)),
+        setting: Some((NBTHREAD.name, &facts.threads)),
         remark: "",
         source: "clock_getcpuclockid(3) of the process; configuration manual 3.1, `nbthread`",
     };

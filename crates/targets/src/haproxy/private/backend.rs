@@ -128,10 +128,9 @@ fn server(
         }
         (None, None) => {
             let Address::Inet { host, .. } = &address else { return Ok(()) };
-            if let Some(why) = remote::why(host, allowed) {
-                let (place, written) = (config.place(found), masked(&config.text(found, &found.span)));
-                return Err(PrivateError::Remote { place, written, host: host.clone(), why });
-            }
+            let written = || masked(&config.text(found, &found.span));
+            let place = || format!("{}: `{}`", config.place(found), written());
+            remote::check(host, allowed, place).map_err(PrivateError::Remote)?;
         }
     }
     changes.set(found, &words);

@@ -9,10 +9,8 @@ mod changes;
 mod listen;
 mod output;
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
@@ -20,7 +18,7 @@ use genkai_model::event::Rewrite;
 use super::config::{Config, ConfigError, FileId};
 use super::evidence::Names;
 use super::route::{Address, Route};
-use crate::files::{CopyError, Edit, Origins, flat};
+use crate::files::{CopyError, Edit, Origins, flat, folders, save};
 use changes::Changes;
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
@@ -86,26 +84,21 @@ impl Private {
 /// # Errors
 /// When there is no port, the folder cannot be written, or requests would leave this machine.
 pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, PrivateError> {
-    let write = |path: &Path| {
-        let path = path.to_owned();
-        move |source| PrivateError::Write { path, source }
-    };
-    let sockets = Scratch::short("genkai-haproxy-").map_err(write(&std::env::temp_dir()))?;
+    let sockets = Scratch::short("genkai-haproxy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut changes = Changes::new(config);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, &mut ports, sockets.path())?;
     backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;
     output::redirect(config, &mut changes, options.root, &sockets.path().join("stats"));
     let folder = options.dir.join("conf");
-    let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(&folder);
-    made.map_err(write(&folder))?;
+    folders(options.dir, &["conf"])?;
     let (mut files, mut texts) = (Vec::new(), Vec::new());
     for (id, file) in config.files() {
         // In a folder HAProxy reads only files with `.cfg` after the first dot (src/haproxy.c: cfgfiles_expand_directories).
         let name = flat(&file.path.to_string_lossy()).replace('.', "_");
         let copy = folder.join(format!("{:03}-{name}.cfg", id.0));
         let text = config.edited_text(id, &changes.edits)?.unwrap_or_else(|| file.text.clone());
-        save(&copy, &text).map_err(write(&copy))?;
+        save(&copy, &text)?;
         files.push((copy.clone(), file.path.clone()));
         texts.push((copy, text));
     }
@@ -130,12 +123,6 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) ->
         origins,
         sockets,
     })
-}
-
-/// Only the owner may read it: a configuration may hold passwords. (HAProxy reads it before it gives up root.)
-fn save(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(text)
 }
 
 /// Where a connection to an address of the user's arrives, if it leads back into the same HAProxy.

@@ -2,11 +2,11 @@
 
 use genkai_model::limit::Origin;
 
-use super::{PRODUCT, Place, Setting, SettingError, lookup};
+use super::{Place, Setting, SettingError, TABLE};
 use crate::files::{Configuration, Pair, pairs};
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
 use crate::haproxy::route::{Route, Scope};
-use crate::held::Held;
+use crate::settings::SourcedValue;
 
 impl Configuration for Config {
     type Scope = Scope;
@@ -17,7 +17,7 @@ impl Configuration for Config {
     }
 
     fn is_same(one: &str, other: &str) -> bool {
-        matches!((lookup(one), lookup(other)), (Ok(one), Ok(other)) if one.name == other.name)
+        TABLE.is_same(one, other)
     }
 
     fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
@@ -31,25 +31,23 @@ impl Configuration for Config {
 /// # Errors
 /// An unknown setting, a value it does not accept, or no place for it.
 pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
-    let setting = lookup(name)?;
-    let refused = || SettingError::value(PRODUCT, name, value, setting.kind.allowed());
-    let value = setting.kind.written(value.trim()).ok_or_else(refused)?;
+    let (setting, value) = TABLE.value(name, value)?;
     Ok(config.apply(&edits(config, setting, &value, scope)?)?)
 }
 
 fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
-    if setting.place == Place::Server {
+    if setting.context == Place::Server {
         return parameter(config, setting, value, scope);
     }
     if let Some(found) = held_by(config, setting, scope) {
-        let (first, last) = (setting.keyword.split(' ').count(), &found.words[found.words.len() - 1]);
+        let (first, last) = (setting.directive.split(' ').count(), &found.words[found.words.len() - 1]);
         let from = found.words.get(first).unwrap_or(last).span.start;
         return Ok(vec![Edit::new(found.file, &(from..last.span.end), value)]);
     }
-    let line = format!("{} {value}", setting.keyword);
-    match section(config, setting.place, scope) {
+    let line = format!("{} {value}", setting.directive);
+    match section(config, setting.context, scope) {
         Some(section) => Ok(vec![added(config, section, &line)]),
-        None if setting.place == Place::Global => {
+        None if setting.context == Place::Global => {
             // At the top, unless there are lines that would then be in it.
             let orphans = config.sections().first().map_or(config.found().len(), |s| s.lines.start) > 0;
             let end = config.file(FileId::MAIN).text.len();
@@ -76,10 +74,10 @@ fn section<'c>(config: &'c Config, place: Place, scope: &Scope) -> Option<&'c Se
 
 /// The line that holds a setting for the requests under test.
 fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Found> {
-    match setting.place {
-        Place::Global => config.global(setting.keyword),
+    match setting.context {
+        Place::Global => config.global(setting.directive),
         Place::Server => None,
-        place => config.value(section(config, place, scope)?, setting.keyword),
+        place => config.value(section(config, place, scope)?, setting.directive),
     }
 }
 
@@ -105,8 +103,8 @@ fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> 
         return Err(missing());
     }
     let own = |found: &Found| {
-        let edit = |span| Edit::new(found.file, span, quote(value));
-        found.option(first_parameter(found), setting.keyword).map(|word| edit(&word.span))
+        let edit = |span| Edit::new(found.file, span, quote(value).into_owned());
+        found.option(first_parameter(found), setting.directive).map(|word| edit(&word.span))
     };
     let back = route.back.ok_or_else(missing)?;
     let default = config.inside(back).iter().filter(|f| f.is("default-server")).find_map(own);
@@ -115,7 +113,7 @@ fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> 
     }
     let added = |found: &Found| {
         let end = found.words[found.words.len() - 1].span.end;
-        Edit::new(found.file, &(end..end), format!(" {} {value}", setting.keyword))
+        Edit::new(found.file, &(end..end), format!(" {} {value}", setting.directive))
     };
     Ok(servers.iter().map(|s| own(s).unwrap_or_else(|| added(s))).collect())
 }
@@ -134,25 +132,26 @@ pub(crate) fn first_parameter(found: &Found) -> usize {
 ///
 /// # Errors
 /// When there is no such setting.
-pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Held<()>, SettingError> {
-    let setting = lookup(name)?;
+pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<SourcedValue<()>, SettingError> {
+    Ok(in_force(config, TABLE.lookup(name)?, scope))
+}
+
+/// The same of a known setting.
+pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> SourcedValue<()> {
     let file = |found: &Found, written: String| {
         let path = config.file(found.file).path.clone();
-        Held { value: (), written, origin: Origin::File { path, line: found.line } }
+        SourcedValue { value: (), written, origin: Origin::File { path, line: found.line } }
     };
-    let held = if setting.place == Place::Server {
-        server_parameter(config, setting.keyword, scope).map(|(found, value)| file(found, value))
+    let held = if setting.context == Place::Server {
+        server_parameter(config, setting.directive, scope).map(|(found, value)| file(found, value))
     } else {
         held_by(config, setting, scope).map(|found| {
-            let first = setting.keyword.split(' ').count();
+            let first = setting.directive.split(' ').count();
             let words: Vec<&str> = found.words.iter().skip(first).map(|w| w.value.as_str()).collect();
             file(found, words.join(" "))
         })
     };
-    let written = if setting.default.is_empty() { "(not set)" } else { setting.default };
-    let default =
-        || Held { value: (), written: written.to_owned(), origin: Origin::Default(setting.source.to_owned()) };
-    Ok(held.unwrap_or_else(default))
+    held.unwrap_or_else(|| setting.default_value())
 }
 
 /// The first server that has a parameter, or the `default-server` that gives it.

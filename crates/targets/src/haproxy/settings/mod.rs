@@ -6,13 +6,13 @@ mod render;
 pub mod value;
 
 pub(crate) use apply::first_parameter;
+pub(crate) use apply::in_force;
 pub use apply::{apply, effective};
-pub use registry::{Setting, all, lookup};
+pub use registry::*;
 pub use render::{Rendering, render};
-pub use value::Kind;
 
-/// As people call it.
-const PRODUCT: &str = "HAProxy";
+/// A setting that genkai knows.
+pub type Setting = crate::settings::Setting<Place>;
 
 /// Why a setting cannot be made.
 pub type SettingError = crate::files::SettingError<super::config::ConfigError>;

@@ -1,105 +1,110 @@
 //! The table of settings. Defaults are those compiled into HAProxy 2.6, read in the source file or manual section named with
 //! each; a distribution's own file may set others.
 
-use super::value::Kind::{self, Count, Size, Time, Words};
-use super::{PRODUCT, Place, SettingError};
-
-/// A setting.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
-    /// Name as `--set` has it.
-    pub name: &'static str,
-    /// Its keyword, words with one space between; the parameter's name for [`Place::Server`].
-    pub keyword: &'static str,
-    /// Where it belongs.
-    pub place: Place,
-    /// What it accepts.
-    pub kind: Kind,
-    /// Compiled-in default; empty: it has none, or it is computed.
-    pub default: &'static str,
-    /// Where the default is written down.
-    pub source: &'static str,
-}
+use super::value::TIME;
+use super::{Place, Setting};
+use crate::settings::Kind::{Bytes, Count, Line};
+use crate::settings::Table;
 
 const MANY: u64 = i32::MAX as u64;
 const MANUAL: &str = "HAProxy configuration manual 4.2";
 const GLOBAL: &str = "HAProxy configuration manual 3.2";
 const SERVER: &str = "HAProxy configuration manual 5.2";
 
-const fn of(
-    name: &'static str,
-    keyword: &'static str,
-    place: Place,
-    kind: Kind,
-    default: &'static str,
-    source: &'static str,
-) -> Setting {
-    Setting { name, keyword, place, kind, default, source }
-}
+/// Connections of the process.
+pub const MAXCONN: Setting =
+    Setting::new("maxconn", Place::Global, Count(1, MANY), "", "HAProxy src/haproxy.c: compute_ideal_maxconn");
+/// Descriptors of the process.
+pub const ULIMIT_N: Setting =
+    Setting::new("ulimit-n", Place::Global, Count(1, MANY), "", "HAProxy src/haproxy.c: init");
+/// Threads.
+pub const NBTHREAD: Setting =
+    Setting::new("nbthread", Place::Global, Count(1, 64), "", "HAProxy src/thread.c: thread_cpus_enabled_at_boot");
+/// Connections a second of the process.
+pub const MAXCONNRATE: Setting = Setting::new("maxconnrate", Place::Global, Count(0, MANY), "0", GLOBAL);
+/// Sessions a second of the process.
+pub const MAXSESSRATE: Setting = Setting::new("maxsessrate", Place::Global, Count(0, MANY), "0", GLOBAL);
+/// Bytes of one buffer.
+pub const TUNE_BUFSIZE: Setting =
+    Setting::new("tune.bufsize", Place::Global, Bytes(1 << 30), "16384", "HAProxy include/haproxy/defaults.h: BUFSIZE");
+/// Connections of the frontend.
+pub const FRONTEND_MAXCONN: Setting =
+    Setting::new("frontend.maxconn", Place::Front, Count(0, MANY), "", "HAProxy src/cfgparse.c: check_config_validity")
+        .held_by("maxconn");
+/// Length of a listener's accept queue.
+pub const BACKLOG: Setting =
+    Setting::new("backlog", Place::Front, Count(0, MANY), "", "HAProxy src/listener.c: listener_backlog");
+/// Sessions a second of the frontend.
+pub const RATE_LIMIT_SESSIONS: Setting =
+    Setting::new("rate-limit.sessions", Place::Front, Count(0, MANY), "0", MANUAL).held_by("rate-limit sessions");
+/// How long a client may be silent.
+pub const TIMEOUT_CLIENT: Setting =
+    Setting::new("timeout.client", Place::Front, TIME, "", MANUAL).held_by("timeout client");
+/// How long a server may take to accept.
+pub const TIMEOUT_CONNECT: Setting =
+    Setting::new("timeout.connect", Place::Back, TIME, "", MANUAL).held_by("timeout connect");
+/// How long a server may be silent.
+pub const TIMEOUT_SERVER: Setting =
+    Setting::new("timeout.server", Place::Back, TIME, "", MANUAL).held_by("timeout server");
+/// How long a request may wait for a server.
+pub const TIMEOUT_QUEUE: Setting =
+    Setting::new("timeout.queue", Place::Back, TIME, "", MANUAL).held_by("timeout queue");
+/// How long a tunnel may be silent in both directions.
+pub const TIMEOUT_TUNNEL: Setting =
+    Setting::new("timeout.tunnel", Place::Back, TIME, "", MANUAL).held_by("timeout tunnel");
+/// How often a server is tried again.
+pub const RETRIES: Setting = Setting::new("retries", Place::Back, Count(0, MANY), "3", MANUAL);
+/// Whether connections to servers are shared.
+pub const HTTP_REUSE: Setting = Setting::new("http-reuse", Place::Back, Line, "safe", MANUAL);
+/// Requests that a server gets at once.
+pub const SERVER_MAXCONN: Setting =
+    Setting::new("server.maxconn", Place::Server, Count(0, MANY), "0", SERVER).held_by("maxconn");
+/// The same under little load.
+pub const SERVER_MINCONN: Setting =
+    Setting::new("server.minconn", Place::Server, Count(0, MANY), "0", SERVER).held_by("minconn");
+/// Requests that may wait for one server.
+pub const SERVER_MAXQUEUE: Setting =
+    Setting::new("server.maxqueue", Place::Server, Count(0, MANY), "0", SERVER).held_by("maxqueue");
 
-const fn timeout(name: &'static str, keyword: &'static str, place: Place) -> Setting {
-    of(name, keyword, place, Time, "", MANUAL)
-}
-
-static SETTINGS: &[Setting] = &[
-    of("maxconn", "maxconn", Place::Global, Count(1, MANY), "", "HAProxy src/haproxy.c: compute_ideal_maxconn"),
-    of("ulimit-n", "ulimit-n", Place::Global, Count(1, MANY), "", "HAProxy src/haproxy.c: init"),
-    of("nbthread", "nbthread", Place::Global, Count(1, 64), "", "HAProxy src/thread.c: thread_cpus_enabled_at_boot"),
-    of("maxconnrate", "maxconnrate", Place::Global, Count(0, MANY), "0", GLOBAL),
-    of("maxsessrate", "maxsessrate", Place::Global, Count(0, MANY), "0", GLOBAL),
-    of(
-        "tune.bufsize",
-        "tune.bufsize",
-        Place::Global,
-        Size(1 << 30),
-        "16384",
-        "HAProxy include/haproxy/defaults.h: BUFSIZE",
-    ),
-    of("tune.maxaccept", "tune.maxaccept", Place::Global, Count(1, MANY), "4", "HAProxy src/haproxy.c: MAX_ACCEPT"),
-    of(
-        "frontend.maxconn",
-        "maxconn",
-        Place::Front,
-        Count(0, MANY),
-        "",
-        "HAProxy src/cfgparse.c: check_config_validity",
-    ),
-    of("backlog", "backlog", Place::Front, Count(0, MANY), "", "HAProxy src/listener.c: listener_backlog"),
-    of("rate-limit.sessions", "rate-limit sessions", Place::Front, Count(0, MANY), "0", MANUAL),
-    timeout("timeout.client", "timeout client", Place::Front),
-    timeout("timeout.http-request", "timeout http-request", Place::Front),
-    timeout("timeout.http-keep-alive", "timeout http-keep-alive", Place::Front),
-    timeout("timeout.connect", "timeout connect", Place::Back),
-    timeout("timeout.server", "timeout server", Place::Back),
-    timeout("timeout.queue", "timeout queue", Place::Back),
-    timeout("timeout.tunnel", "timeout tunnel", Place::Back),
-    of("retries", "retries", Place::Back, Count(0, MANY), "3", MANUAL),
-    of("fullconn", "fullconn", Place::Back, Count(1, MANY), "", MANUAL),
-    of("balance", "balance", Place::Back, Words, "roundrobin", MANUAL),
-    of("http-reuse", "http-reuse", Place::Back, Words, "safe", MANUAL),
-    of("server.maxconn", "maxconn", Place::Server, Count(0, MANY), "0", SERVER),
-    of("server.minconn", "minconn", Place::Server, Count(0, MANY), "0", SERVER),
-    of("server.maxqueue", "maxqueue", Place::Server, Count(0, MANY), "0", SERVER),
-];
-
-/// Every setting genkai knows.
-pub fn all() -> &'static [Setting] {
-    SETTINGS
-}
-
-/// Finds a setting by its name, a keyword of several words with dots or spaces.
-///
-/// # Errors
-/// [`SettingError::Unknown`] with the nearest names.
-pub fn lookup(name: &str) -> Result<&'static Setting, SettingError> {
-    let dotted = name.trim().replace(' ', ".");
-    let found = SETTINGS.iter().find(|s| s.name.eq_ignore_ascii_case(&dotted));
-    found.ok_or_else(|| SettingError::unknown(PRODUCT, name, SETTINGS.iter().map(|s| (s.name, s.name))))
-}
+/// Every setting of HAProxy that genkai knows.
+pub static TABLE: Table<Place> = Table {
+    product: "HAProxy",
+    settings: &[
+        MAXCONN,
+        ULIMIT_N,
+        NBTHREAD,
+        MAXCONNRATE,
+        MAXSESSRATE,
+        TUNE_BUFSIZE,
+        Setting::new("tune.maxaccept", Place::Global, Count(1, MANY), "4", "HAProxy src/haproxy.c: MAX_ACCEPT"),
+        FRONTEND_MAXCONN,
+        BACKLOG,
+        RATE_LIMIT_SESSIONS,
+        TIMEOUT_CLIENT,
+        Setting::new("timeout.http-request", Place::Front, TIME, "", MANUAL).held_by("timeout http-request"),
+        Setting::new("timeout.http-keep-alive", Place::Front, TIME, "", MANUAL).held_by("timeout http-keep-alive"),
+        TIMEOUT_CONNECT,
+        TIMEOUT_SERVER,
+        TIMEOUT_QUEUE,
+        TIMEOUT_TUNNEL,
+        RETRIES,
+        Setting::new("fullconn", Place::Back, Count(1, MANY), "", MANUAL),
+        Setting::new("balance", Place::Back, Line, "roundrobin", MANUAL),
+        HTTP_REUSE,
+        SERVER_MAXCONN,
+        SERVER_MINCONN,
+        SERVER_MAXQUEUE,
+    ],
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::haproxy::settings::SettingError;
+
+    fn lookup(name: &str) -> Result<&'static Setting, SettingError> {
+        TABLE.lookup(name)
+    }
 
     #[test]
     fn names_are_found_and_near_ones_are_told() {
@@ -110,8 +115,8 @@ mod tests {
 
     #[test]
     fn every_default_is_acceptable() {
-        for setting in SETTINGS.iter().filter(|s| !s.default.is_empty()) {
-            assert!(setting.kind.written(setting.default).is_some(), "{}", setting.name);
+        for setting in TABLE.settings.iter().filter(|s| !s.default.is_empty()) {
+            assert!(setting.kind.written(&[setting.default]).is_some(), "{}", setting.name);
         }
     }
 }

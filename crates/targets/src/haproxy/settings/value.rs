@@ -1,19 +1,13 @@
-//! Values as HAProxy reads them, and what each setting accepts (sizes: src/tools.c, `parse_size_err`).
+//! Values as HAProxy reads them (sizes: src/tools.c, `parse_size_err`).
 
 pub use crate::files::number::{count, size};
+use crate::settings::Kind;
 
-/// What a setting accepts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// A whole number within bounds, both allowed.
-    Count(u64, u64),
-    /// Bytes; `8k` and `1m` are written out, as HAProxy takes plain numbers in most places.
-    Size(u64),
-    /// A time with a unit (`us`, `ms`, `s`, `m`, `h`, `d`); a plain number counts milliseconds.
-    Time,
-    /// Words; HAProxy itself checks them.
-    Words,
-}
+/// A time with a unit (`us`, `ms`, `s`, `m`, `h`, `d`); a plain number counts milliseconds.
+pub(super) const TIME: Kind = Kind::Form(
+    |words| matches!(words, [one] if time(one).is_some()),
+    "a time such as 500ms, 30s or 1h; a plain number counts milliseconds",
+);
 
 /// Milliseconds of a time (src/tools.c: `parse_time_err`).
 pub fn time(text: &str) -> Option<u64> {
@@ -30,28 +24,6 @@ pub fn time(text: &str) -> Option<u64> {
     count(&text[..digits])?.checked_mul(unit)
 }
 
-impl Kind {
-    /// The value as HAProxy wants it written; none when it does not accept it.
-    pub fn written(&self, text: &str) -> Option<String> {
-        match *self {
-            Kind::Count(least, most) => count(text).filter(|n| (least..=most).contains(n)).map(|n| n.to_string()),
-            Kind::Size(most) => size(text).filter(|n| *n <= most).map(|n| n.to_string()),
-            Kind::Time => time(text).map(|_| text.to_owned()),
-            Kind::Words => (!text.trim().is_empty() && !text.chars().any(char::is_control)).then(|| text.to_owned()),
-        }
-    }
-
-    /// What it accepts, in words.
-    pub fn allowed(&self) -> String {
-        match *self {
-            Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
-            Kind::Size(most) => format!("bytes from 0 to {most}, also as 8k or 1m"),
-            Kind::Time => "a time such as 500ms, 30s or 1h; a plain number counts milliseconds".to_owned(),
-            Kind::Words => "words on one line".to_owned(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +36,5 @@ mod tests {
         );
         assert_eq!((time("1min"), time("s"), time("")), (None, None, None));
         assert_eq!((size("16k"), size("16384"), size("x")), (Some(16_384), Some(16_384), None));
-        assert_eq!(Kind::Count(1, 9).written("10"), None);
-        assert_eq!(Kind::Size(1 << 30).written("32k").as_deref(), Some("32768"));
     }
 }

@@ -1,22 +1,12 @@
 //! Changes as values: replace a span of one file by other bytes. Everything else stays as it is, byte for byte.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::error::EditError;
 use super::lexer::{is_space, quote};
 use super::{Config, File, FileId, Found};
-
-/// Replaces a span of a file. Made against one [`Config`] and applied to the same one, together with others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
-    /// The file it touches.
-    pub file: FileId,
-    /// Bytes that go away; empty for an insertion.
-    pub span: Range<usize>,
-    /// Bytes that come.
-    pub with: Vec<u8>,
-}
+pub use crate::files::Edit;
+use crate::files::edited;
 
 impl Found<'_> {
     fn form(&self) -> EditError {
@@ -25,7 +15,7 @@ impl Found<'_> {
     }
 
     fn edit(&self, span: Range<usize>, with: Vec<u8>) -> Edit {
-        Edit { file: self.file, span, with }
+        Edit::new(self.file, &span, with)
     }
 
     /// Replaces one argument (0 is the first), quoting it where needed.
@@ -60,20 +50,6 @@ impl Found<'_> {
         self.edit(end..end, [b" ", &*quote(value)].concat())
     }
 
-    /// Removes an argument and the space before it.
-    ///
-    /// # Errors
-    /// When there is no such argument.
-    pub fn remove_arg(&self, index: usize) -> Result<Edit, EditError> {
-        let word = self.directive.args().get(index).ok_or_else(|| self.form())?;
-        Ok(self.edit(self.directive.words[index].span.end..word.span.end, Vec::new()))
-    }
-
-    /// Replaces the name.
-    pub fn rename(&self, name: &str) -> Edit {
-        self.edit(self.directive.words[0].span.clone(), quote(name.as_bytes()))
-    }
-
     /// Replaces the whole directive, its `;` or block included.
     pub fn replace(&self, with: Vec<u8>) -> Edit {
         self.edit(self.directive.span.clone(), with)
@@ -95,48 +71,14 @@ impl Found<'_> {
     }
 }
 
-/// The edits of one file in order, those made twice only once.
-///
-/// # Errors
-/// When two edits overlap.
-fn ordered<'e>(file: &File, edits: impl Iterator<Item = &'e Edit>) -> Result<Vec<&'e Edit>, EditError> {
-    let mut sorted: Vec<&Edit> = edits.collect();
-    sorted.sort_by_key(|e| (e.span.start, e.span.end));
-    let mut mine: Vec<&Edit> = Vec::new();
-    for edit in sorted {
-        let here = |other: &&&Edit| other.span == edit.span;
-        if !mine.iter().rev().take_while(here).any(|other| other.with == edit.with) {
-            mine.push(edit);
-        }
-    }
-    for pair in mine.windows(2) {
-        if pair[1].span.start < pair[0].span.end {
-            return Err(EditError::Conflict { place: file.place(pair[1].span.start) });
-        }
-    }
-    Ok(mine)
-}
-
 impl Config {
-    /// A file's text with the edits that concern it.
+    /// A file's text with the edits that concern it; none when none does.
     ///
     /// # Errors
     /// When two edits overlap.
-    pub fn edited_text(&self, id: FileId, edits: &[Edit]) -> Result<Cow<'_, [u8]>, EditError> {
+    pub fn edited_text(&self, id: FileId, edits: &[Edit]) -> Result<Option<Vec<u8>>, EditError> {
         let file = self.file(id);
-        let mine = ordered(file, edits.iter().filter(|e| e.file == id))?;
-        if mine.is_empty() {
-            return Ok(Cow::Borrowed(&file.text));
-        }
-        let mut out = Vec::with_capacity(file.text.len() + 64);
-        let mut at = 0;
-        for edit in mine {
-            out.extend_from_slice(&file.text[at..edit.span.start]);
-            out.extend_from_slice(&edit.with);
-            at = edit.span.end;
-        }
-        out.extend_from_slice(&file.text[at..]);
-        Ok(Cow::Owned(out))
+        edited(file, id, edits).map_err(|offset| EditError::Conflict { place: file.place(offset) })
     }
 
     /// The configuration with `edits` (all made against this one). What includes name does not change: nothing is read.
@@ -146,7 +88,7 @@ impl Config {
     pub fn apply(&self, edits: &[Edit]) -> Result<Config, EditError> {
         let mut next = self.clone();
         for (id, file) in self.files() {
-            if let Cow::Owned(text) = self.edited_text(id, edits)? {
+            if let Some(text) = self.edited_text(id, edits)? {
                 next.files[id.0] = reparsed(file, text, edits.iter().find(|e| e.file == id))?;
             }
         }
@@ -157,7 +99,7 @@ impl Config {
 fn reparsed(file: &File, text: Vec<u8>, first: Option<&Edit>) -> Result<File, EditError> {
     File::parse(file.path.clone(), file.real.clone(), text).map_err(|e| match e {
         super::ConfigError::Syntax { problem, .. } => {
-            EditError::Breaks { place: file.place(first.map_or(0, |e| e.span.start)), problem }
+            EditError::Breaks { place: file.place(first.map_or(0, |e| e.from)), problem }
         }
         other => unreachable!("parsing a text reads no file: {other}"),
     })

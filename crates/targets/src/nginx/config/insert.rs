@@ -78,11 +78,11 @@ impl File {
                 let at = self.line_span(end).end;
                 let style = Style { eol: self.eol(start), indent: indent.to_vec() };
                 let with = [style.eol, indent, &self.styled(text, &style)].concat();
-                Edit { file: id, span: at..at, with }
+                Edit::new(id, &(at..at), with)
             }
             _ => {
                 let style = Style { eol: self.eol(start), indent: self.indent(start).unwrap_or_default().to_vec() };
-                Edit { file: id, span: end..end, with: [b" ", &*self.styled(text, &style)].concat() }
+                Edit::new(id, &(end..end), [b" ", &*self.styled(text, &style)].concat())
             }
         }
     }
@@ -95,15 +95,15 @@ impl File {
             let outer = self.indent(block.span.start).unwrap_or_default();
             let style = Style { eol, indent: [outer, &self.step()].concat() };
             let with = [eol, &style.indent, &self.styled(text, &style)].concat();
-            return Edit { file: id, span: line.end..line.end, with };
+            return Edit::new(id, &(line.end..line.end), with);
         }
         let style = Style { eol, indent: Vec::new() };
         let blank = self.text[inner.clone()].iter().all(|&b| is_space(b));
         let text = self.styled(text, &style);
         if blank {
-            Edit { file: id, span: inner.clone(), with: [b" ", &*text, b" "].concat() }
+            Edit::new(id, inner, [b" ", &*text, b" "].concat())
         } else {
-            Edit { file: id, span: inner.start..inner.start, with: [b" ", &*text].concat() }
+            Edit::new(id, &(inner.start..inner.start), [b" ", &*text].concat())
         }
     }
 }
@@ -148,7 +148,7 @@ impl Config {
         let text = file.styled(text, &style);
         let unended = at == file.text.len() && at > 0 && file.text[at - 1] != b'\n';
         let before = if unended { style.eol } else { b"" };
-        Edit { file: id, span: at..at, with: [before, &text, style.eol].concat() }
+        Edit::new(id, &(at..at), [before, &text, style.eol].concat())
     }
 
     /// Adds text right behind a block's `{`, on the same line, so that no line gets another number.
@@ -179,5 +179,5 @@ impl Config {
 }
 
 fn within(file: FileId, at: usize, text: &str) -> Edit {
-    Edit { file, span: at..at, with: format!(" {text} ").into_bytes() }
+    Edit::new(file, &(at..at), format!(" {text} "))
 }

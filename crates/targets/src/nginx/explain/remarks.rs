@@ -8,6 +8,10 @@ use crate::explain::{place, remark};
 use crate::files::names::{nearest, table};
 use crate::nginx::config::{Config, Found, Protocol, Route, Target};
 use crate::nginx::limits::{Facts, Machine};
+use crate::nginx::settings::{
+    ACCEPT_MUTEX, ACCEPT_MUTEX_DELAY, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE, LISTEN_BACKLOG,
+    PROXY_HTTP_VERSION, WORKER_CONNECTIONS, WORKER_PROCESSES, WORKER_RLIMIT_NOFILE,
+};
 
 /// Every directive of nginx 1.31 with the blocks it may be in (the command tables of its source).
 static DIRECTIVES: &str = include_str!("directives.txt");
@@ -95,9 +99,9 @@ fn clamps(config: &Config, facts: &Facts, machine: &Machine) -> Vec<Remark> {
         let text =
             format!("{} is taken as {}: net.core.somaxconn of this machine", facts.backlog.value, facts.somaxconn);
         let hint = format!("sysctl net.core.somaxconn={}", facts.backlog.value);
-        all.push(remark(RemarkKind::Clamped, place(&facts.backlog.origin), "listen.backlog", text, Some(hint)));
+        all.push(remark(RemarkKind::Clamped, place(&facts.backlog.origin), LISTEN_BACKLOG.name, text, Some(hint)));
     }
-    let asked = config.find(&[], "worker_rlimit_nofile").into_iter().next_back();
+    let asked = config.find(&[], WORKER_RLIMIT_NOFILE.directive).into_iter().next_back();
     let asked = asked.and_then(|f| Some((f.arg(0)?.parse::<u64>().ok()?, f)));
     if let Some((asked, found)) = asked.filter(|(n, _)| *n as f64 > machine.descriptors_ceiling.value) {
         let (most, by) = (machine.descriptors_ceiling.value, &machine.descriptors_ceiling.by);
@@ -108,7 +112,7 @@ fn clamps(config: &Config, facts: &Facts, machine: &Machine) -> Vec<Remark> {
         all.push(remark(
             RemarkKind::Clamped,
             Some(found.place()),
-            "worker_rlimit_nofile",
+            WORKER_RLIMIT_NOFILE.name,
             text,
             Some(format!("write at most {most}")),
         ));
@@ -129,7 +133,7 @@ fn contradictions(config: &Config, facts: &Facts, route: &Route<'_>, machine: &M
         all.push(remark(
             RemarkKind::Contradiction,
             place(&facts.worker_connections.origin),
-            "worker_connections",
+            WORKER_CONNECTIONS.name,
             text,
             hint,
         ));
@@ -142,7 +146,7 @@ fn contradictions(config: &Config, facts: &Facts, route: &Route<'_>, machine: &M
         all.push(remark(
             RemarkKind::Contradiction,
             place(&facts.workers.origin),
-            "worker_processes",
+            WORKER_PROCESSES.name,
             text,
             Some("worker_processes auto;".to_owned()),
         ));
@@ -158,7 +162,7 @@ fn unused_keepalive(config: &Config, route: &Route<'_>) -> Option<Remark> {
     let Target::Upstream(name) = &pass.target else { return None };
     let group = config.upstreams().into_iter().find(|u| u.name.eq_ignore_ascii_case(name))?;
     let (_, keepalive) = group.keepalive.as_ref()?;
-    let version = route.inherited("proxy_http_version").last().and_then(|f| f.arg(0));
+    let version = route.inherited(PROXY_HTTP_VERSION.directive).last().and_then(|f| f.arg(0));
     let new = version.as_deref().is_some_and(|v| v != "1.0");
     let header = route.inherited("proxy_set_header");
     let open = header.iter().any(|f| f.arg(0).is_some_and(|n| n.eq_ignore_ascii_case("connection")));
@@ -174,17 +178,21 @@ fn unused_keepalive(config: &Config, route: &Route<'_>) -> Option<Remark> {
 fn without_effect(config: &Config) -> Vec<Remark> {
     let mut all = Vec::new();
     let first = |found: &Found<'_>| found.arg(0).unwrap_or_default();
-    let off = config.find(&["events"], "accept_mutex").iter().next_back().is_none_or(|f| first(f) == "off");
-    for found in config.find(&["events"], "accept_mutex_delay").iter().filter(|_| off) {
+    let off = config.find(&["events"], ACCEPT_MUTEX.directive).iter().next_back().is_none_or(|f| first(f) == "off");
+    for found in config.find(&["events"], ACCEPT_MUTEX_DELAY.name).iter().filter(|_| off) {
         let text = "has no effect: accept_mutex is off".to_owned();
-        all.push(remark(RemarkKind::Ignored, Some(found.place()), "accept_mutex_delay", text, None));
+        all.push(remark(RemarkKind::Ignored, Some(found.place()), ACCEPT_MUTEX_DELAY.name, text, None));
     }
-    for zone in config.find(&["http"], "limit_req_zone").iter().chain(&config.find(&["http"], "limit_conn_zone")) {
+    for zone in config
+        .find(&["http"], LIMIT_REQ_ZONE.directive)
+        .iter()
+        .chain(&config.find(&["http"], LIMIT_CONN_ZONE.directive))
+    {
         let Some(name) = zone.args().iter().find_map(|a| a.strip_prefix("zone=")?.split(':').next().map(str::to_owned))
         else {
             continue;
         };
-        let user = if zone.directive.is("limit_req_zone") { "limit_req" } else { "limit_conn" };
+        let user = if zone.directive.is(LIMIT_REQ_ZONE.directive) { LIMIT_REQ.directive } else { LIMIT_CONN.directive };
         let used = config
             .walk()
             .iter()

@@ -24,11 +24,11 @@ pub(super) fn of(config: &Config, scope: &Scope) -> Vec<Timer> {
     let all = TIMERS.iter().filter(|(name, _)| proxied || !name.starts_with("proxy_"));
     all.filter_map(|(name, ends)| {
         let held = effective(config, name, scope).ok()?;
-        let first = held.value.split_ascii_whitespace().next().unwrap_or_default();
+        let first = held.written.split_ascii_whitespace().next().unwrap_or_default();
         Some(Timer {
             setting: (*name).to_owned(),
             span: value::time(first).map(Span::from_millis),
-            value: held.value,
+            value: held.written,
             origin: held.origin,
             ends: (*ends).to_owned(),
         })

@@ -1,19 +1,16 @@
 //! The nginx that is installed: where it is, which version, what it was built with.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use crate::nginx::error::NginxError;
-use genkai_place::process::Spawn;
-
 use genkai_place::oneshot::finish;
+use genkai_place::process::Spawn;
+use genkai_place::program;
 
-/// Folders that are searched after those of `PATH`, which for ordinary users often lacks the `sbin` ones.
-const USUAL: [&str; 5] =
-    ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/opt/nginx/sbin", "/usr/local/openresty/nginx/sbin"];
+/// Where it is when it was built by hand.
+const BUILT: [&str; 3] = ["/usr/local/nginx/sbin", "/opt/nginx/sbin", "/usr/local/openresty/nginx/sbin"];
 
 /// `nginx -V` answers at once.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -36,7 +33,7 @@ impl Binary {
         let path = match given {
             Some(path) if path.is_file() => path.to_owned(),
             Some(path) => return Err(NginxError::NotThere(path.to_owned())),
-            None => search(&std::env::var_os("PATH").unwrap_or_default()).ok_or(NginxError::NotInstalled)?,
+            None => program::find_also_in("nginx", &BUILT).ok_or(NginxError::NotInstalled)?,
         };
         let mut command = Command::new(&path);
         command.arg("-V");
@@ -66,9 +63,7 @@ impl Binary {
 
     /// Major, minor, patch; zeros where it does not say.
     pub fn numbers(&self) -> (u32, u32, u32) {
-        let digits = self.version.rsplit('/').next().unwrap_or_default();
-        let mut numbers = digits.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
-        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+        program::numbers(self.version.rsplit('/').next().unwrap_or_default())
     }
 
     /// What it was built with, as `nginx -V` lists it.
@@ -85,15 +80,6 @@ impl Binary {
     pub fn value(&self, option: &str) -> Option<&str> {
         self.arguments.iter().find_map(|a| a.strip_prefix(option)?.strip_prefix('='))
     }
-}
-
-fn search(path: &OsStr) -> Option<PathBuf> {
-    let folders = std::env::split_paths(path).filter(|p| p.is_absolute()).chain(USUAL.iter().map(PathBuf::from));
-    folders.map(|folder| folder.join("nginx")).find(|file| executable(file))
-}
-
-fn executable(file: &Path) -> bool {
-    file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 /// Splits build options at spaces outside of single quotes (`--with-cc-opt='-g -O2'`).
@@ -134,17 +120,5 @@ mod tests {
         let relative = Binary::read("/x".into(), said).unwrap();
         assert_eq!((relative.version(), relative.numbers()), ("openresty/1.21.4.1", (1, 21, 4)));
         assert_eq!(Binary::read("/bin/true".into(), "hello\n"), None);
-    }
-
-    #[test]
-    fn only_executables_of_absolute_folders_are_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("nginx");
-        std::fs::write(&file, "#!/bin/sh\n").unwrap();
-        let found = |path: &str| search(OsStr::new(path));
-        let path = dir.path().to_str().unwrap();
-        assert_ne!(found(path), Some(file.clone()), "not executable yet");
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(found(&format!("relative:{path}")), Some(file));
     }
 }

@@ -1,11 +1,12 @@
 //! Limits on how many clients can be there at once: slots and descriptors of the workers.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength};
 
 use super::Facts;
-use crate::limits::{counted, errors, grew, log};
+use crate::limits::{Descriptors, counted, errors, grew, log, raised, valued};
 use crate::nginx::evidence::{metrics, signature};
+use crate::nginx::settings::{WORKER_CONNECTIONS, WORKER_RLIMIT_NOFILE};
 
 /// Idle connections are closed, and bursts lose clients, once at most 1/16 of the slots are free
 /// (`ngx_drain_connections`).
@@ -15,11 +16,6 @@ const SOFT: f64 = 15.0 / 16.0;
 pub(super) fn worker_connections(facts: &Facts) -> Limit {
     let busy = facts.busy_slots();
     Limit {
-        id: "nginx.worker_connections".to_owned(),
-        subject: "nginx".to_owned(),
-        setting: "worker_connections".to_owned(),
-        value: facts.worker_connections.written.clone(),
-        origin: facts.worker_connections.origin.clone(),
         caps: "connections a worker may hold, clients and upstreams together".to_owned(),
         law: Law::Slots {
             value: facts.worker_connections.value as f64,
@@ -53,15 +49,14 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
             ErrorKind::Status500,
         ]),
         remedy: Some(Remedy {
-            setting: "worker_connections".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 64.0,
             ceiling: Some(slots_ceiling(facts)),
             note: Some(format!(
                 "every connection needs a descriptor: above {} a higher worker_rlimit_nofile is needed too",
                 slots_for(facts, facts.nofile.value)
             )),
+            ..raised(WORKER_CONNECTIONS.name, RemedyUnit::Count, 64.0)
         }),
+        ..valued("nginx.worker_connections", "nginx", WORKER_CONNECTIONS.name, &facts.worker_connections)
     }
 }
 
@@ -77,22 +72,18 @@ fn slots_ceiling(facts: &Facts) -> Ceiling {
 
 /// Descriptors of the workers.
 pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
-    let (base, busy) = (facts.base_descriptors(), facts.busy_descriptors());
+    let (base, busy, setting) = (facts.base_descriptors(), facts.busy_descriptors(), WORKER_RLIMIT_NOFILE.name);
+    let descriptors = Descriptors {
+        value: &facts.nofile,
+        reserved: base,
+        busy,
+        pools: f64::from(facts.workers.value),
+        logs: &[signature::DESCRIPTORS_ACCEPT, signature::DESCRIPTORS_SOCKET, signature::DESCRIPTORS_OTHER],
+        metrics: (metrics::WORKER_FDS_MAX, metrics::WORKER_FD_LIMIT),
+        answer: ErrorKind::Status500,
+    };
     Limit {
-        id: "nginx.worker_rlimit_nofile".to_owned(),
-        subject: "nginx".to_owned(),
-        setting: "worker_rlimit_nofile".to_owned(),
-        value: facts.nofile.written.clone(),
-        origin: facts.nofile.origin.clone(),
         caps: "descriptors a worker may open: clients, upstreams, files, logs, listeners".to_owned(),
-        law: Law::Slots {
-            value: facts.nofile.value as f64,
-            reserved: base as f64,
-            idle_cost: 1.0,
-            busy_cost: busy as f64,
-            pools: f64::from(facts.workers.value),
-            soft: 1.0,
-        },
         formula: format!(
             "{} x floor(({} - {base} of its own) / {busy}); its own: 5 + {} + {} + {}",
             counted(facts.workers.value.into(), "worker"),
@@ -105,29 +96,10 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
             "getrlimit(2) RLIMIT_NOFILE; nginx src/event/ngx_event_accept.c: ngx_event_accept (EMFILE: no client is \
                  accepted for 500 ms), src/event/ngx_event_connect.c (EMFILE: 500)"
                 .to_owned(),
-        signatures: vec![
-            log(signature::DESCRIPTORS_ACCEPT, Strength::Decisive),
-            log(signature::DESCRIPTORS_SOCKET, Strength::Decisive),
-            log(signature::DESCRIPTORS_OTHER, Strength::Decisive),
-            Signature {
-                sign: Sign::ReachedMetric {
-                    metric: metrics::WORKER_FDS_MAX.to_owned(),
-                    of: metrics::WORKER_FD_LIMIT.to_owned(),
-                    fraction: 0.98,
-                },
-                strength: Strength::Supports,
-            },
-        ],
-        symptom: Symptom {
-            errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout, ErrorKind::Status500],
-            slow: true,
-        },
         remedy: Some(Remedy {
-            setting: "worker_rlimit_nofile".to_owned(),
-            unit: RemedyUnit::Count,
-            step: 64.0,
             ceiling: Some(facts.nofile_ceiling.clone()),
-            note: None,
+            ..raised(setting, RemedyUnit::Count, 64.0)
         }),
+        ..descriptors.limit("nginx.worker_rlimit_nofile", "nginx", setting)
     }
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use genkai_model::limit::Ceiling;
 use genkai_model::units::Span;
 
-use crate::held::Held;
+use crate::settings::SourcedValue;
 
 /// What answers a request for the path under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct ConnZone {
     /// Its key, e.g. `$binary_remote_addr`.
     pub key: String,
     /// Requests in flight allowed for one key.
-    pub number: Held<u64>,
+    pub number: SourcedValue<u64>,
     /// Status of a refusal.
     pub status: u16,
 }
@@ -40,7 +40,7 @@ pub struct ReqZone {
     /// Its key.
     pub key: String,
     /// Requests a second for one key.
-    pub rate: Held<f64>,
+    pub rate: SourcedValue<f64>,
     /// Requests that may come early.
     pub burst: u64,
     /// Whether early ones are served at once.
@@ -53,13 +53,13 @@ pub struct ReqZone {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Upstream {
     /// As the `*_pass` directive names it, and where that is written.
-    pub name: Held<()>,
+    pub name: SourcedValue<()>,
     /// TCP addresses; Unix sockets and names that were not resolved are not among them.
     pub addresses: Vec<SocketAddr>,
     /// Servers in regular use (neither `backup` nor `down`).
     pub servers: u32,
     /// `max_conns` of a server, their mean where they differ; none: at least one has no cap.
-    pub max_conns: Option<Held<f64>>,
+    pub max_conns: Option<SourcedValue<f64>>,
     /// Whether the group has a `zone`: without it every worker counts `max_conns` for itself.
     pub shared: bool,
     /// `keepalive` connections cached in each worker; none: a new connection for each request.
@@ -70,11 +70,11 @@ pub struct Upstream {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// Worker processes.
-    pub workers: Held<u32>,
+    pub workers: SourcedValue<u32>,
     /// Slots of a worker.
-    pub worker_connections: Held<u64>,
+    pub worker_connections: SourcedValue<u64>,
     /// Descriptors of a worker: `worker_rlimit_nofile`, or inherited.
-    pub nofile: Held<u64>,
+    pub nofile: SourcedValue<u64>,
     /// The most descriptors that a worker can be given here.
     pub nofile_ceiling: Ceiling,
     /// Listening sockets that each worker watches (genkai's own for the status page included).
@@ -88,11 +88,11 @@ pub struct Facts {
     /// What answers the path under load.
     pub serving: Serving,
     /// `backlog` of the listener under load.
-    pub backlog: Held<u32>,
+    pub backlog: SourcedValue<u32>,
     /// net.core.somaxconn.
     pub somaxconn: u32,
     /// `client_max_body_size`; 0: no cap.
-    pub body: Held<u64>,
+    pub body: SourcedValue<u64>,
     /// `limit_conn`s.
     pub limit_conn: Vec<ConnZone>,
     /// `limit_req`s.
@@ -100,9 +100,9 @@ pub struct Facts {
     /// The upstream, when there is one.
     pub upstream: Option<Upstream>,
     /// How long an upstream may take to accept.
-    pub connect_timeout: Held<Span>,
+    pub connect_timeout: SourcedValue<Span>,
     /// How long an upstream may be silent.
-    pub read_timeout: Held<Span>,
+    pub read_timeout: SourcedValue<Span>,
     /// Whether WebSockets are passed to it (`proxy_set_header Upgrade`).
     pub upgrades: bool,
     /// Cores that the servers can use.

@@ -6,9 +6,14 @@ use std::net::{IpAddr, SocketAddr};
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
-use super::{ConnZone, Facts, Held, Machine, ReqZone, Serving, Upstream};
-use crate::nginx::config::{self, Address, Config, Found, Host, Listen, Pass, Protocol, Route, Target, sockets};
-use crate::nginx::settings::{all, value};
+use super::{ConnZone, Facts, Machine, ReqZone, Serving, Upstream};
+use crate::nginx::config::{self, Address, Config, Found, Host, Pass, Protocol, Route, Target, sockets};
+use crate::nginx::settings::{
+    ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE,
+    LISTEN_BACKLOG, Named, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, Setting, WORKER_CONNECTIONS, WORKER_PROCESSES,
+    WORKER_RLIMIT_NOFILE, in_force, value,
+};
+use crate::settings::SourcedValue;
 
 /// A configuration with what is needed to read it.
 pub struct Reading<'a> {
@@ -25,11 +30,8 @@ pub struct Reading<'a> {
 }
 
 /// A setting's default, with the place where nginx says so.
-fn default<T>(setting: &str, parse: impl Fn(&str) -> Option<T>) -> Held<T> {
-    let setting = all().iter().find(|s| s.name == setting).expect("asked for by names of the registry");
-    let value = parse(setting.default).expect("defaults are well formed");
-    let origin = Origin::Default(setting.source.to_owned());
-    Held { value, written: setting.default.to_owned(), origin }
+fn default<T>(setting: &Setting, parse: impl Fn(&str) -> Option<T>) -> SourcedValue<T> {
+    setting.default_value().parsed(parse).expect("defaults are well formed")
 }
 
 fn number(text: &str) -> Option<u32> {
@@ -50,7 +52,7 @@ impl Reading<'_> {
         let own = listens.iter().filter(|l| l.reuseport).count() as u32;
         let pass = self.route.pass();
         Facts {
-            worker_connections: self.simple(&["events"], "worker_connections", value::count),
+            worker_connections: self.value(&WORKER_CONNECTIONS, value::count),
             nofile: self.nofile(),
             nofile_ceiling: machine.descriptors_ceiling.clone(),
             listeners,
@@ -58,13 +60,13 @@ impl Reading<'_> {
             logs: self.logs(),
             helpers: self.helpers(),
             serving: self.serving(pass.as_ref()),
-            backlog: self.backlog(&listens),
+            backlog: self.value(&LISTEN_BACKLOG, number),
             somaxconn: machine.somaxconn,
-            body: self.inherited("client_max_body_size", "client_max_body_size", value::offset),
+            body: self.value(&CLIENT_MAX_BODY_SIZE, value::offset),
             limit_conn: self.limit_conn(),
             limit_req: self.limit_req(),
-            connect_timeout: self.timeout(pass.as_ref(), "connect_timeout"),
-            read_timeout: self.timeout(pass.as_ref(), "read_timeout"),
+            connect_timeout: self.timeout(pass.as_ref(), &PROXY_CONNECT_TIMEOUT),
+            read_timeout: self.timeout(pass.as_ref(), &PROXY_READ_TIMEOUT),
             upgrades: self.upgrades(),
             upstream: pass.as_ref().map(|pass| self.upstream(pass)),
             cores: machine.cores,
@@ -79,27 +81,20 @@ impl Reading<'_> {
         headers.iter().any(|f| f.arg(0).is_some_and(|name| name.eq_ignore_ascii_case("upgrade")))
     }
 
-    fn held<T>(&self, found: &Found<'_>, value: T, written: String) -> Held<T> {
-        Held { value, written, origin: (self.origin)(found) }
+    fn held<T>(&self, found: &Found<'_>, value: T, written: String) -> SourcedValue<T> {
+        SourcedValue { value, written, origin: (self.origin)(found) }
     }
 
-    /// The first argument of a directive of this context; the last one given counts. What nginx would refuse is taken as
-    /// the default.
-    fn simple<T>(&self, context: &[&str], name: &str, parse: impl Fn(&str) -> Option<T>) -> Held<T> {
-        let found = self.config.find(context, name).into_iter().next_back();
-        found
-            .and_then(|f| Some((f.arg(0)?, f)))
-            .and_then(|(text, f)| Some(self.held(&f, parse(&text)?, text)))
-            .unwrap_or_else(|| default(name, parse))
+    /// A setting in force for the path under load. What nginx would refuse is taken as the default.
+    fn value<T>(&self, setting: &Setting, parse: impl Fn(&str) -> Option<T>) -> SourcedValue<T> {
+        self.written(setting, &parse).unwrap_or_else(|| default(setting, parse))
     }
 
-    /// The same for a directive in force for the path under load. `key`: the setting whose default it has.
-    fn inherited<T>(&self, name: &str, key: &str, parse: impl Fn(&str) -> Option<T>) -> Held<T> {
-        let found = self.route.inherited(name).into_iter().next_back();
-        found
-            .and_then(|f| Some((f.arg(0)?, f)))
-            .and_then(|(text, f)| Some(self.held(&f, parse(&text)?, text)))
-            .unwrap_or_else(|| default(key, parse))
+    /// The same where it is written, and nginx would take it.
+    fn written<T>(&self, setting: &Setting, parse: impl Fn(&str) -> Option<T>) -> Option<SourcedValue<T>> {
+        let named = Named { setting, zone: None };
+        let (found, text) = in_force(self.config, &named, Some(&self.route)).ok().flatten()?;
+        Some(self.held(&found, parse(&text)?, text))
     }
 
     /// The first argument of a status or the like that has no place of its own among the limits.
@@ -107,22 +102,18 @@ impl Reading<'_> {
         self.route.inherited(name).last().and_then(|f| f.arg(0))
     }
 
-    fn workers(&self) -> Held<u32> {
+    fn workers(&self) -> SourcedValue<u32> {
         let online = self.machine.online;
-        self.simple(&[], "worker_processes", |text| if text == "auto" { Some(online) } else { number(text) })
+        self.value(&WORKER_PROCESSES, |text| if text == "auto" { Some(online) } else { number(text) })
     }
 
-    fn nofile(&self) -> Held<u64> {
+    fn nofile(&self) -> SourcedValue<u64> {
         let inherited = self.machine.descriptors;
-        let found = self.config.find(&[], "worker_rlimit_nofile").into_iter().next_back();
-        let asked = found.and_then(|f| Some((f.arg(0)?, f)));
-        match asked.and_then(|(text, f)| Some((value::count(&text)?, text, f))) {
+        match self.written(&WORKER_RLIMIT_NOFILE, value::count) {
             // More than may be had: setrlimit(2) fails, an alert is logged, and the worker keeps what it inherited.
-            Some((value, text, f)) => {
-                let granted = value as f64 <= self.machine.descriptors_ceiling.value;
-                self.held(&f, if granted { value } else { inherited }, text)
-            }
-            None => Held {
+            Some(asked) if asked.value as f64 > self.machine.descriptors_ceiling.value => asked.map(|_| inherited),
+            Some(asked) => asked,
+            None => SourcedValue {
                 value: inherited,
                 written: inherited.to_string(),
                 origin: Origin::Machine("inherited: `ulimit -n` (RLIMIT_NOFILE)".to_owned()),
@@ -130,19 +121,10 @@ impl Reading<'_> {
         }
     }
 
-    fn backlog(&self, listens: &[Listen<'_>]) -> Held<u32> {
-        let address = self.route.listen.as_ref().map(|l| &l.address);
-        let given = listens.iter().filter(|l| Some(&l.address) == address).find_map(|l| Some((l.backlog?, l)));
-        match given.and_then(|(n, l)| Some((u32::try_from(n).ok()?, l))) {
-            Some((n, listen)) => self.held(&listen.found, n, n.to_string()),
-            None => default("listen.backlog", number),
-        }
-    }
-
     /// Log files: each is open once in a worker, however often it is named. Paths with variables are opened when needed.
     fn logs(&self) -> u32 {
         let file = |f: &Found<'_>| {
-            let log = !f.is_entry() && (f.directive.is("error_log") || f.directive.is("access_log"));
+            let log = !f.is_entry() && (f.directive.is(ERROR_LOG.directive) || f.directive.is(ACCESS_LOG.directive));
             let path = log.then(|| f.arg(0)).flatten()?;
             let elsewhere = ["syslog:", "memory:"].iter().any(|p| path.starts_with(p));
             (path != "off" && path != "stderr" && !path.contains('$') && !elsewhere).then_some(path)
@@ -193,10 +175,10 @@ impl Reading<'_> {
         let status = self.status("limit_conn_status");
         let read = |f: &Found<'_>| {
             let (zone, text) = (f.arg(0)?, f.arg(1)?);
-            let (_, key) = self.zone("limit_conn_zone", &zone)?;
+            let (_, key) = self.zone(LIMIT_CONN_ZONE.directive, &zone)?;
             Some(ConnZone { key, number: self.held(f, value::count(&text)?, text), zone, status })
         };
-        self.route.inherited("limit_conn").iter().filter_map(read).collect()
+        self.route.inherited(LIMIT_CONN.directive).iter().filter_map(read).collect()
     }
 
     fn limit_req(&self) -> Vec<ReqZone> {
@@ -206,17 +188,17 @@ impl Reading<'_> {
         let status = self.status("limit_req_status");
         let read = |f: &Found<'_>| {
             let zone = Self::named(f, "zone")?;
-            let (definition, key) = self.zone("limit_req_zone", &zone)?;
+            let (definition, key) = self.zone(LIMIT_REQ_ZONE.directive, &zone)?;
             let rate = Self::named(&definition, "rate").unwrap_or_else(|| "1r/s".to_owned());
             let rate = self.held(&definition, value::rate(&rate)? as f64 / 60.0, rate);
             let burst = Self::named(f, "burst").and_then(|n| n.parse().ok()).unwrap_or(0);
             let nodelay = f.args().iter().any(|a| a == "nodelay");
             Some(ReqZone { zone, key, rate, burst, nodelay, status })
         };
-        self.route.inherited("limit_req").iter().filter_map(read).collect()
+        self.route.inherited(LIMIT_REQ.directive).iter().filter_map(read).collect()
     }
 
-    fn timeout(&self, pass: Option<&Pass<'_>>, which: &str) -> Held<Span> {
+    fn timeout(&self, pass: Option<&Pass<'_>>, setting: &Setting) -> SourcedValue<Span> {
         let prefix = match pass.map(|p| p.protocol) {
             Some(Protocol::FastCgi) => "fastcgi",
             Some(Protocol::Uwsgi) => "uwsgi",
@@ -225,7 +207,10 @@ impl Reading<'_> {
             Some(Protocol::Memcached) => "memcached",
             Some(Protocol::Http | Protocol::Stream) | None => "proxy",
         };
-        self.inherited(&format!("{prefix}_{which}"), &format!("proxy_{which}"), span)
+        let name = setting.directive.replacen("proxy", prefix, 1);
+        let found = self.route.inherited(&name).into_iter().next();
+        let written = found.and_then(|f| Some((span(&f.arg(0)?)?, f.arg(0)?, f)));
+        written.map_or_else(|| default(setting, span), |(value, text, f)| self.held(&f, value, text))
     }
 
     fn upstream(&self, pass: &Pass<'_>) -> Upstream {

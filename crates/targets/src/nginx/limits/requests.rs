@@ -1,38 +1,23 @@
 //! Limits on requests that an administrator set on purpose: body size, concurrency and rate of one visitor.
 
-use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::{Facts, refusal};
-use crate::limits::{errors, log};
+use crate::limits::{self, at_once, log, raised, valued};
 use crate::nginx::evidence::signature;
+use crate::nginx::settings::{CLIENT_MAX_BODY_SIZE, LIMIT_CONN, LIMIT_REQ};
 
 /// The largest request body; none when it is not capped.
 pub(super) fn body(facts: &Facts) -> Option<Limit> {
-    if facts.body.value == 0 {
-        return None;
-    }
+    let setting = CLIENT_MAX_BODY_SIZE.name;
+    let limit = limits::body("nginx", setting, &facts.body, signature::BODY_TOO_LARGE)?;
+    let note = "bodies beyond client_body_buffer_size are written to client_body_temp_path";
     Some(Limit {
-        id: "nginx.client_max_body_size".to_owned(),
-        subject: "nginx".to_owned(),
-        setting: "client_max_body_size".to_owned(),
-        value: facts.body.written.clone(),
-        origin: facts.body.origin.clone(),
-        caps: "bytes of a request body".to_owned(),
-        law: Law::BodySize { value: facts.body.value as f64 },
-        formula: format!("request body <= {} bytes", facts.body.value),
         source:
             "nginx src/http/ngx_http_core_module.c: ngx_http_core_find_config_phase (413); responses are not limited"
                 .to_owned(),
-        signatures: vec![log(signature::BODY_TOO_LARGE, Strength::Decisive)],
-        symptom: errors(&[ErrorKind::Status413]),
-        remedy: Some(Remedy {
-            setting: "client_max_body_size".to_owned(),
-            unit: RemedyUnit::Bytes,
-            step: 1_048_576.0,
-            ceiling: None,
-            note: Some("bodies beyond client_body_buffer_size are written to client_body_temp_path".to_owned()),
-        }),
+        remedy: limit.remedy.map(|remedy| Remedy { note: Some(note.to_owned()), ..remedy }),
+        ..limit
     })
 }
 
@@ -62,35 +47,22 @@ fn rate_note(zone: &super::ReqZone) -> String {
 /// Requests in flight for one key. (`ngx_http_limit_conn_handler` counts a connection only while it has a request that
 /// was read, so an idle client costs nothing.)
 pub(super) fn limit_conn(facts: &Facts) -> Vec<Limit> {
-    let limit = |zone: &super::ConnZone| Limit {
-        id: named("nginx.limit_conn", &zone.zone, facts.limit_conn.len()),
-        subject: "nginx".to_owned(),
-        setting: named("limit_conn", &zone.zone, facts.limit_conn.len()),
-        value: zone.number.written.clone(),
-        origin: zone.number.origin.clone(),
-        caps: format!("requests in flight for one value of {}", zone.key),
-        law: Law::Slots {
-            value: zone.number.value as f64,
-            reserved: 0.0,
-            idle_cost: 0.0,
-            busy_cost: 1.0,
-            pools: 1.0,
-            soft: 1.0,
-        },
-        formula: format!("{} requests in flight (zone {}, all workers together)", zone.number.value, zone.zone),
-        source: "nginx src/http/modules/ngx_http_limit_conn_module.c: ngx_http_limit_conn_handler".to_owned(),
-        signatures: vec![log(&signature::in_zone(signature::LIMIT_CONN, &zone.zone), Strength::Decisive)],
-        symptom: refusal(zone.status),
-        remedy: Some(Remedy {
-            setting: named("limit_conn", &zone.zone, facts.limit_conn.len()),
-            unit: RemedyUnit::Count,
-            step: 1.0,
-            ceiling: Some(genkai_model::limit::Ceiling {
-                value: 65535.0,
-                by: "nginx (connections \"must be less 65536\")".to_owned(),
+    let limit = |zone: &super::ConnZone| {
+        let setting = named(LIMIT_CONN.name, &zone.zone, facts.limit_conn.len());
+        Limit {
+            caps: format!("requests in flight for one value of {}", zone.key),
+            law: at_once(zone.number.value as f64, 1.0),
+            formula: format!("{} requests in flight (zone {}, all workers together)", zone.number.value, zone.zone),
+            source: "nginx src/http/modules/ngx_http_limit_conn_module.c: ngx_http_limit_conn_handler".to_owned(),
+            signatures: vec![log(&signature::in_zone(signature::LIMIT_CONN, &zone.zone), Strength::Decisive)],
+            symptom: refusal(zone.status),
+            remedy: Some(Remedy {
+                ceiling: Some(Ceiling { value: 65535.0, by: "nginx (connections \"must be less 65536\")".to_owned() }),
+                note: Some(key_note(&zone.key)),
+                ..raised(&setting, RemedyUnit::Count, 1.0)
             }),
-            note: Some(key_note(&zone.key)),
-        }),
+            ..valued(&format!("nginx.{setting}"), "nginx", &setting, &zone.number)
+        }
     };
     facts.limit_conn.iter().map(limit).collect()
 }
@@ -98,13 +70,9 @@ pub(super) fn limit_conn(facts: &Facts) -> Vec<Limit> {
 /// Requests a second for one key.
 pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
     let limit = |zone: &super::ReqZone| {
+        let setting = named(LIMIT_REQ.name, &zone.zone, facts.limit_req.len());
         let delays = zone.burst > 0 && !zone.nodelay;
         Limit {
-            id: named("nginx.limit_req", &zone.zone, facts.limit_req.len()),
-            subject: "nginx".to_owned(),
-            setting: named("limit_req", &zone.zone, facts.limit_req.len()),
-            value: zone.rate.written.clone(),
-            origin: zone.rate.origin.clone(),
             caps: format!("requests a second for one value of {}", zone.key),
             law: Law::Rate { value: zone.rate.value, burst: zone.burst as f64 },
             formula: format!(
@@ -121,13 +89,8 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
                 log(&signature::in_zone(signature::LIMIT_REQ_DELAY, &zone.zone), Strength::Supports),
             ],
             symptom: Symptom { slow: delays, ..refusal(zone.status) },
-            remedy: Some(Remedy {
-                setting: named("limit_req", &zone.zone, facts.limit_req.len()),
-                unit: RemedyUnit::Rate,
-                step: 1.0,
-                ceiling: None,
-                note: Some(rate_note(zone)),
-            }),
+            remedy: Some(Remedy { note: Some(rate_note(zone)), ..raised(&setting, RemedyUnit::Rate, 1.0) }),
+            ..valued(&format!("nginx.{setting}"), "nginx", &setting, &zone.rate)
         }
     };
     facts.limit_req.iter().map(limit).collect()

@@ -5,17 +5,18 @@ use genkai_model::limit::{Limit, Strength};
 use super::Facts;
 use crate::limits::{AcceptQueue, Processor, reached};
 use crate::nginx::evidence::metrics;
+use crate::nginx::settings::{LISTEN_BACKLOG, WORKER_PROCESSES};
 
 /// The accept queue of the listener under load.
 pub(super) fn backlog(facts: &Facts) -> Limit {
     AcceptQueue {
         subject: "nginx",
         product: "nginx",
-        setting: "listen.backlog",
-        short: "backlog",
+        setting: LISTEN_BACKLOG.name,
+        short: LISTEN_BACKLOG.directive,
         backlog: &facts.backlog,
         somaxconn: facts.somaxconn,
-        default: "nginx src/os/unix/ngx_linux_config.h:107",
+        default: LISTEN_BACKLOG.source,
         drops: metrics::LISTEN_DROPS,
         waiting: metrics::ACCEPT_QUEUE,
     }
@@ -30,7 +31,7 @@ pub(super) fn cpu(facts: &Facts) -> Limit {
         noun: "worker",
         workers: facts.workers.value.into(),
         cores: facts.cores,
-        setting: Some(("worker_processes", &facts.workers)),
+        setting: Some((WORKER_PROCESSES.name, &facts.workers)),
         remark: "; a worker is one thread",
         source: "nginx src/os/unix/ngx_process_cycle.c: ngx_worker_process_cycle (one event loop a worker)",
     }

@@ -4,16 +4,18 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Sign};
 use genkai_model::units::Span;
 
+use crate::settings::SourcedValue;
+
 use super::*;
 
-fn held<T: ToString>(value: T) -> Held<T> {
-    Held { written: value.to_string(), value, origin: Origin::Given }
+fn held<T: ToString>(value: T) -> SourcedValue<T> {
+    SourcedValue { written: value.to_string(), value, origin: Origin::Given }
 }
 
 /// One server behind it.
 fn behind() -> Upstream {
     Upstream {
-        name: Held { value: (), written: "backend".into(), origin: Origin::Given },
+        name: SourcedValue { value: (), written: "backend".into(), origin: Origin::Given },
         addresses: vec!["127.0.0.1:9".parse().unwrap()],
         servers: 1,
         max_conns: None,

@@ -2,14 +2,12 @@
 
 use std::net::SocketAddr;
 
-use super::changes::{Changes, Rewrite};
-use super::error::PrivateError;
+use genkai_model::event::Rewrite;
+
+use super::PrivateError;
+use super::changes::Changes;
 use super::listen::{Moved, Own};
 use crate::nginx::config::{Config, Family, Pass, Protocol, Target, UpstreamServer, lexer};
-
-const FOLLOWED: &str = "leads back into this nginx: follows its listener";
-const REPLACED: &str = "backend replaced";
-const CONVERTED: &str = "backend replaced: it speaks HTTP, so the directives of the other protocol have no effect here";
 
 /// Points every upstream server and `*_pass` to where its target is now.
 pub(super) fn redirect(
@@ -36,7 +34,7 @@ pub(super) fn redirect(
         let backend = backend.filter(|_| !matches!(pass.protocol, Protocol::Stream | Protocol::Memcached));
         match &pass.target {
             Target::Address(address) => match (own.at(address), backend) {
-                (Some(new), _) => to(changes, FOLLOWED, &pass, &pass.scheme, &new.to.to_string()),
+                (Some(new), _) => to(changes, &pass, &pass.scheme, &new.to.to_string()),
                 (None, Some(backend)) => http(changes, &pass, &backend.to_string()),
                 (None, None) => {}
             },
@@ -58,35 +56,30 @@ pub(super) fn redirect(
 fn one_server(changes: &mut Changes<'_>, own: &Own<'_>, backend: Option<SocketAddr>, server: &UpstreamServer<'_>) {
     let mut args = server.found.args();
     let new = server.address.as_ref().and_then(|a| own.at(a));
-    let (what, address) = match (new, backend) {
-        (Some(new), _) => (FOLLOWED, new.to.to_string()),
-        (None, Some(backend)) => (REPLACED, backend.to_string()),
+    let address = match (new, backend) {
+        (Some(new), _) => new.to.to_string(),
+        (None, Some(backend)) => backend.to_string(),
         (None, None) => return,
     };
     args[0] = address;
     args.retain(|a| a != "resolve" && !a.starts_with("service="));
-    changes.set(what, &server.found, &args);
+    changes.set(&server.found, &args);
 }
 
-/// Passes by HTTP to `authority`, whatever the protocol was.
+/// Passes by HTTP to `authority`, whatever the protocol was: directives of the other protocol have no effect then.
 fn http(changes: &mut Changes<'_>, pass: &Pass<'_>, authority: &str) {
     if pass.protocol == Protocol::Http {
-        return to(changes, REPLACED, pass, "http://", authority);
+        return to(changes, pass, "http://", authority);
     }
     let argument = format!("http://{authority}");
     let found = &pass.found;
     let quoted = String::from_utf8_lossy(&lexer::quote(argument.as_bytes())).into_owned();
     let text = format!("proxy_pass {quoted};");
-    changes.rewrites.push(Rewrite {
-        what: CONVERTED,
-        from: found.written(),
-        to: text.trim_end_matches(';').to_owned(),
-        place: found.place(),
-    });
+    changes.tell(Rewrite { from: found.written(), to: text.trim_end_matches(';').to_owned(), place: found.place() });
     changes.edit(found.replace(text.into_bytes()));
 }
 
-fn to(changes: &mut Changes<'_>, what: &'static str, pass: &Pass<'_>, scheme: &str, authority: &str) {
+fn to(changes: &mut Changes<'_>, pass: &Pass<'_>, scheme: &str, authority: &str) {
     // After a Unix socket a URI begins with a colon, after a port it must not.
     let rest = match (authority.starts_with("unix:"), pass.rest.strip_prefix(':')) {
         (false, Some(uri)) => uri.to_owned(),
@@ -95,5 +88,5 @@ fn to(changes: &mut Changes<'_>, what: &'static str, pass: &Pass<'_>, scheme: &s
     };
     let mut args = pass.found.args();
     args[0] = format!("{scheme}{authority}{rest}");
-    changes.set(what, &pass.found, &args);
+    changes.set(&pass.found, &args);
 }

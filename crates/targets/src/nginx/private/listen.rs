@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
 
+use super::PrivateError;
 use super::changes::Changes;
-use super::error::PrivateError;
 use crate::nginx::config::{Address, Config, Family, FileId, Found, Host, Listen};
 
 /// Where a listener is now.
@@ -131,7 +131,7 @@ impl Mover<'_, '_> {
             Address::Unix(_) => {
                 let path = self.changes.dir.join(format!("sockets/{}.sock", self.places.len()));
                 if path.as_os_str().len() > SUN_PATH {
-                    return Err(PrivateError::LongPath { path, max: SUN_PATH });
+                    return Err(PrivateError::long_socket(path, SUN_PATH));
                 }
                 At::Unix(path)
             }
@@ -147,12 +147,12 @@ impl Mover<'_, '_> {
         let server = found.blocks.last().map_or((found.file, 0..0), |b| (b.file, b.directive.span.clone()));
         let merged = !self.taken.insert((server.0, server.1.start, to.clone(), listen.udp));
         if merged {
-            self.changes.drop("listener left out: its twin is at the same place now", found);
+            self.changes.drop(found);
         } else {
             let kept = self.params(&args[1..], &(to.clone(), listen.udp), server);
             let mut new = vec![to.to_string()];
             new.extend(kept);
-            self.changes.set("listener moved to a free place", found, &new);
+            self.changes.set(found, &new);
         }
         Ok(Moved {
             place: found.place(),
@@ -188,7 +188,7 @@ impl Mover<'_, '_> {
         let to = self.place(&address, false)?;
         let text = format!("listen {to};");
         let edit = config.insert_at_start(server, &text)?;
-        self.changes.add("listener that nginx makes up for a server without any", server, String::new(), text, edit);
+        self.changes.add(server, String::new(), text, edit);
         Ok(Moved {
             place: server.place(),
             from: format!("*:{port}"),

@@ -1,7 +1,9 @@
 //! Everything nginx writes goes into the folder, and nothing may depend on who runs it.
 
-use super::changes::{Changes, Rewrite};
-use super::error::PrivateError;
+use genkai_model::event::Rewrite;
+
+use super::PrivateError;
+use super::changes::Changes;
 use super::http;
 use super::path::joined;
 use crate::nginx::config::{Config, Found, lexer};
@@ -39,14 +41,14 @@ fn one(changes: &mut Changes<'_>, found: &Found<'_>, root: bool) {
         ("lock_file", _) => folder(changes, found, LOCK),
         ("error_log", [_, ..]) => error_log(changes, found, &args),
         ("access_log", [path, ..]) if path != "off" => access_log(changes, found, &args),
-        ("user", _) if !root => changes.drop("only root can change user", found),
-        ("daemon" | "master_process", _) => changes.drop("genkai runs nginx in the foreground", found),
-        ("working_directory", _) => changes.drop("runs in a folder of its own", found),
-        ("google_perftools_profiles", _) => changes.drop("no profiles are written", found),
+        ("user", _) if !root => changes.drop(found),
+        ("daemon" | "master_process", _) => changes.drop(found),
+        ("working_directory", _) => changes.drop(found),
+        ("google_perftools_profiles", _) => changes.drop(found),
         (n, [path, ..]) if n.ends_with("_temp_path") => moved(changes, found, "temp", path),
         (n, [path, ..]) if n.ends_with("_cache_path") => moved(changes, found, "cache", path),
         (n, [to]) if is_store(n) && to != "off" => {
-            changes.set("no copies are stored in the user's folders", found, &["off".to_owned()]);
+            changes.set(found, &["off".to_owned()]);
         }
         _ => {}
     }
@@ -58,14 +60,14 @@ fn is_store(name: &str) -> bool {
 
 fn folder(changes: &mut Changes<'_>, found: &Found<'_>, name: &str) {
     let path = joined(&changes.dir, name);
-    changes.set("written into the private folder", found, &[path]);
+    changes.set(found, &[path]);
 }
 
 /// The first argument moves into a subfolder, the others stay.
 fn moved(changes: &mut Changes<'_>, found: &Found<'_>, subfolder: &str, path: &str) {
     let mut args = found.args();
     args[0] = changes.path(subfolder, path).to_string_lossy().into_owned();
-    changes.set("written into the private folder", found, &args);
+    changes.set(found, &args);
 }
 
 /// All errors go to one file, from `warn` on: below it nginx is silent on the first signs of running out of connections.
@@ -73,7 +75,7 @@ fn error_log(changes: &mut Changes<'_>, found: &Found<'_>, args: &[String]) {
     let level = args.get(1).map_or("error", String::as_str);
     let level = if QUIETER.contains(&level) { "warn" } else { level };
     let path = joined(&changes.dir, ERROR_LOG);
-    changes.set("errors from warn on go to one private log", found, &[path, level.to_owned()]);
+    changes.set(found, &[path, level.to_owned()]);
 }
 
 /// Logs keep their format and conditions. Variables in the name are taken literally.
@@ -81,7 +83,7 @@ fn access_log(changes: &mut Changes<'_>, found: &Found<'_>, args: &[String]) {
     let name = if args[0].starts_with("syslog:") { "syslog.log" } else { &args[0] };
     let mut new = args.to_vec();
     new[0] = changes.path("logs", name).to_string_lossy().into_owned();
-    changes.set("log written into the private folder", found, &new);
+    changes.set(found, &new);
 }
 
 /// What is not in the user's files gets compiled-in defaults, which point outside the folder: it is written out.
@@ -90,7 +92,7 @@ fn defaults(config: &Config, changes: &mut Changes<'_>, configure: &str) -> Resu
     let dir = changes.dir.clone();
     for (name, file, more) in [("pid", PID, ""), ("lock_file", LOCK, ""), ("error_log", ERROR_LOG, " warn")] {
         if config.find(&[], name).is_empty() {
-            changes.at_top("default moved", &format!("{name} {}{more};", quoted(&joined(&dir, file))));
+            changes.at_top(&format!("{name} {}{more};", quoted(&joined(&dir, file))));
         }
     }
     let Some(http) = http(config) else { return Ok(()) };
@@ -111,12 +113,7 @@ fn defaults(config: &Config, changes: &mut Changes<'_>, configure: &str) -> Resu
     }
     for text in texts {
         let edit = config.insert_at_start(&http, &text)?;
-        changes.rewrites.push(Rewrite {
-            what: "default moved",
-            from: String::new(),
-            to: text.clone(),
-            place: http.place(),
-        });
+        changes.tell(Rewrite { from: String::new(), to: text.clone(), place: http.place() });
         changes.edit(edit);
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use super::PrivateError;
 use super::changes::Changes;
-use super::error::PrivateError;
 use crate::nginx::config::{Config, Found};
 
 /// Where a relative path starts (`ngx_conf_full_name`, its last argument; nginx 1.22.1).
@@ -83,7 +83,7 @@ fn one(config: &Config, changes: &mut Changes<'_>, found: &Found<'_>, base: Base
     let from = if base == Base::Prefix { config.prefix() } else { config.conf_prefix() };
     let Some(path) = args.get_mut(index).filter(|p| is_relative(p)) else { return };
     *path = joined(from, path);
-    changes.set("relative path made absolute", found, &args);
+    changes.set(found, &args);
 }
 
 /// The Lua module replaces `$prefix` by nginx's prefix, which is another in the private copy.
@@ -92,7 +92,7 @@ fn lua_prefix(config: &Config, changes: &mut Changes<'_>, found: &Found<'_>) {
     let prefix = format!("{}/", prefix.trim_end_matches('/'));
     let args: Vec<_> =
         found.args().iter().map(|a| a.replace("${prefix}", &prefix).replace("$prefix", &prefix)).collect();
-    changes.set("prefix written out", found, &args);
+    changes.set(found, &args);
 }
 
 pub(super) fn joined(base: &Path, path: &str) -> String {

@@ -1,15 +1,13 @@
 //! The copies on disk: flat names, includes pointing to them, readable by their owner only.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::changes::{Changes, Rewrite};
-use super::error::PrivateError;
-use crate::files::flat;
+use genkai_model::event::Rewrite;
+
+use super::PrivateError;
+use super::changes::Changes;
+use crate::files::{flat, folders, save};
 use crate::nginx::config::{Config, Directive, Edit, File, FileId, lexer};
 
 /// Subfolders: copies, access logs, temporary files, caches, Unix sockets.
@@ -21,7 +19,10 @@ pub(super) fn check(dir: &Path) -> Result<(), PrivateError> {
     if dir.is_absolute() && !dir.as_os_str().as_bytes().iter().any(odd) {
         return Ok(());
     }
-    Err(PrivateError::Folder(dir.to_owned()))
+    Err(PrivateError::Refused(format!(
+        "{}: a folder for nginx must be absolute and without $ * ? [ and control characters; choose another",
+        dir.display()
+    )))
 }
 
 /// Where the copy of each file is: the main one by its usual name, the others numbered, as names may be alike.
@@ -49,30 +50,22 @@ pub(super) fn write(config: &Config, mut changes: Changes<'_>, dir: &Path) -> Re
     let copies = copies(config, dir);
     for (id, file) in config.files() {
         if file.text.starts_with(b"\xEF\xBB\xBF") {
-            let what = "byte order mark left out: nginx takes it for a part of the first word";
-            changes.rewrites.push(Rewrite { what, from: "U+FEFF".into(), to: String::new(), place: file.place(0) });
-            changes.edit(Edit { file: id, span: 0..3, with: Vec::new() });
+            // nginx takes the byte order mark for a part of the first word.
+            changes.tell(Rewrite { from: "U+FEFF".into(), to: String::new(), place: file.place(0) });
+            changes.edit(Edit::new(id, &(0..3), ""));
         }
         includes(config, &file.tree, &mut |directive, targets| {
             let paths = targets.iter().map(|t| copies[t.0].0.as_os_str().as_bytes());
             let texts: Vec<_> = paths.map(|p| [b"include ", &*lexer::quote(p), b";"].concat()).collect();
-            changes.edit(Edit { file: id, span: directive.span.clone(), with: texts.join(&b' ') });
+            changes.edit(Edit::new(id, &directive.span, texts.join(&b' ')));
         });
     }
-    for folder in FOLDERS {
-        let path = dir.join(folder);
-        let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(&path);
-        made.map_err(|source| PrivateError::Write { path, source })?;
-    }
-    for ((id, _), (copy, _)) in config.files().zip(&copies) {
+    folders(dir, &FOLDERS)?;
+    for ((id, file), (copy, _)) in config.files().zip(&copies) {
         let text = config.edited_text(id, &changes.edits)?;
-        save(copy, &text).map_err(|source| PrivateError::Write { path: copy.clone(), source })?;
+        save(copy, text.as_deref().unwrap_or(&file.text))?;
     }
-    // A file that is included twice is changed once.
-    let mut seen = BTreeSet::new();
-    let mut rewrites = changes.rewrites;
-    rewrites.retain(|r| seen.insert(r.clone()));
-    Ok(Written { rewrites, files: copies })
+    Ok(Written { rewrites: changes.rewrites, files: copies })
 }
 
 fn includes(config: &Config, directives: &[Directive], found: &mut dyn FnMut(&Directive, &[FileId])) {
@@ -82,9 +75,4 @@ fn includes(config: &Config, directives: &[Directive], found: &mut dyn FnMut(&Di
         }
         includes(config, directive.directives(), found);
     }
-}
-
-/// Only the owner may read it: a configuration may hold passwords. (nginx reads it before it gives up root.)
-fn save(path: &Path, text: &[u8]) -> io::Result<()> {
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text)
 }

@@ -4,10 +4,14 @@
 use genkai_model::limit::Origin;
 
 use super::place::{places, route, upstream, zone};
-use super::{Context, Named, SettingError, check, lookup, value};
+use super::{
+    ACCESS_LOG, Context, ERROR_LOG, LIMIT_CONN, LIMIT_REQ_ZONE, Named, SettingError, WORKER_CONNECTIONS, check, lookup,
+    value,
+};
 use crate::files::{Configuration, Pair, pairs};
 use crate::nginx::config::lexer::quote;
-use crate::nginx::config::{Config, Edit, Found, sockets};
+use crate::nginx::config::{Config, Edit, Found, Route, sockets};
+use crate::settings::SourcedValue;
 
 /// The requests for which a setting is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,36 +22,38 @@ pub struct Scope {
     pub path: String,
 }
 
-/// A value in force.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Effective {
-    /// As written, or the default.
-    pub value: String,
-    /// Where it comes from.
-    pub origin: Origin,
-}
-
 /// The value of a setting in force for `scope`.
 ///
 /// # Errors
 /// When the setting is unknown, or has no place (an `upstream.` setting without an upstream block).
-pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<Effective, SettingError> {
+pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<SourcedValue<()>, SettingError> {
     let named = lookup(name)?;
-    let setting = named.setting;
-    let default =
-        || Effective { value: setting.default.to_owned(), origin: Origin::Default(setting.source.to_owned()) };
-    let found = places(config, &named, scope)?;
-    let Some(found) = found.first() else { return Ok(default()) };
-    let held = match setting.context {
-        Context::Listen | Context::UpstreamServer => param(found, setting.directive).map(|(_, v)| (v, found.clone())),
-        Context::Zone if setting.name == "limit_conn" => found.arg(1).map(|n| (n, found.clone())),
-        Context::Zone => declaration(config, found).and_then(|f| param(&f, "rate").map(|(_, v)| (v, f))),
-        _ => Some((found.args().join(" "), found.clone())),
+    let route = route(config, scope);
+    let Some((found, written)) = in_force(config, &named, route.as_ref())? else {
+        return Ok(named.setting.default_value());
     };
-    Ok(held.map_or_else(default, |(value, found)| {
-        let path = config.file(found.file).path.clone();
-        Effective { value, origin: Origin::File { path, line: found.line() } }
-    }))
+    let path = config.file(found.file).path.clone();
+    Ok(SourcedValue { value: (), written, origin: Origin::File { path, line: found.line() } })
+}
+
+/// What is written of a setting, and where it is.
+///
+/// # Errors
+/// As [`effective`].
+pub(in crate::nginx) fn in_force<'a>(
+    config: &'a Config,
+    named: &Named<'_>,
+    route: Option<&Route<'a>>,
+) -> Result<Option<(Found<'a>, String)>, SettingError> {
+    let setting = named.setting;
+    let places = places(config, named, route)?;
+    let Some(found) = places.into_iter().next() else { return Ok(None) };
+    Ok(match setting.context {
+        Context::Listen | Context::UpstreamServer => param(&found, setting.directive).map(|(_, value)| (found, value)),
+        Context::Zone if setting.name == LIMIT_CONN.name => found.arg(1).map(|number| (found, number)),
+        Context::Zone => declaration(config, &found).and_then(|f| param(&f, "rate").map(|(_, value)| (f, value))),
+        _ => Some((found.clone(), found.args().join(" "))),
+    })
 }
 
 impl Configuration for Config {
@@ -76,21 +82,23 @@ impl Configuration for Config {
 pub fn apply(config: &Config, name: &str, text: &str, scope: &Scope) -> Result<Config, SettingError> {
     let named = lookup(name)?;
     let words = check(name, text)?;
-    if named.setting.name == "worker_connections" {
+    if named.setting.name == WORKER_CONNECTIONS.name {
         enough(config, text)?;
     }
+    let route = route(config, scope);
+    let route = route.as_ref();
     let edits = match named.setting.context {
         Context::Main | Context::Events | Context::Http | Context::HttpZone => {
-            directive(config, &named, &words, scope)?
+            directive(config, &named, &words, route)?
         }
-        Context::Zone => zoned(config, &named, &words, scope)?,
+        Context::Zone => zoned(config, &named, &words, route)?,
         Context::Listen | Context::UpstreamServer => {
-            let found = places(config, &named, scope)?;
+            let found = places(config, &named, route)?;
             found.iter().map(|f| set_param(f, named.setting.directive, &words[0])).collect::<Result<_, _>>()?
         }
-        Context::Upstream => match places(config, &named, scope)?.first() {
+        Context::Upstream => match places(config, &named, route)?.first() {
             Some(found) => set(found, &words),
-            None => vec![config.insert(&upstream(config, name, scope)?.found, &line(&named, &words))?],
+            None => vec![config.insert(&upstream(config, name, route)?.found, &line(&named, &words))?],
         },
     };
     Ok(config.apply(&edits)?)
@@ -107,7 +115,7 @@ fn enough(config: &Config, text: &str) -> Result<(), SettingError> {
         "must be at least {}, as this configuration has {listeners} listening socket(s) and nginx needs one more for itself",
         listeners + 1
     );
-    Err(SettingError::Rule { name: "worker_connections".to_owned(), value: value.to_string(), rule })
+    Err(SettingError::Rule { name: WORKER_CONNECTIONS.name.to_owned(), value: value.to_string(), rule })
 }
 
 /// `name=value` among the arguments: its index and value.
@@ -134,15 +142,20 @@ fn line(named: &Named<'_>, words: &[String]) -> String {
     format!("{} {};", named.setting.directive, quoted.collect::<Vec<_>>().join(" "))
 }
 
-fn directive(config: &Config, named: &Named<'_>, words: &[String], scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+fn directive<'a>(
+    config: &'a Config,
+    named: &Named<'_>,
+    words: &[String],
+    route: Option<&Route<'a>>,
+) -> Result<Vec<Edit>, SettingError> {
     let wanted = words.iter().find_map(|w| w.strip_prefix("zone=")?.split(':').next()).map(str::to_owned);
-    let mut found = places(config, named, scope)?;
+    let mut found = places(config, named, route)?;
     if named.setting.context == Context::HttpZone {
         found.retain(|f| zone(f) == wanted);
     }
     let Some((first, others)) = found.split_first() else { return insert(config, named, words) };
     let mut edits = set(first, words);
-    if matches!(named.setting.name, "access_log" | "error_log") {
+    if [ACCESS_LOG.name, ERROR_LOG.name].contains(&named.setting.name) {
         // Several add up, so the others must go.
         let block = first.blocks.last().map(|b| (b.file, &b.directive.span));
         let beside = |f: &&Found<'_>| f.blocks.last().map(|b| (b.file, &b.directive.span)) == block;
@@ -167,17 +180,22 @@ fn insert(config: &Config, named: &Named<'_>, words: &[String]) -> Result<Vec<Ed
     }
 }
 
-fn zoned(config: &Config, named: &Named<'_>, words: &[String], scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+fn zoned<'a>(
+    config: &'a Config,
+    named: &Named<'_>,
+    words: &[String],
+    route: Option<&Route<'a>>,
+) -> Result<Vec<Edit>, SettingError> {
     let number = value::rate(&words[0]).is_some() && !words.iter().any(|w| w.starts_with("zone="));
     let wanted = words.iter().find_map(|w| w.strip_prefix("zone=")).or(words.first().map(String::as_str));
     let named = match named.zone {
         None if !number => Named { zone: wanted, ..*named },
         _ => *named,
     };
-    let found = places(config, &named, scope)?;
+    let found = places(config, &named, route)?;
     let none = || SettingError::no_place(named.setting.name, "none is in force for this path; give its zone too");
-    match (found.first(), named.setting.name, number) {
-        (Some(found), "limit_conn", _) => Ok(vec![found.set_arg(1, words[words.len() - 1].as_bytes())?]),
+    match (found.first(), named.setting.name == LIMIT_CONN.name, number) {
+        (Some(found), true, _) => Ok(vec![found.set_arg(1, words[words.len() - 1].as_bytes())?]),
         (Some(found), _, false) => Ok(set(found, words)),
         (Some(found), _, true) => {
             let zone = declaration(config, found).ok_or_else(none)?;
@@ -191,7 +209,7 @@ fn zoned(config: &Config, named: &Named<'_>, words: &[String], scope: &Scope) ->
         (None, _, true) => Err(none()),
         (None, _, false) => {
             // Directives of an inner block replace those of the outer ones, so it goes beside those in force.
-            let beside = route(config, scope).and_then(|r| r.inherited(named.setting.directive).first()?.parent());
+            let beside = route.and_then(|r| r.inherited(named.setting.directive).first()?.parent());
             match beside {
                 Some(block) => Ok(vec![config.insert(&block, &line(&named, words))?]),
                 None => insert(config, &named, words),
@@ -203,5 +221,5 @@ fn zoned(config: &Config, named: &Named<'_>, words: &[String], scope: &Scope) ->
 /// The `limit_req_zone` of a `limit_req`.
 fn declaration<'a>(config: &'a Config, user: &Found<'a>) -> Option<Found<'a>> {
     let wanted = zone(user)?;
-    config.find(&["http"], "limit_req_zone").into_iter().find(|f| zone(f).as_ref() == Some(&wanted))
+    config.find(&["http"], LIMIT_REQ_ZONE.directive).into_iter().find(|f| zone(f).as_ref() == Some(&wanted))
 }

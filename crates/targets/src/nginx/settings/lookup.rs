@@ -1,14 +1,13 @@
 //! From what the user typed to a setting and a checked value.
 
-use super::registry::all;
-use super::{Context, PRODUCT, Setting, SettingError};
+use super::{Context, Setting, SettingError, TABLE};
 use crate::nginx::config::{End, parse};
 
 /// A setting with the zone it was asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Named<'n> {
     /// The setting.
-    pub setting: &'static Setting,
+    pub setting: &'n Setting,
     /// `perip` in `limit_conn.perip`.
     pub zone: Option<&'n str>,
 }
@@ -18,23 +17,22 @@ pub struct Named<'n> {
 /// # Errors
 /// [`SettingError::Unknown`] with the nearest names.
 pub fn lookup(name: &str) -> Result<Named<'_>, SettingError> {
-    let exact = |n: &str| all().iter().find(|s| s.name == n);
-    if let Some(setting) = exact(name) {
+    if let Some(setting) = TABLE.find(name) {
         return Ok(Named { setting, zone: None });
     }
-    let zoned = |s: &&Setting| matches!(s.context, Context::Zone | Context::HttpZone);
+    let zoned = |s: &&'static Setting| matches!(s.context, Context::Zone | Context::HttpZone);
     if let Some((plain, zone)) = name.split_once('.')
-        && let Some(setting) = exact(plain).filter(zoned)
+        && let Some(setting) = TABLE.find(plain).filter(zoned)
         && !zone.is_empty()
     {
         return Ok(Named { setting, zone: Some(zone) });
     }
-    let mut plain = all().iter().filter(|s| s.directive == name);
+    let mut plain = TABLE.settings.iter().filter(|s| s.directive == name);
     if let (Some(setting), None) = (plain.next(), plain.next()) {
         return Ok(Named { setting, zone: None });
     }
-    let names = all().iter().map(|s| (s.name, s.directive));
-    Err(SettingError::unknown(PRODUCT, name, names))
+    let names = TABLE.settings.iter().map(|s| (s.name, s.directive));
+    Err(SettingError::unknown(TABLE.product, name, names))
 }
 
 /// The words of a value, if the setting accepts them.
@@ -43,10 +41,10 @@ pub fn lookup(name: &str) -> Result<Named<'_>, SettingError> {
 /// [`SettingError::Value`]: wrong kind, out of range, or more than the arguments of one directive.
 pub fn check(name: &str, value: &str) -> Result<Vec<String>, SettingError> {
     let setting = lookup(name)?.setting;
-    let refused = |allowed: String| SettingError::value(PRODUCT, name, value, allowed);
+    let refused = |allowed: String| SettingError::value(TABLE.product, name, value, allowed);
     let words = words(value).ok_or_else(|| refused("the arguments of one directive, without \";\"".to_owned()))?;
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
-    if setting.kind.accepts(&texts) { Ok(words) } else { Err(refused(setting.kind.allowed())) }
+    setting.kind.written(&texts).ok_or_else(|| refused(setting.kind.allowed()))
 }
 
 /// The words of a text by nginx's rules; none when it is not just words.
@@ -92,7 +90,7 @@ mod tests {
             message("worker_connections", "0"),
             "worker_connections=0: nginx wants a whole number from 1 to 10000000"
         );
-        assert!(message("gzip", "yes").ends_with("\"on\" or \"off\""));
+        assert!(message("gzip", "yes").ends_with("nginx wants on or off"));
         assert!(message("client_max_body_size", "1t").contains("1m or 2g"));
         assert!(message("access_log", "off; daemon on").contains("without \";\""));
         assert!(message("access_log", "x { }").contains("without \";\""));
@@ -102,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_default_is_acceptable() {
-        for setting in all().iter().filter(|s| s.default != "(not set)") {
+        for setting in TABLE.settings.iter().filter(|s| !s.default.is_empty()) {
             assert!(check(setting.name, setting.default).is_ok(), "{}", setting.name);
         }
     }

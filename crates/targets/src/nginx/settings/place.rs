@@ -1,28 +1,32 @@
 //! Where a setting is written, for the requests under test.
 
-use super::{Context, Named, Scope, SettingError};
+use super::{Context, LIMIT_CONN, LISTEN_BACKLOG, Named, Scope, SettingError};
 use crate::nginx::config::{Address, Config, Found, Listen, Route, Target, Upstream};
 
-/// The directives that hold a setting: the first is the one in force. Empty where it is not written.
-pub(super) fn places<'a>(config: &'a Config, named: &Named<'_>, scope: &Scope) -> Result<Vec<Found<'a>>, SettingError> {
+/// The directives that hold a setting for requests of this route: the first is the one in force. Empty where it is not written.
+pub(super) fn places<'a>(
+    config: &'a Config,
+    named: &Named<'_>,
+    route: Option<&Route<'a>>,
+) -> Result<Vec<Found<'a>>, SettingError> {
     let setting = named.setting;
     let name = setting.directive;
     Ok(match setting.context {
         Context::Main => config.find(&[], name),
         Context::Events => config.find(&["events"], name),
-        Context::Http => inherited(config, name, scope),
+        Context::Http => inherited(config, name, route),
         Context::HttpZone => {
             let all = config.find(&["http"], name);
             all.into_iter().filter(|f| named.zone.is_none_or(|z| zone(f).as_deref() == Some(z))).collect()
         }
-        Context::Zone => in_zone(config, named, scope)?,
-        Context::Listen => listens(config, scope)?.into_iter().map(|l| l.found).collect(),
+        Context::Zone => in_zone(config, named, route)?,
+        Context::Listen => listens(config, route)?.into_iter().map(|l| l.found).collect(),
         Context::Upstream => {
-            let inside = upstream(config, setting.name, scope)?.found.inside();
+            let inside = upstream(config, setting.name, route)?.found.inside();
             inside.into_iter().filter(|f| f.directive.is(name)).collect()
         }
         Context::UpstreamServer => {
-            upstream(config, setting.name, scope)?.servers.into_iter().map(|s| s.found).collect()
+            upstream(config, setting.name, route)?.servers.into_iter().map(|s| s.found).collect()
         }
     })
 }
@@ -32,8 +36,8 @@ pub(super) fn route<'a>(config: &'a Config, scope: &Scope) -> Option<Route<'a>> 
     config.route(scope.host.as_deref(), scope.path.split('?').next().unwrap_or_default())
 }
 
-fn inherited<'a>(config: &'a Config, name: &str, scope: &Scope) -> Vec<Found<'a>> {
-    match route(config, scope) {
+fn inherited<'a>(config: &'a Config, name: &str, route: Option<&Route<'a>>) -> Vec<Found<'a>> {
+    match route {
         Some(route) => route.inherited(name),
         None => config.find(&["http"], name),
     }
@@ -42,7 +46,7 @@ fn inherited<'a>(config: &'a Config, name: &str, scope: &Scope) -> Vec<Found<'a>
 /// Zone a directive declares or uses: `zone=one:10m`, `zone=one`, or the first argument of `limit_conn`.
 pub(super) fn zone(found: &Found<'_>) -> Option<String> {
     let args = found.args();
-    if found.directive.is("limit_conn") {
+    if found.directive.is(LIMIT_CONN.directive) {
         return args.into_iter().next();
     }
     let named = args.iter().find_map(|a| a.strip_prefix("zone="))?;
@@ -50,8 +54,12 @@ pub(super) fn zone(found: &Found<'_>) -> Option<String> {
 }
 
 /// The `limit_conn` or `limit_req` in force of the zone asked for; without a zone there must be at most one.
-fn in_zone<'a>(config: &'a Config, named: &Named<'_>, scope: &Scope) -> Result<Vec<Found<'a>>, SettingError> {
-    let all = inherited(config, named.setting.directive, scope);
+fn in_zone<'a>(
+    config: &'a Config,
+    named: &Named<'_>,
+    route: Option<&Route<'a>>,
+) -> Result<Vec<Found<'a>>, SettingError> {
+    let all = inherited(config, named.setting.directive, route);
     match named.zone {
         Some(wanted) => Ok(all.into_iter().filter(|f| zone(f).as_deref() == Some(wanted)).collect()),
         None if all.len() > 1 => {
@@ -65,9 +73,9 @@ fn in_zone<'a>(config: &'a Config, named: &Named<'_>, scope: &Scope) -> Result<V
 
 /// The listeners under test, each as the directive that may carry socket options: nginx takes them once
 /// for an address, in whichever server.
-fn listens<'a>(config: &'a Config, scope: &Scope) -> Result<Vec<Listen<'a>>, SettingError> {
-    let missing = || SettingError::no_place("listen.backlog", "the server has no listen directive; add one to it");
-    let route = route(config, scope).ok_or_else(missing)?;
+fn listens<'a>(config: &'a Config, route: Option<&Route<'a>>) -> Result<Vec<Listen<'a>>, SettingError> {
+    let missing = || SettingError::no_place(LISTEN_BACKLOG.name, "the server has no listen directive; add one to it");
+    let route = route.ok_or_else(missing)?;
     let all = config.listens();
     let tested = route.listen.as_ref().ok_or_else(missing)?;
     // Its twins (IPv6) have the same port.
@@ -83,8 +91,12 @@ fn listens<'a>(config: &'a Config, scope: &Scope) -> Result<Vec<Listen<'a>>, Set
 }
 
 /// The upstream group that answers the requests under test.
-pub(super) fn upstream<'a>(config: &'a Config, name: &str, scope: &Scope) -> Result<Upstream<'a>, SettingError> {
-    let pass = route(config, scope).and_then(|r| r.pass());
+pub(super) fn upstream<'a>(
+    config: &'a Config,
+    name: &str,
+    route: Option<&Route<'a>>,
+) -> Result<Upstream<'a>, SettingError> {
+    let pass = route.and_then(|r| r.pass());
     let missing = |what: &str| SettingError::no_place(name, what);
     let target = match pass.map(|p| p.target) {
         None => return Err(missing("no upstream answers this path; choose a path that is passed to one")),

@@ -1,8 +1,11 @@
 //! The table of settings. Defaults are those compiled into nginx 1.22.1, read in the source file named with each; a
 //! distribution's own file may set others.
 
-use super::value::Kind;
-use super::{Context, Setting};
+use super::Context::{self, Events, Http, HttpZone, Listen, Main, Upstream, UpstreamServer, Zone};
+use super::Setting;
+use super::value::{AUTO_PROCESSES, BUFFERS, OFFSET, PROXY_BUFFERS, RATE, TIME, TIMES, ZONE_COUNT};
+use crate::settings::Kind::{self, Count, Size, Word, Words};
+use crate::settings::Table;
 
 const CORE: &str = "nginx src/core/nginx.c: ngx_core_module_init_conf";
 const EVENT: &str = "nginx src/event/ngx_event.c: ngx_event_core_init_conf";
@@ -16,96 +19,110 @@ const UPSTREAM: &str = "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_se
 const KEEPALIVE: &str = "nginx src/http/modules/ngx_http_upstream_keepalive_module.c (off before 1.29.7, then 32)";
 const LOG: &str = "configure arguments: --error-log-path, --http-log-path";
 
-const NOT_SET: &str = "(not set)";
-
 /// What a count can at most be: nginx's own bound is that of a 64-bit number, which no machine reaches.
 const MANY: u64 = i32::MAX as u64;
 /// A worker needs about 400 bytes of tables for each connection (`ngx_connection_t` and two `ngx_event_t`): beyond this,
 /// 4 GB for each worker, a value is a slip of the keys.
 const CONNECTIONS: u64 = 10_000_000;
-/// `NGX_MAX_PROCESSES` (src/os/unix/ngx_process.h), less the two cache processes.
-const PROCESSES: u64 = 1022;
-
-const fn setting(
-    name: &'static str,
-    context: Context,
-    kind: Kind,
-    default: &'static str,
-    source: &'static str,
-) -> Setting {
-    Setting { name, directive: name, context, kind, default, source }
-}
-
-const fn param(
-    name: &'static str,
-    directive: &'static str,
-    context: Context,
-    kind: Kind,
-    default: &'static str,
-    source: &'static str,
-) -> Setting {
-    Setting { name, directive, context, kind, default, source }
-}
-
-use Context::{Events, Http, HttpZone, Listen, Main, Upstream, UpstreamServer, Zone};
-use Kind::{AutoCount, Buffers, Count, Enum, Flag, Offset, Rate, Size, Time, Times, Words, ZoneCount};
-
 const SIZE: Kind = Size(1, i64::MAX as u64);
+const FLAG: Kind = Word(&["on", "off"]);
 
-static SETTINGS: &[Setting] = &[
-    setting("worker_processes", Main, AutoCount(1, PROCESSES), "1", CORE),
-    setting("worker_rlimit_nofile", Main, Count(1, MANY), NOT_SET, CORE),
-    setting("worker_shutdown_timeout", Main, Time(0), "0", CORE),
-    setting("error_log", Main, Words(1, 2), NOT_SET, LOG),
-    setting("worker_connections", Events, Count(1, CONNECTIONS), "512", EVENT),
-    setting("multi_accept", Events, Flag, "off", EVENT),
-    setting("accept_mutex", Events, Flag, "off", EVENT),
-    setting("accept_mutex_delay", Events, Time(0), "500ms", EVENT),
-    param("listen.backlog", "backlog", Listen, Count(1, MANY), "511", "nginx src/os/unix/ngx_linux_config.h:107"),
-    setting("access_log", Http, Words(1, 8), NOT_SET, LOG),
-    setting("client_body_timeout", Http, Time(0), "60s", HTTP),
-    setting("client_header_timeout", Http, Time(0), "60s", SERVER),
-    setting("client_max_body_size", Http, Offset, "1m", HTTP),
-    setting("client_body_buffer_size", Http, SIZE, "16k", HTTP),
-    setting("client_header_buffer_size", Http, SIZE, "1k", SERVER),
-    setting("large_client_header_buffers", Http, Buffers(1), "4 8k", SERVER),
-    setting("keepalive_requests", Http, Count(0, MANY), "1000", HTTP),
-    setting("keepalive_timeout", Http, Times, "75s", HTTP),
-    setting("keepalive_time", Http, Time(0), "1h", HTTP),
-    setting("open_file_cache", Http, Words(1, 2), "off", HTTP),
-    setting("reset_timedout_connection", Http, Flag, "off", HTTP),
-    setting("send_timeout", Http, Time(0), "60s", HTTP),
-    setting("sendfile", Http, Flag, "off", HTTP),
-    setting("tcp_nodelay", Http, Flag, "on", HTTP),
-    setting("tcp_nopush", Http, Flag, "off", HTTP),
-    setting("gzip", Http, Flag, "off", GZIP),
-    setting("gzip_comp_level", Http, Count(1, 9), "1", GZIP),
-    setting("gzip_min_length", Http, Size(0, i64::MAX as u64), "20", GZIP),
-    setting("limit_conn", Zone, ZoneCount(1, 65535), NOT_SET, CONN),
-    setting("limit_conn_zone", HttpZone, Words(2, 2), NOT_SET, CONN),
-    setting("limit_req", Zone, Rate, NOT_SET, REQ),
-    setting("limit_req_zone", HttpZone, Words(3, 4), NOT_SET, REQ),
-    setting("proxy_buffer_size", Http, SIZE, "4k", PROXY),
-    setting("proxy_buffering", Http, Flag, "on", PROXY),
-    setting("proxy_buffers", Http, Buffers(2), "8 4k", PROXY),
-    setting("proxy_busy_buffers_size", Http, SIZE, "8k", PROXY),
-    setting("proxy_connect_timeout", Http, Time(0), "60s", PROXY),
-    setting("proxy_http_version", Http, Enum(&["1.0", "1.1", "2"]), "1.0", PROXY),
-    setting("proxy_read_timeout", Http, Time(0), "60s", PROXY),
-    setting("proxy_request_buffering", Http, Flag, "on", PROXY),
-    setting("proxy_send_timeout", Http, Time(0), "60s", PROXY),
-    setting("fastcgi_connect_timeout", Http, Time(0), "60s", "nginx src/http/modules/ngx_http_fastcgi_module.c"),
-    setting("fastcgi_read_timeout", Http, Time(0), "60s", "nginx src/http/modules/ngx_http_fastcgi_module.c"),
-    setting("fastcgi_send_timeout", Http, Time(0), "60s", "nginx src/http/modules/ngx_http_fastcgi_module.c"),
-    param("upstream.keepalive", "keepalive", Upstream, Count(1, MANY), NOT_SET, KEEPALIVE),
-    param("upstream.keepalive_requests", "keepalive_requests", Upstream, Count(1, MANY), "1000", KEEPALIVE),
-    param("upstream.keepalive_timeout", "keepalive_timeout", Upstream, Time(0), "60s", KEEPALIVE),
-    param("upstream.max_conns", "max_conns", UpstreamServer, Count(0, MANY), "0", UPSTREAM),
-    param("upstream.max_fails", "max_fails", UpstreamServer, Count(0, MANY), "1", UPSTREAM),
-    param("upstream.fail_timeout", "fail_timeout", UpstreamServer, Time(0), "10s", UPSTREAM),
-];
+/// Worker processes.
+pub const WORKER_PROCESSES: Setting = Setting::new("worker_processes", Main, AUTO_PROCESSES, "1", CORE);
+/// Descriptors of a worker.
+pub const WORKER_RLIMIT_NOFILE: Setting = Setting::new("worker_rlimit_nofile", Main, Count(1, MANY), "", CORE);
+/// Where errors are logged, and from which level on.
+pub const ERROR_LOG: Setting = Setting::new("error_log", Main, Words(1, 2), "", LOG);
+/// Slots of a worker.
+pub const WORKER_CONNECTIONS: Setting = Setting::new("worker_connections", Events, Count(1, CONNECTIONS), "512", EVENT);
+/// Whether workers take turns at accepting.
+pub const ACCEPT_MUTEX: Setting = Setting::new("accept_mutex", Events, FLAG, "off", EVENT);
+/// How long a worker waits for its turn.
+pub const ACCEPT_MUTEX_DELAY: Setting = Setting::new("accept_mutex_delay", Events, TIME, "500ms", EVENT);
+/// Length of a listener's accept queue.
+pub const LISTEN_BACKLOG: Setting =
+    Setting::new("listen.backlog", Listen, Count(1, MANY), "511", "nginx src/os/unix/ngx_linux_config.h:107")
+        .held_by("backlog");
+/// Where requests are logged.
+pub const ACCESS_LOG: Setting = Setting::new("access_log", Http, Words(1, 8), "", LOG);
+/// Largest body of a request.
+pub const CLIENT_MAX_BODY_SIZE: Setting = Setting::new("client_max_body_size", Http, OFFSET, "1m", HTTP);
+/// Requests in flight for one value of a key.
+pub const LIMIT_CONN: Setting = Setting::new("limit_conn", Zone, ZONE_COUNT, "", CONN);
+/// Where they are counted.
+pub const LIMIT_CONN_ZONE: Setting = Setting::new("limit_conn_zone", HttpZone, Words(2, 2), "", CONN);
+/// Requests a second for one value of a key.
+pub const LIMIT_REQ: Setting = Setting::new("limit_req", Zone, RATE, "", REQ);
+/// Where they are counted.
+pub const LIMIT_REQ_ZONE: Setting = Setting::new("limit_req_zone", HttpZone, Words(3, 4), "", REQ);
+/// How long an upstream may take to accept.
+pub const PROXY_CONNECT_TIMEOUT: Setting = Setting::new("proxy_connect_timeout", Http, TIME, "60s", PROXY);
+/// Version of HTTP towards an upstream.
+pub const PROXY_HTTP_VERSION: Setting =
+    Setting::new("proxy_http_version", Http, Word(&["1.0", "1.1", "2"]), "1.0", PROXY);
+/// How long an upstream may be silent.
+pub const PROXY_READ_TIMEOUT: Setting = Setting::new("proxy_read_timeout", Http, TIME, "60s", PROXY);
+/// Idle connections that a worker keeps to a group.
+pub const UPSTREAM_KEEPALIVE: Setting =
+    Setting::new("upstream.keepalive", Upstream, Count(1, MANY), "", KEEPALIVE).held_by("keepalive");
+/// Connections to a server of a group at once.
+pub const UPSTREAM_MAX_CONNS: Setting =
+    Setting::new("upstream.max_conns", UpstreamServer, Count(0, MANY), "0", UPSTREAM).held_by("max_conns");
 
-/// Every setting genkai knows.
-pub fn all() -> &'static [Setting] {
-    SETTINGS
-}
+/// Every setting of nginx that genkai knows.
+pub static TABLE: Table<Context> = Table {
+    product: "nginx",
+    settings: &[
+        WORKER_PROCESSES,
+        WORKER_RLIMIT_NOFILE,
+        Setting::new("worker_shutdown_timeout", Main, TIME, "0", CORE),
+        ERROR_LOG,
+        WORKER_CONNECTIONS,
+        Setting::new("multi_accept", Events, FLAG, "off", EVENT),
+        ACCEPT_MUTEX,
+        ACCEPT_MUTEX_DELAY,
+        LISTEN_BACKLOG,
+        ACCESS_LOG,
+        Setting::new("client_body_timeout", Http, TIME, "60s", HTTP),
+        Setting::new("client_header_timeout", Http, TIME, "60s", SERVER),
+        CLIENT_MAX_BODY_SIZE,
+        Setting::new("client_body_buffer_size", Http, SIZE, "16k", HTTP),
+        Setting::new("client_header_buffer_size", Http, SIZE, "1k", SERVER),
+        Setting::new("large_client_header_buffers", Http, BUFFERS, "4 8k", SERVER),
+        Setting::new("keepalive_requests", Http, Count(0, MANY), "1000", HTTP),
+        Setting::new("keepalive_timeout", Http, TIMES, "75s", HTTP),
+        Setting::new("keepalive_time", Http, TIME, "1h", HTTP),
+        Setting::new("open_file_cache", Http, Words(1, 2), "off", HTTP),
+        Setting::new("reset_timedout_connection", Http, FLAG, "off", HTTP),
+        Setting::new("send_timeout", Http, TIME, "60s", HTTP),
+        Setting::new("sendfile", Http, FLAG, "off", HTTP),
+        Setting::new("tcp_nodelay", Http, FLAG, "on", HTTP),
+        Setting::new("tcp_nopush", Http, FLAG, "off", HTTP),
+        Setting::new("gzip", Http, FLAG, "off", GZIP),
+        Setting::new("gzip_comp_level", Http, Count(1, 9), "1", GZIP),
+        Setting::new("gzip_min_length", Http, Size(0, i64::MAX as u64), "20", GZIP),
+        LIMIT_CONN,
+        LIMIT_CONN_ZONE,
+        LIMIT_REQ,
+        LIMIT_REQ_ZONE,
+        Setting::new("proxy_buffer_size", Http, SIZE, "4k", PROXY),
+        Setting::new("proxy_buffering", Http, FLAG, "on", PROXY),
+        Setting::new("proxy_buffers", Http, PROXY_BUFFERS, "8 4k", PROXY),
+        Setting::new("proxy_busy_buffers_size", Http, SIZE, "8k", PROXY),
+        PROXY_CONNECT_TIMEOUT,
+        PROXY_HTTP_VERSION,
+        PROXY_READ_TIMEOUT,
+        Setting::new("proxy_request_buffering", Http, FLAG, "on", PROXY),
+        Setting::new("proxy_send_timeout", Http, TIME, "60s", PROXY),
+        Setting::new("fastcgi_connect_timeout", Http, TIME, "60s", "nginx src/http/modules/ngx_http_fastcgi_module.c"),
+        Setting::new("fastcgi_read_timeout", Http, TIME, "60s", "nginx src/http/modules/ngx_http_fastcgi_module.c"),
+        Setting::new("fastcgi_send_timeout", Http, TIME, "60s", "nginx src/http/modules/ngx_http_fastcgi_module.c"),
+        UPSTREAM_KEEPALIVE,
+        Setting::new("upstream.keepalive_requests", Upstream, Count(1, MANY), "1000", KEEPALIVE)
+            .held_by("keepalive_requests"),
+        Setting::new("upstream.keepalive_timeout", Upstream, TIME, "60s", KEEPALIVE).held_by("keepalive_timeout"),
+        UPSTREAM_MAX_CONNS,
+        Setting::new("upstream.max_fails", UpstreamServer, Count(0, MANY), "1", UPSTREAM).held_by("max_fails"),
+        Setting::new("upstream.fail_timeout", UpstreamServer, TIME, "10s", UPSTREAM).held_by("fail_timeout"),
+    ],
+};

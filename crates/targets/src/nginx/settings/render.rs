@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Scope, SettingError, apply};
+use super::{LISTEN_BACKLOG, Scope, SettingError, WORKER_CONNECTIONS, WORKER_PROCESSES, apply};
 use crate::nginx::config::Config;
 use crate::nginx::config::lexer::quote;
 
@@ -32,10 +32,10 @@ fn text(rendering: &Rendering<'_>) -> String {
     format!(
         "\
 # A plain reverse proxy, written by genkai.
-worker_processes 1;
+worker_processes {workers};
 
 events {{
-    worker_connections 512;
+    worker_connections {connections};
 }}
 
 http {{
@@ -45,7 +45,7 @@ http {{
     }}
 
     server {{
-        listen {port} backlog=511;
+        listen {port} backlog={backlog};
 
         location / {{
             proxy_pass http://backend;
@@ -59,6 +59,9 @@ http {{
 ",
         backend = String::from_utf8_lossy(&quote(rendering.backend.as_bytes())),
         port = rendering.port,
+        workers = WORKER_PROCESSES.default,
+        connections = WORKER_CONNECTIONS.default,
+        backlog = LISTEN_BACKLOG.default,
     )
 }
 

@@ -1,35 +1,38 @@
-//! Values as nginx reads them: numbers, sizes, times (`src/core/ngx_parse.c`), and what each setting accepts.
+//! Values as nginx reads them: numbers, sizes, times (`src/core/ngx_parse.c`), and the forms of its own.
 
 use crate::files::number;
+use crate::settings::{Kind, within};
 
-/// What a setting accepts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// A whole number within bounds, both allowed.
-    Count(u64, u64),
-    /// A whole number within bounds, or `auto`.
-    AutoCount(u64, u64),
-    /// Bytes, with `k` or `m` (`ngx_parse_size`), within bounds.
-    Size(u64, u64),
-    /// Bytes, with `k`, `m` or `g` (`ngx_parse_offset`).
-    Offset,
-    /// A time, kept in milliseconds (`ngx_parse_time`), at least so many.
-    Time(u64),
-    /// One or two times: what the server does, and what it tells the client.
-    Times,
-    /// `on` or `off`.
-    Flag,
-    /// One of these words.
-    Enum(&'static [&'static str]),
-    /// A number of buffers (at least so many) and their size.
-    Buffers(u64),
-    /// `NUMBER`, or `ZONE NUMBER`.
-    ZoneCount(u64, u64),
-    /// A rate (`NUMBER`, `NUMBERr/s`, `NUMBERr/m`), maybe with `burst=NUMBER`, or `zone=NAME` with its parameters.
-    Rate,
-    /// Words; nginx itself checks them. So many at least and at most.
-    Words(usize, usize),
-}
+/// `worker_processes`; NGX_MAX_PROCESSES (src/os/unix/ngx_process.h), less the two cache processes.
+pub(super) const AUTO_PROCESSES: Kind = Kind::Form(
+    |words| matches!(words, ["auto"]) || Kind::Count(1, 1022).written(words).is_some(),
+    "\"auto\" or a whole number from 1 to 1022",
+);
+/// Bytes, with `k`, `m` or `g` (`ngx_parse_offset`).
+pub(super) const OFFSET: Kind =
+    Kind::Form(|words| matches!(words, [one] if offset(one).is_some()), "bytes, also as 8k, 1m or 2g; 0 for no limit");
+/// A time, kept in milliseconds (`ngx_parse_time`).
+pub(super) const TIME: Kind =
+    Kind::Form(|words| matches!(words, [one] if time(one).is_some()), "a time such as 500ms, 30s, 1m30s or 2h");
+/// One or two times: what the server does, and what it tells the client.
+pub(super) const TIMES: Kind = Kind::Form(
+    |words| matches!(words, [_] | [_, _]) && words.iter().all(|word| time(word).is_some()),
+    "one or two times such as 75s or \"75s 60s\"",
+);
+/// A number of buffers and their size.
+pub(super) const BUFFERS: Kind =
+    Kind::Form(|words| is_buffers(words, 1), "a number (at least 1) and a size, such as \"4 8k\"");
+/// The same for responses of an upstream, of which nginx wants two at least.
+pub(super) const PROXY_BUFFERS: Kind =
+    Kind::Form(|words| is_buffers(words, 2), "a number (at least 2) and a size, such as \"4 8k\"");
+/// `NUMBER`, or `ZONE NUMBER`.
+pub(super) const ZONE_COUNT: Kind = Kind::Form(
+    |words| matches!(words, [n] | [_, n] if within(count(n), 1, 65_535).is_some()),
+    "a whole number from 1 to 65535, or a zone's name and one",
+);
+/// A rate (`NUMBER`, `NUMBERr/s`, `NUMBERr/m`), maybe with `burst=NUMBER`, or `zone=NAME` with its parameters.
+pub(super) const RATE: Kind =
+    Kind::Form(is_rate, "a rate such as 10r/s or 30r/m, maybe with burst=N, or \"zone=NAME burst=N nodelay\"");
 
 /// Largest value of nginx's signed types on 64 bits.
 const MAX: u64 = i64::MAX as u64;
@@ -93,52 +96,16 @@ pub fn rate(text: &str) -> Option<u64> {
     count(digits).filter(|&n| n > 0)?.checked_mul(scale)
 }
 
-impl Kind {
-    /// Whether nginx accepts these words.
-    pub fn accepts(&self, words: &[&str]) -> bool {
-        let within = |n: Option<u64>, least: u64, most: u64| n.is_some_and(|n| (least..=most).contains(&n));
-        match (*self, words) {
-            (Kind::Count(least, most), [one]) => within(count(one), least, most),
-            (Kind::AutoCount(least, most), [one]) => *one == "auto" || within(count(one), least, most),
-            (Kind::Size(least, most), [one]) => within(size(one), least, most),
-            (Kind::Offset, [one]) => offset(one).is_some(),
-            (Kind::Time(least), [one]) => within(time(one), least, MAX),
-            (Kind::Times, [_] | [_, _]) => words.iter().all(|w| time(w).is_some()),
-            (Kind::Flag, [one]) => matches!(*one, "on" | "off"),
-            (Kind::Enum(allowed), [one]) => allowed.contains(one),
-            (Kind::Buffers(least), [number, bytes]) => within(count(number), least, MAX) && within(size(bytes), 1, MAX),
-            (Kind::ZoneCount(least, most), [n] | [_, n]) => within(count(n), least, most),
-            (Kind::Rate, [first, rest @ ..]) => {
-                let burst = |w: &&str| w.strip_prefix("burst=").and_then(count).is_some();
-                let alone = rest.len() <= 1 && rest.iter().all(burst);
-                (alone && rate(first).is_some()) || words.iter().any(|w| w.starts_with("zone="))
-            }
-            (Kind::Words(least, most), _) => (least..=most).contains(&words.len()),
-            _ => false,
-        }
-    }
+fn is_buffers(words: &[&str], least: u64) -> bool {
+    let [number, bytes] = words else { return false };
+    within(count(number), least, MAX).is_some() && within(size(bytes), 1, MAX).is_some()
+}
 
-    /// What it accepts, in words.
-    pub fn allowed(&self) -> String {
-        match *self {
-            Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
-            Kind::AutoCount(least, most) => format!("\"auto\" or a whole number from {least} to {most}"),
-            Kind::Size(least, most) => format!("bytes from {least} to {most}, also as 8k or 1m"),
-            Kind::Offset => "bytes, also as 8k, 1m or 2g; 0 for no limit".to_owned(),
-            Kind::Time(0) => "a time such as 500ms, 30s, 1m30s or 2h".to_owned(),
-            Kind::Time(least) => format!("a time such as 500ms, 30s, 1m30s or 2h, at least {least}ms"),
-            Kind::Times => "one or two times such as 75s or \"75s 60s\"".to_owned(),
-            Kind::Flag => "\"on\" or \"off\"".to_owned(),
-            Kind::Enum(words) => format!("one of {}", words.join(", ")),
-            Kind::Buffers(least) => format!("a number (at least {least}) and a size, such as \"{} 8k\"", least.max(4)),
-            Kind::ZoneCount(least, most) => format!("a whole number from {least} to {most}, or a zone's name and one"),
-            Kind::Rate => {
-                "a rate such as 10r/s or 30r/m, maybe with burst=N, or \"zone=NAME burst=N nodelay\"".to_owned()
-            }
-            Kind::Words(least, most) if least == most => format!("{least} word{}", if least == 1 { "" } else { "s" }),
-            Kind::Words(least, most) => format!("{least} to {most} words"),
-        }
-    }
+fn is_rate(words: &[&str]) -> bool {
+    let [first, rest @ ..] = words else { return false };
+    let burst = |w: &&str| w.strip_prefix("burst=").and_then(count).is_some();
+    let alone = rest.len() <= 1 && rest.iter().all(burst);
+    (alone && rate(first).is_some()) || words.iter().any(|w| w.starts_with("zone="))
 }
 
 #[cfg(test)]
@@ -171,17 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn kinds_keep_their_bounds() {
-        assert!(Kind::Count(1, 9).accepts(&["9"]) && !Kind::Count(1, 9).accepts(&["10"]));
-        assert!(!Kind::Count(1, 9).accepts(&["0"]) && !Kind::Count(1, 9).accepts(&["1", "2"]));
-        assert!(Kind::AutoCount(1, 9).accepts(&["auto"]) && !Kind::AutoCount(1, 9).accepts(&["automatic"]));
-        assert!(Kind::Flag.accepts(&["off"]) && !Kind::Flag.accepts(&["yes"]));
-        assert!(Kind::Buffers(2).accepts(&["8", "4k"]) && !Kind::Buffers(2).accepts(&["1", "4k"]));
-        assert!(!Kind::Buffers(2).accepts(&["8", "0"]) && !Kind::Buffers(2).accepts(&["8"]));
-        assert!(Kind::Rate.accepts(&["10r/s"]) && Kind::Rate.accepts(&["zone=a", "burst=5"]));
-        assert!(Kind::Rate.accepts(&["10r/s", "burst=5"]) && !Kind::Rate.accepts(&["10r/s", "burst=x"]));
-        assert!(!Kind::Rate.accepts(&["10r/h"]) && !Kind::Rate.accepts(&["0"]) && !Kind::Rate.accepts(&["burst=5"]));
-        assert!(Kind::ZoneCount(1, 65535).accepts(&["perip", "7"]) && !Kind::ZoneCount(1, 65535).accepts(&["65536"]));
-        assert!(!Kind::Words(1, 2).accepts(&[]) && Kind::Words(1, 2).accepts(&["a", "b"]));
+    fn forms_keep_their_bounds() {
+        let accepts = |kind: Kind, words: &[&str]| kind.written(words).is_some();
+        assert!(accepts(AUTO_PROCESSES, &["auto"]) && !accepts(AUTO_PROCESSES, &["automatic"]));
+        assert!(accepts(AUTO_PROCESSES, &["9"]) && !accepts(AUTO_PROCESSES, &["1023"]));
+        assert!(accepts(PROXY_BUFFERS, &["8", "4k"]) && !accepts(PROXY_BUFFERS, &["1", "4k"]));
+        assert!(!accepts(PROXY_BUFFERS, &["8", "0"]) && !accepts(PROXY_BUFFERS, &["8"]));
+        assert!(accepts(RATE, &["10r/s"]) && accepts(RATE, &["zone=a", "burst=5"]));
+        assert!(accepts(RATE, &["10r/s", "burst=5"]) && !accepts(RATE, &["10r/s", "burst=x"]));
+        assert!(!accepts(RATE, &["10r/h"]) && !accepts(RATE, &["0"]) && !accepts(RATE, &["burst=5"]));
+        assert!(accepts(ZONE_COUNT, &["perip", "7"]) && !accepts(ZONE_COUNT, &["65536"]));
     }
 }

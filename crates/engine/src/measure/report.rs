@@ -1,0 +1,36 @@
+//! What a thread hands over at the end of an interval, and how.
+
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use super::tally::Tally;
+use crate::clock::Moment;
+
+/// What one thread, or one process of several, reports of one interval.
+pub(crate) struct Report {
+    /// Number of the thread, or of the process.
+    pub(crate) thread: usize,
+    /// End of the interval. It began where the thread's interval before ended.
+    pub(crate) to: Moment,
+    /// What was seen.
+    pub(crate) tally: Box<Tally>,
+    /// Requests in flight at the end.
+    pub(crate) in_flight: u64,
+    /// Open connections at the end.
+    pub(crate) connections: u64,
+    /// CPU time of the thread in the interval, microseconds; of a process, the sum over its threads.
+    pub(crate) cpu_us: u64,
+    /// The same of the busiest thread.
+    pub(crate) cpu_max_us: u64,
+    /// Whether it is the thread's last.
+    pub(crate) last: bool,
+}
+
+/// The way to the collector and back.
+pub(crate) struct Handover {
+    /// Number of the thread.
+    pub(crate) thread: usize,
+    /// Bounded: a collector that does not keep up makes intervals longer, not memory larger.
+    pub(crate) reports: SyncSender<Report>,
+    /// Tallies that can be used again.
+    pub(crate) spare: Receiver<Box<Tally>>,
+}

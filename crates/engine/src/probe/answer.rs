@@ -1,0 +1,22 @@
+//! Answers to one request.
+
+/// What a server answered to one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A response.
+    Answered {
+        /// Its status.
+        status: u16,
+        /// Its Location field (RFC 9110, 10.2.2).
+        location: Option<String>,
+    },
+    /// The connection was closed without one.
+    Closed,
+    /// The load speaks HTTP/2, the server does not.
+    NotOffered {
+        /// What it did instead.
+        instead: String,
+    },
+    /// None came in time, or none that is HTTP.
+    Nothing,
+}

@@ -1,0 +1,88 @@
+//! One request before any load, to know what the load will be answered.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use genkai_model::load::{Load, Protocol, Reuse};
+use genkai_wire::http1::{ResponseHead, fields};
+
+use super::answer::Asked;
+use super::http2;
+use crate::protocol::http1::Message;
+
+/// A longer head is not waited for.
+const LONGEST_HEAD: usize = 64 * 1024;
+
+/// Sends the load's request to `address` once, on a connection of its own, and waits at most `within` for each step. None
+/// where asking is not safe (RFC 9110, 9.2.1: only GET and HEAD are).
+pub fn ask(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> {
+    if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
+        return None;
+    }
+    if let Protocol::Http2(_) = load.protocol {
+        return Some(http2::ask(&Load { addresses: vec![address], ..load.clone() }, within));
+    }
+    let message = Message::render(&load.request, Reuse::PerRequest).ok()?;
+    Some(exchange(&message, address, within).unwrap_or(Asked::Nothing))
+}
+
+fn exchange(message: &Message, address: SocketAddr, within: Duration) -> std::io::Result<Asked> {
+    let mut stream = TcpStream::connect_timeout(&address, within)?;
+    stream.set_read_timeout(Some(within))?;
+    stream.set_write_timeout(Some(within))?;
+    let mut sent = 0;
+    while sent < message.len() {
+        let part = message.from(sent);
+        stream.write_all(part)?;
+        sent += part.len() as u64;
+    }
+    let (mut head, mut buffer) = (Vec::new(), [0; 4096]);
+    while head.len() < LONGEST_HEAD {
+        let n = match stream.read(&mut buffer) {
+            Ok(0) => return Ok(Asked::Closed),
+            Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(Asked::Closed),
+            read => read?,
+        };
+        head.extend_from_slice(&buffer[..n]);
+        if let Some(asked) = answered(&mut head, message.is_head) {
+            return Ok(asked);
+        }
+    }
+    Ok(Asked::Nothing)
+}
+
+/// The final answer in what came so far; interim ones (1xx) are skipped.
+fn answered(came: &mut Vec<u8>, to_head: bool) -> Option<Asked> {
+    loop {
+        let found = match ResponseHead::parse(came, to_head) {
+            Ok(found) => found?,
+            Err(_) => return Some(Asked::Nothing),
+        };
+        if (100..200).contains(&found.status) {
+            came.drain(..found.length);
+            continue;
+        }
+        let location = fields(&came[..found.length])
+            .find(|(name, _)| name.eq_ignore_ascii_case(b"location"))
+            .map(|(_, value)| String::from_utf8_lossy(value).into_owned());
+        return Some(Asked::Answered { status: found.status, location });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interim_answers_are_skipped_and_redirects_tell_where() {
+        let mut came =
+            b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 301 Moved\r\nlocation: https://a/\r\nContent-Length: 0\r\n"
+                .to_vec();
+        assert_eq!(answered(&mut came, false), None, "not whole yet");
+        came.extend_from_slice(b"\r\n");
+        let moved = Asked::Answered { status: 301, location: Some("https://a/".to_owned()) };
+        assert_eq!(answered(&mut came, false), Some(moved));
+        assert_eq!(answered(&mut b"SSH-2.0-OpenSSH".to_vec(), false), Some(Asked::Nothing));
+    }
+}

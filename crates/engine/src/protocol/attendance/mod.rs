@@ -1,0 +1,12 @@
+//! Who is in a chat room and which messages each member received, without a socket.
+//!
+//! Reading order: [`seen`] (what one member received), [`roster`] (who is where, who sent what when), [`settle`] (what became of
+//! all messages, at the end).
+
+mod roster;
+mod seen;
+mod settle;
+
+pub(crate) use roster::{Attendee, Roster};
+pub(crate) use seen::Came;
+pub(crate) use settle::settle;

@@ -1,0 +1,125 @@
+//! What the tasks of one thread share: clock, timers, counters, buffers, the end of the load.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::load::{Load, Reuse};
+use genkai_wire::http1::Memo;
+use genkai_wire::websocket::Scratch;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::clock::{Clock, Moment};
+use crate::measure::ledger::Ledger;
+use crate::transport::alarm::Alarm;
+use crate::transport::deadline::Watch;
+use crate::transport::dial::Sources;
+use crate::transport::endpoint::{Endpoint, Route};
+
+/// Bytes read at once. One buffer serves all connections of a thread: it is filled and used between two waits.
+const BUFFER: usize = 64 * 1024;
+
+/// Everything the tasks of one thread share.
+pub(crate) struct Core {
+    pub(crate) clock: Clock,
+    pub(crate) alarm: Rc<Alarm>,
+    pub(crate) watch: Watch,
+    pub(crate) ledger: RefCell<Ledger>,
+    pub(crate) buffer: RefCell<Box<[u8]>>,
+    /// The last response head.
+    pub(crate) heads: RefCell<Memo>,
+    /// Whether the kernel is asked when bytes arrived.
+    pub(crate) stamps: bool,
+    pub(crate) reuse: Reuse,
+    /// Deadline of connecting, and of a response from its request's first byte.
+    pub(crate) timeout: Moment,
+    /// Where the load's connections go.
+    pub(crate) endpoint: Rc<Endpoint>,
+    /// Where connections come from.
+    pub(crate) sources: Sources,
+    pub(crate) seed: u64,
+    /// Whether the load is over and connections are being closed.
+    ending: Cell<bool>,
+    /// Open connections that end by a closing handshake: WebSocket, HTTP/2.
+    sessions: Cell<usize>,
+    /// What WebSocket codecs share.
+    pub(crate) scratch: RefCell<Scratch>,
+    /// Where frames are encoded.
+    pub(crate) out: RefCell<Vec<u8>>,
+    /// The next message.
+    pub(crate) payload: RefCell<Vec<u8>>,
+    random: RefCell<Pcg64Mcg>,
+}
+
+impl Core {
+    /// For the thread of this number, which makes `load` along `route`. Must be called within the thread's event loop.
+    pub(crate) fn new(load: &Load, thread: u32, route: &Route, ledger: Ledger, clock: Clock) -> io::Result<Rc<Core>> {
+        Ok(Rc::new(Core {
+            clock,
+            alarm: Rc::new(Alarm::new(clock)?),
+            watch: Watch::default(),
+            ledger: RefCell::new(ledger),
+            buffer: RefCell::new(vec![0; BUFFER].into_boxed_slice()),
+            heads: RefCell::default(),
+            stamps: load.kernel_timestamps,
+            reuse: load.reuse,
+            timeout: load.timeout.0,
+            endpoint: Rc::new(Endpoint::new(route, thread as usize)),
+            sources: Sources::new(route.sources.clone(), thread as usize),
+            seed: load.seed,
+            ending: Cell::new(false),
+            sessions: Cell::new(0),
+            scratch: RefCell::default(),
+            out: RefCell::default(),
+            payload: RefCell::default(),
+            random: RefCell::new(Pcg64Mcg::seed_from_u64(load.seed ^ u64::from(thread) << 40)),
+        }))
+    }
+
+    /// A masking key (RFC 6455 section 5.3).
+    #[inline]
+    pub(crate) fn random_key(&self) -> u32 {
+        self.random.borrow_mut().random()
+    }
+
+    /// A nonce (RFC 6455 section 4.1, item 7).
+    pub(crate) fn random_bytes(&self) -> [u8; 16] {
+        self.random.borrow_mut().random()
+    }
+
+    /// Whether the load is over and connections are being closed.
+    #[inline]
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.get()
+    }
+
+    /// The load is over: whoever waits is woken to close its connection.
+    pub(crate) fn end(&self) {
+        self.ledger.borrow_mut().end(self.clock.now());
+        self.ending.set(true);
+        self.watch.wake_all();
+    }
+
+    /// Open connections that end by a closing handshake.
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.get()
+    }
+
+    /// A connection was opened that ends by a closing handshake (1), or has ended (-1): WebSocket, HTTP/2.
+    pub(crate) fn count_session(&self, by: isize) {
+        self.sessions.set(self.sessions.get().saturating_add_signed(by));
+    }
+
+    /// Takes up a request, if there may be another.
+    #[inline]
+    pub(crate) fn claim(&self) -> bool {
+        self.ledger.borrow_mut().claim(self.clock.now())
+    }
+
+    /// A request that was taken up has not been sent, for want of room to wait.
+    pub(crate) fn dropped(&self, planned: Moment) {
+        self.ledger.borrow_mut().failed(self.clock.now(), planned, ErrorKind::Dropped);
+    }
+}

@@ -1,0 +1,205 @@
+//! Who makes requests, one at a time: a closed user, or a worker of the open model.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use genkai_model::error::ErrorKind;
+use genkai_wire::http1::Received;
+
+use super::driver::drive;
+use super::exchange::{Exchange, Kept, Outcome};
+use super::fleet::Fleet;
+use super::link::{Link, State};
+use super::plan::Prepared;
+use crate::clock::Moment;
+use crate::measure::attempt::Attempt;
+use crate::protocol::core::Core;
+use crate::protocol::request::ScheduledRequest;
+use crate::transport::deadline::Slot;
+use crate::transport::reactor::spawn;
+
+/// How often a request that GOAWAY left out is made anew before it counts as failed.
+pub(super) const MOST_TRIES: u32 = 8;
+
+/// One who has a seat on a connection, or looks for one.
+pub(crate) struct Rider {
+    fleet: Rc<Fleet>,
+    slot: Rc<Slot>,
+    link: Option<Rc<Link>>,
+}
+
+impl Rider {
+    /// One without a seat.
+    pub(crate) fn new(fleet: &Rc<Fleet>) -> Rider {
+        Rider { slot: fleet.core.watch.slot(), fleet: Rc::clone(fleet), link: None }
+    }
+
+    /// Makes a request, whatever that needs; none when the load is over before it ended. It must have been taken up; that it is
+    /// written is counted, how it went is the caller's to count.
+    pub(crate) async fn attempt(
+        &mut self,
+        scheduled: ScheduledRequest,
+        request: &Prepared,
+        kept: &mut Kept,
+        timeout: Moment,
+    ) -> Option<Attempt> {
+        let core = Rc::clone(&self.fleet.core);
+        let prompt = scheduled.prompt && self.is_open();
+        if scheduled.prompt && !prompt {
+            let now = core.clock.now();
+            core.ledger.borrow_mut().began(now, now.saturating_sub(scheduled.planned));
+        }
+        let (mut written, mut tries) = (scheduled.planned, 0);
+        let outcome = loop {
+            if let Err(kind) = self.board().await {
+                break Outcome::Failed(kind);
+            }
+            if core.is_ending() {
+                return None;
+            }
+            let first = tries == 0;
+            kept.clear();
+            let outcome = self.exchange(request, kept, timeout, |now| {
+                written = now;
+                if first {
+                    core.ledger.borrow_mut().sent(now, prompt.then(|| now.saturating_sub(scheduled.planned)));
+                }
+            });
+            match outcome.await {
+                Outcome::LeftOut { written: was_written } if tries < MOST_TRIES => {
+                    if was_written {
+                        tries += 1;
+                        core.ledger.borrow_mut().retried(core.clock.now());
+                    }
+                    self.leave();
+                }
+                outcome => break outcome,
+            }
+        };
+        self.slot.disarm();
+        let now = core.clock.now();
+        let (at, outcome) = match outcome {
+            Outcome::Status(status, at) => (at.max(written), Ok(Received { status, persistent: true })),
+            Outcome::Failed(kind) => (now, Err(kind)),
+            Outcome::LeftOut { .. } => (now, Err(ErrorKind::GoAway)),
+            Outcome::Over => return None,
+        };
+        Some(Attempt { written, at, now, outcome })
+    }
+
+    /// After a request: gives the seat up where others wait for it, or the connection was for one request.
+    pub(crate) fn after(&mut self) {
+        if self.fleet.once || self.fleet.is_wanted() {
+            self.leave();
+        }
+    }
+
+    pub(super) fn core(&self) -> &Rc<Core> {
+        &self.fleet.core
+    }
+
+    pub(super) fn slot(&self) -> &Rc<Slot> {
+        &self.slot
+    }
+
+    /// Whether it has a seat on an open connection.
+    pub(super) fn is_open(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.state.get() == State::Open)
+    }
+
+    /// Waits for a seat on an open connection, or the end of the load.
+    pub(crate) async fn board(&mut self) -> Result<(), ErrorKind> {
+        if self.is_open() && self.has_place() {
+            return Ok(());
+        }
+        let core = Rc::clone(&self.fleet.core);
+        self.slot.arm(core.clock.now().saturating_add(core.timeout));
+        poll_fn(|cx| {
+            self.slot.attend(cx.waker());
+            loop {
+                if core.is_ending() {
+                    return Poll::Ready(Ok(()));
+                }
+                let Some(link) = &self.link else {
+                    self.link = self.fleet.seat(|link| spawn(drive(Rc::clone(&self.fleet), Rc::clone(link))));
+                    if self.link.is_some() {
+                        continue;
+                    }
+                    if self.slot.expired() {
+                        return Poll::Ready(Err(ErrorKind::Dropped));
+                    }
+                    self.fleet.tell(&self.slot);
+                    return Poll::Pending;
+                };
+                match link.state.get() {
+                    State::Open if self.has_place() => return Poll::Ready(Ok(())),
+                    State::Opening => {
+                        // It has deadlines of its own.
+                        link.tell(&self.slot);
+                        return Poll::Pending;
+                    }
+                    State::Failed(kind) => {
+                        self.leave();
+                        return Poll::Ready(Err(kind));
+                    }
+                    State::Open | State::Leaving | State::Gone => self.leave(),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Whether the connection still allows as many as it has.
+    fn has_place(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.riders.get() <= link.room.get())
+    }
+
+    /// Gives the seat back.
+    fn leave(&mut self) {
+        if let Some(link) = self.link.take() {
+            self.fleet.vacate(&link);
+        }
+    }
+
+    /// Sends the request, receives the response. `begun` gets the moment of writing.
+    pub(crate) async fn exchange(
+        &self,
+        request: &Prepared,
+        kept: &mut Kept,
+        timeout: Moment,
+        begun: impl FnOnce(Moment),
+    ) -> Outcome {
+        let Some(link) = self.link.as_deref() else { return Outcome::LeftOut { written: false } };
+        let core = &self.fleet.core;
+        let mut exchange = match Exchange::begin(request, link) {
+            Ok(exchange) => exchange,
+            Err(outcome) => return outcome,
+        };
+        let now = core.clock.now();
+        self.slot.arm(now.saturating_add(timeout));
+        begun(now);
+        let outcome = poll_fn(|cx| {
+            if core.is_ending() {
+                return Poll::Ready(Outcome::Over);
+            }
+            if self.slot.expired() {
+                return Poll::Ready(Outcome::Failed(ErrorKind::Timeout));
+            }
+            self.slot.attend(cx.waker());
+            exchange.poll(cx, kept)
+        })
+        .await;
+        if matches!(outcome, Outcome::Failed(ErrorKind::Timeout)) && link.heard.get() < now {
+            // Nothing at all has come meanwhile: what is sent on it next would fare no better.
+            link.leave();
+        }
+        outcome
+    }
+}
+
+impl Drop for Rider {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

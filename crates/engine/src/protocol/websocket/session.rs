@@ -1,0 +1,445 @@
+//! One WebSocket connection: opening, what is said and heard, closing. It does what the socket allows and never waits by
+//! itself; who waits, and for what, is in `talk`.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+
+use genkai_model::error::ErrorKind;
+use genkai_model::event::Refusal;
+use genkai_model::websocket::{Fate, Incident};
+use genkai_wire::http1::fields;
+use genkai_wire::websocket::handshake::{Handshake, HandshakeError, Progress};
+use genkai_wire::websocket::{Kind, code};
+
+use super::codec::{Codec, Ear, Heard};
+use super::identity::Identity;
+use super::inbox::Inbox;
+use super::plan::Plan;
+use crate::clock::Moment;
+use crate::measure::ledger::Ledger;
+use crate::protocol::attendance::Attendee;
+use crate::protocol::connection::Connection;
+use crate::protocol::core::Core;
+use crate::protocol::http1::{reset, write_error};
+use crate::protocol::socketio::Dialect;
+use crate::transport::read::ReadOutcome;
+use crate::transport::tls;
+
+/// Most bytes of pongs that wait for the socket. A server that sends pings and does not read would fill the memory with answers; one of
+/// many may be answered instead of all (RFC 6455 section 5.5.3).
+const MOST_PONGS: usize = 64 * 1024;
+
+/// A connection of its own number, open or not.
+pub(crate) struct Session {
+    pub(super) connection: Connection,
+    pub(super) plan: Rc<Plan>,
+    number: u32,
+    /// Who it is in its chat room, where there is one.
+    attendee: Option<Rc<RefCell<Attendee>>>,
+    /// What was encoded and not taken by the socket.
+    unsent: Vec<u8>,
+    /// Bytes of answers among them.
+    pongs: usize,
+    /// While it is open. What is said on it, and what is heard.
+    codec: Option<Box<Codec>>,
+    /// When something was last heard.
+    heard: Moment,
+}
+
+impl Session {
+    /// A connection that is not open yet.
+    pub(crate) fn new(core: Rc<Core>, plan: Rc<Plan>, number: u32) -> Session {
+        Session::on(Connection::new(core), plan, number)
+    }
+
+    /// The same, on a connection of the caller's.
+    pub(crate) fn on(connection: Connection, plan: Rc<Plan>, number: u32) -> Session {
+        Session { connection, plan, number, attendee: None, unsent: Vec::new(), pongs: 0, codec: None, heard: 0 }
+    }
+
+    /// The connection of a member of a chat room.
+    pub(crate) fn of_member(mut self, attendee: Rc<RefCell<Attendee>>) -> Session {
+        self.attendee = Some(attendee);
+        self
+    }
+
+    pub(super) fn core(&self) -> &Rc<Core> {
+        &self.connection.core
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.codec.is_some()
+    }
+
+    /// Whether a message would be given to the kernel at once.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.is_open() && self.unsent.is_empty()
+    }
+
+    /// Whether the connection can take another message.
+    pub(super) fn has_room(&self) -> bool {
+        self.codec.as_ref().is_some_and(|codec| !codec.window.is_full())
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.codec.as_ref().map_or(0, |codec| codec.window.waiting())
+    }
+
+    /// When something was last heard.
+    /// Remembers whom to wake when its deadline has passed.
+    pub(crate) fn attend(&self, waker: &Waker) {
+        self.connection.slot().attend(waker);
+    }
+
+    /// Takes its deadline away.
+    pub(crate) fn disarm(&self) {
+        self.connection.slot().disarm();
+    }
+
+    pub(super) fn heard_at(&self) -> Moment {
+        self.heard
+    }
+
+    /// Connects and opens the WebSocket. `asked` gets the moment at which the request was written.
+    pub(crate) async fn open(&mut self, asked: impl FnOnce(Moment)) -> Result<(), ErrorKind> {
+        // Boxed: what opening needs must not be a part of every open connection's task.
+        let opened = Box::pin(self.handshake(asked)).await;
+        self.connection.slot().disarm();
+        if opened.is_err() && !self.is_open() {
+            self.connection.close();
+        }
+        if opened.is_err() {
+            let core = self.core();
+            core.ledger.borrow_mut().unopened(core.clock.now());
+        }
+        opened
+    }
+
+    async fn handshake(&mut self, asked: impl FnOnce(Moment)) -> Result<(), ErrorKind> {
+        let address = self.attendee.as_ref().map(|attendee| attendee.borrow().address());
+        self.connection.open_to(address).await?;
+        let core = Rc::clone(self.core());
+        let began = core.clock.now();
+        self.connection.slot().arm(began.saturating_add(core.timeout));
+        let mut request = Vec::with_capacity(512);
+        let nonce = core.random_bytes();
+        let mut handshake =
+            self.plan.open(self.number, nonce, &mut request, |handshake| handshake).expect("written before");
+        asked(began);
+        self.say(&request)?;
+        poll_fn(|cx| {
+            self.connection.slot().attend(cx.waker());
+            while !self.codec.as_ref().is_some_and(|codec| codec.ready) {
+                if self.connection.slot().expired() {
+                    return Poll::Ready(Err(ErrorKind::Timeout));
+                }
+                let unanswered = (!self.is_open()).then_some(&mut handshake);
+                ready!(self.poll_io(cx, unanswered))?;
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await?;
+        let now = core.clock.now();
+        core.ledger.borrow_mut().upgraded(now, now.saturating_sub(began));
+        Ok(())
+    }
+
+    /// Does one thing that the socket is ready for: writes what is unsent, or reads and hears it. Ready when something was
+    /// done; an error ends the connection.
+    pub(crate) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Heard> {
+        self.poll_io(cx, None)
+    }
+
+    fn poll_io(&mut self, cx: &mut Context<'_>, handshake: Option<&mut Handshake>) -> Poll<Heard> {
+        let Some(stream) = &self.connection.stream else { return Poll::Pending };
+        while !self.unsent.is_empty() || !stream.is_flushed() {
+            let Poll::Ready(mut guard) = stream.poll_write_ready(cx) else { break };
+            match stream.write(&self.unsent) {
+                Ok(n) => {
+                    self.connection.core.ledger.borrow_mut().wrote(n);
+                    self.unsent.drain(..n);
+                    if self.unsent.is_empty() {
+                        (self.unsent, self.pongs) = (Vec::new(), 0);
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
+                Err(e) => return Poll::Ready(Err(write_error(&e, self.is_open()))),
+            }
+        }
+        let mut guard = ready!(stream.poll_read_ready(cx));
+        let core = Rc::clone(&self.connection.core);
+        let mut buffer = core.buffer.borrow_mut();
+        let read = stream.read(&mut buffer);
+        match read {
+            Ok(ReadOutcome { bytes: 0, .. }) => Poll::Ready(Err(self.ended())),
+            Ok(ReadOutcome { bytes, emptied, waited }) => {
+                if emptied {
+                    guard.clear_ready();
+                }
+                self.heard = core.clock.now();
+                let mut ledger = core.ledger.borrow_mut();
+                ledger.read(bytes);
+                if let Some(waited) = waited {
+                    ledger.received(self.heard, waited);
+                    self.heard = self.heard.saturating_sub(waited);
+                }
+                drop(ledger);
+                Poll::Ready(match handshake {
+                    None => self.hear(&mut buffer[..bytes]),
+                    Some(handshake) => self.answered(handshake, &mut buffer[..bytes]),
+                })
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                guard.clear_ready();
+                Poll::Ready(Ok(()))
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Poll::Ready(Ok(())),
+            Err(e) => Poll::Ready(Err(tls::fault(&e).unwrap_or_else(|| self.broken()))),
+        }
+    }
+
+    /// The kind of an end of stream.
+    fn ended(&self) -> ErrorKind {
+        if self.is_open() { ErrorKind::ClosedAbnormally } else { ErrorKind::EofNew }
+    }
+
+    /// The kind of a reset.
+    fn broken(&self) -> ErrorKind {
+        if self.is_open() { ErrorKind::ClosedAbnormally } else { reset(false) }
+    }
+
+    /// Takes bytes of the handshake's answer. What follows it are frames.
+    fn answered(&mut self, handshake: &mut Handshake, bytes: &mut [u8]) -> Heard {
+        let plan = Rc::clone(&self.plan);
+        let answer = plan.opening(self.number, |opening| match handshake.receive(opening, bytes) {
+            Ok(Progress::More) => Ok(None),
+            Ok(Progress::Open { used, agreement, .. }) => Ok(Some((used, agreement.deflate))),
+            Ok(Progress::Refused { used, head, response }) => {
+                let refusal = || refusal(response.status, head, &bytes[used..]);
+                self.core().ledger.borrow_mut().refused(self.heard, response.status, refusal);
+                Err(ErrorKind::of_status(response.status.min(599)).unwrap_or(ErrorKind::UpgradeRefused))
+            }
+            Err(HandshakeError::Http(_)) => Err(ErrorKind::Protocol),
+            Err(_) => Err(ErrorKind::UpgradeInvalid),
+        })?;
+        let Some((used, deflate)) = answer else { return Ok(()) };
+        let inbox = plan.keeps.then(Box::default);
+        let dialect = plan.namespace(self.number).map(|namespace| Box::new(Dialect::new(namespace)));
+        let ready = dialect.is_none();
+        self.codec = Some(Box::new(Codec { inbox, dialect, ready, ..Codec::new(deflate) }));
+        self.core().count_session(1);
+        self.hear(&mut bytes[used..])
+    }
+
+    /// Takes frames.
+    #[inline]
+    fn hear(&mut self, bytes: &mut [u8]) -> Heard {
+        let core = Rc::clone(&self.connection.core);
+        let Some(codec) = self.codec.as_deref_mut() else { return Ok(()) };
+        let mut out = core.out.take();
+        out.clear();
+        let heard = {
+            let (mut scratch, mut ledger) = (core.scratch.borrow_mut(), core.ledger.borrow_mut());
+            let room = MOST_PONGS.saturating_sub(self.pongs);
+            let mut attendee = self.attendee.as_ref().map(|attendee| attendee.borrow_mut());
+            let attendee = attendee.as_deref_mut();
+            let (now, number, plan, ledger) = (self.heard, self.number, &self.plan, &mut ledger);
+            let mut ear = Ear { now, number, plan, ledger, room, attendee };
+            codec.hear(bytes, &mut scratch, &mut out, &mut ear, || core.random_key())
+        };
+        // When the connection ends, what it is told last may fail to be sent.
+        let said = if out.is_empty() { Ok(()) } else { self.say(&out) };
+        if !self.unsent.is_empty() {
+            self.pongs += out.len();
+        }
+        core.out.replace(out);
+        heard.and(said)
+    }
+
+    /// Sends the next message; whether it could have been sent at its planned instant is told by `prompt`.
+    pub(crate) fn send(&mut self, planned: Moment, prompt: bool) -> Heard {
+        let core = Rc::clone(&self.connection.core);
+        let plan = Rc::clone(&self.plan);
+        let (Some(codec), Some(spoken)) = (self.codec.as_deref_mut(), &plan.message) else { return Ok(()) };
+        let now = core.clock.now();
+        if let Some(attendee) = &self.attendee {
+            attendee.borrow_mut().sent.push(now);
+        }
+        codec.said = now;
+        let identity = Identity { connection: self.number, sequence: codec.window.next(), planned };
+        let mut out = core.out.take();
+        out.clear();
+        {
+            let mut payload = core.payload.borrow_mut();
+            if payload.len() != spoken.template.len() {
+                payload.clone_from(&spoken.template);
+            }
+            identity.write(payload.first_chunk_mut().expect("messages are long enough"));
+            let mut scratch = core.scratch.borrow_mut();
+            codec.say(&mut out, spoken.kind, &payload, &mut scratch, || core.random_key())?;
+        }
+        let mut ledger = core.ledger.borrow_mut();
+        if let Some((sequence, planned)) = codec.window.push(planned, now) {
+            lost(&mut ledger, self.number, sequence, planned);
+        }
+        ledger.sent(now, prompt.then(|| now.saturating_sub(planned)));
+        ledger.messages().sent += 1;
+        drop(ledger);
+        let said = self.say(&out);
+        core.out.replace(out);
+        said
+    }
+
+    /// Gives bytes to the socket, or keeps them until it takes them.
+    fn say(&mut self, bytes: &[u8]) -> Heard {
+        let mut rest = bytes;
+        if let (true, Some(stream)) = (self.unsent.is_empty(), &self.connection.stream) {
+            while !rest.is_empty() {
+                match stream.write(rest) {
+                    Ok(n) => {
+                        self.connection.core.ledger.borrow_mut().wrote(n);
+                        rest = &rest[n..];
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(write_error(&e, self.is_open())),
+                }
+            }
+        }
+        self.unsent.extend_from_slice(rest);
+        Ok(())
+    }
+
+    /// Sends a message of the caller's.
+    pub(crate) fn utter(&mut self, kind: Kind, payload: &[u8]) -> Heard {
+        let core = Rc::clone(&self.connection.core);
+        let Some(codec) = self.codec.as_deref_mut() else { return Err(ErrorKind::Closed) };
+        codec.said = core.clock.now();
+        let mut out = core.out.take();
+        out.clear();
+        let said = codec.encoder.message(&mut out, kind, payload, core.random_key(), &mut core.scratch.borrow_mut());
+        let said = if said.is_ok() { self.say(&out) } else { Err(ErrorKind::Closed) };
+        core.out.replace(out);
+        said
+    }
+
+    /// Whether everything said has been taken by the socket.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.unsent.is_empty()
+    }
+
+    /// Messages kept, while the connection is open.
+    pub(super) fn inbox(&mut self) -> Option<&mut Inbox> {
+        self.codec.as_deref_mut().and_then(|codec| codec.inbox.as_deref_mut())
+    }
+
+    /// Sends a ping.
+    pub(super) fn ping(&mut self) -> Heard {
+        let mut out = Vec::new();
+        let (key, now) = (self.core().random_key(), self.core().clock.now());
+        if let Some(codec) = self.codec.as_deref_mut() {
+            (codec.pinged, codec.said) = (true, now);
+            // It fails only after a close frame: then there is nothing to ask any more.
+            let _ = codec.encoder.ping(&mut out, b"", key);
+        }
+        self.say(&out)
+    }
+
+    /// Whether a ping is unanswered.
+    pub(super) fn awaits_pong(&self) -> bool {
+        self.codec.as_ref().is_some_and(|codec| codec.pinged)
+    }
+
+    /// Sends a close frame.
+    pub(super) fn say_goodbye(&mut self) -> Heard {
+        let mut out = Vec::new();
+        let key = self.core().random_key();
+        if let Some(codec) = self.codec.as_deref_mut() {
+            codec.leaving = true;
+            let _ = codec.encoder.close(&mut out, Some((code::NORMAL, "")), key);
+        }
+        self.say(&out)
+    }
+
+    /// Sets the deadline of the message that waits longest.
+    pub(crate) fn arm(&mut self) {
+        let timeout = self.core().timeout;
+        let oldest = self.codec.as_deref_mut().and_then(|codec| codec.window.oldest());
+        match oldest {
+            Some(written) => self.connection.slot().arm(written.saturating_add(timeout)),
+            None => self.connection.slot().disarm(),
+        }
+    }
+
+    /// Whether the message that waits longest is overdue. Those that are have failed.
+    pub(crate) fn expire(&mut self) -> bool {
+        if !self.connection.slot().expired() {
+            return false;
+        }
+        let core = Rc::clone(self.core());
+        let now = core.clock.now();
+        if let Some(codec) = self.codec.as_deref_mut() {
+            let mut ledger = core.ledger.borrow_mut();
+            let limit = now.saturating_sub(core.timeout);
+            codec.window.overdue(limit, |planned| ledger.failed(now, planned, ErrorKind::Timeout));
+        }
+        self.arm();
+        true
+    }
+
+    /// The connection has ended, because of `kind`: what is on its way will not come. Closes the socket.
+    pub(crate) fn end(&mut self, kind: ErrorKind) {
+        let Some(mut codec) = self.codec.take() else { return self.connection.close() };
+        let core = Rc::clone(self.core());
+        let now = core.clock.now();
+        {
+            let mut ledger = core.ledger.borrow_mut();
+            codec.window.end(|sequence, planned, waiting| {
+                lost(&mut ledger, self.number, sequence, planned);
+                if waiting {
+                    ledger.failed(now, planned, kind);
+                }
+            });
+            if kind != ErrorKind::Closed {
+                ledger.messages().closed(code::ABNORMAL, 1);
+            }
+            // One that a dialect had not opened yet is a failed opening.
+            match (codec.ready && !core.is_ending(), codec.leaving) {
+                (true, false) => {
+                    ledger.disconnected(now, kind == ErrorKind::Closed, now.saturating_sub(self.heard.max(codec.said)));
+                }
+                (true, true) => ledger.left(now),
+                (false, _) => {}
+            }
+        }
+        core.count_session(-1);
+        self.unsent = Vec::new();
+        self.connection.slot().disarm();
+        self.connection.close();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.codec.take().is_some() {
+            self.core().count_session(-1);
+        }
+    }
+}
+
+/// What is kept of a refusal.
+fn refusal(status: u16, head: &[u8], body: &[u8]) -> Refusal {
+    let location = fields(head).find(|(name, _)| name.eq_ignore_ascii_case(b"location")).map(|(_, value)| value);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(Refusal::LONGEST)]).into_owned();
+    Refusal { status, location: location.map(text), body: text(body) }
+}
+
+fn lost(ledger: &mut Ledger, connection: u32, sequence: u64, planned: Moment) {
+    let messages = ledger.messages();
+    messages.lost += 1;
+    messages.incident(Incident { what: Fate::Lost, connection, sequence, planned_us: Some(planned / 1_000) });
+}

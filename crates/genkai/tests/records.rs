@@ -1,0 +1,114 @@
+//! Records of every kind, made before today, still give the verdicts that were given then.
+//!
+//! `records/KIND/` is a run folder as genkai left it (without the pages). `records/exits.json` has the exit code of `genkai report` for
+//! each folder with a verdict. Nothing here is written by hand: a record that reads differently is a record of a user that does, too.
+
+mod harness;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use harness::{finish, genkai};
+
+/// Fields whose text may differ from what was said then, wherever they stand.
+const REWORDED: [&str; 0] = [];
+
+fn records() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records")
+}
+
+/// Folders below `dir` that hold a verdict, itself included.
+fn judged(dir: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::from_iter(dir.join("verdict.json").exists().then(|| dir.to_owned()));
+    for entry in fs::read_dir(dir).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
+        all.extend(judged(&entry.path()));
+    }
+    all
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+fn read(file: &Path) -> Value {
+    let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// Where two values differ: a line each, at most a few.
+fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
+    match (then, now) {
+        (Value::Object(a), Value::Object(b)) => {
+            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
+                if !REWORDED.contains(&key.as_str()) {
+                    let null = &Value::Null;
+                    differences(&format!("{at}.{key}"), a.get(key).unwrap_or(null), b.get(key).unwrap_or(null), lines);
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).enumerate().for_each(|(i, (a, b))| differences(&format!("{at}[{i}]"), a, b, lines));
+        }
+        _ if then == now => {}
+        _ => lines.push(format!("{at}\n    then {then:.300}\n    now  {now:.300}")),
+    }
+}
+
+/// Reports a copy of one folder again: what its verdict says otherwise, and the exit code.
+fn again(folder: &Path) -> (Vec<String>, Option<i32>) {
+    let dir = tempfile::tempdir().unwrap();
+    let copied = dir.path().join("run");
+    copy(folder, &copied);
+    fs::remove_file(copied.join("verdict.json")).unwrap();
+    let output = finish(genkai("report --quiet").arg(&copied), std::time::Duration::from_secs(60));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let mut lines = Vec::new();
+    match copied.join("verdict.json").exists() {
+        true => {
+            differences("", &read(&folder.join("verdict.json")), &read(&copied.join("verdict.json")), &mut lines);
+            assert!(copied.join("report.html").exists(), "{}: no page: {said}", folder.display());
+        }
+        false => lines.push(format!("no verdict: {said}")),
+    }
+    (lines, output.status.code())
+}
+
+#[test]
+fn records_of_every_kind_give_the_verdict_that_they_gave_before() {
+    let exits: BTreeMap<String, i32> = serde_json::from_value(read(&records().join("exits.json"))).unwrap();
+    let mut folders = judged(&records());
+    folders.sort();
+    let name = |folder: &PathBuf| folder.strip_prefix(records()).unwrap().display().to_string();
+    assert_eq!(folders.iter().map(name).collect::<Vec<_>>(), exits.keys().cloned().collect::<Vec<_>>());
+    let mut wrong = String::new();
+    for folder in &folders {
+        let (lines, code) = again(folder);
+        let before = exits[&name(folder)];
+        if code != Some(before) {
+            wrong += &format!("{}: exit code {code:?}, before {before}\n", name(folder));
+        }
+        wrong.extend(lines.iter().take(8).map(|line| format!("{}: {line}\n", name(folder))));
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn claims_are_told_again_as_they_were() {
+    let folder = records().join("claims");
+    let output = finish(genkai("claims --json --from").arg(&folder), std::time::Duration::from_secs(60));
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut lines = Vec::new();
+    let now = serde_json::from_slice(&output.stdout).unwrap();
+    differences("", &read(&folder.join("claims.json")), &now, &mut lines);
+    assert!(lines.is_empty(), "\n{}", lines.join("\n"));
+}

@@ -1,0 +1,90 @@
+//! Limits that show in a proxy but lie behind it, or between the two.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::units::Span;
+
+use super::{at_once, counted, errors, log, raised, valued};
+use crate::settings::SourcedValue;
+
+/// The backend `name` does not take connections, or closes them unanswered: nothing in the proxy lifts that. To be completed with what the
+/// proxy answers.
+pub(crate) fn refusing(id: &str, setting: &str, name: &SourcedValue<()>) -> Limit {
+    Limit {
+        caps: "it refuses connections, or closes them unanswered".to_owned(),
+        symptom: errors(&[ErrorKind::Status502]),
+        ..valued(id, "backend", setting, name)
+    }
+}
+
+/// The backend is slower than the time that `setting` gives it. That ends the request; the slowness is the backend's. To be completed with
+/// the signs.
+pub(crate) fn silent(id: &str, setting: &str, time: &SourcedValue<Span>) -> Limit {
+    Limit {
+        caps: format!(
+            "it is slower than {setting} = {} allows (a longer one makes clients wait instead of fail)",
+            time.written
+        ),
+        symptom: Symptom { errors: vec![ErrorKind::Status504], slow: true },
+        ..valued(id, "backend", &format!("slower than {setting}"), time)
+    }
+}
+
+/// A tunnel (`what`) on which nothing is said for the time of `setting`, which messages call `name`. The client knows how long it had been
+/// silent.
+pub(crate) fn idle(
+    (subject, what): (&str, &str),
+    (setting, name): (&str, &str),
+    time: &SourcedValue<Span>,
+    unit: RemedyUnit,
+) -> Limit {
+    Limit {
+        caps: format!("how long {what} may be silent in both directions"),
+        law: Law::Idle { after: time.value.as_secs_f64() },
+        formula: format!("{what} ends after {} ({name}) without a byte", time.value),
+        symptom: errors(&[ErrorKind::ClosedAbnormally]),
+        remedy: Some(Remedy {
+            note: Some("pings of either side, more often than it, do without the change".to_owned()),
+            ..raised(setting, unit, 1.0)
+        }),
+        ..valued(&format!("{subject}.idle"), subject, setting, time)
+    }
+}
+
+/// Local ports of a proxy towards the servers behind it.
+pub(crate) struct Ports<'a> {
+    /// The limit's name.
+    pub(crate) id: &'a str,
+    /// Who connects to whom, in words (`Apache to its backend`).
+    pub(crate) way: &'a str,
+    /// How many addresses are behind.
+    pub(crate) addresses: u64,
+    /// What is at each, as a noun.
+    pub(crate) noun: &'a str,
+    /// Local ports, first and last.
+    pub(crate) range: (u16, u16),
+    /// The log's message when there is none left.
+    pub(crate) signature: &'a str,
+    /// What clients get then.
+    pub(crate) answer: ErrorKind,
+}
+
+impl Ports<'_> {
+    /// It as a limit; none where nothing behind has a TCP address.
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        let (first, last) = self.range;
+        let ports = u64::from(last.saturating_sub(first)) + 1;
+        (self.addresses > 0).then(|| Limit {
+            value: format!("{first} {last}"),
+            origin: Origin::Machine("/proc/sys/net/ipv4/ip_local_port_range".to_owned()),
+            caps: format!("connections from {} at once, those in TIME_WAIT included", self.way),
+            law: at_once(ports.saturating_mul(self.addresses) as f64, 1.0),
+            formula: format!("{ports} local ports x {}", counted(self.addresses, self.noun)),
+            source: "ip(7) ip_local_port_range: one port for each (source, destination address, destination port)"
+                .to_owned(),
+            signatures: vec![log(self.signature, Strength::Decisive)],
+            symptom: errors(&[self.answer]),
+            ..Limit::named(self.id, "kernel", "net.ipv4.ip_local_port_range")
+        })
+    }
+}

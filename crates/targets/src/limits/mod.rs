@@ -1,0 +1,278 @@
+//! Parts of limits that products have in common: signs, symptoms, laws, remedies; and the limits that every server has (accept queue,
+//! processor, descriptors, body) or every proxy ([`backend`]).
+
+pub(crate) mod backend;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::evidence::metric;
+use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
+
+use crate::settings::SourcedValue;
+
+/// A known message in a server's log.
+pub(crate) fn log(signature: &str, strength: Strength) -> Signature {
+    Signature { sign: Sign::Log(signature.to_owned()), strength }
+}
+
+/// A cumulative metric that grows.
+pub(crate) fn grew(metric: &str, strength: Strength) -> Signature {
+    Signature { sign: Sign::Grew(metric.to_owned()), strength }
+}
+
+/// A gauge that reaches a value.
+pub(crate) fn reached(metric: &str, value: f64, strength: Strength) -> Signature {
+    Signature { sign: Sign::Reached { metric: metric.to_owned(), value }, strength }
+}
+
+/// Failures, without slowness.
+pub(crate) fn errors(kinds: &[ErrorKind]) -> Symptom {
+    Symptom { errors: kinds.to_vec(), slow: false }
+}
+
+/// `1 worker`, `3 workers`.
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// A limit of a setting with its value in force: to be completed with `..valued(..)`.
+pub(crate) fn valued<T>(id: &str, subject: &str, setting: &str, value: &SourcedValue<T>) -> Limit {
+    Limit { value: value.written.clone(), origin: value.origin.clone(), ..Limit::named(id, subject, setting) }
+}
+
+/// So many requests at once in each of so many pools; an idle client takes none.
+pub(crate) fn at_once(value: f64, pools: f64) -> Law {
+    Law::Slots { value, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools, soft: 1.0 }
+}
+
+/// So many connections at once, idle or busy.
+pub(crate) fn connections(value: f64) -> Law {
+    Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 }
+}
+
+/// The remedy that raises a setting in steps, without a ceiling.
+pub(crate) fn raised(setting: &str, unit: RemedyUnit, step: f64) -> Remedy {
+    Remedy { setting: setting.to_owned(), unit, step, ceiling: None, note: None }
+}
+
+/// A metric that reaches a part of another one.
+pub(crate) fn reached_of(metric: &str, of: &str, fraction: f64, strength: Strength) -> Signature {
+    Signature { sign: Sign::ReachedMetric { metric: metric.to_owned(), of: of.to_owned(), fraction }, strength }
+}
+
+/// The largest body of a request, of which the log says `signature` when it refuses one; none where it is not capped.
+pub(crate) fn body(product: &str, setting: &str, value: &SourcedValue<u64>, signature: &str) -> Option<Limit> {
+    (value.value > 0).then(|| Limit {
+        caps: "bytes of a request body".to_owned(),
+        law: Law::BodySize { value: value.value as f64 },
+        formula: format!("request body <= {} bytes", value.value),
+        signatures: vec![log(signature, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status413]),
+        remedy: Some(raised(setting, RemedyUnit::Bytes, 1_048_576.0)),
+        ..valued(&format!("{product}.{setting}"), product, setting, value)
+    })
+}
+
+/// A listener's accept queue of so many connections.
+pub(crate) fn accept_queue(id: &str, subject: &str, setting: &str, length: f64) -> Limit {
+    Limit {
+        caps: "connections that may wait to be accepted at one instant".to_owned(),
+        law: Law::Backlog { value: length },
+        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout, ErrorKind::Timeout], slow: true },
+        ..Limit::named(id, subject, setting)
+    }
+}
+
+/// Descriptors of a product's processes, in its words.
+pub(crate) struct Descriptors<'a> {
+    /// How many each process has.
+    pub(crate) value: &'a SourcedValue<u64>,
+    /// Those that are never a client's.
+    pub(crate) reserved: u64,
+    /// What a client takes whose request is in flight; an idle one takes one.
+    pub(crate) busy: u64,
+    /// Processes.
+    pub(crate) pools: f64,
+    /// Messages of the log that say there is none left.
+    pub(crate) logs: &'a [&'a str],
+    /// Metrics: descriptors that are open, and how many may be.
+    pub(crate) metrics: (&'a str, &'a str),
+    /// What clients get then.
+    pub(crate) answer: ErrorKind,
+}
+
+impl Descriptors<'_> {
+    /// It as a limit with this name, to be completed with its words.
+    pub(crate) fn limit(&self, id: &str, subject: &str, setting: &str) -> Limit {
+        let said = self.logs.iter().map(|signature| log(signature, Strength::Decisive));
+        let (open, most) = self.metrics;
+        Limit {
+            law: Law::Slots {
+                value: self.value.value as f64,
+                reserved: self.reserved as f64,
+                idle_cost: 1.0,
+                busy_cost: self.busy as f64,
+                pools: self.pools,
+                soft: 1.0,
+            },
+            signatures: said.chain([reached_of(open, most, 0.98, Strength::Supports)]).collect(),
+            symptom: Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout, self.answer], slow: true },
+            ..valued(id, subject, setting, self.value)
+        }
+    }
+}
+
+/// A listener's accept queue, in the words of its product.
+pub(crate) struct AcceptQueue<'a> {
+    /// The product, as metrics and limits name it (`apache`).
+    pub(crate) subject: &'a str,
+    /// The product, as people call it (`Apache`).
+    pub(crate) product: &'a str,
+    /// The setting.
+    pub(crate) setting: &'a str,
+    /// The setting's name in the formula.
+    pub(crate) short: &'a str,
+    /// Its value.
+    pub(crate) backlog: &'a SourcedValue<u32>,
+    /// net.core.somaxconn, which caps it.
+    pub(crate) somaxconn: u32,
+    /// Where the product's source has its default.
+    pub(crate) default: &'a str,
+    /// Metric of connections that the kernel dropped at the listener.
+    pub(crate) drops: &'a str,
+    /// Metric of connections that wait to be accepted.
+    pub(crate) waiting: &'a str,
+}
+
+impl AcceptQueue<'_> {
+    /// It as a limit: the queue takes one connection more than its length. Where the kernel allows less than is asked for, the
+    /// kernel's is the setting that counts.
+    pub(crate) fn limit(&self) -> Limit {
+        let own = self.own();
+        if self.backlog.value <= self.somaxconn {
+            return own;
+        }
+        Limit {
+            id: format!("{}.somaxconn", self.subject),
+            subject: "kernel".to_owned(),
+            setting: "net.core.somaxconn".to_owned(),
+            value: self.somaxconn.to_string(),
+            origin: Origin::Machine("/proc/sys/net/core/somaxconn".to_owned()),
+            remedy: None,
+            ..own
+        }
+    }
+
+    /// The product's setting as a limit.
+    fn own(&self) -> Limit {
+        let AcceptQueue { subject, setting, backlog, somaxconn, .. } = *self;
+        let queue = f64::from(backlog.value.min(somaxconn)) + 1.0;
+        Limit {
+            value: backlog.written.clone(),
+            origin: backlog.origin.clone(),
+            formula: format!("min({} {}, net.core.somaxconn {somaxconn}) + 1", self.short, backlog.value),
+            source: format!(
+                "listen(2); Linux net/ipv4/tcp_ipv4.c: tcp_v4_syn_recv_sock, include/net/sock.h: sk_acceptq_is_full; \
+                 default 511: {}",
+                self.default
+            ),
+            signatures: vec![
+                grew(self.drops, Strength::Decisive),
+                grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
+                reached(self.waiting, queue, Strength::Supports),
+            ],
+            remedy: Some(Remedy {
+                ceiling: Some(Ceiling { value: f64::from(somaxconn), by: format!("net.core.somaxconn {somaxconn}") }),
+                note: Some(format!(
+                    "a reload does not change a listener that is open: restart {} for it to take effect",
+                    self.product
+                )),
+                ..raised(setting, RemedyUnit::Count, 64.0)
+            }),
+            ..accept_queue(&format!("{subject}.{setting}"), subject, setting, queue)
+        }
+    }
+}
+
+/// Processor time that a product can use, in its words.
+pub(crate) struct Processor<'a> {
+    /// The product, as metrics and limits name it (`apache`).
+    pub(crate) subject: &'a str,
+    /// The product, as people call it (`Apache`).
+    pub(crate) product: &'a str,
+    /// What runs at once on a core each, as a noun.
+    pub(crate) noun: &'a str,
+    /// How many of it there are.
+    pub(crate) workers: u64,
+    /// Cores that the servers may use.
+    pub(crate) cores: u32,
+    /// The setting that says how many of it there are, with its value and place; none where no setting brings more cores.
+    pub(crate) setting: Option<(&'a str, &'a SourcedValue<u32>)>,
+    /// What is known of a worker beside that, for the formula.
+    pub(crate) remark: &'a str,
+    /// Where it is written down.
+    pub(crate) source: &'a str,
+}
+
+impl Processor<'_> {
+    /// Cores that can work for it at once.
+    pub(crate) fn usable(&self) -> f64 {
+        self.workers.min(u64::from(self.cores)) as f64
+    }
+
+    /// It as a limit, with the signs that the product has of it. The setting lifts it as long as there are more cores than workers.
+    pub(crate) fn limit(&self, signatures: Vec<Signature>) -> Limit {
+        let cores = counted(self.cores.into(), "core");
+        let machine = || Origin::Machine("sched_getaffinity(2), less the generator's cores".to_owned());
+        let more = self.setting.filter(|_| self.workers < u64::from(self.cores));
+        Limit {
+            id: format!("{}.cpu", self.subject),
+            subject: self.subject.to_owned(),
+            setting: self.setting.map_or("cores", |(name, _)| name).to_owned(),
+            value: self.setting.map_or_else(|| self.cores.to_string(), |(_, held)| held.written.clone()),
+            origin: self.setting.map_or_else(machine, |(_, held)| held.origin.clone()),
+            caps: format!("cores that can work for {} at once", self.product),
+            law: Law::Cpu { cores: self.usable() },
+            formula: format!("min({}, {cores} for the servers){}", counted(self.workers, self.noun), self.remark),
+            source: self.source.to_owned(),
+            signatures,
+            symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
+            remedy: more.map(|(setting, _)| Remedy {
+                ceiling: Some(Ceiling { value: f64::from(self.cores), by: format!("{cores} for the servers") }),
+                ..raised(setting, RemedyUnit::Count, 1.0)
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_cuts_is_the_kernels() {
+        let queue = |value: u32| {
+            let backlog = SourcedValue { value, written: value.to_string(), origin: Origin::Given };
+            let (subject, product, setting, short) = ("nginx", "nginx", "listen.backlog", "backlog");
+            let queue = AcceptQueue {
+                subject,
+                product,
+                setting,
+                short,
+                backlog: &backlog,
+                somaxconn: 128,
+                default: "x",
+                drops: "d",
+                waiting: "w",
+            };
+            let limit = queue.limit();
+            (limit.id, limit.subject, limit.value, limit.law, limit.remedy.is_some())
+        };
+        let law = Law::Backlog { value: 129.0 };
+        let own = |value: &str| ("nginx.listen.backlog".to_owned(), "nginx".to_owned(), value.to_owned());
+        let (id, subject, value, own_law, remedy) = queue(128);
+        assert_eq!(((id, subject, value), own_law, remedy), (own("128"), law.clone(), true));
+        let kernel = ("nginx.somaxconn".to_owned(), "kernel".to_owned(), "128".to_owned());
+        let (id, subject, value, cut, remedy) = queue(511);
+        assert_eq!(((id, subject, value), cut, remedy), (kernel, law, false));
+    }
+}
