@@ -93,5 +93,5 @@ export function tracks({ asked, key, rows, more, others }: Tracks): HTMLElement 
     );
   const list = (all: LimitRow[]) => h("ol", { class: "limits" }, ...all.map(row));
   const folded = more && h("details", { class: "others" }, h("summary", {}, more), list(others));
-  return h("div", {}, axis && signs, list(rows), axis && ruler(axis, whole), folded);
+  return h("div", { class: "tracks" }, axis && signs, list(rows), axis && ruler(axis, whole), folded);
 }

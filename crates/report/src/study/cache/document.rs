@@ -68,14 +68,8 @@ fn exact(value: Option<f64>) -> Option<Estimate> {
 /// Who, in which pass, with what.
 type Known<'a> = (&'a str, Warmth, Option<Estimate>);
 
-/// Figures of everybody as a card, cold above warm; none where no figure is known.
-fn card(title: &str, known: &[Known<'_>], show: fn(f64) -> String) -> Option<Card> {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, ..) in known {
-        if !names.contains(name) {
-            names.push(name);
-        }
-    }
+/// Figures of `names` as a card, cold above warm; none where no figure is known.
+fn card(title: &str, names: &[&str], known: &[Known<'_>], show: fn(f64) -> String) -> Option<Card> {
     let mark = |(_, warmth, estimate): &Known<'_>| {
         let value = estimate.map_or_else(|| "–".to_owned(), |one| show(one.value));
         Interval::new(*estimate, *warmth == Warmth::Warm, value)
@@ -90,13 +84,14 @@ fn card(title: &str, known: &[Known<'_>], show: fn(f64) -> String) -> Option<Car
 
 /// Every measure as a small drawing.
 fn costs(finding: &CacheFinding) -> Section {
+    let names: Vec<&str> = finding.participants.iter().map(|one| one.name.as_str()).collect();
     let drawn = |(title, of, show): &Measure| {
         let known: Vec<Known<'_>> = finding
             .passes
             .iter()
             .flat_map(|pass| pass.standings.iter().map(|one| (one.name.as_str(), pass.warmth, of(one))))
             .collect();
-        card(title, &known, *show)
+        card(title, &names, &known, *show)
     };
     let cards = MEASURES.iter().filter_map(drawn).collect();
     let lead = "Hollow: cold, the cache was empty. Filled: warm, asked for the same again. Whiskers are 95 % confidence intervals over \
@@ -221,7 +216,13 @@ fn highest_rates(finding: &CacheFinding) -> Option<Section> {
         .iter()
         .flat_map(|rates| rates.standings.iter().map(|one| (one.name.as_str(), rates.warmth, one.rate)));
     let known: Vec<Known<'_>> = all.collect();
-    let cards = card("Highest rate, requests a second", &known, figure::whole);
+    let mut names: Vec<&str> = Vec::new();
+    for (name, ..) in &known {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let cards = card("Highest rate, requests a second", &names, &known, figure::whole);
     let drawn = cards.map(|card| Block::Cards { cards: vec![card], wide: true });
     let lead = format!(
         "The highest rate at which {} holds and requests do not pile up, searched anew in every round: the mean with its 95 % confidence \

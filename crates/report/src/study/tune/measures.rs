@@ -38,6 +38,12 @@ pub(crate) fn measures(context: Context<'_>, proof: &Proof) -> Vec<Measure> {
 }
 
 impl Measure {
+    /// Its name at the beginning of a line; `p99` stays as it is.
+    fn title(&self) -> String {
+        let quantile = self.name.starts_with('p') && self.name.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
+        if quantile { self.name.clone() } else { figure::capital(&self.name) }
+    }
+
     fn signed(&self, x: f64) -> String {
         if self.points {
             return format!("{} points", figure::signed(x * 100.0, figure::number));
@@ -59,7 +65,7 @@ impl Measure {
     pub(super) fn row(&self) -> [String; 4] {
         let one =
             |e: Estimate| format!("{} ({}, n={})", (self.show)(e.value), figure::range(e.interval, self.show), e.n);
-        [figure::capital(&self.name), one(self.all[0]), one(self.all[1]), self.difference()]
+        [self.title(), one(self.all[0]), one(self.all[1]), self.difference()]
     }
 
     /// As a row on a terminal.
@@ -77,6 +83,6 @@ impl Measure {
         let entries =
             vec![entry(format!("○ {before}"), self.all[0], false), entry(format!("● {after}"), self.all[1], true)];
         let drawn = Block::Drawing(Drawing::intervals(entries));
-        Card::new(figure::capital(&self.name), [drawn, Block::aside(self.difference())])
+        Card::new(self.title(), [drawn, Block::aside(self.difference())])
     }
 }
