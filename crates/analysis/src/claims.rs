@@ -1,9 +1,12 @@
 //! Advice put to the test: what is to be said of a claim, from the record of its test.
 
-use genkai_model::claim::{ClaimFinding, ClaimVerdict, Kept, LoadTest, Promise, Promised, Test};
-use genkai_model::comparison::{Call, ComparedPair, Comparison, Effect, Figure};
+use genkai_model::claim::{LoadTest, Promise, Promised, Test};
+use genkai_model::comparison::Comparison;
 use genkai_model::event::What;
-use genkai_model::finding::Outcome;
+use genkai_model::figure::Figure;
+use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
+use genkai_model::finding::comparison::ComparedPair;
+use genkai_model::finding::{Call, Effect, Outcome};
 use genkai_model::record::Record;
 use genkai_model::units::Range;
 
@@ -59,13 +62,13 @@ pub(crate) fn finding(
 }
 
 /// Each promise beside what was measured: of the advice as it is given, which is the last contender.
-fn kept(test: &LoadTest, pairs: &[ComparedPair], stressed: bool) -> Vec<Kept> {
+fn kept(test: &LoadTest, pairs: &[ComparedPair], stressed: bool) -> Vec<KeptPromise> {
     let effects = pairs.last().map(|pair| pair.effects.as_slice()).unwrap_or_default();
     let one = |promise: &Promise| {
         let effect = effects.iter().find(|effect| effect.figure == promise.figure).cloned();
         let told = effect.as_ref().filter(|effect| stressed || effect.figure != Figure::Throughput);
         let kept = told.and_then(|effect| keeps(promise.becomes, effect));
-        Kept { promise: *promise, effect, kept }
+        KeptPromise { promise: *promise, effect, kept }
     };
     test.promises.iter().map(one).collect()
 }
@@ -86,7 +89,7 @@ fn keeps(promised: Promised, effect: &Effect) -> Option<bool> {
     }
 }
 
-fn verdict(kept: &[Kept], outcome: Outcome) -> ClaimVerdict {
+fn verdict(kept: &[KeptPromise], outcome: Outcome) -> ClaimVerdict {
     let count = |wanted: Option<bool>| kept.iter().filter(|one| one.kept == wanted).count();
     match (count(Some(true)), count(Some(false)), count(None)) {
         _ if matches!(outcome, Outcome::Invalid | Outcome::Unfinished) => ClaimVerdict::CannotTell,
@@ -103,8 +106,8 @@ mod tests {
 
     use super::*;
 
-    fn kept(calls: &[(Promised, Call)]) -> Vec<Kept> {
-        let one = |(becomes, call): &(Promised, Call)| Kept {
+    fn kept(calls: &[(Promised, Call)]) -> Vec<KeptPromise> {
+        let one = |(becomes, call): &(Promised, Call)| KeptPromise {
             promise: Promise { figure: Figure::Throughput, becomes: *becomes },
             effect: None,
             kept: keeps(*becomes, &Effect { figure: Figure::Throughput, effect: None, call: *call }),

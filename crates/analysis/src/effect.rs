@@ -9,8 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::comparison::Call;
-use genkai_model::finding::Estimate;
+use genkai_model::finding::{Call, Estimate, RankedPair};
 use genkai_model::units::Range;
 
 use crate::statistics::{self, Counts};
@@ -213,6 +212,13 @@ pub fn ranks<'a>(names: &[&'a str], ahead: &[(&str, &str)]) -> BTreeMap<&'a str,
         (name, (1 + before, count.saturating_sub(after).max(1)))
     };
     names.iter().copied().map(rank).collect()
+}
+
+/// The same by pairs of which both are among `names`: those that are certain.
+pub fn ranks_by<'a>(names: &[&'a str], pairs: &[RankedPair]) -> BTreeMap<&'a str, (u32, u32)> {
+    let among = |name: &String| names.contains(&name.as_str());
+    let certain = pairs.iter().filter(|pair| pair.certain && among(&pair.faster) && among(&pair.slower));
+    ranks(names, &certain.map(|pair| (pair.faster.as_str(), pair.slower.as_str())).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Requests held open: which number to try next, from how many on some are refused, and what refuses them.
 
 use genkai_model::event::EndReason;
+use genkai_model::finding::idle_requests::{IdleFinding, IdleLimit, IdleTrial};
 use genkai_model::finding::{Evidence, Outcome};
-use genkai_model::held::{Held, HeldFinding, HeldLimit, HeldTrial};
+use genkai_model::idle_requests::IdleSearch;
 use genkai_model::limit::Strength;
 use genkai_model::load::Arrivals;
 use genkai_model::objective::Objective;
@@ -23,7 +24,7 @@ pub fn next(record: &Record) -> Option<u32> {
     if trials.len() < record.trials.len() { None } else { step(&held, &trials) }
 }
 
-fn step(held: &Held, trials: &[HeldTrial]) -> Option<u32> {
+fn step(held: &IdleSearch, trials: &[IdleTrial]) -> Option<u32> {
     match bounds(trials) {
         (None, None) => Some(held.first.min(held.most).max(1)),
         (Some(n), None) if n >= held.most => None,
@@ -37,19 +38,19 @@ fn step(held: &Held, trials: &[HeldTrial]) -> Option<u32> {
     }
 }
 
-fn held(record: &Record) -> Option<Held> {
-    record.head.as_ref()?.plan.cluster.as_ref()?.held
+fn held(record: &Record) -> Option<IdleSearch> {
+    record.head.as_ref()?.plan.idle_requests()
 }
 
 /// The largest number that was borne below the smallest that was not, and that.
-fn bounds(trials: &[HeldTrial]) -> (Option<u32>, Option<u32>) {
+fn bounds(trials: &[IdleTrial]) -> (Option<u32>, Option<u32>) {
     let refused = trials.iter().filter(|trial| !trial.is_borne()).map(|trial| trial.requests).min();
-    let below = |trial: &&HeldTrial| refused.is_none_or(|refused| trial.requests < refused);
+    let below = |trial: &&IdleTrial| refused.is_none_or(|refused| trial.requests < refused);
     (trials.iter().filter(|t| t.is_borne()).filter(below).map(|t| t.requests).max(), refused)
 }
 
 /// Trials that ran to their end. One that was cut off says nothing of what is refused: its requests were let go.
-fn trials(record: &Record) -> Vec<HeldTrial> {
+fn trials(record: &Record) -> Vec<IdleTrial> {
     let objective = record.head.as_ref().map(|head| head.plan.objective.clone()).unwrap_or_default();
     record.trials.iter().filter(|trial| is_whole(trial)).map(|trial| one(trial, &objective)).collect()
 }
@@ -58,9 +59,9 @@ fn is_whole(trial: &Trial) -> bool {
     trial.ended.as_ref().is_some_and(|ended| ended.reason == EndReason::Completed)
 }
 
-fn one(trial: &Trial, objective: &Objective) -> HeldTrial {
+fn one(trial: &Trial, objective: &Objective) -> IdleTrial {
     let tally = Tally::of(&trial.ticks);
-    HeldTrial {
+    IdleTrial {
         trial: trial.number,
         requests: match trial.started.load.arrivals {
             Arrivals::Users { count, .. } => count,
@@ -75,15 +76,15 @@ fn one(trial: &Trial, objective: &Objective) -> HeldTrial {
 }
 
 /// What a search found; none for a record of something else.
-pub fn findings(record: &Record) -> Option<HeldFinding> {
+pub fn findings(record: &Record) -> Option<IdleFinding> {
     let held = held(record)?;
     let trials = trials(record);
     let (largest, refused_from) = bounds(&trials);
     let decides = trials.iter().find(|trial| Some(trial.requests) == refused_from.or(largest));
     let refused = decides.filter(|trial| !trial.is_borne());
     let limits = refused.and_then(|trial| record.trials.iter().find(|one| one.number == trial.trial));
-    let nodes = record.head.as_ref().and_then(|head| head.plan.cluster.as_ref()?.nodes.first().copied()).unwrap_or(1);
-    Some(HeldFinding {
+    let nodes = record.head.as_ref().and_then(|head| head.plan.cluster()?.nodes.first().copied()).unwrap_or(1);
+    Some(IdleFinding {
         nodes,
         time: held.time,
         outcome: outcome(&held, &trials, decides),
@@ -95,7 +96,7 @@ pub fn findings(record: &Record) -> Option<HeldFinding> {
 }
 
 /// What all `trials` say; `decides` is the one at the bound.
-fn outcome(held: &Held, trials: &[HeldTrial], decides: Option<&HeldTrial>) -> Outcome {
+fn outcome(held: &IdleSearch, trials: &[IdleTrial], decides: Option<&IdleTrial>) -> Outcome {
     match decides {
         None => Outcome::Unfinished,
         Some(trial) if !trial.client.valid => Outcome::Invalid,
@@ -106,15 +107,15 @@ fn outcome(held: &Held, trials: &[HeldTrial], decides: Option<&HeldTrial>) -> Ou
 }
 
 /// Limits that left signs in a trial, those with the strongest signs first.
-fn signs_of(trial: &Trial) -> Vec<HeldLimit> {
+fn signs_of(trial: &Trial) -> Vec<IdleLimit> {
     let seconds = Seconds::all(trial);
     let found = |limit: &genkai_model::limit::Limit| {
         let evidence: Vec<Evidence> =
             limit.signatures.iter().filter_map(|signature| signs::find(signature, trial, &seconds)).collect();
         let strongest = evidence.iter().filter_map(strength).max()?;
-        Some((strongest, HeldLimit { limit: limit.clone(), evidence }))
+        Some((strongest, IdleLimit { limit: limit.clone(), evidence }))
     };
-    let mut all: Vec<(Strength, HeldLimit)> = trial.limits.limits.iter().filter_map(found).collect();
+    let mut all: Vec<(Strength, IdleLimit)> = trial.limits.limits.iter().filter_map(found).collect();
     all.sort_by_key(|(strength, _)| std::cmp::Reverse(*strength));
     all.into_iter().map(|(_, limit)| limit).collect()
 }
@@ -139,12 +140,12 @@ mod tests {
     use genkai_model::units::{Span, Spread};
     use proptest::prelude::*;
 
-    fn trial(requests: u32, borne: bool) -> HeldTrial {
+    fn trial(requests: u32, borne: bool) -> IdleTrial {
         let client =
             ClientCheck { valid: true, reasons: vec![], lateness: Quantiles::default(), receipt: None, cpu_max: 0.1 };
         let refused = if borne { vec![] } else { vec![ErrorCount { kind: ErrorKind::Status503, count: 1 }] };
         let answered = u64::from(requests) - refused.len() as u64;
-        HeldTrial { trial: 1, requests, at_once: 0, answered, refused, told: vec![], client }
+        IdleTrial { trial: 1, requests, at_once: 0, answered, refused, told: vec![], client }
     }
 
     #[test]
@@ -163,7 +164,7 @@ mod tests {
         began(&mut record, 3, None);
         assert_eq!(record.trials.len(), 3);
         assert_eq!(super::trials(&record).iter().map(|trial| trial.trial).collect::<Vec<_>>(), [1]);
-        let held = Held { time: Span::from_secs(1), first: 125, most: 1_000 };
+        let held = IdleSearch { time: Span::from_secs(1), first: 125, most: 1_000 };
         let all = [trial(125, true), trial(1_000, true), trial(250, false)];
         assert_eq!(outcome(&held, &all[..1], all.first()), Outcome::Unfinished, "twice as many come next");
         assert_eq!(outcome(&held, &all[..2], all.get(1)), Outcome::Holds);
@@ -187,8 +188,8 @@ mod tests {
         /// However the bounds lie, the search ends, and what it finds is the capacity to within its precision.
         #[test]
         fn the_search_ends_at_the_capacity(capacity in 0u32..20_000, first in 1u32..3_000, most in 1u32..20_000) {
-            let mut all: Vec<HeldTrial> = Vec::new();
-            let held = Held { time: genkai_model::units::Span::from_secs(1), first, most };
+            let mut all: Vec<IdleTrial> = Vec::new();
+            let held = IdleSearch { time: genkai_model::units::Span::from_secs(1), first, most };
             for _ in 0..60 {
                 let Some(n) = step(&held, &all) else { break };
                 prop_assert!(n >= 1 && n <= most);

@@ -47,7 +47,7 @@ pub fn loads(record: &Record) -> Vec<LoadFigures> {
 
 /// The loads of a comparison in figures: a contender each, all its turns that count added up.
 pub fn turns(record: &Record) -> Vec<LoadFigures> {
-    let comparison = record.head.as_ref().and_then(|head| head.plan.comparison.as_ref());
+    let comparison = record.head.as_ref().and_then(|head| head.plan.comparison());
     let turns = compare::turns(record);
     let of = |name: &str| {
         let own: Vec<&Trial> = turns.iter().filter(|seen| seen.is(name, false)).map(|seen| seen.trial).collect();

@@ -3,18 +3,16 @@
 mod world;
 
 use genkai_analysis::cache::{findings, loads, next};
-use genkai_model::cache::{
-    Aim, CacheCaveat, CacheFinding, CachePass, Caching, Contestant, DeviceUse, OwnCounts, PassFinding, RateSearch,
-    Side, Spent, Trouble, Warmth,
-};
+use genkai_model::cache::{Aim, CachePass, Caching, Contestant, DeviceUse, OwnCounts, RateSearch, Side, Spent, Warmth};
 use genkai_model::content::{Content, Mix, Sizes};
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
     EndReason, Environment, Event, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
 };
 use genkai_model::finding::Outcome;
+use genkai_model::finding::cache::{CacheCaveat, CacheFinding, PassFinding, Trouble};
 use genkai_model::histogram::{Payload, empty};
-use genkai_model::plan::Plan;
+use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Record;
 use genkai_model::units::{Bytes, Span};
 use rand::SeedableRng;
@@ -100,7 +98,7 @@ impl Story {
             started: String::new(),
             command: Vec::new(),
             environment: Environment { cores: 1, ..Environment::default() },
-            plan: Plan { caching: Some(Box::new(caching)), ..plan(users(16, 1.0), "errors < 0.1%, p99 < 100ms") },
+            plan: Plan { study: Study::Cache(Box::new(caching)), ..plan(users(16, 1.0), "errors < 0.1%, p99 < 100ms") },
             rewrites: Vec::new(),
         };
         story.push(None, What::RunStarted(Box::new(head)));

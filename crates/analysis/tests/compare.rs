@@ -3,21 +3,22 @@
 mod world;
 
 use genkai_analysis::compare::{findings, is_enough};
-use genkai_model::claim::{Claim, ClaimVerdict, LoadTest, Promise, Promised, Test};
-use genkai_model::comparison::{
-    Call, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Ended, Figure, Out, Runs, Turn,
-};
-use genkai_model::contest::Entry;
+use genkai_model::claim::{Claim, LoadTest, Promise, Promised, Test};
+use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
+use genkai_model::contest::ContenderRecord;
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
     Disconnects, EndReason, Event, Note, Purpose, Rewrite, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded,
     TrialStarted, What,
 };
 use genkai_model::evidence::Sample;
-use genkai_model::finding::Outcome;
+use genkai_model::figure::Figure;
+use genkai_model::finding::claim::ClaimVerdict;
+use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding, Ended};
+use genkai_model::finding::{Call, Outcome};
 use genkai_model::histogram::{self, Payload};
 use genkai_model::load::{Load, Protocol};
-use genkai_model::plan::Plan;
+use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Record;
 use genkai_model::units::Span;
 use genkai_model::websocket::WebSocket;
@@ -83,7 +84,7 @@ impl Story {
             started: "2026-11-21T11:00:00Z".to_owned(),
             command: Vec::new(),
             environment: genkai_model::event::Environment { cores: 1, ..Default::default() },
-            plan: Plan { comparison: Some(comparison), ..plan(users(50, 1e9), "errors < 0.1%") },
+            plan: Plan { study: Study::Compare(comparison), ..plan(users(50, 1e9), "errors < 0.1%") },
             rewrites: Vec::new(),
         };
         story.push(None, What::RunStarted(Box::new(head)));
@@ -170,7 +171,7 @@ fn call(finding: &ComparisonFinding, figure: Figure) -> Call {
 fn what_a_private_copy_differs_in_stays_with_its_contender() {
     let mut story = Story::new(comparison(&["base", "more"], true));
     let rewrite = Rewrite { place: "/u/squid.conf:3".to_owned(), from: "http_port 80".to_owned(), to: String::new() };
-    let entry = Entry {
+    let entry = ContenderRecord {
         contender: "more".to_owned(),
         version: "squid 5.7".to_owned(),
         settings: Vec::new(),
@@ -178,7 +179,7 @@ fn what_a_private_copy_differs_in_stays_with_its_contender() {
         largest: None,
         started: Span(0),
     };
-    story.push(None, What::Entry(Box::new(entry)));
+    story.push(None, What::Contender(Box::new(entry)));
     story.blocks(5, &[("base", PLAIN), ("more", PLAIN)]);
     let subjects = story.findings().subjects;
     assert_eq!((subjects[0].rewrites.as_slice(), subjects[1].rewrites.as_slice()), (&[][..], &[rewrite][..]));
@@ -350,7 +351,7 @@ fn a_websocket_that_is_cut_with_a_message_under_way_is_one_failure() {
     story.blocks(2, &[("a", PLAIN), ("b", PLAIN)]);
     let turn = story.findings().turns[0].clone();
     assert_eq!(turn.failed, 25 * 4, "{turn:?}");
-    let ok = |turn: &genkai_model::comparison::TurnFinding| turn.finished - turn.failed;
+    let ok = |turn: &genkai_model::finding::comparison::TurnFinding| turn.finished - turn.failed;
     assert!(ok(&turn) > 2_000, "{turn:?}");
 }
 
@@ -434,7 +435,10 @@ fn who_is_out_is_compared_with_nobody_and_the_others_go_on() {
     let plays = |base| {
         let mut story = Story::new(comparison(&["a", "b", "c"], base));
         story.blocks(2, &[("a", PLAIN), ("b", Does { rate: 130.0, ..PLAIN }), ("c", PLAIN)]);
-        story.push(None, What::Out(Box::new(Out { contender: "c".to_owned(), block: 3, why: "no".to_owned() })));
+        story.push(
+            None,
+            What::Dropped(Box::new(DroppedContender { contender: "c".to_owned(), block: 3, why: "no".to_owned() })),
+        );
         for block in 3..=5 {
             story.turn("a", block, false, PLAIN);
             story.turn("a", block, true, PLAIN);
@@ -450,13 +454,16 @@ fn who_is_out_is_compared_with_nobody_and_the_others_go_on() {
     assert_eq!(ranks[..2], [(false, 2, 2), (false, 1, 1)], "ranks are those of who plays");
     assert!(ranks[2].0);
     assert_eq!(finding.outcome, Outcome::Fails, "a contender is missing");
-    let expected = ComparisonCaveat::Out { name: "c".to_owned(), block: 3, why: "no".to_owned() };
+    let expected = ComparisonCaveat::Dropped { name: "c".to_owned(), block: 3, why: "no".to_owned() };
     assert!(finding.caveats.contains(&expected), "{:?}", finding.caveats);
 
     let mut story = Story::new(comparison(&["a", "b"], true));
     story.blocks(1, &[("a", PLAIN), ("b", PLAIN)]);
     assert!(!is_enough(&story.record));
-    story.push(None, What::Out(Box::new(Out { contender: "a".to_owned(), block: 2, why: "no".to_owned() })));
+    story.push(
+        None,
+        What::Dropped(Box::new(DroppedContender { contender: "a".to_owned(), block: 2, why: "no".to_owned() })),
+    );
     assert!(is_enough(&story.record), "there is nobody to compare with");
     let finding = story.findings();
     assert!(finding.pairs.is_empty() && finding.control.is_none() && finding.outcome == Outcome::Unfinished);

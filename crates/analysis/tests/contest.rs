@@ -5,16 +5,15 @@ mod world;
 use std::collections::BTreeMap;
 
 use genkai_analysis::contest::findings;
-use genkai_model::contest::{
-    Case, CaseFinding, Collection, Consumption, Contender, Contest, ContestCaveat, ContestFinding, Entry, Round,
-    Setting,
-};
+use genkai_model::contest::{Case, Collection, Consumption, Contender, ContenderRecord, Contest, Round};
 use genkai_model::event::{Event, Purpose, RunEnded, RunStarted, SCHEMA, TrialStarted, What};
 use genkai_model::finding::Outcome;
+use genkai_model::finding::contest::{CaseFinding, ContestCaveat, ContestFinding};
 use genkai_model::histogram::Payload;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit};
-use genkai_model::plan::Plan;
+use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Record;
+use genkai_model::setting::Setting;
 use genkai_model::units::{Bytes, Span};
 use genkai_model::websocket::CloseCount;
 use rand::{Rng, SeedableRng};
@@ -61,7 +60,7 @@ impl Story {
             started: "2025-11-21T11:00:00Z".to_owned(),
             command: Vec::new(),
             environment: Default::default(),
-            plan: Plan { contest: Some(contest), ..plan(users(1, 1.0), "errors < 0.1%") },
+            plan: Plan { study: Study::Contest(contest), ..plan(users(1, 1.0), "errors < 0.1%") },
             rewrites: Vec::new(),
         };
         story.push(None, What::RunStarted(Box::new(head)));
@@ -287,7 +286,7 @@ fn pauses_belong_to_the_round_in_which_they_were() {
             }
         }
     }
-    story.push(Some(1), What::Entry(Box::new(entry("a", None))));
+    story.push(Some(1), What::Contender(Box::new(entry("a", None))));
     let finding = story.findings();
     let paused = |name: &str| -> Vec<f64> {
         let standing = finding.cases[0].standings.iter().find(|one| one.name == name).unwrap();
@@ -298,7 +297,7 @@ fn pauses_belong_to_the_round_in_which_they_were() {
     assert_eq!((pause.kind.as_str(), pause.count, pause.longest), ("Pause Young", 1, 0.02));
 }
 
-fn entry(name: &str, largest: Option<u64>) -> Entry {
+fn entry(name: &str, largest: Option<u64>) -> ContenderRecord {
     let limit = |bytes: u64| Limit {
         law: Law::BodySize { value: bytes as f64 },
         value: format!("{bytes}"),
@@ -312,7 +311,7 @@ fn entry(name: &str, largest: Option<u64>) -> Entry {
         }),
         ..Limit::named("x.largest", name, "largest")
     };
-    Entry {
+    ContenderRecord {
         contender: name.to_owned(),
         version: "1.0".to_owned(),
         settings: vec![Setting { name: "largest".to_owned(), value: "1k".to_owned(), default: true }],
@@ -326,7 +325,7 @@ fn entry(name: &str, largest: Option<u64>) -> Entry {
 fn limits(limit: u64, takes: u64, code: u16, sizes: &[u64]) -> Vec<(Option<u64>, u64, bool)> {
     let mut story = Story::new(contest(&["a", "b"], 1));
     story.start(1);
-    story.push(Some(1), What::Entry(Box::new(entry("a", Some(limit)))));
+    story.push(Some(1), What::Contender(Box::new(entry("a", Some(limit)))));
     story.round(1, round("a", 1, Case::Receive, 1.0));
     for (bytes, binary) in sizes.iter().flat_map(|bytes| [(*bytes, false), (*bytes, true)]) {
         let mut take = round("a", 1, Case::Take { bytes, binary }, 1.0);

@@ -7,7 +7,7 @@ use genkai_analysis::tuning::TrialPlan;
 use genkai_model::event::{Event, Purpose, What};
 use genkai_model::evidence::{LogLine, Sample};
 use genkai_model::limit::{Limit, Strength};
-use genkai_model::plan::{Backplane, Cluster};
+use genkai_model::plan::{Backplane, Cluster, Study};
 use genkai_model::record::Record;
 use genkai_model::rooms::{Attendance, LOST, Loss, NodeReport, PUBLISHED, RECEIVED, Traced};
 use genkai_model::units::{Bytes, Span};
@@ -32,7 +32,7 @@ fn limits() -> Vec<Limit> {
 /// Messages of the member 0 to the member 1 get into Redis between these moments and do not come out.
 fn lost(backplane: Backplane, hops: u8, from_us: u64, to_us: u64) -> Record {
     let mut plan = plan(users(2, 50.0), "p99 < 1s");
-    plan.cluster = Some(Cluster {
+    plan.study = Study::Rooms(Cluster {
         nodes: vec![2],
         server: "embedded".into(),
         router: None,
@@ -40,7 +40,6 @@ fn lost(backplane: Backplane, hops: u8, from_us: u64, to_us: u64) -> Record {
         redis: vec![],
         member_queue: Bytes(1),
         trace: 9,
-        held: None,
         faults: vec![],
     });
     let world = World {

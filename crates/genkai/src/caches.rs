@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use genkai_engine::StopFlag;
 use genkai_lab::cache;
 use genkai_lab::experiment::{Size, cache as experiment};
 use genkai_model::cache::Caching;
@@ -17,10 +16,10 @@ use genkai_report::figure;
 use genkai_scenario::access;
 
 use crate::Failure;
-use crate::cli::{ExperimentRun, OutputFlags};
-use crate::made::{self, Experiment};
+use crate::cli::ExperimentRun;
 use crate::servers::ServersFlags;
-use crate::view::{self, View};
+use crate::study::{self, How};
+use crate::view;
 /// Flags of the experiment `reverse-proxy-cache`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "reverse-proxy-cache")]
@@ -177,11 +176,9 @@ fn announced(plan: &Caching) -> String {
 /// Makes a run and its outputs.
 pub(crate) fn run(size: Size, flags: &ExperimentRun) -> Result<Exit, Failure> {
     let plan = plan(size, &flags.caches, &flags.servers)?;
-    if let Some(caching) = plan.caching.as_deref().filter(|_| !flags.output.quiet) {
+    if let Some(caching) = plan.caching().filter(|_| !flags.output.quiet) {
         view::say(&announced(caching));
     }
-    let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
-    let markdown = flags.caches.markdown;
-    let experiment = Experiment { check: cache::check, run: cache::run, view, markdown };
-    made::run(plan, made::place(flags.apps.as_deref())?, &experiment, &flags.output)
+    let how = How { markdown: flags.caches.markdown, ..How::default() };
+    study::run(plan, study::place(flags.apps.as_deref())?, how, &flags.output)
 }

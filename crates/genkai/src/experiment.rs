@@ -1,15 +1,12 @@
 //! `genkai experiment`.
 
-use genkai_engine::StopFlag;
 use genkai_lab::experiment::{DEFAULT_CONNECTIONS, EXPERIMENTS, Kind, Size, find};
-use genkai_lab::rooms as chat;
-use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 
-use crate::cli::{Experiment, ExperimentAction, ExperimentRun, OutputFlags};
-use crate::view::{self, View};
-use crate::{Failure, caches, made, rooms, servers, suite, tune};
+use crate::cli::{Experiment, ExperimentAction, ExperimentRun};
+use crate::study::{self, How};
+use crate::{Failure, caches, rooms, servers, suite, view};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -27,10 +24,10 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
     match experiment.kind {
         Kind::Tune(plan) => {
             let value = flags.worker_connections.as_deref().unwrap_or(DEFAULT_CONNECTIONS);
-            tune::run(plan(size, value), Pin::Apart, &flags.output, false)
+            study::run(plan(size, value), study::place(None)?, How::default(), &flags.output)
         }
         Kind::Apache => suite::apache(size, &flags.part, &flags.output),
-        Kind::Servers => servers::run(size, &flags.servers, made::place(flags.apps.as_deref())?, &flags.output),
+        Kind::Servers => servers::run(size, &flags.servers, study::place(flags.apps.as_deref())?, &flags.output),
         Kind::Rooms => nodes(rooms::plan(size, &flags.rooms)?, flags),
         Kind::Held => nodes(rooms::held(size, &flags.rooms)?, flags),
         Kind::Cache => caches::run(size, flags),
@@ -39,9 +36,7 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
 
 /// Makes a run on nodes, and its outputs.
 fn nodes(plan: Plan, flags: &ExperimentRun) -> Result<Exit, Failure> {
-    let view = |output: &OutputFlags, stop: &StopFlag| View::choose(output.quiet, output.color, stop);
-    let experiment = made::Experiment { check: chat::check, run: chat::run, view, markdown: false };
-    made::run(plan, made::place(flags.apps.as_deref())?, &experiment, &flags.output)
+    study::run(plan, study::place(flags.apps.as_deref())?, How::default(), &flags.output)
 }
 
 /// Refuses flags of other experiments.

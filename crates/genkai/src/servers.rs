@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use genkai_engine::StopFlag;
 use genkai_lab::contest;
 use genkai_lab::experiment::{Size, servers as experiment};
 use genkai_model::exit::Exit;
@@ -13,8 +12,8 @@ use genkai_targets::application::Place;
 
 use crate::Failure;
 use crate::cli::OutputFlags;
-use crate::made::{self, Experiment};
-use crate::view::{self, View};
+use crate::study::{self, How};
+use crate::view;
 
 /// Flags of the experiment `websocket-servers`.
 #[derive(Debug, Args)]
@@ -139,6 +138,5 @@ fn parts(text: &str, flag: &str, servers: &[String]) -> Result<(String, String, 
 /// Makes a run and its outputs.
 pub(crate) fn run(size: Size, flags: &ServersFlags, place: Place, output: &OutputFlags) -> Result<Exit, Failure> {
     let plan = plan(size, flags, &place)?;
-    let view = |output: &OutputFlags, _: &StopFlag| View::plain(output.quiet);
-    made::run(plan, place, &Experiment { check: contest::check, run: contest::run, view, markdown: false }, output)
+    study::run(plan, place, How::default(), output)
 }

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use genkai_analysis::findings;
 use genkai_lab::experiment::{self, Size};
 use genkai_lab::system::Pin;
-use genkai_lab::tune;
 use genkai_model::exit::Exit;
 use genkai_model::load::{Arrivals, Load, Protocol};
 use genkai_model::objective::Objective;
@@ -15,12 +13,10 @@ use genkai_model::plan::{
 };
 use genkai_model::units::{Span, Spread};
 use genkai_place::remote::{self, Remote};
-use genkai_report::{json, text};
 
-use crate::cli::{Apache, BackendFlags, OutputFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
-use crate::outputs::Outputs;
-use crate::view::{self, View};
-use crate::{Failure, flags, interrupt, made, websocket};
+use crate::cli::{Apache, BackendFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
+use crate::study::{self, How};
+use crate::{Failure, flags, websocket};
 
 /// Users join at this rate when nothing else is said, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -38,7 +34,7 @@ pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
     };
     let pin = flags::pin(&flags.search.pin)?;
     let plan = plan(name, program, flags, front, &pin)?;
-    run(plan, pin, &flags.output, flags.write)
+    study::run(plan, study::place(None)?, How { pin, write: flags.write, ..How::default() }, &flags.output)
 }
 
 fn front(flags: &Apache) -> Front {
@@ -259,47 +255,4 @@ fn procedure(flags: &SearchFlags, arrivals: &Arrivals) -> Result<Procedure, Fail
         headroom: flags.headroom,
         ..quick
     })
-}
-
-/// Makes a run and all its outputs.
-pub(crate) fn run(plan: Plan, pin: Pin, output: &OutputFlags, write: bool) -> Result<Exit, Failure> {
-    let style = view::stdout_style(output.color);
-    if output.dry_run {
-        let preview = tune::preview(&plan, &pin)?;
-        if output.quiet {
-            return Ok(Exit::Holds);
-        }
-        let shown = if output.json {
-            json::plan(&plan, &preview.predictions, &preview.environment)
-        } else {
-            text::plan(&plan, &preview.predictions, &preview.environment, style)
-        };
-        view::print(&shown);
-        return Ok(Exit::Holds);
-    }
-    let out = output.out.clone().unwrap_or_else(|| made::default_folder(&plan.title));
-    let interrupt = interrupt::flag();
-    let job = made::job(plan, made::place(None)?, pin, output.keep, &interrupt);
-    let mut view = View::choose(output.quiet, output.color, &interrupt);
-    let outcome = tune::run(&job, write, &out, &mut |event| view.event(event));
-    view.finish();
-    let outcome = outcome?;
-    let findings = findings(&outcome.record);
-    let outputs = Outputs { record: &outcome.record, findings: &findings };
-    let page = outputs.write(&out, output.svg);
-    if !output.quiet {
-        let verdict = if output.json { outputs.json() } else { text::verdict(&outcome.record, &findings, style) };
-        view::print(&verdict);
-    }
-    if let Some(failure) = outcome.failure {
-        return Err(failure.into());
-    }
-    let page = page?;
-    if !output.quiet {
-        for (file, backup) in &outcome.written {
-            view::say(&format!("written: {} (backup: {})", file.display(), backup.display()));
-        }
-        view::say(&format!("report: {}", page.display()));
-    }
-    Ok(outputs.exit())
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstyle::{AnsiColor, Style as Ansi};
 use genkai_engine::StopFlag;
 use genkai_model::event::Event;
+use genkai_model::plan::Study;
 use genkai_report::live::{Lines, Screen, guard_panics, terminal_size};
 use genkai_report::text::Style;
 
@@ -53,8 +54,16 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// What suits stderr. A key can set `stop`.
-    pub(crate) fn choose(quiet: bool, colour: Colour, stop: &StopFlag) -> View {
+    /// What suits a study, and stderr. A key can set `stop`.
+    pub(crate) fn of(study: &Study, quiet: bool, colour: Colour, stop: &StopFlag) -> View {
+        match study {
+            Study::Contest(_) | Study::Cache(_) => View::plain(quiet),
+            _ => View::choose(quiet, colour, stop),
+        }
+    }
+
+    /// What suits stderr.
+    fn choose(quiet: bool, colour: Colour, stop: &StopFlag) -> View {
         if quiet {
             return View::Quiet;
         }

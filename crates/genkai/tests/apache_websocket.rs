@@ -4,7 +4,7 @@
 
 mod harness;
 
-use genkai_model::claim::ClaimVerdict;
+use genkai_model::finding::claim::ClaimVerdict;
 use genkai_model::finding::{Answer, Because, Confidence, Evidence, Verdict};
 use genkai_model::suite::SuiteFinding;
 use genkai_place::authority;

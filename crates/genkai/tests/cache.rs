@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use genkai_model::cache::{CacheFinding, Held, Warmth};
+use genkai_model::cache::Warmth;
+use genkai_model::finding::cache::{BestRate, CacheFinding};
 use harness::{all_gone, descendants, genkai, machine, run, signal, until};
 
 /// A few objects: what is tested is what is said, not how fast.
@@ -30,7 +31,7 @@ fn a_run_leaves_its_outputs_and_a_report_makes_them_again() {
     let finding = verdict(&run.out);
     for rates in &finding.held {
         assert_eq!(rates.standings.len(), 2, "both: {rates:?}");
-        let rounds = |one: &Held| one.repeats.iter().map(|repeat| repeat.round).collect::<Vec<_>>();
+        let rounds = |one: &BestRate| one.repeats.iter().map(|repeat| repeat.round).collect::<Vec<_>>();
         assert!(rates.standings.iter().all(|one| rounds(one) == [1, 2]), "in every round: {rates:?}");
     }
     assert_eq!(finding.held.len(), 2, "cold and warm");

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use genkai_model::claim::{ClaimFinding, ClaimVerdict};
-use genkai_model::comparison::{Call, ComparisonCaveat, ComparisonFinding, Ended, Figure};
-use genkai_model::finding::Outcome;
+use genkai_model::figure::Figure;
+use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict};
+use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding, Ended};
+use genkai_model::finding::{Call, Outcome};
 use genkai_model::record::Record;
 use harness::loads::show;
 use harness::servers::serve;
@@ -270,7 +271,7 @@ fn a_user_s_caches_and_an_address_are_contenders() {
 
 #[test]
 fn every_contender_by_name_can_stand_in_a_file() {
-    let names = genkai_targets::product::names();
+    let names = genkai_targets::catalog::names();
     assert_eq!(names.len(), 3 + 11);
     for name in names {
         let text = format!("systems:\n  - {{name: a, product: {name}}}\n");
@@ -320,7 +321,7 @@ fn one_that_does_not_start_any_more_is_out_and_the_others_go_on() {
     assert_eq!(out[2], ("nginx", true, 1), "{}", broken.story());
     assert!(out[..2].iter().all(|(_, out, turns)| !out && *turns == 3), "{}", broken.story());
     let why = found.caveats.iter().find_map(|caveat| match caveat {
-        ComparisonCaveat::Out { name, block: 2, why } if name == "nginx" => Some(why),
+        ComparisonCaveat::Dropped { name, block: 2, why } if name == "nginx" => Some(why),
         _ => None,
     });
     assert!(why.is_some_and(|why| why.contains("out of order")), "{:?}", found.caveats);

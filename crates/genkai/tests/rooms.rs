@@ -4,8 +4,9 @@ mod harness;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::Evidence;
-use genkai_model::held::HeldFinding;
-use genkai_model::rooms::{Place, Placed, RoomsFinding, RoomsRun, Why};
+use genkai_model::finding::idle_requests::IdleFinding;
+use genkai_model::finding::rooms::{Place, Placed, RoomsFinding, RoomsRun};
+use genkai_model::rooms::Why;
 use harness::{Run, genkai, machine, run};
 
 /// Four rooms of five who say eight things each, in about three seconds.
@@ -307,7 +308,7 @@ fn held_requests_find_the_cap_and_name_it() {
     let flags = "--nodes 2 --router haproxy --node-connections 5 --queue-timeout 100ms --hold 1500ms --most 64";
     let run = run(&genkai(&format!("experiment run rooms-http {flags}")));
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
-    let finding: HeldFinding = serde_json::from_str(&text).unwrap();
+    let finding: IdleFinding = serde_json::from_str(&text).unwrap();
     assert_eq!((finding.largest, finding.refused_from), (Some(10), Some(11)), "two nodes of five\n{}", run.story());
     let first = finding.limits.first().map(|found| found.limit.id.as_str());
     assert_eq!(first, Some("haproxy.server.maxconn"), "{}", run.story());

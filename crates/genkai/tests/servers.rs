@@ -8,8 +8,9 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use genkai_model::contest::{Case, Contender, ContestCaveat, ContestFinding, Round};
+use genkai_model::contest::{Case, Contender, Round};
 use genkai_model::finding::Outcome;
+use genkai_model::finding::contest::{ContestCaveat, ContestFinding};
 use genkai_targets::application::{self, Application};
 use harness::{Run, genkai, machine, run};
 

@@ -1,25 +1,25 @@
 //! Advice put to the test, a claim after the other: a line is shown to the server's own check, a change is compared with the
 //! system without it. Each has a folder and a record of its own, from which all that is said of it follows.
 
-use std::path::Path;
-
 use genkai_analysis::claims::{ACCEPTED, CLAMPED, REFUSED, UNKNOWN, WARNED};
 use genkai_model::claim::{Claim, LoadTest, Test};
-use genkai_model::comparison::{Comparison, Contender, Figure, Runs, Wish};
+use genkai_model::comparison::{Comparison, Contender, Runs};
 use genkai_model::event::{Note, What};
+use genkai_model::figure::Figure;
 use genkai_model::load::Load;
 use genkai_model::objective::Objective;
-use genkai_model::plan::Plan;
+use genkai_model::plan::{Plan, Study};
+use genkai_model::setting::RequestedChange;
 use genkai_model::units::Span;
 use genkai_targets::product::{Objection, ObjectionKind};
 
 use crate::compare::{self, BASELINE, Usual};
 use crate::error::LabError;
-use crate::experiment::{self, Size};
 use crate::folder::Folder;
 use crate::job::{Job, Outcome};
-use crate::recorder::{Recorder, Watcher};
-use crate::system::{self, Pin};
+use crate::recorder::Watcher;
+use crate::size::{Size, procedure};
+use crate::system;
 
 /// Largest effect that does not matter.
 pub const MARGIN: f64 = 0.05;
@@ -70,63 +70,45 @@ pub fn plan(claim: &Claim, effort: &Effort) -> Result<Plan, LabError> {
         claim: Some(Box::new(claim.clone())),
     };
     let load = Load { tick: compare::tick(hold), ..load };
-    let plan = Plan::of(format!("claim {}", claim.name), first, load, objective, experiment::procedure(Size::Quick));
-    Ok(Plan { comparison: Some(comparison), ..plan })
+    let plan = Plan::of(format!("claim {}", claim.name), first, load, objective, procedure(Size::Quick));
+    Ok(Plan { study: Study::Compare(comparison), ..plan })
 }
 
 fn contenders(claim: &Claim, test: &LoadTest, load: &Load) -> Result<Vec<Contender>, LabError> {
-    let wish = |text: &String| text.parse::<Wish>().map_err(|e| LabError::Plan(format!("{}: {e}", claim.name)));
-    let wishes = test.changes.iter().map(wish).collect::<Result<Vec<_>, _>>()?;
-    compare::with_changes(claim.system.clone(), &wishes, load, true)
+    let change =
+        |text: &String| text.parse::<RequestedChange>().map_err(|e| LabError::Plan(format!("{}: {e}", claim.name)));
+    let requested = test.changes.iter().map(change).collect::<Result<Vec<_>, _>>()?;
+    compare::with_changes(claim.system.clone(), &requested, load, true)
 }
 
-/// Checks the plan of a claim without starting a server.
-///
-/// # Errors
-/// Whatever would keep it from being tested.
-pub fn preview(plan: &Plan, pin: &Pin) -> Result<(), LabError> {
-    match line(plan) {
-        Some(_) => Ok(()),
-        None => compare::preview(plan, pin).map(drop),
-    }
-}
-
-/// Makes the test that `job`'s plan (see [`plan`]) says. The folder `out` holds `run.jsonl` afterwards.
-///
-/// # Errors
-/// When it could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    match line(&job.plan) {
-        Some(line) => check(job, line, out, watcher),
-        None => compare::run(job, out, watcher),
-    }
-}
-
-/// The line that a plan's claim asks about.
-fn line(plan: &Plan) -> Option<&str> {
-    match &plan.comparison.as_ref()?.claim.as_ref()?.test {
+/// The line that a plan's claim asks about, where it asks about one.
+pub(crate) fn line(plan: &Plan) -> Option<&str> {
+    match &plan.comparison()?.claim.as_ref()?.test {
         Test::Line(line) => Some(line),
         Test::Load(_) => None,
     }
 }
 
 /// Shows a line to the server's own check.
-fn check(job: &Job<'_>, line: &str, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let folder = Folder::open(out, job.keep)?;
-    let behind = system::placeholder(&job.plan.system.backend)?;
-    let prepared = system::prepare(&job.plan.system, &job.plan.load, behind, folder.private("check")?)?;
-    let objection = prepared.objects(line)?;
-    folder.set_aside()?;
-    let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    recorder.now(None, job.head(system::environment(&job.pin, Some(&*prepared)), &[]))?;
-    let (id, text) = match objection {
-        Some(Objection { kind: ObjectionKind::Unknown, words }) => (UNKNOWN, words),
-        Some(Objection { kind: ObjectionKind::Refused, words }) => (REFUSED, words),
-        Some(Objection { kind: ObjectionKind::Clamped, words }) => (CLAMPED, words),
-        Some(Objection { kind: ObjectionKind::Warned, words }) => (WARNED, words),
-        None => (ACCEPTED, format!("the server's own check accepts `{line}`")),
+///
+/// # Errors
+/// When the check could not be asked.
+pub(crate) fn check(job: &Job<'_>, line: &str, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let ask = |folder: &Folder| {
+        let behind = system::placeholder(&job.plan.system.backend)?;
+        let prepared = system::prepare(&job.plan.system, &job.plan.load, behind, folder.private("check")?)?;
+        let objection = prepared.objects(line)?;
+        Ok((system::environment(&job.pin, Some(&*prepared)), objection))
     };
-    recorder.now(None, What::Note(Note { id: id.to_owned(), text }))?;
-    let failure = recorder.close(false, None, String::new());
-    Ok(Outcome { record: recorder.into_record(), failure })
+    job.recorded(watcher, ask, |(environment, objection), _, recorder| {
+        recorder.now(None, job.head(environment, &[]))?;
+        let (id, text) = match objection {
+            Some(Objection { kind: ObjectionKind::Unknown, words }) => (UNKNOWN, words),
+            Some(Objection { kind: ObjectionKind::Refused, words }) => (REFUSED, words),
+            Some(Objection { kind: ObjectionKind::Clamped, words }) => (CLAMPED, words),
+            Some(Objection { kind: ObjectionKind::Warned, words }) => (WARNED, words),
+            None => (ACCEPTED, format!("the server's own check accepts `{line}`")),
+        };
+        recorder.now(None, What::Note(Note { id: id.to_owned(), text }))
+    })
 }

@@ -23,7 +23,7 @@ pub enum LabError {
     },
     /// The configuration or the server under test.
     #[error(transparent)]
-    Product(#[from] genkai_targets::product::ProductError),
+    Target(#[from] genkai_targets::error::TargetError),
     /// A process of ours.
     #[error(transparent)]
     Local(#[from] genkai_place::PlaceError),
@@ -51,9 +51,6 @@ pub enum LabError {
     /// Clients of a comparison.
     #[error(transparent)]
     Crowd(#[from] genkai_engine::broadcast::CrowdError),
-    /// A cache of a comparison.
-    #[error(transparent)]
-    Cache(#[from] genkai_targets::cache::CacheError),
     /// What stands before nodes.
     #[error(transparent)]
     Router(#[from] genkai_targets::router::RouterError),
@@ -69,8 +66,7 @@ impl LabError {
             LabError::Plan(_) => Exit::Usage,
             LabError::Engine(e) if e.is_usage() => Exit::Usage,
             LabError::Application(e) if e.is_usage() => Exit::Usage,
-            LabError::Product(e) if e.is_usage() => Exit::Usage,
-            LabError::Cache(e) if e.is_usage() => Exit::Usage,
+            LabError::Target(e) if e.is_usage() => Exit::Usage,
             LabError::Router(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,
         }

@@ -20,7 +20,7 @@ const MANY: u32 = u32::MAX;
 /// # Errors
 /// The product is unknown, or a file cannot be read or understood.
 pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Result<Explanation, LabError> {
-    let mut explanation = genkai_targets::explain::explain(product, main, requests)?;
+    let mut explanation = genkai_targets::catalog::explain(product, main, requests)?;
     let load = experiment::users(MANY, f64::from(MANY));
     explanation.predictions = capacity::predict(&explanation.limits, &load, None);
     let limits = &explanation.limits;

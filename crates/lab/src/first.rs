@@ -66,7 +66,7 @@ const SLOW: (u32, Duration) = (3, Duration::from_millis(100));
 /// What the backend takes for the load's request when nothing stands before it and nothing else is asked, as a limit on
 /// everything before it. None where the plan says what it takes, where it is not known where it is, where asking is not safe, or
 /// where it does not answer well.
-pub fn alone(load: &Load, backend: &Backend) -> Option<Limit> {
+pub fn unloaded(load: &Load, backend: &Backend) -> Option<Limit> {
     let address = backend.address().filter(|_| !matches!(backend, Backend::Embedded(_)))?;
     let (begun, mut took) = (Instant::now(), Vec::new());
     while begun.elapsed() < WHILE || begun.elapsed() < ENOUGH && slow(&took).1.len() == 1 {

@@ -1,18 +1,20 @@
 //! A run to be made, and what it leaves, whatever it is about.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use genkai_engine::StopFlag;
+use genkai_model::contest::ContenderRecord;
 use genkai_model::event::{Environment, Rewrite, RunStarted, SCHEMA, What};
+use genkai_model::finding::Predicted;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_targets::application::Place;
 
 use crate::error::LabError;
 use crate::folder::Folder;
+use crate::headroom;
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
-use crate::room;
 use crate::system::Pin;
 
 /// A run to be made.
@@ -29,8 +31,12 @@ pub struct Job<'a> {
     pub started: String,
     /// Cores.
     pub pin: Pin,
+    /// The folder of the record, which holds `run.jsonl` afterwards, whatever happened. Only a load needs none: its record is not kept then.
+    pub out: Option<PathBuf>,
     /// Keep the servers' private files.
     pub keep: bool,
+    /// Write a proposal into the user's files once it is proved.
+    pub write: bool,
     /// Set when the user wants to stop.
     pub interrupt: &'a StopFlag,
 }
@@ -39,8 +45,27 @@ pub struct Job<'a> {
 pub struct Outcome {
     /// The record, also on disk.
     pub record: Record,
+    /// The user's files that a proposal was written into, each with its backup.
+    pub written: Vec<(PathBuf, PathBuf)>,
     /// What cut the run short, if anything did. The record is still good.
     pub failure: Option<LabError>,
+}
+
+/// Everything known before anything is started.
+pub struct Preview {
+    /// The machine.
+    pub environment: Environment,
+    /// In a search for a limit: what the limits are predicted to do under the plan's load.
+    pub predictions: Vec<Predicted>,
+    /// In a comparison of systems: each contender as it would run.
+    pub contenders: Vec<ContenderRecord>,
+}
+
+impl Preview {
+    /// Nothing but the machine.
+    pub(crate) fn of(environment: Environment) -> Preview {
+        Preview { environment, predictions: Vec::new(), contenders: Vec::new() }
+    }
 }
 
 impl Job<'_> {
@@ -57,22 +82,24 @@ impl Job<'_> {
         }))
     }
 
-    /// Makes a record in the folder `out`, of what `make` does. It holds `run.jsonl` afterwards, whatever happened.
+    /// Makes a record in the job's folder: `start` starts what every trial needs, `make` makes the trials and stops it.
     ///
     /// # Errors
     /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-    pub(crate) fn recorded(
+    pub(crate) fn recorded<S>(
         &self,
-        out: &Path,
         watcher: &mut Watcher<'_>,
-        make: impl FnOnce(&Folder, &mut Recorder<'_>) -> Result<(), LabError>,
+        start: impl FnOnce(&Folder) -> Result<S, LabError>,
+        make: impl FnOnce(S, &Folder, &mut Recorder<'_>) -> Result<(), LabError>,
     ) -> Result<Outcome, LabError> {
-        let folder = Folder::open(out, self.keep)?;
-        room::raise_descriptors();
+        let nowhere = || LabError::Plan("a folder is needed for the record".to_owned());
+        let folder = Folder::open(self.out.as_deref().ok_or_else(nowhere)?, self.keep)?;
+        let started = start(&folder)?;
+        headroom::raise_descriptors();
         folder.set_aside()?;
         let mut recorder = Recorder::create(&folder.record(), watcher)?;
-        let failure = make(&folder, &mut recorder).err();
-        let failure = recorder.close(self.interrupt.is_stopped(), failure, String::new());
-        Ok(Outcome { record: recorder.into_record(), failure })
+        let failure = make(started, &folder, &mut recorder).err();
+        let failure = recorder.close(self.interrupt.is_stopped(), failure);
+        Ok(Outcome { record: recorder.into_record(), written: Vec::new(), failure })
     }
 }

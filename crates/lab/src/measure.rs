@@ -9,28 +9,29 @@ use genkai_model::load::Load;
 
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, Made, Told, heard, into};
+use crate::generator::{Generator, LoadEnd, LoadEvent, into, received};
 use crate::job::{Job, Outcome};
 use crate::reach;
 use crate::recorder::{Recorder, Watcher};
 use crate::system;
-use crate::{redact, room};
+use crate::{headroom, redact};
 
 /// How often the interrupt is looked at while nothing else happens.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Makes the load of a plan that has its addresses, and gives the record; nobody keeps it without a `folder`.
+/// Makes the load of a plan that has its addresses, and gives the record; nobody keeps it where the job has no folder.
 ///
 /// # Errors
 /// When the load does not fit this machine, nobody listens, the load cannot begin, or the record cannot be written. What goes
 /// wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, folder: Option<&Folder>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let folder = job.out.as_deref().map(|out| Folder::open(out, job.keep)).transpose()?;
     let environment = system::environment(&job.pin, None);
-    let load = &room::fit(&job.plan.load, &room::look(&job.plan.load.addresses, &environment))?;
-    room::raise_descriptors();
+    let load = &headroom::fit(&job.plan.load, &headroom::look(&job.plan.load.addresses, &environment))?;
+    headroom::raise_descriptors();
     reach::reach(load)?;
     reach::offered(load)?;
-    let mut recorder = match folder {
+    let mut recorder = match &folder {
         None => Recorder::in_memory(watcher),
         Some(folder) => {
             folder.set_aside()?;
@@ -49,14 +50,14 @@ pub fn run(job: &Job<'_>, folder: Option<&Folder>, watcher: &mut Watcher<'_>) ->
         stop.stop();
         result
     })?;
-    Ok(Outcome { record: recorder.into_record(), failure })
+    Ok(Outcome { record: recorder.into_record(), written: Vec::new(), failure })
 }
 
 /// Writes down what the generator tells, until it has ended. What cut the load short, if anything did.
 fn watch(
     job: &Job<'_>,
     load: &Load,
-    receiver: &Receiver<Told>,
+    receiver: &Receiver<LoadEvent>,
     stop: &StopFlag,
     recorder: &mut Recorder<'_>,
 ) -> Result<Option<LabError>, LabError> {
@@ -64,10 +65,10 @@ fn watch(
         if job.interrupt.is_stopped() {
             stop.stop();
         }
-        match heard(receiver, POLL)? {
-            Some(Told::Started(at)) => recorder.at(at, Some(1), started(load))?,
-            Some(Told::Tick(tick)) => recorder.now(Some(1), What::Tick(tick))?,
-            Some(Told::Ended(made)) => return close(job, made?, recorder),
+        match received(receiver, POLL)? {
+            Some(LoadEvent::Started(at)) => recorder.at(at, Some(1), started(load))?,
+            Some(LoadEvent::Tick(tick)) => recorder.now(Some(1), What::Tick(tick))?,
+            Some(LoadEvent::Ended(made)) => return close(job, made?, recorder),
             None => {}
         }
     }
@@ -82,7 +83,7 @@ fn started(load: &Load) -> What {
     }))
 }
 
-fn close(job: &Job<'_>, made: Made, recorder: &mut Recorder<'_>) -> Result<Option<LabError>, LabError> {
+fn close(job: &Job<'_>, made: LoadEnd, recorder: &mut Recorder<'_>) -> Result<Option<LabError>, LabError> {
     let interrupted = job.interrupt.is_stopped();
     let reason = match made.failure {
         _ if interrupted => EndReason::Interrupted,

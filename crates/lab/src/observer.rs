@@ -40,10 +40,7 @@ impl Observer<'_> {
     pub fn look(&mut self) -> Look {
         let at = Instant::now();
         let mut seen = self.server.observe();
-        let behind = self.backend.observe();
-        seen.samples.extend(behind.samples);
-        seen.logs.extend(behind.logs);
-        seen.states.extend(behind.states);
+        seen.merge(self.backend.observe());
         seen.samples.extend(cores::sample(&seen.samples));
         seen.samples.push(self.kernel.sample(&self.listeners));
         Look { at, seen }

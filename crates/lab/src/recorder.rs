@@ -20,6 +20,8 @@ pub struct Recorder<'a> {
     began: Instant,
     file: Option<(PathBuf, BufWriter<File>)>,
     record: Record,
+    /// What the last line says of the proposal.
+    diff: String,
     watcher: &'a mut Watcher<'a>,
 }
 
@@ -35,7 +37,7 @@ impl<'a> Recorder<'a> {
 
     /// Starts a record that nobody keeps.
     pub fn in_memory(watcher: &'a mut Watcher<'a>) -> Recorder<'a> {
-        Recorder { began: Instant::now(), file: None, record: Record::default(), watcher }
+        Recorder { began: Instant::now(), file: None, record: Record::default(), diff: String::new(), watcher }
     }
 
     /// Records something that happens now.
@@ -66,8 +68,14 @@ impl<'a> Recorder<'a> {
         written
     }
 
+    /// Takes the diff of a proposal for the last line.
+    pub fn propose(&mut self, diff: String) {
+        self.diff = diff;
+    }
+
     /// Writes the last line of a run. Gives the failure that counts: the first.
-    pub fn close(&mut self, interrupted: bool, failure: Option<LabError>, diff: String) -> Option<LabError> {
+    pub fn close(&mut self, interrupted: bool, failure: Option<LabError>) -> Option<LabError> {
+        let diff = std::mem::take(&mut self.diff);
         let end = RunEnded { interrupted, failure: failure.as_ref().map(ToString::to_string), diff };
         let written = self.now(None, What::RunEnded(end));
         failure.or(written.err())

@@ -2,10 +2,9 @@
 //! are written: the command line, the load, the plan.
 
 use genkai_model::comparison::{Comparison, Runs};
-use genkai_model::event::Rewrite;
-use genkai_model::event::Tick;
+use genkai_model::event::{Rewrite, Tick};
 use genkai_model::load::Load;
-use genkai_model::plan::{Backend, Plan, System};
+use genkai_model::plan::{Backend, Plan, Study, System};
 use genkai_model::scenario::{Scenario, Step};
 use genkai_model::template::Template;
 use genkai_targets::files::masked;
@@ -107,8 +106,11 @@ pub fn rewrites(all: &[Rewrite]) -> Vec<Rewrite> {
 /// The plan without its secrets.
 pub fn plan(plan: &Plan) -> Plan {
     let title: Vec<String> = plan.title.split(' ').map(url).collect();
-    let comparison = plan.comparison.clone().map(comparison);
-    Plan { title: title.join(" "), system: system(&plan.system), load: load(&plan.load), comparison, ..plan.clone() }
+    let study = match plan.study.clone() {
+        Study::Compare(compared) => Study::Compare(comparison(compared)),
+        other => other,
+    };
+    Plan { title: title.join(" "), system: system(&plan.system), load: load(&plan.load), study, ..plan.clone() }
 }
 
 fn system(system: &System) -> System {

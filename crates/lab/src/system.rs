@@ -12,9 +12,8 @@ use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::online;
 use genkai_place::{machine, port};
-use genkai_targets::cores;
-use genkai_targets::embedded;
-use genkai_targets::product::{self, Prepare, Prepared};
+use genkai_targets::product::{Prepare, Prepared};
+use genkai_targets::{catalog, cores, embedded};
 
 use crate::backend::Backend;
 use crate::error::LabError;
@@ -81,7 +80,7 @@ pub(crate) fn prepare(
         tls,
         allow_remote: &system.allow_remote,
     };
-    Ok(product::prepare(&system.product, what)?)
+    Ok(catalog::prepare(&system.product, what)?)
 }
 
 /// An address for a backend that does not run yet; none where the configuration names its own.
@@ -148,7 +147,8 @@ impl System {
         let baseline = prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?;
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
-        let alone = first::alone(&plan.load, &backend).map_or_else(Vec::new, |alone| vec![alone, first::by_itself()]);
+        let alone =
+            first::unloaded(&plan.load, &backend).map_or_else(Vec::new, |alone| vec![alone, first::by_itself()]);
         Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })
     }
 

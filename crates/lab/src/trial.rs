@@ -14,7 +14,7 @@ use genkai_model::units::Span;
 use genkai_model::websocket::WebSocket;
 
 use crate::error::LabError;
-use crate::generator::{Generator, Made, Told, heard, into};
+use crate::generator::{Generator, LoadEnd, LoadEvent, into, received};
 use crate::observer::{self, Look, Observer};
 use crate::recorder::Recorder;
 use crate::redact;
@@ -43,12 +43,12 @@ pub struct Trial<'a> {
 
 /// What the threads of a trial tell the one that writes.
 enum Message {
-    Load(Told),
+    Load(LoadEvent),
     Look(Look),
 }
 
-impl From<Told> for Message {
-    fn from(told: Told) -> Message {
+impl From<LoadEvent> for Message {
+    fn from(told: LoadEvent) -> Message {
         Message::Load(told)
     }
 }
@@ -102,7 +102,8 @@ impl Trial<'_> {
                 if scribe.reason.is_some() {
                     load_stop.stop();
                 }
-                let told = heard(&receiver, POLL).and_then(|message| message.map_or(Ok(None), |one| scribe.take(one)));
+                let told =
+                    received(&receiver, POLL).and_then(|message| message.map_or(Ok(None), |one| scribe.take(one)));
                 match told {
                     Ok(None) => {}
                     Ok(Some(end)) => break Ok(end),
@@ -135,10 +136,10 @@ struct Scribe<'a, 'r, 'w> {
 
 impl Scribe<'_, '_, '_> {
     /// Takes one message; gives the end of the load when it has come.
-    fn take(&mut self, message: Message) -> Result<Option<Made>, LabError> {
+    fn take(&mut self, message: Message) -> Result<Option<LoadEnd>, LabError> {
         match message {
-            Message::Load(Told::Started(at)) => self.begin(at)?,
-            Message::Load(Told::Tick(tick)) => {
+            Message::Load(LoadEvent::Started(at)) => self.begin(at)?,
+            Message::Load(LoadEvent::Tick(tick)) => {
                 if self.watch.as_mut().is_some_and(|watch| watch.tick(&tick).is_some()) {
                     self.reason.get_or_insert(EndReason::BreakSeen);
                 }
@@ -146,7 +147,7 @@ impl Scribe<'_, '_, '_> {
             }
             Message::Look(look) if self.started => self.look(look)?,
             Message::Look(look) => self.early.push(look),
-            Message::Load(Told::Ended(end)) => return Ok(Some(end?)),
+            Message::Load(LoadEvent::Ended(end)) => return Ok(Some(end?)),
         }
         Ok(None)
     }
@@ -184,7 +185,7 @@ impl Scribe<'_, '_, '_> {
         Ok(())
     }
 
-    fn close(&mut self, made: Made) -> Result<EndReason, LabError> {
+    fn close(&mut self, made: LoadEnd) -> Result<EndReason, LabError> {
         let reason = if made.failure.is_some() { EndReason::EngineFailed } else { EndReason::Completed };
         let reason = self.reason.unwrap_or(reason);
         self.recorder.now(Some(self.trial.number), What::TrialEnded(made.ended(reason)))?;

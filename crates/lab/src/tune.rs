@@ -1,17 +1,16 @@
 //! Finds, names and proves the limit: asks the analysis what to try next, tries it, until there is an answer.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
-use genkai_model::event::{EndReason, Environment, Limits, Note, Purpose, ServerState, State, Step, What};
-use genkai_model::finding::{Because, Predicted};
+use genkai_model::event::{EndReason, Limits, Note, Purpose, ServerState, State, Step, What};
+use genkai_model::finding::Because;
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
-use genkai_model::record::Record;
 use genkai_model::transport::Transport;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
@@ -22,10 +21,10 @@ use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
 use crate::generator::Generator;
-use crate::job::Job;
+use crate::headroom;
+use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
-use crate::room;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
 
@@ -49,70 +48,46 @@ impl Running for Nobody {
 /// How long a backend may take to finish what an earlier trial left in it.
 const DRAIN: Duration = Duration::from_secs(60);
 
-/// What a run left.
-pub struct Outcome {
-    /// The record, also on disk.
-    pub record: Record,
-    /// Files written for `--write`: the user's file and its backup.
-    pub written: Vec<(PathBuf, PathBuf)>,
-    /// What cut the run short, if anything did. The record is still good.
-    pub failure: Option<LabError>,
-}
-
-/// Everything known before anything is started.
-pub struct Preview {
-    /// The machine.
-    pub environment: Environment,
-    /// The limits' predictions under the plan's load.
-    pub predictions: Vec<Predicted>,
-    /// Differences of the private copy from the user's files.
-    pub rewrites: Vec<genkai_model::event::Rewrite>,
-}
-
 /// Checks a plan without starting a server: the configuration is read and tested by the product itself, the load is
 /// held against this machine's descriptors and ports.
 ///
 /// # Errors
 /// Whatever would keep the run from being made.
-pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
+pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let product = system::check(plan, dir.path())?;
     let environment = system::environment(pin, Some(&*product));
-    room::fit(&plan.load, &room::look(&[], &environment))?;
+    headroom::fit(&plan.load, &headroom::look(&[], &environment))?;
     let limits = system::limits_of(&*product, plan, &environment);
     let predictions = capacity::predict_under(&limits, &plan.load, &plan.objective, None);
-    Ok(Preview { environment, predictions, rewrites: product.rewrites().to_vec() })
+    Ok(Preview { predictions, ..Preview::of(environment) })
 }
 
-/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened. With `write` the proposal goes into the user's files
-/// once it is proved.
+/// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, write: bool, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     preview(&job.plan, &job.pin)?;
-    let folder = Folder::open(out, job.keep)?;
-    let mut system = System::start(&job.plan, &job.place.program, &folder, &job.pin)?;
-    room::raise_descriptors();
-    folder.set_aside()?;
-    let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    let mut run =
-        Run { job, write, folder: &folder, system: &mut system, recorder: &mut recorder, written: Vec::new() };
-    let failure = run.whole().err();
-    let written = std::mem::take(&mut run.written);
-    let failure = run.end(failure);
-    system.backend.stop();
-    Ok(Outcome { record: recorder.into_record(), written, failure })
+    let mut written = Vec::new();
+    let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin);
+    let outcome = job.recorded(watcher, start, |mut system, folder, recorder| {
+        let mut run = Run { job, folder, system: &mut system, recorder, written: &mut written };
+        let made = run.whole();
+        run.propose();
+        system.backend.stop();
+        made
+    })?;
+    Ok(Outcome { written, ..outcome })
 }
 
 struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
-    write: bool,
     folder: &'r Folder,
     system: &'r mut System,
     recorder: &'r mut Recorder<'w>,
-    written: Vec<(PathBuf, PathBuf)>,
+    written: &'r mut Vec<(PathBuf, PathBuf)>,
 }
 
 impl Run<'_, '_, '_> {
@@ -126,7 +101,7 @@ impl Run<'_, '_, '_> {
                 break;
             }
         }
-        if self.write { self.write() } else { Ok(()) }
+        if self.job.write { self.write() } else { Ok(()) }
     }
 
     fn head(&mut self) -> Result<(), LabError> {
@@ -216,9 +191,9 @@ impl Run<'_, '_, '_> {
     /// The load, cut to what this machine can hold. (The load asked for was checked before; a counterfactual may want
     /// to go beyond it.)
     fn fitted(&self, mut load: Load) -> Result<Load, LabError> {
-        let room = room::look(&load.addresses, self.system.environment());
+        let room = headroom::look(&load.addresses, self.system.environment());
         loop {
-            let fitted = room::fit(&load, &room);
+            let fitted = headroom::fit(&load, &room);
             match &mut load.arrivals {
                 Arrivals::Users { count, .. } if fitted.is_err() && *count > 1 => *count = (*count * 9 / 10).max(1),
                 _ => return fitted,
@@ -250,15 +225,12 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// The last line of the record. Gives the failure that counts: the first.
-    fn end(&mut self, failure: Option<LabError>) -> Option<LabError> {
+    /// Notes what the proposal changes in the user's file, for the last line of the record.
+    fn propose(&mut self) {
         let verdict = findings(self.recorder.record()).verdict;
         let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
-        let diff = if changes.is_empty() { String::new() } else { masked(&self.diff(&changes)) };
-        self.recorder.close(self.job.interrupt.is_stopped(), failure, diff)
-    }
-
-    fn diff(&self, changes: &[genkai_model::event::Change]) -> String {
-        self.system.baseline().diff(changes)
+        if !changes.is_empty() {
+            self.recorder.propose(masked(&self.system.baseline().diff(&changes)));
+        }
     }
 }

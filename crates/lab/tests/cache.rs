@@ -11,10 +11,11 @@ use genkai_engine::{StopFlag, content, fetch};
 use genkai_lab::experiment::{Size, cache as experiment};
 use genkai_lab::job::Job;
 use genkai_lab::system::Pin;
-use genkai_model::cache::{Aim, CacheFinding, CachePass, Caching, Kept, OwnCounts, Trouble, Warmth};
+use genkai_model::cache::{Aim, CachePass, Caching, Kept, OwnCounts, Warmth};
 use genkai_model::content::{Mix, Pages};
 use genkai_model::event::{EndReason, Event, Purpose, TrialEnded, TrialStarted, What};
 use genkai_model::finding::Outcome;
+use genkai_model::finding::cache::{CacheFinding, Trouble};
 use genkai_model::load::{Load, Stop};
 use genkai_model::record::Record;
 use genkai_model::units::Span;
@@ -41,10 +42,12 @@ fn made(plan: Caching, out: &Path) -> (Record, CacheFinding) {
         version: "1".to_owned(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         pin: Pin::Free,
+        out: Some(out.to_owned()),
         keep: false,
+        write: false,
         interrupt: &interrupt,
     };
-    let outcome = genkai_lab::cache::run(&job, out, &mut |_| {}).unwrap();
+    let outcome = genkai_lab::study::run(&job, &mut |_| {}).unwrap();
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let finding = findings(&outcome.record).unwrap();
     (outcome.record, finding)

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::{Effect, Figure};
+use crate::figure::Figure;
 use crate::load::Load;
 use crate::objective::Objective;
-use crate::plan::System;
+use crate::system::System;
 use crate::units::{Span, UnitError};
 
 /// A piece of advice and how it is put to the test.
@@ -40,7 +40,7 @@ pub enum Test {
 /// Changes under a load, and what they are said to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadTest {
-    /// The changes, as [`Wish`](crate::comparison::Wish) reads them. Of several each is tested alone, and all together.
+    /// The changes, as [`Wish`](crate::setting::RequestedChange) reads them. Of several each is tested alone, and all together.
     pub changes: Vec<String>,
     /// The load.
     pub load: Load,
@@ -102,71 +102,4 @@ impl FromStr for Promised {
         let wrong = || UnitError { seen: text.to_owned(), what: "promise", example: "better, worse, same or x0.5" };
         word.or_else(|| times().map(Promised::Times)).ok_or_else(wrong)
     }
-}
-
-/// A claim and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ClaimFinding {
-    /// The claim.
-    pub claim: Claim,
-    /// What is to be said of it.
-    pub verdict: ClaimVerdict,
-    /// Each promise and what was measured, of all changes together.
-    pub kept: Vec<Kept>,
-    /// What the server itself says of it: its own check's refusal, or warnings.
-    pub said: Vec<String>,
-    /// Server and version.
-    pub server: String,
-    /// Blocks in which every contender had its turn.
-    pub blocks: u32,
-}
-
-/// A promise and what was measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Kept {
-    /// The promise.
-    pub promise: Promise,
-    /// What was measured; none where nothing could be.
-    pub effect: Option<Effect>,
-    /// Whether it was kept; none: cannot tell, as of throughput where nobody was stressed.
-    pub kept: Option<bool>,
-}
-
-/// What is to be said of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ClaimVerdict {
-    /// Every promise was kept.
-    Confirmed,
-    /// Some promises were kept, others not.
-    Partly,
-    /// No promise was kept, and at least one was broken for certain.
-    Refuted,
-    /// The server's own check refuses it: there is no such setting.
-    DoesNotExist,
-    /// The server's own check knows the setting, and refuses it as it is written.
-    Refused,
-    /// The server's own check accepts it with a warning: it takes another value.
-    Clamped,
-    /// The server's own check accepts it with another warning.
-    Warned,
-    /// The server's own check accepts it.
-    Exists,
-    /// What was measured does not decide it.
-    CannotTell,
-}
-
-impl ClaimVerdict {
-    /// Every verdict, in the order they are counted.
-    pub const ALL: [ClaimVerdict; 9] = [
-        ClaimVerdict::Confirmed,
-        ClaimVerdict::Partly,
-        ClaimVerdict::Refuted,
-        ClaimVerdict::DoesNotExist,
-        ClaimVerdict::Refused,
-        ClaimVerdict::Clamped,
-        ClaimVerdict::Warned,
-        ClaimVerdict::Exists,
-        ClaimVerdict::CannotTell,
-    ];
 }

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{CacheEntry, CachePass, Conformance};
-use crate::comparison::{Out, Turn};
+use crate::comparison::{DroppedContender, Turn};
 use crate::content::WrongBody;
-use crate::contest::{Collection, Entry, Round};
+use crate::contest::{Collection, ContenderRecord, Round};
 use crate::error::ErrorCount;
 use crate::evidence::{LogLine, Sample};
 use crate::flows::Flows;
@@ -21,8 +21,12 @@ use crate::rooms::{Attendance, NodeReport, RouterReport};
 use crate::units::Span;
 use crate::websocket::Messages;
 
+pub use crate::setting::{Change, Rewrite};
+
 /// Version of the record's format; the first line of every record carries it.
-pub const SCHEMA: &str = "genkai.run/1";
+pub const SCHEMA: &str = "genkai.run/2";
+/// Every version that is read. The first had a field for each kind of study in its plan.
+pub const READ: [&str; 2] = ["genkai.run/1", SCHEMA];
 
 /// One event with its place in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +68,8 @@ pub enum What {
     /// Chat rooms: what a node tells after a trial.
     Node(Box<NodeReport>),
     /// Servers compared: a contender is up.
-    Entry(Box<Entry>),
+    #[serde(rename = "entry")]
+    Contender(Box<ContenderRecord>),
     /// Servers compared: a contender was asked something.
     Round(Box<Round>),
     /// Servers compared: a contender's garbage collector paused. The event's time is that of the pause's end.
@@ -78,7 +83,8 @@ pub enum What {
     /// Chat rooms: what the router tells after a trial.
     Router(Box<RouterReport>),
     /// Systems compared: a contender did not start, and takes no further part.
-    Out(Box<Out>),
+    #[serde(rename = "out")]
+    Dropped(Box<DroppedContender>),
     /// Systems compared: whose turn the trial that follows is.
     Turn(Turn),
     /// Something the reader should know.
@@ -152,17 +158,6 @@ pub struct Pinning {
     pub client: Vec<usize>,
 }
 
-/// One place where the private copy differs from the user's configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Rewrite {
-    /// `path:line` in the user's files.
-    pub place: String,
-    /// As the user wrote it.
-    pub from: String,
-    /// As it runs.
-    pub to: String,
-}
-
 /// A step of the journey, and why it is taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
@@ -190,19 +185,6 @@ pub enum Purpose {
     Proposal,
     /// Just make load and measure.
     Measure,
-}
-
-/// One setting changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
-    /// Product, e.g. `nginx`.
-    pub product: String,
-    /// Setting, as `--set` names it.
-    pub setting: String,
-    /// Value before, as written (or the default).
-    pub from: String,
-    /// Value after.
-    pub to: String,
 }
 
 /// The limits of the system as configured.

@@ -1,288 +1,147 @@
 //! Everything that is decided before anything starts.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cache::Caching;
 use crate::comparison::Comparison;
 use crate::contest::Contest;
-use crate::held::Held;
+use crate::idle_requests::IdleSearch;
 use crate::load::Load;
 use crate::objective::Objective;
-use crate::units::{Bytes, Span, Spread};
+use crate::units::Span;
 
-/// A whole run: the system, the load to withstand, what must hold, and how it will be found out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub use crate::cluster::{Backplane, Cluster, Fault, Router};
+pub use crate::system::{Answers, Backend, ConfigSource, Front, OriginSpec, Site, System, Upgrade, WebSocketServer};
+
+/// A whole run: the system, the load to withstand, what must hold, and what is to be found out.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Plan {
     /// What people call this run, e.g. `nginx-worker-connections (quick)`.
     pub title: String,
-    /// The servers.
+    /// The part of an experiment of several runs that this one is, e.g. `apache-websocket/idle/quick`: the same whatever the title says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// The servers. A study with servers of its own names the experiment here, and a comparison its first contender.
     pub system: System,
     /// The load asked for. Addresses are empty until the servers are up.
     pub load: Load,
     /// What must hold under it.
     pub objective: Objective,
-    /// How the answer is found.
+    /// How long trials are and how a proof is made.
     pub procedure: Procedure,
-    /// Chat rooms: the servers of them, instead of `system`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<Cluster>,
-    /// Servers compared: those of the comparison, instead of `system`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contest: Option<Contest>,
-    /// Systems compared under the load: those of the comparison, instead of `system` (which is the first of them).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<Comparison>,
-    /// Caches compared: those of the comparison, instead of `system`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub caching: Option<Box<Caching>>,
+    /// What is to be found out.
+    pub study: Study,
+}
+
+/// What is to be found out, with what only this kind of study needs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Study {
+    /// How a server that runs already bears a load.
+    Load,
+    /// Which limit the system meets, and what lifts it.
+    #[default]
+    Tune,
+    /// Which messages of chat rooms are lost, on how many nodes.
+    Rooms(Cluster),
+    /// How many requests that are held open servers bear at once.
+    IdleRequests {
+        /// The servers.
+        cluster: Cluster,
+        /// The numbers of requests to be tried.
+        search: IdleSearch,
+    },
+    /// How fast WebSocket servers answer beside each other.
+    Contest(Contest),
+    /// How systems differ under the load.
+    Compare(Comparison),
+    /// How caches differ in front of an origin.
+    Cache(Box<Caching>),
 }
 
 impl Plan {
-    /// A plan for one system; nothing else is compared.
+    /// A plan to find the limit of one system.
     pub fn of(title: String, system: System, load: Load, objective: Objective, procedure: Procedure) -> Plan {
-        Plan {
-            title,
-            system,
-            load,
-            objective,
-            procedure,
-            cluster: None,
-            contest: None,
-            comparison: None,
-            caching: None,
+        Plan { title, part: None, system, load, objective, procedure, study: Study::Tune }
+    }
+
+    /// Nodes with what stands before and between them, where the study has such.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        match &self.study {
+            Study::Rooms(cluster) | Study::IdleRequests { cluster, .. } => Some(cluster),
+            _ => None,
         }
     }
-}
 
-/// Servers of chat rooms, or of requests held open.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cluster {
-    /// Numbers of nodes to be tried, one after the other.
-    pub nodes: Vec<u32>,
-    /// The application that a node is, e.g. `embedded`.
-    #[serde(default = "embedded")]
-    pub server: String,
-    /// What stands before the nodes; none: clients go to the nodes, in turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub router: Option<Router>,
-    /// How nodes share rooms.
-    pub backplane: Backplane,
-    /// Lines of the private Redis's configuration beside its defaults, e.g. `maxclients 20`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub redis: Vec<String>,
-    /// Bytes that may wait for one member in a node.
-    pub member_queue: Bytes,
-    /// Messages each node keeps a trace of.
-    pub trace: u32,
-    /// Instead of chat rooms: requests held open, in one trial after the other, to find how many at once are borne.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
-    /// Faults on purpose.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<Fault>,
-}
+    /// The search for how many requests are borne at once, if that is the study.
+    pub fn idle_requests(&self) -> Option<IdleSearch> {
+        if let Study::IdleRequests { search, .. } = self.study { Some(search) } else { None }
+    }
 
-fn embedded() -> String {
-    "embedded".to_owned()
-}
+    /// The comparison of WebSocket servers, if that is the study.
+    pub fn contest(&self) -> Option<&Contest> {
+        if let Study::Contest(contest) = &self.study { Some(contest) } else { None }
+    }
 
-/// A proxy that spreads connections over nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Router {
-    /// Which, e.g. `haproxy`.
-    pub product: String,
-    /// Connections that a node gets at once; none: as many as come.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node_connections: Option<u32>,
-    /// How long a request waits for a node with room before it is refused. (nginx has no such queue: it refuses at once.)
-    pub queue_timeout: Span,
-}
+    /// The comparison of systems, if that is the study.
+    pub fn comparison(&self) -> Option<&Comparison> {
+        if let Study::Compare(comparison) = &self.study { Some(comparison) } else { None }
+    }
 
-/// How nodes share rooms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Backplane {
-    /// They do not: only one node can serve a room.
-    #[default]
-    None,
-    /// Over a private Redis (pub/sub).
-    Redis,
-}
-
-impl Backplane {
-    /// What samples, log lines and limits call it; none where there is none.
-    pub fn subject(self) -> Option<&'static str> {
-        match self {
-            Backplane::None => None,
-            Backplane::Redis => Some("redis"),
-        }
+    /// The comparison of caches, if that is the study.
+    pub fn caching(&self) -> Option<&Caching> {
+        if let Study::Cache(caching) = &self.study { Some(caching) } else { None }
     }
 }
 
-/// Something that goes wrong on purpose, to see whether it is found out.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Fault {
-    /// Node 1 loses every so many-th message.
-    LoseEvery(u64),
-    /// The last node is killed so long after the load began.
-    KillNode(Span),
-    /// Redis closes the connections of all subscribers so long after the load began.
-    CutSubscribers(Span),
-    /// The same, and others take every connection that Redis allows (`maxclients`): subscribers do not get back in.
-    FillRedis(Span),
-    /// The router stands still so long after the load began, and is killed and started anew a little later: what was on its
-    /// way through it is lost.
-    ResetRouter(Span),
-}
-
-/// The servers of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct System {
-    /// Product under test, e.g. `nginx`.
-    pub product: String,
-    /// Its executable; none: found in PATH or where distributions put it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<PathBuf>,
-    /// Where its configuration comes from.
-    pub config: ConfigSource,
-    /// Settings changed on top of it, by directive name (`worker_connections`), in the user's words.
-    pub settings: BTreeMap<String, String>,
-    /// What stands behind it.
-    pub backend: Backend,
-    /// How a generated configuration takes clients in.
-    #[serde(default, skip_serializing_if = "Front::is_plain")]
-    pub front: Front,
-    /// Hosts that the load may reach though they are not this machine, as the user named them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub allow_remote: Vec<String>,
-}
-
-impl System {
-    /// This product on a generated configuration, with its defaults and nothing of genkai's behind it.
-    pub fn generated(product: &str) -> System {
-        System {
-            product: product.to_owned(),
-            program: None,
-            config: ConfigSource::Generated,
-            settings: BTreeMap::new(),
-            backend: Backend::Kept,
-            front: Front::default(),
-            allow_remote: Vec::new(),
-        }
+impl<'de> Deserialize<'de> for Plan {
+    /// Reads plans of every version: those of `genkai.run/1` have no study, but a field for each kind of it.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Plan, D::Error> {
+        Stored::deserialize(from).map(Stored::plan)
     }
 }
 
-/// How a generated configuration takes clients in and passes WebSocket connections on. A configuration of the user's says that itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Front {
-    /// A TLS listener, with a certificate of an authority that genkai makes for the run.
-    #[serde(default)]
-    pub tls: bool,
-    /// What passes WebSocket connections on.
-    #[serde(default)]
-    pub upgrade: Upgrade,
+/// A plan as any version wrote it.
+#[derive(Deserialize)]
+struct Stored {
+    title: String,
+    part: Option<String>,
+    system: System,
+    load: Load,
+    objective: Objective,
+    procedure: Procedure,
+    study: Option<Study>,
+    cluster: Option<StoredCluster>,
+    contest: Option<Contest>,
+    comparison: Option<Comparison>,
+    caching: Option<Box<Caching>>,
 }
 
-impl Front {
-    /// Whether it is the usual: what records without a word about it mean.
-    pub fn is_plain(&self) -> bool {
-        *self == Front::default()
+/// A cluster of `genkai.run/1`, which had the search for requests held open in it.
+#[derive(Deserialize)]
+struct StoredCluster {
+    #[serde(flatten)]
+    cluster: Cluster,
+    held: Option<IdleSearch>,
+}
+
+impl Stored {
+    fn plan(self) -> Plan {
+        let Stored { title, part, system, load, objective, procedure, study, .. } = self;
+        let cluster = self.cluster.map(|StoredCluster { cluster, held }| match held {
+            Some(search) => Study::IdleRequests { cluster, search },
+            None => Study::Rooms(cluster),
+        });
+        let study = study
+            .or(cluster)
+            .or(self.contest.map(Study::Contest))
+            .or(self.comparison.map(Study::Compare))
+            .or(self.caching.map(Study::Cache));
+        // `genkai load` called its server so, and nothing else did.
+        let usual = if system.product == System::STANDING { Study::Load } else { Study::Tune };
+        Plan { title, part, system, load, objective, procedure, study: study.unwrap_or(usual) }
     }
-}
-
-/// What passes WebSocket connections on, where a product has several ways (httpd).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Upgrade {
-    /// mod_proxy_http, by `upgrade=websocket` (httpd 2.4.47 and later).
-    #[default]
-    Http,
-    /// mod_proxy_wstunnel by itself (`ProxyWebsocketFallbackToProxyHttp Off`), the only way before.
-    Wstunnel,
-}
-
-/// Where a configuration comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ConfigSource {
-    /// genkai renders a plain reverse proxy.
-    Generated,
-    /// The user's file (read only; a private copy runs).
-    File(PathBuf),
-}
-
-/// A WordPress of genkai's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Site {
-    /// php-fpm's `pm.max_children`.
-    pub children: u32,
-    /// How long each page waits for something else, a payment service say, without taking processor time.
-    #[serde(default, skip_serializing_if = "Span::is_zero")]
-    pub waits: Span,
-}
-
-impl Site {
-    /// A site that waits for nobody.
-    pub fn new(children: u32) -> Site {
-        Site { children, waits: Span(0) }
-    }
-}
-
-/// What stands behind the product under test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Backend {
-    /// The embedded origin, a process of its own.
-    Embedded(OriginSpec),
-    /// The embedded WebSocket server, a process of its own.
-    WebSocket(WebSocketServer),
-    /// WordPress on php-fpm and MariaDB, from the distribution's packages, private to the run.
-    WordPress(Site),
-    /// Something that already runs on this machine.
-    Url(String),
-    /// Whatever the user's configuration names, as it is.
-    Kept,
-}
-
-/// The embedded origin's behaviour.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OriginSpec {
-    /// Size of each response body.
-    pub body: Bytes,
-    /// How long a request is in service.
-    pub service_time: Spread,
-    /// At most so many requests in service at once, as a php-fpm pool has; none: no cap.
-    pub workers: Option<u32>,
-    /// At most so many waiting for a worker; further ones are answered 503. None: no cap.
-    pub queue: Option<u32>,
-    /// Seed of the service times.
-    pub seed: u64,
-}
-
-/// The embedded WebSocket server's behaviour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WebSocketServer {
-    /// What it does with messages.
-    pub answers: Answers,
-    /// Largest message; who sends a larger one is disconnected with code 1009 (RFC 6455 section 7.4.1).
-    pub max_message: Bytes,
-    /// How long an echo takes.
-    pub delay: Span,
-}
-
-/// What a WebSocket server does with messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Answers {
-    /// Each is sent back.
-    Echo,
-    /// Each goes to everybody in its room, its sender too.
-    Rooms,
 }
 
 /// How the answer is found.
@@ -306,4 +165,65 @@ pub struct Procedure {
     pub sustained: Span,
     /// Seed of every random choice.
     pub seed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::units::Bytes;
+
+    /// A plan as `genkai.run/1` wrote it, with `more` of its fields.
+    fn old(product: &str, more: Value) -> Plan {
+        let procedure = json!({ "max_limits": 4, "min_pairs": 3, "max_pairs": 3, "hold": "3s", "proof_ramp": "2s", "proof_hold": "3s",
+            "headroom": 1.2, "sustained": "1s", "seed": 3 });
+        let mut plan = json!({ "title": "t", "system": System::generated(product), "load": Load::users(1, 1.0),
+            "objective": "errors < 0.1%", "procedure": procedure });
+        plan.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(plan).unwrap()
+    }
+
+    #[test]
+    fn old_plans_have_the_study_that_their_fields_say() {
+        assert_eq!(old("nginx", json!({})).study, Study::Tune);
+        assert_eq!(old("server", json!({})).study, Study::Load);
+        let cluster = json!({ "nodes": [1, 2], "backplane": "redis", "member_queue": "1m", "trace": 9 });
+        let rooms = old("rooms", json!({ "cluster": cluster }));
+        assert!(
+            matches!(&rooms.study, Study::Rooms(cluster) if cluster.nodes == [1, 2] && cluster.server == "embedded")
+        );
+        let mut held = cluster;
+        held["held"] = json!({ "time": "25s", "first": 4, "most": 64 });
+        let held = old("rooms", json!({ "cluster": held }));
+        assert_eq!(held.idle_requests().map(|search| search.most), Some(64));
+        assert_eq!(held.cluster().map(|cluster| cluster.nodes.len()), Some(2));
+        let contest = json!({ "contenders": [], "clients": 2, "message": "128", "sizes": [], "rounds": 1, "warm_up": 0, "starts": 1,
+            "timeout": "10s", "seed": 1 });
+        assert_eq!(old("websocket-servers", json!({ "contest": contest })).contest().map(|one| one.clients), Some(2));
+        let comparison = json!({ "contenders": [], "control": true, "ramp": "1s", "hold": "1s", "looks": [2], "margin": 0.05,
+            "deciding": ["throughput"], "seed": 1 });
+        assert_eq!(old("nginx", json!({ "comparison": comparison })).comparison().map(|one| one.looks[0]), Some(2));
+    }
+
+    #[test]
+    fn plans_are_read_as_they_are_written() {
+        let cluster = Cluster {
+            nodes: vec![1],
+            server: "embedded".to_owned(),
+            router: None,
+            backplane: Backplane::None,
+            redis: Vec::new(),
+            member_queue: Bytes(0),
+            trace: 0,
+            faults: vec![Fault::LoseEvery(3)],
+        };
+        let search = IdleSearch { time: Span::from_secs(1), first: 1, most: 2 };
+        for study in [Study::Tune, Study::Load, Study::Rooms(cluster.clone()), Study::IdleRequests { cluster, search }]
+        {
+            let plan = Plan { study, part: Some("a/b/quick".to_owned()), ..old("nginx", json!({})) };
+            let written = serde_json::to_string(&plan).unwrap();
+            assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
+        }
+    }
 }

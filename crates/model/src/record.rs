@@ -2,8 +2,8 @@
 
 use crate::cache::{CacheEntry, CachePass, Conformance};
 use crate::comparison::Turn;
-use crate::contest::{Collection, Entry, Round};
-use crate::event::{Event, Limits, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
+use crate::contest::{Collection, ContenderRecord, Round};
+use crate::event::{Event, Limits, READ, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
 use crate::evidence::{LogLine, Sample};
 use crate::rooms::{Attendance, NodeReport, RouterReport};
 
@@ -56,7 +56,7 @@ pub struct Trial {
     /// Chat rooms: what nodes told after it.
     pub nodes: Vec<NodeReport>,
     /// Servers compared: contenders as they are.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ContenderRecord>,
     /// Servers compared: what was asked: microseconds since the load began at the end of each, round.
     pub rounds: Vec<(i64, Round)>,
     /// Servers compared: pauses of garbage collectors: microseconds since the load began at the end of each, pause.
@@ -102,7 +102,7 @@ impl Record {
             }
             match &record.head {
                 None => return Err(RecordError::Headless),
-                Some(h) if h.schema != SCHEMA => return Err(RecordError::Schema(h.schema.clone())),
+                Some(h) if !READ.contains(&h.schema.as_str()) => return Err(RecordError::Schema(h.schema.clone())),
                 Some(_) => {}
             }
         }
@@ -130,7 +130,7 @@ impl Record {
             (What::TrialEnded(ended), Some(trial)) => trial.ended = Some(ended),
             (What::Attendance(attendance), Some(trial)) => trial.attendance = Some(*attendance),
             (What::Node(node), Some(trial)) => trial.nodes.push(*node),
-            (What::Entry(entry), Some(trial)) => trial.entries.push(*entry),
+            (What::Contender(entry), Some(trial)) => trial.entries.push(*entry),
             (What::Round(round), Some(trial)) => trial.rounds.push((trial.since(at), *round)),
             (What::Collection(pause), Some(trial)) => trial.collections.push((trial.since(at), pause)),
             (What::CachePass(pass), Some(trial)) => trial.pass = Some(*pass),

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{ClaimFinding, ClaimVerdict};
-use crate::comparison::ComparisonFinding;
 use crate::error::ErrorCount;
+use crate::finding::claim::{ClaimFinding, ClaimVerdict};
+use crate::finding::comparison::ComparisonFinding;
 use crate::finding::{Outcome, Quantiles, Verdict};
 
 /// Version of the finding's format.

@@ -1,6 +1,6 @@
 //! What was found, and plans, as JSON for scripts; every text ends with a newline.
 
-use genkai_model::contest::Entry;
+use genkai_model::contest::ContenderRecord;
 use genkai_model::event::Environment;
 use genkai_model::finding::Predicted;
 use genkai_model::plan::Plan;
@@ -30,7 +30,7 @@ pub fn finding<T: Serialize>(finding: &T, says: &[String]) -> String {
 }
 
 /// What would be compared: `{"plan": .., "contenders": [..], "environment": ..}`.
-pub fn comparison_plan(plan: &Plan, contenders: &[Entry], environment: &Environment) -> String {
+pub fn comparison_plan(plan: &Plan, contenders: &[ContenderRecord], environment: &Environment) -> String {
     value(&serde_json::json!({ "plan": plan, "contenders": contenders, "environment": environment }))
 }
 

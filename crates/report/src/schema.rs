@@ -1,12 +1,12 @@
 //! JSON Schemas (2020-12) of what genkai writes, made from the model itself.
 
-use genkai_model::cache::CacheFinding;
-use genkai_model::comparison::ComparisonFinding;
-use genkai_model::contest::ContestFinding;
 use genkai_model::event::{self, Event};
+use genkai_model::finding::cache::CacheFinding;
+use genkai_model::finding::comparison::ComparisonFinding;
+use genkai_model::finding::contest::ContestFinding;
+use genkai_model::finding::idle_requests::IdleFinding;
+use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{self, Verdict};
-use genkai_model::held::HeldFinding;
-use genkai_model::rooms::RoomsFinding;
 use genkai_model::suite::{self, SuiteFinding};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
@@ -21,7 +21,7 @@ pub fn all() -> [(&'static str, String); 9] {
         ("run", text(schema::<Event>(), "genkai run: one line of run.jsonl", format(event::SCHEMA))),
         ("verdict", verdict::<Verdict>("genkai verdict", format(finding::SCHEMA))),
         ("rooms", verdict::<RoomsFinding>("genkai rooms", None)),
-        ("rooms-http", verdict::<HeldFinding>("genkai rooms-http", None)),
+        ("rooms-http", verdict::<IdleFinding>("genkai rooms-http", None)),
         ("contest", verdict::<ContestFinding>("genkai contest", None)),
         ("comparison", verdict::<ComparisonFinding>("genkai comparison", None)),
         ("reverse-proxy-cache", verdict::<CacheFinding>("genkai reverse-proxy-cache", None)),

@@ -1,12 +1,13 @@
 //! What is said of caches: sentences, tables, and files that are what their schemas say.
 
-use genkai_model::cache::{
-    CacheCaveat, CacheFinding, CachePair, CacheStanding, Conformance, Cost, Flow, Held, Kept, OwnCounts, Participant,
-    PassFinding, RateFinding, RateRepeat, Rule, Seen, Settling, Trouble, Warmth,
-};
+use genkai_model::cache::{Conformance, Kept, OwnCounts, Rule, Warmth};
 use genkai_model::content::WrongBody;
 use genkai_model::event::Pinning;
-use genkai_model::finding::{Estimate, Outcome, Quantiles};
+use genkai_model::finding::cache::{
+    BestRate, CacheCaveat, CacheContender, CacheFinding, CacheRound, CacheStanding, Cost, Flow, PassFinding,
+    RateFinding, RateRepeat, Settling, Trouble,
+};
+use genkai_model::finding::{Estimate, Outcome, Quantiles, RankedPair};
 use genkai_model::record::Record;
 use genkai_model::units::{Bytes, Range};
 use genkai_report::document::Document;
@@ -22,7 +23,7 @@ fn standing(name: &str, rate: f64, (best, worst): (u32, u32)) -> CacheStanding {
         rate: Some(estimate(rate)),
         best,
         worst,
-        rounds: vec![Seen { round: 1, trial: 1, rate }],
+        rounds: vec![CacheRound { round: 1, trial: 1, rate }],
         latency: Quantiles { p50: 0.002, p99: 0.01, ..Quantiles::default() },
         requests: 1_500,
         within_second: 1_499,
@@ -50,14 +51,14 @@ fn rates() -> RateFinding {
         loads: 3,
         client_limited,
     };
-    let held = |name: &str, rate: f64, limited: bool| Held {
+    let held = |name: &str, rate: f64, limited: bool| BestRate {
         name: name.to_owned(),
         rate: Some(estimate(rate)),
         best: 1,
         worst: 2,
         repeats: vec![repeat(1, false), repeat(2, false), repeat(3, limited)],
     };
-    let pair = CachePair {
+    let pair = RankedPair {
         faster: "a|b".into(),
         slower: "\u{1b}[2Jc".into(),
         ratio: estimate(1.05),
@@ -72,14 +73,14 @@ fn finding(stressed: bool) -> CacheFinding {
     let ranks = if stressed { [(1, 1), (2, 2)] } else { [(1, 2), (1, 2)] };
     let standings = vec![standing("a|b", 4_000.0, ranks[0]), standing("\u{1b}[2Jc", 2_000.0, ranks[1])];
     let pair =
-        CachePair { faster: "a|b".into(), slower: "c".into(), ratio: estimate(2.0), certain: stressed, more: None };
+        RankedPair { faster: "a|b".into(), slower: "c".into(), ratio: estimate(2.0), certain: stressed, more: None };
     let conformance = Conformance {
         contender: "c".to_owned(),
         rule: Rule::Freshness,
         verdict: Kept::Broken,
         seen: "the same again".to_owned(),
     };
-    let participant = |name: &str| Participant {
+    let participant = |name: &str| CacheContender {
         name: name.to_owned(),
         version: "1.2".to_owned(),
         store: "memory".to_owned(),

@@ -2,16 +2,18 @@
 
 mod fixture;
 
-use genkai_model::claim::{Claim, ClaimFinding, ClaimVerdict, Kept, LoadTest, Promise, Promised, Test};
-use genkai_model::comparison::{
-    Call, ComparedPair, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Effect, Ended, Figure, Runs,
-    Stress, Subject, SubjectFigure, TurnFinding,
-};
-use genkai_model::contest::Setting;
+use genkai_model::claim::{Claim, LoadTest, Promise, Promised, Test};
+use genkai_model::comparison::{Comparison, Contender, Runs};
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::Rewrite;
-use genkai_model::finding::{Estimate, Outcome};
+use genkai_model::figure::Figure;
+use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
+use genkai_model::finding::comparison::{
+    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress, TurnFinding,
+};
+use genkai_model::finding::{Call, Effect, Estimate, Outcome};
 use genkai_model::record::Record;
+use genkai_model::setting::Setting;
 use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding, Untested};
 use genkai_model::units::{Range, Span};
 use genkai_report::document::Document;
@@ -35,14 +37,14 @@ fn effects() -> Vec<Effect> {
     ]
 }
 
-fn subject(name: &str, values: [f64; 8]) -> Subject {
-    let figures = Figure::ALL.iter().zip(values).map(|((figure, _), value)| SubjectFigure {
+fn subject(name: &str, values: [f64; 8]) -> ComparedContender {
+    let figures = Figure::ALL.iter().zip(values).map(|((figure, _), value)| ComparedFigure {
         figure: *figure,
         value: Some(estimate(value, value * 0.9, value * 1.1)),
         best: 1,
         worst: 2,
     });
-    Subject {
+    ComparedContender {
         name: name.to_owned(),
         version: "nginx 1.22.1".to_owned(),
         settings: vec![Setting { name: "worker_connections".to_owned(), value: "64".to_owned(), default: false }],
@@ -226,7 +228,7 @@ fn the_file_follows_its_schema() {
     assert!(!validator.is_valid(&value));
 }
 
-fn claim(test: Test, verdict: ClaimVerdict, kept: Vec<Kept>, said: &[&str]) -> ClaimFinding {
+fn claim(test: Test, verdict: ClaimVerdict, kept: Vec<KeptPromise>, said: &[&str]) -> ClaimFinding {
     let system = fixture::plan().system;
     ClaimFinding {
         claim: Claim {
@@ -258,10 +260,10 @@ fn claims_are_told_with_promise_measurement_and_verdict() {
     let refuted = claim(
         Test::Load(Box::new(test)),
         ClaimVerdict::Refuted,
-        vec![Kept { promise, effect, kept: Some(false) }],
+        vec![KeptPromise { promise, effect, kept: Some(false) }],
         &["AH00515: decreasing to 400"],
     );
-    let open = Kept { kept: None, ..refuted.kept[0].clone() };
+    let open = KeptPromise { kept: None, ..refuted.kept[0].clone() };
     let open = ClaimFinding { verdict: ClaimVerdict::CannotTell, kept: vec![open], ..refuted.clone() };
     let shown = markdown(&study::claims(&[open]));
     assert!(shown.contains("which does not decide it: nobody was stressed"), "{shown}");

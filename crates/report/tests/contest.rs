@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{
-    Case, CaseFinding, Contender, Contest, ContestCaveat, ContestFinding, Entrant, MessageLimit, Pair, Pause, Setting,
-    Standing, Usage,
+use genkai_model::contest::{Case, Contender, Contest};
+use genkai_model::finding::contest::{
+    CaseFinding, ContestCaveat, ContestContender, ContestFinding, ContestStanding, MessageLimit, Pause, Usage,
 };
-use genkai_model::finding::{Estimate, Outcome};
+use genkai_model::finding::{Estimate, Outcome, RankedPair};
 use genkai_model::record::Record;
+use genkai_model::setting::Setting;
 use genkai_model::units::{Bytes, Range, Span};
 use genkai_report::document::Document;
 use genkai_report::{json, schema, study, text};
@@ -16,8 +17,8 @@ fn estimate(value: f64) -> Estimate {
     Estimate { value, interval: Range { low: value * 0.9, high: value * 1.1 }, n: 10 }
 }
 
-fn standing(name: &str, seconds: f64, best: u32, worst: u32) -> Standing {
-    Standing {
+fn standing(name: &str, seconds: f64, best: u32, worst: u32) -> ContestStanding {
+    ContestStanding {
         name: name.to_owned(),
         figure: Some(estimate(seconds)),
         best,
@@ -29,8 +30,8 @@ fn standing(name: &str, seconds: f64, best: u32, worst: u32) -> Standing {
     }
 }
 
-fn pair(faster: &str, slower: &str, ratio: f64, certain: bool) -> Pair {
-    Pair { faster: faster.to_owned(), slower: slower.to_owned(), ratio: estimate(ratio), certain }
+fn pair(faster: &str, slower: &str, ratio: f64, certain: bool) -> RankedPair {
+    RankedPair { faster: faster.to_owned(), slower: slower.to_owned(), ratio: estimate(ratio), certain, more: None }
 }
 
 fn finding() -> ContestFinding {
@@ -70,7 +71,7 @@ fn finding() -> ContestFinding {
     };
     ContestFinding {
         contest,
-        entrants: vec![Entrant {
+        entrants: vec![ContestContender {
             name: "c".to_owned(),
             version: "C 1.2".to_owned(),
             settings: vec![Setting { name: "heap".to_owned(), value: "1g".to_owned(), default: false }],

@@ -68,7 +68,7 @@ fn what_rooms_showed_is_valid_and_says_something() {
         value["says"][0].as_str().is_some_and(|s| s.starts_with("2 nodes: 1,880 of 2,000; 120 missing")),
         "{value}"
     );
-    let back: genkai_model::rooms::RoomsFinding = serde_json::from_value(value.clone()).unwrap();
+    let back: genkai_model::finding::rooms::RoomsFinding = serde_json::from_value(value.clone()).unwrap();
     assert_eq!(back, finding);
     value["runs"][0]["losses"][0]["place"] = "nowhere".into();
     assert!(!v.is_valid(&value), "a made-up place is not valid");
@@ -82,7 +82,7 @@ fn what_holding_requests_showed_is_valid_and_has_its_page() {
         serde_json::from_str(&json::finding(&finding, &study::held(&s.record, &finding).sentences)).unwrap();
     let errors: Vec<String> = v.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    let back: genkai_model::held::HeldFinding = serde_json::from_value(value.clone()).unwrap();
+    let back: genkai_model::finding::idle_requests::IdleFinding = serde_json::from_value(value.clone()).unwrap();
     assert_eq!(back, finding);
     value["trials"][0]["client"] = "fine".into();
     assert!(!v.is_valid(&value), "a made-up check is not valid");

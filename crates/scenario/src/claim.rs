@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use genkai_model::claim::{Claim, LoadTest, Promise, Promised, Test};
-use genkai_model::comparison::{Figure, Wish};
+use genkai_model::figure::Figure;
 use genkai_model::load::{Arrivals, Body, Load, Protocol, Reuse, Spacing};
 use genkai_model::plan::{Answers, Backend, ConfigSource, Front, System, WebSocketServer};
+use genkai_model::setting::RequestedChange;
 use genkai_model::units::{Bytes, Span, Spread};
 use genkai_model::websocket::{Message, SMALLEST_MESSAGE, WebSocket};
 
@@ -21,7 +22,7 @@ static CHANGE: Format = Format {
     name: "a change",
     pattern: Some("(->|=)"),
     example: "\"worker_connections 512 -> 1024\"",
-    read: parsed::<Wish>,
+    read: parsed::<RequestedChange>,
 };
 static PATH: Format = Format {
     name: "a path",

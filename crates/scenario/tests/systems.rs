@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use genkai_model::claim::{Promise, Promised, Test};
-use genkai_model::comparison::Figure;
+use genkai_model::figure::Figure;
 use genkai_model::load::{Arrivals, Body, Reuse};
 use genkai_model::plan::{Backend, ConfigSource};
 use genkai_model::units::{Bytes, Span};

@@ -3,8 +3,10 @@
 pub mod apache;
 pub mod application;
 pub mod cache;
+pub mod catalog;
 pub mod cores;
 pub mod embedded;
+pub mod error;
 pub mod explain;
 pub mod files;
 pub mod foreign;

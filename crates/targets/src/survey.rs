@@ -2,23 +2,16 @@
 
 use genkai_place::survey::Known;
 
-const fn testable(program: &'static str, version: &'static [&'static str]) -> Known {
-    Known { program, version, testable: true }
-}
+use crate::catalog::PRODUCTS;
+use crate::product::Role;
 
-const fn known(program: &'static str, version: &'static [&'static str]) -> Known {
-    Known { program, version, testable: false }
-}
+/// Servers that genkai knows but does not run.
+const OTHERS: [(&str, &[&str]); 3] = [("caddy", &["version"]), ("lighttpd", &["-v"]), ("node", &["--version"])];
 
-/// Servers genkai knows; those that `genkai tune` can run come first.
-pub const KNOWN: &[Known] = &[
-    testable("nginx", &["-v"]),
-    testable("apache2", &["-v"]),
-    testable("haproxy", &["-v"]),
-    known("caddy", &["version"]),
-    known("lighttpd", &["-v"]),
-    known("varnishd", &["-V"]),
-    known("squid", &["-v"]),
-    known("node", &["--version"]),
-    known("redis-server", &["--version"]),
-];
+/// Servers that genkai knows; it can put those that are testable under test.
+pub fn known() -> Vec<Known> {
+    let known = |(program, version), testable| Known { program, version, testable };
+    let asked = PRODUCTS.iter().filter(|entry| !entry.program.1.is_empty());
+    let products = asked.map(|entry| known(entry.program, entry.role == Role::Proxy));
+    products.chain(OTHERS.map(|other| known(other, false))).collect()
+}

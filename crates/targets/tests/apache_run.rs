@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 
 use genkai_model::event::Change;
 use genkai_model::plan::ConfigSource;
-use genkai_targets::apache::{Apache, ApacheError};
-use genkai_targets::product::Prepare;
+use genkai_targets::apache;
+use genkai_targets::error::TargetError;
+use genkai_targets::product::{Deployment, Prepare, Prepared as _};
+
+type Apache = Deployment<apache::Apache>;
 
 const MODULES: &str = "/usr/lib/apache2/modules";
 
@@ -18,7 +21,7 @@ fn prepare(
     source: ConfigSource,
     backend: Option<SocketAddr>,
     set: &[(&str, &str)],
-) -> Result<Apache, ApacheError> {
+) -> Result<Apache, TargetError> {
     let settings: BTreeMap<String, String> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Apache::prepare(Prepare {
         program: None,

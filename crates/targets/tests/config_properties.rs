@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use genkai_targets::explain::{Requests, explain};
+use genkai_targets::catalog::explain;
+use genkai_targets::explain::Requests;
 use genkai_targets::files::Configuration;
 use genkai_targets::haproxy::config::{Config, FileId, Reading, lexer, quote};
 use genkai_targets::haproxy::route::Scope;

@@ -10,7 +10,9 @@ use genkai_model::event::Change;
 use genkai_model::limit::Origin;
 use genkai_model::plan::{ConfigSource, Upgrade};
 use genkai_targets::cache::contender;
-use genkai_targets::product::{Prepare, Prepared, ProductError, prepare};
+use genkai_targets::catalog::prepare;
+use genkai_targets::error::TargetError;
+use genkai_targets::product::{Prepare, Prepared};
 
 const BODY: &str = "here I am";
 
@@ -43,7 +45,7 @@ fn prepared(
     config: &Path,
     dir: PathBuf,
     backend: Option<SocketAddr>,
-) -> Result<Box<dyn Prepared>, ProductError> {
+) -> Result<Box<dyn Prepared>, TargetError> {
     let what = Prepare {
         program: None,
         source: ConfigSource::File(config.to_owned()),

@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
+use genkai_targets::error::TargetError;
 use genkai_targets::nginx::evidence::metrics;
 use genkai_targets::nginx::limits::Machine;
-use genkai_targets::nginx::{Nginx, NginxError, Prepare};
+use genkai_targets::product::{Prepare, Prepared as _};
 
 use nginx_configs::place::{certificate, needs_modules};
 use nginx_configs::{CASES, Case, lay_out};
-use stage::{Backend, Stage, Watched, environment, eventually, get};
+use stage::{Backend, Nginx, Stage, Watched, environment, eventually, facts, get};
 
-fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, NginxError> {
+fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, TargetError> {
     needs_modules(case);
     let etc = stage.folder().join("etc");
     let main = lay_out(case.name, &etc);
@@ -51,7 +52,7 @@ fn every_configuration_runs_and_is_understood() {
         let mut server = Watched::start(&nginx);
         let answered = get(server.running.address(), "/");
         assert!(answered.is_some(), "{}: no answer", case.name);
-        let facts = nginx.facts(&Machine::of(&environment()));
+        let facts = facts(&nginx, &Machine::of(&environment()));
         let (name, base) = (case.name, facts.base_descriptors() as f64);
         eventually(&format!("{name}: {base} descriptors of an idle worker"), || {
             server.metric(metrics::WORKER_FDS_MAX) == Some(base)

@@ -9,10 +9,11 @@ use genkai_model::limit::Origin;
 use genkai_model::plan::ConfigSource;
 use genkai_targets::nginx::evidence::{metrics, signature};
 use genkai_targets::nginx::limits::Machine;
+use genkai_targets::product::Prepared as _;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use stage::{Backend, Client, Stage, Watched, clients, environment, eventually, get, hold, limit};
+use stage::{Backend, Client, Stage, Watched, clients, environment, eventually, facts, get, hold, limit};
 
 fn change(setting: &str, to: &str) -> Change {
     Change { product: "nginx".to_owned(), setting: setting.to_owned(), from: String::new(), to: to.to_owned() }
@@ -105,7 +106,7 @@ fn descriptors_run_out_where_predicted() {
     let settings = [("worker_rlimit_nofile", "60"), ("worker_connections", "512")];
     let nginx = stage.generated(backend.address(), &settings).unwrap();
     let machine = Machine::of(&environment());
-    let base = nginx.facts(&machine).base_descriptors();
+    let base = facts(&nginx, &machine).base_descriptors();
     let fit = clients(&limit(&nginx, "nginx.worker_rlimit_nofile"));
     let mut server = Watched::start(&nginx);
     assert_eq!(server.metric(metrics::WORKER_FD_LIMIT), Some(60.0));
@@ -321,10 +322,10 @@ fn a_variant_differs_by_its_changes_and_the_file_only_when_written() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let nginx = stage.own(OWN, Some(backend.address())).unwrap();
     let changes = [change("worker_connections", "4096"), change("limit_conn.perip", "50")];
-    let variant = nginx.with(&changes, stage.folder()).unwrap();
+    let variant = nginx.with(&changes, &stage.folder()).unwrap();
     assert_eq!(limit(&variant, "nginx.worker_connections").value, "4096");
     assert_eq!(limit(&nginx, "nginx.worker_connections").value, "128");
-    assert_ne!(variant.address(), nginx.address());
+    assert_ne!(variant.private_copy().address, nginx.private_copy().address);
     let server = Watched::start(&variant);
     assert_eq!(get(server.running.address(), "/"), Some(200));
     let diff = nginx.diff(&changes);
@@ -341,7 +342,7 @@ fn a_variant_differs_by_its_changes_and_the_file_only_when_written() {
 fn a_port_that_was_taken_meanwhile_is_replaced() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let nginx = stage.generated(backend.address(), &[]).unwrap();
-    let squatter = TcpListener::bind(nginx.address()).unwrap();
+    let squatter = TcpListener::bind(nginx.private_copy().address).unwrap();
     let server = Watched::start(&nginx);
     assert_ne!(server.running.address(), squatter.local_addr().unwrap());
     assert_eq!(get(server.running.address(), "/"), Some(200));
@@ -365,6 +366,6 @@ fn every_process_stays_on_the_cores_given() {
 fn two_run_side_by_side() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let nginx = stage.generated(backend.address(), &[]).unwrap();
-    let (one, two) = (nginx.start(None).unwrap(), nginx.with(&[], stage.folder()).unwrap().start(None).unwrap());
+    let (one, two) = (nginx.start(None).unwrap(), nginx.with(&[], &stage.folder()).unwrap().start(None).unwrap());
     assert_eq!([one.address(), two.address()].map(|a| get(a, "/")), [Some(200); 2]);
 }

@@ -1,8 +1,9 @@
 //! What limits the answer of a comparison of caches.
 
-use genkai_model::cache::{Aim, CacheCaveat, CacheStanding, PassFinding, RateFinding, Warmth};
+use genkai_model::cache::{Aim, Warmth};
+use genkai_model::finding::cache::{CacheCaveat, CacheStanding, PassFinding, RateFinding};
 
-use super::{Passes, Scene, seconds};
+use super::{Context, Passes, seconds};
 
 /// Passes shorter than this are measured badly, seconds.
 const SHORT: f64 = 0.2;
@@ -11,18 +12,18 @@ const FORGOTTEN: u64 = 1 << 20;
 /// Part of a search's loads that may not settle: single ones happen by chance.
 const CHANCE: f64 = 0.25;
 
-pub(super) fn of(scene: &Scene<'_>, passes: &[PassFinding], rates: &[RateFinding]) -> Vec<CacheCaveat> {
+pub(super) fn of(context: &Context<'_>, passes: &[PassFinding], rates: &[RateFinding]) -> Vec<CacheCaveat> {
     let mut all: Vec<CacheCaveat> = passes.iter().filter_map(offered).collect();
     all.extend(passes.iter().flat_map(|pass| pass.standings.iter().filter_map(|one| client(one, pass.warmth))));
     all.extend(passes.iter().flat_map(|pass| pass.standings.iter().filter_map(|one| unsettled(one, pass.warmth))));
     all.extend(rates.iter().filter_map(rates_unsettled));
-    all.extend(remembered(&scene.seen));
-    all.extend(short(&scene.seen));
-    if scene.plan.rounds < 2 {
+    all.extend(remembered(&context.seen));
+    all.extend(short(&context.seen));
+    if context.plan.rounds < 2 {
         all.push(CacheCaveat::OneRound);
     }
-    if scene.cores <= 2.0 {
-        all.push(CacheCaveat::SharedCores { cores: scene.cores as u32 });
+    if context.cores <= 2.0 {
+        all.push(CacheCaveat::SharedCores { cores: context.cores as u32 });
     }
     all
 }

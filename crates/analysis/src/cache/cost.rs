@@ -1,6 +1,7 @@
 //! What a request costs: processor time, disk, memory.
 
-use genkai_model::cache::{CachePass, Cost, Side, Spent};
+use genkai_model::cache::{CachePass, Side, Spent};
+use genkai_model::finding::cache::Cost;
 use genkai_model::record::Trial;
 
 use super::pass::cpu;

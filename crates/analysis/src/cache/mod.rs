@@ -12,11 +12,10 @@ mod search;
 mod settling;
 mod trouble;
 
-use genkai_model::cache::{
-    Aim, CacheFinding, CacheLoad, CachePair, CachePass, Caching, Participant, PassFinding, Trouble, Warmth,
-};
+use genkai_model::cache::{Aim, CachePass, Caching, Warmth};
 use genkai_model::event::Tick;
-use genkai_model::finding::Outcome;
+use genkai_model::finding::cache::{CacheContender, CacheFinding, CacheLoad, PassFinding, Trouble};
+use genkai_model::finding::{Outcome, RankedPair};
 use genkai_model::objective::Objective;
 use genkai_model::record::{Record, Trial};
 use hdrhistogram::Histogram;
@@ -29,14 +28,14 @@ use crate::{client, effect, series, window};
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<CacheFinding> {
     let head = record.head.as_ref()?;
-    let plan = head.plan.caching.as_deref()?;
-    let scene = Scene { plan, objective: &head.plan.objective, seen: Passes::of(record), cores: cores(record) };
-    if scene.seen.0.is_empty() {
+    let plan = head.plan.caching()?;
+    let context = Context { plan, objective: &head.plan.objective, seen: Passes::of(record), cores: cores(record) };
+    if context.seen.0.is_empty() {
         return None;
     }
-    let passes = [Warmth::Cold, Warmth::Warm].map(|warmth| pass::of(&scene, warmth)).to_vec();
-    let held = rates::of(&scene);
-    let troubles = trouble::of(plan, record, &scene.seen);
+    let passes = [Warmth::Cold, Warmth::Warm].map(|warmth| pass::of(&context, warmth)).to_vec();
+    let held = rates::of(&context);
+    let troubles = trouble::of(plan, record, &context.seen);
     Some(CacheFinding {
         objects: plan.content.objects,
         requests: plan.requests,
@@ -47,8 +46,8 @@ pub fn findings(record: &Record) -> Option<CacheFinding> {
         disk: plan.disk,
         pinning: head.environment.pinning.clone(),
         participants: plan.contenders.iter().map(|one| participant(&one.name, record)).collect(),
-        mounts: mount::of(&scene.seen),
-        caveats: caveat::of(&scene, &passes, &held),
+        mounts: mount::of(&context.seen),
+        caveats: caveat::of(&context, &passes, &held),
         outcome: outcome(plan, &passes, &troubles, record),
         held,
         passes,
@@ -57,7 +56,7 @@ pub fn findings(record: &Record) -> Option<CacheFinding> {
 }
 
 /// A comparison and what is known of it.
-struct Scene<'r> {
+struct Context<'r> {
     plan: &'r Caching,
     objective: &'r Objective,
     seen: Passes<'r>,
@@ -114,11 +113,9 @@ impl<'r> Passes<'r> {
 }
 
 /// Best and worst rank of each of `names`, in their order, by those pairs that are certain.
-fn ranks<'a>(names: impl Iterator<Item = &'a str>, pairs: &[CachePair]) -> Vec<(u32, u32)> {
+fn ranks<'a>(names: impl Iterator<Item = &'a str>, pairs: &[RankedPair]) -> Vec<(u32, u32)> {
     let names: Vec<&str> = names.collect();
-    let certain = pairs.iter().filter(|pair| pair.certain);
-    let ahead: Vec<(&str, &str)> = certain.map(|pair| (&*pair.faster, &*pair.slower)).collect();
-    let ranks = effect::ranks(&names, &ahead);
+    let ranks = effect::ranks_by(&names, pairs);
     names.iter().map(|name| ranks[name]).collect()
 }
 
@@ -127,10 +124,10 @@ fn cores(record: &Record) -> f64 {
     record.head.as_ref().map_or(1.0, |head| head.environment.server_time())
 }
 
-fn participant(name: &str, record: &Record) -> Participant {
+fn participant(name: &str, record: &Record) -> CacheContender {
     let entries: Vec<_> = record.caches.iter().filter(|entry| entry.contender == name).collect();
     let first = entries.first();
-    Participant {
+    CacheContender {
         name: name.to_owned(),
         version: first.map(|entry| entry.version.clone()).unwrap_or_default(),
         store: first.map(|entry| entry.store.clone()).unwrap_or_default(),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::cache::{AccessTime, Aim, Mount};
+use genkai_model::cache::{AccessTime, Aim};
+use genkai_model::finding::cache::Mount;
 
 use super::Passes;
 use crate::statistics::{self, ALPHA};

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::cache::{CachePair, CachePass, CacheStanding, Flow, OwnCounts, PassFinding, Seen, Side, Warmth};
+use genkai_model::cache::{CachePass, OwnCounts, Side, Warmth};
+use genkai_model::finding::RankedPair;
+use genkai_model::finding::cache::{CacheRound, CacheStanding, Flow, PassFinding};
 use genkai_model::record::Trial;
 
-use super::{Scene, cost, is_client_limited, ranks, seconds, settling, within_second};
+use super::{Context, cost, is_client_limited, ranks, seconds, settling, within_second};
 use crate::client;
 use crate::effect::{self, Match};
 use crate::statistics::{self, ALPHA};
@@ -13,26 +15,26 @@ use crate::stress;
 use crate::window::{self, Tally, US};
 
 /// A standing with what it is made of.
-struct Entrant {
+struct Contender {
     standing: CacheStanding,
     stressed: bool,
     /// Whether it answered fewer than were offered.
     short: bool,
 }
 
-impl Entrant {
+impl Contender {
     /// Whether its rate is the client's in most rounds.
     fn is_client_limited(&self) -> bool {
         self.standing.client_limited as usize * 2 > self.standing.rounds.len()
     }
 }
 
-pub(super) fn of(scene: &Scene<'_>, warmth: Warmth) -> PassFinding {
-    let contenders = scene.plan.contenders.iter();
-    let mut all: Vec<Entrant> = contenders.filter_map(|one| entrant(scene, &one.name, warmth)).collect();
-    let by = |one: &Entrant| one.standing.rate.map_or_else(|| mean(&one.standing), |rate| rate.value);
+pub(super) fn of(context: &Context<'_>, warmth: Warmth) -> PassFinding {
+    let contenders = context.plan.contenders.iter();
+    let mut all: Vec<Contender> = contenders.filter_map(|one| contender(context, &one.name, warmth)).collect();
+    let by = |one: &Contender| one.standing.rate.map_or_else(|| mean(&one.standing), |rate| rate.value);
     all.sort_by(|a, b| by(b).total_cmp(&by(a)));
-    let pairs = pairs(&all, scene.plan.rate.is_none());
+    let pairs = pairs(&all, context.plan.rate.is_none());
     let stressed = all.iter().any(|one| one.stressed) || pairs.iter().any(|pair| pair.certain);
     let mut standings: Vec<CacheStanding> = all.into_iter().map(|one| one.standing).collect();
     let ranks = ranks(standings.iter().map(|one| &*one.name), &pairs);
@@ -46,23 +48,27 @@ fn mean(standing: &CacheStanding) -> f64 {
     standing.rounds.iter().map(|seen| seen.rate).sum::<f64>() / standing.rounds.len().max(1) as f64
 }
 
-fn entrant(scene: &Scene<'_>, name: &str, warmth: Warmth) -> Option<Entrant> {
-    let passes: Vec<(u32, &Trial, &CachePass)> = scene.seen.of_one(name, warmth).collect();
+fn contender(context: &Context<'_>, name: &str, warmth: Warmth) -> Option<Contender> {
+    let passes: Vec<(u32, &Trial, &CachePass)> = context.seen.of_one(name, warmth).collect();
     if passes.is_empty() {
         return None;
     }
     let ticks: Vec<_> = passes.iter().flat_map(|(_, trial, _)| &trial.ticks).cloned().collect();
     let tally = Tally::of(&ticks);
     let latency = window::merge(&ticks, |tick| &tick.latency);
-    let rounds: Vec<Seen> = passes
+    let rounds: Vec<CacheRound> = passes
         .iter()
-        .map(|(round, trial, _)| Seen { round: *round, trial: trial.number, rate: Tally::of(&trial.ticks).rate() })
+        .map(|(round, trial, _)| CacheRound {
+            round: *round,
+            trial: trial.number,
+            rate: Tally::of(&trial.ticks).rate(),
+        })
         .collect();
     let rates: Vec<f64> = rounds.iter().map(|seen| seen.rate).collect();
     let total = |pick: fn(&genkai_model::event::Tick) -> u64| ticks.iter().map(pick).sum::<u64>();
     let busy = |(_, trial, pass): &(u32, &Trial, &CachePass)| {
         let lasted = seconds(trial).max(1e-6);
-        let cpu = pass.spent.iter().map(|spent| spent.cpu_us as f64 / US).sum::<f64>() / lasted / scene.cores;
+        let cpu = pass.spent.iter().map(|spent| spent.cpu_us as f64 / US).sum::<f64>() / lasted / context.cores;
         // The device is everybody's: what it did counts against those who used it.
         let used = pass.spent.iter().any(|spent| spent.read.unwrap_or(0) + spent.written.unwrap_or(0) > 0);
         (cpu, pass.device.as_ref().filter(|_| used).map_or(0.0, |device| device.busy_us as f64 / US / lasted))
@@ -70,7 +76,8 @@ fn entrant(scene: &Scene<'_>, name: &str, warmth: Warmth) -> Option<Entrant> {
     let busy: Vec<(f64, f64)> = passes.iter().map(busy).collect();
     let over = |pick: fn(&(f64, f64)) -> f64| busy.iter().map(pick).sum::<f64>() / busy.len() as f64;
     let trials = || passes.iter().map(|(_, trial, _)| *trial);
-    let clients: Vec<f64> = trials().map(|trial| client::check(trial, scene.objective, None).finding.cpu_max).collect();
+    let clients: Vec<f64> =
+        trials().map(|trial| client::check(trial, context.objective, None).finding.cpu_max).collect();
     let standing = CacheStanding {
         name: name.to_owned(),
         rate: statistics::geometric(&rates, ALPHA),
@@ -88,7 +95,7 @@ fn entrant(scene: &Scene<'_>, name: &str, warmth: Warmth) -> Option<Entrant> {
         bytes_out: total(|tick| tick.bytes_out),
         busy: over(|both| both.0),
         client: clients.iter().sum::<f64>() / clients.len() as f64,
-        client_limited: trials().filter(|trial| is_client_limited(trial, scene.objective)).count() as u32,
+        client_limited: trials().filter(|trial| is_client_limited(trial, context.objective)).count() as u32,
         settling: settling::of(trials()),
         flow: Flow {
             received: total(|tick| tick.bytes_in) as f64 / tally.seconds.max(1e-9),
@@ -99,8 +106,8 @@ fn entrant(scene: &Scene<'_>, name: &str, warmth: Warmth) -> Option<Entrant> {
     let busiest = over(|both| both.0).max(over(|both| both.1));
     let lasted: f64 = trials().map(seconds).sum();
     let answered = mean(&standing) * lasted;
-    let short = scene.plan.rate.is_some_and(|offered| stress::falls_short(offered * lasted, answered));
-    Some(Entrant { stressed: stress::is_busy(busiest) || short, short, standing })
+    let short = context.plan.rate.is_some_and(|offered| stress::falls_short(offered * lasted, answered));
+    Some(Contender { stressed: stress::is_busy(busiest) || short, short, standing })
 }
 
 fn own(passes: &[(u32, &Trial, &CachePass)]) -> Option<OwnCounts> {
@@ -111,7 +118,7 @@ fn own(passes: &[(u32, &Trial, &CachePass)]) -> Option<OwnCounts> {
 
 /// Rates of the same round are compared. Of clients that ask again as soon as they were answered (`closed`) who gets far fewer answers
 /// has met a limit, whoever's processor was busy. Of a rate that is offered, only who falls short of it has.
-fn pairs(all: &[Entrant], closed: bool) -> Vec<CachePair> {
+fn pairs(all: &[Contender], closed: bool) -> Vec<RankedPair> {
     let rates: Vec<BTreeMap<u32, f64>> = all
         .iter()
         .map(|one| {
@@ -127,8 +134,8 @@ fn pairs(all: &[Entrant], closed: bool) -> Vec<CachePair> {
         let certain = measured && one.is_certain();
         let needed = || effect::needed(one.ratio, 1.0, effect::ratio_margin(0.0), alpha, alpha);
         let more = if measured && !certain { needed() } else { None };
-        let name = |entrant: &Entrant| entrant.standing.name.clone();
-        CachePair { faster: name(faster), slower: name(slower), ratio: one.ratio, certain, more }
+        let name = |contender: &Contender| contender.standing.name.clone();
+        RankedPair { faster: name(faster), slower: name(slower), ratio: one.ratio, certain, more }
     };
     effect::each_with_each(&rates.iter().collect::<Vec<_>>()).into_iter().map(pair).collect()
 }

@@ -3,33 +3,34 @@
 //! A round knows a rate that held and one that did not; what lies between is not known. The interval of a mean over rounds therefore is
 //! Student's, on logarithms of the middles, and on either side half of the mean distance between the two.
 
-use genkai_model::cache::{CachePair, Held, RateFinding, RateRepeat, Warmth};
-use genkai_model::finding::Estimate;
+use genkai_model::cache::Warmth;
+use genkai_model::finding::cache::{BestRate, RateFinding, RateRepeat};
+use genkai_model::finding::{Estimate, RankedPair};
 use genkai_model::units::Range;
 
-use super::{Scene, ranks, search};
+use super::{Context, ranks, search};
 use crate::effect::{self, Match};
 use crate::statistics::{self, ALPHA};
 
 /// What is known of all contenders, cold and warm; nothing where nothing was looked for.
-pub(super) fn of(scene: &Scene<'_>) -> Vec<RateFinding> {
-    [Warmth::Cold, Warmth::Warm].into_iter().filter_map(|warmth| one(scene, warmth)).collect()
+pub(super) fn of(context: &Context<'_>) -> Vec<RateFinding> {
+    [Warmth::Cold, Warmth::Warm].into_iter().filter_map(|warmth| one(context, warmth)).collect()
 }
 
-fn one(scene: &Scene<'_>, warmth: Warmth) -> Option<RateFinding> {
+fn one(context: &Context<'_>, warmth: Warmth) -> Option<RateFinding> {
     let (mut standings, mut loads, mut unsettled) = (Vec::new(), 0, 0);
-    for contender in &scene.plan.contenders {
-        let tried = search::tried(&scene.seen, &contender.name, warmth, scene.objective, |_| true);
+    for contender in &context.plan.contenders {
+        let tried = search::tried(&context.seen, &contender.name, warmth, context.objective, |_| true);
         loads += tried.len() as u32;
         unsettled += tried.iter().filter(|one| one.unsettled).count() as u32;
         let repeats = search::repeats(&tried);
         if !repeats.is_empty() {
             let rate = mean(&brackets(&repeats).map(|(_, bracket)| bracket).collect::<Vec<_>>(), ALPHA);
             let rate = rate.map(Mean::estimate);
-            standings.push(Held { name: contender.name.clone(), rate, best: 1, worst: 1, repeats });
+            standings.push(BestRate { name: contender.name.clone(), rate, best: 1, worst: 1, repeats });
         }
     }
-    let value = |one: &Held| one.rate.map_or(0.0, |rate| rate.value);
+    let value = |one: &BestRate| one.rate.map_or(0.0, |rate| rate.value);
     standings.sort_by(|a, b| value(b).total_cmp(&value(a)));
     let pairs = pairs(&standings);
     let ranks = ranks(standings.iter().map(|one| &*one.name), &pairs);
@@ -79,8 +80,8 @@ impl Mean {
 
 /// Rates of the same round are compared with each other. Rounds in which the client was the limit are left out, and in them a contender
 /// may have been faster than in the others: it is not certainly behind anybody.
-fn pairs(standings: &[Held]) -> Vec<CachePair> {
-    let known: Vec<&Held> = standings.iter().filter(|one| one.rate.is_some()).collect();
+fn pairs(standings: &[BestRate]) -> Vec<RankedPair> {
+    let known: Vec<&BestRate> = standings.iter().filter(|one| one.rate.is_some()).collect();
     let count = known.len() * known.len().saturating_sub(1) / 2;
     let alpha = ALPHA / count.max(1) as f64;
     let pair = |(first, second): (usize, usize)| {
@@ -97,7 +98,7 @@ fn pairs(standings: &[Held]) -> Vec<CachePair> {
         let certain = measured && effect::excludes(ratio, 1.0);
         let more = if measured && !certain { mean.more(alpha) } else { None };
         let (faster, slower) = (faster.name.clone(), slower.name.clone());
-        Some(CachePair { faster, slower, ratio, certain, more })
+        Some(RankedPair { faster, slower, ratio, certain, more })
     };
     let each = (0..known.len()).flat_map(|first| (first + 1..known.len()).map(move |second| (first, second)));
     each.filter_map(pair).collect()
@@ -132,7 +133,7 @@ mod tests {
     }
 
     /// A contender and what each round found: the middle of two bounds that are 2 % apart; none: the client was the limit.
-    fn held(name: &str, middles: [Option<f64>; 4]) -> Held {
+    fn held(name: &str, middles: [Option<f64>; 4]) -> BestRate {
         let repeat = |(n, middle): (usize, Option<f64>)| RateRepeat {
             round: n as u32 + 1,
             holds: middle.map(|rate| rate / 1.01),
@@ -142,7 +143,7 @@ mod tests {
         };
         let repeats: Vec<RateRepeat> = middles.into_iter().enumerate().map(repeat).collect();
         let rate = mean(&brackets(&repeats).map(|(_, bracket)| bracket).collect::<Vec<_>>(), ALPHA).map(Mean::estimate);
-        Held { name: name.to_owned(), rate, best: 1, worst: 1, repeats }
+        BestRate { name: name.to_owned(), rate, best: 1, worst: 1, repeats }
     }
 
     #[test]

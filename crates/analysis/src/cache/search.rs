@@ -3,7 +3,8 @@
 //! Every round searches anew. The first begins below what closed clients got, each later one in the middle of what the earlier ones
 //! found, so that it takes few loads; what it finds is its own all the same.
 
-use genkai_model::cache::{Aim, CachePass, RateRepeat, RateSearch, Warmth};
+use genkai_model::cache::{Aim, CachePass, RateSearch, Warmth};
+use genkai_model::finding::cache::RateRepeat;
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
 
@@ -44,7 +45,7 @@ struct Start {
 /// The rate that comes next for one contender in a round; none when it is known well enough, or nothing was to be looked for.
 pub fn next(record: &Record, name: &str, warmth: Warmth, round: u32) -> Option<f64> {
     let plan = &record.head.as_ref()?.plan;
-    let search = plan.caching.as_deref()?.search?;
+    let search = plan.caching()?.search?;
     let seen = Passes::of(record);
     let own = tried(&seen, name, warmth, &plan.objective, |n| n == round);
     let earlier = || repeats(&tried(&seen, name, warmth, &plan.objective, |n| n < round));

@@ -1,6 +1,6 @@
 //! When passes had settled.
 
-use genkai_model::cache::Settling;
+use genkai_model::finding::cache::Settling;
 use genkai_model::record::Trial;
 
 use crate::statistics::{self, ALPHA};

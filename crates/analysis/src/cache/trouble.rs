@@ -1,7 +1,8 @@
 //! What went wrong: wrong bodies, failures, counters that disagree, rules that were broken.
 
-use genkai_model::cache::{Aim, CachePass, Caching, Kept, Trouble};
+use genkai_model::cache::{Aim, CachePass, Caching, Kept};
 use genkai_model::error::{ErrorCount, ErrorKind};
+use genkai_model::finding::cache::Trouble;
 use genkai_model::record::{Record, Trial};
 
 use super::Passes;

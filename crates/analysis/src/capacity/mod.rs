@@ -16,6 +16,9 @@ use genkai_model::load::Load;
 use genkai_model::objective::Objective;
 use genkai_model::units::{Range, Spread};
 
+/// How far from the predicted range a break may come and still be where the formula puts it: a tenth.
+pub const TOLERANCE: f64 = 0.10;
+
 pub use demand::Demand;
 
 /// A prediction with what it was made from.

@@ -5,7 +5,7 @@ use genkai_model::limit::{Law, Limit, Sign, Strength};
 use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
-use crate::diagnosis::attribute::TOLERANCE;
+use super::TOLERANCE;
 use crate::window::{self, Tally, US};
 
 /// Over how long before `until` the use is taken, microseconds: the highest load that was still well served.

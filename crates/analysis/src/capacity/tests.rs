@@ -6,29 +6,13 @@ use proptest::prelude::*;
 use super::*;
 
 pub(crate) fn load(arrivals: Arrivals, reuse: Reuse, body: Body) -> Load {
+    let usual = Load::users(1, 1.0);
     Load {
-        addresses: Vec::new(),
-        transport: Default::default(),
-        protocol: Default::default(),
-        request: Request {
-            method: "GET".into(),
-            path: "/".into(),
-            host: "localhost".into(),
-            headers: Vec::new(),
-            body,
-        },
+        request: Request { body, ..usual.request },
         arrivals,
-        stages: Vec::new(),
-        scenario: None,
         reuse,
         stop: Stop { after: Span::from_secs(10), requests: None },
-        timeout: Span::from_secs(60),
-        threads: 1,
-        scale: Default::default(),
-        tick: Span::from_millis(200),
-        kernel_timestamps: false,
-        pages: None,
-        seed: 1,
+        ..usual
     }
 }
 

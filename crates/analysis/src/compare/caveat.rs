@@ -1,6 +1,9 @@
 //! What limits the answer of a comparison of systems.
 
-use genkai_model::comparison::{Call, ComparedPair, Comparison, ComparisonCaveat, Figure, Out};
+use genkai_model::comparison::{Comparison, DroppedContender};
+use genkai_model::figure::Figure;
+use genkai_model::finding::Call;
+use genkai_model::finding::comparison::{ComparedPair, ComparisonCaveat};
 use genkai_model::record::Record;
 
 use super::Seen;
@@ -43,8 +46,8 @@ pub(super) fn unanswered((base, other): (&str, &str)) -> ComparisonCaveat {
     ComparisonCaveat::Unanswered { base: base.to_owned(), other: other.to_owned() }
 }
 
-pub(super) fn out(out: &Out) -> ComparisonCaveat {
-    ComparisonCaveat::Out { name: out.contender.clone(), block: out.block, why: out.why.clone() }
+pub(super) fn out(out: &DroppedContender) -> ComparisonCaveat {
+    ComparisonCaveat::Dropped { name: out.contender.clone(), block: out.block, why: out.why.clone() }
 }
 
 fn client(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {

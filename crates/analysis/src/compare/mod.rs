@@ -9,15 +9,16 @@ mod pairs;
 mod stress;
 mod turn;
 
-use genkai_model::comparison::{
-    ComparedPair, Comparison, ComparisonCaveat, ComparisonFinding, Contender, Ended, Figure, Out, Subject,
-    SubjectFigure,
-};
-use genkai_model::contest::Setting;
+use genkai_model::comparison::{Comparison, Contender, DroppedContender};
 use genkai_model::error::ErrorCount;
 use genkai_model::event::{Event, Rewrite, What};
+use genkai_model::figure::Figure;
+use genkai_model::finding::comparison::{
+    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended,
+};
 use genkai_model::finding::{Estimate, Outcome};
 use genkai_model::record::Record;
+use genkai_model::setting::Setting;
 
 use crate::claims;
 use crate::spending;
@@ -29,7 +30,7 @@ pub(crate) use turn::{Seen, all as turns};
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let plan = &record.head.as_ref()?.plan;
-    let comparison = plan.comparison.clone()?;
+    let comparison = plan.comparison()?.clone();
     let turns = turn::all(record);
     let outs = outs(record);
     let playing = playing(&comparison, &outs);
@@ -43,7 +44,7 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let mut caveats = caveat::of(record, &comparison, &turns, &pairs, &differing);
     caveats.extend(outs.iter().map(|out| caveat::out(out)));
     caveats.extend(silent.iter().map(|pair| caveat::unanswered(*pair)));
-    let subject = |one: &Contender| Subject {
+    let subject = |one: &Contender| ComparedContender {
         out: outs.iter().any(|out| out.contender == one.name),
         ..subject(record, &one.name, &turns, &judge, &pairs)
     };
@@ -80,7 +81,7 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
 /// Whether a comparison whose record this is needs no further block: a look is planned now, and everything that decides is
 /// decided, or there are no more looks.
 pub fn is_enough(record: &Record) -> bool {
-    let Some(comparison) = record.head.as_ref().and_then(|head| head.plan.comparison.as_ref()) else { return true };
+    let Some(comparison) = record.head.as_ref().and_then(|head| head.plan.comparison()) else { return true };
     let begun = begun(record);
     if comparison.looks.last().is_none_or(|last| begun >= *last) {
         return true;
@@ -98,19 +99,19 @@ pub fn is_enough(record: &Record) -> bool {
 }
 
 /// Contenders that did not start any more.
-fn outs(record: &Record) -> Vec<&Out> {
+fn outs(record: &Record) -> Vec<&DroppedContender> {
     record.remarks.iter().filter_map(out).collect()
 }
 
-fn out(event: &Event) -> Option<&Out> {
+fn out(event: &Event) -> Option<&DroppedContender> {
     match &event.what {
-        What::Out(out) => Some(out),
+        What::Dropped(out) => Some(out),
         _ => None,
     }
 }
 
 /// The names of all others.
-fn playing<'c>(comparison: &'c Comparison, outs: &[&Out]) -> Vec<&'c str> {
+fn playing<'c>(comparison: &'c Comparison, outs: &[&DroppedContender]) -> Vec<&'c str> {
     let names = comparison.contenders.iter().map(|one| one.name.as_str());
     names.filter(|name| !outs.iter().any(|out| out.contender == **name)).collect()
 }
@@ -140,16 +141,22 @@ fn ended(record: &Record, comparison: &Comparison, begun: u32) -> Ended {
     }
 }
 
-fn subject(record: &Record, name: &str, turns: &[Seen<'_>], judge: &Judge<'_>, pairs: &[ComparedPair]) -> Subject {
+fn subject(
+    record: &Record,
+    name: &str,
+    turns: &[Seen<'_>],
+    judge: &Judge<'_>,
+    pairs: &[ComparedPair],
+) -> ComparedContender {
     let own: Vec<&Seen<'_>> = turns.iter().filter(|seen| seen.is(name, false)).collect();
     let figures = Figure::ALL.iter().map(|(figure, _)| {
         let (best, worst) = judge.rank(name, *figure, pairs);
-        SubjectFigure { figure: *figure, value: value(&own, *figure), best, worst }
+        ComparedFigure { figure: *figure, value: value(&own, *figure), best, worst }
     });
     let (version, settings, rewrites) = entry(record, name);
     let mut warm_up: Vec<f64> = own.iter().filter_map(|seen| seen.finding.steady_after).collect();
     warm_up.sort_by(f64::total_cmp);
-    Subject {
+    ComparedContender {
         name: name.to_owned(),
         version,
         settings,
@@ -188,7 +195,7 @@ fn value(own: &[&Seen<'_>], figure: Figure) -> Option<Estimate> {
 /// What was said of a contender when it was first prepared.
 fn entry(record: &Record, name: &str) -> (String, Vec<Setting>, Vec<Rewrite>) {
     let mut entries = record.remarks.iter().filter_map(|event| match &event.what {
-        What::Entry(entry) if entry.contender == name => Some(entry),
+        What::Contender(entry) if entry.contender == name => Some(entry),
         _ => None,
     });
     entries.next_back().map_or_else(Default::default, |entry| {

@@ -1,6 +1,9 @@
 //! Each figure of each two contenders.
 
-use genkai_model::comparison::{Call, ComparedPair, Comparison, Effect, Figure};
+use genkai_model::comparison::Comparison;
+use genkai_model::figure::Figure;
+use genkai_model::finding::comparison::ComparedPair;
+use genkai_model::finding::{Call, Effect};
 use genkai_model::units::Range;
 
 use super::Seen;

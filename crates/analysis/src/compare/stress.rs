@@ -1,7 +1,8 @@
 //! Whether anybody was stressed. When nobody was, the load offered was the limit: every contender did what it was asked, and
 //! that their throughput differs a little says nothing of what they can do.
 
-use genkai_model::comparison::{ComparedPair, Figure, Stress};
+use genkai_model::figure::Figure;
+use genkai_model::finding::comparison::{ComparedPair, Stress};
 use genkai_model::record::Record;
 
 use super::{Seen, pairs};

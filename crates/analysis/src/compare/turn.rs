@@ -1,10 +1,12 @@
 //! What one turn came to.
 
-use genkai_model::comparison::{Figure, Turn, TurnFinding};
+use genkai_model::comparison::Turn;
 use genkai_model::error::ErrorCount;
 use genkai_model::event::{EndReason, Environment, ServerState, Tick};
 use genkai_model::evidence::Sample;
+use genkai_model::figure::Figure;
 use genkai_model::finding::ClientCheck;
+use genkai_model::finding::comparison::TurnFinding;
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};

@@ -1,6 +1,7 @@
 //! What limits the answer of a comparison.
 
-use genkai_model::contest::{CaseFinding, Contest, ContestCaveat, Observed};
+use genkai_model::contest::Contest;
+use genkai_model::finding::contest::{CaseFinding, ContestCaveat, MeasuredRound};
 use genkai_model::record::Record;
 use genkai_model::websocket::Messages;
 
@@ -47,11 +48,11 @@ pub(super) fn of(
 /// Contenders whose later rounds differ from the earlier ones by more than chance, all of them taken together.
 fn drifts(case: &CaseFinding, cases: usize) -> Vec<ContestCaveat> {
     let alpha = ALPHA / (case.standings.len() * cases).max(1) as f64;
-    let drift = |rounds: &[Observed]| {
+    let drift = |rounds: &[MeasuredRound]| {
         let series: Vec<(u32, f64)> = rounds.iter().filter_map(|round| Some((round.round, round.figure?))).collect();
         effect::drift(&series, alpha).filter(|ratio| effect::drifts(*ratio))
     };
-    let one = |standing: &genkai_model::contest::Standing| {
+    let one = |standing: &genkai_model::finding::contest::ContestStanding| {
         let ratio = drift(&standing.rounds)?;
         Some(ContestCaveat::Drift { name: standing.name.clone(), case: case.case, ratio })
     };

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{Case, CaseFinding, Contest, Observed, Pair, Round, Standing};
+use genkai_model::contest::{Case, Contest, Round};
+use genkai_model::finding::RankedPair;
+use genkai_model::finding::contest::{CaseFinding, ContestStanding, MeasuredRound};
 use genkai_model::histogram::empty;
 use genkai_model::record::Trial;
 
@@ -25,7 +27,7 @@ type Observations = BTreeMap<(u32, u32), f64>;
 /// One case.
 pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> CaseFinding {
     let several = contest.starts > 1;
-    let mut standings: Vec<(Standing, Observations, bool)> = Vec::new();
+    let mut standings: Vec<(ContestStanding, Observations, bool)> = Vec::new();
     for contender in &contest.contenders {
         let rounds: Vec<_> = counted.of_one(&contender.name, case).collect();
         if !rounds.is_empty() {
@@ -33,22 +35,20 @@ pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> Case
             standings.push((standing(&contender.name, &rounds, &observations), observations, busy(&rounds) > BUSY));
         }
     }
-    let by = |standing: &Standing| standing.figure.map_or(f64::INFINITY, |figure| figure.value);
+    let by = |standing: &ContestStanding| standing.figure.map_or(f64::INFINITY, |figure| figure.value);
     standings.sort_by(|a, b| by(&a.0).total_cmp(&by(&b.0)));
     let pairs = pairs(&standings);
-    let mut standings: Vec<Standing> = standings.into_iter().map(|(standing, ..)| standing).collect();
+    let mut standings: Vec<ContestStanding> = standings.into_iter().map(|(standing, ..)| standing).collect();
     let reference = contest.contenders.iter().find(|one| one.reference).map(|one| one.name.as_str());
     rank(&mut standings, &pairs, reference);
     CaseFinding { case, standings, told_apart: pairs.iter().any(|pair| pair.certain), pairs }
 }
 
 /// Gives everybody but the reference the ranks that the certain pairs among them leave open.
-fn rank(standings: &mut [Standing], pairs: &[Pair], reference: Option<&str>) {
-    let is_ranked = |name: &str| Some(name) != reference;
-    let certain = pairs.iter().filter(|pair| pair.certain && is_ranked(&pair.faster) && is_ranked(&pair.slower));
-    let ahead: Vec<(&str, &str)> = certain.map(|pair| (pair.faster.as_str(), pair.slower.as_str())).collect();
-    let names: Vec<String> = standings.iter().map(|one| one.name.clone()).filter(|name| is_ranked(name)).collect();
-    let ranks = effect::ranks(&names.iter().map(String::as_str).collect::<Vec<_>>(), &ahead);
+fn rank(standings: &mut [ContestStanding], pairs: &[RankedPair], reference: Option<&str>) {
+    let names: Vec<String> = standings.iter().map(|one| one.name.clone()).collect();
+    let ranked: Vec<&str> = names.iter().map(String::as_str).filter(|name| Some(*name) != reference).collect();
+    let ranks = effect::ranks_by(&ranked, pairs);
     for standing in standings.iter_mut() {
         if let Some(rank) = ranks.get(standing.name.as_str()) {
             (standing.best, standing.worst) = *rank;
@@ -78,14 +78,14 @@ fn observations(rounds: &[(&Trial, i64, &Round)], several: bool) -> Observations
     starts.into_iter().map(|(start, logs)| ((start, 0), mean(&logs))).collect()
 }
 
-fn standing(name: &str, rounds: &[(&Trial, i64, &Round)], observations: &Observations) -> Standing {
+fn standing(name: &str, rounds: &[(&Trial, i64, &Round)], observations: &Observations) -> ContestStanding {
     let values: Vec<f64> = observations.values().copied().collect();
     let mut delays = empty();
     for (_, _, round) in rounds {
         // A payload that is none adds nothing.
         let _ = round.delays.add_to(&mut delays);
     }
-    Standing {
+    ContestStanding {
         name: name.to_owned(),
         figure: statistics::geometric(&values, ALPHA),
         best: 0,
@@ -98,12 +98,12 @@ fn standing(name: &str, rounds: &[(&Trial, i64, &Round)], observations: &Observa
 }
 
 /// A round with the pauses of its contender's collector within it.
-fn observed(trial: &Trial, at: i64, round: &Round) -> Observed {
+fn observed(trial: &Trial, at: i64, round: &Round) -> MeasuredRound {
     let began = at.saturating_sub_unsigned(round.lasted.0 / 1000);
     let within = trial.collections.iter().filter(|(end, pause)| {
         pause.contender == round.contender && *end >= began && end.saturating_sub_unsigned(pause.lasted_ns / 1000) <= at
     });
-    Observed {
+    MeasuredRound {
         start: trial.number,
         round: round.round,
         figure: round.figure_ns.map(|ns| ns as f64 / 1e9),
@@ -112,16 +112,17 @@ fn observed(trial: &Trial, at: i64, round: &Round) -> Observed {
 }
 
 /// Each two contenders of which there are observations of the same rounds.
-fn pairs(standings: &[(Standing, Observations, bool)]) -> Vec<Pair> {
+fn pairs(standings: &[(ContestStanding, Observations, bool)]) -> Vec<RankedPair> {
     let observations: Vec<&Observations> = standings.iter().map(|(_, observations, _)| observations).collect();
     let name = |place: usize| standings[place].0.name.clone();
     let is_busy = |place: usize| standings[place].2;
     // A figure is a time: who has less of it is faster.
-    let pair = |one: Match| Pair {
+    let pair = |one: Match| RankedPair {
         faster: name(one.less),
         slower: name(one.more),
         ratio: one.ratio,
         certain: one.is_certain() && !(is_busy(one.less) && is_busy(one.more)),
+        more: None,
     };
     effect::each_with_each(&observations).into_iter().map(pair).collect()
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{Case, Contest, MessageLimit, Round};
+use genkai_model::contest::{Case, Contest, Round};
+use genkai_model::finding::contest::MessageLimit;
 use genkai_model::limit::{Law, Limit, Origin};
 use genkai_model::record::Record;
 

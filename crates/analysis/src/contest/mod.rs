@@ -5,16 +5,17 @@
 
 mod caveat;
 mod compare;
-mod entrant;
+mod contender;
 mod limits;
 
-use genkai_model::contest::{Case, CaseFinding, Contest, ContestFinding, Round};
+use genkai_model::contest::{Case, Contest, Round};
 use genkai_model::finding::Outcome;
+use genkai_model::finding::contest::{CaseFinding, ContestFinding};
 use genkai_model::record::{Record, Trial};
 
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<ContestFinding> {
-    let contest = record.head.as_ref()?.plan.contest.clone()?;
+    let contest = record.head.as_ref()?.plan.contest()?.clone();
     if record.trials.iter().all(|trial| trial.rounds.is_empty()) {
         return None;
     }
@@ -22,7 +23,7 @@ pub fn findings(record: &Record) -> Option<ContestFinding> {
     let cases: Vec<CaseFinding> =
         counted.cases().into_iter().map(|case| compare::case(&contest, &counted, case)).collect();
     Some(ContestFinding {
-        entrants: entrant::all(&contest, record),
+        entrants: contender::all(&contest, record),
         limits: limits::of(&contest, record),
         caveats: caveat::of(&contest, record, &counted, &cases),
         outcome: outcome(record, &contest, &cases),

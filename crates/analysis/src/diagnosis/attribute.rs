@@ -19,11 +19,9 @@ use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
 use super::signs::{self, Seconds};
-use super::{alone, onset, silence};
-use crate::capacity::{self, Demand, Forecast};
+use super::{onset, silence, unloaded};
+use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 
-/// How far from the predicted range a break may come and still be where the formula puts it: a tenth.
-pub const TOLERANCE: f64 = 0.10;
 /// The least share of the errors that a limit must explain.
 const SHARE: f64 = 0.05;
 /// Ramps shorter than this (seconds) put the whole load on at once: the level at the break says nothing of the place.
@@ -144,7 +142,7 @@ fn told_by_size(limit: &Limit, share: Option<f64>, demand: &Demand) -> bool {
 
 /// Evidence that needs no sign of the server's own: what takes too long alone, what ends connections after just its time.
 fn by_itself(limit: &Limit, case: &Case<'_>) -> Option<Evidence> {
-    alone::evidence(limit, case).or_else(|| silence::evidence(limit, case))
+    unloaded::evidence(limit, case).or_else(|| silence::evidence(limit, case))
 }
 
 /// Takes away marks that a gauge passed on its way to a higher one.

@@ -3,13 +3,13 @@
 //! [`watch`] finds the first sustained violation of the objective, tick by tick; [`onset`] puts it in figures;
 //! [`signs`] looks for what a limit leaves behind; [`attribute`] weighs the limits against each other.
 
-mod alone;
 pub mod attribute;
 pub(crate) mod hang;
 pub mod onset;
 mod pace;
 pub mod signs;
 mod silence;
+mod unloaded;
 pub mod watch;
 
 use genkai_model::event::{EndReason, ServerState};

@@ -4,7 +4,8 @@
 use genkai_model::finding::Evidence;
 use genkai_model::limit::{Law, Limit};
 
-use super::attribute::{Case, TOLERANCE};
+use super::attribute::Case;
+use crate::capacity::TOLERANCE;
 use crate::window;
 
 /// Beyond the tolerance in parts, seconds: servers look at their timers seldom (nginx and httpd within a second).

@@ -1,7 +1,6 @@
 //! What the pairs of a proof decide.
 
-use genkai_model::comparison::Call;
-use genkai_model::finding::{Decided, Rule};
+use genkai_model::finding::{Call, Decided, Rule};
 use genkai_model::objective::Condition;
 use genkai_model::units::Range;
 

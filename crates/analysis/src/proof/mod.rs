@@ -5,9 +5,8 @@
 
 mod decide;
 
-use genkai_model::comparison::Call;
 use genkai_model::event::{EndReason, Purpose};
-use genkai_model::finding::{Estimate, Judged, Proof};
+use genkai_model::finding::{Call, Estimate, Proof, TrialVerdict};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::{Record, Trial};
@@ -111,7 +110,7 @@ pub fn of(
         finished: [sum_before.1, sum_after.1],
         proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
         baseline_fails: pairs.iter().all(|(a, _)| fails(a)),
-        judged: condition.map(|c| Judged { condition: c.to_string(), figures }),
+        judged: condition.map(|c| TrialVerdict { condition: c.to_string(), figures }),
         certain: decided.call == Call::Better,
         decided,
     })

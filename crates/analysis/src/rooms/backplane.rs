@@ -1,9 +1,9 @@
 //! Which limit of the backplane it was, where messages went missing in it or on the way to it.
 
 use genkai_model::finding::Evidence;
+use genkai_model::finding::rooms::{Place, Placed, RoomsCause};
 use genkai_model::limit::{Limit, Strength};
 use genkai_model::record::Trial;
-use genkai_model::rooms::{Place, Placed, RoomsCause};
 
 use crate::diagnosis::signs::{self, Seconds};
 

@@ -6,16 +6,17 @@ mod place;
 mod trail;
 
 use genkai_model::finding::Outcome;
+use genkai_model::finding::rooms::{RoomsFinding, RoomsRun};
 use genkai_model::objective::Objective;
 use genkai_model::record::{Record, Trial};
-use genkai_model::rooms::{Attendance, Hops, RoomCount, RoomsFinding, RoomsRun};
+use genkai_model::rooms::{Attendance, Hops, RoomCount};
 
 use crate::{client, window};
 
 /// What the trials with rooms of a record showed; none when there was not one.
 pub fn findings(record: &Record) -> Option<RoomsFinding> {
     let objective = record.head.as_ref().map(|head| head.plan.objective.clone()).unwrap_or_default();
-    let cluster = record.head.as_ref().and_then(|head| head.plan.cluster.as_ref());
+    let cluster = record.head.as_ref().and_then(|head| head.plan.cluster());
     let backplane = cluster.and_then(|cluster| cluster.backplane.subject());
     let judged =
         |trial: &Trial| trial.attendance.as_ref().map(|attendance| run(trial, attendance, &objective, backplane));

@@ -1,8 +1,9 @@
 //! A run over time: who was there, what was said and heard, and when what was said that never came.
 
 use genkai_model::event::Tick;
+use genkai_model::finding::rooms::Moment;
 use genkai_model::record::Trial;
-use genkai_model::rooms::{Attendance, Loss, Moment};
+use genkai_model::rooms::{Attendance, Loss};
 
 use crate::series::groups;
 use crate::window::{self, US};

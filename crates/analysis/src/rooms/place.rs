@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use genkai_model::finding::rooms::{Place, Placed};
 use genkai_model::record::Trial;
-use genkai_model::rooms::{Attendance, Loss, Place, Placed};
+use genkai_model::rooms::{Attendance, Loss};
 
 use super::trail::Trails;
 

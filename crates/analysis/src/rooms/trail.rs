@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use genkai_model::finding::rooms::Place;
 use genkai_model::record::Trial;
 use genkai_model::rooms::{
-    Attendance, Dropped, Ender, LOST, NodeReport, PASSED, PUBLISHED, Place, RECEIVED, RETURNED, RouterReport, Traced,
+    Attendance, Dropped, Ender, LOST, NodeReport, PASSED, PUBLISHED, RECEIVED, RETURNED, RouterReport, Traced,
 };
 
 /// A connection that ended within so long of a router's end was ended by it, microseconds: the kernel resets all of them when it

@@ -8,10 +8,10 @@ use genkai_model::plan::Plan;
 use genkai_model::units::{Range, Span};
 
 use super::TrialPlan;
-use super::judged::Judged;
+use super::judged_trial::JudgedTrial;
 use crate::capacity::remedy::{self, Lift};
-use crate::capacity::{self, Demand, Forecast, demand};
-use crate::diagnosis::attribute::{self, STEEP, TOLERANCE};
+use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
+use crate::diagnosis::attribute::{self, STEEP};
 
 /// How far beyond the load asked for a counterfactual may go to see the next limit.
 const FARTHEST: f64 = 2.0;
@@ -36,7 +36,12 @@ pub(crate) struct Attempt<'r> {
 impl<'r> Attempt<'r> {
     /// Lifts `forecast`'s limit, which was met in `at`; `proved` are the changes that are in place there. None when it
     /// cannot be lifted.
-    pub(crate) fn new(forecast: &Forecast<'r>, at: &Judged<'r>, proved: &[Change], plan: &Plan) -> Option<Attempt<'r>> {
+    pub(crate) fn new(
+        forecast: &Forecast<'r>,
+        at: &JudgedTrial<'r>,
+        proved: &[Change],
+        plan: &Plan,
+    ) -> Option<Attempt<'r>> {
         let limit = forecast.limit;
         let broke = at.broke.as_ref()?;
         // The load asked for, not the one of a trial that went beyond it.
@@ -79,7 +84,7 @@ impl<'r> Attempt<'r> {
 
 /// How many times more clients must fit by the formula than are wanted, because fewer fitted than it says (workers that
 /// share unevenly). A ramp that is steep cannot tell.
-fn stretch(forecast: &Forecast<'_>, at: &Judged<'_>) -> f64 {
+fn stretch(forecast: &Forecast<'_>, at: &JudgedTrial<'_>) -> f64 {
     let Some(broke) = at.broke.as_ref().filter(|_| !at.is_steep()) else { return 1.0 };
     match attribute::observed(forecast, broke, &at.demand) {
         Some((predicted, seen)) if seen > 0.0 && seen < predicted.low * (1.0 - TOLERANCE) => {
@@ -111,7 +116,7 @@ pub(crate) fn expected<'l>(limits: &'l [Limit], lifted: &str, broke: f64, demand
 
 /// How far the counterfactual's load goes: just past the next predicted limit, so that the break can be seen to move
 /// there, if that is at most twice the load asked for; else the load asked for with headroom.
-fn level(limit: &Limit, lift: &Lift, at: &Judged<'_>, broke: f64, plan: &Plan) -> f64 {
+fn level(limit: &Limit, lift: &Lift, at: &JudgedTrial<'_>, broke: f64, plan: &Plan) -> f64 {
     let asked = demand::asked(&plan.load);
     let enough = whole(asked * plan.procedure.headroom, &at.demand);
     if demand::ramp(&plan.load) < STEEP {

@@ -9,10 +9,10 @@
 //! agree on what happened and why.
 
 pub(crate) mod attempt;
-pub(crate) mod judged;
-pub(crate) mod met;
+pub(crate) mod break_step;
+pub(crate) mod judged_trial;
 pub(crate) mod moved;
-pub(crate) mod story;
+pub(crate) mod search_state;
 
 use genkai_model::event::{Change, EndReason, Purpose};
 use genkai_model::limit::BACKEND_BY_ITSELF;
@@ -24,7 +24,7 @@ use crate::capacity::demand;
 use crate::effect;
 use crate::proof::{self, Trials};
 use crate::spending;
-use story::{Stand, Story};
+use search_state::{Phase, SearchState};
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,17 +60,17 @@ pub fn next(record: &Record) -> Next {
     if cut || record.end.is_some() {
         return Next::Done;
     }
-    let Some(story) = Story::tell(record) else { return Next::Done };
-    let plan = story.plan;
-    match &story.stand {
-        Stand::NeedBreak => Next::Trial(first(plan)),
-        Stand::Test(attempt) => Next::Trial(attempt.trial(plan)),
-        Stand::AskBackend(_) => Next::Trial(TrialPlan {
+    let Some(state) = SearchState::replay(record) else { return Next::Done };
+    let plan = state.plan;
+    match &state.phase {
+        Phase::NeedBreak => Next::Trial(first(plan)),
+        Phase::Test(attempt) => Next::Trial(attempt.trial(plan)),
+        Phase::AskBackend(_) => Next::Trial(TrialPlan {
             purpose: Purpose::Direct,
             limit: Some(BACKEND_BY_ITSELF.to_owned()),
             ..first(plan)
         }),
-        Stand::Prove => prove(record, &story).map_or(Next::Done, Next::Trial),
+        Phase::Prove => prove(record, &state).map_or(Next::Done, Next::Trial),
         _ => Next::Done,
     }
 }
@@ -87,10 +87,10 @@ fn first(plan: &Plan) -> TrialPlan {
 }
 
 /// The next proof trial; none when there are enough pairs.
-fn prove(record: &Record, story: &Story<'_>) -> Option<TrialPlan> {
-    let (plan, trials) = (story.plan, Trials::of(record));
+fn prove(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan> {
+    let (plan, trials) = (state.plan, Trials::of(record));
     let procedure = &plan.procedure;
-    if trials.all.len() == trials.pairs.len() * 2 && is_enough(&trials, story) {
+    if trials.all.len() == trials.pairs.len() * 2 && is_enough(&trials, state) {
         return None;
     }
     let purpose = trials.next(procedure.seed);
@@ -98,7 +98,7 @@ fn prove(record: &Record, story: &Story<'_>) -> Option<TrialPlan> {
     let ramp = procedure.proof_ramp.min(Span::from_secs_f64(demand::ramp(&plan.load)));
     Some(TrialPlan {
         purpose,
-        changes: if purpose == Purpose::Proposal { story.changes() } else { Vec::new() },
+        changes: if purpose == Purpose::Proposal { state.changes() } else { Vec::new() },
         limit: None,
         level: demand::asked(&plan.load),
         ramp,
@@ -107,14 +107,14 @@ fn prove(record: &Record, story: &Story<'_>) -> Option<TrialPlan> {
 }
 
 /// Whether a proof needs no further pair: a look is planned now and the figure is decided, or there are no more looks.
-fn is_enough(trials: &Trials<'_>, story: &Story<'_>) -> bool {
-    let (plan, pairs) = (story.plan, trials.pairs.len() as u32);
+fn is_enough(trials: &Trials<'_>, state: &SearchState<'_>) -> bool {
+    let (plan, pairs) = (state.plan, trials.pairs.len() as u32);
     if plan.procedure.min_pairs == 0 {
         return true;
     }
     let looks = proof::looks(&plan.procedure);
     let decided = || {
-        let proof = proof::of(trials, &plan.objective, &plan.procedure, story.condition());
+        let proof = proof::of(trials, &plan.objective, &plan.procedure, state.condition());
         proof.is_some_and(|proof| effect::is_decided(proof.decided.call))
     };
     looks.last().is_none_or(|last| pairs >= *last) || (spending::is_look(&looks, pairs) && decided())

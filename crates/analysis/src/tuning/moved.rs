@@ -5,9 +5,10 @@ use genkai_model::objective::Condition;
 use genkai_model::units::Range;
 
 use super::attempt::{self, Attempt};
-use super::judged::Judged;
+use super::judged_trial::JudgedTrial;
+use crate::capacity::TOLERANCE;
 use crate::capacity::{Forecast, demand};
-use crate::diagnosis::attribute::{self, TOLERANCE, Weighed};
+use crate::diagnosis::attribute::{self, Weighed};
 use crate::diagnosis::onset;
 
 /// The outcome of a counterfactual.
@@ -21,7 +22,7 @@ pub(crate) struct Outcome {
 }
 
 /// Judges the counterfactual `after` of `attempt`, whose limit was met in `before`.
-pub(crate) fn judge(before: &Judged<'_>, attempt: &Attempt<'_>, after: &Judged<'_>) -> Outcome {
+pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &JudgedTrial<'_>) -> Outcome {
     let Some(broke_before) = &before.broke else {
         return Outcome { moved: Moved::Elsewhere, predicted: None, scale: Scale::default() };
     };
@@ -47,10 +48,10 @@ fn passed(levels: Range, reached: f64) -> bool {
 }
 
 fn place(
-    before: &Judged<'_>,
+    before: &JudgedTrial<'_>,
     broke_before: &Break,
     attempt: &Attempt<'_>,
-    after: &Judged<'_>,
+    after: &JudgedTrial<'_>,
     broke: &Break,
     expected: Option<&Forecast<'_>>,
 ) -> Moved {
@@ -74,13 +75,13 @@ fn place(
 }
 
 /// How large the load was that broke: its level, or, of WebSockets that stay open, how many were.
-fn size(judged: &Judged<'_>, broke: &Break) -> f64 {
+fn size(judged: &JudgedTrial<'_>, broke: &Break) -> f64 {
     if judged.demand.tunnels { broke.in_flight } else { broke.level }
 }
 
 /// How far two breaks at the same place may be found apart only because of when they are noticed: the ramp goes on by
 /// an interval for errors, and by a few until enough responses are slow. WebSockets that are open are counted, whenever.
-fn blur(before: &Judged<'_>, broke: &Break) -> f64 {
+fn blur(before: &JudgedTrial<'_>, broke: &Break) -> f64 {
     if before.demand.tunnels {
         return 1.0;
     }
@@ -91,12 +92,12 @@ fn blur(before: &Judged<'_>, broke: &Break) -> f64 {
     if ramp > 0.0 { (asked / ramp * seconds).max(1.0) } else { 1.0 }
 }
 
-fn causes<'r>(judged: &Judged<'r>) -> Vec<Weighed<'r>> {
+fn causes<'r>(judged: &JudgedTrial<'r>) -> Vec<Weighed<'r>> {
     judged.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default()
 }
 
 /// Whether the limit `id` showed no sign in the break before, so that its signs now are those of another break. A limit
 /// that was not there before (more children, of which each can be full) showed none.
-fn is_new(id: &str, before: &Judged<'_>) -> bool {
+fn is_new(id: &str, before: &JudgedTrial<'_>) -> bool {
     !causes(before).iter().any(|w| w.candidate.limit == id && w.strongest.is_some())
 }

@@ -1,15 +1,14 @@
 //! Yes, no, or cannot tell.
 
-use genkai_model::comparison::Call;
-use genkai_model::finding::{Answer, Because, Confidence, Outcome};
+use genkai_model::finding::{Answer, Because, Call, Confidence, Outcome};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::summary::Summary;
 
 use super::cause;
 use crate::diagnosis;
 use crate::proof::{self, Trials};
-use crate::tuning::judged::Judged;
-use crate::tuning::story::{Stand, Story};
+use crate::tuning::judged_trial::JudgedTrial;
+use crate::tuning::search_state::{Phase, SearchState};
 
 /// The three statements that everything else supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,38 +38,38 @@ fn open(because: Because) -> Said {
 }
 
 /// The answer of `story`; unfinished for none.
-pub(crate) fn of(story: Option<&Story<'_>>, trials: &Trials<'_>) -> Said {
-    let Some(story) = story else { return UNFINISHED };
-    let Some(first) = &story.first else { return UNFINISHED };
-    let lifted = story.lifted().next().is_some();
+pub(crate) fn of(state: Option<&SearchState<'_>>, trials: &Trials<'_>) -> Said {
+    let Some(state) = state else { return UNFINISHED };
+    let Some(first) = &state.first else { return UNFINISHED };
+    let lifted = state.lifted().next().is_some();
     let further = |alone: Said| if lifted { fails(Answer::Yes, Because::ProvedButNextLimit) } else { alone };
     // What the backend says by itself is more evidence; where it was not asked, the rest stands.
-    let stand = match &story.stand {
-        Stand::AskBackend(without) => without,
-        stand => stand,
+    let phase = match &state.phase {
+        Phase::AskBackend(without) => without,
+        phase => phase,
     };
-    match stand {
-        Stand::NeedBreak => UNFINISHED,
-        Stand::Cut if first.broke.is_none() => UNFINISHED,
-        Stand::Cut | Stand::Test(_) | Stand::AskBackend(_) => open(untested(story)),
-        Stand::Invalid if first.client.finding.valid => open(Because::ClientIsLimit),
-        Stand::Invalid => {
+    match phase {
+        Phase::NeedBreak => UNFINISHED,
+        Phase::Cut if first.broke.is_none() => UNFINISHED,
+        Phase::Cut | Phase::Test(_) | Phase::AskBackend(_) => open(untested(state)),
+        Phase::Invalid if first.client.finding.valid => open(Because::ClientIsLimit),
+        Phase::Invalid => {
             Said { outcome: Outcome::Invalid, must_change: Answer::CannotTell, because: Because::ClientIsLimit }
         }
-        Stand::Holds => Said { outcome: Outcome::Holds, must_change: Answer::No, because: Because::ObjectiveHolds },
-        Stand::Died => open(Because::ServerDied),
-        Stand::NoCause => further(open(Because::NoCauseFound)),
-        Stand::Refuted => further(open(Because::ChangeMadeNoDifference)),
-        Stand::CannotLift => further(not_lifted(story)),
-        Stand::Enough => further(open(Because::NotTested)),
-        Stand::Prove => proved(story, trials),
+        Phase::Holds => Said { outcome: Outcome::Holds, must_change: Answer::No, because: Because::ObjectiveHolds },
+        Phase::Died => open(Because::ServerDied),
+        Phase::NoCause => further(open(Because::NoCauseFound)),
+        Phase::Refuted => further(open(Because::ChangeMadeNoDifference)),
+        Phase::CannotLift => further(not_lifted(state)),
+        Phase::Enough => further(open(Because::NotTested)),
+        Phase::Prove => proved(state, trials),
     }
 }
 
 /// A run that ended before a test: there may be a likely cause.
-fn untested(story: &Story<'_>) -> Because {
-    let likely = story.met.last().is_some_and(|m| m.proved().is_none() && m.untested().is_some());
-    let lifted = story.lifted().next().is_some();
+fn untested(state: &SearchState<'_>) -> Because {
+    let likely = state.steps.last().is_some_and(|m| m.proved().is_none() && m.untested().is_some());
+    let lifted = state.lifted().next().is_some();
     if likely && !lifted { Because::NotTested } else { Because::Unfinished }
 }
 
@@ -79,25 +78,25 @@ pub(crate) fn is_backend(limit: &Limit, product: &str) -> bool {
     limit.subject != product && !["kernel", "machine"].contains(&limit.subject.as_str())
 }
 
-fn not_lifted(story: &Story<'_>) -> Said {
-    let Some(weighed) = story.met.last().and_then(|m| m.untested()) else {
+fn not_lifted(state: &SearchState<'_>) -> Said {
+    let Some(weighed) = state.steps.last().and_then(|m| m.untested()) else {
         return open(Because::NoCauseFound);
     };
     let limit = weighed.forecast.limit;
     // What only fits is no ground for a plain no.
     let no = if cause::confidence(weighed) > Confidence::Possible { Answer::No } else { Answer::CannotTell };
     match limit.law {
-        _ if is_backend(limit, &story.plan.system.product) => fails(no, Because::BackendIsLimit),
+        _ if is_backend(limit, &state.plan.system.product) => fails(no, Because::BackendIsLimit),
         Law::Cpu { .. } => fails(no, Because::CpuIsLimit),
         _ => open(Because::NotTested),
     }
 }
 
-fn proved(story: &Story<'_>, trials: &Trials<'_>) -> Said {
-    let procedure = &story.plan.procedure;
-    let broke = |t| diagnosis::broke(t, &story.plan.objective, procedure).is_some();
+fn proved(state: &SearchState<'_>, trials: &Trials<'_>) -> Said {
+    let procedure = &state.plan.procedure;
+    let broke = |t| diagnosis::broke(t, &state.plan.objective, procedure).is_some();
     // A baseline that fails because its client was late fails for nothing.
-    let valid = |t| Judged::of(t, story.plan).client.finding.valid;
+    let valid = |t| JudgedTrial::of(t, state.plan).client.finding.valid;
     let pairs = &trials.pairs;
     if pairs.len() < procedure.min_pairs as usize {
         open(Because::Unfinished)
@@ -108,7 +107,7 @@ fn proved(story: &Story<'_>, trials: &Trials<'_>) -> Said {
     } else if !pairs.is_empty() && !pairs.iter().any(|(a, _)| broke(a)) {
         open(Because::ChangeMadeNoDifference)
     } else {
-        match decided(story, trials) {
+        match decided(state, trials) {
             _ if pairs.is_empty() => fails(Answer::Yes, Because::ProvedAndHolds),
             Some(Call::Same) => open(Because::ChangeMadeNoDifference),
             Some(Call::Better) if pairs.iter().all(|(a, _)| broke(a)) => fails(Answer::Yes, Because::ProvedAndHolds),
@@ -118,7 +117,7 @@ fn proved(story: &Story<'_>, trials: &Trials<'_>) -> Said {
 }
 
 /// What the pairs say of the figure that decides.
-fn decided(story: &Story<'_>, trials: &Trials<'_>) -> Option<Call> {
-    let proof = proof::of(trials, &story.plan.objective, &story.plan.procedure, story.condition());
+fn decided(state: &SearchState<'_>, trials: &Trials<'_>) -> Option<Call> {
+    let proof = proof::of(trials, &state.plan.objective, &state.plan.procedure, state.condition());
     Some(proof?.decided.call)
 }

@@ -5,27 +5,27 @@ use genkai_model::limit::Strength;
 
 use super::outlook;
 use crate::diagnosis::attribute::Weighed;
-use crate::tuning::judged::Judged;
-use crate::tuning::met::{Met, Test};
-use crate::tuning::story::Story;
+use crate::tuning::break_step::{BreakStep, Test};
+use crate::tuning::judged_trial::JudgedTrial;
+use crate::tuning::search_state::SearchState;
 
 /// Every limit that was met, in order: those lifted in vain first, then the one behind each break.
-pub(crate) fn all(story: &Story<'_>) -> Vec<Cause> {
-    story.met.iter().flat_map(of).collect()
+pub(crate) fn all(state: &SearchState<'_>) -> Vec<Cause> {
+    state.steps.iter().flat_map(of).collect()
 }
 
-fn of(met: &Met<'_>) -> Vec<Cause> {
-    let mut all: Vec<Cause> = met.tests.iter().filter_map(|test| tested(met, test)).collect();
-    if met.proved().is_none() {
-        all.extend(met.untested().and_then(|weighed| untested(met, weighed)));
+fn of(step: &BreakStep<'_>) -> Vec<Cause> {
+    let mut all: Vec<Cause> = step.tests.iter().filter_map(|test| tested(step, test)).collect();
+    if step.proved().is_none() {
+        all.extend(step.untested().and_then(|weighed| untested(step, weighed)));
     }
     all
 }
 
-fn tested(met: &Met<'_>, test: &Test<'_>) -> Option<Cause> {
+fn tested(step: &BreakStep<'_>, test: &Test<'_>) -> Option<Cause> {
     let refuted = test.outcome.moved == Moved::Not;
     let confidence = if refuted { Confidence::Refuted } else { Confidence::Proved };
-    let cause = cause(met, &test.candidate, confidence)?;
+    let cause = cause(step, &test.candidate, confidence)?;
     let ran = test.after.trial.started.changes.iter().find(|c| c.setting == test.attempt.change.setting);
     let counterfactual = Counterfactual {
         change: ran.unwrap_or(&test.attempt.change).clone(),
@@ -39,8 +39,8 @@ fn tested(met: &Met<'_>, test: &Test<'_>) -> Option<Cause> {
     Some(Cause { counterfactual: Some(counterfactual), ..cause })
 }
 
-fn untested(met: &Met<'_>, weighed: &Weighed<'_>) -> Option<Cause> {
-    cause(met, weighed, confidence(weighed))
+fn untested(step: &BreakStep<'_>, weighed: &Weighed<'_>) -> Option<Cause> {
+    cause(step, weighed, confidence(weighed))
 }
 
 /// Likely: a decisive sign; or a supporting one that nothing speaks against; or two of these.
@@ -59,21 +59,21 @@ pub(crate) fn confidence(weighed: &Weighed<'_>) -> Confidence {
     }
 }
 
-fn cause(met: &Met<'_>, weighed: &Weighed<'_>, confidence: Confidence) -> Option<Cause> {
+fn cause(step: &BreakStep<'_>, weighed: &Weighed<'_>, confidence: Confidence) -> Option<Cause> {
     Some(Cause {
         limit: weighed.forecast.limit.clone(),
-        predicted: observed(weighed, &met.at),
-        broke: met.at.broke.clone()?,
-        trial: met.at.trial.number,
+        predicted: observed(weighed, &step.at),
+        broke: step.at.broke.clone()?,
+        trial: step.at.trial.number,
         evidence: weighed.candidate.evidence.clone(),
         confidence,
         counterfactual: None,
-        others: met.others(&weighed.candidate.limit),
+        others: step.others(&weighed.candidate.limit),
     })
 }
 
 /// The prediction with where it really broke.
-fn observed(weighed: &Weighed<'_>, at: &Judged<'_>) -> genkai_model::finding::Predicted {
+fn observed(weighed: &Weighed<'_>, at: &JudgedTrial<'_>) -> genkai_model::finding::Predicted {
     let mut predicted = weighed.forecast.predicted.clone();
     predicted.observed = outlook::seen(&weighed.forecast, at);
     predicted

@@ -1,43 +1,42 @@
 //! Facts that contradict the verdict or limit what it says.
 
-use genkai_model::comparison::Call;
 use genkai_model::event::{ServerState, Tick};
-use genkai_model::finding::{Caveat, Predicted, Proof, Scale};
+use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
 use genkai_model::record::Record;
 
 use super::is_proposal;
-use crate::capacity::{self, demand, remedy};
+use crate::capacity::{self, TOLERANCE, demand, remedy};
 use crate::diagnosis;
-use crate::diagnosis::attribute::{self, TOLERANCE};
+use crate::diagnosis::attribute;
 use crate::effect;
 use crate::proof::Trials;
 use crate::tuning::attempt;
-use crate::tuning::judged::Judged;
-use crate::tuning::story::{Stand, Story};
+use crate::tuning::judged_trial::JudgedTrial;
+use crate::tuning::search_state::{Phase, SearchState};
 use crate::window;
 
 /// Every caveat.
 pub(crate) fn all(
     record: &Record,
-    story: Option<&Story<'_>>,
+    state: Option<&SearchState<'_>>,
     trials: &Trials<'_>,
     proof: Option<&Proof>,
 ) -> Vec<Caveat> {
     let mut all = Vec::new();
-    if let Some(story) = story {
-        all.extend(story.first.iter().flat_map(held));
-        all.extend(story.lifted().flat_map(|t| held(&t.after)));
-        let last = story.lifted().last().map(|t| &t.after).or(story.first.as_ref());
+    if let Some(state) = state {
+        all.extend(state.first.iter().flat_map(held));
+        all.extend(state.lifted().flat_map(|t| held(&t.after)));
+        let last = state.lifted().last().map(|t| &t.after).or(state.first.as_ref());
         all.extend(last.iter().flat_map(|judged| at_work(judged)));
-        all.extend(ceilings(story));
-        all.extend(bore(story));
-        if matches!(story.stand, Stand::Holds) {
-            let headroom = story.first.iter().flat_map(|first| no_headroom(story, first, &all)).collect::<Vec<_>>();
+        all.extend(ceilings(state));
+        all.extend(bore(state));
+        if matches!(state.phase, Phase::Holds) {
+            let headroom = state.first.iter().flat_map(|first| no_headroom(state, first, &all)).collect::<Vec<_>>();
             all.extend(headroom);
         }
-        if matches!(story.stand, Stand::Prove) {
-            all.extend(of_proof(story, trials, proof));
+        if matches!(state.phase, Phase::Prove) {
+            all.extend(of_proof(state, trials, proof));
         }
     }
     all.extend(deaths(record));
@@ -55,7 +54,7 @@ pub(crate) fn all(
 
 /// Limits that should have bitten before the level that was held. (One that is named as the cause of a later break did
 /// bite; where, is said with the cause. One that left signs was at work.)
-fn held(judged: &Judged<'_>) -> Vec<Caveat> {
+fn held(judged: &JudgedTrial<'_>) -> Vec<Caveat> {
     let reached = judged.held_to();
     let weighed = judged.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default();
     let mut bit: Vec<&str> = weighed.iter().filter(|w| w.is_possible()).map(|w| w.candidate.limit.as_str()).collect();
@@ -76,7 +75,7 @@ fn held(judged: &Judged<'_>) -> Vec<Caveat> {
 }
 
 /// Most clients that were there, as `limit` counts them, before anything broke.
-fn present(judged: &Judged<'_>, limit: &Limit) -> f64 {
+fn present(judged: &JudgedTrial<'_>, limit: &Limit) -> f64 {
     let until = judged.onset.map(|o| o.at_us);
     let ticks = window::before(&judged.trial.ticks, until);
     let idle = matches!(limit.law, Law::Slots { idle_cost, .. } if idle_cost > 0.0) && judged.demand.keeps;
@@ -86,7 +85,7 @@ fn present(judged: &Judged<'_>, limit: &Limit) -> f64 {
 
 /// Limits that did not bite, but should at about the load asked for: the next user may be the one too many. (Those that
 /// were at work, or were passed by far, are said to.)
-fn no_headroom(story: &Story<'_>, first: &Judged<'_>, said: &[Caveat]) -> Vec<Caveat> {
+fn no_headroom(state: &SearchState<'_>, first: &JudgedTrial<'_>, said: &[Caveat]) -> Vec<Caveat> {
     let named = |id: &str| {
         said.iter().any(|c| match c {
             Caveat::PredictedButHeld { limit, .. } | Caveat::AtWorkButHeld { limit, .. } => limit == id,
@@ -95,17 +94,17 @@ fn no_headroom(story: &Story<'_>, first: &Judged<'_>, said: &[Caveat]) -> Vec<Ca
     };
     let near = capacity::forecast(&first.trial.limits.limits, &first.demand)
         .into_iter()
-        .filter(|f| f.bites.is_some_and(|at| at < story.goal()) && !named(&f.limit.id));
+        .filter(|f| f.bites.is_some_and(|at| at < state.goal()) && !named(&f.limit.id));
     near.filter_map(|f| {
         let predicted = attempt::levels(&f.predicted, &first.demand)?;
         let Predicted { limit, subject, setting, value, .. } = f.predicted;
-        Some(Caveat::NoHeadroom { limit, subject, setting, value, predicted, asked: demand::asked(&story.plan.load) })
+        Some(Caveat::NoHeadroom { limit, subject, setting, value, predicted, asked: demand::asked(&state.plan.load) })
     })
     .collect()
 }
 
 /// Limits that were at work in a trial that held.
-fn at_work(judged: &Judged<'_>) -> Vec<Caveat> {
+fn at_work(judged: &JudgedTrial<'_>) -> Vec<Caveat> {
     if judged.broke.is_some() {
         return Vec::new();
     }
@@ -114,32 +113,32 @@ fn at_work(judged: &Judged<'_>) -> Vec<Caveat> {
 }
 
 /// What the backend by itself says where it is not the cause.
-fn bore(story: &Story<'_>) -> Option<Caveat> {
-    let (direct, met) = (story.direct.as_ref()?, story.met.last()?);
+fn bore(state: &SearchState<'_>) -> Option<Caveat> {
+    let (direct, step) = (state.direct.as_ref()?, state.steps.last()?);
     let trial = direct.trial.number;
     if !direct.client.finding.valid {
         return Some(Caveat::DirectInvalid { trial });
     }
-    if met.untested().is_some_and(|w| w.forecast.limit.id == BACKEND_BY_ITSELF) {
+    if step.untested().is_some_and(|w| w.forecast.limit.id == BACKEND_BY_ITSELF) {
         return None;
     }
-    let (level, through) = (direct.held_to(), met.at.broke.as_ref()?.level);
+    let (level, through) = (direct.held_to(), step.at.broke.as_ref()?.level);
     let longer = direct.broke.is_none() || level > through * (1.0 + TOLERANCE) + 1.0;
-    let shared = met.weighed.iter().any(|w| w.is_possible() && matches!(w.forecast.limit.law, Law::Cpu { .. }));
+    let shared = step.weighed.iter().any(|w| w.is_possible() && matches!(w.forecast.limit.law, Law::Cpu { .. }));
     Some(Caveat::BackendBore { trial, level, through, longer, shared })
 }
 
 /// Settings that cannot be raised as far as needed.
-fn ceilings(story: &Story<'_>) -> Vec<Caveat> {
+fn ceilings(state: &SearchState<'_>) -> Vec<Caveat> {
     let capped = |setting: &str, c: &genkai_model::limit::Ceiling| Caveat::CeilingReached {
         setting: setting.to_owned(),
         value: c.value,
         by: c.by.clone(),
     };
     let mut all: Vec<Caveat> =
-        story.lifted().filter_map(|t| Some(capped(&t.attempt.lift.setting, t.attempt.lift.capped.as_ref()?))).collect();
-    if matches!(story.stand, Stand::CannotLift) {
-        let limit = story.met.last().and_then(|m| m.untested()).map(|w| w.forecast.limit);
+        state.lifted().filter_map(|t| Some(capped(&t.attempt.lift.setting, t.attempt.lift.capped.as_ref()?))).collect();
+    if matches!(state.phase, Phase::CannotLift) {
+        let limit = state.steps.last().and_then(|m| m.untested()).map(|w| w.forecast.limit);
         all.extend(limit.filter(|l| remedy::at_ceiling(l)).and_then(|l: &Limit| {
             let remedy = l.remedy.as_ref()?;
             Some(capped(&remedy.setting, remedy.ceiling.as_ref()?))
@@ -148,8 +147,8 @@ fn ceilings(story: &Story<'_>) -> Vec<Caveat> {
     all
 }
 
-fn of_proof(story: &Story<'_>, trials: &Trials<'_>, proof: Option<&Proof>) -> Vec<Caveat> {
-    let (objective, procedure) = (&story.plan.objective, &story.plan.procedure);
+fn of_proof(state: &SearchState<'_>, trials: &Trials<'_>, proof: Option<&Proof>) -> Vec<Caveat> {
+    let (objective, procedure) = (&state.plan.objective, &state.plan.procedure);
     let mut all = Vec::new();
     let pairs = trials.pairs.len() as u32;
     let call = proof.map(|proof| proof.decided.call);

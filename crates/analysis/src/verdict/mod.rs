@@ -18,8 +18,8 @@ use crate::client;
 use crate::proof::{self, Trials};
 use crate::series;
 use crate::summary;
-use crate::tuning::judged::Judged;
-use crate::tuning::story::Story;
+use crate::tuning::judged_trial::JudgedTrial;
+use crate::tuning::search_state::SearchState;
 
 /// Everything that a record says. Never fails: an empty record gives an unfinished verdict.
 pub fn findings(record: &Record) -> Findings {
@@ -27,26 +27,26 @@ pub fn findings(record: &Record) -> Findings {
 }
 
 fn verdict(record: &Record) -> Verdict {
-    let story = Story::tell(record);
+    let state = SearchState::replay(record);
     let trials = Trials::of(record);
-    let proof = story.as_ref().and_then(|s| {
+    let proof = state.as_ref().and_then(|s| {
         let all = proof::of(&trials, &s.plan.objective, &s.plan.procedure, s.condition());
         all.filter(|_| s.lifted().next().is_some())
     });
-    let summaries = story.as_ref().map(|s| summaries(record, s.plan)).unwrap_or_default();
+    let summaries = state.as_ref().map(|s| summaries(record, s.plan)).unwrap_or_default();
     let load = summary::of(record);
-    let answer = answer::of(story.as_ref(), &trials).over(load.as_ref());
+    let answer = answer::of(state.as_ref(), &trials).over(load.as_ref());
     Verdict {
         schema: SCHEMA.to_owned(),
         outcome: answer.outcome,
         must_change: answer.must_change,
         because: answer.because,
-        proposal: story.as_ref().map(proposal).unwrap_or_default(),
-        causes: story.as_ref().map(cause::all).unwrap_or_default(),
-        next: story.as_ref().and_then(|s| outlook::next(record, s)),
-        predictions: story.as_ref().map(|s| outlook::predictions(record, s)).unwrap_or_default(),
+        proposal: state.as_ref().map(proposal).unwrap_or_default(),
+        causes: state.as_ref().map(cause::all).unwrap_or_default(),
+        next: state.as_ref().and_then(|s| outlook::next(record, s)),
+        predictions: state.as_ref().map(|s| outlook::predictions(record, s)).unwrap_or_default(),
         client: client::overall(judging(&summaries, record)),
-        caveats: caveat::all(record, story.as_ref(), &trials, proof.as_ref()),
+        caveats: caveat::all(record, state.as_ref(), &trials, proof.as_ref()),
         trials: summaries,
         proof,
         load,
@@ -62,16 +62,16 @@ fn judging<'t>(all: &'t [TrialFinding], record: &'t Record) -> impl Iterator<Ite
 /// One summary a trial. Proof trials are judged like the others, so their breaks show too.
 fn summaries(record: &Record, plan: &Plan) -> Vec<TrialFinding> {
     let one = |t| {
-        let judged = Judged::of(t, plan);
+        let judged = JudgedTrial::of(t, plan);
         series::finding(t, judged.broke, judged.client.finding)
     };
     record.trials.iter().map(one).collect()
 }
 
 /// The changes that were proved, each setting once with its last value.
-fn proposal(story: &Story<'_>) -> Vec<ProposedChange> {
+fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
     let mut all: Vec<ProposedChange> = Vec::new();
-    for test in story.lifted() {
+    for test in state.lifted() {
         let attempt = &test.attempt;
         let ran = test.after.trial.started.changes.iter().find(|c| c.setting == attempt.change.setting);
         let proposed = ProposedChange {

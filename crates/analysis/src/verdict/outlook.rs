@@ -4,52 +4,52 @@ use genkai_model::finding::Predicted;
 use genkai_model::limit::Limit;
 use genkai_model::record::Record;
 
-use crate::capacity::{self, Demand, Forecast, demand};
-use crate::diagnosis::attribute::{self, TOLERANCE};
-use crate::tuning::judged::Judged;
-use crate::tuning::story::Story;
+use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
+use crate::diagnosis::attribute;
+use crate::tuning::judged_trial::JudgedTrial;
+use crate::tuning::search_state::SearchState;
 
 /// From how many times the rate seen on the processor does not matter.
 const FAR: f64 = 4.0;
 
 /// What a limit counts, as seen where it broke: in the unit of its law, or else clients in flight.
-pub(crate) fn seen(forecast: &Forecast<'_>, at: &Judged<'_>) -> Option<f64> {
+pub(crate) fn seen(forecast: &Forecast<'_>, at: &JudgedTrial<'_>) -> Option<f64> {
     let broke = at.broke.as_ref()?;
     Some(attribute::observed(forecast, broke, &at.demand).map_or(broke.in_flight, |(_, observed)| observed))
 }
 
 /// The limits of the system as it is: those of the first trial, or those announced before it.
-fn baseline<'r>(record: &'r Record, story: &Story<'r>) -> &'r [Limit] {
+fn baseline<'r>(record: &'r Record, state: &SearchState<'r>) -> &'r [Limit] {
     let announced = record.pending_limits.as_ref().map(|l| l.limits.as_slice());
-    match &story.first {
+    match &state.first {
         Some(first) => &first.trial.limits.limits,
         None => announced.unwrap_or_default(),
     }
 }
 
 /// The plan's load, with the response times that the first trial showed.
-fn asked(record: &Record, story: &Story<'_>) -> Demand {
-    let limits = baseline(record, story);
-    let cold = Demand::of(&story.plan.load, &story.plan.objective, None, limits);
-    let service = story.first.as_ref().and_then(|f| f.demand.service);
+fn asked(record: &Record, state: &SearchState<'_>) -> Demand {
+    let limits = baseline(record, state);
+    let cold = Demand::of(&state.plan.load, &state.plan.objective, None, limits);
+    let service = state.first.as_ref().and_then(|f| f.demand.service);
     Demand { service: service.or(cold.service), ..cold }
 }
 
 /// Every limit of the system as it is, what bites first first, with where those that were met really broke.
-pub(crate) fn predictions(record: &Record, story: &Story<'_>) -> Vec<Predicted> {
-    let limits = baseline(record, story);
+pub(crate) fn predictions(record: &Record, state: &SearchState<'_>) -> Vec<Predicted> {
+    let limits = baseline(record, state);
     let mut all: Vec<Predicted> =
-        capacity::forecast(limits, &asked(record, story)).into_iter().map(|f| f.predicted).collect();
-    if let Some(first) = &story.first {
+        capacity::forecast(limits, &asked(record, state)).into_iter().map(|f| f.predicted).collect();
+    if let Some(first) = &state.first {
         limits.iter().for_each(|limit| processor_time(limit, first, &mut all));
     }
-    for met in &story.met {
-        let cause = met.proved().map(|t| &t.candidate).or(met.untested());
+    for step in &state.steps {
+        let cause = step.proved().map(|t| &t.candidate).or(step.untested());
         let Some(cause) = cause else { continue };
         // A limit that was lifted before and met again had another value then.
         let same = |p: &&mut Predicted| p.limit == cause.candidate.limit && p.value == cause.forecast.predicted.value;
         if let Some(predicted) = all.iter_mut().find(same) {
-            predicted.observed = predicted.observed.or(seen(&cause.forecast, &met.at));
+            predicted.observed = predicted.observed.or(seen(&cause.forecast, &step.at));
             predicted.far = false;
         }
     }
@@ -57,7 +57,7 @@ pub(crate) fn predictions(record: &Record, story: &Story<'_>) -> Vec<Predicted> 
 }
 
 /// Fills in the rate at which processor time should run out, which only the run could tell.
-fn processor_time(limit: &Limit, first: &Judged<'_>, all: &mut [Predicted]) {
+fn processor_time(limit: &Limit, first: &JudgedTrial<'_>, all: &mut [Predicted]) {
     let until = first.onset.map(|o| o.at_us);
     let Some((rate, used, at)) = capacity::processor::fills(limit, first.trial, until) else { return };
     for predicted in all.iter_mut().filter(|p| p.limit == limit.id) {
@@ -71,32 +71,32 @@ fn processor_time(limit: &Limit, first: &Judged<'_>, all: &mut [Predicted]) {
 /// What breaks next: with the changes proved so far in place, the limit that was seen beyond them, or else the first one
 /// predicted beyond what held. When nothing broke at all, the first one predicted beyond the load sent. None where a
 /// break stands unlifted, or nothing can be predicted.
-pub(crate) fn next(record: &Record, story: &Story<'_>) -> Option<Predicted> {
-    let asked = asked(record, story);
-    let Some(test) = story.lifted().last() else {
-        if story.first.as_ref().is_some_and(|f| f.broke.is_some()) {
+pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<Predicted> {
+    let asked = asked(record, state);
+    let Some(test) = state.lifted().last() else {
+        if state.first.as_ref().is_some_and(|f| f.broke.is_some()) {
             return None;
         }
-        let reached = story.first.as_ref().map_or(0.0, Judged::held_to);
-        let at_work = story.first.as_ref().and_then(|f| at_work(f, &asked));
-        return at_work.or_else(|| beyond(baseline(record, story), &asked, reached));
+        let reached = state.first.as_ref().map_or(0.0, JudgedTrial::held_to);
+        let at_work = state.first.as_ref().and_then(|f| at_work(f, &asked));
+        return at_work.or_else(|| beyond(baseline(record, state), &asked, reached));
     };
     let limits = &test.after.trial.limits.limits;
     let Some(case) = test.after.case() else {
-        let reached = test.after.held_to().max(demand::asked(&story.plan.load));
+        let reached = test.after.held_to().max(demand::asked(&state.plan.load));
         return at_work(&test.after, &asked).or_else(|| beyond(limits, &asked, reached));
     };
     // What was found of that break, if it was looked into (the backend by itself is told by another trial).
-    let met = story.met.last().filter(|met| met.proved().is_none()).and_then(|met| met.untested());
+    let step = state.steps.last().filter(|step| step.proved().is_none()).and_then(|step| step.untested());
     let found = attribute::attribute(&case, &[]);
-    let cause = met.or_else(|| found.iter().find(|w| w.is_possible()))?;
+    let cause = step.or_else(|| found.iter().find(|w| w.is_possible()))?;
     let mut predicted = capacity::of(cause.forecast.limit, &asked).predicted;
     predicted.observed = seen(&cause.forecast, &test.after);
     Some(predicted)
 }
 
 /// The limit with the strongest signs in a trial that held: it is what breaks next, wherever its formula puts it.
-fn at_work(held: &Judged<'_>, asked: &Demand) -> Option<Predicted> {
+fn at_work(held: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
     let found = attribute::at_work(held.trial, &held.demand);
     found.first().map(|(limit, ..)| capacity::of(limit, asked).predicted)
 }

@@ -1,8 +1,8 @@
 //! The steps of the search and of the proof.
 
-use genkai_model::comparison::Call;
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
+use genkai_model::finding::Call;
 use genkai_model::finding::*;
 use genkai_model::limit::{Law, Strength};
 

@@ -8,7 +8,7 @@ use genkai_analysis::effect::{self, Paired};
 use genkai_analysis::proof::Pairs;
 use genkai_analysis::spending;
 use genkai_analysis::statistics::ALPHA;
-use genkai_model::comparison::Call;
+use genkai_model::finding::Call;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal, StudentT};
 use rand_pcg::Pcg64Mcg;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::*;
-use genkai_model::load::{Arrivals, Body, Load, Request, Reuse, Spacing, Stop};
-use genkai_model::plan::{Backend, ConfigSource, Plan, Procedure, System};
-use genkai_model::units::{Span, Spread};
+use genkai_model::load::{Arrivals, Load, Spacing, Stop};
+use genkai_model::plan::{Plan, Procedure, System};
+use genkai_model::units::Span;
 
 /// A limit of the product under test (`proxy`), whose setting has the limit's name.
 pub fn limit(id: &str, value: f64, law: Law, signatures: Vec<Signature>, errors: &[ErrorKind], slow: bool) -> Limit {
@@ -84,30 +84,7 @@ pub fn cpu(cores: f64, strength: Strength, ceiling: Option<f64>) -> Limit {
 }
 
 pub fn users(count: u32, spawn_rate: f64) -> Load {
-    Load {
-        addresses: Vec::new(),
-        transport: Default::default(),
-        protocol: Default::default(),
-        request: Request {
-            method: "GET".into(),
-            path: "/".into(),
-            host: "localhost".into(),
-            headers: Vec::new(),
-            body: Body::Empty,
-        },
-        arrivals: Arrivals::Users { count, spawn_rate, think: Spread::default() },
-        stages: Vec::new(),
-        scenario: None,
-        reuse: Reuse::KeepAlive,
-        stop: Stop { after: Span::from_secs(60), requests: None },
-        timeout: Span::from_secs(60),
-        threads: 1,
-        scale: Default::default(),
-        tick: Span::from_millis(200),
-        kernel_timestamps: false,
-        pages: None,
-        seed: 1,
-    }
+    Load { stop: Stop { after: Span::from_secs(60), requests: None }, ..Load::users(count, spawn_rate) }
 }
 
 pub fn rate(per_second: f64, ramp: u64, connections: u32) -> Load {
@@ -117,35 +94,18 @@ pub fn rate(per_second: f64, ramp: u64, connections: u32) -> Load {
 
 /// A quick plan for a load.
 pub fn plan(load: Load, objective: &str) -> Plan {
-    Plan {
-        cluster: None,
-        caching: None,
-        contest: None,
-        comparison: None,
-        title: "a test".into(),
-        system: System {
-            product: "proxy".into(),
-            program: None,
-            config: ConfigSource::Generated,
-            settings: BTreeMap::new(),
-            backend: Backend::Kept,
-            front: Default::default(),
-            allow_remote: Vec::new(),
-        },
-        load,
-        objective: objective.parse().unwrap(),
-        procedure: Procedure {
-            max_limits: 4,
-            min_pairs: 3,
-            max_pairs: 3,
-            hold: Span::from_secs(3),
-            proof_ramp: Span::from_secs(2),
-            proof_hold: Span::from_secs(3),
-            headroom: 1.2,
-            sustained: Span::from_secs(1),
-            seed: 3,
-        },
-    }
+    let procedure = Procedure {
+        max_limits: 4,
+        min_pairs: 3,
+        max_pairs: 3,
+        hold: Span::from_secs(3),
+        proof_ramp: Span::from_secs(2),
+        proof_hold: Span::from_secs(3),
+        headroom: 1.2,
+        sustained: Span::from_secs(1),
+        seed: 3,
+    };
+    Plan::of("a test".into(), System::generated("proxy"), load, objective.parse().unwrap(), procedure)
 }
 
 pub fn settings(all: &[(&str, f64)]) -> BTreeMap<String, f64> {

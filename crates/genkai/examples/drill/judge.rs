@@ -1,8 +1,8 @@
 //! What a diagnosis said of a case, against what it should have said.
 
+use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{Cause, ClientLimit, Confidence, Outcome, Verdict};
 use genkai_model::limit::Law;
-use genkai_model::rooms::RoomsFinding;
 use genkai_model::units::Range;
 
 use crate::cases::{Case, Expect, QUOTA, ROOMS};

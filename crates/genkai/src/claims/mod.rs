@@ -11,17 +11,19 @@ use genkai_lab::LabError;
 use genkai_lab::claims::{self, Effort};
 use genkai_lab::compare::{self, Usual};
 use genkai_lab::experiment::Size;
+use genkai_lab::study::preview;
 use genkai_lab::system::Pin;
-use genkai_model::claim::{Claim, ClaimFinding, ClaimVerdict};
+use genkai_model::claim::Claim;
 use genkai_model::exit::Exit;
+use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::suite::Untested;
-use genkai_report::{json, markdown, study, text};
+use genkai_report::{json, markdown, text};
 
 use crate::cli::Claims;
 use crate::view::{self, View};
-use crate::{Failure, flags, found, interrupt, made, outputs};
+use crate::{Failure, flags, found, interrupt, outputs, study};
 
 /// How deep below a folder records are looked for: a folder of runs, of which each has a folder for each claim.
 const DEPTH: u32 = 3;
@@ -55,7 +57,7 @@ pub(crate) fn run(flags: &Claims) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Holds);
     }
-    let out = flags.out.clone().unwrap_or_else(|| made::default_folder("claims"));
+    let out = flags.out.clone().unwrap_or_else(|| study::default_folder("claims"));
     let interrupt = interrupt::flag();
     let tests = Tests { effort, pin, quiet: flags.quiet, out: &out, interrupt: &interrupt };
     let tested = tests.all(&all);
@@ -81,7 +83,7 @@ pub(crate) fn plan(claim: &Claim, effort: &Effort, pin: &Pin) -> Result<Plan, Fa
         Failure { message: format!("{}: {}", claim.name, failure.message), ..failure }
     };
     let plan = claims::plan(claim, effort).map_err(named)?;
-    claims::preview(&plan, pin).map_err(named)?;
+    preview(&plan, &study::place(None)?, pin).map_err(named)?;
     Ok(plan)
 }
 
@@ -134,11 +136,8 @@ impl Tests<'_> {
         }
         let plan = claims::plan(claim, &self.effort)?;
         let out = self.out.join(slug(&claim.name));
-        let mut view = View::plain(self.quiet);
-        let job = made::job(plan, made::place(None)?, self.pin.clone(), false, self.interrupt);
-        let outcome = claims::run(&job, &out, &mut |event| view.event(event));
-        view.finish();
-        let outcome = outcome?;
+        let job = study::job(plan, study::place(None)?, self.pin.clone(), Some(out.clone()), self.interrupt);
+        let outcome = study::make(&job, View::plain(self.quiet))?;
         if let Some(found) = found::found(&outcome.record) {
             found.write(&outcome.record, &out)?;
         }
@@ -260,8 +259,8 @@ fn show(flags: &Claims, all: &[ClaimFinding]) -> Exit {
     if !flags.quiet && !all.is_empty() {
         view::print(&match (flags.json, flags.markdown) {
             (true, _) => json::value(&all),
-            (_, true) => markdown(&study::claims(all)),
-            _ => text::document(&study::claims(all), view::stdout_style(flags.color)),
+            (_, true) => markdown(&genkai_report::study::claims(all)),
+            _ => text::document(&genkai_report::study::claims(all), view::stdout_style(flags.color)),
         });
     }
     if all.iter().any(|one| one.verdict == ClaimVerdict::CannotTell) { Exit::Fails } else { Exit::Holds }

@@ -1,7 +1,8 @@
 //! The flags of `genkai compare`.
 
 use clap::Args;
-use genkai_model::comparison::{Figure, Wish};
+use genkai_model::figure::Figure;
+use genkai_model::setting::RequestedChange;
 use genkai_model::units::Span;
 
 use super::{BackendFlags, OutputFlags};
@@ -46,7 +47,7 @@ pub(crate) struct Compare {
     pub(crate) base: Option<String>,
     /// A change to be compared with the base, alone (repeatable): \"NAME -> VALUE\" or \"NAME OLD -> NEW\"
     #[arg(long, value_name = "CHANGE", requires = "base", help_heading = "Changes")]
-    pub(crate) change: Vec<Wish>,
+    pub(crate) change: Vec<RequestedChange>,
     /// Also all changes at once
     #[arg(long, requires = "base", help_heading = "Changes")]
     pub(crate) all_together: bool,

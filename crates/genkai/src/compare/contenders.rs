@@ -7,7 +7,7 @@ use genkai_model::comparison::{Contender, Runs};
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, ConfigSource, Front, System};
 use genkai_scenario::{NamedSystem, Systems, What};
-use genkai_targets::product;
+use genkai_targets::catalog;
 
 use crate::cli::Compare;
 use crate::{Failure, tune};
@@ -49,7 +49,7 @@ fn named(text: &str) -> Result<Named, Failure> {
     if path.is_file() {
         return Ok(Named::File(path.to_owned()));
     }
-    let names = product::names();
+    let names = catalog::names();
     if names.iter().any(|name| name == text) {
         return Ok(Named::Product(text.to_owned()));
     }
@@ -135,7 +135,7 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
             return Ok(Runs::Url(url));
         }
         Named::Product(product) => (product, ConfigSource::Generated),
-        Named::File(path) => (genkai_targets::explain::guess(&path).to_owned(), ConfigSource::File(path)),
+        Named::File(path) => (catalog::guess(&path).to_owned(), ConfigSource::File(path)),
     };
     let system = System {
         product,

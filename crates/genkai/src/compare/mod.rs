@@ -8,13 +8,12 @@ use genkai_lab::system::Pin;
 use genkai_model::comparison::{Comparison, Runs};
 use genkai_model::exit::Exit;
 use genkai_model::load::{Arrivals, Load};
-use genkai_model::plan::{Plan, System};
+use genkai_model::plan::{Plan, Study, System};
 use genkai_model::units::Span;
-use genkai_report::{json, text};
 
 use crate::cli::Compare;
-use crate::view::{self, View};
-use crate::{Failure, flags, found, interrupt, made, websocket};
+use crate::study::{self, How};
+use crate::{Failure, flags, websocket};
 
 /// Users a second when they all come at once.
 const AT_ONCE: f64 = 1e6;
@@ -23,31 +22,8 @@ const AT_ONCE: f64 = 1e6;
 pub(crate) fn run(flags: &Compare) -> Result<Exit, Failure> {
     let pin = flags::pin(&flags.blocks.pin)?;
     let plan = plan(flags, &pin)?;
-    let preview = compare::preview(&plan, &pin)?;
-    let output = &flags.output;
-    if output.dry_run {
-        if !output.quiet {
-            let style = view::stdout_style(output.color);
-            view::print(&if output.json {
-                json::comparison_plan(&plan, &preview.entries, &preview.environment)
-            } else {
-                text::compare_plan(&plan, &preview.entries, &preview.environment, style)
-            });
-        }
-        return Ok(Exit::Holds);
-    }
-    let out = output.out.clone().unwrap_or_else(|| made::default_folder(&plan.title));
-    let interrupt = interrupt::flag();
-    let job = made::job(plan, made::place(None)?, pin, output.keep, &interrupt);
-    let mut view = View::choose(output.quiet, output.color, &interrupt);
-    let outcome = compare::run(&job, &out, &mut |event| view.event(event));
-    view.finish();
-    let outcome = outcome?;
-    let shown = found::show(&outcome.record, &out, output, flags.markdown);
-    match outcome.failure {
-        Some(failure) => Err(failure.into()),
-        None => shown,
-    }
+    let how = How { pin, markdown: flags.markdown, ..How::default() };
+    study::run(plan, study::place(None)?, how, &flags.output)
 }
 
 fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
@@ -86,9 +62,9 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
         Runs::Server { system, .. } => Some((**system).clone()),
         Runs::Url(_) => None,
     });
-    let system = first.unwrap_or_else(|| System::generated("server"));
+    let system = first.unwrap_or_else(|| System::generated(System::STANDING));
     let plan = Plan::of(who.title, system, load, blocks.objective.clone(), experiment::procedure(Size::Quick));
-    Ok(Plan { comparison: Some(comparison), ..plan })
+    Ok(Plan { study: Study::Compare(comparison), ..plan })
 }
 
 /// How long the load rises in a turn: as asked for, else a short time.

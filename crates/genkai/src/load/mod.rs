@@ -6,9 +6,7 @@ mod script;
 pub(crate) mod tables;
 
 use genkai_analysis::findings;
-use genkai_lab::folder::Folder;
 use genkai_lab::job::Outcome;
-use genkai_lab::measure;
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_report::{json, text};
@@ -16,7 +14,7 @@ use genkai_report::{json, text};
 use crate::cli::Load;
 use crate::outputs::Outputs;
 use crate::view::{self, View};
-use crate::{Failure, interrupt, made};
+use crate::{Failure, interrupt, study};
 
 /// `genkai load`.
 pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
@@ -27,19 +25,17 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
         return Ok(Exit::Holds);
     }
     let tables = flags.tables.open()?;
-    let folder = flags.out.as_deref().map(|out| Folder::open(out, false)).transpose()?;
     let interrupt = interrupt::flag();
-    let job = made::job(plan, made::place(None)?, Pin::Free, false, &interrupt);
-    let mut view = View::choose(flags.quiet, flags.color, &interrupt);
-    let outcome = measure::run(&job, folder.as_ref(), &mut |event| view.event(event));
-    view.finish();
-    let Outcome { record, failure } = outcome?;
+    let job = study::job(plan, study::place(None)?, Pin::Free, flags.out.clone(), &interrupt);
+    let view = View::of(&job.plan.study, flags.quiet, flags.color, &interrupt);
+    let Outcome { record, failure, .. } = study::make(&job, view)?;
     let findings = findings(&record);
     let outputs = Outputs { record: &record, findings: &findings };
     if !flags.quiet {
         show(flags, &outputs);
     }
-    let page = folder.as_ref().map(|folder| outputs.write(folder.path(), false)).transpose()?;
+    let out = flags.out.as_ref().map(|out| out.canonicalize().unwrap_or_else(|_| out.clone()));
+    let page = out.map(|out| outputs.write(&out, false)).transpose()?;
     let said = tables.write(&record)?;
     if !flags.quiet {
         page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));

@@ -3,7 +3,7 @@
 use genkai_lab::experiment;
 use genkai_model::load::{Load as Sent, Stop};
 use genkai_model::objective::Objective;
-use genkai_model::plan::{Backend, Plan, System};
+use genkai_model::plan::{Backend, Plan, Study, System};
 use genkai_model::stage::{self, Unit};
 use genkai_model::units::Span;
 
@@ -51,9 +51,10 @@ fn whole(flags: &Load, title: String, load: Sent, objective: Objective) -> Plan 
     let system = System {
         backend: Backend::Url(target),
         allow_remote: flags.allow_remote.clone(),
-        ..System::generated("server")
+        ..System::generated(System::STANDING)
     };
-    Plan::of(title, system, load, objective, experiment::procedure(experiment::Size::Quick))
+    let plan = Plan::of(title, system, load, objective, experiment::procedure(experiment::Size::Quick));
+    Plan { study: Study::Load, ..plan }
 }
 
 fn load(flags: &Load) -> Result<Sent, Failure> {

@@ -155,8 +155,8 @@ fn told(folder: &Path, sizes: &[(&Part, Size)], joined: &mut Joined) -> Result<(
     }
     let file = folder.join("run.jsonl");
     let Some(record) = file.is_file().then(|| claims::record(&file)).flatten() else { return Ok(()) };
-    let title = record.head.as_ref().map_or("", |head| head.plan.title.as_str());
-    if let Some((part, _)) = sizes.iter().find(|(part, size)| is_of(title, part, *size)) {
+    let Some(head) = &record.head else { return Ok(()) };
+    if let Some((part, _)) = sizes.iter().find(|(part, size)| is_of(&head.plan, part, *size)) {
         joined.part(part, &record);
     }
     Ok(())

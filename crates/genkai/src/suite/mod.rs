@@ -10,18 +10,16 @@ use genkai_lab::claims::Effort;
 use genkai_lab::compare::{self, Usual};
 use genkai_lab::experiment::Size;
 use genkai_lab::experiment::apache::{self, NAME, Part, Search, Task, parts};
-use genkai_lab::job::Job;
+use genkai_lab::job::{Job, Outcome};
 use genkai_lab::system::Pin;
-use genkai_lab::{LabError, tune};
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
-use genkai_model::record::Record;
 
 use crate::claims::{Tests, shipped, threads};
 use crate::cli::OutputFlags;
 use crate::outputs::Outputs;
 use crate::view::{self, View};
-use crate::{Failure, found, interrupt, made};
+use crate::{Failure, found, interrupt, study};
 
 use join::Joined;
 pub(crate) use join::again;
@@ -38,7 +36,7 @@ pub(crate) fn apache(size: Size, only: &[String], output: &OutputFlags) -> Resul
     if output.dry_run {
         return plan::show(&chosen, size, output);
     }
-    let out = output.out.clone().unwrap_or_else(|| made::default_folder(NAME));
+    let out = output.out.clone().unwrap_or_else(|| study::default_folder(NAME));
     let interrupt = interrupt::flag();
     let run = Run { size, out: &out, output, interrupt: &interrupt };
     let mut joined = Joined::new(NAME);
@@ -114,41 +112,29 @@ impl Run<'_> {
 
     fn search(&self, part: &Part, search: &Search, joined: &mut Joined) -> Result<(), Failure> {
         let dir = self.out.join(part.name);
-        let (record, failure) = self.made(search.plan.clone(), |job, view| {
-            let outcome = tune::run(job, false, &dir, &mut |event| view.event(event))?;
-            Ok((outcome.record, outcome.failure))
-        })?;
+        let Outcome { record, failure, .. } = self.made(search.plan.clone(), &dir)?;
         let findings = genkai_analysis::findings(&record);
         Outputs { record: &record, findings: &findings }.write(&dir, self.output.svg)?;
         joined.search(part, search, &record, findings);
-        failure.map_or(Ok(()), Err)
+        failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
 
     fn changes(&self, part: &Part, connections: u32, joined: &mut Joined) -> Result<(), Failure> {
         let dir = self.out.join(part.name);
         let plan = apache::changes(part.name, connections, self.size)?;
-        let (record, failure) = self.made(plan, |job, view| {
-            let outcome = compare::run(job, &dir, &mut |event| view.event(event))?;
-            Ok((outcome.record, outcome.failure))
-        })?;
+        let Outcome { record, failure, .. } = self.made(plan, &dir)?;
         if let Some(found) = found::found(&record) {
             found.write(&record, &dir)?;
         }
         joined.changes(part, &record);
-        failure.map_or(Ok(()), Err)
+        failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
 
-    /// One run, shown while it goes on: its record, and why it ended early.
-    fn made(
-        &self,
-        plan: Plan,
-        run: impl FnOnce(&Job<'_>, &mut View) -> Result<(Record, Option<LabError>), LabError>,
-    ) -> Result<(Record, Option<Failure>), Failure> {
-        let job = made::job(plan, made::place(None)?, Pin::Apart, self.output.keep, self.interrupt);
-        let mut view = View::choose(self.output.quiet, self.output.color, self.interrupt);
-        let made = run(&job, &mut view);
-        view.finish();
-        let (record, failure) = made?;
-        Ok((record, failure.map(Failure::from)))
+    /// One run with its record in `dir`, shown while it goes on.
+    fn made(&self, plan: Plan, dir: &Path) -> Result<Outcome, Failure> {
+        let job = study::job(plan, study::place(None)?, Pin::Apart, Some(dir.to_owned()), self.interrupt);
+        let job = Job { keep: self.output.keep, ..job };
+        let view = View::of(&job.plan.study, self.output.quiet, self.output.color, self.interrupt);
+        Ok(study::make(&job, view)?)
     }
 }

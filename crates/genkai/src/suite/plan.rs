@@ -1,9 +1,10 @@
 //! What an experiment of several runs would do: each part with its load, and how long all of it takes.
 
+use genkai_lab::compare;
 use genkai_lab::experiment::Size;
 use genkai_lab::experiment::apache::{self, Part, Task};
+use genkai_lab::study::preview;
 use genkai_lab::system::Pin;
-use genkai_lab::{compare, tune};
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 use genkai_model::units::Range;
@@ -11,7 +12,7 @@ use genkai_report::text;
 use serde_json::{Value, json};
 
 use crate::cli::OutputFlags;
-use crate::{Failure, claims, view};
+use crate::{Failure, claims, study, view};
 
 /// A part as it would be run.
 struct Planned {
@@ -53,14 +54,14 @@ fn planned(part: &Part, size: Size, style: text::Style) -> Result<Planned, Failu
     let pin = Pin::Apart;
     match &part.task {
         Task::Search(search) => {
-            let seen = tune::preview(&search.plan, &pin)?;
+            let seen = preview(&search.plan, &study::place(None)?, &pin)?;
             let text = text::plan(&search.plan, &seen.predictions, &seen.environment, style);
             Ok(Planned { text, json: json!([search.plan]), seconds: search.seconds() })
         }
         Task::Changes(connections) => {
             let plan = apache::changes(part.name, *connections, size)?;
-            let seen = compare::preview(&plan, &pin)?;
-            let text = text::compare_plan(&plan, &seen.entries, &seen.environment, style);
+            let seen = preview(&plan, &study::place(None)?, &pin)?;
+            let text = text::compare_plan(&plan, &seen.contenders, &seen.environment, style);
             Ok(Planned { text, json: json!([plan]), seconds: seconds(&plan) })
         }
         Task::Claims => {
@@ -80,5 +81,5 @@ fn planned(part: &Part, size: Size, style: text::Style) -> Result<Planned, Failu
 
 /// Seconds of load of a comparison; of a line that is shown to a server's check, none.
 fn seconds(plan: &Plan) -> Range {
-    plan.comparison.as_ref().map_or(Range { low: 0.0, high: 0.0 }, compare::seconds)
+    plan.comparison().map_or(Range { low: 0.0, high: 0.0 }, compare::seconds)
 }

@@ -3,7 +3,8 @@
 use genkai_model::cache::{DeviceUse, OwnCounts, Side, Spent};
 use genkai_place::disk::{Device, Done};
 use genkai_place::footprint::Footprint;
-use genkai_targets::cache::{self, Cache, CacheError, Origin};
+use genkai_targets::cache::{self, Cache, Origin};
+use genkai_targets::error::TargetError;
 
 /// Where counters of requests come from.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ impl Account {
         origin: &mut Origin,
         device: Option<&Device>,
         counters: Counters,
-    ) -> Result<Account, CacheError> {
+    ) -> Result<Account, TargetError> {
         let (own, served) = match counters {
             Counters::Known(own, served) => (own, served),
             Counters::Glance => cache::counts(cache.as_deref_mut(), origin, false)?,

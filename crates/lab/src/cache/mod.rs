@@ -15,9 +15,9 @@ use genkai_model::cache::{Aim, Caching, RateSearch, Warmth};
 use genkai_model::event::{Environment, Note, What};
 use genkai_model::plan::Plan;
 use genkai_place::disk::Device;
-use genkai_targets::application::Place;
 use genkai_targets::cache::origin::Files;
-use genkai_targets::cache::{self, CacheError, Origin};
+use genkai_targets::cache::{self, Origin};
+use genkai_targets::error::TargetError;
 
 use turn::{Ask, Subject};
 
@@ -28,20 +28,20 @@ use crate::recorder::{Recorder, Watcher};
 use crate::system::{self, Pin};
 use genkai_analysis::order;
 
-/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+/// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(&job.plan, &job.place, &job.pin)?;
-    job.recorded(out, watcher, |folder, recorder| whole(job, folder, environment, recorder))
+pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(&job.plan, &job.pin)?;
+    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| whole(job, folder, environment, recorder))
 }
 
 /// Checks a plan before anything is started.
 ///
 /// # Errors
 /// When it contradicts itself, or something that it needs is missing.
-pub fn check(plan: &Plan, _: &Place, pin: &Pin) -> Result<Environment, LabError> {
+pub(crate) fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
     let caching = caching(plan)?;
     if caching.contenders.is_empty() {
         return Err(LabError::Plan("there is no cache to measure".to_owned()));
@@ -73,7 +73,7 @@ pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
 }
 
 fn caching(plan: &Plan) -> Result<&Caching, LabError> {
-    plan.caching.as_deref().ok_or_else(|| LabError::Plan("the plan names no caches to compare".to_owned()))
+    plan.caching().ok_or_else(|| LabError::Plan("the plan names no caches to compare".to_owned()))
 }
 
 fn whole(
@@ -102,7 +102,7 @@ fn whole(
 }
 
 /// Writes the origin's files below `dir`; none when somebody wants to stop.
-fn files(dir: &Path, plan: &Caching, interrupt: &StopFlag) -> Result<Option<Files>, CacheError> {
+fn files(dir: &Path, plan: &Caching, interrupt: &StopFlag) -> Result<Option<Files>, TargetError> {
     let fill = |n: u32, out: &mut Vec<u8>| {
         content::fill(&plan.content, n, out);
         !interrupt.is_stopped()
@@ -141,7 +141,7 @@ impl Run<'_, '_, '_> {
 
     /// Whether a contender could not be started or asked: that is told, and the others go on.
     fn is_lost(&mut self, place: usize, went: Result<(), LabError>) -> Result<bool, LabError> {
-        let Err(LabError::Cache(why)) = went else { return went.map(|()| false) };
+        let Err(LabError::Target(why)) = went else { return went.map(|()| false) };
         let text = format!("{} takes no further part: {why}", self.plan.contenders[place].name);
         self.recorder.now(None, What::Note(Note { id: "cache-lost".to_owned(), text }))?;
         Ok(true)

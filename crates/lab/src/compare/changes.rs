@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
-use genkai_model::comparison::{Contender, Runs, Wish};
+use genkai_model::comparison::{Contender, Runs};
 use genkai_model::event::Change;
 use genkai_model::load::Load;
 use genkai_model::plan::{ConfigSource, System};
+use genkai_model::setting::RequestedChange;
 
 use crate::error::LabError;
 use crate::system;
@@ -16,19 +17,19 @@ pub const BASELINE: &str = "baseline";
 const TOGETHER: &str = "all together";
 
 /// `system` as it is, then with each change alone, then (if asked for, and if there are several) with all of them. Where a
-/// wish says what the value is before, and a configuration of genkai's own has another one, it is set; a user's file is believed.
+/// request says what the value is before, and a configuration of genkai's own has another one, it is set; a user's file is believed.
 ///
 /// # Errors
-/// When there is no such setting, or a file has another value than a wish says, or nothing would change.
+/// When there is no such setting, or a file has another value than a request says, or nothing would change.
 pub fn with_changes(
     mut system: System,
-    wishes: &[Wish],
+    requested: &[RequestedChange],
     load: &Load,
     together: bool,
 ) -> Result<Vec<Contender>, LabError> {
     let mut all = Vec::new();
-    for wish in wishes {
-        all.push(change(&mut system, wish, load)?);
+    for one in requested {
+        all.push(change(&mut system, one, load)?);
     }
     let contender = |name: String, changes: Vec<Change>| {
         let runs = Runs::Server { system: Box::new(system.clone()), changes };
@@ -43,23 +44,23 @@ pub fn with_changes(
     Ok(contenders)
 }
 
-fn change(system: &mut System, wish: &Wish, load: &Load) -> Result<Change, LabError> {
-    let mut from = value_of(system, &wish.setting, load)?;
-    if let Some(said) = wish.from.as_ref().filter(|said| **said != from) {
+fn change(system: &mut System, asked: &RequestedChange, load: &Load) -> Result<Change, LabError> {
+    let mut from = value_of(system, &asked.setting, load)?;
+    if let Some(said) = asked.from.as_ref().filter(|said| **said != from) {
         let ours = system.config == ConfigSource::Generated;
-        if !ours || system.settings.contains_key(&wish.setting) {
+        if !ours || system.settings.contains_key(&asked.setting) {
             return Err(LabError::Plan(format!(
-                "change \"{wish}\": {} is {from} there, not {said}\n  hint: write \"{} -> {}\", or set it first",
-                wish.setting, wish.setting, wish.to
+                "change \"{asked}\": {} is {from} there, not {said}\n  hint: write \"{} -> {}\", or set it first",
+                asked.setting, asked.setting, asked.to
             )));
         }
-        system.settings.insert(wish.setting.clone(), said.clone());
+        system.settings.insert(asked.setting.clone(), said.clone());
         from.clone_from(said);
     }
-    if from == wish.to {
-        return Err(LabError::Plan(format!("change \"{wish}\": it is {from} already, so nothing would change")));
+    if from == asked.to {
+        return Err(LabError::Plan(format!("change \"{asked}\": it is {from} already, so nothing would change")));
     }
-    Ok(Change { product: system.product.clone(), setting: wish.setting.clone(), from, to: wish.to.clone() })
+    Ok(Change { product: system.product.clone(), setting: asked.setting.clone(), from, to: asked.to.clone() })
 }
 
 /// The value that a setting has in `system`, for the requests of `load`.

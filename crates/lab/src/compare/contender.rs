@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 
 use genkai_model::comparison::{Contender, Runs};
-use genkai_model::contest::{Entry, Setting};
+use genkai_model::contest::ContenderRecord;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::Origin;
 use genkai_model::load::Load;
 use genkai_model::plan::System;
+use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 use genkai_targets::product::{Prepared, Running};
@@ -86,7 +87,7 @@ impl Ready {
     }
 
     /// What is to be said of it: its version, every setting that says something about load or was given, and what its copy differs in.
-    pub(super) fn entry(&self, contender: &Contender, environment: &Environment) -> Entry {
+    pub(super) fn entry(&self, contender: &Contender, environment: &Environment) -> ContenderRecord {
         let (version, settings) = match (self, &contender.runs) {
             (Ready::Server(prepared), Runs::Server { system, changes }) => {
                 let version = format!("{} {}", prepared.product(), prepared.version());
@@ -97,7 +98,7 @@ impl Ready {
         };
         let contender = contender.name.clone();
         let rewrites = self.rewrites();
-        Entry { contender, version, settings, rewrites, largest: None, started: Span::default() }
+        ContenderRecord { contender, version, settings, rewrites, largest: None, started: Span::default() }
     }
 }
 
@@ -133,8 +134,9 @@ mod tests {
     use std::path::Path;
 
     use genkai_model::limit::Limit;
+    use genkai_targets::error::TargetError;
     use genkai_targets::files::Backup;
-    use genkai_targets::product::{Objection, ProductError};
+    use genkai_targets::product::Objection;
 
     use super::*;
 
@@ -150,11 +152,11 @@ mod tests {
             "5.7"
         }
 
-        fn with(&self, _: &[Change], _: &Path) -> Result<Box<dyn Prepared>, ProductError> {
+        fn with(&self, _: &[Change], _: &Path) -> Result<Box<dyn Prepared>, TargetError> {
             unreachable!()
         }
 
-        fn value_of(&self, _: &str) -> Result<(String, Origin), ProductError> {
+        fn value_of(&self, _: &str) -> Result<(String, Origin), TargetError> {
             unreachable!()
         }
 
@@ -170,7 +172,7 @@ mod tests {
             &[]
         }
 
-        fn objects(&self, _: &str) -> Result<Option<Objection>, ProductError> {
+        fn objects(&self, _: &str) -> Result<Option<Objection>, TargetError> {
             unreachable!()
         }
 
@@ -182,11 +184,11 @@ mod tests {
             String::new()
         }
 
-        fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, ProductError> {
+        fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, TargetError> {
             unreachable!()
         }
 
-        fn start(&self, _: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError> {
+        fn start(&self, _: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {
             unreachable!()
         }
     }

@@ -5,14 +5,12 @@ mod changes;
 mod contender;
 mod order;
 
-use std::path::Path;
 use std::time::Duration;
 
 use genkai_analysis::capacity::demand;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_analysis::{claims, compare};
-use genkai_model::comparison::{Comparison, Contender, Out, Runs, Turn};
-use genkai_model::contest::Entry;
+use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
 use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, What};
 use genkai_model::plan::Plan;
 use genkai_model::units::{Range, Span};
@@ -24,14 +22,14 @@ use contender::Ready;
 
 use crate::backend::Backend;
 use crate::error::LabError;
-use crate::experiment::Size;
 use crate::first;
 use crate::folder::Folder;
 use crate::generator::Generator;
-use crate::job::{Job, Outcome};
+use crate::headroom;
+use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
-use crate::room;
+use crate::size::Size;
 use crate::system::{self, Pin};
 use crate::trial::{self, Trial};
 
@@ -40,27 +38,19 @@ const DRAIN: Duration = Duration::from_secs(60);
 /// Most contenders: each two are compared, and each has its turn in every block.
 pub const MOST: usize = 16;
 
-/// Everything known before anything is started.
-pub struct Preview {
-    /// The machine.
-    pub environment: Environment,
-    /// Each contender as it would run.
-    pub entries: Vec<Entry>,
-}
-
 /// Checks a plan without starting a server: configurations are read and tested by the products themselves, the load is held
 /// against this machine.
 ///
 /// # Errors
 /// Whatever would keep the run from being made.
-pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
+pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     let comparison = comparison(plan)?;
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let mut environment = system::environment(pin, None);
-    room::fit(&plan.load, &room::look(&[], &environment))?;
+    headroom::fit(&plan.load, &headroom::look(&[], &environment))?;
     let behind = system::placeholder(&plan.system.backend)?;
-    let mut entries = Vec::new();
+    let mut contenders = Vec::new();
     for (number, contender) in comparison.contenders.iter().enumerate() {
         let folder = |name: &str| {
             let path = dir.path().join(format!("{number}-{name}"));
@@ -68,10 +58,10 @@ pub fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
             Ok(path)
         };
         let ready = Ready::prepare(contender, &plan.load, behind, &folder)?;
-        entries.push(ready.entry(contender, &environment));
+        contenders.push(ready.entry(contender, &environment));
         versions(&mut environment, &ready);
     }
-    Ok(Preview { environment, entries })
+    Ok(Preview { contenders, ..Preview::of(environment) })
 }
 
 fn versions(environment: &mut Environment, ready: &Ready) {
@@ -83,7 +73,7 @@ fn versions(environment: &mut Environment, ready: &Ready) {
 /// The comparison of a plan, whole.
 fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
     let wrong = |why: String| Err(LabError::Plan(why));
-    let Some(comparison) = &plan.comparison else { return wrong("the plan compares nothing".to_owned()) };
+    let Some(comparison) = plan.comparison() else { return wrong("the plan compares nothing".to_owned()) };
     let all = &comparison.contenders;
     if !(2..=MOST).contains(&all.len()) {
         return wrong(format!("{} to compare: there must be two to {MOST}", all.len()));
@@ -111,31 +101,29 @@ fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
     Ok(comparison)
 }
 
-/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+/// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let preview = preview(&job.plan, &job.pin)?;
-    let folder = Folder::open(out, job.keep)?;
-    let environment = preview.environment;
-    let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
-    let backend = Backend::start(&job.plan.system.backend, &job.place.program, &folder, cpus.as_deref())?;
+pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = preview(&job.plan, &job.pin)?.environment;
     let comparison = comparison(&job.plan)?;
-    let ready = |(number, one): (usize, &Contender)| {
-        Ready::prepare(one, &job.plan.load, backend.address(), &contender::folders(&folder, number + 1))
+    let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
+    let start = |folder: &Folder| {
+        let backend = Backend::start(&job.plan.system.backend, &job.place.program, folder, cpus.as_deref())?;
+        let ready = |(number, one): (usize, &Contender)| {
+            Ready::prepare(one, &job.plan.load, backend.address(), &contender::folders(folder, number + 1))
+        };
+        let ready = comparison.contenders.iter().enumerate().map(ready).collect::<Result<Vec<_>, _>>()?;
+        Ok((backend, ready))
     };
-    let ready = comparison.contenders.iter().enumerate().map(ready).collect::<Result<Vec<_>, _>>()?;
-    room::raise_descriptors();
-    folder.set_aside()?;
-    let mut recorder = Recorder::create(&folder.record(), watcher)?;
-    let out = vec![false; ready.len()];
-    let mut run = Run { job, comparison, ready, out, backend, environment, recorder: &mut recorder };
-    let failure = run.whole().err();
-    let backend = run.backend;
-    let failure = recorder.close(job.interrupt.is_stopped(), failure, String::new());
-    backend.stop();
-    Ok(Outcome { record: recorder.into_record(), failure })
+    job.recorded(watcher, start, |(backend, ready), _, recorder| {
+        let out = vec![false; ready.len()];
+        let mut run = Run { job, comparison, ready, out, backend, environment, recorder };
+        let made = run.whole();
+        run.backend.stop();
+        made
+    })
 }
 
 struct Run<'r, 'j, 'w> {
@@ -156,7 +144,7 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         for (ready, contender) in self.ready.iter().zip(&self.comparison.contenders) {
             let entry = ready.entry(contender, &self.environment);
-            self.recorder.now(None, What::Entry(Box::new(entry)))?;
+            self.recorder.now(None, What::Contender(Box::new(entry)))?;
             for warning in ready.warnings() {
                 let text = format!("{}: {warning}", contender.name);
                 self.recorder.now(None, What::Note(Note { id: claims::WARNING.to_owned(), text }))?;
@@ -222,7 +210,7 @@ impl Run<'_, '_, '_> {
             Err(why) => {
                 self.out[who] = true;
                 let (contender, why) = (self.comparison.contenders[who].name.clone(), why.to_string());
-                self.recorder.now(None, What::Out(Box::new(Out { contender, block, why })))?;
+                self.recorder.now(None, What::Dropped(Box::new(DroppedContender { contender, block, why })))?;
                 return Ok(EndReason::Completed);
             }
         };
@@ -248,7 +236,7 @@ impl Run<'_, '_, '_> {
         if first && let Some(text) = first::answer(self.ready[who].product(), &load, address, &mut self.backend) {
             self.note(first::NOTE, format!("{}: {text}", contender.name))?;
         }
-        let load = room::fit(&load, &room::look(&load.addresses, &self.environment))?;
+        let load = headroom::fit(&load, &headroom::look(&load.addresses, &self.environment))?;
         let cpus = self.environment.pinning.as_ref().map(|pinning| pinning.client.clone());
         let trial = Trial {
             number: self.recorder.record().trials.len() as u32 + 1,

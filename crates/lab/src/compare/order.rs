@@ -19,7 +19,8 @@ pub(super) fn block(comparison: &Comparison, number: u32) -> Vec<(usize, Turn)> 
 
 #[cfg(test)]
 mod tests {
-    use genkai_model::comparison::{Contender, Figure, Runs};
+    use genkai_model::comparison::{Contender, Runs};
+    use genkai_model::figure::Figure;
     use genkai_model::units::Span;
 
     use super::*;

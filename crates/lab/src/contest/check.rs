@@ -16,7 +16,7 @@ const OTHERS: u64 = 100;
 
 /// The contest of a plan.
 pub(super) fn contest(plan: &Plan) -> Result<&Contest, LabError> {
-    plan.contest.as_ref().ok_or_else(|| LabError::Plan("the plan names no servers to compare".to_owned()))
+    plan.contest().ok_or_else(|| LabError::Plan("the plan names no servers to compare".to_owned()))
 }
 
 /// Where the applications are: the folder given, else `apps` in the current folder or beside a folder in which genkai's own
@@ -44,7 +44,7 @@ pub fn available(place: &Place) -> (Vec<&'static str>, Vec<String>) {
 ///
 /// # Errors
 /// When it contradicts itself, or something that it needs is missing.
-pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
+pub(crate) fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
     let contest = contest(plan)?;
     if contest.contenders.len() < 2 {
         return Err(LabError::Plan("there must be at least two servers to compare".to_owned()));

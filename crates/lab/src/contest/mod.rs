@@ -6,7 +6,6 @@ mod asking;
 mod check;
 mod order;
 
-use std::path::Path;
 use std::time::Instant;
 
 use genkai_engine::broadcast::Manner;
@@ -17,8 +16,8 @@ use genkai_targets::application::{self, Application};
 use asker::{Asker, Clients};
 use asking::Asking;
 use check::contest;
-pub(crate) use check::runs;
-pub use check::{available, check, place};
+pub use check::{available, place};
+pub(crate) use check::{check, runs};
 
 use crate::error::LabError;
 use crate::folder::Folder;
@@ -26,13 +25,13 @@ use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
 
-/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+/// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     let environment = check(&job.plan, &job.place, &job.pin)?;
-    job.recorded(out, watcher, |folder, recorder| Run { job, folder, environment, recorder }.whole())
+    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole())
 }
 
 struct Run<'r, 'j, 'w> {
@@ -71,7 +70,7 @@ impl Run<'_, '_, '_> {
             let product = application::find(&contender.server)?;
             let cores = cpus.as_ref().map(|pinning| &*pinning.servers);
             let server = Application::start(product, contender, &self.job.place, cores, &dir)?;
-            self.recorder.now(Some(number), What::Entry(Box::new(server.entry().clone())))?;
+            self.recorder.now(Some(number), What::Contender(Box::new(server.entry().clone())))?;
             servers.push(server);
         }
         let cpu = cpus.as_ref().and_then(|pinning| pinning.client.first().copied());

@@ -4,7 +4,7 @@ use genkai_model::cache::{Caching, Contestant, RateSearch};
 use genkai_model::content::{Content, Mix, Sizes};
 use genkai_model::load::Load;
 use genkai_model::objective::{Condition, Objective};
-use genkai_model::plan::{Plan, System};
+use genkai_model::plan::{Plan, Study, System};
 use genkai_model::units::{Bytes, Span};
 use genkai_targets::cache::Budget;
 
@@ -83,7 +83,7 @@ pub fn plan(size: Size, caching: Caching, objective: Objective) -> Plan {
     let load = Load { timeout: Span::from_secs(10), ..base };
     let title = format!("reverse-proxy-cache ({})", size.word());
     let system = System::generated("reverse-proxy-cache");
-    Plan { caching: Some(Box::new(caching)), ..Plan::of(title, system, load, objective, procedure(size)) }
+    Plan { study: Study::Cache(Box::new(caching)), ..Plan::of(title, system, load, objective, procedure(size)) }
 }
 
 #[cfg(test)]

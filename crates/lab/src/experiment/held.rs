@@ -1,9 +1,9 @@
 //! `rooms-http` as a plan: how many requests, each held open for a while, do nodes and their router bear at once?
 
-use genkai_model::held::Held;
+use genkai_model::idle_requests::IdleSearch;
 use genkai_model::load::{Load, Stop};
 use genkai_model::objective::Objective;
-use genkai_model::plan::{Backplane, Cluster, Plan, Router};
+use genkai_model::plan::{Backplane, Cluster, Plan, Router, Study};
 use genkai_model::units::{Bytes, Span};
 
 use super::{Size, procedure, users};
@@ -42,14 +42,14 @@ pub fn plan(size: Size, shape: Shape, router: Option<Router>) -> Plan {
         redis: Vec::new(),
         member_queue: Bytes(0),
         trace: 0,
-        held: Some(Held { time: shape.time, first: (shape.most / 16).max(1), most: shape.most }),
         faults: Vec::new(),
     };
+    let search = IdleSearch { time: shape.time, first: (shape.most / 16).max(1), most: shape.most };
     // One second begins them all; it is the whole of a trial beside the time that they are held.
     let after = Span(shape.time.0 + PATIENCE.0);
     let base = users(shape.most, f64::from(shape.most));
     let load = Load { timeout: PATIENCE, stop: Stop { after, requests: None }, ..base };
     let title = format!("rooms-http ({})", size.word());
     let plan = Plan::of(title, super::rooms::system(), load, Objective::default(), procedure(size));
-    Plan { cluster: Some(cluster), ..plan }
+    Plan { study: Study::IdleRequests { cluster, search }, ..plan }
 }

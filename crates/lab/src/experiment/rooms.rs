@@ -2,7 +2,7 @@
 
 use genkai_model::load::{Load, Protocol, Request, Stop};
 use genkai_model::objective::{Condition, Objective};
-use genkai_model::plan::{Backplane, Cluster, Fault, Plan, Router, System};
+use genkai_model::plan::{Backplane, Cluster, Fault, Plan, Router, Study, System};
 use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span};
 use genkai_model::websocket::{Message, WebSocket};
@@ -98,13 +98,12 @@ pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
         member_queue: shape.member_queue,
         // Every message, and with a backplane a second time on its way back.
         trace: u32::try_from(shape.planned().saturating_mul(2)).unwrap_or(u32::MAX),
-        held: None,
         faults,
     };
     // A message that is heard within a second is in time for a chat, and tells how late a generator may be.
     let objective = Objective(vec![Condition::LatencyBelow(0.99, Span::from_secs(1))]);
     let (title, load) = (format!("rooms ({})", size.word()), load(shape, socketio));
-    Plan { cluster: Some(cluster), ..Plan::of(title, system(), load, objective, procedure(size)) }
+    Plan { study: Study::Rooms(cluster), ..Plan::of(title, system(), load, objective, procedure(size)) }
 }
 
 /// Rooms have no product under test: their cluster says what runs.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use genkai_model::contest::{Contender, Contest};
 use genkai_model::objective::Objective;
-use genkai_model::plan::{Plan, System};
+use genkai_model::plan::{Plan, Study, System};
 use genkai_model::units::{Bytes, Span};
 use genkai_targets::application::REFERENCE;
 
@@ -73,7 +73,7 @@ pub fn plan(size: Size, contest: Contest) -> Plan {
     load.request.path = "/app".to_owned();
     let title = format!("websocket-servers ({})", size.word());
     let system = System::generated("websocket-servers");
-    Plan { contest: Some(contest), ..Plan::of(title, system, load, Objective::default(), procedure(size)) }
+    Plan { study: Study::Contest(contest), ..Plan::of(title, system, load, Objective::default(), procedure(size)) }
 }
 
 #[cfg(test)]

@@ -31,17 +31,17 @@ pub struct Generator<'a> {
 
 /// What a load tells from its thread.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum LoadEvent {
     /// It began.
     Started(Instant),
     /// An interval.
     Tick(Box<Tick>),
     /// It is over, or could not begin.
-    Ended(Result<Made, LabError>),
+    Ended(Result<LoadEnd, LabError>),
 }
 
 /// Passes what is told on to a channel whose other end may be gone.
-pub(crate) fn into<T: From<Told>>(sender: Sender<T>) -> impl Fn(Told) {
+pub(crate) fn into<T: From<LoadEvent>>(sender: Sender<T>) -> impl Fn(LoadEvent) {
     move |told| drop(sender.send(told.into()))
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn into<T: From<Told>>(sender: Sender<T>) -> impl Fn(Told) {
 ///
 /// # Errors
 /// When all of them are gone: the load has not said how it ended.
-pub(crate) fn heard<T>(receiver: &Receiver<T>, patience: Duration) -> Result<Option<T>, LabError> {
+pub(crate) fn received<T>(receiver: &Receiver<T>, patience: Duration) -> Result<Option<T>, LabError> {
     match receiver.recv_timeout(patience) {
         Ok(message) => Ok(Some(message)),
         Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -62,14 +62,14 @@ pub(crate) fn heard<T>(receiver: &Receiver<T>, patience: Duration) -> Result<Opt
 
 /// A load that was made.
 #[derive(Debug)]
-pub struct Made {
+pub struct LoadEnd {
     /// How it ended.
     pub end: End,
     /// What cut it short, if anything did: a worker process that died. What was seen until then is good.
     pub failure: Option<LabError>,
 }
 
-impl Made {
+impl LoadEnd {
     /// The end as a record has it.
     pub fn ended(&self, reason: EndReason) -> TrialEnded {
         let End { lasted, abandoned, client_rss, client, .. } = self.end;
@@ -84,16 +84,16 @@ impl<'a> Generator<'a> {
         scope: &'scope Scope<'scope, 'env>,
         load: &'scope Load,
         stop: &StopFlag,
-        tell: impl Fn(Told) + Send + 'scope,
+        tell: impl Fn(LoadEvent) + Send + 'scope,
     ) where
         'a: 'scope,
     {
         let stop = stop.clone();
         scope.spawn(move || {
-            let started = |at| tell(Told::Started(at));
-            let tick = |tick| tell(Told::Tick(Box::new(tick)));
+            let started = |at| tell(LoadEvent::Started(at));
+            let tick = |tick| tell(LoadEvent::Tick(Box::new(tick)));
             let ended = self.run(load, &stop, started, tick);
-            tell(Told::Ended(ended));
+            tell(LoadEvent::Ended(ended));
         });
     }
 }
@@ -109,9 +109,9 @@ impl Generator<'_> {
         stop: &StopFlag,
         started: impl FnOnce(Instant),
         tick: impl FnMut(Tick),
-    ) -> Result<Made, LabError> {
+    ) -> Result<LoadEnd, LabError> {
         let mut made = match genkai_engine::processes(load)? {
-            1 => Made { end: genkai_engine::run(load, self.cpus, stop, started, tick)?, failure: None },
+            1 => LoadEnd { end: genkai_engine::run(load, self.cpus, stop, started, tick)?, failure: None },
             many => workers::run(self, load, many, stop, started, tick)?,
         };
         let (first, last) = machine::local_ports();

@@ -14,7 +14,7 @@ use genkai_place::machine;
 use genkai_place::process::{Child, Signal, Spawn};
 
 use super::protocol::{Go, Order, Said, read, write};
-use super::{Generator, Made, nothing};
+use super::{Generator, LoadEnd, nothing};
 use crate::error::LabError;
 
 /// How often the wish to stop is looked at while nothing is said.
@@ -63,7 +63,7 @@ pub(super) fn run(
     stop: &StopFlag,
     started: impl FnOnce(Instant),
     tick: impl FnMut(Tick),
-) -> Result<Made, LabError> {
+) -> Result<LoadEnd, LabError> {
     let mut workers = Workers::start(generator, load, many)?;
     if workers.wait_ready(stop)? {
         workers.begin(load)?;
@@ -75,7 +75,7 @@ pub(super) fn run(
         drop(worker.orders.take());
         worker.child.stop(Signal::SIGTERM, END_WITHIN);
     }
-    Ok(Made { end, failure })
+    Ok(LoadEnd { end, failure })
 }
 
 impl Workers {
@@ -154,7 +154,7 @@ impl Workers {
                 self.stop();
             }
             match self.inbox.recv_timeout(POLL) {
-                Ok((n, heard)) => self.hear(n, heard, &mut join),
+                Ok((n, received)) => self.hear(n, received, &mut join),
                 Err(RecvTimeoutError::Timeout) if Instant::now() < self.deadline => {}
                 Err(_) => self.give_up(&mut join),
             }
@@ -166,11 +166,11 @@ impl Workers {
         }
     }
 
-    fn hear(&mut self, n: usize, heard: Heard, join: &mut Join) {
+    fn hear(&mut self, n: usize, received: Heard, join: &mut Join) {
         if self.all[n].over {
             return;
         }
-        let lost = match heard {
+        let lost = match received {
             Heard::Said(Said::Tick(one)) => match join.push(n, &one) {
                 Ok(()) => return,
                 Err(e) => Some(self.died(n, Some(e.to_string()))),

@@ -1,6 +1,7 @@
 //! The search: ever more requests held open, until it is known from how many on some are refused.
 
 use genkai_analysis::held;
+use genkai_model::idle_requests::IdleSearch;
 use genkai_model::load::{Arrivals, Load, Stop};
 use genkai_model::plan::Cluster;
 use genkai_model::units::{Span, Spread};
@@ -18,14 +19,14 @@ const SETTLE: Span = Span::from_secs(2);
 
 impl Run<'_, '_, '_> {
     /// Trial after trial, each with the number that the record so far asks for.
-    pub(super) fn search(&mut self, cluster: &Cluster) -> Result<(), LabError> {
+    pub(super) fn search(&mut self, cluster: &Cluster, search: IdleSearch) -> Result<(), LabError> {
         let (nodes, mut before) = (cluster.nodes.first().copied().unwrap_or(1), None);
         for number in 1..=TRIALS {
             let Some(requests) = held::next(self.recorder.record()).filter(|_| !self.job.interrupt.is_stopped()) else {
                 break;
             };
             let changes = self.change("requests", before.replace(requests).unwrap_or(requests), requests);
-            let load = load(&self.job.plan.load, requests, cluster.held.map_or(Span(0), |held| held.time));
+            let load = load(&self.job.plan.load, requests, search.time);
             let (_, servers) = self.one(number, nodes, load, changes, cluster)?;
             self.told(number, servers)?;
         }

@@ -7,7 +7,6 @@ mod node;
 mod servers;
 mod size;
 
-use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -17,14 +16,13 @@ use genkai_model::load::Load;
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
 use genkai_place::observation::Observation;
 use genkai_targets::application::{self, Place};
-use genkai_targets::redis;
 use genkai_targets::rooms::SERVERS;
-use genkai_targets::router;
+use genkai_targets::{redis, router};
 
 use crate::contest;
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, Made, Told, heard, into};
+use crate::generator::{Generator, LoadEnd, LoadEvent, into, received};
 use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
@@ -42,12 +40,12 @@ const POLL: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// When it contradicts itself, something that it needs is missing, or it does not fit this machine.
-pub fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
+pub(crate) fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
     let cluster = cluster(plan)?;
     if cluster.nodes.is_empty() || cluster.nodes.contains(&0) {
         return Err(LabError::Plan("there must be at least one node".to_owned()));
     }
-    let shares = cluster.held.is_none() && cluster.nodes.iter().any(|nodes| *nodes > 1);
+    let shares = plan.idle_requests().is_none() && cluster.nodes.iter().any(|nodes| *nodes > 1);
     if cluster.backplane == Backplane::None && shares {
         let text = "several nodes share rooms only over a backplane\n  hint: add --backplane redis, or use --nodes 1";
         return Err(LabError::Plan(text.to_owned()));
@@ -83,16 +81,16 @@ fn routed(cluster: &Cluster, clients: u32) -> Result<(), LabError> {
 }
 
 fn cluster(plan: &Plan) -> Result<&Cluster, LabError> {
-    plan.cluster.as_ref().ok_or_else(|| LabError::Plan("the plan names no servers for rooms".to_owned()))
+    plan.cluster().ok_or_else(|| LabError::Plan("the plan names no servers for rooms".to_owned()))
 }
 
-/// Makes the run. The folder holds `run.jsonl` afterwards, whatever happened.
+/// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub fn run(job: &Job<'_>, out: &Path, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     let environment = check(&job.plan, &job.place, &job.pin)?;
-    job.recorded(out, watcher, |folder, recorder| Run { job, folder, environment, recorder }.whole())
+    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole())
 }
 
 struct Run<'r, 'j, 'w> {
@@ -106,7 +104,10 @@ impl Run<'_, '_, '_> {
     fn whole(&mut self) -> Result<(), LabError> {
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         let cluster = cluster(&self.job.plan)?.clone();
-        if cluster.held.is_some() { self.search(&cluster) } else { self.sweep(&cluster) }
+        match self.job.plan.idle_requests() {
+            Some(search) => self.search(&cluster, search),
+            None => self.sweep(&cluster),
+        }
     }
 
     /// One number of nodes after the other.
@@ -156,7 +157,8 @@ impl Run<'_, '_, '_> {
         let cpus = self.environment.pinning.clone();
         let cpus = cpus.as_ref().map(|p| &*p.servers);
         let most = clients(&self.job.plan.load);
-        let mut servers = Servers::start(cluster, nodes, most, &self.job.place, cpus, &dir)?;
+        let held = self.job.plan.idle_requests().map(|search| search.time);
+        let mut servers = Servers::start(cluster, held, nodes, most, &self.job.place, cpus, &dir)?;
         let limits = servers.limits(cluster, most, &self.environment)?;
         self.recorder.now(None, What::Limits(Limits { limits }))?;
         let load = size::fitted(&Load { addresses: servers.addresses(), ..load }, &self.environment)?;
@@ -204,11 +206,11 @@ impl Run<'_, '_, '_> {
         &mut self,
         number: u32,
         trial: TrialStarted,
-        receiver: &Receiver<Told>,
+        receiver: &Receiver<LoadEvent>,
         stop: &StopFlag,
         servers: &mut Servers,
         mut drill: Drill,
-    ) -> Result<Made, LabError> {
+    ) -> Result<LoadEnd, LabError> {
         let (mut trial, mut next, mut began) = (Some(trial), Instant::now(), None);
         loop {
             if self.job.interrupt.is_stopped() {
@@ -224,15 +226,15 @@ impl Run<'_, '_, '_> {
                     self.write(number, seen)?;
                 }
             }
-            match heard(receiver, POLL)? {
-                Some(Told::Started(at)) => {
+            match received(receiver, POLL)? {
+                Some(LoadEvent::Started(at)) => {
                     began = Some(at);
                     if let Some(trial) = trial.take() {
                         self.recorder.at(at, Some(number), What::TrialStarted(Box::new(trial)))?;
                     }
                 }
-                Some(Told::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
-                Some(Told::Ended(made)) => return made,
+                Some(LoadEvent::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
+                Some(LoadEvent::Ended(made)) => return made,
                 None => {}
             }
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use genkai_model::plan::{Cluster, OriginSpec};
 use genkai_model::rooms::{Loss, NodeReport};
-use genkai_model::units::{Bytes, Spread};
+use genkai_model::units::{Bytes, Span, Spread};
 use genkai_place::observation::Observation;
 use genkai_targets::application::{self, Place};
 use genkai_targets::embedded::Origin;
@@ -22,22 +22,23 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// Starts node `number` (from 1) of a cluster, its files in `dir`.
+    /// Starts node `number` (from 1) of a cluster, its files in `dir`; one that holds each request for `held`, or else one of rooms.
     pub(super) fn start(
         cluster: &Cluster,
+        held: Option<Span>,
         number: u32,
         settings: &Settings,
         place: &Place,
         cpus: Option<&[usize]>,
         dir: &Path,
     ) -> Result<Node, LabError> {
-        match cluster.held {
+        match held {
             None => {
                 let product = application::find(&cluster.server)?;
                 Ok(Node::Rooms(rooms::Node::start(product, place, number, settings, cpus, dir)?))
             }
-            Some(held) => {
-                let service_time = Spread::Constant(held.time);
+            Some(time) => {
+                let service_time = Spread::Constant(time);
                 let spec =
                     OriginSpec { body: Bytes(1), service_time, workers: None, queue: None, seed: u64::from(number) };
                 let dir = dir.join(format!("node-{number}"));

@@ -10,6 +10,7 @@ use genkai_model::evidence::metric;
 use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
 use genkai_model::plan::{Backplane, Cluster, Fault};
 use genkai_model::rooms::{Loss, NodeReport, RouterReport};
+use genkai_model::units::Span;
 use genkai_place::caps::Machine;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
@@ -33,9 +34,11 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    /// Starts so many nodes and what stands behind and before them, with room for so many clients.
+    /// Starts so many nodes and what stands behind and before them, with room for so many clients; nodes hold each request for `held`, or
+    /// are of rooms.
     pub(super) fn start(
         cluster: &Cluster,
+        held: Option<Span>,
         nodes: u32,
         clients: u32,
         place: &Place,
@@ -58,7 +61,7 @@ impl Servers {
         };
         let start = |number: u32| {
             let settings = Settings { lose_every: lose.filter(|_| number == 1), ..settings.clone() };
-            Node::start(cluster, number, &settings, place, cpus, dir)
+            Node::start(cluster, held, number, &settings, place, cpus, dir)
         };
         let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>();
         let nodes = nodes.map_err(|error| refused(error, redis.as_mut()))?;

@@ -5,7 +5,7 @@ use genkai_model::event::Environment;
 use genkai_model::load::{Arrivals, Load, Protocol};
 
 use crate::error::LabError;
-use crate::room;
+use crate::headroom;
 
 /// Most deliveries that may be due. The generator keeps a bit for each (512 MiB for so many), and looks at those of members that
 /// missed something when the load is over.
@@ -46,7 +46,7 @@ pub(super) fn bounded(load: &Load) -> Result<(), LabError> {
 pub(super) fn fitted(load: &Load, environment: &Environment) -> Result<Load, LabError> {
     let hint = "fewer clients (--rooms, --members; for `rooms-http` --most), or raise the limit where root may: `ulimit -n` for \
                 descriptors, net.ipv4.ip_local_port_range for ports";
-    room::advised(load, &room::look(&load.addresses, environment), Some(hint))
+    headroom::advised(load, &headroom::look(&load.addresses, environment), Some(hint))
 }
 
 #[cfg(test)]

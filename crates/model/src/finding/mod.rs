@@ -1,17 +1,25 @@
 //! What a record means: statements with their evidence attached. Made by `analysis` only; reports only show them.
 
+pub mod cache;
 mod cause;
+pub mod claim;
 mod client;
+pub mod comparison;
+pub mod contest;
+mod effect;
+pub mod idle_requests;
 mod predicted;
 mod proof;
+pub mod rooms;
 mod series;
 mod trial;
 mod verdict;
 
 pub use cause::{Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Moved, Scale};
 pub use client::{ClientCheck, ClientLimit};
+pub use effect::{Call, Effect, RankedPair};
 pub use predicted::Predicted;
-pub use proof::{Decided, Estimate, Judged, Proof, ProposedChange, Rule};
+pub use proof::{Decided, Estimate, Proof, ProposedChange, Rule, TrialVerdict};
 pub use series::{Findings, Point, Series};
 pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, Quantiles, StepFinding, TrialFinding};
 pub use verdict::{Answer, Because, Caveat, Outcome, SCHEMA, Verdict};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::Call;
+use super::Call;
 use crate::event::Change;
 use crate::units::Range;
 
@@ -58,7 +58,7 @@ pub struct Proof {
     pub baseline_fails: bool,
     /// The figure that the objective judges by the condition violated, before, after, and the paired difference.
     #[serde(default)]
-    pub judged: Option<Judged>,
+    pub judged: Option<TrialVerdict>,
     /// Is the proposal better, and is that no chance? As [`Decided::call`] says.
     pub certain: bool,
     /// What the pairs decide.
@@ -98,7 +98,7 @@ pub enum Rule {
 
 /// A condition's own figure in a proof.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Judged {
+pub struct TrialVerdict {
     /// The condition, as the objective words it.
     pub condition: String,
     /// Before, after, and the paired difference: fraction of requests that failed, seconds, or successful requests a second.

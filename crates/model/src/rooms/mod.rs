@@ -1,6 +1,5 @@
 //! Chat rooms as a load: who enters, who says what, and who heard it.
 
-mod finding;
 mod router;
 
 use schemars::JsonSchema;
@@ -9,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ErrorCount, ErrorKind};
 use crate::units::Span;
 
-pub use finding::{Moment, Place, Placed, RoomsCause, RoomsFinding, RoomsRun};
 pub use router::{Ended, Ender, Refused, RouterNode, RouterReport, Why};
 
 /// Members of rooms. A load of so many users (see [`Arrivals::Users`](crate::load::Arrivals)): the `k`-th user enters room

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use genkai_model::cache::{Aim, CacheLoad, OwnCounts, Side, Spent, Warmth};
+use genkai_model::cache::{Aim, OwnCounts, Side, Spent, Warmth};
+use genkai_model::finding::cache::CacheLoad;
 
 use super::plain;
 

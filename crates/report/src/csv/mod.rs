@@ -7,7 +7,8 @@ mod cache;
 
 use std::io::{self, Write};
 
-use genkai_model::comparison::{ComparisonFinding, Figure, TurnFinding};
+use genkai_model::figure::Figure;
+use genkai_model::finding::comparison::{ComparisonFinding, TurnFinding};
 use genkai_model::summary::{Distribution, Interval};
 
 pub use cache::{HEADER as CACHE_HEADER, cache};

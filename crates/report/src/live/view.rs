@@ -99,7 +99,7 @@ impl View {
                 }
                 ServerState::Started | ServerState::Ready | ServerState::Stopped => vec![],
             },
-            What::Entry(_) | What::Turn(_) | What::Out(_) => contender(&event.what).into_iter().collect(),
+            What::Contender(_) | What::Turn(_) | What::Dropped(_) => contender(&event.what).into_iter().collect(),
             What::Round(round) => self.round(round.round, round.warm_up).into_iter().collect(),
             What::TrialEnded(_) if self.rounds > 0 => vec![],
             What::TrialEnded(ended) => vec![News { kind: Kind::End, text: self.summary(words::ended(ended.reason)) }],
@@ -247,7 +247,7 @@ impl View {
 /// What a comparison tells of one that takes part.
 fn contender(what: &What) -> Option<News> {
     match what {
-        What::Entry(entry) => {
+        What::Contender(entry) => {
             let text = format!("{}: {}", clean::line(&entry.contender), clean::line(&entry.version));
             Some(News { kind: Kind::Step, text })
         }
@@ -257,7 +257,7 @@ fn contender(what: &What) -> Option<News> {
             let text = format!("block {}, turn {} of {}: {who}{control}", turn.block, turn.place, turn.of);
             Some(News { kind: Kind::Step, text })
         }
-        What::Out(out) => {
+        What::Dropped(out) => {
             let (who, why) = (clean::line(&out.contender), clean::line(&out.why));
             Some(note(format!("{who} did not start and takes no further part: {why}")))
         }

@@ -1,12 +1,11 @@
 //! Advice put to the test, in words.
 
-use genkai_model::claim::{Claim, ClaimFinding, ClaimVerdict, Kept, Promised, Test};
-use genkai_model::comparison::Call;
-use genkai_model::finding::Outcome;
-
 use super::compare::{interval, size, title};
 use crate::document::{Block, Document, Section, Table};
 use crate::{clean, figure};
+use genkai_model::claim::{Claim, Promised, Test};
+use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
+use genkai_model::finding::{Call, Outcome};
 
 /// `The advice "..." is refuted: promised better throughput, measured x1.00 (interval 0.99-1.01).`
 pub(crate) fn sentence(finding: &ClaimFinding) -> String {
@@ -59,7 +58,7 @@ pub(crate) fn measured(finding: &ClaimFinding) -> String {
 }
 
 /// `throughput: promised better, measured x1.02 (interval 0.99-1.05), no measurable difference`.
-fn kept(one: &Kept) -> String {
+fn kept(one: &KeptPromise) -> String {
     let promised = match one.promise.becomes {
         Promised::Same => "no difference".to_owned(),
         word => word.to_string(),
@@ -78,7 +77,7 @@ fn kept(one: &Kept) -> String {
     }
 }
 
-fn call(call: Call, one: &Kept) -> String {
+fn call(call: Call, one: &KeptPromise) -> String {
     match call {
         _ if matches!((one.promise.becomes, one.kept), (Promised::Times(_), Some(false))) => "not that much".to_owned(),
         Call::CannotTell { .. } => "which does not decide it".to_owned(),

@@ -1,13 +1,12 @@
 //! Servers compared, in words.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use genkai_model::contest::{
-    Case, CaseFinding, Contender, Contest, ContestCaveat, ContestFinding, Entrant, MessageLimit, Observed, Pair,
-    Standing,
+use genkai_model::contest::{Case, Contender, Contest};
+use genkai_model::finding::contest::{
+    CaseFinding, ContestCaveat, ContestContender, ContestFinding, ContestStanding, MeasuredRound, MessageLimit,
 };
-use genkai_model::finding::{Estimate, Outcome};
+use genkai_model::finding::{Estimate, Outcome, RankedPair};
 use genkai_model::record::Record;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::environment::{self, Asked};
 use super::tune::estimate;
@@ -55,7 +54,7 @@ fn headline(finding: &ContestFinding) -> String {
 /// `One message to 200 clients, until the last has it: embedded 1.2 ms (1), tomcat 2.1 ms (2). They can be told apart.`: each with
 /// its rank.
 fn answer(contest: &Contest, case: &CaseFinding) -> String {
-    let one = |standing: &Standing| {
+    let one = |standing: &ContestStanding| {
         let figure = standing.figure.map_or("no answer".to_owned(), |figure| figure::seconds(figure.value));
         format!("{} {figure} ({})", clean::line(&standing.name), rank(standing))
     };
@@ -102,7 +101,7 @@ fn differ(case: &CaseFinding) -> String {
 }
 
 /// `1`, `2-3`.
-fn rank(standing: &Standing) -> String {
+fn rank(standing: &ContestStanding) -> String {
     if standing.best == 0 {
         "reference".to_owned()
     } else if standing.best == standing.worst {
@@ -183,8 +182,8 @@ fn caveat(caveat: &ContestCaveat) -> String {
 }
 
 /// `heap 512m, threads 200 (default)`.
-fn settings(entrant: &Entrant) -> String {
-    let one = |setting: &genkai_model::contest::Setting| {
+fn settings(entrant: &ContestContender) -> String {
+    let one = |setting: &genkai_model::setting::Setting| {
         let default = if setting.default { " (default)" } else { "" };
         format!("{} {}{default}", setting.name, clean::line(&setting.value))
     };
@@ -192,8 +191,8 @@ fn settings(entrant: &Entrant) -> String {
 }
 
 /// `Pause Young (Normal): 12 pauses, 34 ms in all, 5 ms the longest`; none without a collector.
-fn pauses(entrant: &Entrant) -> Option<String> {
-    let one = |pause: &genkai_model::contest::Pause| {
+fn pauses(entrant: &ContestContender) -> Option<String> {
+    let one = |pause: &genkai_model::finding::contest::Pause| {
         format!(
             "{}: {}, {} in all, {} the longest",
             clean::line(&pause.kind),
@@ -207,7 +206,7 @@ fn pauses(entrant: &Entrant) -> Option<String> {
 }
 
 /// `0.8 s of processor time, 120 MiB resident, 64 MiB of heap, 41 threads, 215 descriptors`.
-fn usage(entrant: &Entrant) -> String {
+fn usage(entrant: &ContestContender) -> String {
     let usage = &entrant.usage;
     let mut all = vec![
         format!("{} of processor time", figure::seconds(usage.cpu)),
@@ -254,7 +253,7 @@ fn method(contest: &Contest) -> String {
 /// Every figure: a row a case, a column a server.
 fn matrix(finding: &ContestFinding) -> Table {
     let names: Vec<String> = finding.entrants.iter().map(|one| clean::line(&one.name)).collect();
-    let cell = |case: &CaseFinding, entrant: &Entrant| {
+    let cell = |case: &CaseFinding, entrant: &ContestContender| {
         let Some(one) = case.standings.iter().find(|one| one.name == entrant.name) else { return "–".into() };
         let text = format!("{} ({})", value(one), rank(one));
         if (one.best, one.worst) == (1, 1) { Cell::styled(Style::Strong, text) } else { text.into() }
@@ -268,14 +267,14 @@ fn matrix(finding: &ContestFinding) -> Table {
 }
 
 /// `1.2 ms`.
-fn value(standing: &Standing) -> String {
+fn value(standing: &ContestStanding) -> String {
     standing.figure.map_or_else(|| "–".to_owned(), |figure| figure::seconds(figure.value))
 }
 
 /// Each case: who stands where, with intervals.
 fn cases(finding: &ContestFinding) -> Section {
     let card = |case: &CaseFinding| {
-        let entry = |one: &Standing| Entry {
+        let entry = |one: &ContestStanding| Entry {
             name: format!("{}. {}", rank(one), clean::line(&one.name)),
             marks: vec![Interval::new(one.figure, true, value(one))],
         };
@@ -292,7 +291,7 @@ fn cases(finding: &ContestFinding) -> Section {
 
 /// Every two servers of a case.
 fn pairs(case: &CaseFinding) -> Table {
-    let row = |pair: &Pair| {
+    let row = |pair: &RankedPair| {
         [
             format!("{} / {}", clean::line(&pair.slower), clean::line(&pair.faster)),
             format!("{}×", figure::number(pair.ratio.value)),
@@ -318,11 +317,11 @@ fn rounds(finding: &ContestFinding) -> Section {
 fn over(contest: &Contest, case: &CaseFinding, tone: &impl Fn(&str) -> usize) -> Chart {
     let all = case.standings.iter().flat_map(|one| &one.rounds).map(|round| (round.start, round.round));
     let order: Vec<(u32, u32)> = all.collect::<BTreeSet<_>>().into_iter().collect();
-    let at = |round: &Observed| {
+    let at = |round: &MeasuredRound| {
         order.iter().position(|one| *one == (round.start, round.round)).map_or(0.0, |i| i as f64 + 1.0)
     };
     let ms = |seconds: f64| seconds * 1e3;
-    let line = |one: &Standing| {
+    let line = |one: &ContestStanding| {
         let paused = one.rounds.iter().filter(|round| round.paused > 0.0);
         Series {
             name: clean::line(&one.name),
@@ -333,9 +332,9 @@ fn over(contest: &Contest, case: &CaseFinding, tone: &impl Fn(&str) -> usize) ->
     };
     let names: Vec<String> = case.standings.iter().map(|one| clean::line(&one.name)).collect();
     let row = |key: &(u32, u32)| {
-        let of = |one: &Standing| one.rounds.iter().find(|round| (round.start, round.round) == *key).cloned();
-        let rounds: Vec<Option<Observed>> = case.standings.iter().map(of).collect();
-        let figure = |round: &Option<Observed>| {
+        let of = |one: &ContestStanding| one.rounds.iter().find(|round| (round.start, round.round) == *key).cloned();
+        let rounds: Vec<Option<MeasuredRound>> = case.standings.iter().map(of).collect();
+        let figure = |round: &Option<MeasuredRound>| {
             round.as_ref().and_then(|one| one.figure).map_or("–".to_owned(), figure::seconds)
         };
         let paused = names.iter().zip(&rounds).filter_map(|(name, round)| {
@@ -408,7 +407,7 @@ fn limits(finding: &ContestFinding) -> Option<Section> {
 
 /// The servers as they ran.
 fn servers(finding: &ContestFinding) -> Section {
-    let row = |one: &Entrant| {
+    let row = |one: &ContestContender| {
         let pauses = pauses(one).unwrap_or_else(|| "–".to_owned());
         [
             clean::line(&one.name),
@@ -429,7 +428,7 @@ fn servers(finding: &ContestFinding) -> Section {
 /// A case in short.
 fn ranking(contest: &Contest, case: &CaseFinding) -> Section {
     let best = case.standings.first().map(|standing| standing.name.as_str()).unwrap_or_default();
-    let row = |standing: &Standing| {
+    let row = |standing: &ContestStanding| {
         let pair = case.pairs.iter().find(|pair| pair.faster == best && pair.slower == standing.name);
         let ratio = pair.map_or_else(String::new, |pair| {
             let interval = figure::range(pair.ratio.interval, figure::number);
@@ -444,7 +443,7 @@ fn ranking(contest: &Contest, case: &CaseFinding) -> Section {
 }
 
 /// A server in short.
-fn in_short(one: &Entrant) -> Section {
+fn in_short(one: &ContestContender) -> Section {
     let started = format!("{}; listened after {}", clean::line(&one.version), figure::seconds(one.started));
     let pauses = pauses(one).map(|pauses| Block::fact("collector", pauses));
     let facts =

@@ -1,10 +1,5 @@
 //! Requests held open: the largest number that was borne, every number that was tried, what refuses.
 
-use genkai_model::finding::Outcome;
-use genkai_model::held::{HeldFinding, HeldLimit, HeldTrial};
-
-use genkai_model::record::Record;
-
 use super::environment::{self, Asked};
 use super::rooms::{nodes, refusals};
 use super::tune::client;
@@ -13,9 +8,12 @@ use crate::document::{
     Tone, Tracks,
 };
 use crate::{figure, words};
+use genkai_model::finding::Outcome;
+use genkai_model::finding::idle_requests::{IdleFinding, IdleLimit, IdleTrial};
+use genkai_model::record::Record;
 
 /// The answer, first sentence first.
-fn sentences(finding: &HeldFinding) -> Vec<String> {
+fn sentences(finding: &IdleFinding) -> Vec<String> {
     let time = finding.time;
     let requests = |n: u32| figure::plural(u64::from(n), "request", "requests");
     let each = |n: u32| match finding.nodes {
@@ -56,18 +54,18 @@ fn sentences(finding: &HeldFinding) -> Vec<String> {
 }
 
 /// Whose limit it is, and as what it is set.
-fn limit(found: &HeldLimit) -> String {
+fn limit(found: &IdleLimit) -> String {
     let limit = &found.limit;
     format!("{} {}", words::whose(&limit.subject), words::setting(&limit.setting, &limit.value))
 }
 
 /// What became of a trial's requests that were not answered.
-fn refused(trial: &HeldTrial) -> String {
+fn refused(trial: &IdleTrial) -> String {
     if trial.refused.is_empty() { "none".to_owned() } else { words::errors(&trial.refused) }
 }
 
 /// The report.
-pub fn held(record: &Record, finding: &HeldFinding) -> Document {
+pub fn held(record: &Record, finding: &IdleFinding) -> Document {
     let turned = match finding.outcome {
         Outcome::Holds => "none was refused",
         Outcome::Fails => "some are refused",
@@ -87,7 +85,7 @@ pub fn held(record: &Record, finding: &HeldFinding) -> Document {
     document
 }
 
-fn tiles(finding: &HeldFinding) -> Vec<Tile> {
+fn tiles(finding: &IdleFinding) -> Vec<Tile> {
     let count = |n: u32| figure::count(n.into());
     let held = finding.largest.map(|largest| {
         let each = f64::from(largest) / f64::from(finding.nodes.max(1));
@@ -102,8 +100,8 @@ fn tiles(finding: &HeldFinding) -> Vec<Tile> {
     held.into_iter().chain(refused).chain([trials]).collect()
 }
 
-fn search(finding: &HeldFinding) -> Section {
-    let row = |trial: &HeldTrial| {
+fn search(finding: &IdleFinding) -> Section {
+    let row = |trial: &IdleTrial| {
         let refused = if trial.is_borne() {
             Cell::styled(Style::Proved, "✓ none")
         } else {
@@ -120,15 +118,15 @@ fn search(finding: &HeldFinding) -> Section {
 }
 
 /// Answered of each number that was tried, by number.
-fn chart(trials: &[HeldTrial]) -> Chart {
-    let mut sorted: Vec<&HeldTrial> = trials.iter().collect();
+fn chart(trials: &[IdleTrial]) -> Chart {
+    let mut sorted: Vec<&IdleTrial> = trials.iter().collect();
     sorted.sort_by_key(|trial| trial.requests);
-    let requests = |trial: &HeldTrial| figure::count(trial.requests.into());
+    let requests = |trial: &IdleTrial| figure::count(trial.requests.into());
     let said = sorted.iter().map(|trial| {
         let answered = if trial.is_borne() { "all".to_owned() } else { figure::count(trial.answered) };
         format!("{}: {answered}", requests(trial))
     });
-    let point = |trial: &&HeldTrial| StepPoint {
+    let point = |trial: &&IdleTrial| StepPoint {
         x: requests(trial),
         y: trial.answered as f64,
         good: trial.is_borne(),
@@ -145,8 +143,8 @@ fn chart(trials: &[HeldTrial]) -> Chart {
     }
 }
 
-fn limits(finding: &HeldFinding) -> Option<Section> {
-    let row = |found: &HeldLimit| LimitRow {
+fn limits(finding: &IdleFinding) -> Option<Section> {
+    let row = |found: &IdleLimit| LimitRow {
         setting: limit(found),
         met: true,
         notes: vec![found.limit.caps.clone(), format!("{} ({})", found.limit.formula, found.limit.source)],
@@ -165,7 +163,7 @@ fn limits(finding: &HeldFinding) -> Option<Section> {
     Some(Section::page(Part::Evidence, "limits", "What refuses", lead).with([Block::Drawing(Drawing::Tracks(tracks))]))
 }
 
-fn limit_in_short(found: &HeldLimit) -> Section {
+fn limit_in_short(found: &IdleLimit) -> Section {
     let limit = &found.limit;
     let mut facts = vec![("formula", limit.formula.clone()), ("source", limit.source.clone())];
     facts.extend(found.evidence.iter().map(|evidence| ("evidence", super::tune::evidence(evidence))));
@@ -173,8 +171,8 @@ fn limit_in_short(found: &HeldLimit) -> Section {
     Section::terminal(&format!("{} = {}", limit.setting, limit.value)).with([Block::Facts { facts }])
 }
 
-fn in_short(finding: &HeldFinding) -> Section {
-    let row = |trial: &HeldTrial| {
+fn in_short(finding: &IdleFinding) -> Section {
+    let row = |trial: &IdleTrial| {
         let counts = [u64::from(trial.requests), trial.at_once, trial.answered].map(figure::count);
         counts.into_iter().chain([refused(trial)]).collect::<Vec<String>>()
     };

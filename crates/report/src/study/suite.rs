@@ -4,10 +4,11 @@ use super::environment::{self, Asked};
 use super::{claim, compare};
 use crate::document::{Block, Cell, Document, Kind, Part, Section, Table, Tone};
 use crate::{clean, figure, words};
-use genkai_model::claim::ClaimVerdict;
-use genkai_model::comparison::{ComparisonCaveat, ComparisonFinding, Figure};
 use genkai_model::error::ErrorKind;
 use genkai_model::event::RunStarted;
+use genkai_model::figure::Figure;
+use genkai_model::finding::claim::ClaimVerdict;
+use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding};
 use genkai_model::finding::{Cause, Confidence, Evidence, Outcome};
 use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding};
 
@@ -114,13 +115,13 @@ fn troubles(finding: &SuiteFinding) -> Table {
 /// A change a row: what it does to each figure that people speak of.
 fn effects(one: &ChangesFinding) -> Table {
     const SHOWN: [Figure; 4] = [Figure::Failures, Figure::Throughput, Figure::P95, Figure::P99];
-    let cell = |pair: &genkai_model::comparison::ComparedPair, figure: Figure| {
+    let cell = |pair: &genkai_model::finding::comparison::ComparedPair, figure: Figure| {
         let effect = pair.effects.iter().find(|effect| effect.figure == figure);
         effect.map_or_else(String::new, |effect| {
             format!("{}: {} ({})", compare::call(effect.call), compare::size(effect), compare::interval(effect))
         })
     };
-    let row = |pair: &genkai_model::comparison::ComparedPair| {
+    let row = |pair: &genkai_model::finding::comparison::ComparedPair| {
         std::iter::once(clean::line(&pair.other)).chain(SHOWN.map(|figure| cell(pair, figure))).collect::<Vec<String>>()
     };
     let head: Vec<&str> = std::iter::once("change").chain(SHOWN.map(compare::title)).collect();

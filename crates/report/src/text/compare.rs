@@ -1,6 +1,6 @@
 //! A comparison of systems before anything starts, on a terminal.
 
-use genkai_model::contest::Entry;
+use genkai_model::contest::ContenderRecord;
 use genkai_model::event::Environment;
 use genkai_model::plan::Plan;
 
@@ -12,7 +12,7 @@ use crate::study::compare::{copy, title};
 use crate::{clean, figure};
 
 /// What would be compared, before anything starts.
-pub fn compare_plan(plan: &Plan, entries: &[Entry], environment: &Environment, style: Style) -> String {
+pub fn compare_plan(plan: &Plan, entries: &[ContenderRecord], environment: &Environment, style: Style) -> String {
     let mut page = Page::new(style);
     page.paragraph(Tone::Strong, &format!("Plan: {}", clean::line(&plan.title)));
     page.gap();
@@ -30,7 +30,7 @@ pub fn compare_plan(plan: &Plan, entries: &[Entry], environment: &Environment, s
     page.labelled("Backend", &before::backend(&plan.system.backend));
     page.labelled("Load", &before::load(&plan.load));
     page.labelled("Request", &before::request(&plan.load));
-    if let Some(comparison) = &plan.comparison {
+    if let Some(comparison) = plan.comparison() {
         let turns = comparison.contenders.len() + usize::from(comparison.control);
         let looks: Vec<String> = comparison.looks.iter().map(u32::to_string).collect();
         let seconds = comparison.ramp.as_secs_f64() + comparison.hold.as_secs_f64();

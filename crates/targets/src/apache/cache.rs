@@ -5,7 +5,8 @@ use std::process::Command;
 
 use super::lifecycle::Binary;
 use crate::cache::counters::{Counters, Lines};
-use crate::cache::{CacheError, Ground, Setup, largest, listed};
+use crate::cache::{Ground, Setup, largest, listed};
+use crate::error::TargetError;
 
 /// Modules of a server that logs and lets everybody in, by the names of their files.
 pub(crate) const MODULES: [&str; 2] = ["mpm_event", "authz_core"];
@@ -13,7 +14,7 @@ pub(crate) const MODULES: [&str; 2] = ["mpm_event", "authz_core"];
 const CACHE: [&str; 3] = ["proxy", "proxy_http", "cache"];
 
 /// Objects in files.
-pub(crate) fn disk(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn disk(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     let store = ground.folder("store")?;
     let words = format!("CacheRoot {}\nCacheEnable disk /\n", store.display());
     let setup = setup(ground, &["cache_disk"], &words)?;
@@ -23,7 +24,7 @@ pub(crate) fn disk(ground: &Ground<'_>) -> Result<Setup, CacheError> {
 }
 
 /// Objects in shared memory. Its size is not a default that anybody could use: 512 KB.
-pub(crate) fn socache(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn socache(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     let memory = ground.budget.memory.0;
     let words = format!("CacheSocache shmcb:{}/objects({memory})\nCacheEnable socache /\n", ground.dir.display());
     let setup = setup(ground, &["cache_socache", "socache_shmcb"], &words)?;
@@ -32,7 +33,7 @@ pub(crate) fn socache(ground: &Ground<'_>) -> Result<Setup, CacheError> {
     Ok(Setup { limits, ..setup })
 }
 
-fn setup(ground: &Ground<'_>, modules: &[&str], words: &str) -> Result<Setup, CacheError> {
+fn setup(ground: &Ground<'_>, modules: &[&str], words: &str) -> Result<Setup, TargetError> {
     let binary = Binary::find(Some(ground.program), ground.dir)?;
     let all: Vec<&str> = MODULES.into_iter().chain(CACHE).chain(modules.iter().copied()).collect();
     let mut text = frame(&binary, &all, ground.listen.to_string().as_str(), ground.dir);

@@ -2,18 +2,15 @@
 
 pub(crate) mod cache;
 pub mod config;
-mod error;
 pub mod evidence;
 pub mod explain;
 pub mod lifecycle;
 pub mod limits;
-mod prepared;
 pub mod private;
+mod product;
 pub mod route;
 pub mod settings;
 
-pub use error::ApacheError;
 pub use lifecycle::Running;
-pub use prepared::Apache;
-#[cfg(test)]
-pub(crate) use prepared::CLAMPS;
+pub use product::Apache;
+pub(crate) use product::{CALLED, ENTRY};

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use genkai_model::contest::{Consumption, Contender, Entry, Setting};
+use genkai_model::contest::{Consumption, Contender, ContenderRecord};
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::LogLine;
+use genkai_model::setting::Setting;
 use serde_json::Value;
 
 use super::gc::{self, Paused};
@@ -37,7 +38,7 @@ pub struct Application {
     server: Announced,
     gc: Option<Tail>,
     log: Tail,
-    entry: Entry,
+    entry: ContenderRecord,
     dead: bool,
 }
 
@@ -99,7 +100,7 @@ impl Application {
         if let Some(log) = product.gc_log {
             chosen(&mut in_force, &fs::read_to_string(dir.join(log)).unwrap_or_default());
         }
-        let entry = Entry {
+        let entry = ContenderRecord {
             contender: contender.name.clone(),
             version: version(server.first_line()),
             rewrites: Vec::new(),
@@ -123,7 +124,7 @@ impl Application {
     }
 
     /// How it is, for the record.
-    pub fn entry(&self) -> &Entry {
+    pub fn entry(&self) -> &ContenderRecord {
         &self.entry
     }
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use genkai_model::contest::Setting;
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
+use genkai_model::setting::Setting;
 use genkai_model::units::Bytes;
 
 use super::settings::{Knob, Name, Settings};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::Setting;
+use genkai_model::setting::Setting;
 use genkai_model::units::{Bytes, Span};
 
 use crate::rooms;

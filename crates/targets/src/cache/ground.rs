@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use genkai_model::contest::Setting;
 use genkai_model::limit::Limit;
+use genkai_model::setting::Setting;
 use genkai_model::units::Bytes;
 
-use super::CacheError;
 use super::counters::Counters;
+use crate::error::TargetError;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
 
@@ -77,9 +77,9 @@ impl Ground<'_> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, CacheError> {
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, TargetError> {
         let path = self.dir.join(name);
-        fs::write(&path, text).map_err(CacheError::files(&path))?;
+        fs::write(&path, text).map_err(TargetError::files(&path))?;
         Ok(path)
     }
 
@@ -87,9 +87,9 @@ impl Ground<'_> {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn folder(&self, name: &str) -> Result<PathBuf, CacheError> {
+    pub fn folder(&self, name: &str) -> Result<PathBuf, TargetError> {
         let path = self.dir.join(name);
-        fs::create_dir_all(&path).map_err(CacheError::files(&path))?;
+        fs::create_dir_all(&path).map_err(TargetError::files(&path))?;
         Ok(path)
     }
 
@@ -97,7 +97,7 @@ impl Ground<'_> {
     ///
     /// # Errors
     /// When it does not say it.
-    pub fn version(&self, flag: &str, before: &str) -> Result<String, CacheError> {
+    pub fn version(&self, flag: &str, before: &str) -> Result<String, TargetError> {
         let mut command = Command::new(self.program);
         command.arg(flag);
         let said = run(command, &self.dir.join("version.txt"), None)?.1;
@@ -106,9 +106,9 @@ impl Ground<'_> {
         if !version.is_empty() {
             return Ok(version);
         }
-        let said = said.lines().next().unwrap_or_default().chars().take(200).collect();
+        let said: String = said.lines().next().unwrap_or_default().chars().take(200).collect();
         let name = self.program.display().to_string();
-        Err(CacheError::Rejected { command: format!("{name} {flag}"), name, said })
+        Err(TargetError::command(&name, format!("{name} {flag}"), said))
     }
 }
 
@@ -116,7 +116,7 @@ impl Ground<'_> {
 ///
 /// # Errors
 /// When it cannot be started.
-pub(crate) fn run(command: Command, log: &Path, user: Option<(u32, u32)>) -> Result<(bool, String), CacheError> {
+pub(crate) fn run(command: Command, log: &Path, user: Option<(u32, u32)>) -> Result<(bool, String), TargetError> {
     let spawn = Spawn {
         name: command.get_program().to_string_lossy().into_owned(),
         log: Some(log.to_owned()),

@@ -10,7 +10,8 @@ use genkai_model::cache::{CacheEntry, OwnCounts};
 
 use super::counters;
 use super::ground::{Budget, Ground, Setup, run};
-use super::{CacheError, Origin, Product};
+use super::{Origin, Product};
+use crate::error::TargetError;
 use genkai_place::footprint::{self, Footprint};
 use genkai_place::process::{Child, Signal, Spawn};
 use genkai_place::reaper::{Cleanup, CleanupGuard};
@@ -58,7 +59,7 @@ pub(super) struct Start<'a> {
 }
 
 /// Writes what a cache needs and says how it is started.
-pub(super) type SetUp<'a> = dyn Fn(&Ground<'_>) -> Result<Setup, CacheError> + 'a;
+pub(super) type SetUp<'a> = dyn Fn(&Ground<'_>) -> Result<Setup, TargetError> + 'a;
 
 impl Cache {
     /// Sets `product` up in `dir`, empty, before `origin`, and waits until it listens. Reports call it `name`.
@@ -72,7 +73,7 @@ impl Cache {
         budget: Budget,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Cache, CacheError> {
+    ) -> Result<Cache, TargetError> {
         let program = product.installed()?;
         let (store, origin) = (product.store, Some(origin));
         Cache::set_up(&Start { name, store, program: &program, origin, budget, cpus, dir }, &product.setup)
@@ -82,13 +83,13 @@ impl Cache {
     ///
     /// # Errors
     /// When it refuses its configuration, or does not start.
-    pub(super) fn set_up(start: &Start<'_>, set_up: &SetUp<'_>) -> Result<Cache, CacheError> {
+    pub(super) fn set_up(start: &Start<'_>, set_up: &SetUp<'_>) -> Result<Cache, TargetError> {
         let began = Instant::now();
         let mut last = None;
         for attempt in 1..=ATTEMPTS {
             let dir = start.dir.join(attempt.to_string());
             let scratch = Scratch::make(&dir, account::unprivileged().is_some(), "genkai-cache-")?;
-            let port = port::free().map_err(CacheError::files(&dir))?;
+            let port = port::free().map_err(TargetError::files(&dir))?;
             let listen = SocketAddr::from(([127, 0, 0, 1], port));
             let origin = start.origin.unwrap_or(listen);
             let ground = Ground { program: start.program, dir: scratch.path(), listen, origin, budget: start.budget };
@@ -98,11 +99,11 @@ impl Cache {
                     let address = listen;
                     return Ok(Cache { child, address, setup, entry, read: 0, _segments: segments, scratch });
                 }
-                Err(e @ CacheError::Local(PlaceError::Exited { .. })) => last = Some(e),
+                Err(e) if e.is_exit() => last = Some(e),
                 Err(e) => return Err(e),
             }
         }
-        Err(last.unwrap_or_else(|| CacheError::Refused(format!("{} does not start", start.name))))
+        Err(last.unwrap_or_else(|| TargetError::usage("", format!("{} does not start", start.name))))
     }
 
     /// Where it listens.
@@ -115,7 +116,7 @@ impl Cache {
         &self.entry
     }
 
-    fn count(&mut self) -> Result<OwnCounts, CacheError> {
+    fn count(&mut self) -> Result<OwnCounts, TargetError> {
         if self.child.try_exited().is_some() {
             return Err(self.child.exited().into());
         }
@@ -127,7 +128,8 @@ impl Cache {
             match counts {
                 Ok(counts) => return Ok(counts),
                 Err(why) if Instant::now() >= deadline => {
-                    return Err(CacheError::Silent { name: self.entry.contender.clone(), why });
+                    let name = &self.entry.contender;
+                    return Err(TargetError::machine("", format!("{name} does not tell its counters: {why}")));
                 }
                 Err(_) => std::thread::sleep(PAUSE),
             }
@@ -185,7 +187,7 @@ pub fn counts(
     mut cache: Option<&mut Cache>,
     origin: &mut Origin,
     rest: bool,
-) -> Result<(Option<OwnCounts>, u64), CacheError> {
+) -> Result<(Option<OwnCounts>, u64), TargetError> {
     let lag = cache.as_deref().map_or(Duration::ZERO, |cache| cache.setup.counters.lag());
     if rest && !lag.is_zero() {
         std::thread::sleep(lag);
@@ -221,7 +223,7 @@ fn entry(start: &Start<'_>, setup: &Setup, took: Duration) -> CacheEntry {
 /// What it prints, in its folder.
 pub(super) const OUTPUT: &str = "output.txt";
 
-fn launch(start: &Start<'_>, ground: &Ground<'_>, set_up: &SetUp<'_>) -> Result<(Child, Setup, Segments), CacheError> {
+fn launch(start: &Start<'_>, ground: &Ground<'_>, set_up: &SetUp<'_>) -> Result<(Child, Setup, Segments), TargetError> {
     let mut setup = set_up(ground)?;
     let promised = |prefix: String| (prefix.clone(), CleanupGuard::new(Cleanup::Segments(prefix)));
     let segments = Segments(setup.shared.take().map(promised));
@@ -248,10 +250,10 @@ fn launch(start: &Start<'_>, ground: &Ground<'_>, set_up: &SetUp<'_>) -> Result<
 ///
 /// # Errors
 /// When it fails.
-pub(super) fn check(name: &str, ground: &Ground<'_>, setup: &mut Setup) -> Result<String, CacheError> {
+pub(super) fn check(name: &str, ground: &Ground<'_>, setup: &mut Setup) -> Result<String, TargetError> {
     let user = account::unprivileged();
     if let Some((uid, gid)) = user {
-        account::give(ground.dir, uid, gid).map_err(CacheError::files(ground.dir))?;
+        account::give(ground.dir, uid, gid).map_err(TargetError::files(ground.dir))?;
     }
     if setup.before.is_empty() {
         return Ok(String::new());
@@ -261,7 +263,7 @@ pub(super) fn check(name: &str, ground: &Ground<'_>, setup: &mut Setup) -> Resul
     let (succeeded, said) = run(command, &ground.dir.join(format!("before-{}.txt", setup.before.len())), user)?;
     match succeeded {
         true => Ok(said),
-        false => Err(CacheError::Rejected { name: name.to_owned(), command: words, said: said.trim().to_owned() }),
+        false => Err(TargetError::command(name, words, said.trim())),
     }
 }
 
@@ -289,9 +291,10 @@ mod tests {
 
     use super::*;
     use crate::cache::counters::Counters;
+    use crate::error::ErrorKind;
 
     /// Makes a segment of shared memory, then fails.
-    fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+    fn setup(ground: &Ground<'_>) -> Result<Setup, TargetError> {
         let prefix = format!("genkai-test-{}-", std::process::id());
         let mut check = Command::new("sh");
         check.args(["-c", "touch \"$0\" && ls \"$0\" && exit 1", &format!("/dev/shm/{prefix}a")]);
@@ -315,7 +318,7 @@ mod tests {
         let origin = SocketAddr::from(([127, 0, 0, 1], 1));
         let budget = Budget { memory: Bytes(1 << 20), disk: Bytes(1 << 20) };
         let failed = Cache::start(&product, "none", origin, budget, None, dir.path()).unwrap_err();
-        let CacheError::Rejected { said, .. } = failed else { panic!("{failed}") };
+        let ErrorKind::Command { said, .. } = failed.kind else { panic!("{failed}") };
         assert!(said.starts_with("/dev/shm/genkai-test-"), "it was there: {said}");
         assert!(!Path::new(&said).exists());
     }

@@ -7,13 +7,13 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use genkai_model::contest::Setting;
+use genkai_model::setting::Setting;
 
-use super::CacheError;
 use super::counters::Lines;
 use super::ground::{listed, run};
 use crate::apache::cache::{MODULES, frame, httpd};
 use crate::apache::lifecycle::Binary;
+use crate::error::TargetError;
 use genkai_place::footprint::{self, Footprint};
 use genkai_place::process::{Child, Signal, Spawn};
 use genkai_place::scratch::Scratch;
@@ -73,11 +73,11 @@ impl Files {
         folder: &str,
         objects: u32,
         mut fill: impl FnMut(u32, &mut Vec<u8>) -> bool,
-    ) -> Result<Option<Files>, CacheError> {
+    ) -> Result<Option<Files>, TargetError> {
         let scratch = Scratch::make(dir, account::unprivileged().is_some(), "genkai-origin-")?;
         let root = scratch.path().join("htdocs");
         let into = root.join(folder.trim_matches('/'));
-        fs::create_dir_all(&into).map_err(CacheError::files(&into))?;
+        fs::create_dir_all(&into).map_err(TargetError::files(&into))?;
         let (mut body, modified) = (Vec::new(), SystemTime::now() - AGE);
         let one = |path: &Path, body: &[u8]| {
             let mut file = File::create(path)?;
@@ -89,13 +89,13 @@ impl Files {
                 return Ok(None);
             }
             let path = into.join(n.to_string());
-            one(&path, &body).map_err(CacheError::files(&path))?;
+            one(&path, &body).map_err(TargetError::files(&path))?;
         }
         for (name, _) in PAGES {
             let path = root.join(name);
             fs::create_dir_all(&path)
                 .and_then(|()| one(&path.join("page"), PAGE.as_bytes()))
-                .map_err(CacheError::files(&path))?;
+                .map_err(TargetError::files(&path))?;
         }
         // So that the kernel can let go of them whenever it is to.
         pagecache::sync(&root);
@@ -113,22 +113,22 @@ impl Origin {
     ///
     /// # Errors
     /// When it is missing or does not start.
-    pub fn start(files: Files, cpus: Option<&[usize]>) -> Result<Origin, CacheError> {
+    pub fn start(files: Files, cpus: Option<&[usize]>) -> Result<Origin, TargetError> {
         let dir = files.scratch.path();
         let binary = Binary::find(None, dir)?;
         if let Some((uid, gid)) = account::unprivileged() {
-            chown(dir, Some(uid), Some(gid)).map_err(CacheError::files(dir))?;
+            chown(dir, Some(uid), Some(gid)).map_err(TargetError::files(dir))?;
         }
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            let port = port::free().map_err(CacheError::files(dir))?;
+            let port = port::free().map_err(TargetError::files(dir))?;
             let address = SocketAddr::from(([127, 0, 0, 1], port));
             let conf = dir.join("httpd.conf");
             let text = render(&binary, address, dir, &files.root);
-            fs::write(&conf, &text).map_err(CacheError::files(&conf))?;
+            fs::write(&conf, &text).map_err(TargetError::files(&conf))?;
             let (succeeded, said) = run(httpd(binary.path(), &conf, &["-t"]), &dir.join("check.txt"), None)?;
             if !succeeded {
-                return Err(CacheError::Rejected { name: "origin".to_owned(), command: "apache2 -t".to_owned(), said });
+                return Err(TargetError::command("origin", "apache2 -t", said));
             }
             match launch(&binary, &conf, address, dir, cpus) {
                 Ok(child) => {
@@ -148,7 +148,7 @@ impl Origin {
                 Err(e) => return Err(e.into()),
             }
         }
-        Err(last.map_or_else(|| CacheError::Missing { name: "apache2", package: "apache2-bin" }, CacheError::Local))
+        Err(last.map_or_else(|| TargetError::not_installed("apache2", "apache2-bin"), TargetError::from))
     }
 
     /// Where it listens.

@@ -7,20 +7,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use genkai_model::contest::Setting;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
+use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 use tempfile::TempDir;
 
 use super::lifecycle::{self, Cache, Start};
-use super::product::{contender, located};
+use super::product::{contender, located, unknown};
 use super::recipe::{Generated, Recipe};
-use super::{Budget, CacheError, Ground};
+use super::{Budget, Ground};
+use crate::error::{ErrorKind, TargetError};
 use crate::files::Backup;
-use crate::product::{self, Objection, Prepare, Prepared, ProductError};
+use crate::product::{self, Objection, Prepare, Prepared};
 use crate::{squid, trafficserver, varnish};
 use genkai_place::log_lines::{ParsedLine, aggregate};
 use genkai_place::observation::Observation;
@@ -56,11 +57,12 @@ impl Accelerator {
     ///
     /// # Errors
     /// When it is missing, a file or a setting is wrong, or the product refuses it.
-    pub fn prepare(name: &str, what: &Prepare<'_>) -> Result<Accelerator, CacheError> {
+    pub fn prepare(name: &str, what: &Prepare<'_>) -> Result<Accelerator, TargetError> {
         if what.tls.is_some() {
-            return Err(CacheError::Refused(format!(
-                "{name}: genkai speaks plain HTTP to caches\n  hint: leave --tls out"
-            )));
+            return Err(TargetError::usage(
+                "",
+                format!("{name}: genkai speaks plain HTTP to caches\n  hint: leave --tls out"),
+            ));
         }
         let recipe: Arc<dyn Recipe> = match (&what.source, name) {
             (ConfigSource::File(path), "squid") => Arc::new(squid::recipe::File::read(path, what)?),
@@ -80,10 +82,10 @@ impl Accelerator {
         program: PathBuf,
         origin: Option<SocketAddr>,
         dir: &Path,
-    ) -> Result<Accelerator, CacheError> {
+    ) -> Result<Accelerator, TargetError> {
         let scratch = Scratch::make(dir, account::unprivileged().is_some(), "genkai-cache-")?;
         let check = tempdir(&scratch)?;
-        let port = port::free().map_err(CacheError::files(dir))?;
+        let port = port::free().map_err(TargetError::files(dir))?;
         let listen = SocketAddr::from(([127, 0, 0, 1], port));
         let ground = Ground {
             program: &program,
@@ -96,10 +98,10 @@ impl Accelerator {
         let (mut setup, said) = (copied.setup, copied.said);
         let warnings = match lifecycle::check(recipe.product(), &ground, &mut setup) {
             Ok(printed) => said(&printed),
-            Err(CacheError::Rejected { said: printed, .. }) => {
+            Err(TargetError { kind: ErrorKind::Command { said: printed, .. }, .. }) => {
                 let reasons = said(&printed);
                 let reasons = if reasons.is_empty() { printed } else { reasons.join("\n") };
-                return Err(CacheError::Refused(format!("{} does not accept it:\n{reasons}", recipe.product())));
+                return Err(TargetError::usage("", format!("{} does not accept it:\n{reasons}", recipe.product())));
             }
             Err(e) => return Err(e),
         };
@@ -110,24 +112,27 @@ impl Accelerator {
     }
 }
 
-fn generated(name: &str, what: &Prepare<'_>) -> Result<Arc<dyn Recipe>, CacheError> {
-    let product = contender(name).ok_or_else(|| CacheError::Unknown { name: name.to_owned() })?;
+fn generated(name: &str, what: &Prepare<'_>) -> Result<Arc<dyn Recipe>, TargetError> {
+    let product = contender(name).ok_or_else(|| unknown(name))?;
     if !what.settings.is_empty() {
         let hint = "name a configuration file of your own to set something";
-        return Err(CacheError::Refused(format!("{name} runs as genkai writes it, without settings\n  hint: {hint}")));
+        return Err(TargetError::usage(
+            "",
+            format!("{name} runs as genkai writes it, without settings\n  hint: {hint}"),
+        ));
     }
     if what.backend.is_none() {
         let hint = "--backend embedded, or a configuration file of your own";
-        return Err(CacheError::Refused(format!("{name}: a cache needs something behind it\n  hint: {hint}")));
+        return Err(TargetError::usage("", format!("{name}: a cache needs something behind it\n  hint: {hint}")));
     }
     Ok(Arc::new(Generated(product)))
 }
 
 /// A folder of a scratch for one use, through which everybody may pass.
-fn tempdir(scratch: &Scratch) -> Result<TempDir, CacheError> {
+fn tempdir(scratch: &Scratch) -> Result<TempDir, TargetError> {
     let made =
         tempfile::Builder::new().prefix("turn-").permissions(Permissions::from_mode(0o711)).tempdir_in(scratch.path());
-    made.map_err(CacheError::files(scratch.path()))
+    made.map_err(TargetError::files(scratch.path()))
 }
 
 impl Prepared for Accelerator {
@@ -139,13 +144,13 @@ impl Prepared for Accelerator {
         &self.version
     }
 
-    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError> {
+    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         let recipe = self.recipe.with(changes)?.into();
         Ok(Box::new(Accelerator::made(recipe, self.program.clone(), self.origin, dir)?))
     }
 
-    fn value_of(&self, setting: &str) -> Result<(String, Origin), ProductError> {
-        Ok(self.recipe.value_of(setting)?)
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
+        self.recipe.value_of(setting)
     }
 
     fn limits(&self, environment: &Environment) -> Vec<Limit> {
@@ -164,9 +169,9 @@ impl Prepared for Accelerator {
         &self.written
     }
 
-    fn objects(&self, _: &str) -> Result<Option<Objection>, ProductError> {
+    fn objects(&self, _: &str) -> Result<Option<Objection>, TargetError> {
         let what = format!("{}: genkai cannot show it a single line", self.recipe.product());
-        Err(CacheError::Refused(what).into())
+        Err(TargetError::usage("", what))
     }
 
     fn rewrites(&self) -> &[Rewrite] {
@@ -177,11 +182,11 @@ impl Prepared for Accelerator {
         self.recipe.diff(changes)
     }
 
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, ProductError> {
-        Ok(self.recipe.write_back(changes)?)
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
+        self.recipe.write_back(changes)
     }
 
-    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn product::Running>, ProductError> {
+    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn product::Running>, TargetError> {
         let dir = tempdir(&self.scratch)?;
         let subject = self.recipe.product();
         let start = Start {

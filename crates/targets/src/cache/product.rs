@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{CacheError, Ground, Setup};
+use super::{Ground, Setup};
+use crate::error::TargetError;
 use crate::{apache, haproxy, nginx, squid, trafficserver, varnish};
 use genkai_place::program;
 
@@ -21,7 +22,7 @@ pub struct Product {
     /// The package that has it.
     pub package: &'static str,
     /// Writes what it needs and says how it is started.
-    pub(super) setup: fn(&Ground<'_>) -> Result<Setup, CacheError>,
+    pub(super) setup: fn(&Ground<'_>) -> Result<Setup, TargetError>,
 }
 
 /// Every cache, in the order in which reports list them before anything is measured.
@@ -114,12 +115,17 @@ pub fn names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// When there is none.
-pub fn find(name: &str) -> Result<Option<&'static Product>, CacheError> {
+pub fn find(name: &str) -> Result<Option<&'static Product>, TargetError> {
     if name == ALONE {
         return Ok(None);
     }
     let found = PRODUCTS.iter().find(|product| product.name == name);
-    found.map(Some).ok_or_else(|| CacheError::Unknown { name: name.to_owned() })
+    found.map(Some).ok_or_else(|| unknown(name))
+}
+
+/// There is no such contender.
+pub(super) fn unknown(name: &str) -> TargetError {
+    TargetError::usage("", format!("there is no cache `{name}` to compare; there are: {}", names().join(", ")))
 }
 
 /// The cache that a comparison of systems calls `word`: its name, and `-cache` behind it where the name alone is a plain reverse proxy.
@@ -135,7 +141,7 @@ pub fn compared() -> Vec<String> {
 impl Product {
     /// What a comparison of systems calls it.
     fn word(&self) -> String {
-        let plain = crate::product::PRODUCTS.contains(&self.name);
+        let plain = ["nginx", "haproxy"].contains(&self.name);
         if plain { format!("{}-cache", self.name) } else { self.name.to_owned() }
     }
 
@@ -143,7 +149,7 @@ impl Product {
     ///
     /// # Errors
     /// When it is not installed.
-    pub fn installed(&self) -> Result<PathBuf, CacheError> {
+    pub fn installed(&self) -> Result<PathBuf, TargetError> {
         located((self.program, self.package))
     }
 }
@@ -152,6 +158,6 @@ impl Product {
 ///
 /// # Errors
 /// When it is not installed.
-pub(crate) fn located((name, package): (&'static str, &'static str)) -> Result<PathBuf, CacheError> {
-    program::find(name).ok_or(CacheError::Missing { name, package })
+pub(crate) fn located((name, package): (&'static str, &'static str)) -> Result<PathBuf, TargetError> {
+    program::find(name).ok_or_else(|| TargetError::not_installed(name, package))
 }

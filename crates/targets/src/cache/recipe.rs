@@ -6,7 +6,8 @@ use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 
 use super::product::Product;
-use super::{CacheError, Ground, Setup};
+use super::{Ground, Setup};
+use crate::error::TargetError;
 use crate::files::Backup;
 
 /// A configuration that can be set up any number of times.
@@ -21,19 +22,19 @@ pub(crate) trait Recipe: Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be written, or not be run privately.
-    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, CacheError>;
+    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, TargetError>;
 
     /// The same with settings changed.
     ///
     /// # Errors
     /// When there is no such setting, or it does not take that value.
-    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, CacheError>;
+    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, TargetError>;
 
     /// The value of a setting and where it is written.
     ///
     /// # Errors
     /// When there is no such setting.
-    fn value_of(&self, setting: &str) -> Result<(String, Origin), CacheError>;
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError>;
 
     /// What caps it on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
@@ -45,7 +46,7 @@ pub(crate) trait Recipe: Debug + Send + Sync {
     ///
     /// # Errors
     /// When a file was changed by somebody else or cannot be written.
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, CacheError>;
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError>;
 
     /// The log of its folder that its words are in; none: what it prints.
     fn log(&self) -> Option<&'static str>;
@@ -72,9 +73,9 @@ pub(crate) struct Copied {
 pub(super) struct Generated(pub(super) &'static Product);
 
 impl Generated {
-    fn fixed(&self) -> CacheError {
+    fn fixed(&self) -> TargetError {
         let hint = "name a configuration file of your own to set something";
-        CacheError::Refused(format!("{} runs as genkai writes it, without settings\n  hint: {hint}", self.0.name))
+        TargetError::usage("", format!("{} runs as genkai writes it, without settings\n  hint: {hint}", self.0.name))
     }
 }
 
@@ -87,16 +88,16 @@ impl Recipe for Generated {
         (self.0.program, self.0.package)
     }
 
-    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, CacheError> {
+    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, TargetError> {
         let said = |text: &str| vec![text.trim().to_owned()];
         Ok(Copied { setup: (self.0.setup)(ground)?, rewrites: Vec::new(), said: Box::new(said) })
     }
 
-    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, CacheError> {
+    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, TargetError> {
         if changes.is_empty() { Ok(Box::new(Generated(self.0))) } else { Err(self.fixed()) }
     }
 
-    fn value_of(&self, _: &str) -> Result<(String, Origin), CacheError> {
+    fn value_of(&self, _: &str) -> Result<(String, Origin), TargetError> {
         Err(self.fixed())
     }
 
@@ -109,7 +110,7 @@ impl Recipe for Generated {
         String::new()
     }
 
-    fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, CacheError> {
+    fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, TargetError> {
         Ok(Vec::new())
     }
 

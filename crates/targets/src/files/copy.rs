@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use genkai_place::remote::Remote;
 
+use crate::error::Cause;
+
 /// A private copy that cannot be made; `E` is what the product's own syntax refuses.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError<E> {
@@ -45,11 +47,6 @@ impl<E> CopyError<E> {
             format!("longer than the {max} bytes a Unix socket's path may have; choose a folder with a shorter name");
         CopyError::Write { path, source: io::Error::other(said) }
     }
-
-    /// Whether what the user gave is at fault, not the machine.
-    pub(crate) fn is_usage(&self) -> bool {
-        matches!(self, CopyError::Config(_) | CopyError::Remote(_) | CopyError::Refused(_))
-    }
 }
 
 /// Makes subfolders of `dir`.
@@ -70,4 +67,12 @@ pub(crate) fn folders<E>(dir: &Path, names: &[&str]) -> Result<(), CopyError<E>>
 pub(crate) fn save<E>(path: &Path, text: &[u8]) -> Result<(), CopyError<E>> {
     let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(text)).map_err(CopyError::write(path))
+}
+
+impl<E: Cause> Cause for CopyError<E> {
+    const PRODUCT: &'static str = E::PRODUCT;
+
+    fn is_usage(&self) -> bool {
+        matches!(self, CopyError::Config(_) | CopyError::Remote(_) | CopyError::Refused(_))
+    }
 }

@@ -9,19 +9,17 @@ use genkai_model::limit::Origin;
 use genkai_model::plan::ConfigSource;
 
 use super::{Backup, Origins, Pair, SaveError, diff, write_back};
+use crate::error::TargetError;
 
 /// A product's configuration: files in which settings can be changed.
 pub trait Configuration: Sized {
     /// The requests for which a setting is meant.
     type Scope: std::fmt::Debug;
-    /// Why a setting cannot be changed.
-    type Refusal;
-
     /// The same with one setting changed. Nothing is written.
     ///
     /// # Errors
     /// When there is no such setting, or it does not take that value.
-    fn set(&self, setting: &str, value: &str, scope: &Self::Scope) -> Result<Self, Self::Refusal>;
+    fn set(&self, setting: &str, value: &str, scope: &Self::Scope) -> Result<Self, TargetError>;
 
     /// Whether two names are of the same setting.
     fn is_same(one: &str, other: &str) -> bool;
@@ -69,7 +67,7 @@ impl<C: Configuration + Clone> Edition<C> {
         original: C,
         scope: C::Scope,
         settings: &BTreeMap<String, String>,
-    ) -> Result<Self, C::Refusal> {
+    ) -> Result<Self, TargetError> {
         let mut config = original.clone();
         if let ConfigSource::File(_) = source {
             for (name, value) in settings {
@@ -85,12 +83,12 @@ impl<C: Configuration + Clone> Edition<C> {
     }
 
     /// The same with more settings changed.
-    pub(crate) fn with(&self, changes: &[Change]) -> Result<Self, C::Refusal> {
+    pub(crate) fn with(&self, changes: &[Change]) -> Result<Self, TargetError> {
         let given = self.given.iter().chain(changes.iter().map(|change| &change.setting)).cloned().collect();
         Ok(Edition::of(Arc::clone(&self.base), self.changed(changes)?, given))
     }
 
-    fn changed(&self, changes: &[Change]) -> Result<C, C::Refusal> {
+    fn changed(&self, changes: &[Change]) -> Result<C, TargetError> {
         let mut config = self.config.clone();
         for change in changes {
             config = config.set(&change.setting, &change.to, &self.base.scope)?;
@@ -121,10 +119,7 @@ impl<C: Configuration + Clone> Edition<C> {
 
     /// Writes `changes` (and the settings given) into the user's files: [`write_back`]. Nothing for a generated
     /// configuration.
-    pub(crate) fn write_back<E: From<C::Refusal> + From<SaveError>>(
-        &self,
-        changes: &[Change],
-    ) -> Result<Vec<Backup>, E> {
+    pub(crate) fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
         let after = self.changed(changes)?;
         match self.base.source {
             ConfigSource::Generated => Ok(Vec::new()),

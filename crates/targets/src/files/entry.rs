@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::{Edit, File, FileId, edited, read};
+use crate::error::Cause;
 
 /// Files that include files, at most so deep; most inclusions.
 const MAX_DEPTH: usize = 10;
@@ -32,6 +33,10 @@ impl Entry {
     pub fn value(&self) -> String {
         self.values.join(" ")
     }
+}
+
+impl Cause for EntryError {
+    const PRODUCT: &'static str = "";
 }
 
 /// A line that is not the syntax.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Pair;
+use crate::error::Cause;
 
 /// A file that was replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,15 @@ pub enum SaveError {
         /// The system's words.
         source: io::Error,
     },
+}
+
+impl Cause for SaveError {
+    const PRODUCT: &'static str = "";
+
+    /// The files changed under it, or the system refuses.
+    fn is_usage(&self) -> bool {
+        false
+    }
 }
 
 /// A file ready to be replaced.

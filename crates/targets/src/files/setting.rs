@@ -1,6 +1,7 @@
 //! Why a setting cannot be made: what products have in common.
 
 use super::names::near;
+use crate::error::Cause;
 
 /// A setting that cannot be made. Each message says what was seen and what is allowed. `E` is why the product's text cannot be changed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -69,6 +70,10 @@ impl<E> SettingError<E> {
     pub(crate) fn no_place(name: &str, missing: impl Into<String>) -> Self {
         SettingError::NoPlace { name: name.to_owned(), missing: missing.into() }
     }
+}
+
+impl<E: Cause> Cause for SettingError<E> {
+    const PRODUCT: &'static str = E::PRODUCT;
 }
 
 fn nearest(near: &[&str]) -> String {

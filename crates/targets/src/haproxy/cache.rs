@@ -7,7 +7,8 @@ use genkai_model::cache::OwnCounts;
 
 use super::evidence::Stat;
 use crate::cache::counters::Counters;
-use crate::cache::{CacheError, Ground, Setup, largest, listed};
+use crate::cache::{Ground, Setup, largest, listed};
+use crate::error::TargetError;
 
 /// Bytes of the megabytes that `total-max-size` counts in.
 const MB: u64 = 1 << 20;
@@ -18,7 +19,7 @@ const FRONTEND: &str = "web";
 
 /// Objects in shared memory. The cache takes no object larger than 1/256 of its size and keeps none longer than 60 s by default
 /// (`max-object-size`, `max-age`): the latter would empty it in the middle of a run.
-pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     let socket = ground.dir.join("s");
     let mut text = String::new();
     let size = (ground.budget.memory.0 / MB).clamp(1, MOST);

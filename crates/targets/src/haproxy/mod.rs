@@ -4,17 +4,16 @@
 mod acl;
 pub(crate) mod cache;
 pub mod config;
-pub mod error;
 pub mod evidence;
 pub mod explain;
 pub(crate) mod lifecycle;
 pub mod limits;
-mod prepared;
 mod private;
+mod product;
 pub mod route;
 pub mod settings;
 pub(crate) mod socket;
 
-pub use error::HaproxyError;
 pub use lifecycle::{Binary, Running};
-pub use prepared::Haproxy;
+pub use product::Haproxy;
+pub(crate) use product::{CALLED, ENTRY};

@@ -3,13 +3,14 @@
 use std::process::Command;
 
 use crate::cache::counters::{Counters, Lines};
-use crate::cache::{CacheError, Ground, Setup, listed};
+use crate::cache::{Ground, Setup, listed};
+use crate::error::TargetError;
 
 /// Memory for keys: about 8,000 a megabyte (ngx_http_proxy_module, `proxy_cache_path`).
 const KEYS: &str = "16m";
 
 /// Objects in files. Everything that `proxy_cache` needs to work, and paths; the rest is nginx's default.
-pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     let store = ground.folder("store")?;
     let text = render(ground, &store.display().to_string());
     let file = ground.write("nginx.conf", &text)?;

@@ -9,5 +9,4 @@ mod running;
 
 pub use binary::Binary;
 pub use check::check;
-pub(super) use running::port_taken;
 pub use running::{Running, Site, start, workers};

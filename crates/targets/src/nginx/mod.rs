@@ -2,20 +2,18 @@
 
 pub(crate) mod cache;
 pub mod config;
-mod error;
 pub mod evidence;
 pub mod explain;
 pub mod lifecycle;
 pub mod limits;
-mod prepared;
 pub mod private;
+mod product;
 pub mod remote;
-mod runnable;
 pub mod settings;
 
 pub use crate::files::Backup;
-pub use error::NginxError;
 pub use lifecycle::Running;
-pub use prepared::Nginx;
+pub use product::{Nginx, facts};
 
 pub use crate::product::Prepare;
+pub(crate) use product::{CALLED, ENTRY};

@@ -5,16 +5,34 @@ pub mod config;
 pub mod limits;
 mod remarks;
 
-use std::path::Path;
-
 use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;
 
-use crate::files::entry::EntryError;
+use crate::error::TargetError;
+use crate::explain::Explain;
 use crate::files::masked;
+use crate::product::{Entry, Likeness, Looks, Role};
 use config::Config;
-use genkai_place::caps::Machine;
 use limits::Pool;
+
+/// What the catalogue knows of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "php-fpm",
+    called: "php-fpm",
+    program: ("php-fpm", &[]),
+    role: Role::Behind,
+    tls: false,
+    prepare: None,
+    explain: Some(explain),
+    looks,
+    clamps: &[],
+    unknown: "",
+};
+
+/// Sections in brackets are php-fpm's.
+fn looks(file: &Looks<'_>) -> Likeness {
+    Likeness::text(file.lines.iter().any(|line| line.starts_with('[') && line.ends_with(']')))
+}
 
 /// Timers of a pool and what they end.
 const TIMERS: &[(&str, &str)] = &[
@@ -26,11 +44,12 @@ const TIMERS: &[(&str, &str)] = &[
     ("pm.process_idle_timeout", "a child without work, with pm = ondemand"),
 ];
 
-/// Explains the configuration `main` on a machine with so much memory: `php-fpm.conf`, or a pool's file alone.
+/// Explains a configuration. `php-fpm.conf`, or a pool's file alone.
 ///
 /// # Errors
 /// A file that is missing, unreadable, or not php-fpm's syntax.
-pub fn explain(main: &Path, machine: &Machine, memory: u64) -> Result<Explanation, EntryError> {
+pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
+    let Explain { main, machine, memory, .. } = *what;
     let config = Config::read(main)?;
     let pools: Vec<Pool> = config.pools().into_iter().map(|name| Pool::of(&config, name, machine)).collect();
     let mut limits = limits::of(&config, &pools, machine, memory);

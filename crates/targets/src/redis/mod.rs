@@ -10,3 +10,34 @@ mod line;
 
 pub use given::check;
 pub use lifecycle::{Redis, RedisError};
+
+use crate::product::{Entry, Likeness, Looks, Role};
+
+/// What the catalogue knows of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "redis",
+    called: "Redis",
+    program: ("redis-server", &["--version"]),
+    role: Role::Behind,
+    tls: false,
+    prepare: None,
+    explain: Some(explain::explain),
+    looks,
+    clamps: &[],
+    unknown: "",
+};
+
+/// Its names are in lower case, and some are in every file of it.
+fn looks(file: &Looks<'_>) -> Likeness {
+    let words = [
+        "maxclients",
+        "tcp-backlog",
+        "databases",
+        "dbfilename",
+        "appendonly",
+        "maxmemory",
+        "requirepass",
+        "protected-mode",
+    ];
+    Likeness::text(file.begins(&words, &[';']))
+}

@@ -12,7 +12,7 @@ use genkai_model::plan::{self, ConfigSource};
 use super::RouterError;
 use crate::nginx::Nginx;
 use crate::nginx::evidence::signature;
-use crate::product::Prepare;
+use crate::product::{Deployment, Prepare};
 
 /// Slots of a worker beside those of clients: listeners, the channel to the master, the status page.
 const OWN: u32 = 64;
@@ -23,10 +23,10 @@ pub(super) fn prepare(
     clients: u32,
     nodes: &[SocketAddr],
     dir: &Path,
-) -> Result<Nginx, RouterError> {
+) -> Result<Deployment<Nginx>, RouterError> {
     let file = dir.join("router.conf");
     std::fs::write(&file, render(plan, clients, nodes))?;
-    Ok(Nginx::prepare(Prepare {
+    Ok(Deployment::prepare(Prepare {
         program: None,
         source: ConfigSource::File(file),
         settings: &BTreeMap::new(),

@@ -10,8 +10,9 @@ use genkai_model::limit::Limit;
 use genkai_model::plan;
 use genkai_model::rooms::RouterReport;
 
-use crate::haproxy::HaproxyError;
-use crate::nginx::{self, NginxError};
+use crate::error::TargetError;
+use crate::nginx;
+use crate::product::Prepared as _;
 use genkai_place::caps::Machine;
 use genkai_place::machine;
 use genkai_place::observation::Observation;
@@ -44,12 +45,9 @@ pub enum RouterError {
     /// It cannot be disturbed so.
     #[error("only haproxy can be reset on purpose\n  hint: --router haproxy")]
     NoReset,
-    /// HAProxy.
+    /// HAProxy or nginx.
     #[error(transparent)]
-    Haproxy(#[from] HaproxyError),
-    /// nginx.
-    #[error(transparent)]
-    Nginx(#[from] NginxError),
+    Target(#[from] TargetError),
     /// A file that cannot be written.
     #[error("cannot write the router's configuration: {0}")]
     File(#[from] std::io::Error),

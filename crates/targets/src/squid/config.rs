@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::error::TargetError;
 use crate::files::entry::{Entries, Entry, EntryError, Line, Syntax};
 use crate::files::{Configuration, Pair, pairs};
 
-use super::settings::{self, SettingError};
+use super::settings;
 
 /// The syntax.
 struct Lines;
@@ -110,9 +111,8 @@ impl Config {
 
 impl Configuration for Config {
     type Scope = ();
-    type Refusal = SettingError;
 
-    fn set(&self, setting: &str, value: &str, _: &()) -> Result<Config, SettingError> {
+    fn set(&self, setting: &str, value: &str, _: &()) -> Result<Config, TargetError> {
         settings::settable(setting, value)?;
         let text = format!("{setting} {}", value.trim());
         Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)?, main: self.main.clone() })

@@ -12,30 +12,31 @@ use super::private::Private;
 use super::settings::{Settings, Store};
 use super::{evidence, limits, render};
 use crate::cache::counters::Counters;
-use crate::cache::{CacheError, Ground, Setup, listed};
+use crate::cache::{Ground, Setup, listed};
+use crate::error::TargetError;
 use genkai_place::machine;
 
 /// A file an object.
-pub(crate) fn ufs(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn ufs(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     setup(ground, Store::Ufs)
 }
 
 /// A file an object, by threads.
-pub(crate) fn aufs(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn aufs(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     setup(ground, Store::Aufs)
 }
 
 /// One file.
-pub(crate) fn rock(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn rock(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     setup(ground, Store::Rock)
 }
 
 /// No disk.
-pub(crate) fn memory(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn memory(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     setup(ground, Store::Memory)
 }
 
-fn setup(ground: &Ground<'_>, store: Store) -> Result<Setup, CacheError> {
+fn setup(ground: &Ground<'_>, store: Store) -> Result<Setup, TargetError> {
     let in_memory = store == Store::Memory;
     let memory = if in_memory { ground.budget.memory } else { Bytes(0) };
     let settings = Settings { store, memory, disk: ground.budget.disk };
@@ -59,10 +60,10 @@ pub(super) struct Written {
 }
 
 /// Of the user's configuration; `workers` is whether it has several.
-pub(super) fn copied(ground: &Ground<'_>, private: &Private, workers: bool) -> Result<Written, CacheError> {
+pub(super) fn copied(ground: &Ground<'_>, private: &Private, workers: bool) -> Result<Written, TargetError> {
     let configuration = ground.write("squid.conf", &private.text)?;
     for store in &private.stores {
-        std::fs::create_dir_all(store).map_err(CacheError::files(store))?;
+        std::fs::create_dir_all(store).map_err(TargetError::files(store))?;
     }
     let store = private.stores.first().cloned();
     Ok(Written {
@@ -72,7 +73,7 @@ pub(super) fn copied(ground: &Ground<'_>, private: &Private, workers: bool) -> R
 }
 
 /// How it is checked and served: in one process, or with `workers` by a first one that stays in the foreground.
-fn served(ground: &Ground<'_>, file: &Path, on_disk: bool, workers: bool) -> Result<Setup, CacheError> {
+fn served(ground: &Ground<'_>, file: &Path, on_disk: bool, workers: bool) -> Result<Setup, TargetError> {
     // Names its shared memory, which other instances on the machine must not have; letters and digits only.
     let service = format!("genkai{}x{}", std::process::id(), ground.listen.port());
     let squid = |arguments: &[&str]| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use genkai_model::event::Rewrite;
 
 use super::config::Config;
-use crate::cache::CacheError;
+use crate::error::TargetError;
 use crate::files::entry::Entry;
 use crate::files::masked;
 use genkai_place::remote;
@@ -96,18 +96,19 @@ pub(super) struct Private {
 ///
 /// # Errors
 /// When nothing in it accepts requests of a web server, nothing stands behind it, or requests would leave this machine.
-pub(super) fn build(config: &Config, options: &Options<'_>) -> Result<Private, CacheError> {
+pub(super) fn build(config: &Config, options: &Options<'_>) -> Result<Private, TargetError> {
     let main = config.main().display().to_string();
     let port = config.each("http_port").find(|entry| is_accelerating(entry)).ok_or_else(|| {
         let hint = "genkai loads it as a web server: add `accel defaultsite=localhost` to an http_port of a copy";
-        CacheError::Refused(format!("{main}: there is no `http_port` with `accel`\n  hint: {hint}"))
+        TargetError::usage("Squid", format!("{main}: there is no `http_port` with `accel`\n  hint: {hint}"))
     })?;
     let origins = config.each("cache_peer").filter(|entry| is_origin(entry)).count();
     if origins == 0 && options.backend.is_none() {
         let hint = "--backend embedded puts a server of genkai's own behind it";
-        return Err(CacheError::Refused(format!(
-            "{main}: there is no `cache_peer` with `originserver`\n  hint: {hint}"
-        )));
+        return Err(TargetError::usage(
+            "Squid",
+            format!("{main}: there is no `cache_peer` with `originserver`\n  hint: {hint}"),
+        ));
     }
     let mut private = Private::default();
     for entry in config.entries.all() {
@@ -138,7 +139,7 @@ impl Private {
         is_port: bool,
         config: &Config,
         options: &Options<'_>,
-    ) -> Result<String, CacheError> {
+    ) -> Result<String, TargetError> {
         let dir = options.dir.display();
         Ok(match directive(entry) {
             "http_port" if is_port => {
@@ -226,12 +227,15 @@ fn is_helper(entry: &Entry) -> bool {
 }
 
 /// Without the program the rules that ask it would not be read.
-fn helper(place: &str, entry: &Entry) -> CacheError {
+fn helper(place: &str, entry: &Entry) -> TargetError {
     let hint = "in a copy, leave it out, with the `acl` lines that ask it and the rules that use those";
-    CacheError::Refused(format!(
-        "{place}: `{}` starts a program that may ask hosts that genkai does not see\n  hint: {hint}",
-        entry.name
-    ))
+    TargetError::usage(
+        "Squid",
+        format!(
+            "{place}: `{}` starts a program that may ask hosts that genkai does not see\n  hint: {hint}",
+            entry.name
+        ),
+    )
 }
 
 /// Whether a listener takes requests as a web server gets them.
@@ -245,7 +249,7 @@ fn is_origin(entry: &Entry) -> bool {
 }
 
 /// A peer: another origin in its place, or as it is where it is this machine.
-fn peer(entry: &Entry, written: &str, config: &Config, options: &Options<'_>) -> Result<String, CacheError> {
+fn peer(entry: &Entry, written: &str, config: &Config, options: &Options<'_>) -> Result<String, TargetError> {
     let [host, kind, _, _, more @ ..] = entry.values.as_slice() else { return Ok(written.to_owned()) };
     let Some(backend) = options.backend else {
         remote::check(host, options.allowed, || config.entries.place(entry))?;
@@ -279,7 +283,7 @@ cache_effective_user proxy
 cache_mem 8 MB
 ";
 
-    fn built(text: &str, backend: Option<SocketAddr>) -> Result<Private, CacheError> {
+    fn built(text: &str, backend: Option<SocketAddr>) -> Result<Private, TargetError> {
         let config = Config::of_text(Path::new("/u/squid.conf"), text.as_bytes().to_vec()).unwrap();
         let listen = "127.0.0.1:7".parse().unwrap();
         build(&config, &Options { listen, backend, dir: Path::new("/p"), allowed: &[] })

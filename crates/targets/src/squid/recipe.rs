@@ -10,8 +10,9 @@ use super::config::Config;
 use super::limits::{self, Facts};
 use super::private::{self, Options};
 use super::{evidence, lifecycle, settings};
+use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
-use crate::cache::{CacheError, Ground};
+use crate::error::TargetError;
 use crate::files::{Backup, Edition};
 use crate::product::Prepare;
 use genkai_place::caps::Machine;
@@ -30,7 +31,7 @@ impl File {
     ///
     /// # Errors
     /// A file that cannot be read, a setting that cannot be made.
-    pub(crate) fn read(path: &Path, what: &Prepare<'_>) -> Result<File, CacheError> {
+    pub(crate) fn read(path: &Path, what: &Prepare<'_>) -> Result<File, TargetError> {
         let source = ConfigSource::File(path.to_owned());
         let edition = Edition::new(source, Config::read(path)?, (), what.settings)?;
         Ok(File { edition, backend: what.backend, allowed: what.allow_remote.to_vec() })
@@ -50,7 +51,7 @@ impl Recipe for File {
         ("squid", "squid")
     }
 
-    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, CacheError> {
+    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, TargetError> {
         let private = private::build(self.edition.config(), &self.options(ground))?;
         let rewrites: Vec<Rewrite> = self.edition.rewrites(private.rewrites.iter().cloned());
         let facts = Facts::of(self.edition.config(), machine::hard_descriptors());
@@ -65,11 +66,11 @@ impl Recipe for File {
         Ok(Copied { setup: setup.setup, rewrites, said: Box::new(said) })
     }
 
-    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, CacheError> {
+    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, TargetError> {
         Ok(Box::new(File { edition: self.edition.with(changes)?, ..self.clone() }))
     }
 
-    fn value_of(&self, setting: &str) -> Result<(String, Origin), CacheError> {
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
         let (value, origin) = settings::value_of(self.edition.config(), setting)?;
         Ok((value, self.origin(origin)))
     }
@@ -84,7 +85,7 @@ impl Recipe for File {
         self.edition.diff(changes)
     }
 
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, CacheError> {
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
         self.edition.write_back(changes)
     }
 

@@ -4,6 +4,7 @@ use genkai_model::limit::Origin;
 use genkai_model::units::Bytes;
 
 use super::config::Config;
+use crate::error::Cause;
 use crate::files::entry::EntryError;
 use crate::files::names::{nearest, table};
 use crate::settings::SourcedValue;
@@ -68,6 +69,10 @@ pub enum SettingError {
     /// The configuration cannot be read with it.
     #[error(transparent)]
     Config(#[from] EntryError),
+}
+
+impl Cause for SettingError {
+    const PRODUCT: &'static str = "Squid";
 }
 
 /// What is known of a directive.

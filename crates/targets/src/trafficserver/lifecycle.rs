@@ -8,7 +8,8 @@ use genkai_model::units::Bytes;
 use super::settings::Settings;
 use super::{evidence, limits, render};
 use crate::cache::counters::Counters;
-use crate::cache::{CacheError, Ground, Setup, listed};
+use crate::cache::{Ground, Setup, listed};
+use crate::error::TargetError;
 use genkai_place::machine;
 
 /// Where distributions put its plug-ins.
@@ -16,7 +17,7 @@ const MODULES: [&str; 3] =
     ["/usr/lib/trafficserver/modules", "/usr/libexec/trafficserver", "/usr/local/libexec/trafficserver"];
 
 /// Objects on disk.
-pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     let settings = Settings { listen: ground.listen, disk: ground.budget.disk, memory: Bytes(0) };
     let setup = served(ground)?;
     let mut all = String::new();
@@ -33,7 +34,7 @@ pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, CacheError> {
 }
 
 /// A run root whose configuration is in its `etc`: how it is checked and served.
-pub(super) fn served(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(super) fn served(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     for folder in ["etc", "data", "run", "log", "store"] {
         ground.folder(folder)?;
     }

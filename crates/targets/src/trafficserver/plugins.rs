@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::cache::CacheError;
+use crate::error::TargetError;
 use crate::files::masked;
 
 /// Plug-ins that reach no host but the one that the rule names, and write nowhere but among the copy's logs (doc/admin-guide/plugins,
@@ -49,7 +49,7 @@ struct PlugIn<'a> {
 ///
 /// # Errors
 /// When it may pass requests on by itself.
-pub(super) fn of_line(line: &str, place: &str, folder: &Path) -> Result<(), CacheError> {
+pub(super) fn of_line(line: &str, place: &str, folder: &Path) -> Result<(), TargetError> {
     let mut words = line.split_ascii_whitespace().map(bare);
     words.next().map_or(Ok(()), |name| PlugIn { name, given: words.collect() }.check(place, folder))
 }
@@ -58,7 +58,7 @@ pub(super) fn of_line(line: &str, place: &str, folder: &Path) -> Result<(), Cach
 ///
 /// # Errors
 /// As [`of_line`].
-pub(super) fn of_rule(line: &str, place: &str, folder: &Path) -> Result<(), CacheError> {
+pub(super) fn of_rule(line: &str, place: &str, folder: &Path) -> Result<(), TargetError> {
     let mut all: Vec<PlugIn<'_>> = Vec::new();
     for (key, value) in line.split_ascii_whitespace().filter_map(|word| bare(word).split_once('=')) {
         if key.eq_ignore_ascii_case("@plugin") {
@@ -76,34 +76,41 @@ fn bare(word: &str) -> &str {
 }
 
 impl PlugIn<'_> {
-    fn check(&self, place: &str, folder: &Path) -> Result<(), CacheError> {
+    fn check(&self, place: &str, folder: &Path) -> Result<(), TargetError> {
         let file = self.name.rsplit('/').next().unwrap_or(self.name);
         match file {
             _ if KNOWN.contains(&file) => Ok(()),
             _ if RULED.contains(&file) => self.given.iter().try_for_each(|given| self.rules(given, place, folder)),
-            _ => Err(CacheError::Refused(format!(
-                "{place}: the plug-in `{}` may pass requests to hosts that genkai does not see\n  hint: in a copy, leave it out; \
+            _ => Err(TargetError::usage(
+                "Traffic Server",
+                format!(
+                    "{place}: the plug-in `{}` may pass requests to hosts that genkai does not see\n  hint: in a copy, leave it out; \
                  these may stay: {}, {}",
-                masked(self.name),
-                KNOWN.join(", "),
-                RULED.join(", ")
-            ))),
+                    masked(self.name),
+                    KNOWN.join(", "),
+                    RULED.join(", ")
+                ),
+            )),
         }
     }
 
     /// Whether what it is given, rules in place or a file of them, leads nowhere else.
-    fn rules(&self, given: &str, place: &str, folder: &Path) -> Result<(), CacheError> {
+    fn rules(&self, given: &str, place: &str, folder: &Path) -> Result<(), TargetError> {
         let is_file = !given.starts_with('-') && !given.contains('=');
         let path = folder.join(given);
-        let text = if is_file { fs::read(&path).map_err(CacheError::files(&path))? } else { given.as_bytes().to_vec() };
+        let text =
+            if is_file { fs::read(&path).map_err(TargetError::files(&path))? } else { given.as_bytes().to_vec() };
         let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
         let mut rules = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let Some(lead) = rules.find_map(|line| LEADS.iter().find(|lead| line.contains(*lead))) else { return Ok(()) };
         let of = if is_file { format!(" in {}", path.display()) } else { String::new() };
-        Err(CacheError::Refused(format!(
-            "{place}: `{lead}`{of} has `{}` pass requests to hosts that genkai does not see\n  hint: in a copy, leave that rule out",
-            masked(self.name)
-        )))
+        Err(TargetError::usage(
+            "Traffic Server",
+            format!(
+                "{place}: `{lead}`{of} has `{}` pass requests to hosts that genkai does not see\n  hint: in a copy, leave that rule out",
+                masked(self.name)
+            ),
+        ))
     }
 }
 

@@ -8,7 +8,7 @@ use genkai_model::event::Rewrite;
 
 use super::plugins;
 use super::records::Records;
-use crate::cache::CacheError;
+use crate::error::TargetError;
 use crate::files::masked;
 use genkai_place::remote;
 
@@ -75,7 +75,7 @@ pub(super) struct Options<'a> {
 ///
 /// # Errors
 /// When files cannot be read or written, or requests would leave this machine.
-pub(super) fn build(folder: &Path, records: &Records, options: &Options<'_>) -> Result<Vec<Rewrite>, CacheError> {
+pub(super) fn build(folder: &Path, records: &Records, options: &Options<'_>) -> Result<Vec<Rewrite>, TargetError> {
     let etc = options.dir.join("etc");
     let mut left = MOST.0;
     let mut rewrites = Vec::new();
@@ -120,7 +120,7 @@ fn store(line: &str, dir: &Path, stores: &mut usize) -> String {
 }
 
 /// A rule goes to the backend; kept, it must stay on this machine. What is no rule that genkai knows is refused: it may lead anywhere.
-fn remap(line: &str, place: &str, folder: &Path, options: &Options<'_>) -> Result<String, CacheError> {
+fn remap(line: &str, place: &str, folder: &Path, options: &Options<'_>) -> Result<String, TargetError> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let rule = words[0].to_ascii_lowercase();
     let kind = rule.strip_prefix("regex_").unwrap_or(&rule);
@@ -152,19 +152,20 @@ fn remap(line: &str, place: &str, folder: &Path, options: &Options<'_>) -> Resul
     Ok(format!("{}{scheme}://{backend}{slash}{path}{}", &line[..at], &line[at + to.len()..]))
 }
 
-fn refused(place: &str, line: &str) -> CacheError {
+fn refused(place: &str, line: &str) -> TargetError {
     let hint = "in a copy, leave it out or write it as plain rules of remap.config, one a line: `map FROM TO`";
     let line = masked(line);
-    CacheError::Refused(format!(
-        "{place}: `{line}` may pass requests to hosts that genkai does not see\n  hint: {hint}"
-    ))
+    TargetError::usage(
+        "Traffic Server",
+        format!("{place}: `{line}` may pass requests to hosts that genkai does not see\n  hint: {hint}"),
+    )
 }
 
 /// Whether a file is, or has in it, a private key.
-fn is_key(path: &Path) -> Result<bool, CacheError> {
+fn is_key(path: &Path) -> Result<bool, TargetError> {
     const MARK: &[u8] = b"PRIVATE KEY";
     let named = path.extension().and_then(|end| end.to_str()).is_some_and(|end| KEYS.contains(&end));
-    let text = fs::read(path).map_err(CacheError::files(path))?;
+    let text = fs::read(path).map_err(TargetError::files(path))?;
     Ok(named || text.windows(MARK.len()).any(|part| part == MARK))
 }
 
@@ -174,13 +175,13 @@ fn lines(
     etc: &Path,
     name: &str,
     rewrites: &mut Vec<Rewrite>,
-    mut of: impl FnMut(&str, &str) -> Result<String, CacheError>,
-) -> Result<(), CacheError> {
+    mut of: impl FnMut(&str, &str) -> Result<String, TargetError>,
+) -> Result<(), TargetError> {
     let path = folder.join(name);
     if !path.exists() {
         return Ok(());
     }
-    let text = fs::read_to_string(&path).map_err(CacheError::files(&path))?;
+    let text = fs::read_to_string(&path).map_err(TargetError::files(&path))?;
     let mut all = String::new();
     for (number, line) in (1..).zip(text.lines()) {
         let place = format!("{}:{number}", path.display());
@@ -194,18 +195,24 @@ fn lines(
     write(&etc.join(name), &all)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), CacheError> {
-    fs::write(path, text).map_err(CacheError::files(path))
+fn write(path: &Path, text: &str) -> Result<(), TargetError> {
+    fs::write(path, text).map_err(TargetError::files(path))
 }
 
 /// Copies a folder, at most so deep and so many files, without private keys.
-fn copy(from: &Path, to: &Path, depth: usize, left: &mut usize, rewrites: &mut Vec<Rewrite>) -> Result<(), CacheError> {
-    fs::create_dir_all(to).map_err(CacheError::files(to))?;
-    for entry in fs::read_dir(from).map_err(CacheError::files(from))?.flatten() {
+fn copy(
+    from: &Path,
+    to: &Path,
+    depth: usize,
+    left: &mut usize,
+    rewrites: &mut Vec<Rewrite>,
+) -> Result<(), TargetError> {
+    fs::create_dir_all(to).map_err(TargetError::files(to))?;
+    for entry in fs::read_dir(from).map_err(TargetError::files(from))?.flatten() {
         let (path, to): (PathBuf, PathBuf) = (entry.path(), to.join(entry.file_name()));
         if *left == 0 || depth == 0 {
             let what = format!("{}: more files than any configuration of Traffic Server has", from.display());
-            return Err(CacheError::Refused(what));
+            return Err(TargetError::usage("Traffic Server", what));
         }
         *left -= 1;
         match path.metadata() {
@@ -215,7 +222,7 @@ fn copy(from: &Path, to: &Path, depth: usize, left: &mut usize, rewrites: &mut V
                 rewrites.push(Rewrite { place, from, to: String::new() });
             }
             Ok(meta) if meta.is_file() => {
-                fs::copy(&path, &to).map_err(CacheError::files(&path))?;
+                fs::copy(&path, &to).map_err(TargetError::files(&path))?;
             }
             _ => {}
         }

@@ -11,8 +11,9 @@ use super::private::{self, Options};
 use super::records::{Records, named};
 use super::settings::THROTTLE;
 use super::{lifecycle, limits};
+use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
-use crate::cache::{CacheError, Ground};
+use crate::error::TargetError;
 use crate::files::{Backup, Edition};
 use crate::product::Prepare;
 use genkai_place::machine;
@@ -27,7 +28,7 @@ pub(crate) struct Folder {
 }
 
 /// The file that every configuration folder has.
-const RECORDS: &str = "records.config";
+pub(super) const RECORDS: &str = "records.config";
 /// The setting that caps connections.
 const CONNECTIONS: &str = "proxy.config.net.connections_throttle";
 
@@ -41,13 +42,16 @@ impl Folder {
     ///
     /// # Errors
     /// When there is no records.config, or a setting cannot be made.
-    pub(crate) fn read(path: &Path, what: &Prepare<'_>) -> Result<Folder, CacheError> {
+    pub(crate) fn read(path: &Path, what: &Prepare<'_>) -> Result<Folder, TargetError> {
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let file = folder.join(RECORDS);
         if !file.is_file() {
             let hint = "name the folder with records.config and remap.config (Traffic Server 9)";
-            return Err(CacheError::Refused(format!("there is no {}\n  hint: {hint}", file.display())));
+            return Err(TargetError::usage(
+                "Traffic Server",
+                format!("there is no {}\n  hint: {hint}", file.display()),
+            ));
         }
         let records = Edition::new(ConfigSource::File(file.clone()), Records::read(&file)?, (), what.settings)?;
         Ok(Folder { folder, records, backend: what.backend, allowed: what.allow_remote.to_vec() })
@@ -70,7 +74,7 @@ impl Recipe for Folder {
         ("traffic_server", "trafficserver")
     }
 
-    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, CacheError> {
+    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, TargetError> {
         let options = Options { listen: ground.listen, backend: self.backend, dir: ground.dir, allowed: &self.allowed };
         let setup = lifecycle::served(ground)?;
         let rewrites = self.records.rewrites(private::build(&self.folder, self.records.config(), &options)?);
@@ -83,11 +87,11 @@ impl Recipe for Folder {
         Ok(Copied { setup, rewrites, said: Box::new(said) })
     }
 
-    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, CacheError> {
+    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, TargetError> {
         Ok(Box::new(Folder { records: self.records.with(changes)?, ..self.clone() }))
     }
 
-    fn value_of(&self, setting: &str) -> Result<(String, Origin), CacheError> {
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
         let name = named(setting)?;
         let written = self.records.config().value(&name).map(|(value, origin)| (value, self.origin(origin)));
         Ok(written.unwrap_or_else(|| {
@@ -106,7 +110,7 @@ impl Recipe for Folder {
         self.records.diff(changes)
     }
 
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, CacheError> {
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
         self.records.write_back(changes)
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::limit::Origin;
 
-use crate::cache::CacheError;
+use crate::error::TargetError;
 use crate::files::entry::{Entries, Entry, EntryError, Line, Syntax};
 use crate::files::{Configuration, Pair, pairs};
 
@@ -56,12 +56,11 @@ impl Records {
 
 impl Configuration for Records {
     type Scope = ();
-    type Refusal = CacheError;
 
-    fn set(&self, setting: &str, value: &str, _: &()) -> Result<Records, CacheError> {
+    fn set(&self, setting: &str, value: &str, _: &()) -> Result<Records, TargetError> {
         let (name, value) = (named(setting)?, value.trim());
         if value.is_empty() || value.contains(['\n', '\r']) {
-            return Err(CacheError::Refused(format!("`{name}` needs a value of one line")));
+            return Err(TargetError::usage("Traffic Server", format!("`{name}` needs a value of one line")));
         }
         let entry = self.entry(&name);
         let kind = entry.and_then(|entry| entry.values.first()).map_or_else(|| kind(value), String::as_str);
@@ -81,7 +80,7 @@ impl Configuration for Records {
 ///
 /// # Errors
 /// When it cannot be one.
-pub(super) fn named(setting: &str) -> Result<String, CacheError> {
+pub(super) fn named(setting: &str) -> Result<String, TargetError> {
     let rest = setting.strip_prefix(PREFIX).unwrap_or(setting);
     let is_name =
         rest.contains('.') && rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
@@ -89,7 +88,10 @@ pub(super) fn named(setting: &str) -> Result<String, CacheError> {
         true => Ok(format!("{PREFIX}{rest}")),
         false => {
             let hint = "a name of records.config, e.g. proxy.config.net.connections_throttle";
-            Err(CacheError::Refused(format!("Traffic Server has no setting `{setting}`\n  hint: {hint}")))
+            Err(TargetError::usage(
+                "Traffic Server",
+                format!("Traffic Server has no setting `{setting}`\n  hint: {hint}"),
+            ))
         }
     }
 }

@@ -1,19 +1,16 @@
 //! What a VCL means and what is wrong with it, told from its text alone. Parameters of varnishd are not in it: they are taken as they are
 //! by default.
 
-use std::path::Path;
-
 use genkai_model::explain::{Explanation, Remark, RemarkKind, Timer};
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
 use super::limits;
 use super::vcl::{Attribute, Vcl};
-use crate::cache::CacheError;
-use crate::explain::remark;
+use crate::error::TargetError;
+use crate::explain::{Explain, remark};
 use crate::files::File;
 use crate::files::names::nearest;
-use genkai_place::caps::Machine;
 
 /// Attributes of a backend (vcl-backend(7), Varnish 7.1).
 const ATTRIBUTES: &[&str] = &[
@@ -46,11 +43,12 @@ const CLIENTS: [(&str, u64, &str); 3] = [
     ("idle_send_timeout", 60, "a client that takes no more data"),
 ];
 
-/// Explains the VCL `main` on a machine.
+/// Explains a VCL.
 ///
 /// # Errors
 /// A file that is missing, unreadable, or that includes itself.
-pub fn explain(main: &Path, machine: &Machine) -> Result<Explanation, CacheError> {
+pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
+    let Explain { main, machine, .. } = *what;
     let vcl = Vcl::read(main)?;
     let default = |name: &str| limits::defaults(name);
     Ok(Explanation {

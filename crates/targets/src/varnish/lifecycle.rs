@@ -7,21 +7,22 @@ use super::private::Private;
 use super::settings::Storage;
 use super::{evidence, limits, render};
 use crate::cache::counters::Counters;
-use crate::cache::{CacheError, Ground, Setup, listed};
+use crate::cache::{Ground, Setup, listed};
+use crate::error::TargetError;
 
 /// Objects in memory.
-pub(crate) fn malloc(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn malloc(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     setup(ground, &Storage::Malloc(ground.budget.memory))
 }
 
 /// Objects in a file.
-pub(crate) fn file(ground: &Ground<'_>) -> Result<Setup, CacheError> {
+pub(crate) fn file(ground: &Ground<'_>) -> Result<Setup, TargetError> {
     let store = ground.folder("store")?;
     let setup = setup(ground, &Storage::File(store.join("objects"), ground.budget.disk))?;
     Ok(Setup { store: Some(store), ..setup })
 }
 
-fn setup(ground: &Ground<'_>, storage: &Storage) -> Result<Setup, CacheError> {
+fn setup(ground: &Ground<'_>, storage: &Storage) -> Result<Setup, TargetError> {
     let text = render::render(ground.origin);
     let vcl = ground.write("default.vcl", &text)?;
     let line = format!("-s {}\n-a {}\n-j none\n{text}", storage.argument(), ground.listen);
@@ -30,16 +31,16 @@ fn setup(ground: &Ground<'_>, storage: &Storage) -> Result<Setup, CacheError> {
 }
 
 /// Of a user's VCL, with more arguments.
-pub(super) fn copied(ground: &Ground<'_>, private: &Private, more: &[String]) -> Result<Setup, CacheError> {
+pub(super) fn copied(ground: &Ground<'_>, private: &Private, more: &[String]) -> Result<Setup, TargetError> {
     for (path, text, _) in &private.files {
-        std::fs::write(path, text).map_err(CacheError::files(path))?;
+        std::fs::write(path, text).map_err(TargetError::files(path))?;
     }
     let main = private.files.first().map_or(ground.dir, |(path, ..)| path);
     served(ground, main, more)
 }
 
 /// How a VCL is checked and served.
-fn served(ground: &Ground<'_>, vcl: &Path, more: &[String]) -> Result<Setup, CacheError> {
+fn served(ground: &Ground<'_>, vcl: &Path, more: &[String]) -> Result<Setup, TargetError> {
     let work = ground.dir.join("work");
     let mut serve = Command::new(ground.program);
     // -j none: it runs as nobody of importance already.

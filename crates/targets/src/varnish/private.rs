@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use genkai_model::event::Rewrite;
 
 use super::vcl::{Attribute, Backend, Item, Vcl};
-use crate::cache::CacheError;
+use crate::error::TargetError;
 use crate::files::{Edit, File, FileId, edited, flat};
 use genkai_place::remote;
 
@@ -64,7 +64,7 @@ pub(super) struct Private {
 ///
 /// # Errors
 /// When requests would leave this machine.
-pub(super) fn build(vcl: &Vcl, options: &Options<'_>) -> Result<Private, CacheError> {
+pub(super) fn build(vcl: &Vcl, options: &Options<'_>) -> Result<Private, TargetError> {
     let copies: Vec<(PathBuf, PathBuf)> =
         vcl.files().map(|(id, file)| (copy(id, file, options.dir), file.path.clone())).collect();
     let mut private = Private::default();
@@ -94,12 +94,15 @@ pub(super) fn build(vcl: &Vcl, options: &Options<'_>) -> Result<Private, CacheEr
 }
 
 /// Requests may go where no backend says.
-fn unseen(place: &str, module: &str) -> CacheError {
-    CacheError::Refused(format!(
-        "{place}: `import {module}` may pass requests to hosts that genkai does not see\n  hint: in a copy, leave it out, or write backends \
+fn unseen(place: &str, module: &str) -> TargetError {
+    TargetError::usage(
+        "Varnish",
+        format!(
+            "{place}: `import {module}` may pass requests to hosts that genkai does not see\n  hint: in a copy, leave it out, or write backends \
          in the place of it; these may stay: {}",
-        KNOWN.join(", ")
-    ))
+            KNOWN.join(", ")
+        ),
+    )
 }
 
 fn copy(id: FileId, file: &File<Item>, dir: &Path) -> PathBuf {
@@ -114,7 +117,7 @@ impl Private {
         backend: &Backend,
         options: &Options<'_>,
         edits: &mut Vec<Edit>,
-    ) -> Result<(), CacheError> {
+    ) -> Result<(), TargetError> {
         let of = |name: &str| backend.attributes.iter().find(|attribute| attribute.name == name);
         let Some(address) = options.backend else {
             let Some(host) = of("host").map(|host| host.value.trim_matches(['[', ']'])) else { return Ok(()) };

@@ -11,8 +11,9 @@ use super::limits;
 use super::private::{self, Options};
 use super::settings::{self, DEFAULT_STORAGE, Given, STORAGE};
 use super::vcl::Vcl;
+use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
-use crate::cache::{CacheError, Ground};
+use crate::error::TargetError;
 use crate::files::Backup;
 use crate::product::Prepare;
 use genkai_place::caps::Machine;
@@ -36,7 +37,7 @@ impl File {
     ///
     /// # Errors
     /// A file that cannot be read, a setting that there is not.
-    pub(crate) fn read(path: &Path, what: &Prepare<'_>) -> Result<File, CacheError> {
+    pub(crate) fn read(path: &Path, what: &Prepare<'_>) -> Result<File, TargetError> {
         let vcl = Vcl::read(path)?;
         let program = what.program.map_or_else(|| crate::cache::located(PROGRAM), |program| Ok(program.to_owned()))?;
         let parameters = settings::parameters(&program)?;
@@ -45,17 +46,17 @@ impl File {
         what.settings.iter().try_fold(file, |file, (name, value)| file.set(name, value))
     }
 
-    fn set(mut self, name: &str, value: &str) -> Result<File, CacheError> {
+    fn set(mut self, name: &str, value: &str) -> Result<File, TargetError> {
         self.value(name)?;
         if name == STORAGE && !settings::is_storage(value) {
             let hint = "malloc,SIZE; varnish-file among the contenders keeps objects in a file";
-            return Err(CacheError::Refused(format!("storage `{value}` is not in memory\n  hint: {hint}")));
+            return Err(TargetError::usage("Varnish", format!("storage `{value}` is not in memory\n  hint: {hint}")));
         }
         self.given.insert(name.to_owned(), value.to_owned());
         Ok(self)
     }
 
-    fn value(&self, name: &str) -> Result<(String, Origin), CacheError> {
+    fn value(&self, name: &str) -> Result<(String, Origin), TargetError> {
         if let Some(value) = self.given.get(name) {
             return Ok((value.clone(), Origin::Given));
         }
@@ -65,7 +66,7 @@ impl File {
             Some(value) => Ok((value.clone(), default())),
             None => {
                 let hint = "`storage`, or a parameter of varnishd (varnishd -x parameter lists them)";
-                Err(CacheError::Refused(format!("Varnish has no parameter `{name}`\n  hint: {hint}")))
+                Err(TargetError::usage("Varnish", format!("Varnish has no parameter `{name}`\n  hint: {hint}")))
             }
         }
     }
@@ -83,7 +84,7 @@ impl Recipe for File {
         PROGRAM
     }
 
-    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, CacheError> {
+    fn set_up(&self, ground: &Ground<'_>) -> Result<Copied, TargetError> {
         let options = Options { backend: self.backend, dir: ground.dir, allowed: &self.allowed };
         let private = private::build(&self.vcl, &options)?;
         let setup = lifecycle::copied(ground, &private, &settings::arguments(&self.given))?;
@@ -97,12 +98,12 @@ impl Recipe for File {
         Ok(Copied { setup, rewrites, said: Box::new(said) })
     }
 
-    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, CacheError> {
+    fn with(&self, changes: &[Change]) -> Result<Box<dyn Recipe>, TargetError> {
         let changed = changes.iter().try_fold(self.clone(), |file, change| file.set(&change.setting, &change.to))?;
         Ok(Box::new(changed))
     }
 
-    fn value_of(&self, setting: &str) -> Result<(String, Origin), CacheError> {
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
         self.value(setting)
     }
 
@@ -119,7 +120,7 @@ impl Recipe for File {
             .collect()
     }
 
-    fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, CacheError> {
+    fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, TargetError> {
         Ok(Vec::new())
     }
 

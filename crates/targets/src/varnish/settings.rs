@@ -6,8 +6,8 @@ use std::process::Command;
 
 use genkai_model::units::Bytes;
 
-use crate::cache::CacheError;
 use crate::cache::ground::run;
+use crate::error::TargetError;
 
 /// How objects are kept (`-s`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +57,8 @@ pub(super) fn is_storage(value: &str) -> bool {
 ///
 /// # Errors
 /// When it cannot be asked.
-pub(super) fn parameters(program: &Path) -> Result<BTreeMap<String, String>, CacheError> {
-    let dir = tempfile::tempdir().map_err(CacheError::files(std::env::temp_dir()))?;
+pub(super) fn parameters(program: &Path) -> Result<BTreeMap<String, String>, TargetError> {
+    let dir = tempfile::tempdir().map_err(TargetError::files(std::env::temp_dir()))?;
     let mut command = Command::new(program);
     command.args(["-x", "parameter"]);
     Ok(read(&run(command, &dir.path().join("parameters.txt"), None)?.1))

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::lexer::{Token, tokens};
-use crate::cache::CacheError;
+use crate::error::TargetError;
 use crate::files::entry::EntryError;
 use crate::files::{File, FileId, read};
 
@@ -60,7 +60,7 @@ impl Vcl {
     ///
     /// # Errors
     /// A file that is missing, unreadable, too large, or that includes itself.
-    pub fn read(main: &Path) -> Result<Vcl, CacheError> {
+    pub fn read(main: &Path) -> Result<Vcl, TargetError> {
         let mut vcl = Vcl { files: Vec::new() };
         let mut open = BTreeSet::new();
         vcl.file(std::path::absolute(main).unwrap_or_else(|_| main.to_owned()), &mut open)?;
@@ -90,7 +90,7 @@ impl Vcl {
         })
     }
 
-    fn file(&mut self, path: PathBuf, open: &mut BTreeSet<PathBuf>) -> Result<(), CacheError> {
+    fn file(&mut self, path: PathBuf, open: &mut BTreeSet<PathBuf>) -> Result<(), TargetError> {
         let text = read::bytes(&path).map_err(|source| EntryError::Read { path: path.clone(), source })?;
         if text.len() as u64 > read::MAX_SIZE {
             return Err(EntryError::TooLarge(path).into());

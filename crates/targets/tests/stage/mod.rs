@@ -18,8 +18,14 @@ use genkai_model::limit::{Law, Limit};
 use genkai_model::plan::ConfigSource;
 use genkai_place::machine;
 use genkai_place::observation::Observation;
-use genkai_targets::nginx::{Nginx, NginxError, Prepare, Running};
+use genkai_targets::error::TargetError;
+use genkai_targets::nginx::limits::{Facts, Machine};
+use genkai_targets::nginx::{self, Running};
+use genkai_targets::product::{Deployment, Prepare, Prepared as _};
 use tempfile::TempDir;
+
+/// An nginx that can be started.
+pub(crate) type Nginx = Deployment<nginx::Nginx>;
 
 /// Longest wait for anything.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
@@ -196,12 +202,12 @@ impl Stage {
     }
 
     /// A generated proxy with settings.
-    pub(crate) fn generated(&self, backend: SocketAddr, settings: &[(&str, &str)]) -> Result<Nginx, NginxError> {
+    pub(crate) fn generated(&self, backend: SocketAddr, settings: &[(&str, &str)]) -> Result<Nginx, TargetError> {
         self.prepare(ConfigSource::Generated, Some(backend), settings)
     }
 
     /// The user's own file, `nginx.conf`.
-    pub(crate) fn own(&self, text: &str, backend: Option<SocketAddr>) -> Result<Nginx, NginxError> {
+    pub(crate) fn own(&self, text: &str, backend: Option<SocketAddr>) -> Result<Nginx, TargetError> {
         let file = self.file("nginx.conf", text);
         self.prepare(ConfigSource::File(file), backend, &[])
     }
@@ -212,7 +218,7 @@ impl Stage {
         source: ConfigSource,
         backend: Option<SocketAddr>,
         settings: &[(&str, &str)],
-    ) -> Result<Nginx, NginxError> {
+    ) -> Result<Nginx, TargetError> {
         let settings: BTreeMap<_, _> = settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let dir = self.folder();
         Nginx::prepare(Prepare {
@@ -245,6 +251,11 @@ pub(crate) fn hold(backend: &Backend, address: SocketAddr, count: usize) -> Vec<
         client
     };
     (1..=count).map(one).collect()
+}
+
+/// What the limits of an nginx are computed from.
+pub(crate) fn facts(nginx: &Nginx, machine: &Machine) -> Facts {
+    nginx::facts(nginx.variant(), nginx.private_copy(), machine)
 }
 
 /// One limit.

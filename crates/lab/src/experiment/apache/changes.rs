@@ -1,14 +1,16 @@
 //! The changes of the original, which were made all at once: each alone and all together, beside the system without them.
 
-use genkai_model::comparison::{Comparison, Figure, Wish};
+use genkai_model::comparison::Comparison;
+use genkai_model::figure::Figure;
 use genkai_model::load::{Load, Protocol};
 use genkai_model::objective::Objective;
-use genkai_model::plan::Plan;
+use genkai_model::plan::{Plan, Study};
+use genkai_model::setting::RequestedChange;
 use genkai_model::units::Span;
 use genkai_model::websocket::Message;
 
 use super::searches::{TALKING, WORKERS, settings, talkers};
-use super::{system, title};
+use super::{id, system, title};
 use crate::claims::MARGIN;
 use crate::compare::{self, BASELINE, Usual};
 use crate::error::LabError;
@@ -79,9 +81,9 @@ pub fn plan(name: &str, connections: u32, size: Size) -> Result<Plan, LabError> 
         ("ProxyReceiveBufferSize", 64 << 10),
         ("ProxyIOBufferSize", 64 << 10),
     ]);
-    let wishes: Vec<Wish> = CHANGES.iter().map(|change| wish(change, small)).collect();
+    let requested: Vec<RequestedChange> = CHANGES.iter().map(|change| scaled(change, small)).collect();
     let system = system(set);
-    let contenders = compare::with_changes(system.clone(), &wishes, &load, true)?;
+    let contenders = compare::with_changes(system.clone(), &requested, &load, true)?;
     let comparison = Comparison {
         base: Some(BASELINE.to_owned()),
         contenders,
@@ -97,16 +99,18 @@ pub fn plan(name: &str, connections: u32, size: Size) -> Result<Plan, LabError> 
     };
     let objective = TALKING.parse::<Objective>().expect("a constant that is one");
     let plan = Plan::of(title(name, size), system, load, objective, procedure(size));
-    Ok(Plan { comparison: Some(comparison), ..plan })
+    Ok(Plan { part: Some(id(name, size)), study: Study::Compare(comparison), ..plan })
 }
 
 /// A change; workers are fewer in the quick size.
-fn wish(text: &str, small: u32) -> Wish {
-    let wish: Wish = text.parse().expect("a constant that is one");
+fn scaled(text: &str, small: u32) -> RequestedChange {
+    let change: RequestedChange = text.parse().expect("a constant that is one");
     let fewer = |value: &str| value.parse().map_or_else(|_| value.to_owned(), |n: u32| (n / small).to_string());
-    match wish.setting.as_str() {
-        "MaxRequestWorkers" => Wish { from: wish.from.as_deref().map(fewer), to: fewer(&wish.to), ..wish },
-        _ => wish,
+    match change.setting.as_str() {
+        "MaxRequestWorkers" => {
+            RequestedChange { from: change.from.as_deref().map(fewer), to: fewer(&change.to), ..change }
+        }
+        _ => change,
     }
 }
 
@@ -125,10 +129,10 @@ mod tests {
 
     #[test]
     fn workers_are_fewer_in_the_quick_size_and_nothing_else() {
-        let all: Vec<String> = CHANGES.iter().map(|change| wish(change, SMALLER).to_string()).collect();
+        let all: Vec<String> = CHANGES.iter().map(|change| scaled(change, SMALLER).to_string()).collect();
         assert_eq!(all[2], "MaxRequestWorkers 30 -> 50");
         assert_eq!((all[0].as_str(), all[3].as_str()), (CHANGES[0], CHANGES[3]));
-        assert_eq!(wish(CHANGES[2], 1).to_string(), CHANGES[2]);
+        assert_eq!(scaled(CHANGES[2], 1).to_string(), CHANGES[2]);
     }
 
     #[test]

@@ -73,9 +73,17 @@ fn title(name: &str, size: Size) -> String {
     format!("{NAME}: {name} ({})", size.word())
 }
 
-/// Whether the record with this title is of a part in a size.
-pub fn is_of(title_of_record: &str, part: &Part, size: Size) -> bool {
-    title_of_record == title(part.name, size)
+/// What the plan of a part is known by, whatever its title says.
+fn id(name: &str, size: Size) -> String {
+    format!("{NAME}/{name}/{}", size.word())
+}
+
+/// Whether a plan is that of a part in a size. Plans of `genkai.run/1` say it by their title only.
+pub fn is_of(plan: &Plan, part: &Part, size: Size) -> bool {
+    match &plan.part {
+        Some(known) => *known == id(part.name, size),
+        None => plan.title == title(part.name, size),
+    }
 }
 
 /// Apache, with an echo behind it.
@@ -142,10 +150,15 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_known_by_its_title() {
+    fn a_part_is_known_by_its_identity_and_an_old_one_by_its_title() {
         let all = parts(Size::Quick);
         let Task::Search(search) = &all[0].task else { unreachable!() };
-        assert!(is_of(&search.plan.title, &all[0], Size::Quick));
-        assert!(!is_of(&search.plan.title, &all[0], Size::Full) && !is_of(&search.plan.title, &all[1], Size::Quick));
+        let reworded = Plan { title: "other words".to_owned(), ..search.plan.clone() };
+        let old = Plan { part: None, ..search.plan.clone() };
+        for plan in [&reworded, &old] {
+            assert!(is_of(plan, &all[0], Size::Quick));
+            assert!(!is_of(plan, &all[0], Size::Full) && !is_of(plan, &all[1], Size::Quick));
+        }
+        assert!(!is_of(&Plan { part: None, ..reworded }, &all[0], Size::Quick));
     }
 }

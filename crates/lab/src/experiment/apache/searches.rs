@@ -189,5 +189,6 @@ fn held(count: u32, spawn_rate: f64) -> Load {
 
 fn plan(name: &str, settings: BTreeMap<String, String>, load: Load, objective: &str, size: Size) -> Plan {
     let objective = objective.parse::<Objective>().expect("a constant that is one");
-    Plan::of(super::title(name, size), system(settings), load, objective, procedure(size))
+    let plan = Plan::of(super::title(name, size), system(settings), load, objective, procedure(size));
+    Plan { part: Some(super::id(name, size)), ..plan }
 }

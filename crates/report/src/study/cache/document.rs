@@ -1,16 +1,14 @@
 //! The report of a comparison of caches.
 
-use genkai_model::cache::{
-    CacheFinding, CachePair, CacheStanding, Conformance, Kept, Participant, PassFinding, Rule, Warmth,
-};
-use genkai_model::finding::{Estimate, Outcome};
-use genkai_model::record::Record;
-use genkai_model::units::Range;
-
 use super::{answer, caveat, held, highest, mount, rank, ranked, rule, sentences, spread, trouble, warmth};
 use crate::document::{Block, Card, Document, Drawing, Entry, Interval, Kind, Part, Section, Table, sure};
 use crate::study::environment::{self, Asked};
 use crate::{clean, figure, words};
+use genkai_model::cache::{Conformance, Kept, Rule, Warmth};
+use genkai_model::finding::cache::{CacheContender, CacheFinding, CacheStanding, PassFinding};
+use genkai_model::finding::{Estimate, Outcome, RankedPair};
+use genkai_model::record::Record;
+use genkai_model::units::Range;
 
 /// Longest list of settings, characters.
 const LONGEST: usize = 4_000;
@@ -167,8 +165,8 @@ fn cost(pass: &PassFinding) -> Section {
 }
 
 /// Each two of a pass or a search, folded away; none without pairs.
-fn every(title: String, pairs: &[CachePair]) -> Option<Block> {
-    let row = |pair: &CachePair| {
+fn every(title: String, pairs: &[RankedPair]) -> Option<Block> {
+    let row = |pair: &RankedPair| {
         let more =
             pair.more.map_or_else(|| "more than 1,000, or no number".to_owned(), |more| figure::count(more.into()));
         [
@@ -201,11 +199,11 @@ fn rates(finding: &CacheFinding) -> Table {
         let found = all.find(|held| held.name == name);
         found.map_or_else(|| ["-".to_owned(), "-".to_owned()], |one| [ranked(one.best, one.worst), held(one)])
     };
-    let row = |one: &Participant| {
+    let row = |one: &CacheContender| {
         let both = [Warmth::Cold, Warmth::Warm].into_iter().flat_map(|warmth| of(&one.name, warmth));
         std::iter::once(clean::line(&one.name)).chain(both).collect::<Vec<String>>()
     };
-    let shown: &[Participant] = if finding.held.is_empty() { &[] } else { &finding.participants };
+    let shown: &[CacheContender] = if finding.held.is_empty() { &[] } else { &finding.participants };
     let head = ["cache", "rank cold", "cold (95 %)", "rank warm", "warm (95 %)"];
     Table::new("Highest rates", &head, shown.iter().map(row)).figures()
 }
@@ -240,7 +238,7 @@ fn rates_in_short(finding: &CacheFinding) -> Option<Section> {
 
 /// The rules of HTTP: a row a cache, a column a rule.
 fn rules(finding: &CacheFinding) -> Option<Section> {
-    let row = |one: &Participant| {
+    let row = |one: &CacheContender| {
         let cells = Rule::ALL.iter().map(|rule| {
             let found = one.conformance.iter().find(|tried| tried.rule == *rule);
             found.map_or_else(|| "-".to_owned(), |tried| format!("{}: {}", kept(tried), clean::line(&tried.seen)))
@@ -256,7 +254,7 @@ fn rules(finding: &CacheFinding) -> Option<Section> {
 
 /// The caches as they ran.
 fn caches(finding: &CacheFinding) -> Section {
-    let row = |one: &Participant| {
+    let row = |one: &CacheContender| {
         let caps = limits(one).unwrap_or_else(|| "–".to_owned());
         [clean::line(&one.name), clean::line(&one.version), one.store.clone(), settings(one), caps]
     };
@@ -267,7 +265,7 @@ fn caches(finding: &CacheFinding) -> Section {
 }
 
 /// A cache in short.
-fn in_short(one: &Participant) -> Section {
+fn in_short(one: &CacheContender) -> Section {
     let started = figure::seconds(one.started);
     let about = format!("{}; {}; up after {started}", clean::line(&one.version), one.store);
     let rules = one.conformance.iter().map(|tried| format!("{}: {}", rule(tried.rule), kept(tried)));
@@ -280,13 +278,13 @@ fn in_short(one: &Participant) -> Section {
 }
 
 /// Every setting that is not a default, in one line.
-fn settings(one: &Participant) -> String {
+fn settings(one: &CacheContender) -> String {
     let all: Vec<String> = one.settings.iter().map(|s| format!("{} {}", s.name, s.value).trim().to_owned()).collect();
     clean::cut(&all.join("; "), LONGEST)
 }
 
 /// `CacheMaxFileSize 1000000 (bytes of an object; ...)`: what caps it; none where nothing is known.
-fn limits(one: &Participant) -> Option<String> {
+fn limits(one: &CacheContender) -> Option<String> {
     let all = one.limits.iter().map(|limit| format!("{} {} ({})", limit.setting, limit.value, limit.caps));
     let all: Vec<String> = all.collect();
     (!all.is_empty()).then(|| clean::cut(&all.join("; "), LONGEST))

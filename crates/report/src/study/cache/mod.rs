@@ -2,12 +2,12 @@
 
 mod document;
 
-use genkai_model::cache::{
-    CacheCaveat, CacheFinding, CacheStanding, Held, Mount, PassFinding, RateFinding, RateRepeat, Rule, Trouble, Warmth,
+use crate::{clean, figure, words};
+use genkai_model::cache::{Rule, Warmth};
+use genkai_model::finding::cache::{
+    BestRate, CacheCaveat, CacheFinding, CacheStanding, Mount, PassFinding, RateFinding, RateRepeat, Trouble,
 };
 use genkai_model::finding::{Estimate, Outcome};
-
-use crate::{clean, figure, words};
 
 pub use document::cache;
 
@@ -143,7 +143,7 @@ fn highest(finding: &CacheFinding) -> impl Iterator<Item = String> + '_ {
 
 /// Those without a rate because a search met no end of theirs, each with what it bore; none: there are none.
 fn beyond(rates: &RateFinding) -> Option<String> {
-    let met_none = |one: &&Held| {
+    let met_none = |one: &&BestRate| {
         let open = |one: &RateRepeat| one.client_limited || one.holds.is_some() && one.fails.is_none();
         one.rate.is_none() && one.repeats.iter().any(open)
     };
@@ -156,7 +156,7 @@ fn beyond(rates: &RateFinding) -> Option<String> {
 fn known(rates: &RateFinding) -> Option<String> {
     let first = rates.standings.first()?;
     let best = format!("{} requests/s with {}", figures(first.rate?), clean::line(&first.name));
-    let tied: Vec<&Held> = rates.standings.iter().filter(|one| one.best == 1 && one.rate.is_some()).collect();
+    let tied: Vec<&BestRate> = rates.standings.iter().filter(|one| one.best == 1 && one.rate.is_some()).collect();
     if tied.len() < 2 {
         return Some(format!("{best}."));
     }
@@ -165,7 +165,7 @@ fn known(rates: &RateFinding) -> Option<String> {
 }
 
 /// How many more rounds would tell two of the first apart: those for which it takes the fewest.
-fn more(rates: &RateFinding, tied: &[&Held]) -> String {
+fn more(rates: &RateFinding, tied: &[&BestRate]) -> String {
     let is_tied = |name: &str| tied.iter().any(|one| one.name == name);
     let among = rates.pairs.iter().filter(|pair| is_tied(&pair.faster) && is_tied(&pair.slower));
     let fewest = among.filter_map(|pair| Some((pair.more?, pair))).min_by_key(|(more, _)| *more);
@@ -181,7 +181,7 @@ fn more(rates: &RateFinding, tied: &[&Held]) -> String {
 }
 
 /// `12,000 (11,500-12,600)`; what is known where searches found no two sides.
-fn held(held: &Held) -> String {
+fn held(held: &BestRate) -> String {
     let per_second = |x: f64| format!("{}/s", figure::count(x as u64));
     let limited = held.repeats.iter().filter(|one| one.client_limited).count();
     let most = held.repeats.iter().filter_map(|one| one.holds).reduce(f64::max);

@@ -1,11 +1,10 @@
 //! What limits the answer of a comparison of systems, in words.
 
-use genkai_model::comparison::ComparisonCaveat;
-
 use super::title;
 use crate::study::tune::client;
 use crate::study::tune::estimate;
 use crate::{clean, figure};
+use genkai_model::finding::comparison::ComparisonCaveat;
 
 pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
     let turns = |n: u32| figure::plural(n.into(), "turn", "turns");
@@ -54,7 +53,7 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             clean::line(base),
             clean::line(other)
         ),
-        ComparisonCaveat::Out { name, block, why } => format!(
+        ComparisonCaveat::Dropped { name, block, why } => format!(
             "{} did not start in block {block} and is compared with nobody; the others went on. {}",
             clean::line(name),
             clean::line(why)

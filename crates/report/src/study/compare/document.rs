@@ -1,10 +1,5 @@
 //! The report of a comparison.
 
-use genkai_model::comparison::{Call, ComparedPair, ComparisonFinding, Effect, Figure, Subject, TurnFinding};
-use genkai_model::event::Rewrite;
-use genkai_model::finding::Outcome;
-use genkai_model::record::Record;
-
 use super::{call, caveat, control, interval, pair, place, sentences, shown, size, stress, sure as certainty, title};
 use crate::document::{
     Block, Card, Chart, Document, Drawing, Entry, Factor, Interval, Kind, Part, Plot, Section, Series, Table, Trend,
@@ -13,6 +8,11 @@ use crate::document::{
 use crate::study::claim;
 use crate::study::environment::{self, Asked};
 use crate::{clean, figure, words};
+use genkai_model::event::Rewrite;
+use genkai_model::figure::Figure;
+use genkai_model::finding::comparison::{ComparedContender, ComparedPair, ComparisonFinding, TurnFinding};
+use genkai_model::finding::{Call, Effect, Outcome};
+use genkai_model::record::Record;
 
 /// The report.
 pub fn compare(record: &Record, finding: &ComparisonFinding) -> Document {
@@ -61,7 +61,7 @@ fn figures(finding: &ComparisonFinding) -> Table {
     let names = finding.subjects.iter().map(|subject| clean::line(&subject.name));
     let head: Vec<String> = std::iter::once("figure".to_owned()).chain(names).collect();
     let row = |(n, (figure, _)): (usize, &(Figure, &str))| {
-        let cell = |subject: &Subject| {
+        let cell = |subject: &ComparedContender| {
             let one = &subject.figures[n];
             let rank = if ranked { format!(" ({})", place(subject, one)) } else { String::new() };
             format!("{}{rank}", shown(*figure, one))
@@ -118,7 +118,7 @@ fn class(call: Call) -> &'static str {
 /// A small drawing a figure, a row a contender.
 fn by_contender(finding: &ComparisonFinding) -> Section {
     let card = |(n, (figure, _)): (usize, &(Figure, &str))| {
-        let entry = |subject: &Subject| {
+        let entry = |subject: &ComparedContender| {
             let filled = finding.comparison.base.as_ref() != Some(&subject.name);
             let mark = Interval::new(subject.figures[n].value, filled, shown(*figure, &subject.figures[n]));
             Entry { name: clean::line(&subject.name), marks: vec![mark] }
@@ -200,7 +200,7 @@ fn over(
 
 /// The systems as they ran.
 fn systems(finding: &ComparisonFinding) -> Section {
-    let row = |one: &Subject| {
+    let row = |one: &ComparedContender| {
         let errors = if one.errors.is_empty() { "none".to_owned() } else { words::errors(&one.errors) };
         let held = format!("{} of {}", one.held, one.turns);
         [clean::line(&one.name), clean::line(&one.version), settings(one), errors, held]
@@ -216,7 +216,7 @@ fn systems(finding: &ComparisonFinding) -> Section {
 }
 
 /// A system in short.
-fn subject(one: &Subject) -> Section {
+fn subject(one: &ComparedContender) -> Section {
     let mut facts = vec![("server", clean::line(&one.version)), ("settings", settings(one))];
     facts.extend(copy(&one.rewrites).map(|copy| ("copy", format!("{copy}: see the report"))));
     if !one.errors.is_empty() {
@@ -231,7 +231,7 @@ fn subject(one: &Subject) -> Section {
 }
 
 /// `worker_connections 1024, gzip on`; all others are the defaults.
-fn settings(one: &Subject) -> String {
+fn settings(one: &ComparedContender) -> String {
     let all: Vec<String> =
         one.settings.iter().map(|s| format!("{} {}", clean::line(&s.name), clean::line(&s.value))).collect();
     if all.is_empty() { "all as by default".to_owned() } else { all.join(", ") }

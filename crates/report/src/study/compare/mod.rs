@@ -3,13 +3,14 @@
 mod caveat;
 mod document;
 
-use genkai_model::claim::Test;
-use genkai_model::comparison::{
-    Call, ComparedPair, Comparison, ComparisonCaveat, ComparisonFinding, Effect, Ended, Figure, Subject, SubjectFigure,
-};
-use genkai_model::finding::Outcome;
-
 use crate::{clean, figure};
+use genkai_model::claim::Test;
+use genkai_model::comparison::Comparison;
+use genkai_model::figure::Figure;
+use genkai_model::finding::comparison::{
+    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended,
+};
+use genkai_model::finding::{Call, Effect, Outcome};
 
 pub(crate) use caveat::caveat;
 pub(in crate::study) use document::cards;
@@ -103,11 +104,12 @@ fn directions(pair: &ComparedPair) -> String {
 
 /// `Throughput: a 1, b 2-3, c 2-3 (a range is a tie).`
 fn ranking(finding: &ComparisonFinding) -> String {
-    let of = |subject: &Subject| subject.figures.iter().find(|one| one.figure == Figure::Throughput).cloned();
+    let of = |subject: &ComparedContender| subject.figures.iter().find(|one| one.figure == Figure::Throughput).cloned();
     let playing = finding.subjects.iter().filter(|subject| !subject.out);
-    let mut all: Vec<(&Subject, SubjectFigure)> = playing.filter_map(|subject| Some((subject, of(subject)?))).collect();
+    let mut all: Vec<(&ComparedContender, ComparedFigure)> =
+        playing.filter_map(|subject| Some((subject, of(subject)?))).collect();
     all.sort_by_key(|(_, one)| (one.best, one.worst));
-    let one = |(subject, one): &(&Subject, SubjectFigure)| {
+    let one = |(subject, one): &(&ComparedContender, ComparedFigure)| {
         format!("{} {} ({})", rank(one), clean::line(&subject.name), shown(Figure::Throughput, one))
     };
     let ranks: Vec<String> = all.iter().map(one).collect();
@@ -219,17 +221,17 @@ pub(crate) fn unit(figure: Figure, value: f64) -> String {
 }
 
 /// A contender's figure.
-pub(crate) fn shown(figure: Figure, one: &SubjectFigure) -> String {
+pub(crate) fn shown(figure: Figure, one: &ComparedFigure) -> String {
     one.value.map_or_else(|| "-".to_owned(), |value| unit(figure, value.value))
 }
 
 /// `1`, `2-3`.
-pub(crate) fn rank(one: &SubjectFigure) -> String {
+pub(crate) fn rank(one: &ComparedFigure) -> String {
     if one.best == one.worst { one.best.to_string() } else { format!("{}-{}", one.best, one.worst) }
 }
 
 /// The same of a contender: who is out has none.
-pub(crate) fn place(subject: &Subject, one: &SubjectFigure) -> String {
+pub(crate) fn place(subject: &ComparedContender, one: &ComparedFigure) -> String {
     if subject.out { "out".to_owned() } else { rank(one) }
 }
 

@@ -2,8 +2,8 @@
 
 use genkai_model::event::What;
 use genkai_model::finding::Outcome;
+use genkai_model::finding::rooms::{Moment, Placed, RoomsFinding, RoomsRun};
 use genkai_model::record::{Record, Trial};
-use genkai_model::rooms::{Moment, Placed, RoomsFinding, RoomsRun};
 
 use super::{answer_first, entries, generator, nodes, place, router, score, sentences, way};
 use crate::document::{

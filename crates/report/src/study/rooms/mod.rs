@@ -3,11 +3,11 @@
 mod document;
 mod way;
 
-use genkai_model::finding::Outcome;
-use genkai_model::rooms::{Place, Placed, Refused, RoomsCause, RoomsFinding, RoomsRun, RouterReport, Why};
-
 use super::tune::{cause, client};
 use crate::{figure, words};
+use genkai_model::finding::Outcome;
+use genkai_model::finding::rooms::{Place, Placed, RoomsCause, RoomsFinding, RoomsRun};
+use genkai_model::rooms::{Refused, RouterReport, Why};
 
 pub use document::rooms;
 

@@ -1,6 +1,6 @@
 //! The way of messages through the servers of chat rooms, as a row of stations with what was lost before each.
 
-use genkai_model::rooms::{Place, Placed, RoomsRun};
+use genkai_model::finding::rooms::{Place, Placed, RoomsRun};
 
 use super::place;
 use crate::document::{Drawing, Station};

@@ -1,7 +1,8 @@
 //! Before against after, and how sure it all is.
 
-use genkai_model::comparison::Call;
-use genkai_model::finding::{Answer, Cause, Confidence, Estimate, Evidence, Moved, Outcome, Proof, Rule, Verdict};
+use genkai_model::finding::{
+    Answer, Call, Cause, Confidence, Estimate, Evidence, Moved, Outcome, Proof, Rule, Verdict,
+};
 use genkai_model::objective::{Condition, Objective};
 
 use crate::context::{self, Context};

@@ -10,28 +10,30 @@ use std::path::Path;
 use genkai_model::explain::Explanation;
 
 use super::config::{Config, Reading};
-use super::error::ApacheError;
 use super::lifecycle::environment;
 use super::limits::{self, Facts};
 use super::route::Scope;
+use crate::error::TargetError;
+use crate::explain::Explain;
 use crate::files::masked;
-use genkai_place::caps::Machine;
 
 /// What is taken for the version of a server that is not asked: defaults are those of httpd 2.4.68.
 const VERSION: (u32, u32, u32) = (2, 4, 68);
 
-/// Explains the configuration `main` for requests of `scope` (WebSocket connections where `websocket`).
+/// Explains a configuration.
 ///
 /// # Errors
 /// A file that is missing, unreadable, or not httpd's syntax.
-pub fn explain(main: &Path, scope: &Scope, websocket: bool, machine: &Machine) -> Result<Explanation, ApacheError> {
+pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
+    let Explain { main, requests, machine, .. } = *what;
+    let scope = &Scope { host: requests.host.clone(), path: requests.path.clone() };
     let folder = main.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     // Debian's HTTPD_ROOT is the main file's folder; others say ServerRoot.
     let reading =
         Reading { root: folder, environment: environment(Some(main)), defines: BTreeSet::new(), version: VERSION };
     let config = Config::read(main, reading)?;
-    let facts = Facts::of(&config, scope, machine, websocket);
+    let facts = Facts::of(&config, scope, machine, requests.websocket);
     let mut limits = limits::of(&facts);
     for limit in &mut limits {
         limit.value = masked(&limit.value);

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::apache::error::ApacheError;
+use crate::apache::CALLED;
+use crate::error::TargetError;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
 use genkai_place::program;
@@ -33,20 +34,18 @@ impl Binary {
     ///
     /// # Errors
     /// When there is none, or it does not say its version.
-    pub fn find(given: Option<&Path>, dir: &Path) -> Result<Binary, ApacheError> {
+    pub fn find(given: Option<&Path>, dir: &Path) -> Result<Binary, TargetError> {
         let path = match given {
             Some(path) if path.is_file() => path.to_owned(),
-            Some(path) => return Err(ApacheError::NotThere(path.to_owned())),
-            None => {
-                NAMES.iter().find_map(|name| program::find_also_in(name, &BUILT)).ok_or(ApacheError::NotInstalled)?
-            }
+            Some(path) => return Err(not_there(path)),
+            None => NAMES.iter().find_map(|name| program::find_also_in(name, &BUILT)).ok_or_else(not_installed)?,
         };
         let mut command = Command::new(&path);
         // An empty configuration: it must not read (and complain about) the packaged one.
         command.args(["-V", "-f", "/dev/null"]);
         let spawn = Spawn { name: "apache2 -V".to_owned(), log: Some(dir.join("version.txt")), ..Spawn::default() };
         let said = finish(command, spawn, ANSWER)?.text;
-        Binary::read(path.clone(), &said).ok_or(ApacheError::NotApache { path, said })
+        Binary::read(path.clone(), &said).ok_or_else(|| TargetError::not_it(CALLED, &path, "-V", &said))
     }
 
     /// Reads what `-V` prints.
@@ -84,6 +83,16 @@ impl Binary {
         let usual = MODULES.iter().map(PathBuf::from);
         usual.chain(beside).chain([self.root.join("modules")]).find(|folder| folder.join("mod_status.so").exists())
     }
+}
+
+fn not_installed() -> TargetError {
+    let what = "Apache is not installed: there is no apache2 or httpd in PATH or in /usr/sbin";
+    TargetError::missing(CALLED, format!("{what}\n  hint: apt-get install apache2-bin"))
+}
+
+fn not_there(path: &Path) -> TargetError {
+    let hint = "apt-get install apache2-bin, or leave --apache out to use the installed one";
+    TargetError::missing(CALLED, format!("there is no Apache at {}\n  hint: {hint}", path.display()))
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Binary, command};
-use crate::apache::error::ApacheError;
+use crate::apache::CALLED;
+use crate::error::TargetError;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
 
@@ -16,14 +17,14 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Gives the warnings of a test that passed: values that are clamped or ignored.
 ///
 /// # Errors
-/// [`ApacheError::Rejected`] with httpd's messages when it says no, or is not done in 30 s.
+/// [`crate::error::ErrorKind::Rejected`] with httpd's messages when it says no, or is not done in 30 s.
 pub fn check(
     binary: &Binary,
     dir: &Path,
     conf: &Path,
     environment: &BTreeMap<String, String>,
     translate: impl Fn(&str) -> String,
-) -> Result<Vec<String>, ApacheError> {
+) -> Result<Vec<String>, TargetError> {
     let mut command = command(binary, conf, environment);
     command.args(["-t", "-D", "FOREGROUND"]);
     let spawn = Spawn { name: "apache2 -t".to_owned(), log: Some(dir.join("check.txt")), ..Spawn::default() };
@@ -38,7 +39,7 @@ pub fn check(
         None if reasons.is_empty() => format!("`apache2 -t` took longer than {} s", LONGEST.as_secs()),
         _ => reasons.join("\n"),
     };
-    Err(ApacheError::Rejected(reason))
+    Err(TargetError::rejected(CALLED, reason))
 }
 
 /// `Syntax error on line 16 of FILE:` as ` in FILE:16:`, the form in which places are translated.

@@ -11,7 +11,6 @@ mod running;
 pub use binary::Binary;
 pub use check::check;
 pub use environment::environment;
-pub(super) use running::port_taken;
 pub use running::{Running, Site, start};
 
 use std::collections::BTreeMap;

@@ -58,8 +58,3 @@ pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Run
     let watch = Watch::new(child.pid(), site, tail);
     Ok(Running::new(child, site.address, watch))
 }
-
-/// Whether a line of its last words says that somebody else has a port.
-pub(in crate::apache) fn port_taken(line: &str) -> bool {
-    line.contains("AH00072") || line.contains("could not bind to address")
-}

@@ -9,15 +9,15 @@ use super::{
 };
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::route::{Route, Scope};
+use crate::error::TargetError;
 use crate::files::{Configuration, Pair, pairs};
 use crate::settings::{Kind, SourcedValue};
 
 impl Configuration for Config {
     type Scope = Scope;
-    type Refusal = SettingError;
 
-    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, SettingError> {
-        apply(self, setting, value, scope)
+    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, TargetError> {
+        Ok(apply(self, setting, value, scope)?)
     }
 
     fn is_same(one: &str, other: &str) -> bool {

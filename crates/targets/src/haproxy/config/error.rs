@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::error::Cause;
+use crate::haproxy::CALLED;
+
 /// A configuration that cannot be used. Each message names the file and line, what was seen, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -37,4 +40,8 @@ pub enum ConfigError {
         /// `path:line` of the second.
         place: String,
     },
+}
+
+impl Cause for ConfigError {
+    const PRODUCT: &'static str = CALLED;
 }

@@ -4,16 +4,14 @@
 mod remarks;
 mod timers;
 
-use std::path::Path;
-
 use genkai_model::explain::Explanation;
 
 use super::config::{Config, Reading};
-use super::error::HaproxyError;
 use super::limits::{self, Facts};
 use super::route::Scope;
+use crate::error::TargetError;
+use crate::explain::Explain;
 use crate::files::masked;
-use genkai_place::caps::Machine;
 
 /// What is taken for the version of a server that is not asked: defaults are those of HAProxy 2.6.
 const VERSION: (u32, u32, u32) = (2, 6, 12);
@@ -21,21 +19,16 @@ const VERSION: (u32, u32, u32) = (2, 6, 12);
 const FEATURES: [&str; 10] =
     ["EPOLL", "GETADDRINFO", "LUA", "NS", "OPENSSL", "PCRE2", "PROMEX", "SYSTEMD", "TFO", "THREAD"];
 
-/// Explains the configuration `main` for requests of `scope` (WebSocket connections where `websocket`) on a machine with so much
-/// memory.
+/// Explains a configuration.
 ///
 /// # Errors
 /// A file that is missing, unreadable, or not HAProxy's syntax.
-pub fn explain(
-    main: &Path,
-    scope: &Scope,
-    websocket: bool,
-    machine: &Machine,
-    memory: u64,
-) -> Result<Explanation, HaproxyError> {
+pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
+    let Explain { main, requests, machine, memory } = *what;
+    let scope = &Scope { host: requests.host.clone(), path: requests.path.clone() };
     let reading = Reading::here(VERSION, FEATURES.map(str::to_owned).into());
     let config = Config::read(main, reading)?;
-    let facts = Facts::of(&config, None, scope, websocket, machine, memory);
+    let facts = Facts::of(&config, None, scope, requests.websocket, machine, memory);
     let mut limits = limits::of(&facts);
     for limit in &mut limits {
         limit.value = masked(&limit.value);

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::haproxy::error::HaproxyError;
+use crate::error::TargetError;
+use crate::haproxy::CALLED;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
 use genkai_place::program;
@@ -27,17 +28,17 @@ impl Binary {
     ///
     /// # Errors
     /// When there is none, or it does not say its version.
-    pub fn find(given: Option<&Path>, dir: &Path) -> Result<Binary, HaproxyError> {
+    pub fn find(given: Option<&Path>, dir: &Path) -> Result<Binary, TargetError> {
         let path = match given {
             Some(path) if path.is_file() => path.to_owned(),
-            Some(path) => return Err(HaproxyError::NotThere(path.to_owned())),
-            None => program::find("haproxy").ok_or(HaproxyError::Missing)?,
+            Some(path) => return Err(not_there(path)),
+            None => program::find("haproxy").ok_or_else(not_installed)?,
         };
         let mut command = Command::new(&path);
         command.arg("-vv");
         let log = Some(dir.join("haproxy-version.txt"));
         let said = finish(command, Spawn { name: "haproxy -vv".to_owned(), log, ..Spawn::default() }, ANSWER)?.text;
-        Binary::read(path.clone(), &said).ok_or_else(|| HaproxyError::NotHaproxy { path, said: first_line(&said) })
+        Binary::read(path.clone(), &said).ok_or_else(|| TargetError::not_it(CALLED, &path, "haproxy -vv", &said))
     }
 
     /// Reads what `-vv` prints: `HAProxy version 2.6.12-1+deb12u4 2026/10/17 - ...`, `Feature list : +EPOLL -KQUEUE ...`.
@@ -70,8 +71,14 @@ impl Binary {
     }
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(200).collect()
+fn not_installed() -> TargetError {
+    let what = "haproxy is not installed: there is none in PATH or in /usr/sbin";
+    TargetError::missing(CALLED, format!("{what}\n  hint: apt-get install haproxy"))
+}
+
+fn not_there(path: &Path) -> TargetError {
+    let hint = "apt-get install haproxy, or leave --haproxy out to use the installed one";
+    TargetError::missing(CALLED, format!("there is no haproxy at {}\n  hint: {hint}", path.display()))
 }
 
 #[cfg(test)]

@@ -12,8 +12,9 @@ use std::time::Duration;
 pub(crate) use binary::ANSWER;
 pub use binary::Binary;
 
-use super::error::HaproxyError;
+use super::CALLED;
 use super::evidence::{Names, SUBJECT, Watch};
+use crate::error::TargetError;
 use genkai_place::oneshot::finish;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::tail::Tail;
@@ -48,14 +49,14 @@ pub type Running = running::Running<Watch>;
 /// warnings of a test that passed.
 ///
 /// # Errors
-/// [`HaproxyError::Rejected`] with HAProxy's messages when it says no.
+/// [`crate::error::ErrorKind::Rejected`] with HAProxy's messages when it says no.
 pub(crate) fn check(
     binary: &Binary,
     dir: &Path,
     folder: &Path,
     config: &Path,
     translate: impl Fn(&str) -> String,
-) -> Result<Vec<String>, HaproxyError> {
+) -> Result<Vec<String>, TargetError> {
     let mut command = Command::new(binary.path());
     command.arg("-c").arg("-f").arg(config).current_dir(folder);
     let log = Some(dir.join("check.txt"));
@@ -69,7 +70,7 @@ pub(crate) fn check(
     }
     let reasons = lines("[ALERT]");
     let reasons = if reasons.is_empty() { vec![finished.text.trim().to_owned()] } else { reasons };
-    Err(HaproxyError::Rejected(reasons.join("\n")))
+    Err(TargetError::rejected(CALLED, reasons.join("\n")))
 }
 
 /// `[ALERT]    (123) : config : what` to `what`.

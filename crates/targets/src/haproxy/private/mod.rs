@@ -42,7 +42,7 @@ pub(crate) struct Options<'a> {
 
 /// A private copy on disk.
 #[derive(Clone, Debug)]
-pub(crate) struct Private {
+pub struct Private {
     /// What to give with `-f`: a folder with the copies.
     pub(crate) config: PathBuf,
     /// Where relative paths start: the folder of the user's file.

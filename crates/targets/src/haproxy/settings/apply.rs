@@ -3,6 +3,7 @@
 use genkai_model::limit::Origin;
 
 use super::{Place, Setting, SettingError, TABLE};
+use crate::error::TargetError;
 use crate::files::{Configuration, Pair, pairs};
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
 use crate::haproxy::route::{Route, Scope};
@@ -10,10 +11,9 @@ use crate::settings::SourcedValue;
 
 impl Configuration for Config {
     type Scope = Scope;
-    type Refusal = SettingError;
 
-    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, SettingError> {
-        apply(self, setting, value, scope)
+    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, TargetError> {
+        Ok(apply(self, setting, value, scope)?)
     }
 
     fn is_same(one: &str, other: &str) -> bool {

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::error::Cause;
+use crate::nginx::CALLED;
+
 use super::syntax::Problem;
 
 /// A configuration that cannot be used. Each message names the file and line, what was seen, and what to do.
@@ -105,4 +108,12 @@ pub enum EditError {
         /// The directive.
         name: String,
     },
+}
+
+impl Cause for ConfigError {
+    const PRODUCT: &'static str = CALLED;
+}
+
+impl Cause for EditError {
+    const PRODUCT: &'static str = CALLED;
 }

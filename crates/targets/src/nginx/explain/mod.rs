@@ -10,9 +10,11 @@ use genkai_model::explain::Explanation;
 use genkai_model::limit::Origin;
 
 use super::config::{Config, Found};
-use super::error::NginxError;
-use super::limits::{self, Machine, Reading};
+use super::limits::{self, Reading};
+use super::product::no_server;
 use super::settings::Scope;
+use crate::error::TargetError;
+use crate::explain::Explain;
 use crate::files::masked;
 
 /// What is taken for the version of a server that is not asked: the settings' defaults are those of nginx 1.22.1.
@@ -20,13 +22,15 @@ const VERSION: (u32, u32, u32) = (1, 22, 1);
 /// Where relative paths of most directives start (Debian's `--prefix`).
 const PREFIX: &str = "/usr/share/nginx";
 
-/// Explains the configuration `main` for requests of `scope`.
+/// Explains a configuration.
 ///
 /// # Errors
 /// A file that is missing, unreadable, or not nginx's syntax; no server to send requests to.
-pub fn explain(main: &Path, scope: &Scope, machine: &Machine) -> Result<Explanation, NginxError> {
+pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
+    let Explain { main, requests, machine, .. } = *what;
+    let scope = &Scope { host: Some(requests.host.clone()), path: requests.path.clone() };
     let config = Config::read(main, Path::new(PREFIX))?;
-    let route = config.route(scope.host.as_deref(), &scope.path).ok_or(NginxError::NoServer)?;
+    let route = config.route(scope.host.as_deref(), &scope.path).ok_or_else(no_server)?;
     let origin =
         |found: &Found<'_>| Origin::File { path: found.config.file(found.file).path.clone(), line: found.line() };
     let reading = Reading { config: &config, route: route.clone(), origin: &origin, version: VERSION, machine };

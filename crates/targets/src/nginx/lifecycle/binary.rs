@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::nginx::error::NginxError;
+use crate::error::TargetError;
+use crate::nginx::CALLED;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
 use genkai_place::program;
@@ -29,17 +30,17 @@ impl Binary {
     ///
     /// # Errors
     /// When there is none, or it does not say its version.
-    pub fn find(given: Option<&Path>, dir: &Path) -> Result<Binary, NginxError> {
+    pub fn find(given: Option<&Path>, dir: &Path) -> Result<Binary, TargetError> {
         let path = match given {
             Some(path) if path.is_file() => path.to_owned(),
-            Some(path) => return Err(NginxError::NotThere(path.to_owned())),
-            None => program::find_also_in("nginx", &BUILT).ok_or(NginxError::NotInstalled)?,
+            Some(path) => return Err(not_there(path)),
+            None => program::find_also_in("nginx", &BUILT).ok_or_else(not_installed)?,
         };
         let mut command = Command::new(&path);
         command.arg("-V");
         let spawn = Spawn { name: "nginx -V".to_owned(), log: Some(dir.join("version.txt")), ..Spawn::default() };
         let said = finish(command, spawn, ANSWER)?.text;
-        Binary::read(path.clone(), &said).ok_or(NginxError::NotNginx { path, said })
+        Binary::read(path.clone(), &said).ok_or_else(|| TargetError::not_it(CALLED, &path, "nginx -V", &said))
     }
 
     /// Reads what `nginx -V` prints.
@@ -80,6 +81,18 @@ impl Binary {
     pub fn value(&self, option: &str) -> Option<&str> {
         self.arguments.iter().find_map(|a| a.strip_prefix(option)?.strip_prefix('='))
     }
+}
+
+fn not_installed() -> TargetError {
+    TargetError::missing(
+        CALLED,
+        "nginx is not installed: there is none in PATH or in /usr/sbin\n  hint: apt-get install nginx",
+    )
+}
+
+fn not_there(path: &Path) -> TargetError {
+    let hint = "apt-get install nginx, or leave --nginx out to use the installed one";
+    TargetError::missing(CALLED, format!("there is no nginx at {}\n  hint: {hint}", path.display()))
 }
 
 /// Splits build options at spaces outside of single quotes (`--with-cc-opt='-g -O2'`).

@@ -5,7 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::Binary;
-use crate::nginx::error::NginxError;
+use crate::error::TargetError;
+use crate::nginx::CALLED;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
 
@@ -16,13 +17,13 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Gives the warnings of a test that passed, without `nginx: [warn] `.
 ///
 /// # Errors
-/// [`NginxError::Rejected`] with nginx's messages when it says no, or is not done in 30 s.
+/// [`crate::error::ErrorKind::Rejected`] with nginx's messages when it says no, or is not done in 30 s.
 pub fn check(
     binary: &Binary,
     prefix: &Path,
     conf: &Path,
     translate: impl Fn(&str) -> String,
-) -> Result<Vec<String>, NginxError> {
+) -> Result<Vec<String>, TargetError> {
     let mut command = command(binary, prefix, conf);
     command.arg("-t");
     let spawn = Spawn { name: "nginx -t".to_owned(), log: Some(prefix.join("check.txt")), ..Spawn::default() };
@@ -41,7 +42,7 @@ pub fn check(
             ),
         });
     }
-    Err(NginxError::Rejected(reasons.join("\n")))
+    Err(TargetError::rejected(CALLED, reasons.join("\n")))
 }
 
 /// nginx with this configuration, its relative paths and first log lines inside `prefix`.

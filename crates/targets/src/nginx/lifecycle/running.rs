@@ -78,8 +78,3 @@ fn pin(workers: &[u32], cpus: &[usize]) {
 pub fn workers(running: &Running) -> Vec<u32> {
     crate::nginx::evidence::workers(running.pid())
 }
-
-/// Whether a line of its last words says that somebody else has a port.
-pub(in crate::nginx) fn port_taken(line: &str) -> bool {
-    line.contains("bind() to ") && line.contains("failed (98: ")
-}

@@ -8,6 +8,7 @@ use super::{
     ACCESS_LOG, Context, ERROR_LOG, LIMIT_CONN, LIMIT_REQ_ZONE, Named, SettingError, WORKER_CONNECTIONS, check, lookup,
     value,
 };
+use crate::error::TargetError;
 use crate::files::{Configuration, Pair, pairs};
 use crate::nginx::config::lexer::quote;
 use crate::nginx::config::{Config, Edit, Found, Route, sockets};
@@ -58,10 +59,9 @@ pub(in crate::nginx) fn in_force<'a>(
 
 impl Configuration for Config {
     type Scope = Scope;
-    type Refusal = SettingError;
 
-    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, SettingError> {
-        apply(self, setting, value, scope)
+    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, TargetError> {
+        Ok(apply(self, setting, value, scope)?)
     }
 
     fn is_same(one: &str, other: &str) -> bool {

@@ -2,22 +2,21 @@
 
 mod remarks;
 
-use std::path::Path;
-
 use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;
 
 use super::config::Config;
 use super::limits::{self, Facts};
-use crate::files::entry::EntryError;
+use crate::error::TargetError;
+use crate::explain::Explain;
 use crate::files::masked;
-use genkai_place::caps::Machine;
 
-/// Explains the configuration `main` on a machine with so much memory.
+/// Explains a configuration.
 ///
 /// # Errors
 /// A file that is missing, unreadable, or not Redis's syntax.
-pub fn explain(main: &Path, machine: &Machine, memory: u64) -> Result<Explanation, EntryError> {
+pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
+    let Explain { main, machine, memory, .. } = *what;
     let config = Config::read(main)?;
     let facts = Facts::of(&config, machine);
     let mut limits = limits::of(&config, &facts, machine, memory);

@@ -12,10 +12,10 @@ use genkai_model::rooms::RouterReport;
 use super::config;
 use super::evidence::{self, Sessions};
 use super::settings::{Settings, descriptors};
-use crate::haproxy::error::files;
+use crate::error::TargetError;
 use crate::haproxy::evidence::{Names, SUBJECT, Stat, sample};
 use crate::haproxy::lifecycle::{ANSWER, port_taken};
-use crate::haproxy::{Binary, HaproxyError, socket};
+use crate::haproxy::{Binary, CALLED, socket};
 use genkai_place::observation::Observation;
 use genkai_place::oneshot::finish;
 use genkai_place::process::{Child, Signal, Spawn};
@@ -41,7 +41,7 @@ impl Prepared {
     ///
     /// # Errors
     /// When it is not installed, or does not say its version.
-    pub fn find(settings: Settings, dir: &Path) -> Result<Prepared, HaproxyError> {
+    pub fn find(settings: Settings, dir: &Path) -> Result<Prepared, TargetError> {
         Ok(Prepared { binary: Binary::find(None, dir)?, settings })
     }
 
@@ -55,7 +55,7 @@ impl Prepared {
     ///
     /// # Errors
     /// When it refuses its configuration or does not start; the message carries its last words.
-    pub fn start(&self, nodes: &[SocketAddr], cpus: Option<&[usize]>, dir: &Path) -> Result<Running, HaproxyError> {
+    pub fn start(&self, nodes: &[SocketAddr], cpus: Option<&[usize]>, dir: &Path) -> Result<Running, TargetError> {
         let socket = Scratch::short("genkai-haproxy-").map_err(files("no folder"))?;
         let site = || {
             let port = port::free().map_err(files("no free port"))?;
@@ -67,7 +67,7 @@ impl Prepared {
     }
 
     /// Writes the files and has HAProxy check them.
-    fn site(&self, address: SocketAddr, nodes: &[SocketAddr], socket: &Path, dir: &Path) -> Result<Site, HaproxyError> {
+    fn site(&self, address: SocketAddr, nodes: &[SocketAddr], socket: &Path, dir: &Path) -> Result<Site, TargetError> {
         let dir = dir.canonicalize().map_err(files("its folder"))?;
         let site = Site {
             address,
@@ -83,7 +83,7 @@ impl Prepared {
         let mut command = Command::new(self.binary.path());
         command.arg("-c").arg("-f").arg(&site.config);
         let checked = finish(command, spawn("haproxy -c", &dir.join("haproxy-check.txt")), ANSWER)?;
-        if checked.status.success() { Ok(site) } else { Err(HaproxyError::Rejected(checked.text.trim().to_owned())) }
+        if checked.status.success() { Ok(site) } else { Err(refused(&checked.text)) }
     }
 
     fn launch(&self, site: &Site, cpus: Option<&[usize]>) -> Result<Child, PlaceError> {
@@ -98,6 +98,17 @@ impl Prepared {
         ready::own(site.address, READY_WITHIN, &mut child, is_it)?;
         Ok(child)
     }
+}
+
+/// HAProxy refuses what genkai has written.
+fn refused(said: &str) -> TargetError {
+    TargetError::machine(CALLED, format!("HAProxy does not accept the configuration:\n{}", said.trim()))
+}
+
+/// For an I/O error on `what`.
+fn files(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> TargetError {
+    let what = what.into();
+    move |source| TargetError::machine(CALLED, format!("haproxy: {what}: {source}"))
 }
 
 /// The sections that are looked at.
@@ -212,7 +223,7 @@ impl Running {
     ///
     /// # Errors
     /// When it does not start again.
-    pub fn reset(&mut self) -> Result<(), HaproxyError> {
+    pub fn reset(&mut self) -> Result<(), TargetError> {
         if !self.frozen {
             self.before = self.stat();
         }

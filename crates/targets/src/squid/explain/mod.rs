@@ -2,23 +2,22 @@
 
 mod remarks;
 
-use std::path::Path;
-
 use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;
 
 use super::config::Config;
 use super::limits::{self, Facts};
 use super::settings::{default, held, seconds};
-use crate::files::entry::EntryError;
+use crate::error::TargetError;
+use crate::explain::Explain;
 use crate::files::masked;
-use genkai_place::caps::Machine;
 
-/// Explains the configuration `main` on a machine.
+/// Explains a configuration.
 ///
 /// # Errors
 /// A file that is missing, unreadable, or that includes itself.
-pub fn explain(main: &Path, machine: &Machine) -> Result<Explanation, EntryError> {
+pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
+    let Explain { main, machine, .. } = *what;
     let config = Config::read(main)?;
     // Started as a service or by genkai it gets the hard limit.
     let facts = Facts::of(&config, machine.descriptors_hard);

@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Case, Contest, Setting};
-use crate::finding::{Estimate, Outcome};
+use super::{Estimate, Outcome, RankedPair};
+use crate::contest::{Case, Contest};
+use crate::setting::Setting;
 
 /// A comparison and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,7 +13,7 @@ pub struct ContestFinding {
     /// What was to be done.
     pub contest: Contest,
     /// Who took part.
-    pub entrants: Vec<Entrant>,
+    pub entrants: Vec<ContestContender>,
     /// Each case, in the order asked.
     pub cases: Vec<CaseFinding>,
     /// Messages that servers did not take, and why.
@@ -26,7 +27,7 @@ pub struct ContestFinding {
 
 /// A contender as it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Entrant {
+pub struct ContestContender {
     /// Its name.
     pub name: String,
     /// Version of the server and of what it runs on.
@@ -76,16 +77,16 @@ pub struct CaseFinding {
     #[serde(flatten)]
     pub case: Case,
     /// Contenders, the fastest first.
-    pub standings: Vec<Standing>,
+    pub standings: Vec<ContestStanding>,
     /// Each two of them.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<RankedPair>,
     /// Whether any two can be told apart.
     pub told_apart: bool,
 }
 
 /// How a contender stands in a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Standing {
+pub struct ContestStanding {
     /// Its name.
     pub name: String,
     /// The geometric mean of the figure over its observations, seconds, with its interval.
@@ -95,7 +96,7 @@ pub struct Standing {
     /// The worst, or 0.
     pub worst: u32,
     /// Every round that counts, in order.
-    pub rounds: Vec<Observed>,
+    pub rounds: Vec<MeasuredRound>,
     /// Rounds without a whole answer.
     pub failed: u32,
     /// Seconds: the median of all delays of all rounds, and the 99th percentile; none for cases with one message.
@@ -106,7 +107,7 @@ pub struct Standing {
 
 /// A round as drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Observed {
+pub struct MeasuredRound {
     /// Which start of the servers, from 1.
     pub start: u32,
     /// Number of the round.
@@ -115,20 +116,6 @@ pub struct Observed {
     pub figure: Option<f64>,
     /// How long its garbage collector paused in that round, seconds.
     pub paused: f64,
-}
-
-/// Two contenders of a case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Pair {
-    /// The faster one, as far as the figures go.
-    pub faster: String,
-    /// The other.
-    pub slower: String,
-    /// How many times as long the slower one takes: the geometric mean over observations of the same round, with an interval
-    /// that holds for all pairs of the case together.
-    pub ratio: Estimate,
-    /// Whether the interval excludes 1.
-    pub certain: bool,
 }
 
 /// A message size that a server did not take.

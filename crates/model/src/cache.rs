@@ -1,19 +1,12 @@
 //! Caches compared: which of them take part, what is asked of each, and what was measured.
 
-mod finding;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::{Content, Mix, WrongBody};
-use crate::contest::Setting;
 use crate::limit::Limit;
+use crate::setting::Setting;
 use crate::units::{Bytes, Span};
-
-pub use finding::{
-    CacheCaveat, CacheFinding, CacheLoad, CachePair, CacheStanding, Cost, Flow, Held, Mount, Participant, PassFinding,
-    RateFinding, RateRepeat, Seen, Settling, Trouble,
-};
 
 /// A comparison of caches. Each is started empty, asked, asked the same again, and ended, one after the other, in an order
 /// drawn for each round.

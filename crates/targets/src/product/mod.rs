@@ -1,41 +1,30 @@
 //! What every product under test can do, so that the lab needs to know none of them by name.
 //!
-//! [`prepare`] chooses by the plan's word. Adding a product is a folder beside `nginx/`, an implementation of [`Prepared`]
-//! and [`Running`], and a line in [`prepare`].
+//! A product is an implementation of [`Product`]: data and a handful of functions. [`Deployment`] makes of any of them what
+//! can be [`Prepared`] and is [`Running`] afterwards. [`crate::catalog`] chooses by the plan's word.
+
+mod deployment;
+mod entry;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use genkai_model::contest::Setting;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::{ConfigSource, Upgrade};
+use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
-use crate::apache::{Apache, ApacheError};
-use crate::cache::{self, Accelerator, CacheError};
-use crate::explain::EXPLAINED;
+pub use deployment::{Conditions, Deployment, Product, Variant};
+pub use entry::{Entry, ExplainFn, Likeness, Looks, PrepareFn, Role, first};
+
+use crate::error::TargetError;
 use crate::files::Backup;
-use crate::files::entry::EntryError;
-use crate::haproxy::{Haproxy, HaproxyError};
-use crate::nginx::{Nginx, NginxError};
 use genkai_place::authority::TlsMaterial;
 use genkai_place::observation::Observation;
 use genkai_place::running;
-
-/// Names of the products that can be a plain reverse proxy, as plans and the command line have them. Caches have names of their own
-/// ([`cache::compared`]).
-pub const PRODUCTS: &[&str] = &["nginx", "apache", "haproxy"];
-
-/// Those that listen with TLS where genkai writes their configuration.
-const WITH_TLS: &[&str] = &["apache", "haproxy"];
-
-/// What can be named without a configuration: plain reverse proxies, and caches as genkai writes them.
-pub fn names() -> Vec<String> {
-    PRODUCTS.iter().map(|name| (*name).to_owned()).chain(cache::compared()).collect()
-}
 
 /// What to prepare.
 pub struct Prepare<'a> {
@@ -66,7 +55,7 @@ pub struct Prepare<'a> {
 /// A product that is ready to be started, any number of times, one at a time: its configuration read, settings applied, a
 /// private copy made and tested by the product itself.
 pub trait Prepared {
-    /// Its name, one of [`PRODUCTS`] or a cache of [`names`].
+    /// Its name, one of [`crate::catalog::names`].
     fn product(&self) -> &'static str;
 
     /// Its version, e.g. `1.22.1`.
@@ -76,13 +65,13 @@ pub trait Prepared {
     ///
     /// # Errors
     /// When the product refuses the changed configuration.
-    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError>;
+    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, TargetError>;
 
     /// The value of a setting in force for the requests that will be made, and where it is written.
     ///
     /// # Errors
     /// When there is no such setting, or nothing here that it could be set on.
-    fn value_of(&self, setting: &str) -> Result<(String, Origin), ProductError>;
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError>;
 
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
@@ -97,7 +86,7 @@ pub trait Prepared {
     ///
     /// # Errors
     /// When it cannot be asked.
-    fn objects(&self, line: &str) -> Result<Option<Objection>, ProductError>;
+    fn objects(&self, line: &str) -> Result<Option<Objection>, TargetError>;
 
     /// Every setting of a configuration of genkai's own making, where its limits do not tell them.
     fn written(&self) -> &[Setting] {
@@ -116,13 +105,13 @@ pub trait Prepared {
     ///
     /// # Errors
     /// When a change cannot be applied, or a file was changed by somebody else or cannot be written.
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, ProductError>;
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError>;
 
     /// Starts it on the cores given and waits until it answers.
     ///
     /// # Errors
     /// When it does not start; the message carries its last words.
-    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError>;
+    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError>;
 }
 
 /// What a product's own check says against a line.
@@ -175,147 +164,6 @@ pub trait Running: Send {
     fn stop(self: Box<Self>) -> ExitStatus;
 }
 
-/// Why a product could not be prepared or started. One clear message each.
-#[derive(Debug, thiserror::Error)]
-pub enum ProductError {
-    /// There is no such product.
-    #[error("there is no product `{name}`; there are: {}", names().join(", "))]
-    Unknown {
-        /// As asked for.
-        name: String,
-    },
-    /// Its configurations are not explained.
-    #[error("genkai does not explain configurations of `{name}`; it explains those of: {}", EXPLAINED.join(", "))]
-    NotExplained {
-        /// As asked for, or as the files look.
-        name: String,
-    },
-    /// A folder in which there is no configuration.
-    #[error("{} is a folder without `*.cfg` files of HAProxy's\n  hint: name the main file, like nginx.conf", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// Its generated configuration does not listen with TLS.
-    #[error(
-        "{name} with TLS: genkai writes listeners with TLS for {} only\n  hint: give a configuration of {name} that listens with TLS, or leave \
-         TLS out",
-        WITH_TLS.join(" and ")
-    )]
-    NoTls {
-        /// The product.
-        name: String,
-    },
-    /// nginx.
-    #[error(transparent)]
-    Nginx(#[from] NginxError),
-    /// Apache.
-    #[error(transparent)]
-    Apache(#[from] ApacheError),
-    /// HAProxy.
-    #[error(transparent)]
-    Haproxy(#[from] HaproxyError),
-    /// A cache.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// A configuration of php-fpm or Redis.
-    #[error(transparent)]
-    Entry(#[from] EntryError),
-}
-
-impl ProductError {
-    /// Whether what the user gave is at fault (files, settings), not the machine.
-    pub fn is_usage(&self) -> bool {
-        match self {
-            ProductError::Unknown { .. }
-            | ProductError::NotExplained { .. }
-            | ProductError::Folder { .. }
-            | ProductError::NoTls { .. } => true,
-            ProductError::Nginx(e) => e.is_usage(),
-            ProductError::Apache(e) => e.is_usage(),
-            ProductError::Haproxy(e) => e.is_usage(),
-            ProductError::Cache(e) => e.is_usage(),
-            ProductError::Entry(_) => true,
-        }
-    }
-}
-
-/// Prepares the product called `name`. Nothing is started, nothing of the user's is touched.
-///
-/// # Errors
-/// The product is unknown or missing, or does not accept what it is given.
-pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, ProductError> {
-    if what.tls.is_some() && what.source == ConfigSource::Generated && !WITH_TLS.contains(&name) {
-        return Err(ProductError::NoTls { name: name.to_owned() });
-    }
-    match name {
-        "nginx" => Ok(Box::new(Nginx::prepare(what)?)),
-        "apache" => Ok(Box::new(Apache::prepare(what)?)),
-        "haproxy" => Ok(Box::new(Haproxy::prepare(what)?)),
-        cache if cache::is(cache, &what.source) => Ok(Box::new(Accelerator::prepare(cache, &what)?)),
-        other => Err(ProductError::Unknown { name: other.to_owned() }),
-    }
-}
-
-/// The methods of a product's own type are those of the trait, with the product's own errors.
-macro_rules! forward {
-    ($name:literal, $prepared:ty) => {
-        impl Prepared for $prepared {
-            fn product(&self) -> &'static str {
-                $name
-            }
-
-            fn version(&self) -> &str {
-                <$prepared>::version(self)
-            }
-
-            fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, ProductError> {
-                Ok(Box::new(<$prepared>::with(self, changes, dir)?))
-            }
-
-            fn value_of(&self, setting: &str) -> Result<(String, Origin), ProductError> {
-                Ok(<$prepared>::value_of(self, setting)?)
-            }
-
-            fn limits(&self, environment: &Environment) -> Vec<Limit> {
-                <$prepared>::limits(self, environment)
-            }
-
-            fn transport(&self) -> Transport {
-                <$prepared>::transport(self)
-            }
-
-            fn warnings(&self) -> &[String] {
-                <$prepared>::warnings(self)
-            }
-
-            fn objects(&self, line: &str) -> Result<Option<Objection>, ProductError> {
-                Ok(<$prepared>::objects(self, line)?)
-            }
-
-            fn rewrites(&self) -> &[Rewrite] {
-                <$prepared>::rewrites(self)
-            }
-
-            fn diff(&self, changes: &[Change]) -> String {
-                <$prepared>::diff(self, changes)
-            }
-
-            fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, ProductError> {
-                Ok(<$prepared>::write_back(self, changes)?)
-            }
-
-            fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, ProductError> {
-                Ok(Box::new(<$prepared>::start(self, cpus)?))
-            }
-        }
-    };
-}
-
-forward!("nginx", Nginx);
-forward!("apache", Apache);
-forward!("haproxy", Haproxy);
-
 impl<W: running::Watch> Running for running::Running<W> {
     fn address(&self) -> SocketAddr {
         running::Running::address(self)
@@ -338,7 +186,7 @@ mod tests {
     fn only_a_warning_of_another_value_clamps() {
         let said = |warnings: &[&str]| {
             let warnings = warnings.iter().map(|&words| words.to_owned()).collect();
-            Objection::warned(warnings, &["as before".to_owned()], crate::apache::CLAMPS)
+            Objection::warned(warnings, &["as before".to_owned()], &[", decreasing ", ", increasing "])
                 .map(|objection| objection.kind)
         };
         assert_eq!(said(&["as before"]), None);

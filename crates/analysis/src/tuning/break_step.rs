@@ -8,7 +8,7 @@ use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
 use super::attempt::Attempt;
-use super::judged::Judged;
+use super::judged_trial::JudgedTrial;
 use super::moved::{self, Outcome};
 use crate::diagnosis::attribute::{self, Weighed};
 use crate::diagnosis::onset;
@@ -24,9 +24,9 @@ const LEAST: f64 = 0.5;
 
 /// A break with its candidates and tests.
 #[derive(Clone, Debug)]
-pub(crate) struct Met<'r> {
+pub(crate) struct BreakStep<'r> {
     /// The trial that broke.
-    pub(crate) at: Judged<'r>,
+    pub(crate) at: JudgedTrial<'r>,
     /// Every limit, best first, as they stand after the tests.
     pub(crate) weighed: Vec<Weighed<'r>>,
     /// Tests in order.
@@ -39,7 +39,7 @@ pub(crate) struct Test<'r> {
     pub(crate) attempt: Attempt<'r>,
     /// The limit as a candidate before the test.
     pub(crate) candidate: Weighed<'r>,
-    pub(crate) after: Judged<'r>,
+    pub(crate) after: JudgedTrial<'r>,
     pub(crate) outcome: Outcome,
 }
 
@@ -62,36 +62,36 @@ pub(crate) enum Progress<'r> {
     Invalid,
 }
 
-impl<'r> Met<'r> {
+impl<'r> BreakStep<'r> {
     /// The break of `at`; its tests are taken from `trials` for as long as they belong to it.
-    pub(crate) fn play(
-        at: Judged<'r>,
+    pub(crate) fn replay(
+        at: JudgedTrial<'r>,
         trials: &mut dyn Iterator<Item = &'r Trial>,
         changes: &[Change],
         plan: &Plan,
         goal: f64,
-    ) -> (Met<'r>, Progress<'r>) {
-        let mut met = Met { weighed: Vec::new(), tests: Vec::new(), at };
+    ) -> (BreakStep<'r>, Progress<'r>) {
+        let mut step = BreakStep { weighed: Vec::new(), tests: Vec::new(), at };
         loop {
-            let refuted: Vec<String> = met.tests.iter().map(|t| t.attempt.limit.id.clone()).collect();
-            met.weighed = met.at.case().map(|case| attribute::attribute(&case, &refuted)).unwrap_or_default();
-            let (candidate, attempt) = match met.pick(changes, plan) {
+            let refuted: Vec<String> = step.tests.iter().map(|t| t.attempt.limit.id.clone()).collect();
+            step.weighed = step.at.case().map(|case| attribute::attribute(&case, &refuted)).unwrap_or_default();
+            let (candidate, attempt) = match step.pick(changes, plan) {
                 Ok(found) => found,
-                Err(why) => return (met, why),
+                Err(why) => return (step, why),
             };
-            let Some(trial) = trials.next() else { return (met, Progress::Try(Box::new(attempt))) };
+            let Some(trial) = trials.next() else { return (step, Progress::Try(Box::new(attempt))) };
             if !proof::is_whole(trial) {
-                return (met, Progress::Cut);
+                return (step, Progress::Cut);
             }
-            let after = trusted(Judged::of(trial, plan), goal);
+            let after = trusted(JudgedTrial::of(trial, plan), goal);
             if !after.client.finding.valid {
-                return (met, Progress::Invalid);
+                return (step, Progress::Invalid);
             }
-            let outcome = moved::judge(&met.at, &attempt, &after);
+            let outcome = moved::judge(&step.at, &attempt, &after);
             let proved = outcome.moved != Moved::Not;
-            met.tests.push(Test { attempt, candidate, after, outcome });
+            step.tests.push(Test { attempt, candidate, after, outcome });
             if proved {
-                return (met, Progress::Proved);
+                return (step, Progress::Proved);
             }
         }
     }
@@ -121,7 +121,7 @@ impl<'r> Met<'r> {
     }
 
     /// Names the backend where, asked by itself, it broke as it does behind the product, and at no more load.
-    pub(crate) fn directly(&mut self, direct: &Judged<'r>) -> bool {
+    pub(crate) fn directly(&mut self, direct: &JudgedTrial<'r>) -> bool {
         let (Some(own), Some(through)) = (&direct.broke, &self.at.broke) else { return false };
         let steep = self.at.is_steep() || direct.is_steep();
         let range = Range { low: through.level * LEAST, high: through.level };
@@ -161,7 +161,7 @@ impl<'r> Met<'r> {
 }
 
 /// A counterfactual goes beyond the load asked for. If its client gave out only there, what was seen up to then stands.
-fn trusted(mut judged: Judged<'_>, goal: f64) -> Judged<'_> {
+fn trusted(mut judged: JudgedTrial<'_>, goal: f64) -> JudgedTrial<'_> {
     if judged.client.since_us.is_some() && judged.held_to() >= goal {
         judged.broke = None;
         judged.onset = None;

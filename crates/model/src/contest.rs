@@ -1,22 +1,16 @@
 //! Servers compared: which of them take part, what is asked of each, and what was measured.
 
-mod finding;
-
 use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::Rewrite;
 use crate::histogram::Payload;
 use crate::limit::Limit;
+use crate::setting::{Rewrite, Setting};
 use crate::units::{Bytes, Span};
 use crate::websocket::CloseCount;
-
-pub use finding::{
-    CaseFinding, ContestCaveat, ContestFinding, Entrant, MessageLimit, Observed, Pair, Pause, Standing, Usage,
-};
 
 /// A comparison. All servers run at once, with all their clients connected; only one is asked at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,7 +92,7 @@ impl fmt::Display for Case {
 
 /// A contender is up, with all its clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Entry {
+pub struct ContenderRecord {
     /// [`Contender::name`].
     pub contender: String,
     /// Version of the server and of what it runs on.
@@ -113,17 +107,6 @@ pub struct Entry {
     pub largest: Option<Limit>,
     /// How long it took from its start until it listened.
     pub started: Span,
-}
-
-/// A setting of a contender.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Setting {
-    /// Its name, as `--set` has it.
-    pub name: String,
-    /// Its value, as it is written.
-    pub value: String,
-    /// Whether that is the server's own default.
-    pub default: bool,
 }
 
 /// One contender asked one thing once.

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Comparison, Figure};
-use crate::claim::ClaimFinding;
-use crate::contest::Setting;
+use super::claim::ClaimFinding;
+use super::{ClientLimit, Effect, Estimate, Outcome};
+use crate::comparison::Comparison;
 use crate::error::ErrorCount;
-use crate::event::Rewrite;
-use crate::finding::{ClientLimit, Estimate, Outcome};
+use crate::figure::Figure;
+use crate::setting::{Rewrite, Setting};
 
 /// A comparison and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub struct ComparisonFinding {
     /// Why it ended.
     pub ended: Ended,
     /// The contenders, in the order given.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<ComparedContender>,
     /// Those that were compared.
     pub pairs: Vec<ComparedPair>,
     /// The first contender against itself.
@@ -57,7 +57,7 @@ pub enum Ended {
 
 /// A contender as it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Subject {
+pub struct ComparedContender {
     /// Its name.
     pub name: String,
     /// Product and version; the address of one that ran already.
@@ -68,7 +68,7 @@ pub struct Subject {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewrites: Vec<Rewrite>,
     /// Each figure.
-    pub figures: Vec<SubjectFigure>,
+    pub figures: Vec<ComparedFigure>,
     /// Its failed requests, by kind, over all turns.
     pub errors: Vec<ErrorCount>,
     /// Turns in which the objective held.
@@ -84,7 +84,7 @@ pub struct Subject {
 
 /// A figure of a contender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SubjectFigure {
+pub struct ComparedFigure {
     /// Which.
     pub figure: Figure,
     /// Its mean over turns (of failures the arithmetic, of others the geometric) with a 95 % interval of its own.
@@ -104,38 +104,6 @@ pub struct ComparedPair {
     pub other: String,
     /// Each figure.
     pub effects: Vec<Effect>,
-}
-
-/// What the other does to a figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Effect {
-    /// Which.
-    pub figure: Figure,
-    /// Other by base (of failures: other minus base), over blocks, with an interval that holds for all figures, pairs and looks
-    /// together; none for fewer than two blocks in which both have it.
-    pub effect: Option<Estimate>,
-    /// What that means.
-    #[serde(flatten)]
-    pub call: Call,
-}
-
-/// What an effect means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "call")]
-pub enum Call {
-    /// The other is better: its interval excludes no effect, and reaches beyond the margin.
-    Better,
-    /// The other is worse.
-    Worse,
-    /// No measurable difference: the whole interval is within the margin.
-    Same,
-    /// The interval holds both no effect and effects that would matter.
-    CannotTell {
-        /// About so many more blocks (of a proof: pairs) would decide it, if what was seen goes on; none: more than 1,000.
-        more: Option<u32>,
-    },
-    /// One of them does not have the figure: nothing came back, or it cannot be seen.
-    Missing,
 }
 
 /// Whether the load stressed anybody.
@@ -241,7 +209,8 @@ pub enum ComparisonCaveat {
         other: String,
     },
     /// A contender did not start in a block, and is compared with nobody; the others went on.
-    Out {
+    #[serde(rename = "out")]
+    Dropped {
         /// Who.
         name: String,
         /// In which block.

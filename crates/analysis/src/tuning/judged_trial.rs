@@ -13,7 +13,7 @@ use crate::{series, window};
 
 /// A trial with what is to be thought of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Judged<'r> {
+pub(crate) struct JudgedTrial<'r> {
     pub(crate) trial: &'r Trial,
     /// The violation, if any.
     pub(crate) onset: Option<Onset>,
@@ -25,8 +25,8 @@ pub(crate) struct Judged<'r> {
     pub(crate) demand: Demand,
 }
 
-impl<'r> Judged<'r> {
-    pub(crate) fn of(trial: &'r Trial, plan: &Plan) -> Judged<'r> {
+impl<'r> JudgedTrial<'r> {
+    pub(crate) fn of(trial: &'r Trial, plan: &Plan) -> JudgedTrial<'r> {
         let onset = diagnosis::onset(trial, &plan.objective, &plan.procedure);
         let until = onset.map(|o| o.depends_on_client_until());
         let seen = series::service_before(trial, onset.map(|o| o.at_us));
@@ -36,7 +36,7 @@ impl<'r> Judged<'r> {
             client.finding.reasons.push(limit);
             client.since_us = Some(client.since_us.map_or(since, |us| us.min(since)));
         }
-        Judged {
+        JudgedTrial {
             trial,
             broke: onset.map(|o| o.describe(trial)),
             client,

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cut, Hops, RouterReport};
+use super::{ClientCheck, Evidence, Outcome, Quantiles};
 use crate::error::ErrorCount;
-use crate::finding::{ClientCheck, Evidence, Outcome, Quantiles};
 use crate::limit::Limit;
+use crate::rooms::{Cut, Hops, RouterReport};
 
 /// All runs of an experiment with rooms, and the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

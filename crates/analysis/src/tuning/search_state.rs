@@ -7,29 +7,29 @@ use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
 use super::attempt::Attempt;
-use super::judged::Judged;
-use super::met::{Met, Progress, Test};
+use super::break_step::{BreakStep, Progress, Test};
+use super::judged_trial::JudgedTrial;
+use crate::capacity::TOLERANCE;
 use crate::capacity::demand;
-use crate::diagnosis::attribute::TOLERANCE;
 use crate::diagnosis::onset;
 use crate::proof;
 
 /// A run so far.
 #[derive(Clone, Debug)]
-pub(crate) struct Story<'r> {
+pub(crate) struct SearchState<'r> {
     pub(crate) plan: &'r Plan,
     /// The trial that tells how the system is.
-    pub(crate) first: Option<Judged<'r>>,
+    pub(crate) first: Option<JudgedTrial<'r>>,
     /// Breaks in the order met.
-    pub(crate) met: Vec<Met<'r>>,
+    pub(crate) steps: Vec<BreakStep<'r>>,
     /// The backend under the same load by itself, where that was asked.
-    pub(crate) direct: Option<Judged<'r>>,
-    pub(crate) stand: Stand<'r>,
+    pub(crate) direct: Option<JudgedTrial<'r>>,
+    pub(crate) phase: Phase<'r>,
 }
 
 /// Where a run stands.
 #[derive(Clone, Debug)]
-pub(crate) enum Stand<'r> {
+pub(crate) enum Phase<'r> {
     /// Nothing was tried yet.
     NeedBreak,
     /// A trial was cut off.
@@ -43,7 +43,7 @@ pub(crate) enum Stand<'r> {
     /// This is to be put to the test.
     Test(Box<Attempt<'r>>),
     /// Nothing more than possible causes: the backend is to be asked by itself. Where it stands without that.
-    AskBackend(Box<Stand<'r>>),
+    AskBackend(Box<Phase<'r>>),
     /// Nothing in the evidence names a cause.
     NoCause,
     /// Every candidate was lifted in vain.
@@ -56,60 +56,60 @@ pub(crate) enum Stand<'r> {
     Prove,
 }
 
-impl<'r> Story<'r> {
+impl<'r> SearchState<'r> {
     /// Retells `record`; none without a head.
-    pub(crate) fn tell(record: &'r Record) -> Option<Story<'r>> {
+    pub(crate) fn replay(record: &'r Record) -> Option<SearchState<'r>> {
         let plan = &record.head.as_ref()?.plan;
-        let mut story = Story { plan, first: None, met: Vec::new(), direct: None, stand: Stand::NeedBreak };
+        let mut state = SearchState { plan, first: None, steps: Vec::new(), direct: None, phase: Phase::NeedBreak };
         let search = |p| matches!(p, Purpose::Break | Purpose::Measure);
-        let Some(trial) = record.trials.iter().find(|t| search(t.started.purpose)) else { return Some(story) };
-        let judged = Judged::of(trial, plan);
-        story.first = Some(judged.clone());
-        story.stand = if !judged.client.finding.valid {
-            Stand::Invalid
+        let Some(trial) = record.trials.iter().find(|t| search(t.started.purpose)) else { return Some(state) };
+        let judged = JudgedTrial::of(trial, plan);
+        state.first = Some(judged.clone());
+        state.phase = if !judged.client.finding.valid {
+            Phase::Invalid
         } else if judged.broke.is_none() {
-            if proof::is_whole(trial) { Stand::Holds } else { Stand::Cut }
+            if proof::is_whole(trial) { Phase::Holds } else { Phase::Cut }
         } else if judged.died() {
-            Stand::Died
+            Phase::Died
         } else {
             let mut tests = record.trials.iter().filter(|t| t.started.purpose == Purpose::Counterfactual);
-            story.search(judged, record, &mut tests)
+            state.search(judged, record, &mut tests)
         };
-        Some(story)
+        Some(state)
     }
 
     fn search(
         &mut self,
-        first: Judged<'r>,
+        first: JudgedTrial<'r>,
         record: &'r Record,
         tests: &mut dyn Iterator<Item = &'r Trial>,
-    ) -> Stand<'r> {
+    ) -> Phase<'r> {
         let mut at = first;
         loop {
             let changes = self.changes();
-            if self.met.len() >= self.plan.procedure.max_limits as usize {
-                let (met, _) = Met::play(at, &mut std::iter::empty(), &changes, self.plan, self.goal());
-                self.met.push(met);
-                return self.or_prove(Stand::Enough);
+            if self.steps.len() >= self.plan.procedure.max_limits as usize {
+                let (step, _) = BreakStep::replay(at, &mut std::iter::empty(), &changes, self.plan, self.goal());
+                self.steps.push(step);
+                return self.or_prove(Phase::Enough);
             }
-            let (met, progress) = Met::play(at, tests, &changes, self.plan, self.goal());
-            self.met.push(met);
+            let (step, progress) = BreakStep::replay(at, tests, &changes, self.plan, self.goal());
+            self.steps.push(step);
             match progress {
                 Progress::Proved => {}
-                Progress::Try(attempt) => return Stand::Test(attempt),
-                Progress::CannotLift => return self.or_else(Stand::CannotLift, record),
-                Progress::Refuted => return self.or_else(Stand::Refuted, record),
-                Progress::NoCause => return self.or_else(Stand::NoCause, record),
-                Progress::Cut => return Stand::Cut,
-                Progress::Invalid => return Stand::Invalid,
+                Progress::Try(attempt) => return Phase::Test(attempt),
+                Progress::CannotLift => return self.or_else(Phase::CannotLift, record),
+                Progress::Refuted => return self.or_else(Phase::Refuted, record),
+                Progress::NoCause => return self.or_else(Phase::NoCause, record),
+                Progress::Cut => return Phase::Cut,
+                Progress::Invalid => return Phase::Invalid,
             }
-            let Some(test) = self.met.last().and_then(Met::proved) else { return Stand::NoCause };
+            let Some(test) = self.steps.last().and_then(BreakStep::proved) else { return Phase::NoCause };
             match &test.after.broke {
-                Some(_) if test.after.died() => return Stand::Died,
+                Some(_) if test.after.died() => return Phase::Died,
                 Some(broke) if broke.level < self.goal() => at = test.after.clone(),
                 _ => match self.failed_proof(record) {
                     Some(failed) => at = failed,
-                    None => return Stand::Prove,
+                    None => return Phase::Prove,
                 },
             }
         }
@@ -117,13 +117,15 @@ impl<'r> Story<'r> {
 
     /// A proof trial of the changes so far that broke by a limit which says so itself: one that bites only sometimes (clients
     /// that spread unevenly) and did not in the search. It is to be lifted like those before. None where it cannot be.
-    fn failed_proof(&self, record: &'r Record) -> Option<Judged<'r>> {
+    fn failed_proof(&self, record: &'r Record) -> Option<JudgedTrial<'r>> {
         let changes = self.changes();
         let mine = |t: &&Trial| t.started.purpose == Purpose::Proposal && t.started.changes == changes;
-        let judged = record.trials.iter().filter(mine).filter(|t| proof::is_whole(t)).map(|t| Judged::of(t, self.plan));
-        let named = |judged: &Judged<'r>| {
-            let (met, progress) = Met::play(judged.clone(), &mut std::iter::empty(), &changes, self.plan, self.goal());
-            let says = met.untested().is_some_and(|w| w.strongest == Some(Strength::Decisive));
+        let judged =
+            record.trials.iter().filter(mine).filter(|t| proof::is_whole(t)).map(|t| JudgedTrial::of(t, self.plan));
+        let named = |judged: &JudgedTrial<'r>| {
+            let (step, progress) =
+                BreakStep::replay(judged.clone(), &mut std::iter::empty(), &changes, self.plan, self.goal());
+            let says = step.untested().is_some_and(|w| w.strongest == Some(Strength::Decisive));
             says && matches!(progress, Progress::Try(_))
         };
         judged.filter(|j| j.client.finding.valid && j.broke.is_some() && !j.died()).find(named)
@@ -131,33 +133,33 @@ impl<'r> Story<'r> {
 
     /// A further limit that nothing lifts does not matter if it lies beyond the load asked for: then only the headroom is
     /// missing, and the changes so far are worth their proof.
-    fn or_prove(&self, stand: Stand<'r>) -> Stand<'r> {
-        let beyond = self.met.last().and_then(|m| m.at.broke.as_ref()).map(|b| b.level);
-        let lifted = self.met.iter().any(|m| m.proved().is_some());
-        if lifted && beyond.is_some_and(|level| level > self.asked()) { Stand::Prove } else { stand }
+    fn or_prove(&self, phase: Phase<'r>) -> Phase<'r> {
+        let beyond = self.steps.last().and_then(|m| m.at.broke.as_ref()).map(|b| b.level);
+        let lifted = self.steps.iter().any(|m| m.proved().is_some());
+        if lifted && beyond.is_some_and(|level| level > self.asked()) { Phase::Prove } else { phase }
     }
 
     /// The same where nothing is named: the backend by itself may be what it is.
-    fn or_else(&mut self, stand: Stand<'r>, record: &'r Record) -> Stand<'r> {
-        let stand = self.or_prove(stand);
-        let open = self.met.last().is_some_and(Met::is_open);
-        if matches!(stand, Stand::Prove) || !open {
-            return stand;
+    fn or_else(&mut self, phase: Phase<'r>, record: &'r Record) -> Phase<'r> {
+        let phase = self.or_prove(phase);
+        let open = self.steps.last().is_some_and(BreakStep::is_open);
+        if matches!(phase, Phase::Prove) || !open {
+            return phase;
         }
         let Some(trial) = record.trials.iter().find(|t| t.started.purpose == Purpose::Direct) else {
-            return Stand::AskBackend(Box::new(stand));
+            return Phase::AskBackend(Box::new(phase));
         };
         if !proof::is_whole(trial) {
-            return stand;
+            return phase;
         }
-        let direct = Judged::of(trial, self.plan);
+        let direct = JudgedTrial::of(trial, self.plan);
         if direct.died() {
-            return Stand::Died;
+            return Phase::Died;
         }
         let valid = direct.client.finding.valid;
-        let named = valid && self.met.last_mut().is_some_and(|met| met.directly(&direct));
+        let named = valid && self.steps.last_mut().is_some_and(|step| step.directly(&direct));
         self.direct = Some(direct);
-        if named { Stand::CannotLift } else { stand }
+        if named { Phase::CannotLift } else { phase }
     }
 
     fn asked(&self) -> f64 {
@@ -172,7 +174,7 @@ impl<'r> Story<'r> {
 
     /// The tests that proved a cause, in order.
     pub(crate) fn lifted(&self) -> impl Iterator<Item = &Test<'r>> {
-        self.met.iter().filter_map(Met::proved)
+        self.steps.iter().filter_map(BreakStep::proved)
     }
 
     /// The changes proved so far.

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AccessTime, CachePass, Conformance, OwnCounts, Warmth};
+use super::{Estimate, Outcome, Quantiles, RankedPair, TrialFinding};
+use crate::cache::{AccessTime, CachePass, Conformance, OwnCounts, Warmth};
 use crate::content::WrongBody;
-use crate::contest::Setting;
 use crate::error::ErrorCount;
 use crate::event::Pinning;
-use crate::finding::{Estimate, Outcome, Quantiles, TrialFinding};
 use crate::limit::Limit;
+use crate::setting::Setting;
 use crate::units::Bytes;
 
 /// A comparison and its answer.
@@ -33,7 +33,7 @@ pub struct CacheFinding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinning: Option<Pinning>,
     /// Who took part.
-    pub participants: Vec<Participant>,
+    pub participants: Vec<CacheContender>,
     /// The cold pass and the warm one.
     pub passes: Vec<PassFinding>,
     /// Highest rates, where they were looked for: cold, then warm.
@@ -51,7 +51,7 @@ pub struct CacheFinding {
 
 /// A contender as it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Participant {
+pub struct CacheContender {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -76,7 +76,7 @@ pub struct PassFinding {
     /// Contenders, the fastest first.
     pub standings: Vec<CacheStanding>,
     /// Each two of them.
-    pub pairs: Vec<CachePair>,
+    pub pairs: Vec<RankedPair>,
     /// Whether any contender was busy enough for its rate to say something of it. If none was, what was offered was the limit
     /// and no contender is ranked before another.
     pub stressed: bool,
@@ -94,7 +94,7 @@ pub struct CacheStanding {
     /// Worst rank it may have.
     pub worst: u32,
     /// Each round.
-    pub rounds: Vec<Seen>,
+    pub rounds: Vec<CacheRound>,
     /// Latency in all rounds, seconds.
     pub latency: Quantiles,
     /// Requests of all rounds.
@@ -172,7 +172,7 @@ pub struct Settling {
 
 /// One round of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Seen {
+pub struct CacheRound {
     /// The round.
     pub round: u32,
     /// The trial in the record.
@@ -204,32 +204,15 @@ pub struct Cost {
     pub device_written: Option<f64>,
 }
 
-/// Two contenders in a pass.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CachePair {
-    /// The faster one, by the mean.
-    pub faster: String,
-    /// The other.
-    pub slower: String,
-    /// How many times as many responses a second, with an interval that holds for all pairs of the pass together.
-    pub ratio: Estimate,
-    /// Whether the interval excludes 1, and what was measured is the contenders: one of them at least was stressed, and the client was
-    /// not the slower one's limit.
-    pub certain: bool,
-    /// How many more rounds would make it certain, if ratio and spread stay as they are; none: it is, or no number up to 1,000 would.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub more: Option<u32>,
-}
-
 /// The highest rates that all contenders hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateFinding {
     /// Cold or warm.
     pub warmth: Warmth,
     /// Contenders, the fastest first; those whose rate is not known last.
-    pub standings: Vec<Held>,
+    pub standings: Vec<BestRate>,
     /// Each two of which both are known. Their intervals hold for all pairs together.
-    pub pairs: Vec<CachePair>,
+    pub pairs: Vec<RankedPair>,
     /// Loads of all searches.
     pub loads: u32,
     /// Of these, loads whose rate or latency never settled: they are judged whole.
@@ -238,7 +221,7 @@ pub struct RateFinding {
 
 /// The highest rate that a contender holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
+pub struct BestRate {
     /// The contender.
     pub name: String,
     /// Requests a second, the geometric mean over rounds of the middle between what held and what did not. The interval has the spread

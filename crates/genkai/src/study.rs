@@ -1,0 +1,136 @@
+//! Runs of plans, the same for every study: checked, made, shown while they go on, written and ended.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use genkai_engine::StopFlag;
+use genkai_lab::job::{Job, Outcome, Preview};
+use genkai_lab::system::Pin;
+use genkai_lab::{LabError, contest};
+use genkai_model::exit::Exit;
+use genkai_model::plan::{Plan, Study};
+use genkai_report::{json, text};
+use genkai_targets::application::Place;
+
+use crate::cli::OutputFlags;
+use crate::outputs::Outputs;
+use crate::view::{self, View};
+use crate::{Failure, found, interrupt};
+
+/// How a run is made, beside what its plan says.
+pub(crate) struct How {
+    /// Cores.
+    pub(crate) pin: Pin,
+    /// Whether a proved proposal is written into the user's files.
+    pub(crate) write: bool,
+    /// Whether the answer is printed as Markdown.
+    pub(crate) markdown: bool,
+}
+
+impl Default for How {
+    fn default() -> How {
+        How { pin: Pin::Apart, write: false, markdown: false }
+    }
+}
+
+/// Makes a run and its outputs; or shows what would be done.
+///
+/// # Errors
+/// When the run could not be made to its end, or its outputs cannot be written.
+pub(crate) fn run(plan: Plan, place: Place, how: How, output: &OutputFlags) -> Result<Exit, Failure> {
+    if output.dry_run {
+        let preview = genkai_lab::study::preview(&plan, &place, &how.pin)?;
+        if !output.quiet {
+            view::print(&planned(&plan, &preview, output));
+        }
+        return Ok(Exit::Holds);
+    }
+    let out = output.out.clone().unwrap_or_else(|| default_folder(&plan.title));
+    let interrupt = interrupt::flag();
+    let job = job(plan, place, how.pin, Some(out.clone()), &interrupt);
+    let job = Job { keep: output.keep, write: how.write, ..job };
+    let outcome = make(&job, View::of(&job.plan.study, output.quiet, output.color, &interrupt))?;
+    let shown = match job.plan.study {
+        Study::Tune | Study::Load => tuned(&outcome, &out, output),
+        _ => found::show(&outcome.record, &out, output, how.markdown),
+    };
+    match outcome.failure {
+        Some(failure) => Err(failure.into()),
+        None => shown,
+    }
+}
+
+/// Makes the run of a job, shown while it goes on.
+///
+/// # Errors
+/// When it could not begin. What goes wrong later is in [`Outcome::failure`].
+pub(crate) fn make(job: &Job<'_>, mut view: View) -> Result<Outcome, LabError> {
+    let outcome = genkai_lab::study::run(job, &mut |event| view.event(event));
+    view.finish();
+    outcome
+}
+
+/// What would be done.
+fn planned(plan: &Plan, seen: &Preview, output: &OutputFlags) -> String {
+    let style = view::stdout_style(output.color);
+    match plan.study {
+        Study::Compare(_) if output.json => json::comparison_plan(plan, &seen.contenders, &seen.environment),
+        Study::Compare(_) => text::compare_plan(plan, &seen.contenders, &seen.environment, style),
+        Study::Tune if !output.json => text::plan(plan, &seen.predictions, &seen.environment, style),
+        _ => json::plan(plan, &seen.predictions, &seen.environment),
+    }
+}
+
+/// Writes and prints what a search for a limit came to.
+fn tuned(outcome: &Outcome, out: &Path, output: &OutputFlags) -> Result<Exit, Failure> {
+    let record = &outcome.record;
+    let findings = genkai_analysis::findings(record);
+    let outputs = Outputs { record, findings: &findings };
+    let page = outputs.write(out, output.svg);
+    if !output.quiet {
+        let words = || text::verdict(record, &findings, view::stdout_style(output.color));
+        view::print(&if output.json { outputs.json() } else { words() });
+    }
+    let page = page?;
+    if !output.quiet && outcome.failure.is_none() {
+        for (file, backup) in &outcome.written {
+            view::say(&format!("written: {} (backup: {})", file.display(), backup.display()));
+        }
+        view::say(&format!("report: {}", page.display()));
+    }
+    Ok(outputs.exit())
+}
+
+/// Where this program is, and the applications: in the folder given, else where they are found.
+///
+/// # Errors
+/// When the program does not know itself.
+pub(crate) fn place(apps: Option<&Path>) -> Result<Place, Failure> {
+    Ok(contest::place(&crate::program()?, apps))
+}
+
+/// A run of `plan` by this program, from now, with its record in `out`.
+pub(crate) fn job(plan: Plan, place: Place, pin: Pin, out: Option<PathBuf>, interrupt: &StopFlag) -> Job<'_> {
+    Job {
+        plan,
+        place,
+        command: std::env::args().collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        pin,
+        out,
+        keep: false,
+        write: false,
+        interrupt,
+    }
+}
+
+/// `genkai-runs/2026-11-21T11-22-33-tune-nginx`.
+pub(crate) fn default_folder(title: &str) -> PathBuf {
+    let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let name: String = format!("{}-{title}", time.trim_end_matches('Z'))
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    PathBuf::from("genkai-runs").join(name.trim_end_matches('-'))
+}

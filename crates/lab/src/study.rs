@@ -1,0 +1,45 @@
+//! The one way into a run, whatever its study: what is checked before, and the run itself.
+
+use genkai_model::plan::{Plan, Study};
+use genkai_targets::application::Place;
+
+use crate::error::LabError;
+use crate::job::{Job, Outcome, Preview};
+use crate::recorder::Watcher;
+use crate::system::{self, Pin};
+use crate::{cache, claims, compare, contest, measure, rooms, tune};
+
+/// Checks a plan without starting a server under test: configurations are read and tested by the products themselves, the load is held
+/// against this machine.
+///
+/// # Errors
+/// Whatever would keep the run from being made.
+pub fn preview(plan: &Plan, place: &Place, pin: &Pin) -> Result<Preview, LabError> {
+    match &plan.study {
+        Study::Load => Ok(Preview::of(system::environment(pin, None))),
+        Study::Tune => tune::preview(plan, pin),
+        Study::Rooms(_) | Study::IdleRequests { .. } => rooms::check(plan, place, pin).map(Preview::of),
+        Study::Contest(_) => contest::check(plan, place, pin).map(Preview::of),
+        Study::Compare(_) if claims::line(plan).is_some() => Ok(Preview::of(system::environment(pin, None))),
+        Study::Compare(_) => compare::preview(plan, pin),
+        Study::Cache(_) => cache::check(plan, pin).map(Preview::of),
+    }
+}
+
+/// Makes the run of a job's plan, checked first. Its folder holds `run.jsonl` afterwards, whatever happened.
+///
+/// # Errors
+/// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
+pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    match &job.plan.study {
+        Study::Load => measure::run(job, watcher),
+        Study::Tune => tune::run(job, watcher),
+        Study::Rooms(_) | Study::IdleRequests { .. } => rooms::run(job, watcher),
+        Study::Contest(_) => contest::run(job, watcher),
+        Study::Compare(_) => match claims::line(&job.plan) {
+            Some(line) => claims::check(job, line, watcher),
+            None => compare::run(job, watcher),
+        },
+        Study::Cache(_) => cache::run(job, watcher),
+    }
+}

@@ -1,0 +1,157 @@
+//! The servers of a run: the product under test with its settings, and what stands behind it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bytes, Span, Spread};
+
+/// The servers of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct System {
+    /// Product under test, e.g. `nginx`.
+    pub product: String,
+    /// Its executable; none: found in PATH or where distributions put it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
+    /// Where its configuration comes from.
+    pub config: ConfigSource,
+    /// Settings changed on top of it, by directive name (`worker_connections`), in the user's words.
+    pub settings: BTreeMap<String, String>,
+    /// What stands behind it.
+    pub backend: Backend,
+    /// How a generated configuration takes clients in.
+    #[serde(default, skip_serializing_if = "Front::is_plain")]
+    pub front: Front,
+    /// Hosts that the load may reach though they are not this machine, as the user named them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_remote: Vec<String>,
+}
+
+impl System {
+    /// The name of a server that runs already, whatever it is.
+    pub const STANDING: &str = "server";
+
+    /// This product on a generated configuration, with its defaults and nothing of genkai's behind it.
+    pub fn generated(product: &str) -> System {
+        System {
+            product: product.to_owned(),
+            program: None,
+            config: ConfigSource::Generated,
+            settings: BTreeMap::new(),
+            backend: Backend::Kept,
+            front: Front::default(),
+            allow_remote: Vec::new(),
+        }
+    }
+}
+
+/// How a generated configuration takes clients in and passes WebSocket connections on. A configuration of the user's says that itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Front {
+    /// A TLS listener, with a certificate of an authority that genkai makes for the run.
+    #[serde(default)]
+    pub tls: bool,
+    /// What passes WebSocket connections on.
+    #[serde(default)]
+    pub upgrade: Upgrade,
+}
+
+impl Front {
+    /// Whether it is the usual: what records without a word about it mean.
+    pub fn is_plain(&self) -> bool {
+        *self == Front::default()
+    }
+}
+
+/// What passes WebSocket connections on, where a product has several ways (httpd).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Upgrade {
+    /// mod_proxy_http, by `upgrade=websocket` (httpd 2.4.47 and later).
+    #[default]
+    Http,
+    /// mod_proxy_wstunnel by itself (`ProxyWebsocketFallbackToProxyHttp Off`), the only way before.
+    Wstunnel,
+}
+
+/// Where a configuration comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigSource {
+    /// genkai renders a plain reverse proxy.
+    Generated,
+    /// The user's file (read only; a private copy runs).
+    File(PathBuf),
+}
+
+/// A WordPress of genkai's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Site {
+    /// php-fpm's `pm.max_children`.
+    pub children: u32,
+    /// How long each page waits for something else, a payment service say, without taking processor time.
+    #[serde(default, skip_serializing_if = "Span::is_zero")]
+    pub waits: Span,
+}
+
+impl Site {
+    /// A site that waits for nobody.
+    pub fn new(children: u32) -> Site {
+        Site { children, waits: Span(0) }
+    }
+}
+
+/// What stands behind the product under test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// The embedded origin, a process of its own.
+    Embedded(OriginSpec),
+    /// The embedded WebSocket server, a process of its own.
+    WebSocket(WebSocketServer),
+    /// WordPress on php-fpm and MariaDB, from the distribution's packages, private to the run.
+    WordPress(Site),
+    /// Something that already runs on this machine.
+    Url(String),
+    /// Whatever the user's configuration names, as it is.
+    Kept,
+}
+
+/// The embedded origin's behaviour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OriginSpec {
+    /// Size of each response body.
+    pub body: Bytes,
+    /// How long a request is in service.
+    pub service_time: Spread,
+    /// At most so many requests in service at once, as a php-fpm pool has; none: no cap.
+    pub workers: Option<u32>,
+    /// At most so many waiting for a worker; further ones are answered 503. None: no cap.
+    pub queue: Option<u32>,
+    /// Seed of the service times.
+    pub seed: u64,
+}
+
+/// The embedded WebSocket server's behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WebSocketServer {
+    /// What it does with messages.
+    pub answers: Answers,
+    /// Largest message; who sends a larger one is disconnected with code 1009 (RFC 6455 section 7.4.1).
+    pub max_message: Bytes,
+    /// How long an echo takes.
+    pub delay: Span,
+}
+
+/// What a WebSocket server does with messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answers {
+    /// Each is sent back.
+    Echo,
+    /// Each goes to everybody in its room, its sender too.
+    Rooms,
+}

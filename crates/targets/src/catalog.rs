@@ -1,0 +1,153 @@
+//! The one list of products. Whoever asks which there are, what each can do, or whose a configuration is asks here.
+
+use std::path::Path;
+
+use genkai_model::explain::Explanation;
+use genkai_model::plan::ConfigSource;
+use genkai_place::caps::Machine;
+use genkai_place::machine;
+
+use crate::cache::{self, Accelerator};
+use crate::error::TargetError;
+use crate::explain::{Explain, Requests};
+use crate::product::{Entry, Likeness, Looks, Prepare, Prepared, Role};
+use crate::{apache, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
+
+/// Every product, in the order in which they are listed. What a configuration looks like is asked in this order too.
+pub const PRODUCTS: &[&Entry] = &[
+    &nginx::ENTRY,
+    &apache::ENTRY,
+    &haproxy::ENTRY,
+    &squid::ENTRY,
+    &varnish::ENTRY,
+    &trafficserver::ENTRY,
+    &phpfpm::ENTRY,
+    &redis::ENTRY,
+];
+
+/// Names of the products that can be a plain reverse proxy. Caches have names of their own ([`cache::compared`]).
+pub fn proxies() -> impl Iterator<Item = &'static str> {
+    PRODUCTS.iter().filter(|entry| entry.role == Role::Proxy).map(|entry| entry.name)
+}
+
+/// What can be named without a configuration: plain reverse proxies, and caches as genkai writes them.
+pub fn names() -> Vec<String> {
+    proxies().map(str::to_owned).chain(cache::compared()).collect()
+}
+
+/// Names of the products whose configurations are explained.
+pub fn explained() -> Vec<&'static str> {
+    PRODUCTS.iter().filter(|entry| entry.explain.is_some()).map(|entry| entry.name).collect()
+}
+
+/// The product called `name`.
+fn find(name: &str) -> Option<&'static Entry> {
+    PRODUCTS.iter().copied().find(|entry| entry.name == name)
+}
+
+/// Prepares the product called `name`. Nothing is started, nothing of the user's is touched.
+///
+/// # Errors
+/// The product is unknown or missing, or does not accept what it is given.
+pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError> {
+    let entry = find(name);
+    if what.tls.is_some() && what.source == ConfigSource::Generated && !entry.is_some_and(|entry| entry.tls) {
+        return Err(no_tls(name));
+    }
+    match entry.and_then(|entry| entry.prepare) {
+        Some(prepare) => prepare(what),
+        None if cache::is(name, &what.source) => Ok(Box::new(Accelerator::prepare(name, &what)?)),
+        None => Err(TargetError::usage("", format!("there is no product `{name}`; there are: {}", names().join(", ")))),
+    }
+}
+
+fn no_tls(name: &str) -> TargetError {
+    let with: Vec<&str> = PRODUCTS.iter().filter(|entry| entry.tls).map(|entry| entry.name).collect();
+    let hint = format!("give a configuration of {name} that listens with TLS, or leave TLS out");
+    let what = format!("{name} with TLS: genkai writes listeners with TLS for {} only", with.join(" and "));
+    TargetError::usage("", format!("{what}\n  hint: {hint}"))
+}
+
+/// Explains the configuration `main` of a product; none: as its text looks. Reads files, starts nothing.
+///
+/// # Errors
+/// The product is none of those that are explained, or a file cannot be read or understood.
+pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Result<Explanation, TargetError> {
+    let environment = machine::environment(Default::default());
+    let machine = Machine::of(&environment);
+    if product.is_none() && main.is_dir() && guess(main) == "haproxy" && !has_cfg(main) {
+        return Err(no_cfg(main));
+    }
+    let name = product.unwrap_or_else(|| guess(main));
+    let explain = find(name).and_then(|entry| entry.explain).ok_or_else(|| not_explained(name))?;
+    explain(&Explain { main, requests, machine: &machine, memory: environment.memory })
+}
+
+fn not_explained(name: &str) -> TargetError {
+    let known = explained().join(", ");
+    TargetError::usage("", format!("genkai does not explain configurations of `{name}`; it explains those of: {known}"))
+}
+
+fn no_cfg(folder: &Path) -> TargetError {
+    let what = format!("{} is a folder without `*.cfg` files of HAProxy's", folder.display());
+    TargetError::usage("HAProxy", format!("{what}\n  hint: name the main file, like nginx.conf"))
+}
+
+/// Whether a folder has files that HAProxy reads of one.
+fn has_cfg(folder: &Path) -> bool {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.into_iter().any(|file| file.path().extension().is_some_and(|extension| extension == "cfg"))
+}
+
+/// Whose configuration a file looks like. A file that cannot be read is taken for nginx's, whose reader then says why.
+pub fn guess(main: &Path) -> &'static str {
+    let file = Looks::of(main);
+    let likeness = |entry: &&&Entry| (entry.looks)(&file);
+    // The last of the most alike; so the first is the last in reverse.
+    let most = PRODUCTS.iter().rev().max_by_key(likeness).filter(|entry| likeness(entry) > Likeness::None);
+    most.map_or(nginx::ENTRY.name, |entry| entry.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_explained_is_told_with_what_is() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("records.config"), "").unwrap();
+        let requests = Requests { host: "localhost".to_owned(), path: "/".to_owned(), websocket: false };
+        let said = explain(None, dir.path(), &requests).unwrap_err();
+        let expected = "genkai does not explain configurations of `trafficserver`; it explains those of: nginx, apache, haproxy, \
+                        squid, varnish, php-fpm, redis";
+        assert_eq!((said.to_string().as_str(), said.is_usage()), (expected, true));
+        for product in explained() {
+            let known = explain(Some(product), &dir.path().join("gone.conf"), &requests);
+            assert!(!known.unwrap_err().to_string().contains("does not explain"), "{product}");
+        }
+    }
+
+    #[test]
+    fn products_are_told_by_how_their_lines_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.conf");
+        let looks = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            guess(&file)
+        };
+        assert_eq!(
+            looks("# c\nuser www-data; # who\nevents {\n worker_connections 1;\n}\nlog_format a\n 'b';\n"),
+            "nginx"
+        );
+        assert_eq!(looks("Listen 80\n<VirtualHost *:80>\n RewriteRule ^/{a} /b;\n</VirtualHost>\n"), "apache");
+        assert_eq!(looks("# c\nglobal\n  daemon\nfrontend f\n  bind :80\n"), "haproxy");
+        assert_eq!(looks("; c\n[www]\npm = static\n"), "php-fpm");
+        assert_eq!(looks("# c\nport 6379\nmaxclients 10\n"), "redis");
+        assert_eq!(looks("# c\nhttp_port 80 accel\nhttp_access allow all\n"), "squid");
+        assert_eq!(looks("# c\nvcl 4.1;\nbackend a none;\n"), "varnish");
+        assert_eq!(looks("global\n\nlisten a # b\n  bind :80\n"), "haproxy");
+        assert_eq!((guess(Path::new("/nonexistent")), guess(Path::new("/x/a.vcl"))), ("nginx", "varnish"));
+        std::fs::write(dir.path().join("records.config"), "").unwrap();
+        assert_eq!(guess(dir.path()), "trafficserver");
+    }
+}

@@ -1,0 +1,162 @@
+//! Why a server cannot be prepared, changed or started: one error, whichever product it is.
+
+use std::fmt::{self, Display};
+use std::path::{Path, PathBuf};
+
+use genkai_place::PlaceError;
+use genkai_place::remote::Remote;
+
+/// One clear message: what was seen, and what to do.
+#[derive(Debug)]
+pub struct TargetError {
+    /// The product, as people call it; empty where it is not about one.
+    pub product: &'static str,
+    /// What is wrong.
+    pub kind: ErrorKind,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// What is wrong, and so whose fault it is.
+#[derive(Debug)]
+pub enum ErrorKind {
+    /// What the user gave is wrong: a name, a file, a setting, requests that would leave this machine.
+    Usage(String),
+    /// The product's own check says no. The words are its own, with the places in the user's files.
+    Rejected(String),
+    /// A command of the product failed.
+    Command {
+        /// What was tried: whose command, as reports call it, and the command.
+        tried: String,
+        /// What it printed.
+        said: String,
+    },
+    /// A program or a package is not installed.
+    Missing(String),
+    /// The machine does not let it: a folder, a port, a server that does not answer.
+    Machine(String),
+    /// A process.
+    Place(Box<PlaceError>),
+}
+
+/// An error of a product's files or settings, in words of its own, which becomes a [`TargetError`].
+pub trait Cause: Display {
+    /// The product, as people call it; empty where several have it.
+    const PRODUCT: &'static str;
+
+    /// Whether what the user gave is at fault, not the machine.
+    fn is_usage(&self) -> bool {
+        true
+    }
+}
+
+impl TargetError {
+    /// An error of this kind. A hint in `text` (after `hint: ` on a line of its own) is taken out of it.
+    fn new(product: &'static str, kind: fn(String) -> ErrorKind, text: impl Display) -> TargetError {
+        let text = text.to_string();
+        let (text, hint) = match text.split_once("\n  hint: ") {
+            Some((text, hint)) => (text.to_owned(), Some(hint.to_owned())),
+            None => (text, None),
+        };
+        TargetError { product, kind: kind(text), hint }
+    }
+
+    /// What the user gave is wrong.
+    pub(crate) fn usage(product: &'static str, text: impl Display) -> TargetError {
+        TargetError::new(product, ErrorKind::Usage, text)
+    }
+
+    /// A program or a package is not installed.
+    pub(crate) fn missing(product: &'static str, text: impl Display) -> TargetError {
+        TargetError::new(product, ErrorKind::Missing, text)
+    }
+
+    /// The machine does not let it.
+    pub(crate) fn machine(product: &'static str, text: impl Display) -> TargetError {
+        TargetError::new(product, ErrorKind::Machine, text)
+    }
+
+    /// The product's own check says no, in these words.
+    pub(crate) fn rejected(product: &'static str, words: String) -> TargetError {
+        TargetError { product, kind: ErrorKind::Rejected(words), hint: None }
+    }
+
+    /// A program given by the user, or asked for its version, is not the product.
+    pub(crate) fn not_it(product: &'static str, path: &Path, command: &str, said: &str) -> TargetError {
+        let said: String = said.lines().next().unwrap_or_default().chars().take(200).collect();
+        let path = path.display();
+        TargetError::missing(
+            product,
+            format!("{path} does not say that it is {product} (`{command}` printed `{said}`)"),
+        )
+    }
+
+    /// A command of a product failed: whose, as reports call it, what was tried, what it printed.
+    pub(crate) fn command(name: &str, command: impl Display, said: impl Into<String>) -> TargetError {
+        let kind = ErrorKind::Command { tried: format!("{name}: `{command}`"), said: said.into() };
+        TargetError { product: "", kind, hint: None }
+    }
+
+    /// A program is not installed; a package has it.
+    pub(crate) fn not_installed(program: &'static str, package: &str) -> TargetError {
+        let hint = format!("Debian, Ubuntu: apt-get install {package}");
+        TargetError::missing(program, format!("{program} is not installed\n  hint: {hint}"))
+    }
+
+    /// A generated reverse proxy has nothing behind it.
+    pub(crate) fn no_backend(product: &'static str) -> TargetError {
+        let text = "a reverse proxy needs a backend\n  hint: --backend embedded, or --config FILE to use your own";
+        TargetError::usage(product, text)
+    }
+
+    /// For an I/O error on `path`, which was to be written.
+    pub(crate) fn files(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> TargetError {
+        let path = path.into();
+        move |source| TargetError::machine("", format!("cannot prepare {}: {source}", path.display()))
+    }
+
+    /// Whether a process of it ended while it was to start.
+    pub(crate) fn is_exit(&self) -> bool {
+        matches!(&self.kind, ErrorKind::Place(error) if matches!(**error, PlaceError::Exited { .. }))
+    }
+
+    /// Whether what the user gave is at fault (a name, files, settings), not the machine.
+    pub fn is_usage(&self) -> bool {
+        matches!(self.kind, ErrorKind::Usage(_) | ErrorKind::Rejected(_))
+    }
+}
+
+impl Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ErrorKind::Usage(text) | ErrorKind::Missing(text) | ErrorKind::Machine(text) => f.write_str(text)?,
+            ErrorKind::Rejected(words) => write!(f, "{} does not accept the configuration:\n{words}", self.product)?,
+            ErrorKind::Command { tried, said } => write!(f, "{tried} failed: {said}")?,
+            ErrorKind::Place(error) => error.fmt(f)?,
+        }
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
+    }
+}
+
+impl std::error::Error for TargetError {}
+
+impl From<PlaceError> for TargetError {
+    fn from(error: PlaceError) -> TargetError {
+        TargetError { product: "", kind: ErrorKind::Place(Box::new(error)), hint: None }
+    }
+}
+
+impl<E: Cause> From<E> for TargetError {
+    fn from(error: E) -> TargetError {
+        match error.is_usage() {
+            true => TargetError::usage(E::PRODUCT, error),
+            false => TargetError::machine(E::PRODUCT, error),
+        }
+    }
+}
+
+impl From<Remote> for TargetError {
+    fn from(error: Remote) -> TargetError {
+        TargetError::usage("", error)
+    }
+}

@@ -1,0 +1,316 @@
+//! Any product, ready to be started: its configuration read, settings applied, a private copy made, and tested by the product
+//! itself. Variants differ from it by changes.
+
+use std::fmt::Debug;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::limit::{Limit, Origin};
+use genkai_model::transport::Transport;
+use tempfile::NamedTempFile;
+
+use super::{Entry, Objection, Prepare, Prepared, Running};
+use crate::error::{ErrorKind, TargetError};
+use crate::files::{Backup, Configuration, Edition};
+use genkai_place::authority::{self, TlsMaterial};
+use genkai_place::caps::{self, Machine};
+use genkai_place::scratch::Scratch;
+use genkai_place::{PlaceError, process_tree};
+
+/// A product: what is installed here, and what is particular to it. [`Deployment`] does the rest.
+pub trait Product: Debug + Send + Sync + Sized + 'static {
+    /// What is known of it beforehand.
+    const ENTRY: &'static Entry;
+    /// Its configuration, as files.
+    type Config: Configuration + Clone;
+    /// A private copy of a configuration, on disk.
+    type Copy: Debug + Clone;
+    /// It, started.
+    type Running: Running + 'static;
+
+    /// Finds what is installed, or takes the program given. `dir` takes what that prints.
+    ///
+    /// # Errors
+    /// When it is not there, or not this product.
+    fn find(what: &Prepare<'_>, dir: &Path) -> Result<Self, TargetError>;
+
+    /// Its version, e.g. `1.22.1`.
+    fn version(&self) -> &str;
+
+    /// The configuration: the user's as it is on disk, or one that is rendered (with its settings).
+    ///
+    /// # Errors
+    /// A file or setting that is wrong, with its place.
+    fn read(&self, what: &Prepare<'_>) -> Result<Self::Config, TargetError>;
+
+    /// The requests with this Host header for this path, which settings are meant for.
+    fn scope(host: &str, path: &str) -> <Self::Config as Configuration>::Scope;
+
+    /// Makes a private copy in the variant's folder, on free ports.
+    ///
+    /// # Errors
+    /// When it cannot be written, serves no such requests, or leads to another machine which was not allowed.
+    fn copy(of: &Variant<Self>) -> Result<Self::Copy, TargetError>;
+
+    /// Where the copy differs from the configuration.
+    fn rewrites(copy: &Self::Copy) -> Vec<Rewrite>;
+
+    /// A message about the copy as one about the configuration.
+    fn translate(copy: &Self::Copy, message: &str) -> String;
+
+    /// Has it test its copy, or `instead` of the copy's main file another one. Gives its warnings, each through `translate`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Rejected`] with its messages when it says no.
+    fn check(
+        of: &Variant<Self>,
+        copy: &Self::Copy,
+        instead: Option<&Path>,
+        translate: &dyn Fn(&str) -> String,
+    ) -> Result<Vec<String>, TargetError>;
+
+    /// A file of the copy with one more line at its top level, for a check.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn with_line(copy: &Self::Copy, line: &str) -> Result<NamedTempFile, TargetError>;
+
+    /// The value of a setting in force, and where the configuration has it.
+    ///
+    /// # Errors
+    /// When there is no such setting, or nothing here that it could be set on.
+    fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError>;
+
+    /// Every limit of the configuration, each with its place there. The memory of the machine is that of `environment`.
+    fn limits(of: &Variant<Self>, copy: &Self::Copy, machine: &Machine, environment: &Environment) -> Vec<Limit>;
+
+    /// Whether its listener for those requests wants TLS.
+    fn is_tls(of: &Variant<Self>) -> bool;
+
+    /// Starts a copy on the cores given and waits until it answers.
+    ///
+    /// # Errors
+    /// When it does not start; the message carries its last words.
+    fn start(of: &Variant<Self>, copy: &Self::Copy, cpus: Option<&[usize]>) -> Result<Self::Running, PlaceError>;
+
+    /// Whether a line of its last words says that somebody else has a port.
+    fn port_taken(line: &str) -> bool;
+}
+
+/// What all variants of a deployment share.
+#[derive(Debug)]
+struct Shared<P> {
+    product: P,
+    conditions: Conditions,
+}
+
+/// In which conditions a product runs, whatever its configuration says.
+#[derive(Debug)]
+pub struct Conditions {
+    /// What to pass requests to; none: where the configuration says.
+    pub backend: Option<SocketAddr>,
+    /// Hosts that the load may reach though they are not this machine.
+    pub allowed: Vec<String>,
+    /// Whether requests open WebSocket connections.
+    pub websocket: bool,
+    /// What a generated configuration's TLS was made with.
+    pub tls: Option<TlsMaterial>,
+    /// The Host header of requests.
+    pub host: String,
+    /// Soft limit on descriptors that it inherits.
+    pub nofile: u64,
+}
+
+/// A configuration with settings, and the folder for its private copy.
+#[derive(Debug)]
+pub struct Variant<P: Product> {
+    shared: Arc<Shared<P>>,
+    edition: Edition<P::Config>,
+    scratch: Scratch,
+}
+
+impl<P: Product> Variant<P> {
+    /// What is installed.
+    pub fn product(&self) -> &P {
+        &self.shared.product
+    }
+
+    /// In which conditions it runs.
+    pub fn conditions(&self) -> &Conditions {
+        &self.shared.conditions
+    }
+
+    /// The configuration with settings applied.
+    pub fn config(&self) -> &P::Config {
+        self.edition.config()
+    }
+
+    /// The requests that count.
+    pub fn scope(&self) -> &<P::Config as Configuration>::Scope {
+        self.edition.scope()
+    }
+
+    /// The folder of its copy.
+    pub fn dir(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// What the machine allows it.
+    pub fn machine(&self, environment: &Environment) -> Machine {
+        Machine::inheriting(environment, self.conditions().nofile)
+    }
+}
+
+/// A product that can be started, any number of times, one at a time.
+pub struct Deployment<P: Product> {
+    variant: Variant<P>,
+    copy: P::Copy,
+    rewrites: Vec<Rewrite>,
+    warnings: Vec<String>,
+}
+
+impl<P: Product> Deployment<P> {
+    /// Finds the product, reads or renders its configuration, applies the settings, makes a private copy and has the product
+    /// test it. Nothing is started, nothing of the user's is touched.
+    ///
+    /// # Errors
+    /// The product is missing, a file or a setting is wrong (with its place), the product refuses the configuration, it leads to
+    /// another machine which was not allowed, or a folder cannot be written.
+    pub fn prepare(what: Prepare<'_>) -> Result<Deployment<P>, TargetError> {
+        let scratch = scratch::<P>(&what.dir)?;
+        let product = P::find(&what, scratch.path())?;
+        let original = product.read(&what)?;
+        let edition = Edition::new(what.source, original, P::scope(what.host, what.path), what.settings)?;
+        let conditions = Conditions {
+            backend: what.backend,
+            allowed: what.allow_remote.to_vec(),
+            websocket: what.websocket,
+            tls: what.tls,
+            host: what.host.to_owned(),
+            nofile: caps::descriptors(),
+        };
+        Deployment::made(Variant { shared: Arc::new(Shared { product, conditions }), edition, scratch })
+    }
+
+    /// The same, whichever product it is.
+    ///
+    /// # Errors
+    /// As [`Deployment::prepare`].
+    pub(crate) fn boxed(what: Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError> {
+        Ok(Box::new(Deployment::<P>::prepare(what)?))
+    }
+
+    fn made(variant: Variant<P>) -> Result<Deployment<P>, TargetError> {
+        let copy = P::copy(&variant)?;
+        let translate = |message: &str| variant.edition.translate(&P::translate(&copy, message));
+        let warnings = P::check(&variant, &copy, None, &translate)?;
+        let rewrites = variant.edition.rewrites(P::rewrites(&copy));
+        Ok(Deployment { variant, copy, rewrites, warnings })
+    }
+
+    /// The same with settings changed, in a folder of its own, tested.
+    ///
+    /// # Errors
+    /// As [`Deployment::prepare`].
+    pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Deployment<P>, TargetError> {
+        let (shared, edition) = (Arc::clone(&self.variant.shared), self.variant.edition.with(changes)?);
+        Deployment::made(Variant { shared, edition, scratch: scratch::<P>(dir)? })
+    }
+
+    /// The configuration with settings, and the folder of its copy.
+    pub fn variant(&self) -> &Variant<P> {
+        &self.variant
+    }
+
+    /// The private copy.
+    pub fn private_copy(&self) -> &P::Copy {
+        &self.copy
+    }
+
+    /// Starts it on the cores given and waits until it answers. Where a port was taken since it was chosen, others are chosen.
+    ///
+    /// # Errors
+    /// When it does not start; the message carries its last words.
+    pub fn start(&self, cpus: Option<&[usize]>) -> Result<P::Running, TargetError> {
+        let start = |copy: &P::Copy| P::start(&self.variant, copy, cpus);
+        let anew = |_| P::copy(&self.variant);
+        process_tree::started(P::ENTRY.called, self.copy.clone(), start, P::port_taken, anew)
+    }
+}
+
+fn scratch<P: Product>(dir: &Path) -> Result<Scratch, TargetError> {
+    Ok(Scratch::make(dir, nix::unistd::geteuid().is_root(), &format!("genkai-{}-", P::ENTRY.name))?)
+}
+
+impl<P: Product> Debug for Deployment<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct(P::ENTRY.called).field("dir", &self.variant.dir()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Product> Prepared for Deployment<P> {
+    fn product(&self) -> &'static str {
+        P::ENTRY.name
+    }
+
+    fn version(&self) -> &str {
+        self.variant.product().version()
+    }
+
+    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
+        Ok(Box::new(Deployment::with(self, changes, dir)?))
+    }
+
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
+        let (value, origin) = P::value_of(&self.variant, setting)?;
+        Ok((value, self.variant.edition.held(setting, origin)))
+    }
+
+    fn limits(&self, environment: &Environment) -> Vec<Limit> {
+        let mut all = P::limits(&self.variant, &self.copy, &self.variant.machine(environment), environment);
+        for limit in &mut all {
+            limit.origin = self.variant.edition.held(&limit.setting, limit.origin.clone());
+        }
+        all
+    }
+
+    fn transport(&self) -> Transport {
+        let conditions = self.variant.conditions();
+        authority::transport(conditions.tls.as_ref(), &conditions.host, P::is_tls(&self.variant))
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn objects(&self, line: &str) -> Result<Option<Objection>, TargetError> {
+        let extra = P::with_line(&self.copy, line)?;
+        let named = |message: &str| message.replace(&extra.path().display().to_string(), "the configuration");
+        match P::check(&self.variant, &self.copy, Some(extra.path()), &named) {
+            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings, P::ENTRY.clamps)),
+            Err(TargetError { kind: ErrorKind::Rejected(words), .. }) => {
+                let unknown = words.contains(P::ENTRY.unknown);
+                Ok(Some(Objection::refused(words, unknown)))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
+    }
+
+    fn diff(&self, changes: &[Change]) -> String {
+        self.variant.edition.diff(changes)
+    }
+
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
+        self.variant.edition.write_back(changes)
+    }
+
+    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {
+        Ok(Box::new(Deployment::start(self, cpus)?))
+    }
+}
