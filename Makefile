@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench drill truth c100k autobahn build page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench drill truth c100k autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -61,6 +61,18 @@ autobahn: build ## WebSocket conformance, both roles, by the Autobahn test suite
 
 build: page ## The release binary
 	cargo build --release --locked
+
+PREFIX ?= /usr/local
+SHARE = $(DESTDIR)$(PREFIX)/share
+
+install: ## Install the binary, manual pages and completions (bash, zsh, fish) below PREFIX [/usr/local]; DESTDIR is for packages
+	@[ -x $(GENKAI) ] || $(MAKE) --no-print-directory build
+	install -D -m 755 $(GENKAI) "$(DESTDIR)$(PREFIX)/bin/genkai"
+	$(GENKAI) man --out "$(SHARE)/man/man1"
+	install -d "$(SHARE)/bash-completion/completions" "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
+	$(GENKAI) completions bash > "$(SHARE)/bash-completion/completions/genkai"
+	$(GENKAI) completions zsh > "$(SHARE)/zsh/site-functions/_genkai"
+	$(GENKAI) completions fish > "$(SHARE)/fish/vendor_completions.d/genkai.fish"
 
 page: page/dist/index.html ## The report page
 
@@ -134,6 +146,7 @@ packages-bench:
 schemas: ## Write the JSON Schemas anew, the page's types made from them, and the data that its tests read
 	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report --package genkai-scenario
 	cd page && npm run --silent types > src/types.ts
+	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai --bin genkai schemas
 
 clean: ## Remove what was built
 	cargo clean

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::capacity::tests::load;
     use genkai_model::error::{ErrorCount, ErrorKind};
-    use genkai_model::event::{Event, Purpose, TrialEnded, TrialStarted, What};
+    use genkai_model::event::{Event, TrialEnded, TrialStarted, What};
     use genkai_model::finding::{ClientCheck, Quantiles};
     use genkai_model::load::{Body, Reuse};
     use genkai_model::units::{Span, Spread};
@@ -175,7 +175,7 @@ mod tests {
     fn began(record: &mut Record, number: u32, ended: Option<EndReason>) {
         let users = Arrivals::Users { count: 125, spawn_rate: 1.0, think: Spread::default() };
         let load = load(users, Reuse::KeepAlive, Body::Empty);
-        let started = TrialStarted { purpose: Purpose::Measure, changes: vec![], limit: None, load };
+        let started = TrialStarted::measure(load);
         let mut push = |what| record.push(Event { at_us: 0, trial: Some(number), what });
         push(What::TrialStarted(Box::new(started)));
         if let Some(reason) = ended {

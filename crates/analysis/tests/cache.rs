@@ -7,7 +7,7 @@ use genkai_model::cache::{Aim, CachePass, Caching, Contestant, DeviceUse, OwnCou
 use genkai_model::content::{Content, Mix, Sizes};
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
-    EndReason, Environment, Event, Purpose, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
+    EndReason, Environment, Event, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
 };
 use genkai_model::finding::Outcome;
 use genkai_model::finding::cache::{CacheCaveat, CacheFinding, PassFinding, Trouble};
@@ -112,7 +112,7 @@ impl Story {
     fn load(&mut self, load: &Load<'_>) {
         self.trials += 1;
         let number = Some(self.trials);
-        let started = TrialStarted { purpose: Purpose::Measure, changes: vec![], limit: None, load: users(16, 1.0) };
+        let started = TrialStarted::measure(users(16, 1.0));
         self.push(number, What::TrialStarted(Box::new(started)));
         let seconds = REQUESTS as f64 / load.rate;
         for n in 0..load.ticks {

@@ -8,8 +8,7 @@ use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Tu
 use genkai_model::contest::ContenderRecord;
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
-    Disconnects, EndReason, Event, Note, Purpose, Rewrite, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded,
-    TrialStarted, What,
+    Disconnects, EndReason, Event, Note, Rewrite, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
 };
 use genkai_model::evidence::Sample;
 use genkai_model::figure::Figure;
@@ -100,7 +99,7 @@ impl Story {
         let turn = Turn { contender: contender.to_owned(), block, place: 1, of: 3, control };
         self.push(None, What::Turn(turn));
         let load = self.load.clone();
-        let started = TrialStarted { purpose: Purpose::Measure, changes: Vec::new(), limit: None, load };
+        let started = TrialStarted::measure(load);
         self.push(Some(number), What::TrialStarted(Box::new(started)));
         let began = self.at_us;
         // What drifts on the machine, and the turn's own.

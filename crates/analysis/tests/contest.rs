@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use genkai_analysis::contest::findings;
 use genkai_model::contest::{Case, Collection, Consumption, Contender, ContenderRecord, Contest, Round};
-use genkai_model::event::{Event, Purpose, RunEnded, RunStarted, SCHEMA, TrialStarted, What};
+use genkai_model::event::{Event, RunEnded, RunStarted, SCHEMA, TrialStarted, What};
 use genkai_model::finding::Outcome;
 use genkai_model::finding::contest::{CaseFinding, ContestCaveat, ContestFinding};
 use genkai_model::histogram::Payload;
@@ -73,7 +73,7 @@ impl Story {
     }
 
     fn start(&mut self, number: u32) {
-        let started = TrialStarted { purpose: Purpose::Measure, changes: Vec::new(), limit: None, load: users(1, 1.0) };
+        let started = TrialStarted::measure(users(1, 1.0));
         self.push(Some(number), What::TrialStarted(Box::new(started)));
     }
 

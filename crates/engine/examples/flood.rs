@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use genkai_engine::{StopFlag, run, target};
+use genkai_engine::{StopFlag, run};
 use genkai_model::histogram::{Payload, empty};
 use genkai_model::http2::Http2;
 use genkai_model::load::{Arrivals, Body, Load, Protocol, Request, Reuse, Spacing, Stop};
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: flood [--tls] [--http2 STREAMS] [--path PATH] ADDRESS USERS SECONDS [CPU [RATE]]".into());
     };
     let address: SocketAddr = address.parse()?;
-    if !target::is_local(address) {
+    if !address.ip().is_loopback() {
         return Err("only loopback".into());
     }
     let cpus: Vec<usize> = rest.iter().take(1).map(|cpu| cpu.parse()).collect::<Result<_, _>>()?;

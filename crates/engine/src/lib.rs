@@ -5,18 +5,28 @@
 //! counters and histograms that is handed to the calling thread at the end of every interval. Nothing is shared or locked
 //! on the path of a request.
 //!
-//! Reading order: [`run`] (what happens), `share` (which part of a load a thread makes), `profile` and `pacer` (when requests
-//! are planned: pure), `reactor` (the event loop), `thread` (what runs on it), `turns` (the loop of one user or connection), `queue`
-//! (planned requests that wait for a connection), `connection` and `exchange` (one request), `flow` (scenarios), `ledger` and `tally`
-//! (what is counted), `merge` (threads to one interval), `join` (processes to one interval), `alarm` (time finer than a millisecond),
-//! `watch` (deadlines, coarse and free of charge). [`crowd`] is apart: clients that do one thing together, unpaced.
+//! Modules stand on floors; a module uses those below it, never one beside or above it:
+//!
+//! | floor | modules | what |
+//! |---|---|---|
+//! | 8 | `run` | the threads of a load, their intervals, the end |
+//! | 7 | `thread`, [`broadcast`], `probe` | one thread; clients that do one thing together, unpaced; one request by itself |
+//! | 6 | `protocol` | what clients send and receive: HTTP/1.1, HTTP/2, objects, WebSocket, Socket.IO, chat rooms, flows |
+//! | 5 | `measure` | what is counted: a tally an interval, handed over at its end, joined over threads and processes |
+//! | 4 | `schedule` | when requests and users are planned, and which thread makes them: pure |
+//! | 3 | `transport` | event loop, timers, deadlines, sockets, TLS |
+//! | 2 | `clock`, `error`, `host`, `stop` | time, errors, this process, the wish to stop |
+//! | 1 | [`content`], `preflight` | objects made from numbers; whether a load fits this machine: pure |
+//!
+//! The floors inside `protocol` are in its own documentation. The path of a request: `schedule::pacer` (when), `protocol::dispatch` (given
+//! to a protocol), `protocol::users` and `queue` (who makes it), `protocol::http1` (made), `measure::ledger` (counted).
 //!
 //! What is measured, exactly:
 //! * *Planned instant*: closed model, the user's spawn instant, afterwards the end of the response before plus the think
 //!   time; open model, the schedule. Latency counts from it, whatever made the request late: that is the generator's own
 //!   lateness, a wait for a free connection, or connecting.
 //! * *Service time* counts from the first write of the request.
-//! * Both end when the response was read; with kernel stamps, when its last byte had arrived (`stamp`), and how long it lay
+//! * Both end when the response was read; with kernel stamps, when its last byte had arrived (`transport::stamp`), and how long it lay
 //!   there is the *receipt*.
 //! * *Lateness* is planned instant to write, recorded when a connection stood ready at the planned instant: then only
 //!   the generator can be to blame. Where a request needs a new connection, it is planned instant to the attempt to connect;
@@ -39,7 +49,6 @@ mod protocol;
 mod run;
 mod schedule;
 mod stop;
-pub mod target;
 mod thread;
 mod transport;
 
@@ -47,7 +56,7 @@ pub use clock::Start;
 pub use error::EngineError;
 pub use host::pin;
 pub use measure::join::Join;
-pub use preflight::{Limiter, Room, TooLarge, automatic_sources, preflight};
+pub use preflight::{Headroom, Limiter, TooLarge, automatic_sources, preflight};
 pub use probe::{Asked, Fetched, NotOffered, ask, fetch, http2_offered};
 pub use protocol::users::FAILURE_PACE;
 pub use run::{End, run, run_part};

@@ -21,7 +21,7 @@ const MOST_SOURCES: u64 = 1024;
 
 /// What this machine has for connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Headroom {
     /// Descriptors that each process may open, once its soft limit is raised as far as it may be.
     pub descriptors: u64,
     /// Local ports for outgoing connections, first and last (net.ipv4.ip_local_port_range).
@@ -59,7 +59,7 @@ pub struct TooLarge {
     pub hint: String,
 }
 
-impl Room {
+impl Headroom {
     /// Ports in the range.
     fn range(&self) -> u64 {
         (u64::from(self.ports.1) + 1).saturating_sub(u64::from(self.ports.0))
@@ -111,19 +111,19 @@ fn has_ports(load: &Load) -> bool {
 /// The sources with which `load` fits this machine's ports: those it names; or, when it names none, goes to 127.0.0.0/8 and needs
 /// more ports than one address has, as many addresses of that network as keep half of their ports free. (All of them are
 /// this machine's, RFC 1122 section 3.2.1.3; and the kernel finds a free port among many at once, among few by trying.)
-pub fn automatic_sources(load: &Load, room: &Room) -> Vec<IpAddr> {
+pub fn automatic_sources(load: &Load, headroom: &Headroom) -> Vec<IpAddr> {
     let v4_loopback = |ip: IpAddr| matches!(ip, IpAddr::V4(v4) if v4.is_loopback());
     let inside = !load.addresses.is_empty() && load.addresses.iter().all(|address| v4_loopback(address.ip()));
     let needed = asked(load).div_ceil(destinations(load).max(1));
-    let enough = room.free(&room.usual) >= needed;
-    if !load.scale.sources.is_empty() || !inside || !has_ports(load) || enough || room.range() == 0 {
+    let enough = headroom.free(&headroom.usual) >= needed;
+    if !load.scale.sources.is_empty() || !inside || !has_ports(load) || enough || headroom.range() == 0 {
         return load.scale.sources.clone();
     }
     let first = u32::from(Ipv4Addr::LOCALHOST);
     let mut free = 0;
     let mut half_free = |source: &IpAddr| {
         let wanted = free < needed;
-        free += room.free(source).min(room.range().div_ceil(2));
+        free += headroom.free(source).min(headroom.range().div_ceil(2));
         wanted
     };
     let all = (first..).take(MOST_SOURCES as usize).map(|ip| IpAddr::from(Ipv4Addr::from(ip)));
@@ -134,47 +134,47 @@ pub fn automatic_sources(load: &Load, room: &Room) -> Vec<IpAddr> {
 ///
 /// # Errors
 /// When the load's connections do not fit, with the largest number that does and what would make them fit.
-pub fn preflight(load: &Load, room: &Room) -> Result<(), TooLarge> {
+pub fn preflight(load: &Load, headroom: &Headroom) -> Result<(), TooLarge> {
     let (asked, own) = (asked(load), OWN + PER_THREAD * u64::from(load.threads));
     // Threads of a process differ by at most one connection, and so do processes: see `share`.
-    let each = room.descriptors.saturating_sub(own);
+    let each = headroom.descriptors.saturating_sub(own);
     let by_descriptors = each * u64::from(load.scale.processes);
-    let by_ports = if has_ports(load) { room.free_of(load) * destinations(load) } else { u64::MAX };
+    let by_ports = if has_ports(load) { headroom.free_of(load) * destinations(load) } else { u64::MAX };
     let largest = by_descriptors.min(by_ports);
     if asked <= largest {
         return Ok(());
     }
     let (limited_by, limit) = if by_descriptors <= by_ports {
-        (Limiter::Descriptors, descriptors_limit(load, room, own))
+        (Limiter::Descriptors, descriptors_limit(load, headroom, own))
     } else {
-        (Limiter::Ports, ports_limit(load, room))
+        (Limiter::Ports, ports_limit(load, headroom))
     };
     let more_processes = (asked > by_descriptors).then(|| more_processes(asked, each, own));
-    let more_ports = (asked > by_ports).then(|| more_ports(load, room, asked));
+    let more_ports = (asked > by_ports).then(|| more_ports(load, headroom, asked));
     let hint: Vec<String> = more_processes.into_iter().chain(more_ports).collect();
     Err(TooLarge { asked, largest, limited_by, limit, hint: hint.join("; and ") })
 }
 
-fn descriptors_limit(load: &Load, room: &Room, own: u64) -> String {
+fn descriptors_limit(load: &Load, headroom: &Headroom, own: u64) -> String {
     let who = match load.scale.processes {
         1 => "one process".to_owned(),
         n => format!("each of {n} processes"),
     };
-    format!("{who} may open {} descriptors and needs {own} for itself", room.descriptors)
+    format!("{who} may open {} descriptors and needs {own} for itself", headroom.descriptors)
 }
 
-fn ports_limit(load: &Load, room: &Room) -> String {
+fn ports_limit(load: &Load, headroom: &Headroom) -> String {
     let sources: BTreeSet<&IpAddr> = load.scale.sources.iter().collect();
     let taken: u64 = if sources.is_empty() {
-        room.range() - room.free(&room.usual)
+        headroom.range() - headroom.free(&headroom.usual)
     } else {
-        sources.iter().map(|s| room.range() - room.free(s)).sum()
+        sources.iter().map(|s| headroom.range() - headroom.free(s)).sum()
     };
     format!(
         "there are {} local ports ({}-{}, net.ipv4.ip_local_port_range) for each of {} and each of {}; {taken} are taken",
-        room.range(),
-        room.ports.0,
-        room.ports.1,
+        headroom.range(),
+        headroom.ports.0,
+        headroom.ports.1,
         counted(sources.len().max(1) as u64, "source address", "source addresses"),
         counted(destinations(load), "destination address", "destination addresses"),
     )
@@ -195,8 +195,8 @@ fn more_processes(asked: u64, each: u64, own: u64) -> String {
     format!("raise the hard limit on descriptors (`ulimit -n {}`, which needs root)", asked + own)
 }
 
-fn more_ports(load: &Load, room: &Room, asked: u64) -> String {
-    let addresses = asked.div_ceil(room.range().max(1) * destinations(load).max(1));
+fn more_ports(load: &Load, headroom: &Headroom, asked: u64) -> String {
+    let addresses = asked.div_ceil(headroom.range().max(1) * destinations(load).max(1));
     format!(
         "--source with {addresses} addresses of this machine makes it fit (on loopback e.g. --source 127.0.0.0/26), or widen \
          net.ipv4.ip_local_port_range"
@@ -206,74 +206,50 @@ fn more_ports(load: &Load, room: &Room, asked: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use genkai_model::load::{Body, Request, Reuse, Stop};
     use genkai_model::scenario::Scenario;
-    use genkai_model::units::{Span, Spread};
     use proptest::prelude::*;
     use std::net::SocketAddr;
 
     const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     fn load(count: u32, addresses: &[&str]) -> Load {
-        Load {
-            addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
-            transport: Default::default(),
-            protocol: Default::default(),
-            request: Request {
-                method: "GET".into(),
-                path: "/".into(),
-                host: "a".into(),
-                headers: vec![],
-                body: Body::Empty,
-            },
-            arrivals: Arrivals::Users { count, spawn_rate: 1.0, think: Spread::default() },
-            stages: Vec::new(),
-            scenario: None,
-            reuse: Reuse::KeepAlive,
-            stop: Stop { after: Span::from_secs(1), requests: None },
-            timeout: Span::from_secs(1),
-            threads: 2,
-            scale: Default::default(),
-            tick: Span::from_secs(1),
-            seed: 1,
-            kernel_timestamps: false,
-            pages: None,
-        }
+        let addresses = addresses.iter().map(|a| a.parse().unwrap()).collect();
+        Load { addresses, threads: 2, ..Load::users(count, 1.0) }
     }
 
-    fn room(descriptors: u64, ports: (u16, u16)) -> Room {
-        Room { descriptors, ports, listeners: 0, taken: BTreeMap::new(), usual: LOCAL }
+    fn headroom(descriptors: u64, ports: (u16, u16)) -> Headroom {
+        Headroom { descriptors, ports, listeners: 0, taken: BTreeMap::new(), usual: LOCAL }
     }
 
-    fn refused(load: &Load, room: &Room) -> TooLarge {
-        preflight(load, room).unwrap_err()
+    fn refused(load: &Load, headroom: &Headroom) -> TooLarge {
+        preflight(load, headroom).unwrap_err()
     }
 
     #[test]
     fn the_largest_fits_and_one_more_does_not() {
         let one = ["127.0.0.1:80"];
         let range = (32768, 60999);
-        let many = room(1 << 20, range);
+        let many = headroom(1 << 20, range);
         let short = refused(&load(30_000, &one), &many);
         assert_eq!((short.largest, short.limited_by), (28_232, Limiter::Ports));
         assert_eq!(preflight(&load(28_232, &one), &many), Ok(()));
-        let few = room(1024, range);
+        let few = headroom(1024, range);
         let short = refused(&load(30_000, &one), &few);
         assert_eq!((short.largest, short.limited_by), (944, Limiter::Descriptors));
         assert_eq!(preflight(&load(944, &one), &few), Ok(()));
         assert!(refused(&load(945, &one), &few).to_string().contains("ulimit -n 1025"));
-        assert_eq!(refused(&load(1, &one), &room(10, range)).largest, 0);
+        assert_eq!(refused(&load(1, &one), &headroom(10, range)).largest, 0);
     }
 
     #[test]
     fn each_destination_and_each_source_has_all_ports() {
         let mut load = load(700, &["127.0.0.1:80", "127.0.0.1:81", "127.0.0.1:81"]);
-        let mut room = room(1 << 20, (1000, 1099));
-        assert_eq!(refused(&load, &room).largest, 200);
+        let mut headroom = headroom(1 << 20, (1000, 1099));
+        assert_eq!(refused(&load, &headroom).largest, 200);
         load.scale.sources = ["127.0.0.2", "127.0.0.3", "127.0.0.3"].map(|ip| ip.parse().unwrap()).to_vec();
-        assert_eq!(refused(&load, &room).largest, 400);
-        room.taken = [("127.0.0.3".parse().unwrap(), 30), ("127.0.0.9".parse().unwrap(), 99)].into();
-        let short = refused(&load, &room);
+        assert_eq!(refused(&load, &headroom).largest, 400);
+        headroom.taken = [("127.0.0.3".parse().unwrap(), 30), ("127.0.0.9".parse().unwrap(), 99)].into();
+        let short = refused(&load, &headroom);
         assert_eq!(short.largest, 340);
         assert!(short.to_string().contains("30 are taken"), "{short}");
         assert!(short.to_string().contains("--source with 4 addresses"), "{short}");
@@ -282,18 +258,18 @@ mod tests {
     #[test]
     fn the_flags_advised_make_it_fit() {
         let mut load = load(100_000, &["127.0.0.1:80"]);
-        let room = room(20_000, (32768, 60999));
-        let short = refused(&load, &room);
+        let headroom = headroom(20_000, (32768, 60999));
+        let short = refused(&load, &headroom);
         assert_eq!((short.largest, short.limited_by), (19_920, Limiter::Descriptors));
         assert!(short.hint.contains("--processes 6") && short.hint.contains("--source with 4 addresses"), "{short}");
         load.scale.processes = 6;
-        assert_eq!(refused(&load, &room).limited_by, Limiter::Ports);
-        load.scale.sources = automatic_sources(&load, &room);
+        assert_eq!(refused(&load, &headroom).limited_by, Limiter::Ports);
+        load.scale.sources = automatic_sources(&load, &headroom);
         // Half of 28,232 ports are used of each.
         assert_eq!(load.scale.sources.len(), 8);
-        assert_eq!(preflight(&load, &room), Ok(()));
+        assert_eq!(preflight(&load, &headroom), Ok(()));
         load.scale.processes = 5;
-        assert_eq!(refused(&load, &room).largest, 99_600);
+        assert_eq!(refused(&load, &headroom).largest, 99_600);
     }
 
     #[test]
@@ -324,15 +300,15 @@ mod tests {
 
     #[test]
     fn sources_are_chosen_on_loopback_only_and_by_need_only() {
-        let room = room(1 << 20, (32768, 60999));
-        assert_eq!(automatic_sources(&load(28_232, &["127.0.0.1:80"]), &room), [] as [IpAddr; 0]);
-        assert_eq!(automatic_sources(&load(28_233, &["127.0.0.1:80"]), &room).len(), 2 + 1);
+        let headroom = headroom(1 << 20, (32768, 60999));
+        assert_eq!(automatic_sources(&load(28_232, &["127.0.0.1:80"]), &headroom), [] as [IpAddr; 0]);
+        assert_eq!(automatic_sources(&load(28_233, &["127.0.0.1:80"]), &headroom).len(), 2 + 1);
         for elsewhere in ["10.0.0.1:80", "[::1]:80"] {
-            assert_eq!(automatic_sources(&load(50_000, &[elsewhere]), &room), [] as [IpAddr; 0], "{elsewhere}");
+            assert_eq!(automatic_sources(&load(50_000, &[elsewhere]), &headroom), [] as [IpAddr; 0], "{elsewhere}");
         }
         let mut named = load(50_000, &["127.0.0.1:80"]);
         named.scale.sources = vec!["127.0.0.7".parse().unwrap()];
-        assert_eq!(automatic_sources(&named, &room), named.scale.sources);
+        assert_eq!(automatic_sources(&named, &headroom), named.scale.sources);
     }
 
     proptest! {
@@ -341,9 +317,9 @@ mod tests {
         fn chosen_sources_suffice(count in 1u32..400_000, listeners in 0u64..300, taken in 0u64..28_232) {
             let mut load = load(count, &["127.0.0.1:80"]);
             let taken = [(LOCAL, taken)].into();
-            let room = Room { descriptors: 1 << 20, ports: (32768, 60999), listeners, taken, usual: LOCAL };
-            load.scale.sources = automatic_sources(&load, &room);
-            prop_assert_eq!(preflight(&load, &room), Ok(()));
+            let headroom = Headroom { descriptors: 1 << 20, ports: (32768, 60999), listeners, taken, usual: LOCAL };
+            load.scale.sources = automatic_sources(&load, &headroom);
+            prop_assert_eq!(preflight(&load, &headroom), Ok(()));
         }
     }
 }

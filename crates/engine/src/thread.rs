@@ -12,7 +12,7 @@ use crate::protocol::core::Core;
 use crate::protocol::spec::LoadSpec;
 use crate::schedule::share::Share;
 use crate::stop::StopFlag;
-use crate::transport::deadline::Watch;
+use crate::transport::deadline::Deadlines;
 use crate::transport::reactor::{Reactor, spawn};
 
 /// How often a thread looks whether it should stop.
@@ -59,7 +59,7 @@ pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io
 
 /// Looks after the thread until its load is over; whether it was stopped.
 async fn supervise(core: &Core, stops: [&StopFlag; 2]) -> bool {
-    let period = Watch::period(core.timeout);
+    let period = Deadlines::period(core.timeout);
     loop {
         let now = core.clock.now();
         if core.ledger.borrow_mut().over(now) {
@@ -68,7 +68,7 @@ async fn supervise(core: &Core, stops: [&StopFlag; 2]) -> bool {
         if stops.into_iter().any(StopFlag::is_stopped) {
             return true;
         }
-        let sweep = core.watch.sweep(now, period);
+        let sweep = core.deadlines.sweep(now, period);
         let next = core.ledger.borrow().next_look().min(sweep).min(now + LOOK);
         core.alarm.until(next).await;
     }

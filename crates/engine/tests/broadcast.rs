@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use genkai_engine::broadcast::{Answer, Crowd, CrowdError, Manner};
+use genkai_engine::broadcast::{Answer, BroadcastClients, BroadcastError, ClientOptions};
 use genkai_model::contest::Case;
 use product::{Product, folder, said};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-const PLAIN: Manner = Manner { socketio: false, compression: false };
-const SOCKET_IO: Manner = Manner { socketio: true, compression: false };
+const PLAIN: ClientOptions = ClientOptions { socketio: false, compression: false };
+const SOCKET_IO: ClientOptions = ClientOptions { socketio: true, compression: false };
 
 /// An application of the server comparison, with what it uses.
 fn application(name: &str, module: &str) -> PathBuf {
@@ -38,8 +38,8 @@ fn socket_io(flags: &[&str]) -> Product {
 }
 
 #[track_caller]
-fn whole(crowd: &mut Crowd, case: Case) -> Answer {
-    let answer = crowd.ask(case, 100).unwrap();
+fn whole(clients: &mut BroadcastClients, case: Case) -> Answer {
+    let answer = clients.ask(case, 100).unwrap();
     assert!(answer.figure.is_some_and(|ns| ns > 0 && u128::from(ns) <= answer.lasted.as_nanos()), "{case}: {answer:?}");
     assert!(answer.missing == 0 && answer.closes.is_empty(), "{case}: {answer:?}");
     assert!(answer.heap > Some(0) && answer.busy > 0.0, "{case}: {answer:?}");
@@ -48,50 +48,50 @@ fn whole(crowd: &mut Crowd, case: Case) -> Answer {
 
 #[test]
 fn all_cases_in_all_manners() {
-    let compressed = Manner { compression: true, ..PLAIN };
-    for (server, manner) in
+    let compressed = ClientOptions { compression: true, ..PLAIN };
+    for (server, options) in
         [(ws(&[]), PLAIN), (ws(&["--deflate"]), compressed), (socket_io(&[]), SOCKET_IO), (ws(&[]), compressed)]
     {
-        let mut crowd = Crowd::gather(server.address, manner, 70, PATIENCE).unwrap();
-        let received = whole(&mut crowd, Case::Receive);
+        let mut clients = BroadcastClients::connect(server.address, options, 70, PATIENCE).unwrap();
+        let received = whole(&mut clients, Case::Receive);
         assert_eq!((received.due, received.delays.len()), (70, 70));
         assert!(
             received.figure.unwrap() >= received.delays.value_at_quantile(0.5),
             "the last is no earlier than others"
         );
-        assert_eq!(whole(&mut crowd, Case::Send).due, 70);
+        assert_eq!(whole(&mut clients, Case::Send).due, 70);
         for binary in [false, true] {
             for bytes in [100, 70_000, 900_000] {
-                whole(&mut crowd, Case::Give { bytes, binary });
-                whole(&mut crowd, Case::Take { bytes, binary });
+                whole(&mut clients, Case::Give { bytes, binary });
+                whole(&mut clients, Case::Take { bytes, binary });
             }
         }
-        assert_eq!(crowd.mend().unwrap(), 0, "all are still connected");
+        assert_eq!(clients.reconnect().unwrap(), 0, "all are still connected");
     }
 }
 
 #[test]
 fn what_is_too_big_ends_the_connection_and_the_next_question_opens_it_again() {
     let big = Case::Take { bytes: 5_001, binary: true };
-    for (server, manner) in
+    for (server, options) in
         [(ws(&["--max-payload", "5000"]), PLAIN), (socket_io(&["--max-payload", "5000"]), SOCKET_IO)]
     {
-        let mut crowd = Crowd::gather(server.address, manner, 3, PATIENCE).unwrap();
+        let mut clients = BroadcastClients::connect(server.address, options, 3, PATIENCE).unwrap();
         for _ in 0..3 {
-            let answer = crowd.ask(big, 100).unwrap();
+            let answer = clients.ask(big, 100).unwrap();
             assert_eq!((answer.figure, answer.missing), (None, 1));
             assert_eq!(answer.closes.iter().map(|close| (close.code, close.count)).collect::<Vec<_>>(), [(1009, 1)]);
-            whole(&mut crowd, Case::Take { bytes: 5_000, binary: true });
-            assert_eq!(whole(&mut crowd, Case::Receive).due, 3);
+            whole(&mut clients, Case::Take { bytes: 5_000, binary: true });
+            assert_eq!(whole(&mut clients, Case::Receive).due, 3);
         }
     }
 }
 
 /// Asks until the answer is whole again; how often connections had to be opened.
-fn until_whole(crowd: &mut Crowd) -> Answer {
+fn until_whole(clients: &mut BroadcastClients) -> Answer {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match crowd.ask(Case::Receive, 100) {
+        match clients.ask(Case::Receive, 100) {
             Ok(answer) if answer.missing == 0 => return answer,
             other => assert!(Instant::now() < deadline, "{other:?}"),
         }
@@ -100,50 +100,51 @@ fn until_whole(crowd: &mut Crowd) -> Answer {
 
 #[test]
 fn a_server_that_comes_back_is_connected_to_again() {
-    for (script, manner) in [(application("node-ws", "ws"), PLAIN), (application("socketio", "socket.io"), SOCKET_IO)] {
+    for (script, options) in [(application("node-ws", "ws"), PLAIN), (application("socketio", "socket.io"), SOCKET_IO)]
+    {
         let first = start(&script, &[]).unwrap();
         let address: SocketAddr = first.address;
-        let mut crowd = Crowd::gather(address, manner, 40, Duration::from_secs(5)).unwrap();
-        whole(&mut crowd, Case::Receive);
+        let mut clients = BroadcastClients::connect(address, options, 40, Duration::from_secs(5)).unwrap();
+        whole(&mut clients, Case::Receive);
         drop(first);
         // Whether the end is heard before or after the question: nothing comes, and nobody waits for ever.
-        match crowd.ask(Case::Receive, 100) {
+        match clients.ask(Case::Receive, 100) {
             Ok(answer) => assert!(answer.figure.is_none() && answer.missing == 40, "{answer:?}"),
-            Err(e) => assert!(matches!(e, CrowdError::Connect { .. } | CrowdError::Open { .. }), "{e}"),
+            Err(e) => assert!(matches!(e, BroadcastError::Connect { .. } | BroadcastError::Open { .. }), "{e}"),
         }
-        let Err(CrowdError::Connect { address: to, .. }) = crowd.mend() else { panic!("nobody listens") };
+        let Err(BroadcastError::Connect { address: to, .. }) = clients.reconnect() else { panic!("nobody listens") };
         assert_eq!(to, address);
         let port = address.port().to_string();
         // Another process may have been given the port meanwhile; then there is nothing to come back to.
         let Ok(second) = start(&script, &["--port", &port]) else { continue };
         assert_eq!(second.address, address);
-        assert_eq!(until_whole(&mut crowd).due, 40);
+        assert_eq!(until_whole(&mut clients).due, 40);
     }
 }
 
 #[test]
 fn socket_io_pings_are_answered_and_silence_is_an_end() {
     let server = socket_io(&["--ping-interval", "150", "--ping-timeout", "3000"]);
-    let mut crowd = Crowd::gather(server.address, SOCKET_IO, 5, PATIENCE).unwrap();
+    let mut clients = BroadcastClients::connect(server.address, SOCKET_IO, 5, PATIENCE).unwrap();
     let end = Instant::now() + Duration::from_secs(4);
     while Instant::now() < end {
-        crowd.attend().unwrap();
+        clients.poll().unwrap();
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(crowd.mend().unwrap(), 0, "a client that answers pings stays longer than a ping's timeout");
+    assert_eq!(clients.reconnect().unwrap(), 0, "a client that answers pings stays longer than a ping's timeout");
     // Unattended it does not answer, and the server ends it; or its own patience ends first.
     std::thread::sleep(Duration::from_millis(3_600));
-    crowd.attend().unwrap();
-    assert_eq!(crowd.mend().unwrap(), 5, "all had to be opened again");
-    assert_eq!(until_whole(&mut crowd).due, 5);
+    clients.poll().unwrap();
+    assert_eq!(clients.reconnect().unwrap(), 5, "all had to be opened again");
+    assert_eq!(until_whole(&mut clients).due, 5);
 }
 
 #[test]
 fn a_server_of_something_else_is_told_apart() {
     let server = ws(&[]);
-    let error = Crowd::gather(server.address, SOCKET_IO, 1, Duration::from_secs(5)).unwrap_err();
-    assert!(matches!(error, CrowdError::Open { number: 0, .. }), "{error}");
+    let error = BroadcastClients::connect(server.address, SOCKET_IO, 1, Duration::from_secs(5)).unwrap_err();
+    assert!(matches!(error, BroadcastError::Open { number: 0, .. }), "{error}");
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = Crowd::gather(closed, PLAIN, 1, Duration::from_secs(5)).unwrap_err();
-    assert!(matches!(error, CrowdError::Connect { .. }), "{error}");
+    let error = BroadcastClients::connect(closed, PLAIN, 1, Duration::from_secs(5)).unwrap_err();
+    assert!(matches!(error, BroadcastError::Connect { .. }), "{error}");
 }

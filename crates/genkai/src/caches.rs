@@ -1,68 +1,21 @@
 //! `genkai experiment run reverse-proxy-cache`: flags to a plan, the run, its outputs.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
 use genkai_lab::cache;
 use genkai_lab::experiment::{Size, cache as experiment};
 use genkai_model::cache::Caching;
 use genkai_model::content::{Content, Mix, Sizes};
 use genkai_model::exit::Exit;
-use genkai_model::objective::Objective;
 use genkai_model::plan::Plan;
-use genkai_model::units::Bytes;
 use genkai_report::figure;
 use genkai_scenario::access;
 
 use crate::Failure;
-use crate::cli::ExperimentRun;
-use crate::servers::ServersFlags;
+use crate::cli::CacheFlags;
 use crate::study::{self, How};
 use crate::view;
-/// Flags of the experiment `reverse-proxy-cache`.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "reverse-proxy-cache")]
-pub(crate) struct CacheFlags {
-    /// Caches to compare: origin (none), nginx, apache-disk, apache-socache, squid-ufs, squid-aufs, squid-rock, squid-memory,
-    /// varnish-malloc, varnish-file, trafficserver, haproxy; one named twice runs against itself [default: of those that can run
-    /// here, with --full all, otherwise origin, nginx, apache-disk, apache-socache, squid-ufs, squid-rock, varnish-malloc, haproxy]
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
-    pub(crate) contenders: Vec<String>,
-    /// Objects at the origin [default: 1500, with --full 15000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000))]
-    pub(crate) objects: Option<u32>,
-    /// Requests of a pass [default: 500, with --full 5000; with --access-log all of it]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) requests: Option<u32>,
-    /// Which objects: sweep (each once), zipf, or zipf:EXPONENT [default: sweep]
-    #[arg(long, value_name = "MIX", conflicts_with = "access_log")]
-    pub(crate) mix: Option<String>,
-    /// Ask as this access log did (common or combined log format): its order and its sizes, paths become numbers
-    #[arg(long, value_name = "FILE", conflicts_with = "objects")]
-    pub(crate) access_log: Option<PathBuf>,
-    /// Offer so many requests a second instead of as many as the clients can make
-    #[arg(long, value_name = "N")]
-    pub(crate) rate: Option<f64>,
-    /// Memory that each may use for objects, where it keeps them there [default: 64m]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory_budget: Option<Bytes>,
-    /// Disk that each may use for objects, where it keeps them there [default: 256m]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) disk_budget: Option<Bytes>,
-    /// What must hold at the highest rate [default: "errors < 0.1%, p99 < 100ms"]
-    #[arg(long, value_name = "CONDITIONS")]
-    pub(crate) must_hold: Option<Objective>,
-    /// Also measure the origin on a file system mounted strictatime, relatime and noatime, as root [default: with --full]
-    #[arg(long)]
-    pub(crate) access_times: bool,
-    /// Do not look for the highest rate that each holds
-    #[arg(long)]
-    pub(crate) no_search: bool,
-    /// Print Markdown instead of text: tables for a paper or an issue
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) markdown: bool,
-}
 
 /// Smallest budgets: Traffic Server's smallest store is 128 MiB, shared memory needs some room.
 const LEAST: (u64, u64) = (4 << 20, 128 << 20);
@@ -73,11 +26,12 @@ const RECORDED: usize = 200_000;
 ///
 /// # Errors
 /// When they contradict each other, or nothing can be compared here.
-fn plan(size: Size, flags: &CacheFlags, shared: &ServersFlags) -> Result<Plan, Failure> {
+fn plan(flags: &CacheFlags) -> Result<Plan, Failure> {
+    let size = flags.run.size();
     let mut caching = experiment::shape(size);
-    caching.clients = shared.clients.unwrap_or(caching.clients);
-    caching.rounds = shared.rounds.unwrap_or(caching.rounds);
-    caching.seed = shared.seed.unwrap_or(caching.seed);
+    caching.clients = flags.clients.unwrap_or(caching.clients);
+    caching.rounds = flags.rounds.unwrap_or(caching.rounds);
+    caching.seed = flags.seed.unwrap_or(caching.seed);
     caching.content.objects = flags.objects.unwrap_or(caching.content.objects);
     caching.requests = flags.requests.unwrap_or(caching.requests.min(caching.content.objects));
     caching.memory = flags.memory_budget.unwrap_or(caching.memory);
@@ -101,7 +55,7 @@ fn plan(size: Size, flags: &CacheFlags, shared: &ServersFlags) -> Result<Plan, F
     }
     if caching.mix == Mix::Sweep && caching.requests > caching.content.objects {
         return Err(Failure::usage(format!(
-            "--requests {}: a sweep asks for each of the {} objects once\n  hint: more --objects, or --mix zipf",
+            "--requests {}: a sweep requests each of the {} objects once\n  hint: more --objects, or --mix zipf",
             caching.requests, caching.content.objects
         )));
     }
@@ -131,7 +85,7 @@ fn recorded(file: &Path, requests: Option<u32>, caching: &mut Caching) -> Result
     let strange = log.strange;
     if log.order.is_empty() {
         return Err(Failure::usage(format!(
-            "--access-log {}: there is no GET answered by 200 or 304 in it ({} lines are not in the common or combined log format)\n  \
+            "--access-log {}: it has no GET answered by 200 or 304 ({} lines are not in the common or combined log format)\n  \
              hint: nginx's `combined`, Apache's `common` or `combined`",
             file.display(),
             strange.0
@@ -174,11 +128,11 @@ fn announced(plan: &Caching) -> String {
 }
 
 /// Makes a run and its outputs.
-pub(crate) fn run(size: Size, flags: &ExperimentRun) -> Result<Exit, Failure> {
-    let plan = plan(size, &flags.caches, &flags.servers)?;
-    if let Some(caching) = plan.caching().filter(|_| !flags.output.quiet) {
+pub(crate) fn run(flags: &CacheFlags) -> Result<Exit, Failure> {
+    let plan = plan(flags)?;
+    if let Some(caching) = plan.caching().filter(|_| !flags.run.output.quiet) {
         view::say(&announced(caching));
     }
-    let how = How { markdown: flags.caches.markdown, ..How::default() };
-    study::run(plan, study::place(flags.apps.as_deref())?, how, &flags.output)
+    let how = How { markdown: flags.markdown, ..How::default() };
+    study::run(plan, study::place(None)?, how, &flags.run.output)
 }

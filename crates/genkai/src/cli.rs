@@ -1,40 +1,38 @@
 //! Commands and flags. The words of `--help` are here; what they mean is elsewhere.
 
+mod claims;
 mod compare;
+mod experiment;
+mod flags;
+mod help;
+mod load;
 mod serve;
 mod tune;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use genkai_model::plan::Fault;
-use genkai_model::stage::Stages;
-use genkai_model::units::{Bytes, Span};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand};
+use genkai_model::exit::Exit;
+use genkai_targets::catalog;
 
-pub(crate) use compare::{Claims, Compare};
+pub(crate) use claims::Claims;
+pub(crate) use compare::Compare;
+pub(crate) use experiment::{
+    BackplaneFlag, CacheFlags, Experiment, ExperimentAction, ExperimentName, HeldFlags, RoomsFlags, RouterFlag,
+    RouterFlags, RunFlags, ServersFlags,
+};
+pub(crate) use flags::{
+    BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, Switch, TableFlags, TlsFlags,
+    WebSocketFlags,
+};
+pub(crate) use load::Load;
 pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
-pub(crate) use tune::{Apache, BackendFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag};
-
-use crate::caches::CacheFlags;
-use crate::flags::LoadFlags;
-use crate::http2::Http2Flags;
-use crate::load::tables::Tables;
-use crate::servers::ServersFlags;
-use crate::target::TlsFlags;
-use crate::websocket::WebSocketFlags;
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0    the objective holds
-  1    the objective fails (the verdict says why)
-  2    wrong flags, files or settings; nothing was started
-  3    the machine cannot do it: server missing, port taken, limits too small, disk full
-  4    invalid: the client was the limit, nothing is said about the server
-  130  interrupted; what was measured is kept";
+pub(crate) use tune::{Apache, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag};
 
 /// Finds the load at which a web server breaks, names the setting that is the limit, changes it and proves it.
 #[derive(Debug, Parser)]
-#[command(name = "genkai", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "genkai", version, after_help = help::exit_codes(Exit::ALL), max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -44,293 +42,71 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find, name and prove the limit of a server's configuration
     Tune(Tune),
-    /// Load systems in turn, in shuffled blocks, and say which differs in what, and how sure that is
-    #[command(after_help = compare::EXAMPLES)]
+    /// Compare systems under the same load in randomised blocks; report differences with confidence intervals
+    #[command(after_help = compare::EXAMPLES, after_long_help = help::below(compare::EXAMPLES, compare::NOTES, compare::EXIT_CODES))]
     Compare(Box<Compare>),
-    /// Put advice to the test: each claim's change beside the same server without it
-    #[command(after_help = compare::CLAIMS_EXAMPLES)]
+    /// Test advice: compare each claim's change with the same server without it
+    #[command(after_help = claims::EXAMPLES, after_long_help = help::below(claims::EXAMPLES, claims::NOTES, claims::EXIT_CODES))]
     Claims(Box<Claims>),
-    /// Say what a configuration means: every limit, what bites first, and what is not as it seems; nothing is started
+    /// Explain a configuration without starting anything: its limits, the tightest first, and its mistakes
+    #[command(after_help = help::exit_codes(EXPLAIN_EXIT_CODES))]
     Explain(Explain),
-    /// Run one of the experiments genkai was made for
+    /// Run one of the experiments that genkai was made for
     Experiment(Experiment),
-    /// Make load on a URL, or as a scenario file says, and measure
-    #[command(after_help = LOAD_EXAMPLES)]
+    /// Make load on a URL, or as a scenario file describes, and measure
+    #[command(
+        after_help = load::EXAMPLES,
+        after_long_help = help::below(load::EXAMPLES, load::NOTES, load::EXIT_CODES),
+        mut_arg("header", |arg| arg.hide_short_help(false)),
+        mut_arg("body", |arg| arg.hide_short_help(false))
+    )]
     Load(Box<Load>),
-    /// Rebuild every output of a run from its record alone
+    /// Make every output of a run again from its record
     Report(Report),
     /// Run an embedded server
     Serve(Serve),
     /// Show what this machine can hold, and how to raise it
+    #[command(after_help = help::exit_codes(DOCTOR_EXIT_CODES))]
     Doctor(Doctor),
     /// Make a part of a load for another genkai, as standard input says
     #[command(hide = true)]
     Worker,
+    /// Write the manual pages of all commands
+    #[command(hide = true)]
+    Man(Man),
+    /// Print the completions for a shell
+    #[command(hide = true)]
+    Completions(Completions),
 }
 
-const EXPLAIN_EXIT_CODES: &str = "\
-Exit codes:
-  0    nothing is wrong with what genkai knows of it
-  1    something is wrong or not as it seems (it is printed)
-  2    wrong flags, or a file that cannot be read or understood";
+const EXPLAIN_EXIT_CODES: &[(Exit, &str)] = &[
+    (Exit::Holds, "genkai knows of no mistake in it"),
+    (Exit::Fails, "something is wrong or does not mean what it seems to; it is printed"),
+    (Exit::Usage, "wrong flags, or a file that cannot be read or understood"),
+];
 
 #[derive(Debug, Args)]
-#[command(after_help = EXPLAIN_EXIT_CODES)]
 pub(crate) struct Explain {
     /// Main files of configurations, e.g. /etc/nginx/nginx.conf or /etc/squid/squid.conf; includes are followed
     #[arg(required = true, value_name = "CONFIG")]
     pub(crate) configs: Vec<PathBuf>,
-    /// Whose they are: nginx, apache, haproxy, squid, varnish, php-fpm or redis [default: as the text looks]
-    #[arg(long, value_name = "NAME", value_parser = ["nginx", "apache", "haproxy", "squid", "varnish", "php-fpm", "redis"])]
+    /// Product that the files belong to [default: recognised by the text]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(catalog::explained()))]
     pub(crate) product: Option<String>,
-    /// Path of the requests that are looked at
+    /// Path of the requests to consider
     #[arg(long, value_name = "PATH", default_value = "/")]
     pub(crate) path: String,
-    /// Their Host header: it decides which virtual server counts
+    /// Host header of these requests; it decides which virtual server answers
     #[arg(long, value_name = "NAME", default_value = "localhost")]
     pub(crate) host: String,
-    /// They open WebSocket connections
+    /// Consider requests that open WebSocket connections
     #[arg(long)]
     pub(crate) websocket: bool,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
-    pub(crate) color: Colour,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputFlags {
-    /// Folder of the run [default: genkai-runs/TIME-NAME]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// Show the plan and what is predicted, and do nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Print JSON instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-    /// Also write the main figure as figure.svg
-    #[arg(long)]
-    pub(crate) svg: bool,
-    /// Keep the servers' private files in DIR/work-...
-    #[arg(long)]
-    pub(crate) keep: bool,
-    /// Colours
-    #[arg(long, value_enum, default_value_t = Colour::Auto)]
-    pub(crate) color: Colour,
-}
-
-/// When to use colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Colour {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Experiment {
-    #[command(subcommand)]
-    pub(crate) action: ExperimentAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ExperimentAction {
-    /// List the experiments
-    List,
-    /// Run one
-    Run(Box<ExperimentRun>),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExperimentRun {
-    /// Name of the experiment (see `genkai experiment list`)
-    pub(crate) name: String,
-    /// Under a minute of load, embedded backend [default]
-    #[arg(long, conflicts_with = "full")]
-    pub(crate) quick: bool,
-    /// As the original was done (nginx-worker-connections: on real WordPress; apache-websocket: with all comparisons and claims, 36 to 60
-    /// minutes of load; --dry-run tells how long each part takes)
-    #[arg(long)]
-    pub(crate) full: bool,
-    /// apache-websocket: only this part (repeatable): baseline, answer, idle, slow, large, fan-out, refused; changes and claims, which take
-    /// minutes and are left out of --quick; with --full also load-500, load-1000, changes-1000
-    #[arg(long, value_name = "NAME")]
-    pub(crate) part: Vec<String>,
-    /// nginx-worker-connections: the setting's value to start from [default: 512]
-    #[arg(long, value_name = "N")]
-    pub(crate) worker_connections: Option<String>,
-    #[command(flatten)]
-    pub(crate) rooms: RoomsFlags,
-    #[command(flatten)]
-    pub(crate) servers: ServersFlags,
-    /// The folder `apps` of genkai's source, built by `make apps` [default: looked for here and around the program]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) apps: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) caches: CacheFlags,
-    #[command(flatten)]
-    pub(crate) output: OutputFlags,
-}
-
-const LOAD_EXAMPLES: &str = "\
-Examples:
-  genkai load http://127.0.0.1:8080/ --users 100 --duration 30s
-  genkai load https://localhost:8443/ --cacert ca.pem --rate 2000 --threshold \"p99 < 50ms\" --threshold \"errors < 0.1%\"
-  genkai load ws://127.0.0.1:9000/chat --connections 1000 --message-rate 5000
-  genkai load http://127.0.0.1:8080/ --stages \"10s:0..500, 30s:500, 10s:0\"
-  genkai load shop.yaml --target http://127.0.0.1:8080 --dry-run
-  genkai load artillery.yml --environment local
-  genkai load http://127.0.0.1:8080/ --out run1 --csv run1.csv --jtl run1.jtl
-
-On a terminal: - and + change the time scale, a lets it follow the load, q stops and shows what was measured.
-Latency counts from the instant at which a request was planned, service time from its first byte written.
-The exit code is 0 if every threshold holds, 1 if one does not, 4 if this machine could not make the load.";
-/// Flags of the experiments `rooms` and `rooms-http`.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "rooms, rooms-http")]
-pub(crate) struct RoomsFlags {
-    /// Nodes that serve the rooms [default: 1]
-    #[arg(long, value_name = "N", conflicts_with = "sweep_nodes", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) nodes: Option<u32>,
-    /// Several numbers of nodes, one after the other: 5,10,25,30
-    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) sweep_nodes: Vec<u32>,
-    /// What a node is: embedded (genkai's own), or an application on node-ws, socketio, tomcat, jetty [default: embedded]
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(genkai_targets::rooms::SERVERS))]
-    pub(crate) server: Option<String>,
-    /// What stands before the nodes: none, haproxy or nginx [default: none, so that clients go to the nodes in turn]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) router: Option<RouterFlag>,
-    /// Connections the router gives a node at once; a request beyond waits for --queue-timeout, then is refused
-    #[arg(long, value_name = "N", requires = "router", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) node_connections: Option<u32>,
-    /// How long a request waits in haproxy for a node with room [default: 5s; rooms-http: at most a fifth of --hold]
-    #[arg(long, value_name = "TIME", requires = "router")]
-    pub(crate) queue_timeout: Option<Span>,
-    /// How nodes share rooms [default: redis for several nodes, else none]
-    #[arg(long, value_name = "HOW")]
-    pub(crate) backplane: Option<BackplaneFlag>,
-    /// A setting of the private Redis, e.g. maxclients=20 or "client-output-buffer-limit=pubsub 1mb 0 0" (repeatable); not
-    /// where it listens and writes, passwords, or what it loads
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) redis_set: Vec<String>,
-    /// Rooms [default: 10, with --full 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) rooms: Option<u32>,
-    /// Members of a room [default: 20, with --full 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) members: Option<u32>,
-    /// Messages of a member [default: 20, with --full 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) messages: Option<u32>,
-    /// Time between two messages of a member [default: 500ms, with --full 5s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) message_every: Option<Span>,
-    /// Bytes of a message, at least 24 [default: 64]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) message_size: Option<Bytes>,
-    /// Time between two members that enter a room [default: 100ms, with --full 3s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) enter_every: Option<Span>,
-    /// rooms-http: how long each request is held open [default: 1500ms, with --full 25s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) hold: Option<Span>,
-    /// rooms-http: requests at once, at most [default: 2000, with --full 10000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) most: Option<u32>,
-    /// What may wait for one member in a node; who lets more pile up is disconnected [default: 1m]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) member_queue: Option<Bytes>,
-    /// A fault on purpose, to see it found (repeatable): lose-every=N (node 1), kill-node=TIME (the last), cut-redis=TIME,
-    /// fill-redis=TIME (others take its maxclients), reset-router=TIME
-    #[arg(long, value_name = "FAULT", value_parser = crate::rooms::fault)]
-    pub(crate) fault: Vec<Fault>,
-}
-
-/// What stands before nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RouterFlag {
-    /// Nothing
-    None,
-    /// HAProxy
-    Haproxy,
-    /// nginx
-    Nginx,
-}
-
-/// How nodes share rooms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BackplaneFlag {
-    /// They do not
-    None,
-    /// Over a private Redis
-    Redis,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Load {
-    /// http://, https://, ws:// or wss://HOST:PORT/PATH; unix:SOCKET:/PATH or ws+unix:SOCKET:/PATH; or a scenario file
-    /// (YAML), genkai's own or an Artillery script
-    #[arg(value_name = "URL|FILE")]
-    pub(crate) url: String,
-    #[command(flatten)]
-    pub(crate) load: LoadFlags,
-    #[command(flatten)]
-    pub(crate) tls: TlsFlags,
-    #[command(flatten)]
-    pub(crate) http2: Http2Flags,
-    #[command(flatten)]
-    pub(crate) websocket: WebSocketFlags,
-    /// Stages, e.g. "10s:0..500, 30s:500, 10s:0": each goes evenly from where the last one ended (or FROM..) to its level;
-    /// 5s:pause sends nothing; levels are users, or a rate with /s
-    #[arg(long, value_name = "LIST", help_heading = "Load", conflicts_with_all =
-        ["users", "spawn_rate", "rate", "ramp", "message_rate"])]
-    pub(crate) stages: Option<Stages>,
-    /// How long, ramp included [default: 10s]
-    #[arg(long, short = 'd', value_name = "TIME", help_heading = "Load", conflicts_with = "stages")]
-    pub(crate) duration: Option<Span>,
-    /// End after so many requests
-    #[arg(long, short = 'n', value_name = "N", help_heading = "Load")]
-    pub(crate) requests: Option<u64>,
-    /// Send load to this host although it is not this machine
-    #[arg(long, value_name = "HOST", help_heading = "Load")]
-    pub(crate) allow_remote: Vec<String>,
-    /// What must hold, over the whole load and without a break of a second (repeatable; the exit code tells):
-    /// "p99 < 500ms, errors < 1%, rate > 100" [default: errors < 0.1%]
-    #[arg(long, visible_alias = "threshold", value_name = "TEXT", help_heading = "Load")]
-    pub(crate) objective: Vec<genkai_model::objective::Objective>,
-    /// Scenario file: where it goes instead of where it says (repeatable)
-    #[arg(long, value_name = "[NAME=]URL", help_heading = "Scenario")]
-    pub(crate) target: Vec<String>,
-    /// Artillery script: the environment under config.environments
-    #[arg(long, short = 'e', value_name = "NAME", help_heading = "Scenario")]
-    pub(crate) environment: Option<String>,
-    /// Scenario file: show what would be sent, and send nothing
-    #[arg(long, help_heading = "Scenario")]
-    pub(crate) dry_run: bool,
-    /// Folder for the record, verdict.json and report.html (`genkai report DIR` makes them again)
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) tables: Tables,
-    /// Print JSON instead of text (schemas/verdict.schema.json; the figures are under `load`)
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
-    /// Colours
-    #[arg(long, value_enum, default_value_t = Colour::Auto, help_heading = "Output")]
     pub(crate) color: Colour,
 }
 
@@ -342,7 +118,7 @@ pub(crate) struct Report {
     #[arg(long)]
     pub(crate) svg: bool,
     #[command(flatten)]
-    pub(crate) tables: Tables,
+    pub(crate) tables: TableFlags,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -352,21 +128,112 @@ pub(crate) struct Report {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,
 }
 
+const DOCTOR_EXIT_CODES: &[(Exit, &str)] =
+    &[(Exit::Holds, "the machine holds it"), (Exit::Environment, "the machine does not hold it")];
+
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 the machine holds it, 3 it does not")]
 pub(crate) struct Doctor {
-    /// Whether so many idle connections fit, both ends on this machine
+    /// Check whether this many idle connections fit, both ends on this machine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) connections: Option<u64>,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Folder to write into
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Most flags that `-h` shows, `--help` among them.
+    const MOST: usize = 15;
+
+    /// Calls `each` for every command, with its words.
+    fn commands(command: &clap::Command, words: &str, each: &mut dyn FnMut(&str, &clap::Command)) {
+        let words = format!("{words}{} ", command.get_name());
+        each(words.trim_end(), command);
+        command.get_subcommands().for_each(|one| commands(one, &words, each));
+    }
+
+    fn built() -> clap::Command {
+        let mut command = Cli::command();
+        command.build();
+        command
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn short_help_shows_at_most_fifteen_flags_and_long_help_all_of_them() {
+        commands(&built(), "", &mut |words, command| {
+            let flags = || command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set());
+            let short: Vec<_> = flags().filter(|arg| !arg.is_hide_short_help_set()).map(|arg| arg.get_id()).collect();
+            assert!(short.len() <= MOST, "{words} -h shows {}: {short:?}", short.len());
+            let long = command.clone().render_long_help().to_string();
+            for flag in flags() {
+                let name = format!("--{}", flag.get_long().unwrap_or_default());
+                assert!(long.contains(&name), "{words} --help does not show {name}");
+            }
+        });
+    }
+
+    #[test]
+    fn help_has_no_backslashes_and_fits_its_width() {
+        commands(&built(), "", &mut |words, command| {
+            let mut command = command.clone();
+            for help in [command.render_help().to_string(), command.render_long_help().to_string()] {
+                assert!(!help.contains('\\'), "{words}: {help}");
+                let longest = help.lines().map(str::len).max().unwrap_or_default();
+                assert!(longest <= 100, "{words}: a line of {longest}\n{help}");
+            }
+            let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let wrapped = below.lines().find(|line| line.starts_with("  genkai") && line.len() > 100);
+            assert_eq!(wrapped, None, "{words}: an example that does not fit a line");
+        });
+    }
+
+    #[test]
+    fn commands_with_examples_show_them_in_short_help_and_the_exit_codes_in_long_help() {
+        commands(&built(), "", &mut |words, command| {
+            let mut command = command.clone();
+            let (short, long) = (command.render_help().to_string(), command.render_long_help().to_string());
+            assert_eq!(short.contains("Examples:"), long.contains("Examples:"), "{words}");
+            assert!(!long.contains("Examples:") || long.contains("Exit codes:"), "{words}");
+        });
+    }
+
+    #[test]
+    fn the_readme_has_the_exit_codes_of_the_program() {
+        let readme = include_str!("../../../README.md");
+        let table = readme.split("| exit code | meaning |\n|---|---|\n").nth(1).unwrap();
+        let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+        let all = Exit::ALL.iter().map(|(exit, meaning)| format!("| {} | {meaning} |", exit.code()));
+        assert_eq!(rows, all.collect::<Vec<_>>());
+    }
 }

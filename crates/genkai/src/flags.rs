@@ -1,89 +1,14 @@
-//! Flags that several commands share, and how they become a plan's values.
+//! How flags that several commands share become a plan's values.
 
-use clap::Args;
 use genkai_lab::experiment;
 use genkai_lab::system::Pin;
 use genkai_model::event::Pinning;
 use genkai_model::load::{Arrivals, Body, Load, Reuse, Scale, Spacing};
 use genkai_model::plan::OriginSpec;
-use genkai_model::units::{Bytes, Span, Spread};
+use genkai_model::units::Bytes;
 
-use crate::Failure;
-use crate::source::{self, SourceFlag};
-
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Load")]
-pub(crate) struct LoadFlags {
-    /// Closed model: so many users, each waiting for its response before it asks again [default: 100]
-    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) users: Option<u32>,
-    /// New users a second [default: 10 in tune, all at once in load]
-    #[arg(long, value_name = "N", conflicts_with = "rate", allow_negative_numbers = true)]
-    pub(crate) spawn_rate: Option<f64>,
-    /// Pause of a user between a response and its next request
-    #[arg(long, value_name = "TIME", conflicts_with = "rate")]
-    pub(crate) think: Option<Spread>,
-    /// Open model: so many requests a second, whatever the responses do
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) rate: Option<f64>,
-    /// Open model: time over which the rate rises from zero
-    #[arg(long, value_name = "TIME")]
-    pub(crate) ramp: Option<Span>,
-    /// Open model: random (Poisson) instead of even spacing
-    #[arg(long)]
-    pub(crate) poisson: bool,
-    /// Open model: at most so many connections [default: 1000]; HTTP/2 without --rate: so many, full of users; WebSocket: so
-    /// many, held [default with a message rate: 100]
-    #[arg(long, value_name = "N", conflicts_with = "users", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) connections: Option<u32>,
-    /// Path to ask for [default: /]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) path: Option<String>,
-    /// Method [default: GET, POST with a body]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) method: Option<String>,
-    /// A header, e.g. "Accept: text/html" (repeatable)
-    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
-    pub(crate) header: Vec<String>,
-    /// Request body: the text, or @FILE
-    #[arg(long, value_name = "TEXT", conflicts_with = "body_size")]
-    pub(crate) body: Option<String>,
-    /// Request body of so many bytes
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) body_size: Option<Bytes>,
-    /// A new connection for each request (no keep-alive)
-    #[arg(long)]
-    pub(crate) new_connections: bool,
-    /// A request without a complete response after this long has failed [default: 60s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) timeout: Option<Span>,
-    /// Threads of the generator [default: 1 a core it has]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) threads: Option<u16>,
-    /// Spread the load over so many processes, each with threads and descriptors of its own; all begin at one instant
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) processes: u16,
-    /// Connect from these addresses of this machine, in turn: 127.0.0.2,127.0.0.3 or 127.0.0.0/26 (repeatable)
-    /// [default: the system's choice; on 127.0.0.0/8 as many as the ports need]
-    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
-    pub(crate) source: Vec<SourceFlag>,
-    /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Responses end when the kernel had their last byte, however late it was read (Linux; not over TLS)
-    /// [default: on for planned requests (--rate), off for users, who go on when they have read]
-    #[arg(long, value_name = "on|off", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
-    pub(crate) kernel_timestamps: Option<Switch>,
-}
-
-/// On or off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Switch {
-    /// On.
-    On,
-    /// Off.
-    Off,
-}
+use crate::cli::{LoadFlags, OriginFlags, Switch};
+use crate::{Failure, source};
 
 /// Most users, requests a second and connections that a load may ask for; above it is a typing error.
 const MOST: f64 = 10_000_000.0;
@@ -110,7 +35,7 @@ impl LoadFlags {
         load.reuse = if self.new_connections { Reuse::PerRequest } else { Reuse::KeepAlive };
         load.timeout = self.timeout.unwrap_or(load.timeout);
         if load.timeout.0 == 0 {
-            return Err(Failure::usage("--timeout 0s: a request needs some time; give at least 1ms"));
+            return Err(Failure::usage("--timeout 0s: must be at least 1ms"));
         }
         load.threads = self.threads.unwrap_or(client_cores.clamp(1, 64) as u16);
         load.scale = Scale { processes: self.processes, sources: source::all(&self.source)? };
@@ -136,10 +61,10 @@ impl LoadFlags {
                 connections: self.connections.unwrap_or(1000),
             }),
             (None, _) if self.ramp.is_some() || self.poisson => {
-                Err(Failure::usage("--ramp, --poisson: belong to the open model; they need --rate"))
+                Err(Failure::usage("--ramp, --poisson: need --rate (the open model)"))
             }
             (None, _) if self.connections.is_some() => Err(Failure::usage(
-                "--connections: the closed model has one a user; it needs --rate, --http2, or a ws:// address",
+                "--connections: needs --rate, --http2, or a ws:// address; otherwise each user has one connection",
             )),
             (None, Arrivals::Users { count, spawn_rate, .. }) => Ok(Arrivals::Users {
                 count,
@@ -202,28 +127,9 @@ fn header(text: &str) -> Result<(String, String), Failure> {
         return Err(bad());
     }
     if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(Failure::usage(format!("--header `{name}`: genkai sets this one itself")));
+        return Err(Failure::usage(format!("--header `{name}`: cannot be set; genkai sets it")));
     }
     Ok((name.to_owned(), value.to_owned()))
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct OriginFlags {
-    /// Size of each response body
-    #[arg(long, value_name = "SIZE", default_value = "1k")]
-    pub(crate) body: Bytes,
-    /// Time in service, e.g. 50ms, exp(50ms), lognormal(50ms,0.5)
-    #[arg(long, value_name = "TIME", default_value = "0s")]
-    pub(crate) service_time: Spread,
-    /// Requests served at once [default: no cap]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) workers: Option<u32>,
-    /// Requests that may wait for a worker before 503 [default: no cap]
-    #[arg(long, value_name = "N")]
-    pub(crate) queue: Option<u32>,
-    /// Seed of the service times
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
 }
 
 impl OriginFlags {
@@ -254,7 +160,7 @@ pub(crate) fn pin(text: &str) -> Result<Pin, Failure> {
     let list = |part: &str| cores(part).ok_or_else(|| bad("not a list of cores"));
     let pinning = Pinning { servers: list(servers)?, client: list(client)? };
     if let Some(both) = pinning.servers.iter().find(|c| pinning.client.contains(c)) {
-        return Err(bad(&format!("core {both} cannot serve and make load at once (`none` lets them share all)")));
+        return Err(bad(&format!("core {both} cannot serve and make load at once (`none` lets both use all cores)")));
     }
     let have = genkai_lab::pinning::cores();
     match pinning.servers.iter().chain(&pinning.client).find(|c| !have.contains(c)) {

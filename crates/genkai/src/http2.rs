@@ -1,30 +1,14 @@
-//! Flags of HTTP/2 load.
+//! How flags become HTTP/2 load.
 
-use clap::Args;
 use genkai_model::http2::{Http2, STREAMS};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::transport::Transport;
 
 use crate::Failure;
-use crate::flags::LoadFlags;
+use crate::cli::{Http2Flags, LoadFlags};
 
 /// Most users that connections times streams may come to.
 const MOST: u32 = 10_000_000;
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "HTTP/2")]
-pub(crate) struct Http2Flags {
-    /// HTTP/2, agreed on with the server by ALPN: for https:// [default: HTTP/1.1]
-    #[arg(long)]
-    pub(crate) http2: bool,
-    /// HTTP/2 without asking: for http:// and unix:, which have no ALPN
-    #[arg(long)]
-    pub(crate) http2_prior_knowledge: bool,
-    /// Users that share a connection, each a stream at a time; with --rate, requests at once on one. Fewer where the
-    /// server allows fewer [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) streams: Option<u32>,
-}
 
 impl Http2Flags {
     /// Whether HTTP/2 is to be spoken.
@@ -55,8 +39,8 @@ impl Http2Flags {
     pub(crate) fn must_be_in_file(&self) -> Result<(), Failure> {
         if self.used() || self.streams.is_some() {
             return Err(Failure::usage(
-                "--http2, --http2-prior-knowledge, --streams: the scenario file says that\n  hint: write `http2: true` into \
-                 it, for all targets or for one",
+                "--http2, --http2-prior-knowledge, --streams: cannot be used with a scenario file\n  hint: write \
+                 `http2: true` into the file, for all targets or for one",
             ));
         }
         Ok(())
@@ -69,8 +53,8 @@ impl Http2Flags {
     pub(crate) fn must_fit(&self, transport: &Transport) -> Result<(), Failure> {
         if self.http2 && !self.http2_prior_knowledge && !matches!(transport, Transport::Tls(_)) {
             return Err(Failure::usage(
-                "--http2: is agreed on by ALPN, which needs https://\n  hint: --http2-prior-knowledge speaks it without \
-                 asking",
+                "--http2: is negotiated by ALPN, which needs https://\n  hint: --http2-prior-knowledge uses it without \
+                 negotiation",
             ));
         }
         Ok(())

@@ -10,6 +10,7 @@ mod experiment;
 mod explain;
 mod flags;
 mod found;
+mod generate;
 mod http2;
 mod interrupt;
 mod keys;
@@ -68,6 +69,8 @@ fn main() -> ExitCode {
         cli::Command::Load(flags) => load::run(&flags),
         cli::Command::Doctor(flags) => doctor::run(&flags),
         cli::Command::Worker => worker(),
+        cli::Command::Man(flags) => generate::man(&flags),
+        cli::Command::Completions(flags) => generate::completions(&flags),
         cli::Command::Report(flags) => report::run(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Origin(flags) }) => serve::origin(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Echo(flags) }) => serve::echo(&flags),

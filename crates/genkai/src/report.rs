@@ -28,7 +28,7 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     let record = outputs::record(&file)?;
     let found = found::found(&record);
     if flags.markdown && found.is_none() {
-        return Err(Failure::usage("--markdown: only comparisons and experiments have this form"));
+        return Err(Failure::usage("--markdown: works only for comparisons and experiments"));
     }
     if let Some(found) = found {
         return again(&record, &found, &dir, flags);
@@ -70,7 +70,7 @@ fn one_run_only(flags: &Report, dir: &Path) -> Result<(), Failure> {
     }
     let (dir, asked) = (dir.display(), asked.join(", "));
     Err(Failure::usage(format!(
-        "{asked}: {dir} holds several runs, and only a single one has that\n  hint: give a part's folder: {dir}/PART"
+        "{asked}: {dir} holds several runs; this output exists for a single run only\n  hint: give a part's folder: {dir}/PART"
     )))
 }
 

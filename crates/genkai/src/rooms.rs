@@ -1,38 +1,21 @@
-//! `genkai experiment run rooms`: flags to a plan, the run, its outputs.
+//! `genkai experiment run rooms` and `rooms-http`: flags to plans.
 
 use genkai_lab::experiment::rooms::Site;
-use genkai_lab::experiment::{Size, held, rooms as experiment};
-use genkai_model::plan::{Backplane, Fault, Plan, Router};
+use genkai_lab::experiment::{held, rooms as experiment};
+use genkai_model::plan::{Backplane, Plan, Router};
 use genkai_model::units::{Bytes, Span};
 use genkai_model::websocket::SMALLEST_MESSAGE;
 
-use crate::cli::{BackplaneFlag, RoomsFlags, RouterFlag};
+use crate::cli::{BackplaneFlag, HeldFlags, RoomsFlags, RouterFlag, RouterFlags};
 use crate::tune::settings;
 use crate::{Failure, websocket};
-
-/// A fault as `--fault` says it.
-///
-/// # Errors
-/// When it is not one.
-pub(crate) fn fault(text: &str) -> Result<Fault, String> {
-    let forms = "must be lose-every=N, kill-node=TIME, cut-redis=TIME, fill-redis=TIME or reset-router=TIME";
-    let (name, value) = text.split_once('=').ok_or(forms)?;
-    let time = || value.parse().map_err(|e| format!("{e}"));
-    match name {
-        "lose-every" => value.parse().ok().filter(|n| *n > 0).map(Fault::LoseEvery).ok_or_else(|| forms.to_owned()),
-        "kill-node" => time().map(Fault::KillNode),
-        "cut-redis" => time().map(Fault::CutSubscribers),
-        "fill-redis" => time().map(Fault::FillRedis),
-        "reset-router" => time().map(Fault::ResetRouter),
-        _ => Err(forms.to_owned()),
-    }
-}
 
 /// The plan that flags describe.
 ///
 /// # Errors
 /// When they contradict each other.
-pub(crate) fn plan(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
+pub(crate) fn plan(flags: &RoomsFlags) -> Result<Plan, Failure> {
+    let size = flags.run.size();
     let mut shape = experiment::Shape::of(size);
     shape.rooms = flags.rooms.unwrap_or(shape.rooms);
     shape.members = flags.members.unwrap_or(shape.members);
@@ -43,7 +26,7 @@ pub(crate) fn plan(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
         return Err(Failure::usage("--message-every, --enter-every: must be longer than zero"));
     }
     if u64::from(shape.rooms) * u64::from(shape.members) > u64::from(u32::MAX) {
-        return Err(Failure::usage("--rooms times --members: more clients than can be told apart"));
+        return Err(Failure::usage("--rooms times --members: too many clients"));
     }
     shape.message = message(flags.message_size)?.unwrap_or(shape.message);
     shape.member_queue = flags.member_queue.unwrap_or(shape.member_queue);
@@ -61,7 +44,7 @@ pub(crate) fn plan(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
     let site = Site {
         nodes,
         server,
-        router: router(flags, QUEUE_TIMEOUT),
+        router: router(&flags.router, QUEUE_TIMEOUT),
         backplane,
         redis: settings("--redis-set", "maxclients=20", &flags.redis_set)?
             .into_iter()
@@ -84,7 +67,8 @@ fn message(size: Option<Bytes>) -> Result<Option<Bytes>, Failure> {
 ///
 /// # Errors
 /// When requests would be held for no time.
-pub(crate) fn held(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
+pub(crate) fn held(flags: &HeldFlags) -> Result<Plan, Failure> {
+    let size = flags.run.size();
     let mut shape = held::Shape::of(size);
     shape.nodes = flags.nodes.unwrap_or(shape.nodes);
     shape.time = flags.hold.unwrap_or(shape.time);
@@ -94,13 +78,13 @@ pub(crate) fn held(size: Size, flags: &RoomsFlags) -> Result<Plan, Failure> {
     }
     // Who waits as long as requests are held gets the place of one that is done, and is not refused.
     let wait = Span(QUEUE_TIMEOUT.0.min(shape.time.0 / 5));
-    Ok(held::plan(size, shape, router(flags, wait)))
+    Ok(held::plan(size, shape, router(&flags.router, wait)))
 }
 
 /// How long a request waits for a node with room.
 const QUEUE_TIMEOUT: Span = Span::from_secs(5);
 
-fn router(flags: &RoomsFlags, wait: Span) -> Option<Router> {
+fn router(flags: &RouterFlags, wait: Span) -> Option<Router> {
     let product = match flags.router? {
         RouterFlag::None => return None,
         RouterFlag::Haproxy => "haproxy",

@@ -2,58 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use genkai_lab::contest;
-use genkai_lab::experiment::{Size, servers as experiment};
+use genkai_lab::experiment::servers as experiment;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
-use genkai_model::units::{Bytes, Span};
+use genkai_model::units::Bytes;
 use genkai_targets::application::Place;
 
 use crate::Failure;
-use crate::cli::OutputFlags;
+use crate::cli::ServersFlags;
 use crate::study::{self, How};
 use crate::view;
-
-/// Flags of the experiment `websocket-servers`.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "websocket-servers (--clients, --rounds, --seed: reverse-proxy-cache too)")]
-pub(crate) struct ServersFlags {
-    /// Servers to compare: embedded, tomcat, jetty, node-ws, socketio [default: all that can run here]
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
-    pub(crate) servers: Vec<String>,
-    /// A setting of a server, e.g. tomcat.heap=512m, jetty.gc=z, node-ws.max-message=1m (repeatable)
-    #[arg(long = "server-set", value_name = "SERVER.NAME=VALUE")]
-    pub(crate) server_set: Vec<String>,
-    /// Values of a setting to be tried for large messages, each beside the server as it is, e.g. jetty.buffer=64k,2m
-    /// (repeatable)
-    #[arg(long, value_name = "SERVER.NAME=V,V")]
-    pub(crate) sweep: Vec<String>,
-    /// Clients of each server [default: 200, with --full 1000; reverse-proxy-cache: 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
-    pub(crate) clients: Option<u32>,
-    /// Rounds that count, of each start [default: 10; reverse-proxy-cache: 3, with --full 5]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
-    pub(crate) rounds: Option<u32>,
-    /// Rounds before them that do not count [default: 10, with --full 30]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub(crate) warm_up: Option<u32>,
-    /// Start all servers anew so often; with several, intervals speak of starts and not of rounds [default: 1, with --full 5]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) starts: Option<u32>,
-    /// Sizes of large messages [default: 16k,1m,4m]
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',')]
-    pub(crate) sizes: Vec<Bytes>,
-    /// Size of the message that all receive, and that each sends [default: 128]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) message: Option<Bytes>,
-    /// Longest wait for one answer [default: 10s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) answer_timeout: Option<Span>,
-    /// Seed of the orders in which servers are asked [default: 1]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-}
 
 /// Largest of the large messages: what the applications send at most, and what the client takes.
 const LARGEST: u64 = 64 << 20;
@@ -64,7 +23,8 @@ const SMALLEST: u64 = 64;
 ///
 /// # Errors
 /// When they contradict each other, or nothing can be compared here.
-fn plan(size: Size, flags: &ServersFlags, place: &Place) -> Result<Plan, Failure> {
+fn plan(flags: &ServersFlags, place: &Place) -> Result<Plan, Failure> {
+    let size = flags.run.size();
     let mut contest = experiment::shape(size);
     contest.clients = flags.clients.unwrap_or(contest.clients);
     contest.rounds = flags.rounds.unwrap_or(contest.rounds);
@@ -115,7 +75,7 @@ fn servers(asked: &[String], place: &Place) -> Result<Vec<String>, Failure> {
     if can.len() < 2 {
         let why = cannot.join("\n  ");
         return Err(Failure::environment(format!(
-            "only one server can run here, and there is nothing to compare\n  {why}"
+            "only one server can run here, so there is nothing to compare\n  {why}"
         )));
     }
     cannot.iter().for_each(|why| view::say(&format!("left out: {why}")));
@@ -130,13 +90,14 @@ fn parts(text: &str, flag: &str, servers: &[String]) -> Result<(String, String, 
     };
     if !servers.iter().any(|one| one == server) {
         let all = servers.join(", ");
-        return Err(Failure::usage(format!("{flag} {text}: `{server}` does not take part; these do: {all}")));
+        return Err(Failure::usage(format!("{flag} {text}: `{server}` does not take part; the servers are {all}")));
     }
     Ok((server.to_owned(), name.to_owned(), value.to_owned()))
 }
 
 /// Makes a run and its outputs.
-pub(crate) fn run(size: Size, flags: &ServersFlags, place: Place, output: &OutputFlags) -> Result<Exit, Failure> {
-    let plan = plan(size, flags, &place)?;
-    study::run(plan, place, How::default(), output)
+pub(crate) fn run(flags: &ServersFlags) -> Result<Exit, Failure> {
+    let place = study::place(flags.apps.apps.as_deref())?;
+    let plan = plan(flags, &place)?;
+    study::run(plan, place, How::default(), &flags.run.output)
 }

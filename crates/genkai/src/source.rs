@@ -27,7 +27,7 @@ impl FromStr for SourceFlag {
         let bits = bits.map_or(Ok(all), str::parse).ok().filter(|bits| *bits <= all);
         let bits = bits.ok_or_else(|| format!("a network has at most {all} bits"))?;
         if address.is_unspecified() || address.is_multicast() {
-            return Err("is nobody's address".to_owned());
+            return Err("is not the address of a host".to_owned());
         }
         Ok(SourceFlag { address, bits })
     }
@@ -63,7 +63,7 @@ pub(crate) fn all(flags: &[SourceFlag]) -> Result<Vec<IpAddr>, Failure> {
     let mut all: Vec<IpAddr> = flags.iter().flat_map(|flag| flag.addresses()).collect();
     all.retain(|address| seen.insert(*address));
     if all.len() > MOST {
-        return Err(Failure::usage(format!("--source: more than {MOST} addresses; a smaller network will do")));
+        return Err(Failure::usage(format!("--source: more than {MOST} addresses; use a smaller network")));
     }
     Ok(all)
 }

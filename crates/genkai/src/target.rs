@@ -1,32 +1,13 @@
-//! Where `genkai load` sends: the address given, and TLS flags.
+//! Addresses that load goes to, and what carries it.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use clap::Args;
 use genkai_model::transport::{Identity, Tls, Transport};
+use genkai_place::remote::{self, Remote};
 
-use crate::{Failure, flags, tune};
-
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "TLS")]
-pub(crate) struct TlsFlags {
-    /// Trust the authorities in this file (PEM) instead of the system's
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cacert: Option<PathBuf>,
-    /// The client's certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub(crate) cert: Option<PathBuf>,
-    /// Its private key (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub(crate) key: Option<PathBuf>,
-    /// Take any certificate
-    #[arg(long, short = 'k', conflicts_with = "cacert")]
-    pub(crate) insecure: bool,
-    /// A full handshake for each connection: do not resume sessions
-    #[arg(long)]
-    pub(crate) no_resume: bool,
-}
+use crate::cli::TlsFlags;
+use crate::{Failure, flags};
 
 impl TlsFlags {
     /// The same without anything that only TLS has.
@@ -87,7 +68,7 @@ impl Target {
             Some((port, tls, websocket, rest))
         });
         let (port, tls, websocket, rest) = parts.ok_or_else(|| Failure::usage(format!("`{url}`: {FORMS}")))?;
-        tune::local_only(url, allowed)?;
+        local_only(url, allowed)?;
         let split = rest.find(['/', '?']).unwrap_or(rest.len());
         let (host, tail) = rest.split_at(split);
         let has_port = host.rsplit(']').next().unwrap_or(host).contains(':');
@@ -152,6 +133,18 @@ impl Target {
             Way::Unix(path) => Ok(Transport::Unix { path: path.clone() }),
         }
     }
+}
+
+/// Refuses a URL whose host is not this machine, unless the user names that host.
+pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    let host = match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or(v6),
+        None => authority.split(':').next().unwrap_or(authority),
+    };
+    let named = remote::check(host, allowed, || url.to_owned());
+    named.map_err(|found| Failure::usage(Remote { replaceable: false, ..found }.to_string()))
 }
 
 /// Path and query of an address, without its fragment.

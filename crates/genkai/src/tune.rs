@@ -12,15 +12,15 @@ use genkai_model::plan::{
     Answers, Backend, ConfigSource, Front, Plan, Procedure, Site, System, Upgrade, WebSocketServer,
 };
 use genkai_model::units::{Span, Spread};
-use genkai_place::remote::{self, Remote};
 
 use crate::cli::{Apache, BackendFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
 use crate::study::{self, How};
+use crate::target::local_only;
 use crate::{Failure, flags, websocket};
 
-/// Users join at this rate when nothing else is said, as in experiment 1.
+/// Default rate at which users join, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
-/// An open load rises so long when nothing else is said, so that the rate at which it breaks can be seen.
+/// Default ramp of an open load: the rate at which it breaks can then be seen.
 const RATE_RAMP: Span = Span::from_secs(15);
 
 /// `genkai tune PRODUCT`.
@@ -90,7 +90,7 @@ fn objective(flags: &TuneFlags) -> Result<Objective, Failure> {
     let objective = flags.search.objective.clone().unwrap_or_else(usual);
     match objective.of_websockets() {
         Some(condition) if !flags.websocket => {
-            Err(Failure::usage(format!("--objective `{condition}`: speaks of WebSockets; add --websocket")))
+            Err(Failure::usage(format!("--objective `{condition}`: is about WebSockets; add --websocket")))
         }
         _ => Ok(objective),
     }
@@ -144,7 +144,7 @@ pub(crate) fn backend(
             Ok(Backend::WordPress(Site { children, waits: fixed(flags.backend_time, "a page waits")? }))
         }
         ("keep", _) if *config == ConfigSource::Generated => {
-            Err(Failure::usage("--backend keep: needs --config FILE, whose upstreams are kept"))
+            Err(Failure::usage("--backend keep: needs --config FILE; it keeps the upstreams of that file"))
         }
         ("keep", _) => Ok(Backend::Kept),
         (url, _) if url.starts_with("http://") => {
@@ -210,7 +210,7 @@ pub(crate) fn no_path(url: &str) -> Result<(), Failure> {
     let rest = url.strip_prefix("http://").unwrap_or(url);
     match rest.find(['/', '?', '#']) {
         Some(at) if &rest[at..] != "/" => Err(Failure::usage(format!(
-            "--backend {url}: `{}` would have no effect; a backend is a host and a port\n  hint: give the path to ask for \
+            "--backend {url}: `{}` would have no effect; a backend is a host and a port\n  hint: give the path to request \
              with --path",
             &rest[at..]
         ))),
@@ -218,24 +218,12 @@ pub(crate) fn no_path(url: &str) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a URL whose host is not this machine, unless the user names that host.
-pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
-    let host = match authority.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or(v6),
-        None => authority.split(':').next().unwrap_or(authority),
-    };
-    let named = remote::check(host, allowed, || url.to_owned());
-    named.map_err(|found| Failure::usage(Remote { replaceable: false, ..found }.to_string()))
-}
-
 fn procedure(flags: &SearchFlags, arrivals: &Arrivals) -> Result<Procedure, Failure> {
     if !(1.0..=10.0).contains(&flags.headroom) {
         return Err(Failure::usage(format!("--headroom {}: must be between 1 and 10", flags.headroom)));
     }
     if flags.hold.is_some_and(|hold| hold.0 == 0) {
-        return Err(Failure::usage("--hold 0s: the full load must last some time to be judged; give at least 1s"));
+        return Err(Failure::usage("--hold 0s: must be at least 1s for a verdict"));
     }
     let quick = experiment::procedure(Size::Quick);
     let ramp = match *arrivals {

@@ -1,12 +1,12 @@
-//! Flags of WebSocket load.
+//! How flags become WebSocket load.
 
-use clap::{Args, ValueEnum};
 use genkai_model::load::{Arrivals, Body, Load, Protocol, Spacing};
-use genkai_model::units::{Bytes, Span};
+use genkai_model::units::Bytes;
 use genkai_model::websocket::{Deflate, Message, SMALLEST_MESSAGE, WebSocket};
 
 use crate::Failure;
-use crate::flags::{LoadFlags, positive};
+use crate::cli::{DeflateFlag, LoadFlags, WebSocketFlags};
+use crate::flags::positive;
 
 /// Connections of the open model when nothing else is said.
 const CONNECTIONS: u32 = 100;
@@ -15,38 +15,6 @@ const SIZE: Bytes = Bytes(64);
 
 /// What the flags need where an address says what is spoken.
 pub(crate) const NEEDS: &str = "the address must be ws:// or wss://";
-
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "WebSocket")]
-pub(crate) struct WebSocketFlags {
-    /// Bytes of a message, at least 24; the server is to send each one back [default: 64]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) message_size: Option<Bytes>,
-    /// Open model: so many messages a second over all connections
-    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "users"], allow_negative_numbers = true)]
-    pub(crate) message_rate: Option<f64>,
-    /// Binary messages instead of text
-    #[arg(long)]
-    pub(crate) binary: bool,
-    /// Ask for a subprotocol (repeatable, best first)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) subprotocol: Vec<String>,
-    /// Offer permessage-deflate: as browsers do, or each message by itself
-    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "takeover", require_equals = true)]
-    pub(crate) deflate: Option<DeflateFlag>,
-    /// On connections that are only held: a ping so often
-    #[arg(long, value_name = "TIME")]
-    pub(crate) ping: Option<Span>,
-}
-
-/// How to compress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeflateFlag {
-    /// The window is kept from message to message
-    Takeover,
-    /// Each message by itself
-    NoTakeover,
-}
 
 impl WebSocketFlags {
     /// Refuses these flags for other protocols; `needs` is what they need.
@@ -69,7 +37,7 @@ impl WebSocketFlags {
 /// A message that cannot carry who sent it.
 pub(crate) fn too_small(size: u64) -> Failure {
     Failure::usage(format!(
-        "--message-size {size}: a message carries its identity and has at least {SMALLEST_MESSAGE} bytes"
+        "--message-size {size}: must be at least {SMALLEST_MESSAGE} bytes, because a message carries its identity"
     ))
 }
 
@@ -79,29 +47,27 @@ pub(crate) fn too_small(size: u64) -> Failure {
 /// When values make no sense, or not together.
 pub(crate) fn load(flags: &LoadFlags, own: &WebSocketFlags, at_once: f64) -> Result<Load, Failure> {
     if flags.rate.is_some() {
-        return Err(Failure::usage("--rate: is of requests; for messages say --message-rate"));
+        return Err(Failure::usage("--rate: counts requests; use --message-rate for messages"));
     }
     if flags.method.is_some() || flags.body.is_some() || flags.body_size.is_some() {
-        return Err(Failure::usage("--method, --body, --body-size: WebSockets have none of these"));
+        return Err(Failure::usage("--method, --body, --body-size: have no effect on WebSockets"));
     }
     if flags.new_connections && (flags.connections.is_some() || own.message_rate.is_some()) {
-        return Err(Failure::usage("--new-connections: is for users, who open a WebSocket for each message then"));
+        return Err(Failure::usage("--new-connections: works with --users only; each message then opens a WebSocket"));
     }
     let mut load = flags.closed().load(at_once, 1)?;
     load.request.body = Body::Empty;
     let held = flags.connections.is_some() && own.message_rate.is_none();
     if own.ping.is_some() && !held {
-        return Err(Failure::usage(
-            "--ping: is for connections that are only held: --connections without --message-rate",
-        ));
+        return Err(Failure::usage("--ping: works on idle connections only: --connections without --message-rate"));
     }
     if held && (own.message_size.is_some() || own.binary) {
         return Err(Failure::usage(
-            "--connections: only holds connections; for messages on them add --message-rate, or say --users",
+            "--connections: the connections are idle; to send messages add --message-rate, or use --users",
         ));
     }
     if own.message_rate.is_none() && (flags.ramp.is_some() || flags.poisson) {
-        return Err(Failure::usage("--ramp, --poisson: belong to the open model; they need --message-rate"));
+        return Err(Failure::usage("--ramp, --poisson: need --message-rate (the open model)"));
     }
     let size = own.message_size.unwrap_or(SIZE).0;
     if size < SMALLEST_MESSAGE {

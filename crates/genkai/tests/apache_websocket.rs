@@ -200,7 +200,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         ("tune apache --tls --config /etc/hosts", "cannot be used with"),
         ("tune apache --websocket --backend-workers 5", "has no effect"),
         ("experiment run apache-websocket --part idel", "there are baseline, answer, idle"),
-        ("experiment run rooms --part idle", "belongs to the experiment `apache-websocket`"),
+        ("experiment run rooms --part idle", "unexpected argument '--part'"),
     ] {
         let run = run(&genkai(&format!("{flags} --quiet")));
         assert_eq!(run.code, Some(2), "{flags}: {}", run.stderr);

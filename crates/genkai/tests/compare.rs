@@ -269,17 +269,6 @@ fn a_user_s_caches_and_an_address_are_contenders() {
     }
 }
 
-#[test]
-fn every_contender_by_name_can_stand_in_a_file() {
-    let names = genkai_targets::catalog::names();
-    assert_eq!(names.len(), 3 + 11);
-    for name in names {
-        let text = format!("systems:\n  - {{name: a, product: {name}}}\n");
-        let read = genkai_scenario::systems("s.yaml", &text, Path::new("/"));
-        assert!(read.is_ok(), "{name}: {read:?}");
-    }
-}
-
 /// An nginx in `dir` that refuses to start (but not to be checked) after so many starts.
 fn nginx_that_starts(times: u32, dir: &Path) {
     use std::os::unix::fs::PermissionsExt;

@@ -39,7 +39,11 @@ fn flags_that_make_no_sense() {
     refused_with("tune nginx --pin servers=0,client=0", 2, &["core 0", "none"]);
     refused_with("tune nginx --hold 0s", 2, &["--hold"]);
     refused_with("tune nginx --max-limits 0", 2, &["--max-limits"]);
-    refused_with("experiment run nginx-worker-conections", 2, &["did you mean `nginx-worker-connections`"]);
+    refused_with(
+        "experiment run nginx-worker-conections",
+        2,
+        &["a similar subcommand exists", "nginx-worker-connections"],
+    );
     refused_with("load 127.0.0.1:80", 2, &["http://"]);
     refused_with("report /nonexistent", 2, &["/nonexistent"]);
 }

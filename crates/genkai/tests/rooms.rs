@@ -268,8 +268,8 @@ fn a_sweep_names_the_smallest_number_of_nodes() {
 fn bad_input_is_refused_before_anything_starts() {
     for (flags, said) in [
         ("experiment run rooms --nodes 2 --backplane none", "--backplane redis"),
-        ("experiment run rooms --worker-connections 5", "nginx-worker-connections"),
-        ("experiment run nginx-worker-connections --nodes 3", "`rooms`"),
+        ("experiment run rooms --worker-connections 5", "unexpected argument '--worker-connections'"),
+        ("experiment run nginx-worker-connections --nodes 3", "unexpected argument '--nodes'"),
         ("experiment run rooms --nodes 0", "--nodes"),
         ("experiment run rooms --message-every 0s", "--message-every"),
         ("experiment run rooms --fault lose-every=0", "lose-every=N"),
@@ -279,9 +279,9 @@ fn bad_input_is_refused_before_anything_starts() {
         ("experiment run rooms --node-connections 5", "--router"),
         ("experiment run rooms --server apache", "embedded"),
         ("experiment run rooms --server jetty --apps /nowhere", "make apps"),
-        ("experiment run nginx-worker-connections --router haproxy", "`rooms`"),
-        ("experiment run rooms-http --members 5", "`rooms`"),
-        ("experiment run rooms --hold 5s", "`rooms-http`"),
+        ("experiment run nginx-worker-connections --router haproxy", "unexpected argument '--router'"),
+        ("experiment run rooms-http --members 5", "unexpected argument '--members'"),
+        ("experiment run rooms --hold 5s", "unexpected argument '--hold'"),
         ("experiment run rooms --redis-set maxclients=5", "--backplane redis"),
         (
             "experiment run rooms --nodes 2 --redis-set maxclients",
@@ -292,7 +292,7 @@ fn bad_input_is_refused_before_anything_starts() {
             "--redis-set bind: where the private Redis listens",
         ),
         ("experiment run rooms --message-size 8", "at least 24"),
-        ("experiment run rooms-http --message-size 64k", "`rooms`"),
+        ("experiment run rooms-http --message-size 64k", "unexpected argument '--message-size'"),
         ("experiment run rooms-http --hold 0s", "--hold"),
     ] {
         let run = run(&genkai(flags));

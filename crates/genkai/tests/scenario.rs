@@ -235,8 +235,8 @@ fn mistakes_end_before_any_load() {
     refused(&file(&format!("target: http://192.0.2.7/\n{good}")), "--allow-remote");
     refused("/no/such/file.yaml", "/no/such/file.yaml");
     let path = file(&format!("target: {}\n{good}", shop.url));
-    refused(&format!("{path} --users 5"), "--users: the scenario file says that");
-    refused(&format!("{} --dry-run", shop.url), "are for scenario files");
+    refused(&format!("{path} --users 5"), "--users: cannot be used with a scenario file");
+    refused(&format!("{} --dry-run", shop.url), "need a scenario file");
     refused(&format!("{} --stages nonsense", shop.url), "30s:500");
     assert!(shop.log().is_empty());
 }

@@ -4,7 +4,6 @@
 use genkai_analysis::claims::{ACCEPTED, CLAMPED, REFUSED, UNKNOWN, WARNED};
 use genkai_model::claim::{Claim, LoadTest, Test};
 use genkai_model::comparison::{Comparison, Contender, Runs};
-use genkai_model::event::{Note, What};
 use genkai_model::figure::Figure;
 use genkai_model::load::Load;
 use genkai_model::objective::Objective;
@@ -109,6 +108,6 @@ pub(crate) fn check(job: &Job<'_>, line: &str, watcher: &mut Watcher<'_>) -> Res
             Some(Objection { kind: ObjectionKind::Warned, words }) => (WARNED, words),
             None => (ACCEPTED, format!("the server's own check accepts `{line}`")),
         };
-        recorder.now(None, What::Note(Note { id: id.to_owned(), text }))
+        recorder.note(None, id, text)
     })
 }

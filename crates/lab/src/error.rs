@@ -50,7 +50,7 @@ pub enum LabError {
     Application(#[from] genkai_targets::application::ApplicationError),
     /// Clients of a comparison.
     #[error(transparent)]
-    Crowd(#[from] genkai_engine::broadcast::CrowdError),
+    Broadcast(#[from] genkai_engine::broadcast::BroadcastError),
     /// What stands before nodes.
     #[error(transparent)]
     Router(#[from] genkai_targets::router::RouterError),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
-use genkai_engine::{Room, automatic_sources, preflight};
+use genkai_engine::{Headroom, automatic_sources, preflight};
 use genkai_model::event::Environment;
 use genkai_model::load::Load;
 use genkai_place::ports_in_use::ports_in_use;
@@ -13,11 +13,11 @@ use crate::error::LabError;
 
 /// What this machine has for connections to `destinations`. One that is not known yet (the server is not up) is some port of
 /// 127.0.0.1.
-pub(crate) fn look(destinations: &[SocketAddr], environment: &Environment) -> Room {
+pub(crate) fn look(destinations: &[SocketAddr], environment: &Environment) -> Headroom {
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(environment.descriptors, |(_, hard)| hard);
     let taken = ports_in_use(destinations);
     let usual = destinations.first().and_then(|to| usual_source(*to)).unwrap_or(Ipv4Addr::LOCALHOST.into());
-    Room { descriptors, ports: environment.ports, listeners: taken.by_listeners, taken: taken.by_source, usual }
+    Headroom { descriptors, ports: environment.ports, listeners: taken.by_listeners, taken: taken.by_source, usual }
 }
 
 /// The address from which the system connects to `destination`. (connect(2) of a datagram socket chooses it and sends nothing.)
@@ -32,12 +32,12 @@ fn usual_source(destination: SocketAddr) -> Option<IpAddr> {
 ///
 /// # Errors
 /// When it does not fit, or a source address is not this machine's.
-pub(crate) fn fit(load: &Load, room: &Room) -> Result<Load, LabError> {
+pub(crate) fn fit(load: &Load, room: &Headroom) -> Result<Load, LabError> {
     advised(load, room, None)
 }
 
 /// The same; `hint` is what would make it fit, where that is not what preflight names: flags of `genkai load`.
-pub(crate) fn advised(load: &Load, room: &Room, hint: Option<&str>) -> Result<Load, LabError> {
+pub(crate) fn advised(load: &Load, room: &Headroom, hint: Option<&str>) -> Result<Load, LabError> {
     let mut load = load.clone();
     let known = !load.addresses.is_empty();
     if !known {

@@ -5,8 +5,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use genkai_model::event::{Event, RunEnded, What};
+use genkai_model::event::{Event, Note, RunEnded, What};
 use genkai_model::record::Record;
+use genkai_place::observation::Observation;
 
 use crate::error::LabError;
 use crate::redact;
@@ -66,6 +67,25 @@ impl<'a> Recorder<'a> {
         (self.watcher)(&event);
         self.record.push(event);
         written
+    }
+
+    /// Records something that the reader should know.
+    ///
+    /// # Errors
+    /// When it cannot be written (disk full).
+    pub fn note(&mut self, trial: Option<u32>, id: &str, text: String) -> Result<(), LabError> {
+        self.now(trial, What::Note(Note { id: id.to_owned(), text }))
+    }
+
+    /// Records what a look at servers at `instant` brought.
+    ///
+    /// # Errors
+    /// When it cannot be written (disk full).
+    pub fn look(&mut self, instant: Instant, trial: u32, seen: Observation) -> Result<(), LabError> {
+        let Observation { samples, logs, states } = seen;
+        let all = samples.into_iter().map(What::Sample);
+        let mut all = all.chain(logs.into_iter().map(What::Log)).chain(states.into_iter().map(What::State));
+        all.try_for_each(|what| self.at(instant, Some(trial), what))
     }
 
     /// Takes the diff of a proposal for the last line.

@@ -283,8 +283,7 @@ mod tests {
 
     #[test]
     fn secrets_go_from_plans() {
-        let experiment::Kind::Tune(make) = experiment::EXPERIMENTS[0].kind else { panic!("it finds a limit") };
-        let mut secret = make(experiment::Size::Quick, "512");
+        let mut secret = experiment::nginx_worker_connections(experiment::Size::Quick, "512");
         secret.title = "load http://u:SECRET@127.0.0.1/?token=SECRET".to_owned();
         secret.system.backend = Backend::Url("http://u:SECRET@127.0.0.1/?token=SECRET".to_owned());
         secret.load.request.path = "/?token=SECRET".to_owned();

@@ -18,11 +18,13 @@ pub fn preview(plan: &Plan, place: &Place, pin: &Pin) -> Result<Preview, LabErro
     match &plan.study {
         Study::Load => Ok(Preview::of(system::environment(pin, None))),
         Study::Tune => tune::preview(plan, pin),
-        Study::Rooms(_) | Study::IdleRequests { .. } => rooms::check(plan, place, pin).map(Preview::of),
-        Study::Contest(_) => contest::check(plan, place, pin).map(Preview::of),
+        Study::Rooms(cluster) | Study::IdleRequests { cluster, .. } => {
+            rooms::check(plan, cluster, place, pin).map(Preview::of)
+        }
+        Study::Contest(contest) => contest::check(contest, place, pin).map(Preview::of),
         Study::Compare(_) if claims::line(plan).is_some() => Ok(Preview::of(system::environment(pin, None))),
-        Study::Compare(_) => compare::preview(plan, pin),
-        Study::Cache(_) => cache::check(plan, pin).map(Preview::of),
+        Study::Compare(comparison) => compare::preview(plan, comparison, pin),
+        Study::Cache(caching) => cache::check(caching, pin).map(Preview::of),
     }
 }
 
@@ -34,12 +36,12 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError
     match &job.plan.study {
         Study::Load => measure::run(job, watcher),
         Study::Tune => tune::run(job, watcher),
-        Study::Rooms(_) | Study::IdleRequests { .. } => rooms::run(job, watcher),
-        Study::Contest(_) => contest::run(job, watcher),
-        Study::Compare(_) => match claims::line(&job.plan) {
+        Study::Rooms(cluster) | Study::IdleRequests { cluster, .. } => rooms::run(job, cluster, watcher),
+        Study::Contest(contest) => contest::run(job, contest, watcher),
+        Study::Compare(comparison) => match claims::line(&job.plan) {
             Some(line) => claims::check(job, line, watcher),
-            None => compare::run(job, watcher),
+            None => compare::run(job, comparison, watcher),
         },
-        Study::Cache(_) => cache::run(job, watcher),
+        Study::Cache(caching) => cache::run(job, caching, watcher),
     }
 }

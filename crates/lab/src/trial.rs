@@ -169,20 +169,10 @@ impl Scribe<'_, '_, '_> {
     }
 
     fn look(&mut self, look: Look) -> Result<(), LabError> {
-        let number = Some(self.trial.number);
-        for sample in look.seen.samples {
-            self.recorder.at(look.at, number, What::Sample(sample))?;
+        if look.seen.states.iter().any(|state| state.state == ServerState::Died) {
+            self.reason.get_or_insert(EndReason::ServerDied);
         }
-        for line in look.seen.logs {
-            self.recorder.at(look.at, number, What::Log(line))?;
-        }
-        for state in look.seen.states {
-            if state.state == ServerState::Died {
-                self.reason.get_or_insert(EndReason::ServerDied);
-            }
-            self.recorder.at(look.at, number, What::State(state))?;
-        }
-        Ok(())
+        self.recorder.look(look.at, self.trial.number, look.seen)
     }
 
     fn close(&mut self, made: LoadEnd) -> Result<EndReason, LabError> {

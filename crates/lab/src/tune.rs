@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
-use genkai_model::event::{EndReason, Limits, Note, Purpose, ServerState, State, Step, What};
+use genkai_model::event::{EndReason, Limits, Purpose, ServerState, State, Step, What};
 use genkai_model::finding::Because;
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
@@ -150,7 +150,11 @@ impl Run<'_, '_, '_> {
             return Ok(false);
         }
         if !idle {
-            self.note("backend-not-idle", "the backend still works on requests of the trial before")?;
+            self.recorder.note(
+                None,
+                "backend-not-idle",
+                "the backend still works on requests of the trial before".to_owned(),
+            )?;
         }
         Ok(true)
     }
@@ -167,7 +171,7 @@ impl Run<'_, '_, '_> {
         if self.recorder.record().trials.is_empty()
             && let Some(text) = first::answer(&self.job.plan.system.product, &load, address, &mut self.system.backend)
         {
-            self.note(first::NOTE, &text)?;
+            self.recorder.note(None, first::NOTE, text)?;
         }
         let load = self.fitted(load)?;
         let pinning = self.system.environment().pinning.clone();
@@ -206,20 +210,17 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, What::State(State { subject, state, detail }))
     }
 
-    fn note(&mut self, id: &str, text: &str) -> Result<(), LabError> {
-        self.recorder.now(None, What::Note(Note { id: id.to_owned(), text: text.to_owned() }))
-    }
-
     /// Writes a proved proposal into the user's files.
     fn write(&mut self) -> Result<(), LabError> {
         let verdict = findings(self.recorder.record()).verdict;
         if verdict.because != Because::ProvedAndHolds {
-            return self.note("not-written", "the proposal is not proved, so no file was changed");
+            let text = "the proposal is not proved, so no file was changed".to_owned();
+            return self.recorder.note(None, "not-written", text);
         }
         let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
         for backup in self.system.baseline().write_back(&changes)? {
             let text = format!("{} changed; the old file is {}", backup.file.display(), backup.backup.display());
-            self.note("written", &text)?;
+            self.recorder.note(None, "written", text)?;
             self.written.push((backup.file, backup.backup));
         }
         Ok(())

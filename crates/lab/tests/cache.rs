@@ -13,7 +13,7 @@ use genkai_lab::job::Job;
 use genkai_lab::system::Pin;
 use genkai_model::cache::{Aim, CachePass, Caching, Kept, OwnCounts, Warmth};
 use genkai_model::content::{Mix, Pages};
-use genkai_model::event::{EndReason, Event, Purpose, TrialEnded, TrialStarted, What};
+use genkai_model::event::{EndReason, Event, TrialEnded, TrialStarted, What};
 use genkai_model::finding::Outcome;
 use genkai_model::finding::cache::{CacheFinding, Trouble};
 use genkai_model::load::{Load, Stop};
@@ -158,7 +158,7 @@ fn a_cache_that_swaps_two_bodies_is_found_out() {
     let mut push = |trial, what| record.push(Event { at_us: 0, trial, what });
     push(None, What::RunStarted(Box::new(head.unwrap())));
     for (n, warmth) in [(1, Warmth::Cold), (2, Warmth::Warm)] {
-        let started = TrialStarted { purpose: Purpose::Measure, changes: vec![], limit: None, load: load.clone() };
+        let started = TrialStarted::measure(load.clone());
         push(Some(n), What::TrialStarted(Box::new(started)));
         let mut wrong = None;
         let tick = |tick: genkai_model::event::Tick| {

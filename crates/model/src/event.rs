@@ -207,6 +207,13 @@ pub struct TrialStarted {
     pub load: Load,
 }
 
+impl TrialStarted {
+    /// A trial that only measures, with nothing changed.
+    pub fn measure(load: Load) -> TrialStarted {
+        TrialStarted { purpose: Purpose::Measure, changes: Vec::new(), limit: None, load }
+    }
+}
+
 /// One interval of load, all generator threads together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tick {

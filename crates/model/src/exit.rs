@@ -22,9 +22,9 @@ impl Exit {
     /// Every code with its meaning, for `--help` and docs.
     pub const ALL: &'static [(Exit, &'static str)] = &[
         (Exit::Holds, "the objective holds"),
-        (Exit::Fails, "the objective fails (the verdict is in the report)"),
+        (Exit::Fails, "the objective fails; the verdict says why"),
         (Exit::Usage, "wrong flags, files or settings; nothing was started"),
-        (Exit::Environment, "the machine cannot do it (server missing, port taken, limits too small, disk full)"),
+        (Exit::Environment, "the machine cannot do it: server missing, port taken, limits too small, disk full"),
         (Exit::Invalid, "invalid: the client was the limit, nothing is said about the server"),
         (Exit::Interrupted, "interrupted; what was measured is kept"),
     ];

@@ -46,10 +46,6 @@ impl Span {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// In milliseconds.
-    pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
     /// As a standard duration.
     pub fn duration(self) -> Duration {
         Duration::from_nanos(self.0)

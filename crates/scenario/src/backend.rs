@@ -1,4 +1,4 @@
-//! What stands behind systems, as files say it.
+//! Backends of systems, as files describe them.
 
 use genkai_model::plan::{Backend, OriginSpec, Site};
 use genkai_model::units::{Bytes, Spread};
@@ -34,20 +34,16 @@ pub(crate) static SPREAD: Format = Format {
 
 static EMBEDDED: Shape = Shape {
     name: "an embedded backend",
-    about: "genkai's own origin, with a behaviour.",
+    about: "genkai's own origin.",
     needs: &[],
     keys: &[
-        field("body", Kind::Read(&SIZE), "Size of each response body; 10k where it is left out."),
-        field("time", Kind::Read(&SPREAD), "How long a request is in service; 0s where it is left out."),
-        field(
-            "workers",
-            Kind::Whole(1),
-            "Requests served at once, like a php-fpm pool; any number where it is left out.",
-        ),
+        field("body", Kind::Read(&SIZE), "Size of each response body; 10k if left out."),
+        field("time", Kind::Read(&SPREAD), "Time to serve a request; 0s if left out."),
+        field("workers", Kind::Whole(1), "Requests served at once, like a php-fpm pool; no limit if left out."),
         field(
             "queue",
             Kind::Whole(0),
-            "Requests that may wait for a worker before 503; any number where it is left out.",
+            "Requests that may wait for a worker; further ones get 503. No limit if left out.",
         ),
     ],
 };

@@ -14,7 +14,7 @@ use crate::backend::{BACKEND, SIZE, SPREAD, backend, embedded, read as value};
 use crate::fault::Fault;
 use crate::form::{OBJECTIVE, SPAN, parsed};
 use crate::native::whole;
-use crate::shape::{Format, Kind, Shape, field};
+use crate::shape::{Format, Kind, Shape, field, one_of};
 use crate::systems::{SETTINGS, settings, tree};
 use crate::yaml::Node;
 
@@ -43,28 +43,28 @@ static BY_RATIO: Kind = Kind::Read(&TIMES);
 
 static PROMISES: Shape = Shape {
     name: "promises",
-    about: "What the advice promises of each figure.",
+    about: "What the advice promises for each figure.",
     needs: &[],
     keys: &[
-        field("failures", Kind::Same(&BECOMES), "Failed requests by finished ones."),
-        field("throughput", Kind::Same(&BY_RATIO), "Successful responses a second."),
+        field("failures", Kind::Same(&BECOMES), "Share of failed requests."),
+        field("throughput", Kind::Same(&BY_RATIO), "Successful responses per second."),
         field("p50", Kind::Same(&BY_RATIO), "Median latency."),
-        field("p95", Kind::Same(&BY_RATIO), "95 % of latencies."),
-        field("p99", Kind::Same(&BY_RATIO), "99 % of latencies."),
-        field("max", Kind::Same(&BY_RATIO), "The longest latency."),
-        field("cpu", Kind::Same(&BY_RATIO), "Processor time of the server by requests."),
+        field("p95", Kind::Same(&BY_RATIO), "95th percentile of the latency."),
+        field("p99", Kind::Same(&BY_RATIO), "99th percentile of the latency."),
+        field("max", Kind::Same(&BY_RATIO), "Longest latency."),
+        field("cpu", Kind::Same(&BY_RATIO), "Processor time of the server per request."),
         field("memory", Kind::Same(&BY_RATIO), "Largest resident memory of the server."),
     ],
 };
 
 static WEBSOCKET: Shape = Shape {
     name: "WebSockets",
-    about: "What goes over WebSockets.",
+    about: "WebSocket load.",
     needs: &[],
     keys: &[
-        field("message", Kind::Read(&SIZE), "Size of a message, at least 24; 64 where it is left out."),
-        field("binary", Kind::Bool, "Binary messages instead of text."),
-        field("ping", Kind::Read(&SPAN), "On connections that are only held: a ping so often."),
+        field("message", Kind::Read(&SIZE), "Size of a message, at least 24 bytes; 64 if left out."),
+        field("binary", Kind::Bool, "Send binary messages instead of text."),
+        field("ping", Kind::Read(&SPAN), "Send a ping at this interval on idle connections."),
     ],
 };
 
@@ -73,75 +73,74 @@ static LOAD: Shape = Shape {
     about: "The load under which it is tested.",
     needs: &[],
     keys: &[
-        field("users", Kind::Whole(1), "Closed model: users, each waiting for its response; 50 where nothing is said."),
+        field(
+            "users",
+            Kind::Whole(1),
+            "Closed model: number of users, each waiting for its response; 50 if nothing is given.",
+        ),
         field("think", Kind::Read(&SPREAD), "Pause between a response and the user's next request."),
-        field("rate", Kind::Number, "Open model: requests (or WebSocket messages) a second, instead of users."),
+        field("rate", Kind::Number, "Open model: requests (or WebSocket messages) per second, instead of users."),
         field(
             "connections",
             Kind::Whole(1),
-            "Open model: at most so many connections; 1000 where it is left out. WebSockets without a rate: so many, only held.",
+            "Open model: most connections, 1000 if left out. WebSocket without a rate: number of connections, held idle.",
         ),
         field(
             "websocket",
             Kind::Either(&[Kind::Bool, Kind::Object(&WEBSOCKET)]),
-            "WebSockets: each message is to be sent back by the backend.",
+            "Use WebSocket; the backend must send each message back.",
         ),
-        field("path", Kind::Read(&PATH), "Path to ask for; / where it is left out."),
-        field("body", Kind::Read(&SIZE), "Size of a request body; then it is a POST."),
-        field("new-connections", Kind::Bool, "A new connection for each request."),
+        field("path", Kind::Read(&PATH), "Path to request; / if left out."),
+        field("body", Kind::Read(&SIZE), "Size of a request body; the method is then POST."),
+        field("new-connections", Kind::Bool, "Open a new connection for each request."),
         field(
             "timeout",
             Kind::Read(&SPAN),
-            "A request without a response after this long has failed; 60s where it is left out.",
+            "A request without a response after this time has failed; 60s if left out.",
         ),
-        field("hold", Kind::Read(&SPAN), "How long the load is held in each turn."),
+        field("hold", Kind::Read(&SPAN), "Time for which each turn holds the load."),
     ],
 };
 
 /// The whole file.
 pub(crate) static CLAIM: Shape = Shape {
     name: "a claim",
-    about: "Advice and how it is put to the test by `genkai claims FILE`.",
+    about: "Advice, and how `genkai claims FILE` tests it.",
     needs: &["advice", "product"],
     keys: &[
-        field("name", Kind::Text, "Its short name; that of its file where it is left out."),
-        field("advice", Kind::Text, "The advice as it is given."),
-        field("read", Kind::Text, "Where it was read."),
-        field("product", Kind::Word(&["nginx", "apache", "haproxy"]), "Whose setting it is."),
+        field("name", Kind::Text, "Short name; that of the file if left out."),
+        field("advice", Kind::Text, "The advice, as its source words it."),
+        field("read", Kind::Text, "Source of the advice."),
+        field("product", Kind::Product, "Product that has the setting."),
         field(
             "config",
             Kind::Text,
-            "The main file of a configuration, from the folder of this file; a plain reverse proxy where it is left out.",
+            "Main file of a configuration, relative to the folder of this file; a plain reverse proxy if left out.",
         ),
-        field("set", Kind::Same(&SETTINGS), "Settings of the system before the change, by name."),
-        field(
-            "backend",
-            Kind::Same(&BACKEND),
-            "What stands behind it; embedded where it is left out (keep with `config`).",
-        ),
+        field("set", Kind::Same(&SETTINGS), "Settings before the change, by name."),
+        field("backend", Kind::Same(&BACKEND), "Backend; embedded if left out, or keep with `config`."),
         field("tls", Kind::Bool, "The plain reverse proxy listens with TLS."),
-        field(
-            "line",
-            Kind::Text,
-            "A line of the configuration that the server's own check is asked about, instead of a change.",
-        ),
+        field("line", Kind::Text, "Line of a configuration to give to the server's own check, instead of a change."),
         field(
             "change",
             Kind::OneOrMore(&Kind::Read(&CHANGE)),
-            "What the advice changes. Of several each is tested alone, and all together.",
+            "Change that the advice makes. Several are tested one by one, and all together.",
         ),
         field("load", Kind::Object(&LOAD), "The load under which it is tested."),
-        field("objective", Kind::Read(&OBJECTIVE), "What must hold in each turn; told beside the comparison."),
-        field("promises", Kind::Object(&PROMISES), "What the advice promises of each figure."),
+        field("objective", Kind::Read(&OBJECTIVE), "Objective of each turn, reported beside the comparison."),
+        field("promises", Kind::Object(&PROMISES), "What the advice promises for each figure."),
     ],
 };
 
-/// Reads the claim in `text`, which is that of `file`; paths in it are from `folder`.
+/// Reads the claim in `text`, which is that of `file`; paths in it are from `folder`, its product is one of `products`.
 ///
 /// # Errors
 /// The first mistake.
-pub fn read(file: &str, text: &str, folder: &Path) -> Result<Claim, Fault> {
-    let made = tree(text, &CLAIM).and_then(|root| claim(&root, file, folder));
+pub fn read(file: &str, text: &str, folder: &Path, products: &[&str]) -> Result<Claim, Fault> {
+    let made = tree(text, &CLAIM).and_then(|root| {
+        root.get("product").map_or(Ok(()), |product| one_of(product, products, "product"))?;
+        claim(&root, file, folder)
+    });
     made.map_err(|fault| fault.within(file))
 }
 
@@ -167,7 +166,7 @@ fn claim(root: &Node, file: &str, folder: &Path) -> Result<Claim, Fault> {
             return Err(Fault::at(
                 change.place,
                 "both `line` and `change`",
-                "a line is only looked at; keep one of them",
+                "a line is only checked; keep one of them",
             ));
         }
         (Some(line), None) => {

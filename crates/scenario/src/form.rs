@@ -131,38 +131,37 @@ pub(crate) static SCENARIO: Shape = Shape {
     about: "What users do, and how many of them: genkai load FILE",
     needs: &["phases", "flows"],
     keys: &[
-        field("title", Kind::Text, "What people call it"),
-        field("target", Kind::Read(&ADDRESS), "Where everything goes, e.g. http://127.0.0.1:8080/api"),
+        field("title", Kind::Text, "Title in reports"),
+        field("target", Kind::Read(&ADDRESS), "Address that all requests go to, e.g. http://127.0.0.1:8080/api"),
         field(
             "targets",
             Kind::Map(&Kind::Either(&[Kind::Object(&TARGET), Kind::Read(&ADDRESS)])),
-            "Several targets by name; the first is the one of steps that name none",
+            "Several targets by name; a step without a target uses the first",
         ),
         field("http2", Kind::Bool, HTTP2),
         field("streams", Kind::Whole(1), STREAMS),
         field(
             "phases",
             Kind::List(&Kind::Object(&PHASE)),
-            "How the load goes, one after the other; all in users, or all in rates",
+            "Phases of the load, one after the other; all of users, or all of rates",
         ),
-        field("spacing", Kind::Word(&["uniform", "poisson"]), "Rates: evenly spaced, or at random [uniform]"),
-        field("most", Kind::Whole(1), "Rates: at most so many runs at once [1000]"),
-        field("requests", Kind::Whole(1), "End after so many requests"),
-        field("timeout", Kind::Read(&SPAN), "A request without a complete response after this has failed [10s]"),
-        field("drain", Kind::Read(&SPAN), "How long runs that have begun may go on after the last phase [30s]"),
-        field("objective", Kind::Read(&OBJECTIVE), "What must hold; the exit code tells [errors < 0.1%]"),
-        field("cookies", Kind::Bool, "Whether cookies are kept and sent [true]"),
-        field("redirects", Kind::Whole(0), "So many redirections are followed, to targets only [0]"),
-        field("headers", Kind::Map(&TEXT), "Header fields of every request and every WebSocket's opening"),
-        field("variables", Kind::Map(&Kind::Any), "Values for {{name}}; of a list, each run takes one at random"),
-        field("data", Kind::OneOrMore(&Kind::Object(&TABLE)), "CSV files; each run takes a row"),
-        field("flows", Kind::List(&Kind::Object(&FLOW)), "What users do; each run takes one, by weight"),
+        field("spacing", Kind::Word(&["uniform", "poisson"]), "Rates: even or random spacing [uniform]"),
+        field("most", Kind::Whole(1), "Rates: most runs at once [1000]"),
+        field("requests", Kind::Whole(1), "End after this many requests"),
+        field("timeout", Kind::Read(&SPAN), "A request without a complete response after this time has failed [10s]"),
+        field("drain", Kind::Read(&SPAN), "Time that started runs may continue after the last phase [30s]"),
+        field("objective", Kind::Read(&OBJECTIVE), "Objective; the exit code tells whether it holds [errors < 0.1%]"),
+        field("cookies", Kind::Bool, "Keep and send cookies [true]"),
+        field("redirects", Kind::Whole(0), "Redirects to follow, to targets only [0]"),
+        field("headers", Kind::Map(&TEXT), "Header fields of every request and every WebSocket handshake"),
+        field("variables", Kind::Map(&Kind::Any), "Values for {{name}}; each run takes a random element of a list"),
+        field("data", Kind::OneOrMore(&Kind::Object(&TABLE)), "CSV files; each run takes one row"),
+        field("flows", Kind::List(&Kind::Object(&FLOW)), "What users do; each run takes one flow, by weight"),
     ],
 };
 
-const HTTP2: &str =
-    "Requests are HTTP/2: agreed on by ALPN with https://, without asking with http:// and unix: [false]";
-const STREAMS: &str = "HTTP/2: users that share a connection; fewer where the server allows fewer [10]";
+const HTTP2: &str = "Use HTTP/2: negotiated by ALPN with https://, without negotiation with http:// and unix: [false]";
+const STREAMS: &str = "HTTP/2: users that share a connection; fewer if the server allows fewer [10]";
 
 static TARGET: Shape = Shape {
     name: "a target",
@@ -180,12 +179,12 @@ static PHASE: Shape = Shape {
     about: "A part of the load: users, rate, count or pause",
     needs: &[],
     keys: &[
-        field("users", Kind::Read(&USERS), "So many users at once, e.g. 50, or from and to, e.g. 0..50"),
-        field("rate", Kind::Read(&LEVEL), "So many runs begin a second, whatever becomes of them, e.g. 10 or 0..10"),
-        field("count", Kind::Whole(1), "So many runs begin, spread over the phase"),
-        field("pause", Kind::Read(&SPAN), "Nothing, for so long"),
-        field("for", Kind::Read(&SPAN), "How long"),
-        field("name", Kind::Text, "What people call it"),
+        field("users", Kind::Read(&USERS), "Number of users, e.g. 50, or from and to, e.g. 0..50"),
+        field("rate", Kind::Read(&LEVEL), "Runs started per second, however long they take, e.g. 10 or 0..10"),
+        field("count", Kind::Whole(1), "Runs started, spread over the phase"),
+        field("pause", Kind::Read(&SPAN), "Start nothing for this time"),
+        field("for", Kind::Read(&SPAN), "Duration"),
+        field("name", Kind::Text, "Title in reports"),
     ],
 };
 
@@ -195,9 +194,9 @@ static TABLE: Shape = Shape {
     needs: &["file"],
     keys: &[
         field("file", Kind::Text, "The file, from the scenario's folder"),
-        field("columns", Kind::List(&Kind::Text), "Names of the columns [those in the first line]"),
-        field("order", Kind::Word(&["sequence", "random"]), "Which row a run takes [sequence]"),
-        field("delimiter", Kind::Text, "What stands between values [,]"),
+        field("columns", Kind::List(&Kind::Text), "Names of the columns [the first line]"),
+        field("order", Kind::Word(&["sequence", "random"]), "Order in which runs take rows [sequence]"),
+        field("delimiter", Kind::Text, "Character between values [,]"),
     ],
 };
 
@@ -207,8 +206,8 @@ static FLOW: Shape = Shape {
     needs: &["steps"],
     keys: &[
         field("name", Kind::Text, "Its name"),
-        field("weight", Kind::Whole(0), "How often it is taken, beside the others [1]"),
-        field("steps", Kind::Same(&STEPS), "What is done"),
+        field("weight", Kind::Whole(0), "Weight relative to the other flows [1]"),
+        field("steps", Kind::Same(&STEPS), "Steps, in order"),
     ],
 };
 
@@ -220,17 +219,17 @@ static ASK: Shape = Shape {
     needs: &["request"],
     keys: &[
         field("request", Kind::Read(&REQUEST), "Method and path, e.g. POST /login"),
-        field("name", Kind::Text, "What it is counted as [method and path]"),
+        field("name", Kind::Text, "Name in reports [method and path]"),
         field("target", Kind::Text, "Name of its target [the first]"),
         field("headers", Kind::Map(&TEXT), "Header fields"),
         field("query", Kind::Map(&TEXT), "Parameters added to the path"),
         field("body", TEXT_BODY, "Body as it is"),
         field("json", Kind::Any, "Body as JSON"),
         field("form", Kind::Map(&TEXT), "Body as an HTML form"),
-        field("timeout", Kind::Read(&SPAN), "Its own timeout"),
-        field("redirects", Kind::Whole(0), "So many redirections are followed"),
-        field("capture", Kind::Map(&Kind::Object(&CAPTURE)), "Variables taken from the response"),
-        field("check", Kind::Object(&CHECK), "What must hold for the response"),
+        field("timeout", Kind::Read(&SPAN), "Timeout of this request"),
+        field("redirects", Kind::Whole(0), "Redirects to follow"),
+        field("capture", Kind::Map(&Kind::Object(&CAPTURE)), "Variables to take from the response"),
+        field("check", Kind::Object(&CHECK), "Conditions on the response"),
     ],
 };
 const TEXT_BODY: Kind = Kind::Read(&TEMPLATE);
@@ -240,40 +239,40 @@ static DIAL: Shape = Shape {
     about: "A WebSocket is opened",
     needs: &["connect"],
     keys: &[
-        field("connect", Kind::Read(&TEMPLATE), "Its path"),
-        field("name", Kind::Text, "What it is counted as"),
+        field("connect", Kind::Read(&TEMPLATE), "Path"),
+        field("name", Kind::Text, "Name in reports"),
         field("target", Kind::Text, "Name of its target [the first]"),
         field("headers", Kind::Map(&TEXT), "Header fields of the handshake"),
-        field("subprotocols", Kind::List(&Kind::Text), "Subprotocols offered, best first"),
+        field("subprotocols", Kind::List(&Kind::Text), "Subprotocols to offer, preferred first"),
         field("deflate", Kind::Bool, "Offer permessage-deflate [false]"),
     ],
 };
 
 static SAY: Shape = Shape {
     name: "a send",
-    about: "A message is sent on the open WebSocket",
+    about: "Sends a message on the open WebSocket",
     needs: &["send"],
     keys: &[
         field("send", Kind::Any, "Text, or a mapping or list that becomes JSON"),
-        field("name", Kind::Text, "What it is counted as"),
-        field("binary", Kind::Bool, "A binary message [false]"),
+        field("name", Kind::Text, "Name in reports"),
+        field("binary", Kind::Bool, "Send a binary message [false]"),
     ],
 };
 
 static HEAR: Shape = Shape {
     name: "an expect",
-    about: "The next message is waited for; the time is counted from the last one sent",
+    about: "Waits for the next message; the time counts from the last message sent",
     needs: &["expect"],
     keys: &[
         field(
             "expect",
             Kind::Either(&[Kind::Object(&CHECK), Kind::Read(&TEMPLATE)]),
-            "What must hold for it; text must be in it",
+            "Conditions on the message; or text that it must contain",
         ),
-        field("name", Kind::Text, "What it is counted as"),
-        field("within", Kind::Read(&SPAN), "How long at most [the timeout]"),
-        field("search", Kind::Bool, "Pass over messages for which it does not hold [false]"),
-        field("capture", Kind::Map(&Kind::Object(&CAPTURE)), "Variables taken from it"),
+        field("name", Kind::Text, "Name in reports"),
+        field("within", Kind::Read(&SPAN), "Longest wait [the timeout]"),
+        field("search", Kind::Bool, "Skip messages that do not meet the conditions [false]"),
+        field("capture", Kind::Map(&Kind::Object(&CAPTURE)), "Variables to take from the message"),
     ],
 };
 
@@ -281,50 +280,50 @@ static THINK: Shape = Shape {
     name: "a think",
     about: "A pause",
     needs: &["think"],
-    keys: &[field("think", Kind::Read(&PAUSE), "How long")],
+    keys: &[field("think", Kind::Read(&PAUSE), "Duration")],
 };
 
 static LOOP: Shape = Shape {
     name: "a loop",
-    about: "Steps are done again and again",
+    about: "Repeats steps",
     needs: &["loop", "steps"],
     keys: &[
         field(
             "loop",
             Kind::Either(&[Kind::Read(&TIMES), Kind::List(&Kind::Any)]),
-            "How often; or a list: once for each element",
+            "Number of rounds, or a list: one round for each element",
         ),
-        field("as", Kind::Text, "Variable that holds the number of the round, from 0, or the element [loop]"),
-        field("steps", Kind::Same(&STEPS), "What is done"),
+        field("as", Kind::Text, "Variable for the number of the round, from 0, or the element [loop]"),
+        field("steps", Kind::Same(&STEPS), "Steps, in order"),
     ],
 };
 
 static CAPTURE: Shape = Shape {
     name: "a capture",
-    about: "Where a value is: json, regex, header or body",
+    about: "Where to find a value: json, regex, header or body",
     needs: &[],
     keys: &[
         field("json", Kind::Read(&JSON), "In the JSON: a pointer, or a path that begins with $"),
-        field("regex", Kind::Read(&REGEX), "What this matches first"),
-        field("group", Kind::Whole(0), "Which group of it [1, or 0 where there is none]"),
+        field("regex", Kind::Read(&REGEX), "The first match of this regular expression"),
+        field("group", Kind::Whole(0), "Group of the match [1, or 0 if there is none]"),
         field("header", Kind::Text, "In this header field"),
-        field("body", Kind::Bool, "All of it"),
-        field("optional", Kind::Bool, "It may be missing; else the run ends [false]"),
+        field("body", Kind::Bool, "The whole body"),
+        field("optional", Kind::Bool, "Continue the run if the value is missing [false]"),
     ],
 };
 
 static CHECK: Shape = Shape {
     name: "a check",
-    about: "What must hold for a response or message",
+    about: "Conditions on a response or message",
     needs: &[],
     keys: &[
-        field("status", Kind::OneOrMore(&Kind::Read(&STATUS)), "Its status is one of these, e.g. 200, 2xx, 200-204"),
-        field("contains", Kind::OneOrMore(&TEXT), "It holds this text"),
-        field("matches", Kind::Read(&REGEX), "It matches this"),
-        field("json", Kind::Map(&TEXT), "What is there in its JSON is this, e.g. /user/name: \"{{name}}\""),
-        field("exists", Kind::OneOrMore(&Kind::Read(&JSON)), "There is something there in its JSON"),
-        field("header", Kind::Map(&TEXT), "The header field holds this text"),
-        field("latency", Kind::Read(&SPAN), "It took less than this"),
-        field("strict", Kind::Bool, "When it does not hold, the run ends [false]"),
+        field("status", Kind::OneOrMore(&Kind::Read(&STATUS)), "Status, one of these, e.g. 200, 2xx, 200-204"),
+        field("contains", Kind::OneOrMore(&TEXT), "Text that it contains"),
+        field("matches", Kind::Read(&REGEX), "Regular expression that it matches"),
+        field("json", Kind::Map(&TEXT), "Values in its JSON, e.g. /user/name: \"{{name}}\""),
+        field("exists", Kind::OneOrMore(&Kind::Read(&JSON)), "Places in its JSON that have a value"),
+        field("header", Kind::Map(&TEXT), "Header fields that contain this text"),
+        field("latency", Kind::Read(&SPAN), "Time that it took at most"),
+        field("strict", Kind::Bool, "End the run if a condition does not hold [false]"),
     ],
 };

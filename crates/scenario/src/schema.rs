@@ -11,21 +11,21 @@ use crate::systems::SYSTEMS;
 
 /// Schema of a scenario file; ends with a newline.
 pub fn scenario() -> String {
-    file("genkai scenario", &form::SCENARIO)
+    file("genkai scenario", &form::SCENARIO, &[])
 }
 
-/// Schema of a file of systems; ends with a newline.
-pub fn systems() -> String {
-    file("genkai systems", &SYSTEMS)
+/// Schema of a file of systems, which are some of `products`; ends with a newline.
+pub fn systems(products: &[&str]) -> String {
+    file("genkai systems", &SYSTEMS, products)
 }
 
-/// Schema of a claim; ends with a newline.
-pub fn claim() -> String {
-    file("genkai claim", &CLAIM)
+/// Schema of a claim about one of `products`; ends with a newline.
+pub fn claim(products: &[&str]) -> String {
+    file("genkai claim", &CLAIM, products)
 }
 
-fn file(title: &str, shape: &'static Shape) -> String {
-    let mut definitions = BTreeMap::new();
+fn file(title: &str, shape: &'static Shape, products: &[&str]) -> String {
+    let mut definitions = Definitions { all: BTreeMap::new(), products };
     let root = object(shape, &mut definitions);
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -34,15 +34,19 @@ fn file(title: &str, shape: &'static Shape) -> String {
     });
     let all = schema.as_object_mut().expect("an object");
     all.extend(root.as_object().expect("an object").clone().into_iter().filter(|(key, _)| key != "description"));
-    all.insert("$defs".to_owned(), Value::Object(definitions.into_iter().collect::<Map<_, _>>()));
+    all.insert("$defs".to_owned(), Value::Object(definitions.all.into_iter().collect::<Map<_, _>>()));
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema serialises");
     text.push('\n');
     text
 }
 
-type Definitions = BTreeMap<String, Value>;
+/// Shapes by name, and the products that there are.
+struct Definitions<'a> {
+    all: BTreeMap<String, Value>,
+    products: &'a [&'a str],
+}
 
-fn of(kind: &Kind, definitions: &mut Definitions) -> Value {
+fn of(kind: &Kind, definitions: &mut Definitions<'_>) -> Value {
     let scalar = json!(["string", "number", "boolean"]);
     match kind {
         Kind::Same(kind) => of(kind, definitions),
@@ -53,6 +57,7 @@ fn of(kind: &Kind, definitions: &mut Definitions) -> Value {
         Kind::Number => json!({ "type": "number", "minimum": 0 }),
         Kind::Whole(least) => json!({ "type": "integer", "minimum": least }),
         Kind::Word(words) => json!({ "enum": words }),
+        Kind::Product => json!({ "enum": definitions.products }),
         Kind::Read(format) => {
             let mut schema = json!({ "type": ["string", "number"], "description": format!("{}, e.g. {}", format.name, format.example) });
             if let Some(pattern) = format.pattern {
@@ -75,17 +80,17 @@ fn of(kind: &Kind, definitions: &mut Definitions) -> Value {
 }
 
 /// Shapes refer to each other, and to themselves.
-fn reference(shape: &Shape, definitions: &mut Definitions) -> Value {
+fn reference(shape: &Shape, definitions: &mut Definitions<'_>) -> Value {
     let name = shape.name.trim_start_matches("a ").trim_start_matches("an ").replace(' ', "_");
-    if !definitions.contains_key(&name) {
-        definitions.insert(name.clone(), Value::Null);
+    if !definitions.all.contains_key(&name) {
+        definitions.all.insert(name.clone(), Value::Null);
         let schema = object(shape, definitions);
-        definitions.insert(name.clone(), schema);
+        definitions.all.insert(name.clone(), schema);
     }
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-fn object(shape: &Shape, definitions: &mut Definitions) -> Value {
+fn object(shape: &Shape, definitions: &mut Definitions<'_>) -> Value {
     let mut properties = Map::new();
     for field in shape.keys {
         let mut schema = of(&field.kind, definitions);

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Read(&'static Format),
     /// One of these words.
     Word(&'static [&'static str]),
+    /// The name of a product. Which there are, the caller knows ([`one_of`]).
+    Product,
     List(&'static Kind),
     /// One, or a list of them.
     OneOrMore(&'static Kind),
@@ -72,18 +74,12 @@ pub(crate) type Notes = Vec<(Place, String)>;
 
 /// Finds the first mistake in `node`, which `name` names in messages.
 pub(crate) fn check(node: &Node, kind: &Kind, name: &str, notes: &mut Notes) -> Result<(), Fault> {
-    let wrong = |wanted: &str| {
-        let seen = match node.scalar() {
-            Some(text) if !node.is_null() => format!("{}, `{text}`", node.kind()),
-            _ => node.kind().to_owned(),
-        };
-        Err(Fault::at(node.place, format!("`{name}` must be {wanted}, not {seen}"), ""))
-    };
+    let wrong = |wanted: &str| Err(unlike(node, wanted, name));
     match kind {
         Kind::Any => Ok(()),
         Kind::Same(kind) => check(node, kind, name, notes),
-        Kind::Text if node.scalar().is_some() && !node.is_null() => Ok(()),
-        Kind::Text => wrong("text"),
+        Kind::Text | Kind::Product if node.scalar().is_some() && !node.is_null() => Ok(()),
+        Kind::Text | Kind::Product => wrong("text"),
         Kind::Bool if node.boolean().is_some() => Ok(()),
         Kind::Bool => wrong("true or false"),
         Kind::Number if node.number().is_some_and(|n| n >= 0.0) => Ok(()),
@@ -92,8 +88,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, name: &str, notes: &mut Notes) -> 
             Ok(())
         }
         Kind::Whole(least) => wrong(&format!("a whole number of {least} or more")),
-        Kind::Word(words) if node.scalar().is_some_and(|text| words.contains(&text)) => Ok(()),
-        Kind::Word(words) => wrong(&format!("one of {}", words.join(", "))),
+        Kind::Word(words) => one_of(node, words, name),
         Kind::Read(format) => match node.scalar().filter(|_| !node.is_null()) {
             None => wrong(format.name),
             Some(text) => (format.read)(text).map_err(|why| {
@@ -124,6 +119,22 @@ pub(crate) fn check(node: &Node, kind: &Kind, name: &str, notes: &mut Notes) -> 
     }
 }
 
+fn unlike(node: &Node, wanted: &str, name: &str) -> Fault {
+    let seen = match node.scalar() {
+        Some(text) if !node.is_null() => format!("{}, `{text}`", node.kind()),
+        _ => node.kind().to_owned(),
+    };
+    Fault::at(node.place, format!("`{name}` must be {wanted}, not {seen}"), "")
+}
+
+/// Refuses what is none of `words`; `name` names it in the message.
+pub(crate) fn one_of(node: &Node, words: &[&str], name: &str) -> Result<(), Fault> {
+    match node.scalar() {
+        Some(text) if words.contains(&text) => Ok(()),
+        _ => Err(unlike(node, &format!("one of {}", words.join(", ")), name)),
+    }
+}
+
 /// Whether `node` is of the sort that `kind` describes, right or wrong.
 fn fits(node: &Node, kind: &Kind) -> bool {
     match (&node.value, kind) {
@@ -131,7 +142,7 @@ fn fits(node: &Node, kind: &Kind) -> bool {
         (_, Kind::Any | Kind::Refused(_) | Kind::Noted(_) | Kind::OneOrMore(_)) => true,
         (Value::Scalar(..), Kind::Bool) => node.boolean().is_some(),
         (Value::Scalar(..), Kind::Number | Kind::Whole(_)) => node.number().is_some(),
-        (Value::Scalar(..), Kind::Read(_) | Kind::Text | Kind::Word(_)) => !node.is_null(),
+        (Value::Scalar(..), Kind::Read(_) | Kind::Text | Kind::Word(_) | Kind::Product) => !node.is_null(),
         (Value::List(_), Kind::List(_)) => true,
         (Value::Map(_), Kind::Map(_) | Kind::Object(_) | Kind::Step(_)) => true,
         _ => false,

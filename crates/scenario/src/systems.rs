@@ -13,9 +13,9 @@ use crate::yaml::{self, Node};
 /// Systems as a file names them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Systems {
-    /// What people call the comparison; empty for no name.
+    /// Title of the comparison; empty for none.
     pub title: String,
-    /// What stands behind all of them; none: not said.
+    /// Backend of all of them, if given.
     pub backend: Option<Backend>,
     /// The systems.
     pub systems: Vec<NamedSystem>,
@@ -43,26 +43,6 @@ pub enum What {
     Url(String),
 }
 
-/// Plain reverse proxies, products of configuration files, and caches as genkai writes them.
-const PRODUCTS: &[&str] = &[
-    "nginx",
-    "apache",
-    "haproxy",
-    "squid",
-    "varnish",
-    "trafficserver",
-    "nginx-cache",
-    "apache-disk",
-    "apache-socache",
-    "squid-ufs",
-    "squid-aufs",
-    "squid-rock",
-    "squid-memory",
-    "varnish-malloc",
-    "varnish-file",
-    "haproxy-cache",
-];
-static PRODUCT: Kind = Kind::Word(PRODUCTS);
 static URL: Format = Format {
     name: "an address",
     pattern: Some("^http://"),
@@ -78,18 +58,18 @@ static SYSTEM: Shape = Shape {
     about: "A system that takes part.",
     needs: &["name"],
     keys: &[
-        field("name", Kind::Text, "What reports call it, unlike any other's."),
+        field("name", Kind::Text, "Name in reports, unique in this file."),
         field(
             "product",
-            Kind::Same(&PRODUCT),
-            "A plain reverse proxy or a cache, as genkai writes it; with `config`, whose file it is.",
+            Kind::Product,
+            "Plain reverse proxy or cache, as genkai configures it; with `config`, the product that the file belongs to.",
         ),
         field(
             "config",
             Kind::Text,
-            "The main file of a configuration (of Traffic Server the folder), from the folder of this file; a private copy runs.",
+            "Main file of a configuration (for Traffic Server the folder), relative to the folder of this file; a private copy runs.",
         ),
-        field("url", Kind::Read(&URL), "Something that already runs on this machine, instead of a product or a file."),
+        field("url", Kind::Read(&URL), "Server that already runs on this machine, instead of a product or a file."),
         field("set", Kind::Same(&SETTINGS), "Settings changed on top of it, by name."),
     ],
 };
@@ -100,34 +80,33 @@ pub(crate) static SYSTEMS: Shape = Shape {
     about: "Systems to be compared by `genkai compare FILE`.",
     needs: &["systems"],
     keys: &[
-        field("title", Kind::Text, "What people call the comparison."),
-        field(
-            "backend",
-            Kind::Same(&BACKEND),
-            "What stands behind every system: the same for all, or that would be compared.",
-        ),
+        field("title", Kind::Text, "Title of the comparison in reports."),
+        field("backend", Kind::Same(&BACKEND), "Backend of every system."),
         field("systems", Kind::List(&Kind::Object(&SYSTEM)), "The systems."),
     ],
 };
 
-/// Reads the systems in `text`, which is that of `file`; paths in it are from `folder`.
+/// Reads the systems in `text`, which is that of `file`; paths in it are from `folder`, products are some of `products`.
 ///
 /// # Errors
 /// The first mistake.
-pub fn read(file: &str, text: &str, folder: &std::path::Path) -> Result<Systems, Fault> {
+pub fn read(file: &str, text: &str, folder: &std::path::Path, products: &[&str]) -> Result<Systems, Fault> {
     let made = tree(text, &SYSTEMS).and_then(|root| {
         let systems = root.get("systems").map(Node::list).unwrap_or_default();
         if systems.is_empty() {
             return Err(Fault::at(root.place, "there is no system", "add one under `systems`"));
         }
         let title = root.get("title").and_then(Node::scalar).unwrap_or_default().to_owned();
-        let systems = systems.iter().map(|node| system(node, folder)).collect::<Result<Vec<_>, _>>()?;
+        let systems = systems.iter().map(|node| system(node, folder, products)).collect::<Result<Vec<_>, _>>()?;
         Ok(Systems { title, backend: backend(root.get("backend"))?, systems })
     });
     made.map_err(|fault| fault.within(file))
 }
 
-fn system(node: &Node, folder: &std::path::Path) -> Result<NamedSystem, Fault> {
+fn system(node: &Node, folder: &std::path::Path, products: &[&str]) -> Result<NamedSystem, Fault> {
+    if let Some(product) = node.get("product").filter(|node| !node.is_null()) {
+        shape::one_of(product, products, "product")?;
+    }
     let text = |name: &str| node.get(name).and_then(Node::scalar).map(str::to_owned);
     let what = match (text("url"), text("config"), text("product")) {
         (Some(url), None, None) => What::Url(url.trim_end_matches('/').to_owned()),

@@ -10,6 +10,9 @@ use genkai_model::units::{Bytes, Span};
 use genkai_scenario::{What, claim, schema, systems};
 use proptest::prelude::*;
 
+/// Some that a caller may know.
+const PRODUCTS: &[&str] = &["nginx", "apache", "haproxy"];
+
 const PAIR: &str = "\
 title: two proxies
 backend: {body: 1k, time: 5ms, workers: 3}
@@ -23,7 +26,7 @@ systems:
 
 #[test]
 fn systems_are_products_files_and_addresses() {
-    let all = systems("s.yaml", PAIR, Path::new("/where")).unwrap();
+    let all = systems("s.yaml", PAIR, Path::new("/where"), PRODUCTS).unwrap();
     assert_eq!(all.title, "two proxies");
     let Some(Backend::Embedded(origin)) = all.backend else { panic!("{:?}", all.backend) };
     assert_eq!((origin.body, origin.workers, origin.queue), (Bytes(1024), Some(3), None));
@@ -45,7 +48,7 @@ fn mistakes_in_systems_are_told_with_their_place() {
         ("systems:\n  - {name: a, prodct: nginx}", "2:15", "did you mean `product`?"),
         ("backend: nowhere\nsystems:\n  - {name: a, product: nginx}", "1:10", "must be a backend"),
     ] {
-        let fault = systems("s.yaml", text, Path::new("")).unwrap_err().to_string();
+        let fault = systems("s.yaml", text, Path::new(""), PRODUCTS).unwrap_err().to_string();
         assert!(fault.starts_with(&format!("s.yaml:{place}: ")) && fault.contains(part), "{text}\n{fault}");
     }
 }
@@ -61,7 +64,7 @@ promises: {throughput: better, failures: same}
 
 #[test]
 fn a_claim_is_a_system_a_change_a_load_and_promises() {
-    let claim = claim("dir/more.yaml", CLAIM, Path::new("dir")).unwrap();
+    let claim = claim("dir/more.yaml", CLAIM, Path::new("dir"), PRODUCTS).unwrap();
     assert_eq!((claim.name.as_str(), claim.advice.as_str()), ("more", "more is better"));
     assert_eq!((claim.system.product.as_str(), &claim.system.config), ("apache", &ConfigSource::Generated));
     let Test::Load(test) = claim.test else { panic!("{:?}", claim.test) };
@@ -98,20 +101,20 @@ fn mistakes_in_claims_are_told_with_their_place() {
         ("change: gzip -> on\npromises: {cpu: worse}\nload: {users: 3, connections: 5}", "belongs to `rate`"),
         ("line: \"a\\nb\"", "several lines"),
     ] {
-        let fault = claim("c.yaml", &with(rest), Path::new("")).unwrap_err().to_string();
+        let fault = claim("c.yaml", &with(rest), Path::new(""), PRODUCTS).unwrap_err().to_string();
         assert!(fault.contains(part), "{rest}\n{fault}");
     }
 }
 
 #[test]
 fn the_claims_that_ship_are_understood_and_valid() {
-    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema::claim()).unwrap()).unwrap();
+    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema::claim(PRODUCTS)).unwrap()).unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../claims");
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        let claim = claim(&path.display().to_string(), &text, &folder).unwrap_or_else(|e| panic!("{e}"));
+        let claim = claim(&path.display().to_string(), &text, &folder, PRODUCTS).unwrap_or_else(|e| panic!("{e}"));
         assert!(!claim.read.is_empty(), "{}: where was it read?", path.display());
         names.push(claim.name);
         let value = genkai_scenario_json(&text);
@@ -166,14 +169,14 @@ fn genkai_scenario_json(text: &str) -> serde_json::Value {
 proptest! {
     #[test]
     fn no_text_panics(text in "[a-z:{}\\[\\]\\-, \n\"'0-9>=#&*]{0,120}") {
-        let _ = systems("s.yaml", &text, Path::new(""));
-        let _ = claim("c.yaml", &text, Path::new(""));
+        let _ = systems("s.yaml", &text, Path::new(""), PRODUCTS);
+        let _ = claim("c.yaml", &text, Path::new(""), PRODUCTS);
     }
 
     #[test]
     fn a_claim_with_one_line_changed_is_read_or_refused_with_a_place(line in 0usize..6, with in "\\PC{0,40}") {
         let lines: Vec<&str> = CLAIM.lines().enumerate().map(|(n, old)| if n == line { with.as_str() } else { old }).collect();
-        if let Err(fault) = claim("c.yaml", &lines.join("\n"), Path::new("")) {
+        if let Err(fault) = claim("c.yaml", &lines.join("\n"), Path::new(""), PRODUCTS) {
             prop_assert!(fault.to_string().starts_with("c.yaml:"), "{}", fault);
         }
     }

@@ -35,6 +35,14 @@ pub fn names() -> Vec<String> {
     proxies().map(str::to_owned).chain(cache::compared()).collect()
 }
 
+/// What a file of systems can name: products whose configurations can take part, and caches as genkai writes them.
+pub fn systems() -> Vec<String> {
+    let products = PRODUCTS.iter().filter(|entry| entry.role != Role::Behind).map(|entry| entry.name.to_owned());
+    let products: Vec<String> = products.collect();
+    let caches = cache::compared().into_iter().filter(|name| !products.contains(name));
+    products.iter().cloned().chain(caches).collect()
+}
+
 /// Names of the products whose configurations are explained.
 pub fn explained() -> Vec<&'static str> {
     PRODUCTS.iter().filter(|entry| entry.explain.is_some()).map(|entry| entry.name).collect()

@@ -1,10 +1,11 @@
 //! Explaining a configuration from its text: what all products have in common.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use genkai_model::explain::{Remark, RemarkKind};
-use genkai_model::limit::Origin;
+use genkai_model::explain::{Explanation, Remark, RemarkKind, Timer};
+use genkai_model::limit::{Limit, Origin};
 
+use crate::files::masked;
 use genkai_place::caps::Machine;
 
 /// The requests that are looked at: they decide which virtual server and path count.
@@ -29,6 +30,21 @@ pub struct Explain<'a> {
     pub machine: &'a Machine,
     /// Its memory in bytes.
     pub memory: u64,
+}
+
+/// What a configuration of `product` says, which was read from `files`. Secrets in values are masked.
+pub(crate) fn explanation(
+    product: &str,
+    files: impl Iterator<Item = PathBuf>,
+    mut limits: Vec<Limit>,
+    timers: Vec<Timer>,
+    remarks: Vec<Remark>,
+) -> Explanation {
+    for limit in &mut limits {
+        limit.value = masked(&limit.value);
+    }
+    let (product, files) = (product.to_owned(), files.collect());
+    Explanation { product, files, limits, predictions: Vec::new(), timers, remarks }
 }
 
 /// What is to be said of a setting.

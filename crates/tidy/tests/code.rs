@@ -9,7 +9,7 @@ use regex::Regex;
 
 /// Modules that call the kernel in ways that no safe crate offers.
 const UNSAFE: [&str; 10] = [
-    "crates/engine/src/dial.rs",
+    "crates/engine/src/transport/dial.rs",
     "crates/origin/src/clock.rs",
     "crates/place/src/caps.rs",
     "crates/place/src/diag.rs",

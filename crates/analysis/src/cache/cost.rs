@@ -4,8 +4,7 @@ use genkai_model::cache::{CachePass, Side, Spent};
 use genkai_model::finding::cache::Cost;
 use genkai_model::record::Trial;
 
-use super::pass::cpu;
-use crate::window::Tally;
+use crate::window::{Tally, US};
 
 /// The means over rounds.
 pub(super) fn of(passes: &[(u32, &Trial, &CachePass)]) -> Cost {
@@ -34,4 +33,9 @@ pub(super) fn of(passes: &[(u32, &Trial, &CachePass)]) -> Cost {
         device_read: mean(&|pass, _| pass.device.as_ref().map(|device| device.read as f64)),
         device_written: mean(&|pass, _| pass.device.as_ref().map(|device| device.written as f64)),
     }
+}
+
+/// Processor time of one side of a load, seconds.
+fn cpu(pass: &CachePass, side: Side) -> f64 {
+    pass.spent.iter().filter(|spent| spent.side == side).map(|spent| spent.cpu_us as f64 / US).sum()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::cache::{CachePass, OwnCounts, Side, Warmth};
+use genkai_model::cache::{CachePass, OwnCounts, Warmth};
 use genkai_model::finding::RankedPair;
 use genkai_model::finding::cache::{CacheRound, CacheStanding, Flow, PassFinding};
 use genkai_model::record::Trial;
@@ -138,9 +138,4 @@ fn pairs(all: &[Contender], closed: bool) -> Vec<RankedPair> {
         RankedPair { faster: name(faster), slower: name(slower), ratio: one.ratio, certain, more }
     };
     effect::each_with_each(&rates.iter().collect::<Vec<_>>()).into_iter().map(pair).collect()
-}
-
-/// Processor time of one side of a load, seconds.
-pub(super) fn cpu(pass: &CachePass, side: Side) -> f64 {
-    pass.spent.iter().filter(|spent| spent.side == side).map(|spent| spent.cpu_us as f64 / US).sum()
 }

@@ -18,6 +18,7 @@ use genkai_model::objective::Condition;
 use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
+use super::case::Case;
 use super::signs::{self, Seconds};
 use super::{onset, silence, unloaded};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE};
@@ -45,19 +46,6 @@ impl Weighed<'_> {
     pub fn is_possible(&self) -> bool {
         !self.out_of_reach && self.candidate.against.iter().all(|a| *a == Against::WrongPlace)
     }
-}
-
-/// The break of one trial and what is needed to judge it.
-#[derive(Clone, Debug)]
-pub struct Case<'t> {
-    /// The trial.
-    pub trial: &'t Trial,
-    /// Its break.
-    pub broke: Break,
-    /// When the break was certain, seconds.
-    pub certain: f64,
-    /// The load.
-    pub demand: Demand,
 }
 
 /// Every limit of the trial as a candidate, the best first; `refuted` are those whose lifting made no difference.

@@ -4,6 +4,7 @@
 //! [`signs`] looks for what a limit leaves behind; [`attribute`] weighs the limits against each other.
 
 pub mod attribute;
+pub mod case;
 pub(crate) mod hang;
 pub mod onset;
 mod pace;

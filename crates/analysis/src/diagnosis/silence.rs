@@ -4,7 +4,7 @@
 use genkai_model::finding::Evidence;
 use genkai_model::limit::{Law, Limit};
 
-use super::attribute::Case;
+use super::case::Case;
 use crate::capacity::TOLERANCE;
 use crate::window;
 

@@ -5,7 +5,7 @@ use genkai_model::finding::Evidence;
 use genkai_model::limit::{Law, Limit};
 use genkai_model::objective::Condition;
 
-use super::attribute::Case;
+use super::case::Case;
 use super::onset;
 use crate::capacity::demand;
 

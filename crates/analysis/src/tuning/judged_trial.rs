@@ -7,7 +7,8 @@ use genkai_model::record::Trial;
 use crate::busy;
 use crate::capacity::{Demand, demand};
 use crate::client::{self, Check};
-use crate::diagnosis::attribute::{Case, STEEP};
+use crate::diagnosis::attribute::STEEP;
+use crate::diagnosis::case::Case;
 use crate::diagnosis::{self, onset::Onset};
 use crate::{series, window};
 

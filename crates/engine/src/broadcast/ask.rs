@@ -1,4 +1,4 @@
-//! What a crowd asks of its server, and how long that takes.
+//! What the clients ask of its server, and how long that takes.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use genkai_model::websocket::CloseCount;
 use genkai_wire::websocket::Kind;
 use hdrhistogram::Histogram;
 
-use super::seat::Post;
-use super::voice::HEAD;
-use super::{Crowd, CrowdError, busy, monotonic};
+use super::client::ReceivedMessage;
+use super::dialect::HEAD;
+use super::{BroadcastClients, BroadcastError, busy, monotonic};
 
 /// Between two questions how many messages have arrived: the server is busy reading them.
 const POLL: Duration = Duration::from_millis(5);
@@ -77,14 +77,14 @@ struct Report {
     heap: u64,
 }
 
-impl Crowd {
+impl BroadcastClients {
     /// Asks one thing. `bytes`: size of small messages. Connections that have ended are opened again first.
     ///
     /// # Errors
     /// When a connection cannot be opened, or the server does not speak the protocol or has another clock. A server that does
     /// not answer, or ends connections, is an answer.
-    pub fn ask(&mut self, case: Case, bytes: usize) -> Result<Answer, CrowdError> {
-        self.mend()?;
+    pub fn ask(&mut self, case: Case, bytes: usize) -> Result<Answer, BroadcastError> {
+        self.reconnect()?;
         let reopened = self.take_closes();
         let (began, worked) = (Instant::now(), busy());
         let Figure { figure, delays, due, missing } = match case {
@@ -101,29 +101,29 @@ impl Crowd {
     }
 
     /// One message to all clients: the delay of the last.
-    fn receive(&mut self, bytes: usize) -> Result<Figure, CrowdError> {
-        let due = self.seats.len();
+    fn receive(&mut self, bytes: usize) -> Result<Figure, BroadcastError> {
+        let due = self.clients.len();
         let (mut delays, mut came, mut fault) = (empty(), vec![false; due], None);
         let (mut open, mut longest) = (due, 0);
         let asked = monotonic();
-        self.say(0, Kind::Text, format!("broadcast {bytes}").as_bytes());
+        self.send_from(0, Kind::Text, format!("broadcast {bytes}").as_bytes());
         let deadline = Instant::now() + self.patience;
-        self.until(deadline, |crowd, post| {
-            match post {
-                Some((number, post)) => {
-                    if let Some(said) = words(post, "broadcast").and_then(number_of) {
-                        if said < asked || said > post.at {
-                            fault = Some(CrowdError::Clock { asked, said, came: post.at });
+        self.until(deadline, |all, message| {
+            match message {
+                Some((number, message)) => {
+                    if let Some(said) = words(message, "broadcast").and_then(number_of) {
+                        if said < asked || said > message.at {
+                            fault = Some(BroadcastError::Clock { asked, said, came: message.at });
                             return true;
                         }
                         if !std::mem::replace(&mut came[number], true) {
-                            let delay = post.at - said;
+                            let delay = message.at - said;
                             delays.saturating_record(delay);
                             (longest, open) = (longest.max(delay), open - 1);
                         }
                     }
                 }
-                None => return !came.iter().zip(&crowd.seats).any(|(came, seat)| !came && !seat.has_ended()),
+                None => return !came.iter().zip(&all.clients).any(|(came, client)| !came && !client.has_ended()),
             }
             open == 0
         })?;
@@ -135,14 +135,14 @@ impl Crowd {
     }
 
     /// A message of every client: the mean delay, by the server's count.
-    fn send(&mut self, bytes: usize) -> Result<Figure, CrowdError> {
-        let due = self.seats.len() as u64;
-        self.answer(0, Kind::Text, b"clear", |post| words(post, "cleared").is_some())?;
+    fn send(&mut self, bytes: usize) -> Result<Figure, BroadcastError> {
+        let due = self.clients.len() as u64;
+        self.answer(0, Kind::Text, b"clear", |message| words(message, "cleared").is_some())?;
         let mut text = vec![b'.'; bytes.max(HEAD / 2)];
-        for number in 0..self.seats.len() {
+        for number in 0..self.clients.len() {
             let head = format!("stamp {} ", monotonic());
             text[..head.len()].copy_from_slice(head.as_bytes());
-            self.say(number, Kind::Text, &text);
+            self.send_from(number, Kind::Text, &text);
         }
         let deadline = Instant::now() + self.patience;
         let mut report = None;
@@ -157,26 +157,26 @@ impl Crowd {
     }
 
     /// One large message to one client: from when the server began to send.
-    fn give(&mut self, bytes: u64, binary: bool) -> Result<Option<u64>, CrowdError> {
+    fn give(&mut self, bytes: u64, binary: bool) -> Result<Option<u64>, BroadcastError> {
         let kind = if binary { "binary" } else { "text" };
         let (mut began, asked) = (None, monotonic());
         let command = format!("give {kind} {bytes}");
-        let whole = self.answer(0, Kind::Text, command.as_bytes(), |post| {
-            match (began, words(post, "giving").and_then(number_of)) {
+        let whole = self.answer(0, Kind::Text, command.as_bytes(), |message| {
+            match (began, words(message, "giving").and_then(number_of)) {
                 (None, Some(said)) => began = Some(said),
-                _ => return (post.heard.bytes, post.heard.binary) == (bytes, binary),
+                _ => return (message.content.bytes, message.content.binary) == (bytes, binary),
             }
             false
         })?;
         let (Some(said), Some(came)) = (began, whole) else { return Ok(None) };
         if said < asked || said > came {
-            return Err(CrowdError::Clock { asked, said, came });
+            return Err(BroadcastError::Clock { asked, said, came });
         }
         Ok(Some(came - said))
     }
 
     /// One large message of one client: until it is answered.
-    fn take(&mut self, bytes: usize, binary: bool) -> Result<Option<u64>, CrowdError> {
+    fn take(&mut self, bytes: usize, binary: bool) -> Result<Option<u64>, BroadcastError> {
         let mut payload = vec![b'.'; bytes];
         let mut kind = Kind::Binary;
         if !binary {
@@ -186,23 +186,24 @@ impl Crowd {
             payload[..head.len()].copy_from_slice(head);
         }
         let (asked, size) = (monotonic(), payload.len() as u64);
-        let took = self.answer(0, kind, &payload, |post| words(post, "took").and_then(number_of) == Some(size))?;
+        let took =
+            self.answer(0, kind, &payload, |message| words(message, "took").and_then(number_of) == Some(size))?;
         Ok(took.map(|came| came - asked))
     }
 
     /// What the server counted; none when it does not answer.
-    fn report(&mut self) -> Result<Option<Report>, CrowdError> {
+    fn report(&mut self) -> Result<Option<Report>, BroadcastError> {
         let mut report = None;
-        let Some(asker) = self.seats.iter().position(|seat| seat.is_open()) else { return Ok(None) };
-        self.answer(asker, Kind::Text, b"report", |post| {
-            report = words(post, "report").map(str::to_owned);
+        let Some(asker) = self.clients.iter().position(|client| client.is_open()) else { return Ok(None) };
+        self.answer(asker, Kind::Text, b"report", |message| {
+            report = words(message, "report").map(str::to_owned);
             report.is_some()
         })?;
         let Some(text) = report else { return Ok(None) };
         let numbers: Vec<u64> = text.split(' ').map_while(|word| word.parse().ok()).collect();
         match numbers[..] {
             [count, sum, _, heap] => Ok(Some(Report { count, sum, heap })),
-            _ => Err(CrowdError::Strange(text)),
+            _ => Err(BroadcastError::Strange(text)),
         }
     }
 
@@ -213,39 +214,39 @@ impl Crowd {
         number: usize,
         kind: Kind,
         payload: &[u8],
-        mut is_it: impl FnMut(&Post) -> bool,
-    ) -> Result<Option<u64>, CrowdError> {
+        mut is_it: impl FnMut(&ReceivedMessage) -> bool,
+    ) -> Result<Option<u64>, BroadcastError> {
         let (mut came, mut strange) = (None, None);
-        self.say(number, kind, payload);
+        self.send_from(number, kind, payload);
         let deadline = Instant::now() + self.patience;
-        self.until(deadline, |crowd, post| {
-            match post {
-                Some((from, post)) if from == number => {
-                    if words(post, "what?").is_some() {
+        self.until(deadline, |all, message| {
+            match message {
+                Some((from, message)) if from == number => {
+                    if words(message, "what?").is_some() {
                         strange = Some(String::from_utf8_lossy(&payload[..payload.len().min(HEAD)]).into_owned());
                     }
-                    if is_it(post) {
-                        came = Some(post.at);
+                    if is_it(message) {
+                        came = Some(message.at);
                     }
                 }
                 Some(_) => {}
-                None => return crowd.seats[number].has_ended(),
+                None => return all.clients[number].has_ended(),
             }
             came.is_some() || strange.is_some()
         })?;
         match strange {
-            Some(command) => Err(CrowdError::Strange(format!("what?` to `{command}"))),
+            Some(command) => Err(BroadcastError::Strange(format!("what?` to `{command}"))),
             None => Ok(came),
         }
     }
 }
 
 /// What follows `first` in a text message that begins with it.
-fn words<'p>(post: &'p Post, first: &str) -> Option<&'p str> {
-    if post.heard.binary {
+fn words<'p>(message: &'p ReceivedMessage, first: &str) -> Option<&'p str> {
+    if message.content.binary {
         return None;
     }
-    std::str::from_utf8(&post.heard.head).ok()?.strip_prefix(first).map(str::trim_start)
+    std::str::from_utf8(&message.content.head).ok()?.strip_prefix(first).map(str::trim_start)
 }
 
 /// The number with which a text begins.

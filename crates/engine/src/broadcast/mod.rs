@@ -1,18 +1,18 @@
 //! Many clients of one WebSocket server that do one thing together, on the calling thread.
 //!
-//! A load (`run`) paces requests; here there is nothing to pace: everybody hears the same message, everybody speaks at once, or
+//! A load (`run`) paces requests; here there is nothing to pace: all receive the same message, all send at once, or
 //! one client moves a large message. The server speaks the protocol of the server comparison (apps/README.md), plainly or over
-//! Socket.IO ([`Manner`]), and shares our clock, so that delays are of one direction: its CLOCK_MONOTONIC is ours on one
+//! Socket.IO ([`ClientOptions`]), and shares our clock, so that delays are of one direction: its CLOCK_MONOTONIC is ours on one
 //! machine (clock_gettime(2); Java's System.nanoTime and Node's process.hrtime read it on Linux).
 //!
 //! A message counts as received when its last byte was in the client's socket (SO_TIMESTAMPING), not when this thread came to
 //! read it: with hundreds of clients on one thread, its own turn would otherwise be a large part of what is measured.
 //!
-//! Reading order: [`ask`] (what is asked), [`seat`] (one client), [`voice`] (dialects).
+//! Reading order: [`ask`] (what is asked), [`client`] (one client), [`dialect`] (what they speak).
 
 mod ask;
-mod seat;
-mod voice;
+mod client;
+mod dialect;
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,8 +25,8 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
 pub use ask::Answer;
-use seat::{Post, Seat};
-pub use voice::Manner;
+use client::{Client, ReceivedMessage};
+pub use dialect::ClientOptions;
 
 /// Bytes read at once.
 const READ: usize = 256 * 1024;
@@ -37,7 +37,7 @@ const EVENTS: usize = 1024;
 
 /// Why clients could not do what they were to do.
 #[derive(Debug, thiserror::Error)]
-pub enum CrowdError {
+pub enum BroadcastError {
     /// A connection cannot be opened.
     #[error("client {number}: cannot connect to {address}: {source}")]
     Connect {
@@ -80,10 +80,10 @@ pub enum CrowdError {
     Io(#[from] io::Error),
 }
 
-impl CrowdError {
+impl BroadcastError {
     /// Whether it is the server that does not do its part: it may be gone, and others go on.
     pub fn is_of_server(&self) -> bool {
-        matches!(self, CrowdError::Connect { .. } | CrowdError::Open { .. })
+        matches!(self, BroadcastError::Connect { .. } | BroadcastError::Open { .. })
     }
 }
 
@@ -93,53 +93,59 @@ fn ended(code: Option<u16>) -> String {
 
 /// The clients of one server.
 #[derive(Debug)]
-pub struct Crowd {
+pub struct BroadcastClients {
     address: SocketAddr,
-    manner: Manner,
+    options: ClientOptions,
     patience: Duration,
     epoll: std::os::fd::OwnedFd,
-    seats: Vec<Seat>,
+    clients: Vec<Client>,
     buffer: Vec<u8>,
     closes: Messages,
 }
 
-impl Crowd {
+impl BroadcastClients {
     /// Opens `count` connections to the application at `address`. `patience`: longest wait for anything.
     ///
     /// # Errors
     /// When a connection cannot be opened.
-    pub fn gather(address: SocketAddr, manner: Manner, count: usize, patience: Duration) -> Result<Crowd, CrowdError> {
+    pub fn connect(
+        address: SocketAddr,
+        options: ClientOptions,
+        count: usize,
+        patience: Duration,
+    ) -> Result<BroadcastClients, BroadcastError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
-        let seats = (0..count).map(|_| Seat::default()).collect();
+        let clients = (0..count).map(|_| Client::default()).collect();
         let closes = Messages::default();
-        let mut crowd = Crowd { address, manner, patience, epoll, seats, buffer: vec![0; READ], closes };
-        crowd.mend()?;
-        Ok(crowd)
+        let mut clients =
+            BroadcastClients { address, options, patience, epoll, clients, buffer: vec![0; READ], closes };
+        clients.reconnect()?;
+        Ok(clients)
     }
 
     /// Opens the connections again that have ended; how many.
     ///
     /// # Errors
     /// When one cannot be opened.
-    pub fn mend(&mut self) -> Result<usize, CrowdError> {
-        let gone: Vec<usize> = (0..self.seats.len()).filter(|n| !self.seats[*n].is_open()).collect();
+    pub fn reconnect(&mut self) -> Result<usize, BroadcastError> {
+        let gone: Vec<usize> = (0..self.clients.len()).filter(|n| !self.clients[*n].is_open()).collect();
         for some in gone.chunks(BATCH) {
             for &number in some {
-                if !self.seats[number].has_ended() {
+                if !self.clients[number].has_ended() {
                     // It is there, but the server has been silent for too long.
                     self.closes.closed(code::ABNORMAL, 1);
                 }
-                let open = Seat::connect(self.address, self.manner, &self.epoll, number as u64, self.patience);
-                self.seats[number] =
-                    open.map_err(|source| CrowdError::Connect { number, address: self.address, source })?;
+                let open = Client::connect(self.address, self.options, &self.epoll, number as u64, self.patience);
+                self.clients[number] =
+                    open.map_err(|source| BroadcastError::Connect { number, address: self.address, source })?;
             }
             let deadline = Instant::now() + self.patience;
-            self.until(deadline, |crowd, _| {
-                some.iter().all(|n| crowd.seats[*n].is_open() || crowd.seats[*n].has_ended())
+            self.until(deadline, |all, _| {
+                some.iter().all(|n| all.clients[*n].is_open() || all.clients[*n].has_ended())
             })?;
-            if let Some(&number) = some.iter().find(|n| !self.seats[**n].is_open()) {
+            if let Some(&number) = some.iter().find(|n| !self.clients[**n].is_open()) {
                 let (address, within) = (self.address, self.patience);
-                return Err(CrowdError::Open { number, address, within, code: self.seats[number].ended });
+                return Err(BroadcastError::Open { number, address, within, code: self.clients[number].ended });
             }
         }
         Ok(gone.len())
@@ -149,7 +155,7 @@ impl Crowd {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn attend(&mut self) -> Result<(), CrowdError> {
+    pub fn poll(&mut self) -> Result<(), BroadcastError> {
         self.until(Instant::now(), |_, _| false).map(drop)
     }
 
@@ -163,10 +169,10 @@ impl Crowd {
     fn until(
         &mut self,
         deadline: Instant,
-        mut done: impl FnMut(&mut Crowd, Option<(usize, &Post)>) -> bool,
-    ) -> Result<bool, CrowdError> {
+        mut done: impl FnMut(&mut BroadcastClients, Option<(usize, &ReceivedMessage)>) -> bool,
+    ) -> Result<bool, BroadcastError> {
         let mut events = Vec::with_capacity(EVENTS);
-        let mut posts = Vec::new();
+        let mut messages = Vec::new();
         if done(self, None) {
             return Ok(true);
         }
@@ -181,10 +187,10 @@ impl Crowd {
             let none = events.is_empty();
             for event in &events {
                 let number = event.data.u64() as usize;
-                let changed = self.serve(number, &mut posts);
+                let changed = self.serve(number, &mut messages);
                 let mut finished = false;
-                for post in posts.drain(..) {
-                    finished |= done(self, Some((number, &post)));
+                for message in messages.drain(..) {
+                    finished |= done(self, Some((number, &message)));
                 }
                 if finished || (changed && done(self, None)) {
                     return Ok(true);
@@ -197,22 +203,22 @@ impl Crowd {
     }
 
     /// Does what the socket of one client is ready for. Whether the client is connected now and was not, or the other way round.
-    fn serve(&mut self, number: usize, posts: &mut Vec<Post>) -> bool {
-        let seat = &mut self.seats[number];
-        let before = (seat.is_ready(), seat.has_ended());
-        seat.serve(&mut self.buffer, posts);
-        if let Some(code) = seat.just_ended() {
+    fn serve(&mut self, number: usize, messages: &mut Vec<ReceivedMessage>) -> bool {
+        let client = &mut self.clients[number];
+        let before = (client.is_ready(), client.has_ended());
+        client.serve(&mut self.buffer, messages);
+        if let Some(code) = client.just_ended() {
             self.closes.closed(code, 1);
         }
-        seat.register(&self.epoll, number as u64);
-        before != (seat.is_ready(), seat.has_ended())
+        client.register(&self.epoll, number as u64);
+        before != (client.is_ready(), client.has_ended())
     }
 
-    /// Has a client say a message.
-    fn say(&mut self, number: usize, kind: Kind, payload: &[u8]) {
-        let seat = &mut self.seats[number];
-        seat.say(kind, payload);
-        seat.register(&self.epoll, number as u64);
+    /// Has a client send a message.
+    fn send_from(&mut self, number: usize, kind: Kind, payload: &[u8]) {
+        let client = &mut self.clients[number];
+        client.send(kind, payload);
+        client.register(&self.epoll, number as u64);
     }
 }
 

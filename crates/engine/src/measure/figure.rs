@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use genkai_model::content::WrongBody;
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::event::{Deliveries, Refusal, StatusCount};
+use genkai_model::event::{Refusal, StatusCount};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS, Payload, PayloadError};
 use genkai_model::http2::GoAways;
 use genkai_model::websocket::Messages;
@@ -75,22 +75,6 @@ macro_rules! figures {
 }
 pub(crate) use figures;
 
-impl Figure for u64 {
-    type Told = u64;
-
-    fn add(&mut self, other: &u64) {
-        *self += other;
-    }
-
-    fn tell(&self) -> u64 {
-        *self
-    }
-
-    fn read(told: &u64) -> Result<u64, PayloadError> {
-        Ok(*told)
-    }
-}
-
 /// A figure that is told only where there is something to tell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seldom<F>(F);
@@ -129,63 +113,22 @@ impl<F: Figure<Told: Default + PartialEq>> Figure for Seldom<F> {
     }
 }
 
-/// A figure that has memory, and is told, only once it was needed.
-#[derive(Clone, Debug)]
-pub(crate) struct Lazy<F>(Option<Box<F>>);
-
-impl<F> Default for Lazy<F> {
-    fn default() -> Lazy<F> {
-        Lazy(None)
-    }
-}
-
-impl<F: Default> Lazy<F> {
-    /// The figure, which is needed now.
-    pub(crate) fn get(&mut self) -> &mut F {
-        self.0.get_or_insert_default()
-    }
-}
-
-impl<F: Figure> Figure for Lazy<F> {
-    type Told = Option<Box<F::Told>>;
-
-    fn add(&mut self, other: &Self) {
-        if let Some(theirs) = &other.0 {
-            self.get().add(theirs);
-        }
-    }
-
-    fn clear(&mut self) {
-        if let Some(figure) = &mut self.0 {
-            figure.clear();
-        }
-    }
-
-    fn tell(&self) -> Self::Told {
-        self.0.as_ref().map(|figure| Box::new(figure.tell()))
-    }
-
-    fn read(told: &Self::Told) -> Result<Self, PayloadError> {
-        told.as_deref().map(F::read).transpose().map(|figure| Lazy(figure.map(Box::new)))
-    }
-}
-
-/// A distribution of times, nanoseconds, with the bounds that all genkai histograms have. 32-bit counters: half the memory, and no
-/// interval has four thousand million requests.
-#[derive(Clone, Debug)]
-pub(crate) struct Distribution(Histogram<u32>);
-
-impl Default for Distribution {
-    fn default() -> Distribution {
-        Distribution(Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS).expect("constant bounds are valid"))
-    }
-}
+/// A distribution of times, nanoseconds, with the bounds that all genkai histograms have; it has memory once it was needed. 32-bit
+/// counters: half the memory, and no interval has four thousand million requests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Distribution(Option<Histogram<u32>>);
 
 impl Distribution {
     /// Counts a time.
     #[inline]
     pub(crate) fn record(&mut self, time: Moment) {
-        self.0.saturating_record(time);
+        self.get().saturating_record(time);
+    }
+
+    #[inline]
+    fn get(&mut self) -> &mut Histogram<u32> {
+        let new = || Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS).expect("constant bounds are valid");
+        self.0.get_or_insert_with(new)
     }
 }
 
@@ -193,174 +136,27 @@ impl Figure for Distribution {
     type Told = Payload;
 
     fn add(&mut self, other: &Distribution) {
-        if !other.0.is_empty() {
-            self.0.add(&other.0).expect("the same bounds");
+        if let Some(theirs) = other.0.as_ref().filter(|theirs| !theirs.is_empty()) {
+            self.get().add(theirs).expect("the same bounds");
         }
     }
 
     fn clear(&mut self) {
-        if !self.0.is_empty() {
-            self.0.reset();
+        if let Some(histogram) = self.0.as_mut().filter(|histogram| !histogram.is_empty()) {
+            histogram.reset();
         }
     }
 
     fn tell(&self) -> Payload {
-        Payload::encode(&self.0)
+        self.0.as_ref().map_or_else(Payload::default, Payload::encode)
     }
 
     fn read(told: &Payload) -> Result<Distribution, PayloadError> {
         let mut distribution = Distribution::default();
-        told.add_to(&mut distribution.0)?;
-        Ok(distribution)
-    }
-}
-
-/// A distribution that has memory only once it was needed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LazyDistribution(Lazy<Distribution>);
-
-impl LazyDistribution {
-    /// Counts a time.
-    pub(crate) fn record(&mut self, time: Moment) {
-        self.0.get().record(time);
-    }
-}
-
-impl Figure for LazyDistribution {
-    type Told = Payload;
-
-    fn add(&mut self, other: &LazyDistribution) {
-        self.0.add(&other.0);
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    fn tell(&self) -> Payload {
-        self.0.tell().map(|payload| *payload).unwrap_or_default()
-    }
-
-    fn read(told: &Payload) -> Result<LazyDistribution, PayloadError> {
-        let told = Some(told).filter(|told| !told.is_empty());
-        told.map(Distribution::read).transpose().map(|read| LazyDistribution(Lazy(read.map(Box::new))))
-    }
-}
-
-/// A distribution whose number of values is told beside it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Delivered(Distribution);
-
-impl Delivered {
-    /// Counts a time.
-    #[inline]
-    pub(crate) fn record(&mut self, time: Moment) {
-        self.0.record(time);
-    }
-}
-
-impl Figure for Delivered {
-    type Told = Deliveries;
-
-    fn add(&mut self, other: &Delivered) {
-        self.0.add(&other.0);
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    fn tell(&self) -> Deliveries {
-        Deliveries { count: self.0.0.len(), latency: self.0.tell() }
-    }
-
-    fn read(told: &Deliveries) -> Result<Delivered, PayloadError> {
-        Distribution::read(&told.latency).map(Delivered)
-    }
-}
-
-/// Failures by kind.
-#[derive(Clone, Debug)]
-pub(crate) struct Errors([u64; ErrorKind::COUNT]);
-
-impl Default for Errors {
-    fn default() -> Errors {
-        Errors([0; ErrorKind::COUNT])
-    }
-}
-
-impl Errors {
-    /// Counts one.
-    pub(crate) fn count(&mut self, kind: ErrorKind) {
-        self.0[kind.index()] += 1;
-    }
-}
-
-impl Figure for Errors {
-    type Told = Vec<ErrorCount>;
-
-    fn add(&mut self, other: &Errors) {
-        self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
-    }
-
-    fn tell(&self) -> Vec<ErrorCount> {
-        let count = |kind: &ErrorKind| ErrorCount { kind: *kind, count: self.0[kind.index()] };
-        ErrorKind::ALL.iter().map(count).filter(|e| e.count > 0).collect()
-    }
-
-    fn read(told: &Vec<ErrorCount>) -> Result<Errors, PayloadError> {
-        let mut errors = Errors::default();
-        told.iter().for_each(|error| errors.0[error.kind.index()] += error.count);
-        Ok(errors)
-    }
-}
-
-/// Smallest status (RFC 9110 section 15).
-const FIRST_STATUS: u16 = 100;
-/// Statuses told apart; those above 599 are no statuses and counted as the largest.
-const STATUSES: usize = 500;
-
-/// Responses by status, from [`FIRST_STATUS`].
-#[derive(Clone, Debug)]
-pub(crate) struct Statuses([u32; STATUSES]);
-
-impl Default for Statuses {
-    fn default() -> Statuses {
-        Statuses([0; STATUSES])
-    }
-}
-
-impl Statuses {
-    /// Counts one.
-    #[inline]
-    pub(crate) fn count(&mut self, status: u16) {
-        *self.counter(status) += 1;
-    }
-
-    fn counter(&mut self, status: u16) -> &mut u32 {
-        &mut self.0[usize::from(status.saturating_sub(FIRST_STATUS)).min(STATUSES - 1)]
-    }
-}
-
-impl Figure for Statuses {
-    type Told = Vec<StatusCount>;
-
-    fn add(&mut self, other: &Statuses) {
-        self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
-    }
-
-    fn tell(&self) -> Vec<StatusCount> {
-        let counts = (FIRST_STATUS..).zip(self.0).filter(|(_, count)| *count > 0);
-        counts.map(|(status, count)| StatusCount { status, count: count.into() }).collect()
-    }
-
-    fn read(told: &Vec<StatusCount>) -> Result<Statuses, PayloadError> {
-        let mut statuses = Statuses::default();
-        for StatusCount { status, count } in told {
-            let counter = statuses.counter(*status);
-            *counter = counter.saturating_add(u32::try_from(*count).unwrap_or(u32::MAX));
+        if !told.is_empty() {
+            told.add_to(distribution.get())?;
         }
-        Ok(statuses)
+        Ok(distribution)
     }
 }
 
@@ -421,9 +217,30 @@ macro_rules! told_as_counted {
 }
 
 told_as_counted! {
+    u64: |mine, theirs| *mine += theirs;
     Messages: Messages::add;
     GoAways: GoAways::add;
+    Vec<ErrorCount>: |mine, theirs| theirs.iter().for_each(|error| count_error(mine, error.kind, error.count));
+    Vec<StatusCount>: |mine, theirs| theirs.iter().for_each(|status| count_status(mine, status.status, status.count));
     // The first of an interval is kept.
     Option<Refusal>: |mine, theirs| if mine.is_none() { mine.clone_from(theirs) };
     Option<WrongBody>: |mine, theirs| *mine = mine.or(*theirs);
+}
+
+/// Counts failures of one kind; kinds are kept in their order.
+pub(super) fn count_error(all: &mut Vec<ErrorCount>, kind: ErrorKind, count: u64) {
+    match all.binary_search_by_key(&kind.index(), |error| error.kind.index()) {
+        Ok(at) => all[at].count += count,
+        Err(at) => all.insert(at, ErrorCount { kind, count }),
+    }
+}
+
+/// Counts responses of one status; those above 599 are no statuses (RFC 9110 section 15) and counted as the largest.
+#[inline]
+pub(super) fn count_status(all: &mut Vec<StatusCount>, status: u16, count: u64) {
+    let status = status.clamp(100, 599);
+    match all.binary_search_by_key(&status, |counted| counted.status) {
+        Ok(at) => all[at].count += count,
+        Err(at) => all.insert(at, StatusCount { status, count }),
+    }
 }

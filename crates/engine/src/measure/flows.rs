@@ -4,12 +4,14 @@ use genkai_model::flows::{CheckCount, Flows, StepCount};
 use genkai_model::histogram::PayloadError;
 use genkai_model::scenario::{MOST_CHECKS, MOST_STEPS};
 
-use super::figure::{Figure, LazyDistribution};
+use super::figure::{Distribution, Figure};
 use crate::clock::Moment;
 
 /// What one thread saw of flows in one interval; or, added up, what all did. Steps and checks by their positions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowTally {
+    /// Whether there are flows.
+    any: bool,
     /// Runs, misses and messages; its steps and checks stay empty.
     pub(crate) counts: Flows,
     steps: Vec<Step>,
@@ -21,10 +23,16 @@ pub(crate) struct FlowTally {
 struct Step {
     ok: u64,
     failed: u64,
-    took: LazyDistribution,
+    took: Distribution,
 }
 
 impl FlowTally {
+    /// There are flows.
+    pub(crate) fn seen(&mut self) -> &mut FlowTally {
+        self.any = true;
+        self
+    }
+
     /// A step went well, in the time it `took`, if it took any.
     pub(crate) fn succeeded(&mut self, step: u32, took: Option<Moment>) {
         let step = self.step(step);
@@ -58,9 +66,10 @@ impl FlowTally {
 }
 
 impl Figure for FlowTally {
-    type Told = Flows;
+    type Told = Option<Box<Flows>>;
 
     fn add(&mut self, other: &FlowTally) {
+        self.any |= other.any;
         self.counts.add(&other.counts);
         for (position, theirs) in other.steps.iter().enumerate() {
             let mine = self.step(position as u32);
@@ -86,7 +95,7 @@ impl Figure for FlowTally {
     }
 
     /// Without the names of steps and checks: see [`name`].
-    fn tell(&self) -> Flows {
+    fn tell(&self) -> Option<Box<Flows>> {
         let done = self.steps.iter().enumerate().filter(|(_, step)| step.ok + step.failed > 0);
         let made = self.checks.iter().enumerate().filter(|(_, [passed, failed])| passed + failed > 0);
         let step = |(position, step): (usize, &Step)| StepCount {
@@ -102,11 +111,14 @@ impl Figure for FlowTally {
             passed: *passed,
             failed: *failed,
         };
-        Flows { steps: done.map(step).collect(), checks: made.map(check).collect(), ..self.counts.clone() }
+        let flows = Flows { steps: done.map(step).collect(), checks: made.map(check).collect(), ..self.counts.clone() };
+        self.any.then(|| Box::new(flows))
     }
 
-    fn read(flows: &Flows) -> Result<FlowTally, PayloadError> {
+    fn read(flows: &Option<Box<Flows>>) -> Result<FlowTally, PayloadError> {
         let mut tally = FlowTally::default();
+        let Some(flows) = flows else { return Ok(tally) };
+        tally.any = true;
         // Positions come from another process of ours, and yet they must not make a table of any size.
         for StepCount { position, name: _, ok, failed, took } in &flows.steps {
             if *position as usize >= MOST_STEPS {
@@ -122,7 +134,7 @@ impl Figure for FlowTally {
             tally.checks.resize(tally.checks.len().max(at + 1), [0; 2]);
             tally.checks[at] = [*passed, *failed];
         }
-        tally.counts = Flows { steps: Vec::new(), checks: Vec::new(), ..flows.clone() };
+        tally.counts = Flows { steps: Vec::new(), checks: Vec::new(), ..Flows::clone(flows) };
         Ok(tally)
     }
 }
@@ -141,7 +153,7 @@ mod tests {
     #[test]
     fn threads_add_up_and_clearing_leaves_nothing() {
         let mut one = FlowTally::default();
-        one.counts.started = 2;
+        one.seen().counts.started = 2;
         one.succeeded(1, Some(5_000));
         one.succeeded(0, None);
         one.failed(1);
@@ -151,7 +163,7 @@ mod tests {
         sum.add(&one);
         let names = [["a", "b"].map(str::to_owned).to_vec(), vec![]];
         let told = |tally: &FlowTally| {
-            let mut flows = tally.tell();
+            let mut flows = *tally.tell().unwrap();
             name(&mut flows, &names);
             flows
         };
@@ -160,7 +172,7 @@ mod tests {
         assert_eq!((flows.steps[1].ok, flows.steps[1].failed), (2, 2));
         assert_eq!(flows.steps[1].took.decode().unwrap().len(), 2);
         assert_eq!((flows.checks[0].position, flows.checks[0].passed, flows.checks[0].failed), (2, 2, 2));
-        let read = FlowTally::read(&flows).unwrap();
+        let read = FlowTally::read(&Some(Box::new(flows.clone()))).unwrap();
         assert_eq!(told(&read), flows, "as another process would report it");
         sum.clear();
         assert_eq!(told(&sum), Flows::default());

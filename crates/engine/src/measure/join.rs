@@ -62,6 +62,7 @@ impl Iterator for Join {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::figure::count_status;
     use crate::schedule::profile::Profile;
     use genkai_model::error::ErrorKind;
     use genkai_model::websocket::{Fate, Incident};
@@ -85,7 +86,7 @@ mod tests {
         }
         tally.failed(ErrorKind::Reset, to_ms * 1_000_000 - 5_000, seed * 1_000_000);
         tally.failed(ErrorKind::Status502, to_ms * 1_000_000 - 5_000, seed * 2_000_000);
-        tally.statuses.count(200);
+        count_status(&mut tally.statuses, 200, 1);
         tally.messages.sent = 7 * seed;
         tally.messages.closed(1006, seed);
         let incident = Incident { what: Fate::Lost, connection: thread as u32, sequence: seed, planned_us: Some(4) };

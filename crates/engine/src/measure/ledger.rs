@@ -9,6 +9,7 @@ use genkai_model::event::Refusal;
 use genkai_model::websocket::Messages;
 
 use super::attempt::Attempt;
+use super::figure::count_status;
 use super::flows::FlowTally;
 use super::report::{Handover, Report};
 use super::tally::Tally;
@@ -108,7 +109,7 @@ impl Ledger {
         }
     }
 
-    /// A WebSocket ended unasked: by a close frame, or cut after nothing had been said on it for `silent`.
+    /// A WebSocket ended unasked: by a close frame, or cut after nothing had been sent on it for `silent`.
     pub(crate) fn disconnected(&mut self, now: Moment, by_frame: bool, silent: Moment) {
         if self.open(now) {
             let disconnects = &mut *self.tally.disconnects;
@@ -142,12 +143,13 @@ impl Ledger {
         &mut self.tally.messages
     }
 
-    /// A member of a chat room heard a message for the first time.
+    /// A member of a chat room received a message for the first time.
     #[inline]
     pub(crate) fn delivered(&mut self, now: Moment, planned: Moment) {
         // After the end too, as for other counts of messages.
         self.open(now);
-        self.tally.deliveries.record(now.saturating_sub(planned));
+        self.tally.deliveries.count += 1;
+        self.tally.deliveries.latency.record(now.saturating_sub(planned));
     }
 
     /// Ends the load now, if it has not ended before: nothing after it counts as a request.
@@ -214,14 +216,14 @@ impl Ledger {
     #[inline]
     pub(crate) fn answered(&mut self, now: Moment, status: u16) {
         if self.open(now) {
-            self.tally.statuses.count(status);
+            count_status(&mut self.tally.statuses, status, 1);
         }
     }
 
     /// A WebSocket handshake was answered with something else than 101.
     pub(crate) fn refused(&mut self, now: Moment, status: u16, refusal: impl FnOnce() -> Refusal) {
         if self.open(now) {
-            self.tally.statuses.count(status);
+            count_status(&mut self.tally.statuses, status, 1);
             self.tally.handshakes.refusal.get_or_insert_with(refusal);
         }
     }
@@ -246,7 +248,7 @@ impl Ledger {
 
     /// Counts of flows, unless the load is over.
     pub(crate) fn flows(&mut self, now: Moment) -> Option<&mut FlowTally> {
-        self.open(now).then(|| self.tally.flows.get())
+        self.open(now).then(|| self.tally.flows.seen())
     }
 
     /// A step of a flow ended.

@@ -1,15 +1,13 @@
 //! What is counted in one interval. A new figure is a line here and a field of [`Tick`].
 
 use genkai_model::content::WrongBody;
-use genkai_model::error::ErrorKind;
-use genkai_model::event::{Disconnects, Handshakes, Refusal, Tick};
+use genkai_model::error::{ErrorCount, ErrorKind};
+use genkai_model::event::{Deliveries, Disconnects, Handshakes, Refusal, StatusCount, Tick};
 use genkai_model::histogram::PayloadError;
 use genkai_model::http2::GoAways;
 use genkai_model::websocket::Messages;
 
-use super::figure::{
-    Delivered, Distribution, Errors, Figure, FirstError, Lazy, LazyDistribution, Seldom, Statuses, figures,
-};
+use super::figure::{Distribution, Figure, FirstError, Seldom, count_error, figures};
 use super::flows::FlowTally;
 use crate::clock::Moment;
 
@@ -22,8 +20,8 @@ figures! {
         ok: u64,
         bytes_in: u64,
         bytes_out: u64,
-        errors: Errors,
-        statuses: Statuses,
+        errors: Vec<ErrorCount>,
+        statuses: Vec<StatusCount>,
         first_error_us: FirstError,
         latency: Distribution,
         service: Distribution,
@@ -31,7 +29,7 @@ figures! {
         connect: Distribution,
         lateness: Distribution,
         /// From arrival, by the kernel's stamps, to reading. There is none without stamps.
-        receipt: LazyDistribution,
+        receipt: Distribution,
         handshakes: Seldom<HandshakeTally>,
         /// WebSockets that ended unasked.
         disconnects: Seldom<DisconnectTally>,
@@ -39,9 +37,9 @@ figures! {
         messages: Seldom<Messages>,
         /// HTTP/2 connections ended by GOAWAY.
         goaways: Seldom<GoAways>,
-        flows: Lazy<FlowTally>,
-        /// What members of chat rooms received: from the planned instant.
-        deliveries: Seldom<Delivered>,
+        flows: FlowTally,
+        /// What members of chat rooms received.
+        deliveries: Seldom<DeliveryTally>,
         /// The first wrong body.
         wrong: Option<WrongBody>,
     }
@@ -79,6 +77,16 @@ figures! {
     besides { }
 }
 
+figures! {
+    /// What members of chat rooms received.
+    DeliveryTally tells Deliveries {
+        count: u64,
+        /// From the planned instant.
+        latency: Distribution,
+    }
+    besides { }
+}
+
 impl Tally {
     /// Counts a success.
     #[inline]
@@ -90,7 +98,7 @@ impl Tally {
 
     /// Counts a failure that took `after` from the planned instant.
     pub(crate) fn failed(&mut self, kind: ErrorKind, now: Moment, after: Moment) {
-        self.errors.count(kind);
+        count_error(&mut self.errors, kind, 1);
         self.first_error_us.failed(now.saturating_sub(after));
         self.failed_after.record(after);
     }
@@ -99,7 +107,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use genkai_model::error::ErrorCount;
+    use crate::measure::figure::count_status;
     use genkai_model::histogram::Payload;
 
     #[test]
@@ -119,7 +127,7 @@ mod tests {
         (one.disconnects.closed, one.disconnects.cut) = (1, 2);
         one.disconnects.silent.record(2_000_000);
         *one.goaways = GoAways { connections: 1, retried: 3 };
-        [200, 404, 404, 999, 7].into_iter().for_each(|status| one.statuses.count(status));
+        [200, 404, 404, 999, 7].into_iter().for_each(|status| count_status(&mut one.statuses, status, 1));
         one.handshakes.refusal = Some(Refusal { status: 404, location: None, body: "no".into() });
         one.receipt.record(5_000);
         sum.add(&one);

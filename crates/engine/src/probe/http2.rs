@@ -18,7 +18,7 @@ use crate::measure::report::Handover;
 use crate::protocol::core::Core;
 use crate::protocol::http2::{Fleet, Kept, Outcome, Plan, Rider};
 use crate::schedule::share::Part;
-use crate::transport::deadline::Watch;
+use crate::transport::deadline::Deadlines;
 use crate::transport::endpoint::Route;
 use crate::transport::reactor::{Reactor, spawn};
 
@@ -113,9 +113,9 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
 
 /// Looks after deadlines, for ever.
 async fn sweep(core: Rc<Core>) {
-    let period = Watch::period(core.timeout);
+    let period = Deadlines::period(core.timeout);
     loop {
-        let next = core.watch.sweep(core.clock.now(), period);
+        let next = core.deadlines.sweep(core.clock.now(), period);
         core.alarm.until(next).await;
     }
 }

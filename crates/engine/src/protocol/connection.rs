@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use super::core::Core;
+use super::request::Seat;
 use crate::clock::Moment;
 use crate::transport::deadline::Slot;
 use crate::transport::dial;
@@ -52,28 +53,13 @@ impl Connection {
 
     /// The same, to an endpoint that is not the load's own.
     pub(crate) fn toward(core: Rc<Core>, endpoint: Rc<Endpoint>) -> Connection {
-        let slot = core.watch.slot();
+        let slot = core.deadlines.slot();
         Connection { core, endpoint, slot, stream: None, reused: false, last: Cell::default(), fresh: None }
-    }
-
-    /// What the thread shares.
-    pub(crate) fn core(&self) -> &Rc<Core> {
-        &self.core
-    }
-
-    /// Whether it is open, as far as is known.
-    pub(crate) fn is_open(&self) -> bool {
-        self.stream.is_some()
     }
 
     /// The protocol agreed on by ALPN; none without TLS.
     pub(crate) fn agreed(&self) -> Option<Vec<u8>> {
         self.stream.as_ref().and_then(Stream::agreed)
-    }
-
-    /// What others know it by.
-    pub(crate) fn slot(&self) -> &Rc<Slot> {
-        &self.slot
     }
 
     /// Connects, unless connected; with TLS, where the load has it.
@@ -142,43 +128,9 @@ impl Connection {
     /// Closes, if open.
     pub(crate) fn close(&mut self) {
         if let Some(stream) = self.stream.take() {
-            stream.farewell();
+            stream.close_notify();
             self.core.ledger.borrow_mut().closed();
         }
-    }
-
-    /// Waits until `at`. A connection the server closes meanwhile is closed here, so that no request is sent into it.
-    pub(crate) async fn rest(&mut self, at: Moment) {
-        self.fresh = None;
-        let core = Rc::clone(&self.core);
-        let mut alarm = pin!(core.alarm.until(at));
-        loop {
-            let gone = poll_fn(|cx| match alarm.as_mut().poll(cx) {
-                Poll::Ready(()) => Poll::Ready(false),
-                Poll::Pending => self.poll_gone(cx).map(|()| true),
-            });
-            if !gone.await {
-                return;
-            }
-            self.forget_idle();
-        }
-    }
-
-    /// Waits until a request is handed over, or the server closes the connection: then `None`.
-    pub(crate) async fn await_hand_over(&mut self) -> Option<Moment> {
-        self.fresh = None;
-        let handed = poll_fn(|cx| {
-            if let Some(planned) = self.slot.handed.take() {
-                return Poll::Ready(Some(planned));
-            }
-            self.slot.attend(cx.waker());
-            self.poll_gone(cx).map(|()| None)
-        })
-        .await;
-        if handed.is_none() {
-            self.forget_idle();
-        }
-        handed
     }
 
     /// Closes the connection if the server has already done so. Costs no system call when nothing happened.
@@ -217,6 +169,54 @@ impl Connection {
                 _ => return Poll::Ready(()),
             }
         }
+    }
+}
+
+impl Seat for Connection {
+    fn core(&self) -> &Rc<Core> {
+        &self.core
+    }
+
+    fn slot(&self) -> &Rc<Slot> {
+        &self.slot
+    }
+
+    fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// A connection the server closes meanwhile is closed here, so that no request is sent into it.
+    async fn rest(&mut self, at: Moment) {
+        self.fresh = None;
+        let core = Rc::clone(&self.core);
+        let mut alarm = pin!(core.alarm.until(at));
+        loop {
+            let gone = poll_fn(|cx| match alarm.as_mut().poll(cx) {
+                Poll::Ready(()) => Poll::Ready(false),
+                Poll::Pending => self.poll_gone(cx).map(|()| true),
+            });
+            if !gone.await {
+                return;
+            }
+            self.forget_idle();
+        }
+    }
+
+    /// None when the server closes the connection.
+    async fn await_hand_over(&mut self) -> Option<Moment> {
+        self.fresh = None;
+        let handed = poll_fn(|cx| {
+            if let Some(planned) = self.slot.handed.take() {
+                return Poll::Ready(Some(planned));
+            }
+            self.slot.attend(cx.waker());
+            self.poll_gone(cx).map(|()| None)
+        })
+        .await;
+        if handed.is_none() {
+            self.forget_idle();
+        }
+        handed
     }
 }
 

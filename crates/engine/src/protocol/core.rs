@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::clock::{Clock, Moment};
 use crate::measure::ledger::Ledger;
 use crate::transport::alarm::Alarm;
-use crate::transport::deadline::Watch;
+use crate::transport::deadline::Deadlines;
 use crate::transport::dial::Sources;
 use crate::transport::endpoint::{Endpoint, Route};
 
@@ -25,7 +25,7 @@ const BUFFER: usize = 64 * 1024;
 pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) alarm: Rc<Alarm>,
-    pub(crate) watch: Watch,
+    pub(crate) deadlines: Deadlines,
     pub(crate) ledger: RefCell<Ledger>,
     pub(crate) buffer: RefCell<Box<[u8]>>,
     /// The last response head.
@@ -59,7 +59,7 @@ impl Core {
         Ok(Rc::new(Core {
             clock,
             alarm: Rc::new(Alarm::new(clock)?),
-            watch: Watch::default(),
+            deadlines: Deadlines::default(),
             ledger: RefCell::new(ledger),
             buffer: RefCell::new(vec![0; BUFFER].into_boxed_slice()),
             heads: RefCell::default(),
@@ -99,7 +99,7 @@ impl Core {
     pub(crate) fn end(&self) {
         self.ledger.borrow_mut().end(self.clock.now());
         self.ending.set(true);
-        self.watch.wake_all();
+        self.deadlines.wake_all();
     }
 
     /// Open connections that end by a closing handshake.

@@ -1,4 +1,4 @@
-//! What clients say to servers and hear from them, on the floor `transport`, counted by the floor `measure`.
+//! What clients send to servers and receive from them, on the floor `transport`, counted by the floor `measure`.
 //!
 //! Floors of its own, from the ground: `attendance`, `socketio` and `request` (pure); `core` (what the tasks of a thread share);
 //! `connection`; `queue` and `users` (the loop of a client that makes requests); `dispatch` (the [`Protocol`] trait and the loop over planned

@@ -16,12 +16,10 @@ use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader
 use super::connection::Connection;
 use super::core::Core;
 use super::http1::{Intake, Message};
-use super::request::{Done, RequestClient, ScheduledRequest};
-use crate::clock::Moment;
+use super::request::{Done, RequestClient, ScheduledRequest, Seat};
 use crate::content::{fill, order, path};
 use crate::error::EngineError;
 use crate::measure::attempt::Attempt;
-use crate::transport::deadline::Slot;
 
 /// Most objects, and most requests before the order begins again: some hundred bytes are kept for each object.
 const MOST: u32 = 1_000_000;
@@ -134,20 +132,12 @@ impl Client {
 }
 
 impl RequestClient for Client {
-    fn core(&self) -> &Rc<Core> {
-        self.connection.core()
-    }
-
-    fn slot(&self) -> &Rc<Slot> {
-        self.connection.slot()
-    }
-
-    fn is_open(&self) -> bool {
-        self.connection.is_open()
+    fn seat(&mut self) -> &mut impl Seat {
+        &mut self.connection
     }
 
     async fn make(&mut self, request: ScheduledRequest) -> Option<Done> {
-        let (core, sequence) = (Rc::clone(self.core()), Rc::clone(&self.sequence));
+        let (core, sequence) = (Rc::clone(self.connection.core()), Rc::clone(&self.sequence));
         let asked = sequence.next();
         let object = sequence.plan.objects[asked as usize].as_ref()?;
         let mut reader = Checking { reader: object.message.reader(), crc: Hasher::new(), bytes: 0 };
@@ -165,14 +155,6 @@ impl RequestClient for Client {
         let failed = core.ledger.borrow_mut().ended(request.planned, &counted);
         let at = self.connection.after(&attempt).await;
         Some(Done { at, failed })
-    }
-
-    async fn rest(&mut self, at: Moment) {
-        self.connection.rest(at).await;
-    }
-
-    async fn await_hand_over(&mut self) -> Option<Moment> {
-        self.connection.await_hand_over().await
     }
 }
 

@@ -35,8 +35,8 @@ pub(crate) struct Done {
     pub(crate) failed: bool,
 }
 
-/// What makes the requests of one user or worker, one at a time: a connection of its own, or a seat on one.
-pub(crate) trait RequestClient {
+/// A connection, or a place on one that others share, as the loop of its client sees it.
+pub(crate) trait Seat {
     /// What the thread shares.
     fn core(&self) -> &Rc<Core>;
 
@@ -46,12 +46,18 @@ pub(crate) trait RequestClient {
     /// Whether a request could be written now, as far as is known.
     fn is_open(&self) -> bool;
 
-    /// Makes one request and counts how it went; none when the load ended meanwhile.
-    async fn make(&mut self, request: ScheduledRequest) -> Option<Done>;
-
     /// Waits until `at`.
     async fn rest(&mut self, at: Moment);
 
     /// Waits until a request is handed over; none when it is of no further use.
     async fn await_hand_over(&mut self) -> Option<Moment>;
+}
+
+/// What makes the requests of one user or worker, one at a time.
+pub(crate) trait RequestClient {
+    /// Where it makes them.
+    fn seat(&mut self) -> &mut impl Seat;
+
+    /// Makes one request and counts how it went; none when the load ended meanwhile.
+    async fn make(&mut self, request: ScheduledRequest) -> Option<Done>;
 }

@@ -91,7 +91,7 @@ async fn attend(
 ) {
     match enter(&core, &mut session, &rooms, &who).await {
         Ok(()) => {
-            let stayed = talk(&core, &mut session, &rooms, &who, first.planned).await;
+            let stayed = session_loop(&core, &mut session, &rooms, &who, first.planned).await;
             if let Err(kind) = stayed {
                 who.borrow_mut().cut = Some((core.clock.now(), kind));
                 session.part(kind).await;
@@ -136,8 +136,8 @@ async fn enter(
     }
 }
 
-/// Says and hears until the load ends.
-async fn talk(
+/// Sends and receives until the load ends.
+async fn session_loop(
     core: &Rc<Core>,
     session: &mut Session,
     rooms: &Rooms,
@@ -146,21 +146,21 @@ async fn talk(
 ) -> Result<(), ErrorKind> {
     for n in 0..rooms.messages {
         let planned = begin.saturating_add(u64::from(n).saturating_mul(rooms.every.0));
-        listen(core, session, planned).await?;
+        receive_until(core, session, planned).await?;
         if core.is_ending() || n > 0 && !core.ledger.borrow_mut().claim(core.clock.now()) {
             return Ok(());
         }
-        // A member that was late to enter says at once what it should have said before.
+        // A member that was late to enter sends at once what it should have sent before.
         let prompt = n > 0 && session.is_prompt() && who.borrow().entered.is_none_or(|entered| entered <= planned);
         session.send(planned, prompt)?;
     }
-    listen(core, session, NEVER).await
+    receive_until(core, session, NEVER).await
 }
 
-/// Hears what is said until `until`, or the end of the load.
-async fn listen(core: &Rc<Core>, session: &mut Session, until: Moment) -> Result<(), ErrorKind> {
+/// Receives until `until`, or the end of the load.
+async fn receive_until(core: &Rc<Core>, session: &mut Session, until: Moment) -> Result<(), ErrorKind> {
     let mut alarm = pin!(core.alarm.until(until));
-    let heard = poll_fn(|cx| {
+    let received = poll_fn(|cx| {
         session.attend(cx.waker());
         loop {
             if core.is_ending() || alarm.as_mut().poll(cx).is_ready() {
@@ -173,5 +173,5 @@ async fn listen(core: &Rc<Core>, session: &mut Session, until: Moment) -> Result
     })
     .await;
     session.disarm();
-    heard
+    received
 }

@@ -12,7 +12,7 @@ const PLACEHOLDER: &str = r#"["message",{"_placeholder":true,"num":0}]"#;
 
 /// What one connection knows.
 #[derive(Debug)]
-pub(crate) struct Dialect {
+pub(crate) struct SocketIo {
     namespace: String,
     inbox: Inbox,
     /// A WebSocket message that has not wholly come.
@@ -22,7 +22,7 @@ pub(crate) struct Dialect {
 
 /// What came of a part of a WebSocket message.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Came<'a> {
+pub(crate) enum SocketIoEvent<'a> {
     /// Nothing yet, or nothing to do.
     Nothing,
     /// A message.
@@ -35,10 +35,10 @@ pub(crate) enum Came<'a> {
     End,
 }
 
-impl Dialect {
+impl SocketIo {
     /// For a connection that is to enter `namespace`.
-    pub(crate) fn new(namespace: String) -> Dialect {
-        Dialect { namespace, inbox: Inbox::default(), parts: Vec::new(), patience_ms: 0 }
+    pub(crate) fn new(namespace: String) -> SocketIo {
+        SocketIo { namespace, inbox: Inbox::default(), parts: Vec::new(), patience_ms: 0 }
     }
 
     /// Longest silence of a living server: ms; 0 where it is not known.
@@ -46,8 +46,8 @@ impl Dialect {
         self.patience_ms
     }
 
-    /// The WebSocket messages that say `payload`.
-    pub(crate) fn speak(&self, kind: Kind, payload: &[u8], mut each: impl FnMut(Kind, &[u8])) {
+    /// The WebSocket messages that carry `payload`.
+    pub(crate) fn encode(&self, kind: Kind, payload: &[u8], mut each: impl FnMut(Kind, &[u8])) {
         match kind {
             Kind::Binary => {
                 each(Kind::Text, self.packet(socketio::Kind::BinaryEvent, 1, PLACEHOLDER).as_bytes());
@@ -66,30 +66,30 @@ impl Dialect {
     }
 
     /// Takes a part of a WebSocket message.
-    pub(crate) fn hear(&mut self, chunk: &Chunk<'_>) -> Came<'_> {
+    pub(crate) fn decode(&mut self, chunk: &Chunk<'_>) -> SocketIoEvent<'_> {
         if chunk.first {
             self.parts.clear();
         }
         self.parts.extend_from_slice(chunk.data);
         if !chunk.last {
-            return Came::Nothing;
+            return SocketIoEvent::Nothing;
         }
-        let Dialect { namespace, inbox, parts, patience_ms } = self;
+        let SocketIo { namespace, inbox, parts, patience_ms } = self;
         let delivered = match chunk.kind {
             // The decoder has seen to it that a text is UTF-8.
             Kind::Text => inbox.text(std::str::from_utf8(parts).unwrap_or_default()),
             Kind::Binary => inbox.binary(parts),
         };
         match delivered {
-            Ok(None) => Came::Nothing,
-            Ok(Some(delivery)) => came(delivery, namespace, patience_ms),
-            Err(_) => Came::End,
+            Ok(None) => SocketIoEvent::Nothing,
+            Ok(Some(delivery)) => meaning(delivery, namespace, patience_ms),
+            Err(_) => SocketIoEvent::End,
         }
     }
 }
 
 /// What a delivery means for a client of `namespace`.
-fn came<'a>(delivery: Delivery<'a>, namespace: &str, patience_ms: &mut u64) -> Came<'a> {
+fn meaning<'a>(delivery: Delivery<'a>, namespace: &str, patience_ms: &mut u64) -> SocketIoEvent<'a> {
     match delivery {
         Delivery::Frame(Frame::Open(json)) => {
             let open: Value = serde_json::from_str(json).unwrap_or_default();
@@ -97,27 +97,27 @@ fn came<'a>(delivery: Delivery<'a>, namespace: &str, patience_ms: &mut u64) -> C
             // The server pings; silence for longer than this is its end (Engine.IO protocol, "Heartbeat").
             *patience_ms = ms("pingInterval").saturating_add(ms("pingTimeout"));
             let enter = Packet { kind: socketio::Kind::Connect, attachments: 0, namespace, id: None, data: "" };
-            Came::Answer(written(&Frame::Message(enter)))
+            SocketIoEvent::Answer(written(&Frame::Message(enter)))
         }
-        Delivery::Frame(Frame::Ping(text)) => Came::Answer(written(&Frame::Pong(text))),
-        Delivery::Frame(Frame::Close) => Came::End,
-        Delivery::Frame(_) => Came::Nothing,
-        Delivery::Packet(packet, _) if packet.namespace != namespace => Came::Nothing,
+        Delivery::Frame(Frame::Ping(text)) => SocketIoEvent::Answer(written(&Frame::Pong(text))),
+        Delivery::Frame(Frame::Close) => SocketIoEvent::End,
+        Delivery::Frame(_) => SocketIoEvent::Nothing,
+        Delivery::Packet(packet, _) if packet.namespace != namespace => SocketIoEvent::Nothing,
         Delivery::Packet(packet, attachments) => match packet.kind {
-            socketio::Kind::Connect => Came::Open,
-            socketio::Kind::Disconnect | socketio::Kind::ConnectError => Came::End,
+            socketio::Kind::Connect => SocketIoEvent::Open,
+            socketio::Kind::Disconnect | socketio::Kind::ConnectError => SocketIoEvent::End,
             socketio::Kind::Event | socketio::Kind::BinaryEvent => event(packet.data, attachments),
-            socketio::Kind::Ack | socketio::Kind::BinaryAck => Came::Nothing,
+            socketio::Kind::Ack | socketio::Kind::BinaryAck => SocketIoEvent::Nothing,
         },
     }
 }
 
-fn event<'a>(data: &str, attachments: &'a [Vec<u8>]) -> Came<'a> {
+fn event<'a>(data: &str, attachments: &'a [Vec<u8>]) -> SocketIoEvent<'a> {
     match attachments {
-        [attachment] => Came::Message(Kind::Binary, Cow::Borrowed(attachment)),
+        [attachment] => SocketIoEvent::Message(Kind::Binary, Cow::Borrowed(attachment)),
         _ => match serde_json::from_str::<(Cow<'_, str>, String)>(data) {
-            Ok((name, text)) if name == "message" => Came::Message(Kind::Text, Cow::Owned(text.into_bytes())),
-            _ => Came::Nothing,
+            Ok((name, text)) if name == "message" => SocketIoEvent::Message(Kind::Text, Cow::Owned(text.into_bytes())),
+            _ => SocketIoEvent::Nothing,
         },
     }
 }
@@ -132,43 +132,46 @@ fn written(frame: &Frame<'_>) -> String {
 mod tests {
     use super::*;
 
-    fn hear<'a>(dialect: &'a mut Dialect, kind: Kind, data: &[u8]) -> Came<'a> {
-        dialect.hear(&Chunk { kind, data, first: true, last: true })
+    fn decode<'a>(client: &'a mut SocketIo, kind: Kind, data: &[u8]) -> SocketIoEvent<'a> {
+        client.decode(&Chunk { kind, data, first: true, last: true })
     }
 
     #[test]
     fn a_namespace_is_entered_and_talked_in() {
-        let mut all = Dialect::new("/rooms/3".to_owned());
-        let mut text = |data: &str| match hear(&mut all, Kind::Text, data.as_bytes()) {
-            Came::Message(kind, data) => Came::Message(kind, Cow::Owned(data.into_owned())),
-            Came::Answer(text) => Came::Answer(text),
-            Came::Open => Came::Open,
-            Came::End => Came::End,
-            Came::Nothing => Came::Nothing,
+        let mut all = SocketIo::new("/rooms/3".to_owned());
+        let mut text = |data: &str| match decode(&mut all, Kind::Text, data.as_bytes()) {
+            SocketIoEvent::Message(kind, data) => SocketIoEvent::Message(kind, Cow::Owned(data.into_owned())),
+            SocketIoEvent::Answer(text) => SocketIoEvent::Answer(text),
+            SocketIoEvent::Open => SocketIoEvent::Open,
+            SocketIoEvent::End => SocketIoEvent::End,
+            SocketIoEvent::Nothing => SocketIoEvent::Nothing,
         };
         assert_eq!(
             text(r#"0{"sid":"x","pingInterval":25000,"pingTimeout":20000}"#),
-            Came::Answer("40/rooms/3,".into())
+            SocketIoEvent::Answer("40/rooms/3,".into())
         );
-        assert_eq!((text(r#"40/rooms/3,{"sid":"y"}"#), text("2probe")), (Came::Open, Came::Answer("3probe".into())));
-        let said = Came::Message(Kind::Text, Cow::Borrowed(br#"a "b""#));
+        assert_eq!(
+            (text(r#"40/rooms/3,{"sid":"y"}"#), text("2probe")),
+            (SocketIoEvent::Open, SocketIoEvent::Answer("3probe".into()))
+        );
+        let said = SocketIoEvent::Message(Kind::Text, Cow::Borrowed(br#"a "b""#));
         assert_eq!(
             (text(r#"42/rooms/3,["message","a \"b\""]"#), text(r#"42/rooms/4,["message","a"]"#)),
-            (said, Came::Nothing)
+            (said, SocketIoEvent::Nothing)
         );
-        assert_eq!((text("41/rooms/3,"), text("nonsense")), (Came::End, Came::End));
+        assert_eq!((text("41/rooms/3,"), text("nonsense")), (SocketIoEvent::End, SocketIoEvent::End));
         assert_eq!(all.patience_ms(), 45_000);
     }
 
     #[test]
     fn what_is_said_is_heard() {
-        let mut dialect = Dialect::new("/rooms/0".to_owned());
+        let mut client = SocketIo::new("/rooms/0".to_owned());
         for (kind, payload) in [(Kind::Text, &br#"{"id" null"#[..]), (Kind::Binary, &[0, 255, 7][..])] {
             let mut sent = Vec::new();
-            dialect.speak(kind, payload, |kind, data| sent.push((kind, data.to_vec())));
+            client.encode(kind, payload, |kind, data| sent.push((kind, data.to_vec())));
             let (last, before) = sent.split_last().unwrap();
-            assert!(before.iter().all(|(kind, data)| hear(&mut dialect, *kind, data) == Came::Nothing));
-            assert_eq!(hear(&mut dialect, last.0, &last.1), Came::Message(kind, Cow::Borrowed(payload)));
+            assert!(before.iter().all(|(kind, data)| decode(&mut client, *kind, data) == SocketIoEvent::Nothing));
+            assert_eq!(decode(&mut client, last.0, &last.1), SocketIoEvent::Message(kind, Cow::Borrowed(payload)));
         }
     }
 }

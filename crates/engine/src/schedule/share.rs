@@ -225,35 +225,13 @@ fn check(load: &Load, processes: u16) -> Result<(), EngineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use genkai_model::load::{Body, Request, Reuse, Stop};
+    use genkai_model::load::Stop;
     use genkai_model::units::Span;
     use proptest::prelude::*;
 
     fn load(threads: u16, arrivals: Arrivals, requests: Option<u64>) -> Load {
-        Load {
-            addresses: vec!["127.0.0.1:1".parse().unwrap()],
-            transport: Default::default(),
-            protocol: Default::default(),
-            request: Request {
-                method: "GET".into(),
-                path: "/".into(),
-                host: "a".into(),
-                headers: vec![],
-                body: Body::Empty,
-            },
-            arrivals,
-            stages: Vec::new(),
-            scenario: None,
-            reuse: Reuse::KeepAlive,
-            stop: Stop { after: Span::from_secs(1), requests },
-            timeout: Span::from_secs(1),
-            threads,
-            scale: Default::default(),
-            tick: Span::from_secs(1),
-            seed: 1,
-            kernel_timestamps: false,
-            pages: None,
-        }
+        let stop = Stop { after: Span::from_secs(1), requests };
+        Load { addresses: vec!["127.0.0.1:1".parse().unwrap()], arrivals, stop, threads, ..Load::users(1, 1.0) }
     }
 
     fn users(count: u32) -> Arrivals {

@@ -66,12 +66,12 @@ impl Slot {
 
 /// All slots of a thread.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct Deadlines {
     slots: RefCell<Vec<Rc<Slot>>>,
     next: Cell<Moment>,
 }
 
-impl Watch {
+impl Deadlines {
     /// A slot that is looked at for as long as somebody else holds it.
     pub(crate) fn slot(&self) -> Rc<Slot> {
         let slot = Rc::new(Slot::default());
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn only_what_is_overdue_expires() {
-        let watch = Watch::default();
+        let watch = Deadlines::default();
         let (late, early, idle) = (watch.slot(), watch.slot(), watch.slot());
         early.arm(10);
         late.arm(30);

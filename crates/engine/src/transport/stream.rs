@@ -124,9 +124,9 @@ impl Stream {
 
     /// Says that nothing more will be sent, as far as that is possible without waiting (TLS: close_notify, RFC 8446 section
     /// 6.1).
-    pub(crate) fn farewell(&self) {
+    pub(crate) fn close_notify(&self) {
         if let Some(tls) = &self.tls {
-            tls.borrow_mut().farewell(self.socket.get_ref());
+            tls.borrow_mut().close_notify(self.socket.get_ref());
         }
     }
 }

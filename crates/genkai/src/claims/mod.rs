@@ -20,6 +20,7 @@ use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::suite::Untested;
 use genkai_report::{json, markdown, text};
+use genkai_targets::catalog;
 
 use crate::cli::Claims;
 use crate::view::{self, View};
@@ -192,7 +193,8 @@ fn read(file: &Path) -> Result<Claim, Failure> {
     let shown = file.display().to_string();
     let text = fs::read_to_string(file).map_err(|e| Failure::usage(format!("cannot read {shown}: {e}")))?;
     let folder = file.parent().unwrap_or(Path::new(""));
-    genkai_scenario::claim(&shown, &text, folder).map_err(|fault| Failure::usage(fault.to_string()))
+    genkai_scenario::claim(&shown, &text, folder, &catalog::proxies().collect::<Vec<_>>())
+        .map_err(|fault| Failure::usage(fault.to_string()))
 }
 
 /// What the record of a claim's test says of it; none for other records.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use genkai_model::claim::Claim;
+use genkai_targets::catalog;
 
 use crate::Failure;
 
@@ -39,8 +40,9 @@ const FILES: &[(&str, &str)] = &[
 /// # Errors
 /// When one is not well written.
 pub(crate) fn all(product: Option<&str>) -> Result<Vec<Claim>, Failure> {
+    let products: Vec<&str> = catalog::proxies().collect();
     let read = |(file, text): &(&str, &str)| {
-        genkai_scenario::claim(file, text, Path::new("")).map_err(|fault| Failure::usage(fault.to_string()))
+        genkai_scenario::claim(file, text, Path::new(""), &products).map_err(|fault| Failure::usage(fault.to_string()))
     };
     let about = |claim: &Claim| product.is_none_or(|product| claim.system.product == product);
     let mut all = FILES.iter().map(read).collect::<Result<Vec<_>, _>>()?;

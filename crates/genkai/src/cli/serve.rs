@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use genkai_model::units::{Bytes, Span};
 
-use crate::flags::OriginFlags;
+use super::OriginFlags;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -16,13 +16,13 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Server {
-    /// An HTTP origin with a known service time and a cap on concurrent work
+    /// An HTTP origin with a known service time and a limit on concurrent requests
     Origin(Origin),
     /// A WebSocket server that sends every message back
     Echo(Echo),
-    /// Chat rooms over WebSocket: what a member of /rooms/NAME sends goes to all of its members
+    /// Chat rooms over WebSocket: a message from a member of /rooms/NAME goes to all its members
     Rooms(Rooms),
-    /// A bad network before another server: late, lossy, slow, or with connections that are reset
+    /// A bad network in front of another server: delay, loss, a slow rate, or connections that are reset
     Link(Link),
 }
 
@@ -31,19 +31,19 @@ pub(crate) struct Link {
     /// Address and port; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// Where connections lead
+    /// Address that connections lead to
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) to: SocketAddr,
-    /// Time that each piece takes, each way
+    /// Delay of each piece of data, each way
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) delay: Span,
-    /// Share of pieces (0 to 1) that come 200 ms later, as after a lost segment
+    /// Share of pieces (0 to 1) that arrive 200 ms late, as after a lost segment
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) loss: f64,
-    /// Share of connections (0 to 1) that are reset when the request comes
+    /// Share of connections (0 to 1) that are reset when the request arrives
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) reset: f64,
-    /// Bytes a second each way, all connections together [default: any number]
+    /// Bytes per second each way, for all connections together [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub(crate) rate: Option<Bytes>,
     /// Seed of everything random
@@ -62,16 +62,16 @@ pub(crate) struct Rooms {
     /// Largest message
     #[arg(long, value_name = "SIZE", default_value = "64k")]
     pub(crate) max_message: Bytes,
-    /// What may wait for one member; who lets more pile up is disconnected with code 1008
+    /// Bytes queued per member; a member that falls further behind is disconnected (close code 1008)
     #[arg(long, value_name = "SIZE", default_value = "1m")]
     pub(crate) member_queue: Bytes,
-    /// Keep what became of the last N messages, for GET /trace
+    /// Keep the fate of the last N messages, for GET /trace
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) trace: usize,
     /// Print counters as a JSON line at this interval (GET /counters gives the same)
     #[arg(long, value_name = "TIME")]
     pub(crate) stats: Option<Span>,
-    /// A fault on purpose: lose every Nth message before anything is done with it
+    /// Inject a fault: lose every Nth message before it is processed
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) lose_every: Option<u64>,
 }
@@ -81,16 +81,16 @@ pub(crate) struct Echo {
     /// Address and port; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// Do not agree to compression
+    /// Refuse compression
     #[arg(long)]
     pub(crate) no_deflate: bool,
     /// Largest message
     #[arg(long, value_name = "SIZE", default_value = "64m")]
     pub(crate) max_message: Bytes,
-    /// Each message waits so long before it is sent back, as in a slow application
+    /// Time that each message waits before it is sent back, as in a slow application
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) delay: Span,
-    /// So many processes on one port, each with descriptors and a thread of its own; the kernel spreads connections
+    /// Number of processes on one port, each with its own descriptors and thread; the kernel spreads connections
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) processes: u16,
     /// One of several that listen on the same port
@@ -108,13 +108,13 @@ pub(crate) struct Origin {
     /// Print counters as a JSON line at this interval
     #[arg(long, value_name = "TIME")]
     pub(crate) stats: Option<Span>,
-    /// Stand still for so long, again and again: nothing is read or answered
+    /// Pause for this time, again and again: nothing is read or answered
     #[arg(long, value_name = "TIME")]
     pub(crate) stall: Option<Span>,
-    /// Stand still in the middle of every so long, counted from the first request
+    /// Interval in the middle of which it pauses, counted from the first request
     #[arg(long, value_name = "TIME", default_value = "10s", requires = "stall")]
     pub(crate) stall_every: Span,
-    /// Write at the end when each request arrived at the kernel and when it was answered
+    /// At the end, write when each request arrived at the kernel and when it was answered
     #[arg(long, value_name = "FILE")]
     pub(crate) account: Option<PathBuf>,
 }

@@ -10,7 +10,7 @@ use genkai_scenario::{NamedSystem, Systems, What};
 use genkai_targets::catalog;
 
 use crate::cli::Compare;
-use crate::{Failure, tune};
+use crate::{Failure, target, tune};
 
 /// Who is compared.
 pub(super) struct Who {
@@ -72,7 +72,10 @@ fn listed(flags: &Compare, file: &str, load: &Load) -> Result<(Systems, Vec<Cont
     let path = Path::new(file);
     let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("cannot read {file}: {e}")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let all = genkai_scenario::systems(file, &text, folder).map_err(|fault| Failure::usage(fault.to_string()))?;
+    let products = catalog::systems();
+    let products: Vec<&str> = products.iter().map(String::as_str).collect();
+    let all =
+        genkai_scenario::systems(file, &text, folder, &products).map_err(|fault| Failure::usage(fault.to_string()))?;
     let generated = all.systems.iter().any(|one| matches!(one.what, What::Product(_)));
     let stand = all.systems.iter().all(|one| matches!(one.what, What::Url(_)));
     let backend = match (&flags.backend, &all.backend) {
@@ -130,7 +133,7 @@ fn rivals(flags: &Compare, load: &Load) -> Result<Who, Failure> {
 fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failure> {
     let (product, config) = match named {
         Named::Url(url) => {
-            tune::local_only(&url, &flags.origin.allow_remote)?;
+            target::local_only(&url, &flags.origin.allow_remote)?;
             tune::no_path(&url)?;
             return Ok(Runs::Url(url));
         }
@@ -175,4 +178,38 @@ fn changes(flags: &Compare, base: &str, load: &Load) -> Result<Who, Failure> {
     };
     let contenders = compare::with_changes(*system, &flags.change, load, flags.all_together)?;
     Ok(Who { title: format!("compare changes of {base}"), base: Some(compare::BASELINE.to_owned()), contenders })
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_scenario::{schema, systems};
+
+    use super::*;
+
+    #[test]
+    fn the_committed_schemas_name_the_products_that_there_are() {
+        let names = catalog::systems();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for (name, made) in
+            [("systems", schema::systems(&names)), ("claim", schema::claim(&catalog::proxies().collect::<Vec<_>>()))]
+        {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../schemas/{name}.schema.json"));
+            if std::env::var_os("GENKAI_UPDATE_SCHEMAS").is_some() {
+                std::fs::write(&file, &made).unwrap();
+            }
+            let committed = std::fs::read_to_string(&file).unwrap_or_default();
+            assert!(committed == made, "{} is out of date: run `make schemas`", file.display());
+        }
+    }
+
+    #[test]
+    fn a_file_of_systems_takes_every_name_and_refuses_others() {
+        let names = catalog::systems();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let read = |name: &str| {
+            systems("s.yaml", &format!("systems:\n  - {{name: a, product: {name}}}\n"), Path::new("/"), &names)
+        };
+        assert!(names.len() >= 3 + 11 && names.iter().all(|name| read(name).is_ok()), "{names:?}");
+        assert!(read("squib").is_err());
+    }
 }

@@ -3,7 +3,7 @@
 
 mod plan;
 mod script;
-pub(crate) mod tables;
+mod tables;
 
 use genkai_analysis::findings;
 use genkai_lab::job::Outcome;

@@ -8,10 +8,8 @@ use genkai_model::stage::{self, Unit};
 use genkai_model::units::Span;
 
 use super::script;
-use crate::cli::Load;
-use crate::flags::LoadFlags;
+use crate::cli::{Load, LoadFlags, WebSocketFlags};
 use crate::target::Target;
-use crate::websocket::WebSocketFlags;
 use crate::{Failure, http2, websocket};
 
 /// All users at once: a rate so high that the ramp is over in the first millisecond.
@@ -30,7 +28,7 @@ pub(crate) fn plan(flags: &Load) -> Result<Plan, Failure> {
         return scripted(flags);
     }
     if flags.dry_run || !flags.target.is_empty() || flags.environment.is_some() {
-        return Err(Failure::usage("--dry-run, --target, --environment: are for scenario files"));
+        return Err(Failure::usage("--dry-run, --target, --environment: need a scenario file"));
     }
     Ok(whole(flags, format!("load {}", flags.url), load(flags)?, objective(&flags.objective)))
 }
@@ -107,10 +105,10 @@ fn staged(flags: &Load, websocket: bool) -> (LoadFlags, Option<f64>) {
 
 fn stop(flags: &Load) -> Result<Stop, Failure> {
     if flags.duration.is_some_and(|span| span.0 == 0) {
-        return Err(Failure::usage("--duration 0s: a load must last some time; give at least 1ms"));
+        return Err(Failure::usage("--duration 0s: must be at least 1ms"));
     }
     if flags.requests == Some(0) {
-        return Err(Failure::usage("--requests 0: give at least 1"));
+        return Err(Failure::usage("--requests 0: must be at least 1"));
     }
     let after = flags.duration.unwrap_or(if flags.requests.is_some() { LONGEST } else { USUAL });
     Ok(Stop { after, requests: flags.requests })

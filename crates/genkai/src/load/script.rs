@@ -128,7 +128,9 @@ fn must_be_unused(flags: &cli::Load) -> Result<(), Failure> {
         ("--duration", flags.duration.is_some()),
     ];
     match used.into_iter().find(|(_, used)| *used) {
-        Some((flag, _)) => Err(Failure::usage(format!("{flag}: the scenario file says that"))),
+        Some((flag, _)) => {
+            Err(Failure::usage(format!("{flag}: cannot be used with a scenario file, which defines it")))
+        }
         None => flags.websocket.must_be_unused(crate::websocket::NEEDS),
     }
 }

@@ -5,32 +5,15 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use clap::Args;
 use genkai_analysis::summary;
 use genkai_model::plan::Backend;
 use genkai_model::record::{Record, Trial};
 use genkai_report::{csv, jtl};
 
 use crate::Failure;
+use crate::cli::TableFlags;
 
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Tables {
-    /// Write a line an interval of the load: rates, percentiles, connections, bytes
-    #[arg(long, value_name = "FILE")]
-    pub(crate) csv: Option<PathBuf>,
-    /// Write a result file that JMeter reads (`jmeter -g FILE -o DIR` makes its report). Its lines are made from the
-    /// histograms of the intervals: counts, times (from the planned instant) and failures are exact, the instants within an
-    /// interval are spread evenly, and so are bytes; Latency and Connect are 0
-    #[arg(long, value_name = "FILE")]
-    pub(crate) jtl: Option<PathBuf>,
-    /// At most so many lines in it; of a load with more requests every k-th gets one, with k as its SampleCount and the bytes
-    /// of one request (JMeter's report counts lines: its rates and bytes are then k times too small)
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) jtl_lines: u64,
-}
-
-impl Tables {
+impl TableFlags {
     /// Makes sure that the files can be written, before there is something to be lost.
     ///
     /// # Errors

@@ -12,8 +12,7 @@ use std::path::Path;
 use genkai_analysis::cache as analysis;
 use genkai_engine::{StopFlag, content};
 use genkai_model::cache::{Aim, Caching, RateSearch, Warmth};
-use genkai_model::event::{Environment, Note, What};
-use genkai_model::plan::Plan;
+use genkai_model::event::{Environment, What};
 use genkai_place::disk::Device;
 use genkai_targets::cache::origin::Files;
 use genkai_targets::cache::{self, Origin};
@@ -32,17 +31,16 @@ use genkai_analysis::order;
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(&job.plan, &job.pin)?;
-    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| whole(job, folder, environment, recorder))
+pub(crate) fn run(job: &Job<'_>, plan: &Caching, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(plan, &job.pin)?;
+    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| whole(job, plan, folder, environment, recorder))
 }
 
 /// Checks a plan before anything is started.
 ///
 /// # Errors
 /// When it contradicts itself, or something that it needs is missing.
-pub(crate) fn check(plan: &Plan, pin: &Pin) -> Result<Environment, LabError> {
-    let caching = caching(plan)?;
+pub(crate) fn check(caching: &Caching, pin: &Pin) -> Result<Environment, LabError> {
     if caching.contenders.is_empty() {
         return Err(LabError::Plan("there is no cache to measure".to_owned()));
     }
@@ -72,30 +70,26 @@ pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
     (can, cannot)
 }
 
-fn caching(plan: &Plan) -> Result<&Caching, LabError> {
-    plan.caching().ok_or_else(|| LabError::Plan("the plan names no caches to compare".to_owned()))
-}
-
 fn whole(
     job: &Job<'_>,
+    plan: &Caching,
     folder: &Folder,
     environment: Environment,
     recorder: &mut Recorder<'_>,
 ) -> Result<(), LabError> {
-    let plan = caching(&job.plan)?.clone();
     let cpus = environment.pinning.clone();
     recorder.now(None, job.head(environment, &[]))?;
     let dir = folder.open_to_all("caches")?;
-    let Some(files) = files(&dir, &plan, job.interrupt)? else { return Ok(()) };
+    let Some(files) = files(&dir, plan, job.interrupt)? else { return Ok(()) };
     let device = Device::under(files.root());
     if device.is_none() {
         let text =
             "the run's folder is on no single disk: what disks do is not told, and nothing is dropped from memory"
                 .to_owned();
-        recorder.now(None, What::Note(Note { id: "no-device".to_owned(), text }))?;
+        recorder.note(None, "no-device", text)?;
     }
     let origin = Origin::start(files, cpus.as_ref().map(|pinning| &*pinning.servers))?;
-    let mut run = Run { job, plan, dir, cpus, device, origin, recorder, trials: 0 };
+    let mut run = Run { job, plan: plan.clone(), dir, cpus, device, origin, recorder, trials: 0 };
     let done = run.all();
     run.origin.stop();
     done
@@ -143,7 +137,7 @@ impl Run<'_, '_, '_> {
     fn is_lost(&mut self, place: usize, went: Result<(), LabError>) -> Result<bool, LabError> {
         let Err(LabError::Target(why)) = went else { return went.map(|()| false) };
         let text = format!("{} takes no further part: {why}", self.plan.contenders[place].name);
-        self.recorder.now(None, What::Note(Note { id: "cache-lost".to_owned(), text }))?;
+        self.recorder.note(None, "cache-lost", text)?;
         Ok(true)
     }
 

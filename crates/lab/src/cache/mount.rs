@@ -3,7 +3,6 @@
 
 use genkai_engine::content;
 use genkai_model::cache::{AccessTime, Aim, Warmth};
-use genkai_model::event::{Note, What};
 use genkai_place::disk::Device;
 use genkai_place::image::Image;
 use genkai_targets::cache::{ALONE, Origin};
@@ -48,7 +47,7 @@ impl Run<'_, '_, '_> {
     /// Says why it cannot be compared.
     fn none(&mut self, why: &str) -> Result<(), LabError> {
         let text = format!("times of reading (noatime, relatime) were not compared: {why}");
-        self.recorder.now(None, What::Note(Note { id: "no-mount".to_owned(), text }))
+        self.recorder.note(None, "no-mount", text)
     }
 
     fn mounted(&mut self, image: &Image) -> Result<(), LabError> {

@@ -1,10 +1,9 @@
 //! One contender: started, asked, counted.
 
-use std::cell::RefCell;
 use std::net::SocketAddr;
 
 use genkai_model::cache::{Aim, CacheEntry, CachePass, Warmth};
-use genkai_model::event::{EndReason, Purpose, Tick, TrialStarted, What};
+use genkai_model::event::{EndReason, TrialEnded, TrialStarted, What};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_place::image::Image;
@@ -13,7 +12,7 @@ use genkai_targets::cache::{self, Budget, Cache, Origin};
 use super::Run;
 use super::account::{Account, Counters};
 use crate::error::LabError;
-use crate::generator::Generator;
+use crate::generator::{Generator, Recorded};
 use crate::redact;
 
 /// A contender that runs.
@@ -105,32 +104,15 @@ impl Run<'_, '_, '_> {
     }
 
     /// Makes the load and writes down its intervals.
-    fn make(&mut self, load: &Load) -> Result<genkai_model::event::TrialEnded, LabError> {
-        let number = Some(self.trials);
+    fn make(&mut self, load: &Load) -> Result<TrialEnded, LabError> {
         // The plan says what is asked for; lists of it would fill the record.
-        let told = Load { pages: None, ..redact::load(load) };
-        let trial = TrialStarted { purpose: Purpose::Measure, changes: Vec::new(), limit: None, load: told };
+        let started = TrialStarted::measure(Load { pages: None, ..redact::load(load) });
         let cpus = self.cpus.as_ref().map(|pinning| &*pinning.client);
         let generator = Generator { program: &self.job.place.program, cpus };
-        let recorder = RefCell::new((&mut *self.recorder, Ok(())));
-        let write = |at: Option<std::time::Instant>, what: What| {
-            let (recorder, failed) = &mut *recorder.borrow_mut();
-            let written = match at {
-                Some(at) => recorder.at(at, number, what),
-                None => recorder.now(number, what),
-            };
-            if failed.is_ok() {
-                *failed = written;
-            }
-        };
-        let made = generator.run(
-            load,
-            self.job.interrupt,
-            |at| write(Some(at), What::TrialStarted(Box::new(trial))),
-            |tick: Tick| write(None, What::Tick(Box::new(tick))),
-        )?;
-        recorder.into_inner().1?;
-        let stopped = self.job.interrupt.is_stopped();
+        let interrupt = self.job.interrupt;
+        let made = Recorded { number: self.trials, load, started, generator, interrupt };
+        let made = made.make(self.recorder, |_, _| Ok(()))?;
+        let stopped = interrupt.is_stopped();
         let reason = if stopped { EndReason::Interrupted } else { EndReason::Completed };
         Ok(made.ended(reason))
     }

@@ -11,7 +11,7 @@ use genkai_analysis::capacity::demand;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_analysis::{claims, compare};
 use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
-use genkai_model::event::{Change, EndReason, Environment, Note, Purpose, What};
+use genkai_model::event::{Change, EndReason, Environment, Purpose, What};
 use genkai_model::plan::Plan;
 use genkai_model::units::{Range, Span};
 use genkai_place::kernel::Kernel;
@@ -43,8 +43,8 @@ pub const MOST: usize = 16;
 ///
 /// # Errors
 /// Whatever would keep the run from being made.
-pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
-    let comparison = comparison(plan)?;
+pub(crate) fn preview(plan: &Plan, comparison: &Comparison, pin: &Pin) -> Result<Preview, LabError> {
+    whole(plan, comparison)?;
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let mut environment = system::environment(pin, None);
@@ -70,10 +70,9 @@ fn versions(environment: &mut Environment, ready: &Ready) {
     }
 }
 
-/// The comparison of a plan, whole.
-fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
+/// Whether the comparison of a plan makes sense.
+fn whole(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
     let wrong = |why: String| Err(LabError::Plan(why));
-    let Some(comparison) = plan.comparison() else { return wrong("the plan compares nothing".to_owned()) };
     let all = &comparison.contenders;
     if !(2..=MOST).contains(&all.len()) {
         return wrong(format!("{} to compare: there must be two to {MOST}", all.len()));
@@ -98,16 +97,15 @@ fn comparison(plan: &Plan) -> Result<&Comparison, LabError> {
     if comparison.looks.first().is_none_or(|first| *first < 2) || !ascending {
         return wrong("looks must be numbers of blocks from 2, ascending".to_owned());
     }
-    Ok(comparison)
+    Ok(())
 }
 
 /// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = preview(&job.plan, &job.pin)?.environment;
-    let comparison = comparison(&job.plan)?;
+pub(crate) fn run(job: &Job<'_>, comparison: &Comparison, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = preview(&job.plan, comparison, &job.pin)?.environment;
     let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
     let start = |folder: &Folder| {
         let backend = Backend::start(&job.plan.system.backend, &job.place.program, folder, cpus.as_deref())?;
@@ -147,7 +145,7 @@ impl Run<'_, '_, '_> {
             self.recorder.now(None, What::Contender(Box::new(entry)))?;
             for warning in ready.warnings() {
                 let text = format!("{}: {warning}", contender.name);
-                self.recorder.now(None, What::Note(Note { id: claims::WARNING.to_owned(), text }))?;
+                self.recorder.note(None, claims::WARNING, text)?;
             }
         }
         self.try_out()?;
@@ -196,13 +194,17 @@ impl Run<'_, '_, '_> {
             return Ok(EndReason::Interrupted);
         }
         if !idle {
-            self.note("backend-not-idle", "the backend still works on requests of the turn before".to_owned())?;
+            self.recorder.note(
+                None,
+                "backend-not-idle",
+                "the backend still works on requests of the turn before".to_owned(),
+            )?;
         }
         let mut started = self.ready[who].start(self.cpus());
         if let Err(why) = &started
             && !self.job.interrupt.is_stopped()
         {
-            self.note("started-again", format!("{}: {why}", self.comparison.contenders[who].name))?;
+            self.recorder.note(None, "started-again", format!("{}: {why}", self.comparison.contenders[who].name))?;
             started = self.ready[who].start(self.cpus());
         }
         let mut server = match started {
@@ -234,7 +236,7 @@ impl Run<'_, '_, '_> {
         load.transport = self.ready[who].transport();
         load.addresses = vec![address];
         if first && let Some(text) = first::answer(self.ready[who].product(), &load, address, &mut self.backend) {
-            self.note(first::NOTE, format!("{}: {text}", contender.name))?;
+            self.recorder.note(None, first::NOTE, format!("{}: {text}", contender.name))?;
         }
         let load = headroom::fit(&load, &headroom::look(&load.addresses, &self.environment))?;
         let cpus = self.environment.pinning.as_ref().map(|pinning| pinning.client.clone());
@@ -250,10 +252,6 @@ impl Run<'_, '_, '_> {
         let backend = &mut self.backend;
         let observer = Observer { server, backend, kernel: &mut kernel, listeners: vec![address] };
         trial.run(observer, self.recorder)
-    }
-
-    fn note(&mut self, id: &str, text: String) -> Result<(), LabError> {
-        self.recorder.now(None, What::Note(Note { id: id.to_owned(), text }))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use genkai_engine::broadcast::{Answer, Crowd, CrowdError, Manner};
+use genkai_engine::broadcast::{Answer, BroadcastClients, BroadcastError, ClientOptions};
 use genkai_engine::pin;
 use genkai_model::contest::Case;
 
@@ -16,7 +16,7 @@ use crate::error::LabError;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clients {
     pub(super) address: SocketAddr,
-    pub(super) manner: Manner,
+    pub(super) options: ClientOptions,
     pub(super) count: usize,
     pub(super) patience: Duration,
 }
@@ -27,7 +27,7 @@ enum Order {
     Ask(Question, usize),
 }
 
-type Done = Result<Option<Answer>, CrowdError>;
+type Done = Result<Option<Answer>, BroadcastError>;
 
 /// The other end of the thread. Dropping it ends the thread, and all connections.
 pub(super) struct Asker {
@@ -46,9 +46,9 @@ impl Asker {
         let handle = scope.spawn(move || {
             // Unpinned, it shares cores with servers; the record says which it should have.
             let _ = cpu.map(pin);
-            let mut crowds = Vec::new();
+            let mut all_clients = Vec::new();
             for order in received {
-                if answers.send(carry_out(&mut crowds, order)).is_err() {
+                if answers.send(carry_out(&mut all_clients, order)).is_err() {
                     return;
                 }
             }
@@ -76,17 +76,17 @@ fn gone() -> LabError {
     LabError::Environment("the thread of the clients has ended by itself".to_owned())
 }
 
-fn carry_out(crowds: &mut Vec<Crowd>, order: Order) -> Done {
+fn carry_out(all_clients: &mut Vec<BroadcastClients>, order: Order) -> Done {
     match order {
-        Order::Gather(Clients { address, manner, count, patience }) => {
-            crowds.push(Crowd::gather(address, manner, count, patience)?);
+        Order::Gather(Clients { address, options, count, patience }) => {
+            all_clients.push(BroadcastClients::connect(address, options, count, patience)?);
             Ok(None)
         }
         Order::Ask((contender, case), bytes) => {
-            for crowd in crowds.iter_mut() {
-                crowd.attend()?;
+            for clients in all_clients.iter_mut() {
+                clients.poll()?;
             }
-            crowds[contender].ask(case, bytes).map(Some)
+            all_clients[contender].ask(case, bytes).map(Some)
         }
     }
 }

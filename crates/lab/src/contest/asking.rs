@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use genkai_engine::broadcast::Answer;
 use genkai_model::contest::{Case, Collection, Consumption, Contest, Round};
-use genkai_model::event::{Note, What};
+use genkai_model::event::What;
 use genkai_model::histogram::Payload;
 use genkai_model::limit::Law;
 use genkai_targets::application::{Application, Observed};
@@ -31,7 +31,7 @@ impl Asking<'_, '_, '_, '_> {
         let times = |servers: &[Application]| -> Vec<u64> { servers.iter().map(|s| s.used().cpu_us).collect() };
         let before = times(self.servers);
         let answer = match self.asker.ask(contender, case, self.contest.message.0 as usize) {
-            Err(LabError::Crowd(e)) if e.is_of_server() => self.gone(contender, case, &e.to_string())?,
+            Err(LabError::Broadcast(e)) if e.is_of_server() => self.gone(contender, case, &e.to_string())?,
             other => other?,
         };
         let ended = Instant::now();
@@ -53,9 +53,8 @@ impl Asking<'_, '_, '_, '_> {
     /// A contender cannot be asked any more; the others are.
     fn gone(&mut self, contender: usize, case: Case, why: &str) -> Result<Answer, LabError> {
         let name = &self.contest.contenders[contender].name;
-        let note = Note { id: "server-gone".to_owned(), text: format!("{name}: {why}") };
         if !std::mem::replace(&mut self.lost[contender], true) {
-            self.run.recorder.now(Some(self.start), What::Note(note))?;
+            self.run.recorder.note(Some(self.start), "server-gone", format!("{name}: {why}"))?;
         }
         let several = matches!(case, Case::Receive | Case::Send);
         Ok(Answer::none(if several { self.contest.clients.into() } else { 1 }))

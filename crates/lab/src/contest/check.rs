@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::contest::Contest;
 use genkai_model::event::Environment;
-use genkai_model::plan::Plan;
 use genkai_place::machine;
 use genkai_targets::application::{self, Place, Product};
 
@@ -13,11 +12,6 @@ use crate::system::{self, Pin};
 
 /// Descriptors of this process that are no clients.
 const OTHERS: u64 = 100;
-
-/// The contest of a plan.
-pub(super) fn contest(plan: &Plan) -> Result<&Contest, LabError> {
-    plan.contest().ok_or_else(|| LabError::Plan("the plan names no servers to compare".to_owned()))
-}
 
 /// Where the applications are: the folder given, else `apps` in the current folder or beside a folder in which genkai's own
 /// program lies (it is built into `target/` of its source).
@@ -44,8 +38,7 @@ pub fn available(place: &Place) -> (Vec<&'static str>, Vec<String>) {
 ///
 /// # Errors
 /// When it contradicts itself, or something that it needs is missing.
-pub(crate) fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
-    let contest = contest(plan)?;
+pub(crate) fn check(contest: &Contest, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
     if contest.contenders.len() < 2 {
         return Err(LabError::Plan("there must be at least two servers to compare".to_owned()));
     }

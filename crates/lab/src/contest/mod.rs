@@ -8,14 +8,13 @@ mod order;
 
 use std::time::Instant;
 
-use genkai_engine::broadcast::Manner;
+use genkai_engine::broadcast::ClientOptions;
 use genkai_model::contest::Contest;
-use genkai_model::event::{EndReason, Environment, Note, Purpose, TrialEnded, TrialStarted, What};
+use genkai_model::event::{EndReason, Environment, TrialEnded, TrialStarted, What};
 use genkai_targets::application::{self, Application};
 
 use asker::{Asker, Clients};
 use asking::Asking;
-use check::contest;
 pub use check::{available, place};
 pub(crate) use check::{check, runs};
 
@@ -29,9 +28,9 @@ use crate::redact;
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(&job.plan, &job.place, &job.pin)?;
-    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole())
+pub(crate) fn run(job: &Job<'_>, contest: &Contest, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(contest, &job.place, &job.pin)?;
+    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole(contest))
 }
 
 struct Run<'r, 'j, 'w> {
@@ -42,15 +41,14 @@ struct Run<'r, 'j, 'w> {
 }
 
 impl Run<'_, '_, '_> {
-    fn whole(&mut self) -> Result<(), LabError> {
+    fn whole(&mut self, contest: &Contest) -> Result<(), LabError> {
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
-        let contest = contest(&self.job.plan)?.clone();
         for text in available(&self.job.place).1 {
-            self.recorder.now(None, What::Note(Note { id: "server-left-out".to_owned(), text }))?;
+            self.recorder.note(None, "server-left-out", text)?;
         }
         for start in 1..=contest.starts {
             if !self.job.interrupt.is_stopped() {
-                self.start(start, &contest)?;
+                self.start(start, contest)?;
             }
         }
         Ok(())
@@ -58,9 +56,7 @@ impl Run<'_, '_, '_> {
 
     /// One start of all servers.
     fn start(&mut self, number: u32, contest: &Contest) -> Result<(), LabError> {
-        let purpose = Purpose::Measure;
-        let load = redact::load(&self.job.plan.load);
-        let started = TrialStarted { purpose, changes: Vec::new(), limit: None, load };
+        let started = TrialStarted::measure(redact::load(&self.job.plan.load));
         let began = Instant::now();
         self.recorder.now(Some(number), What::TrialStarted(Box::new(started)))?;
         let cpus = self.environment.pinning.clone();
@@ -104,7 +100,7 @@ impl Run<'_, '_, '_> {
             let compression = contender.settings.get("compression").is_some_and(|value| value == "on");
             asker.gather(Clients {
                 address: server.address(),
-                manner: Manner { socketio: server.product().socketio, compression },
+                options: ClientOptions { socketio: server.product().socketio, compression },
                 count: contest.clients as usize,
                 patience: contest.timeout.duration(),
             })?;

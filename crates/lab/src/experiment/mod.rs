@@ -16,81 +16,16 @@ use genkai_model::units::{Bytes, Span, Spread};
 
 pub use crate::size::{Size, procedure};
 
-/// An experiment by name.
-pub struct Experiment {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// The question it answers.
-    pub question: &'static str,
-    /// How it is made.
-    pub kind: Kind,
-}
-
-/// Kinds of experiments.
-#[derive(Clone, Copy)]
-pub enum Kind {
-    /// Finds a limit; the plan for a size and a value to start from.
-    Tune(fn(Size, &str) -> Plan),
-    /// Chat rooms.
-    Rooms,
-    /// Servers compared.
-    Servers,
-    /// Requests held open.
-    Held,
-    /// Apache as a WebSocket reverse proxy: several runs, one after the other.
-    Apache,
-    /// Caches compared.
-    Cache,
-}
-
 /// `worker_connections` of the original, nginx's own default.
 pub const DEFAULT_CONNECTIONS: &str = "512";
-
-/// Every experiment.
-pub const EXPERIMENTS: &[Experiment] = &[
-    Experiment {
-        name: "nginx-worker-connections",
-        question: "nginx in front of a web application: must I change worker_connections, and to what?",
-        kind: Kind::Tune(nginx_worker_connections),
-    },
-    Experiment {
-        name: "apache-websocket",
-        question: "Apache in front of a WebSocket application: what does it bear, and what is behind each of the troubles that people report?",
-        kind: Kind::Apache,
-    },
-    Experiment {
-        name: "rooms",
-        question: "100 chat rooms of 100 clients: which messages are lost, and where? how many nodes keep a full score?",
-        kind: Kind::Rooms,
-    },
-    Experiment {
-        name: "websocket-servers",
-        question: "Tomcat, Jetty, Node.js ws, Socket.IO: which is faster at what, and how sure is that? which messages are refused?",
-        kind: Kind::Servers,
-    },
-    Experiment {
-        name: "rooms-http",
-        question: "requests held open for 25 s each: how many at once does a node bear without a refusal, and what refuses?",
-        kind: Kind::Held,
-    },
-    Experiment {
-        name: "reverse-proxy-cache",
-        question: "which cache in front of static content: how fast is each cold and warm, at what cost, and is the difference one?",
-        kind: Kind::Cache,
-    },
-];
-
-/// The experiment called `name`.
-pub fn find(name: &str) -> Option<&'static Experiment> {
-    EXPERIMENTS.iter().find(|e| e.name == name)
-}
 
 /// Users of the original.
 const USERS: u32 = 300;
 /// New users a second in the original.
 const SPAWN_RATE: f64 = 10.0;
 
-fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
+/// nginx in front of a web application, from a value of `worker_connections`.
+pub fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
     let (spawn_rate, backend) = match size {
         Size::Quick => (60.0, Backend::Embedded(slow_application())),
         Size::Full => (SPAWN_RATE, Backend::WordPress(Site::new(DEBIAN_MAX_CHILDREN))),

@@ -2,6 +2,7 @@
 //! joined as those of threads are. Who asks for a load gets the same intervals and the same end in both cases.
 
 mod protocol;
+mod recorded;
 mod worker;
 mod workers;
 
@@ -16,6 +17,7 @@ use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_place::machine;
 
+pub(crate) use recorded::Recorded;
 pub use worker::serve;
 
 use crate::error::LabError;

@@ -7,14 +7,12 @@ mod node;
 mod servers;
 mod size;
 
-use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use genkai_engine::{End, StopFlag};
-use genkai_model::event::{Change, EndReason, Environment, Limits, Note, Purpose, Step, TrialStarted, What};
+use genkai_engine::End;
+use genkai_model::event::{Change, EndReason, Environment, Limits, Purpose, Step, TrialStarted, What};
 use genkai_model::load::Load;
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
-use genkai_place::observation::Observation;
 use genkai_targets::application::{self, Place};
 use genkai_targets::rooms::SERVERS;
 use genkai_targets::{redis, router};
@@ -22,7 +20,7 @@ use genkai_targets::{redis, router};
 use crate::contest;
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, LoadEnd, LoadEvent, into, received};
+use crate::generator::{Generator, Recorded};
 use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
@@ -33,15 +31,12 @@ use size::clients;
 
 /// Time between two looks at all nodes.
 const LOOK: Duration = Duration::from_millis(500);
-/// Longest wait for anything before the clock is looked at again.
-const POLL: Duration = Duration::from_millis(20);
 
 /// Checks a plan before anything is started.
 ///
 /// # Errors
 /// When it contradicts itself, something that it needs is missing, or it does not fit this machine.
-pub(crate) fn check(plan: &Plan, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
-    let cluster = cluster(plan)?;
+pub(crate) fn check(plan: &Plan, cluster: &Cluster, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
     if cluster.nodes.is_empty() || cluster.nodes.contains(&0) {
         return Err(LabError::Plan("there must be at least one node".to_owned()));
     }
@@ -80,17 +75,13 @@ fn routed(cluster: &Cluster, clients: u32) -> Result<(), LabError> {
     }
 }
 
-fn cluster(plan: &Plan) -> Result<&Cluster, LabError> {
-    plan.cluster().ok_or_else(|| LabError::Plan("the plan names no servers for rooms".to_owned()))
-}
-
 /// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(&job.plan, &job.place, &job.pin)?;
-    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole())
+pub(crate) fn run(job: &Job<'_>, cluster: &Cluster, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
+    let environment = check(&job.plan, cluster, &job.place, &job.pin)?;
+    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole(cluster))
 }
 
 struct Run<'r, 'j, 'w> {
@@ -101,12 +92,11 @@ struct Run<'r, 'j, 'w> {
 }
 
 impl Run<'_, '_, '_> {
-    fn whole(&mut self) -> Result<(), LabError> {
+    fn whole(&mut self, cluster: &Cluster) -> Result<(), LabError> {
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
-        let cluster = cluster(&self.job.plan)?.clone();
         match self.job.plan.idle_requests() {
-            Some(search) => self.search(&cluster, search),
-            None => self.sweep(&cluster),
+            Some(search) => self.search(cluster, search),
+            None => self.sweep(cluster),
         }
     }
 
@@ -180,88 +170,43 @@ impl Run<'_, '_, '_> {
         &mut self,
         number: u32,
         load: &Load,
-        trial: TrialStarted,
+        started: TrialStarted,
         servers: &mut Servers,
         faults: &[Fault],
     ) -> Result<End, LabError> {
-        let stop = StopFlag::new();
         let cpus = self.environment.pinning.as_ref().map(|p| p.client.clone());
         let generator = Generator { program: &self.job.place.program, cpus: cpus.as_deref() };
-        let (sender, receiver) = mpsc::channel();
-        let made = std::thread::scope(|scope| {
-            generator.spawn(scope, load, &stop, into(sender));
-            let watched = self.watch(number, trial, &receiver, &stop, servers, Drill::new(faults));
-            // Whatever went wrong: the load must not go on.
-            stop.stop();
-            watched
+        let (mut drill, mut next) = (Drill::new(faults), Instant::now());
+        let made = Recorded { number, load, started, generator, interrupt: self.job.interrupt };
+        let made = made.make(self.recorder, |recorder, began| {
+            if let Some(at) = began {
+                disturb(number, at, &mut drill, servers, recorder)?;
+            }
+            if Instant::now() < next {
+                return Ok(());
+            }
+            next = Instant::now() + LOOK;
+            let seen = servers.observe();
+            if began.is_some() { recorder.look(Instant::now(), number, seen) } else { Ok(()) }
         })?;
-        self.write(number, servers.observe())?;
+        self.recorder.look(Instant::now(), number, servers.observe())?;
         let reason = if self.job.interrupt.is_stopped() { EndReason::Interrupted } else { EndReason::Completed };
         self.recorder.now(Some(number), What::TrialEnded(made.ended(reason)))?;
         made.failure.map_or(Ok(made.end), Err)
     }
+}
 
-    /// Writes down what the generator tells and what servers show, until the load is over.
-    fn watch(
-        &mut self,
-        number: u32,
-        trial: TrialStarted,
-        receiver: &Receiver<LoadEvent>,
-        stop: &StopFlag,
-        servers: &mut Servers,
-        mut drill: Drill,
-    ) -> Result<LoadEnd, LabError> {
-        let (mut trial, mut next, mut began) = (Some(trial), Instant::now(), None);
-        loop {
-            if self.job.interrupt.is_stopped() {
-                stop.stop();
-            }
-            if let Some(at) = began {
-                self.disturb(number, at, &mut drill, servers)?;
-            }
-            if Instant::now() >= next {
-                next = Instant::now() + LOOK;
-                let seen = servers.observe();
-                if began.is_some() {
-                    self.write(number, seen)?;
-                }
-            }
-            match received(receiver, POLL)? {
-                Some(LoadEvent::Started(at)) => {
-                    began = Some(at);
-                    if let Some(trial) = trial.take() {
-                        self.recorder.at(at, Some(number), What::TrialStarted(Box::new(trial)))?;
-                    }
-                }
-                Some(LoadEvent::Tick(tick)) => self.recorder.now(Some(number), What::Tick(tick))?,
-                Some(LoadEvent::Ended(made)) => return made,
-                None => {}
-            }
-        }
+/// Does what is to go wrong by now.
+fn disturb(
+    number: u32,
+    began: Instant,
+    drill: &mut Drill,
+    servers: &mut Servers,
+    recorder: &mut Recorder<'_>,
+) -> Result<(), LabError> {
+    while let Some(act) = drill.due(began.elapsed()) {
+        let text = servers.disturb(act, began.elapsed())?;
+        recorder.note(Some(number), "fault", text)?;
     }
-
-    fn write(&mut self, number: u32, seen: Observation) -> Result<(), LabError> {
-        let Observation { samples, logs, states } = seen;
-        let all = samples.into_iter().map(What::Sample);
-        let all = all.chain(logs.into_iter().map(What::Log)).chain(states.into_iter().map(What::State));
-        for what in all {
-            self.recorder.now(Some(number), what)?;
-        }
-        Ok(())
-    }
-
-    /// Does what is to go wrong by now.
-    fn disturb(
-        &mut self,
-        number: u32,
-        began: Instant,
-        drill: &mut Drill,
-        servers: &mut Servers,
-    ) -> Result<(), LabError> {
-        while let Some(act) = drill.due(began.elapsed()) {
-            let text = servers.disturb(act, began.elapsed())?;
-            self.recorder.now(Some(number), What::Note(Note { id: "fault".to_owned(), text }))?;
-        }
-        Ok(())
-    }
+    Ok(())
 }

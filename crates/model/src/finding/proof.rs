@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Call;
+use super::{Call, Estimate};
 use crate::event::Change;
 use crate::units::Range;
 
@@ -18,17 +18,6 @@ pub struct ProposedChange {
     pub minimum: String,
     /// Clients the proposed value holds for (soft onset to hard limit).
     pub holds_for: Option<Range>,
-}
-
-/// An estimate with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
-    /// Best estimate.
-    pub value: f64,
-    /// Interval.
-    pub interval: Range,
-    /// Observations behind it.
-    pub n: u32,
 }
 
 /// Baseline against proposal.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Break, ClientCheck};
+use super::{Break, ClientCheck, Quantiles};
 use crate::error::ErrorCount;
 use crate::event::{Change, ClientUse, Purpose};
 use crate::flows::Flows;
@@ -108,27 +108,4 @@ pub struct DisconnectFinding {
     pub cut: u64,
     /// How long nothing had been said or heard on them, seconds.
     pub silent: Quantiles,
-}
-
-/// A distribution in a few figures, seconds. All zero when there was nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Quantiles {
-    /// Values counted.
-    pub count: u64,
-    /// Smallest.
-    pub min: f64,
-    /// Median.
-    pub p50: f64,
-    /// 90 %.
-    pub p90: f64,
-    /// 95 %.
-    pub p95: f64,
-    /// 99 %.
-    pub p99: f64,
-    /// 99.9 %.
-    pub p999: f64,
-    /// Largest.
-    pub max: f64,
-    /// Mean.
-    pub mean: f64,
 }

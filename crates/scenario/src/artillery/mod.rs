@@ -86,7 +86,7 @@ fn scenario(n: usize, node: &Node, builder: &mut Builder<'_>, common: &Common, n
     }
     let steps = if talks { steps::talk(flow, builder, common)? } else { steps::ask(flow, builder, common)? };
     if !steps.iter().any(waits) {
-        return Err(Fault::at(flow.place, format!("`{name}` asks for nothing"), ""));
+        return Err(Fault::at(flow.place, format!("`{name}` sends nothing"), ""));
     }
     let weight = node.get("weight").map_or(1, |node| whole(node).min(1_000_000) as u32);
     builder.flow(Flow { name, weight, steps })

@@ -37,11 +37,7 @@ pub(crate) fn regex(pattern: String, node: &Node) -> Result<Source, Fault> {
     let groups = regex::Regex::new(&pattern).map_or(1, |regex| regex.captures_len());
     let group = node.get("group").map_or(u64::from(groups > 1), whole) as u32;
     if group as usize >= groups {
-        return Err(Fault::at(
-            node.place,
-            format!("there is no group {group} in `{pattern}`"),
-            "put it in parentheses",
-        ));
+        return Err(Fault::at(node.place, format!("`{pattern}` has no group {group}"), "put it in parentheses"));
     }
     Ok(Source::Regex { pattern, group })
 }

@@ -55,7 +55,7 @@ pub(crate) fn read(root: &Node, world: &World<'_>, notes: &mut Notes) -> Result<
         let steps = steps(node.get("steps"), &mut builder, &defaults)?;
         if !steps.iter().any(waits) {
             let hint = "add a request, or connect, send and expect";
-            return Err(Fault::at(node.place, format!("`{name}` asks for nothing"), hint));
+            return Err(Fault::at(node.place, format!("`{name}` sends nothing"), hint));
         }
         builder.flow(Flow { name, weight: node.get("weight").map_or(1, |n| whole(n).min(1_000_000) as u32), steps })?;
     }

@@ -27,15 +27,15 @@ pub(super) fn phases(root: &Node) -> Result<Levels, Fault> {
         let lasts = match (*of, lasts) {
             ("pause", None) => span(value).unwrap_or_default(),
             ("pause", Some(_)) => {
-                return Err(Fault::at(node.place, "a pause has its duration already", "remove `for`"));
+                return Err(Fault::at(node.place, "a pause already has its duration", "remove `for`"));
             }
             (_, Some(lasts)) => lasts,
             (_, None) => return Err(Fault::at(node.place, "a phase needs `for`", "e.g. for: 10s")),
         };
         let its = if *of == "users" { Unit::Users } else { Unit::Rate };
         if *of != "pause" && *unit.get_or_insert(its) != its {
-            let what = "this phase is of a rate and another of users, or the other way round";
-            return Err(Fault::at(node.place, what, "make them two files, or say all of them alike"));
+            let what = "phases of users and phases of a rate cannot be mixed";
+            return Err(Fault::at(node.place, what, "split the file in two, or give all phases the same kind"));
         }
         let (from, to) = match *of {
             "pause" => (0.0, 0.0),

@@ -13,4 +13,7 @@ pub mod settings;
 
 pub use lifecycle::Running;
 pub use product::Apache;
-pub(crate) use product::{CALLED, ENTRY};
+pub(crate) use product::ENTRY;
+
+/// What people call it.
+pub(crate) const CALLED: &str = "Apache";

@@ -8,6 +8,7 @@ use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
 use tempfile::NamedTempFile;
 
+use super::CALLED;
 use super::config::{Config, Reading};
 use super::explain::explain;
 use super::lifecycle::{self, Binary, Running, Site, environment};
@@ -20,9 +21,6 @@ use crate::files::with_line;
 use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::{PlaceError, port};
-
-/// What people call it.
-pub(crate) const CALLED: &str = "Apache";
 
 /// What a warning of httpd says that replaces a number: server/mpm/event/event.c, worker.c and prefork.c, `*_check_config`; for
 /// ThreadStackSize "is inappropriate, using default" (AH02435, AH02436).

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use genkai_place::remote::Remote;
 
+use super::ConfigError;
+
 use crate::error::Cause;
 
 /// A private copy that cannot be made; `E` is what the product's own syntax refuses.
 #[derive(Debug, thiserror::Error)]
-pub enum CopyError<E> {
+pub enum CopyError<E = ConfigError> {
     /// There is no port.
     #[error("no free port on 127.0.0.1: {0}")]
     Port(io::Error),

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::{Edit, File, FileId, edited, read};
-use crate::error::Cause;
+use super::{ConfigError, Edit, File, FileId, edited, read};
 
+/// What is said of files that include themselves, or more files than any configuration has.
+pub(crate) const ENDLESS: &str = "files are included without end (does one include itself?)";
 /// Files that include files, at most so deep; most inclusions.
 const MAX_DEPTH: usize = 10;
 const MAX_INCLUSIONS: usize = 1_000;
@@ -33,42 +34,6 @@ impl Entry {
     pub fn value(&self) -> String {
         self.values.join(" ")
     }
-}
-
-impl Cause for EntryError {
-    const PRODUCT: &'static str = "";
-}
-
-/// A line that is not the syntax.
-#[derive(Debug, thiserror::Error)]
-pub enum EntryError {
-    /// Not the product's syntax.
-    #[error("{}:{line}: {what}", path.display())]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// What is wrong there, and what to do.
-        what: &'static str,
-    },
-    /// A file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        source: std::io::Error,
-    },
-    /// A file includes itself, or there are more than any configuration has.
-    #[error("{place}: files are included without end (does one include itself?)")]
-    Endless {
-        /// `path:line` of the include.
-        place: String,
-    },
-    /// Larger than any configuration.
-    #[error("{} is larger than {} bytes: not a configuration file", .0.display(), read::MAX_SIZE)]
-    TooLarge(PathBuf),
 }
 
 /// A syntax: a line to a section, a name with values, or nothing.
@@ -115,9 +80,9 @@ impl Entries {
     ///
     /// # Errors
     /// A file that is missing, unreadable, too large, not the syntax, or that includes itself.
-    pub(crate) fn read(main: &Path, syntax: &impl Syntax) -> Result<Entries, EntryError> {
+    pub(crate) fn read(main: &Path, syntax: &impl Syntax) -> Result<Entries, ConfigError> {
         let path = std::path::absolute(main).unwrap_or_else(|_| main.to_owned());
-        let text = read::bytes(&path).map_err(|source| EntryError::Read { path: main.to_owned(), source })?;
+        let text = read::bytes(&path).map_err(ConfigError::read(main))?;
         Reader::new(syntax).whole(path, text)
     }
 
@@ -125,7 +90,7 @@ impl Entries {
     ///
     /// # Errors
     /// As [`Entries::read`].
-    pub(crate) fn of_text(path: &Path, text: Vec<u8>, syntax: &impl Syntax) -> Result<Entries, EntryError> {
+    pub(crate) fn of_text(path: &Path, text: Vec<u8>, syntax: &impl Syntax) -> Result<Entries, ConfigError> {
         Reader::new(syntax).whole(path.to_owned(), text)
     }
 
@@ -139,7 +104,7 @@ impl Entries {
         entry: Option<&Entry>,
         text: String,
         syntax: &impl Syntax,
-    ) -> Result<Entries, EntryError> {
+    ) -> Result<Entries, ConfigError> {
         let main = &self.files[FileId::MAIN.0];
         let edit = match entry {
             Some(Entry { file, span, .. }) => {
@@ -196,14 +161,14 @@ impl<'s, S: Syntax> Reader<'s, S> {
     }
 
     /// A main file with what it includes.
-    fn whole(mut self, path: PathBuf, text: Vec<u8>) -> Result<Entries, EntryError> {
+    fn whole(mut self, path: PathBuf, text: Vec<u8>) -> Result<Entries, ConfigError> {
         self.file(path, text, 0)?;
         Ok(self.entries)
     }
 
-    fn file(&mut self, path: PathBuf, text: Vec<u8>, depth: usize) -> Result<(), EntryError> {
+    fn file(&mut self, path: PathBuf, text: Vec<u8>, depth: usize) -> Result<(), ConfigError> {
         if text.len() as u64 > read::MAX_SIZE {
-            return Err(EntryError::TooLarge(path));
+            return Err(ConfigError::TooLarge(path));
         }
         let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         let id = FileId(self.entries.files.len());
@@ -214,7 +179,7 @@ impl<'s, S: Syntax> Reader<'s, S> {
             let blank = |b: &&u8| b.is_ascii_whitespace();
             let from = start + line.iter().take_while(blank).count();
             let to = (start + line.len()).saturating_sub(line.iter().rev().take_while(blank).count()).max(from);
-            let what = |what| EntryError::Syntax { path: path.clone(), line: number, what };
+            let what = |what: &'static str| ConfigError::on_line(&path, number, what);
             match self.syntax.line(line).map_err(what)? {
                 Line::Nothing => {}
                 Line::Section(name) => section = name,
@@ -232,7 +197,7 @@ impl<'s, S: Syntax> Reader<'s, S> {
     }
 
     /// Takes an entry, or the files that it includes: what they hold counts where it stands.
-    fn entry(&mut self, entry: Entry, depth: usize) -> Result<(), EntryError> {
+    fn entry(&mut self, entry: Entry, depth: usize) -> Result<(), ConfigError> {
         let Some(pattern) = self.syntax.include(&entry) else {
             self.entries.all.push(entry);
             return Ok(());
@@ -246,11 +211,11 @@ impl<'s, S: Syntax> Reader<'s, S> {
             self.inclusions += 1;
             let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
             if depth >= MAX_DEPTH || self.inclusions > MAX_INCLUSIONS || self.open.contains(&real) {
-                return Err(EntryError::Endless { place });
+                return Err(ConfigError::at(place, ENDLESS));
             }
             let text = match self.texts.get(&path) {
                 Some(text) => text.clone(),
-                None => read::bytes(&path).map_err(|source| EntryError::Read { path: path.clone(), source })?,
+                None => read::bytes(&path).map_err(ConfigError::read(&path))?,
             };
             self.file(path, text, depth + 1)?;
         }

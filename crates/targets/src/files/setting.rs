@@ -1,11 +1,12 @@
 //! Why a setting cannot be made: what products have in common.
 
+use super::ConfigError;
 use super::names::near;
 use crate::error::Cause;
 
 /// A setting that cannot be made. Each message says what was seen and what is allowed. `E` is why the product's text cannot be changed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum SettingError<E> {
+#[derive(Debug, thiserror::Error)]
+pub enum SettingError<E = ConfigError> {
     /// No setting of that name.
     #[error("unknown {product} setting \"{name}\"{}", nearest(near))]
     Unknown {

@@ -1,7 +1,6 @@
 //! HAProxy: the user's configuration read and edited in place, run privately, watched through its statistics socket and its log,
 //! its limits.
 
-mod acl;
 pub(crate) mod cache;
 pub mod config;
 pub mod evidence;
@@ -15,5 +14,8 @@ pub mod settings;
 pub(crate) mod socket;
 
 pub use lifecycle::{Binary, Running};
+pub(crate) use product::ENTRY;
 pub use product::Haproxy;
-pub(crate) use product::{CALLED, ENTRY};
+
+/// What people call it.
+pub(crate) const CALLED: &str = "HAProxy";

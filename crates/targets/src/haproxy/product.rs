@@ -7,6 +7,7 @@ use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
 use tempfile::NamedTempFile;
 
+use super::CALLED;
 use super::config::{Config, Reading};
 use super::explain::explain;
 use super::lifecycle::{self, Binary, Running, Site};
@@ -19,9 +20,6 @@ use crate::files::passing;
 use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant, first};
 use genkai_place::caps::Machine;
 use genkai_place::{PlaceError, port};
-
-/// What people call it.
-pub(crate) const CALLED: &str = "HAProxy";
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {

@@ -1,5 +1,7 @@
 //! Which frontend takes the requests under test, and which backend they reach.
 
+mod acl;
+
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -129,7 +131,7 @@ fn is_off(config: &Config, section: &Section) -> bool {
 fn backend<'c>(config: &'c Config, front: &'c Section, scope: &Scope) -> Option<&'c Section> {
     let named = |name: &str| config.sections().iter().find(|s| s.is_back() && s.name == name);
     for rule in config.inside(front).iter().filter(|f| f.is("use_backend")) {
-        if super::acl::applies(config, front, rule, scope) == Some(true) {
+        if acl::applies(config, front, rule, scope) == Some(true) {
             return named(rule.arg(0)?);
         }
     }

@@ -19,7 +19,6 @@ pub use log::{Entry, aggregate, classify, signature};
 pub use stub::{Answer, Poll, StubPage, StubStatus};
 pub use workers::{Follower, Workers, workers};
 
-use super::lifecycle::Site;
 use genkai_place::listener;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
@@ -79,23 +78,24 @@ pub struct Watch {
     poll: Poll,
     workers: Follower,
     tail: Tail,
-    /// Deaths that were told.
-    told: BTreeSet<u32>,
+    /// Workers whose death was reported.
+    reported: BTreeSet<u32>,
     /// Looks left in which an alert of our own making may appear in the log.
     own_alert: u8,
 }
 
 impl Watch {
-    /// Watches the nginx of this master, which runs at this site, and its error log.
-    pub fn new(master: u32, site: &Site, error_log: Tail) -> Watch {
+    /// Watches the nginx of this master, which listens here, its status page and its error log. `crowded`: descriptors of a worker from
+    /// which on another connection could hurt clients.
+    pub fn new(master: u32, address: SocketAddr, page: Option<StubPage>, crowded: u64, error_log: Tail) -> Watch {
         Watch {
-            address: site.address,
-            page: site.page.clone(),
-            crowded: site.crowded,
+            address,
+            page,
+            crowded,
             poll: Poll::default(),
             workers: Follower::new(master),
             tail: error_log,
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             own_alert: 0,
         }
     }
@@ -171,12 +171,12 @@ impl Watch {
         logs
     }
 
-    /// Workers that died: those that are gone, and those that only the log tells of (started and dead between two
+    /// Workers that died: those that are gone, and those that only the log names (started and dead between two
     /// looks), each once.
     fn deaths(&mut self, gone: &[u32], lines: &[String]) -> Vec<State> {
         let logged: BTreeMap<u32, &str> = lines.iter().filter_map(|line| death(line)).collect();
         let all: BTreeSet<u32> = gone.iter().copied().chain(logged.keys().copied()).collect();
-        let new = all.into_iter().filter(|&pid| self.told.insert(pid));
+        let new = all.into_iter().filter(|&pid| self.reported.insert(pid));
         new.map(|pid| {
             let detail =
                 logged.get(&pid).map_or_else(|| format!("worker process {pid} ended"), |&said| said.to_owned());
@@ -218,17 +218,7 @@ mod tests {
 
     fn watch() -> Watch {
         let nowhere = tempfile::tempdir().unwrap().path().join("error.log");
-        let site = Site {
-            prefix: "/".into(),
-            conf: "/".into(),
-            error_log: nowhere.clone(),
-            address: "127.0.0.1:1".parse().unwrap(),
-            page: None,
-            nofile: 1,
-            workers: 1,
-            crowded: 1,
-        };
-        Watch::new(std::process::id(), &site, Tail::open(nowhere))
+        Watch::new(std::process::id(), ([127, 0, 0, 1], 1).into(), None, 1, Tail::open(nowhere))
     }
 
     #[test]
@@ -248,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_death_is_told_once_with_the_log_s_words() {
+    fn a_death_is_reported_once_with_the_log_s_words() {
         let mut watch = watch();
         let dead = watch.deaths(&[77, 78], &[DIED.to_owned()]);
         let details: Vec<_> = dead.iter().filter_map(|s| s.detail.as_deref()).collect();

@@ -11,9 +11,19 @@ mod product;
 pub mod remote;
 pub mod settings;
 
+use crate::error::TargetError;
+
 pub use crate::files::Backup;
 pub use lifecycle::Running;
 pub use product::{Nginx, facts};
 
 pub use crate::product::Prepare;
-pub(crate) use product::{CALLED, ENTRY};
+pub(crate) use product::ENTRY;
+
+/// What people call it.
+pub(crate) const CALLED: &str = "nginx";
+
+/// There is nothing to send requests to.
+fn no_server() -> TargetError {
+    TargetError::usage(CALLED, "the configuration has no server that listens on a TCP port")
+}

@@ -22,12 +22,9 @@ pub use listen::{At, Moved};
 use changes::Changes;
 use write::Written;
 
-use super::config::{Config, EditError, Found};
+use super::config::{Config, Found};
 use crate::files::CopyError;
 use genkai_place::port;
-
-/// A private copy that cannot be made.
-pub type PrivateError = CopyError<EditError>;
 
 /// Path of the status page on its own port.
 pub const STATUS_PATH: &str = "/genkai-status";
@@ -93,7 +90,7 @@ impl Private {
 ///
 /// # Errors
 /// When there is no port, the folder cannot be written, or a file that is included twice needs two different changes.
-pub fn build(config: &Config, options: Options<'_>) -> Result<Private, PrivateError> {
+pub fn build(config: &Config, options: Options<'_>) -> Result<Private, CopyError> {
     let dir = options.dir.to_owned();
     write::check(&dir)?;
     let mut changes = Changes::new(config, &dir);
@@ -126,9 +123,9 @@ fn status_page(
     config: &Config,
     changes: &mut Changes<'_>,
     ports: &mut dyn FnMut() -> io::Result<u16>,
-) -> Result<SocketAddr, PrivateError> {
-    let http = http(config).ok_or_else(|| PrivateError::Refused(NO_HTTP.to_owned()))?;
-    let address = SocketAddr::from(([127, 0, 0, 1], ports().map_err(PrivateError::Port)?));
+) -> Result<SocketAddr, CopyError> {
+    let http = http(config).ok_or_else(|| CopyError::Refused(NO_HTTP.to_owned()))?;
+    let address = SocketAddr::from(([127, 0, 0, 1], ports().map_err(CopyError::Port)?));
     let inherited = http.inside();
     let has = |names: &[&str]| inherited.iter().any(|f| names.iter().any(|n| f.directive.is(n)));
     let mut open = String::new();

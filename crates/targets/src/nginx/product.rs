@@ -16,15 +16,13 @@ use super::limits::{self, Facts, Reading};
 use super::private::{self, Options, Private, STATUS_PATH};
 use super::remote;
 use super::settings::{self, Rendering, Scope, render};
+use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::with_line;
 use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::remote::Remote;
 use genkai_place::{PlaceError, port};
-
-/// What people call it.
-pub(crate) const CALLED: &str = "nginx";
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -194,11 +192,6 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         Origin::File { path: copy.private.translate(&path).into(), line: found.line() }
     };
     Reading { config: &copy.config, route, origin: &origin, version: of.product().0.numbers(), machine }.facts()
-}
-
-/// There is nothing to send requests to.
-pub(super) fn no_server() -> TargetError {
-    TargetError::usage(CALLED, "the configuration has no server that listens on a TCP port")
 }
 
 fn only_tls(place: &str) -> TargetError {

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::entry::{Entries, Entry, EntryError, Line, Syntax};
+use crate::files::ConfigError;
+use crate::files::entry::{Entries, Entry, Line, Syntax};
 
 /// The syntax.
 pub(super) struct Ini;
@@ -52,7 +53,7 @@ impl Config {
     ///
     /// # Errors
     /// A file that is missing, unreadable, too large, not php-fpm's syntax, or that includes itself.
-    pub fn read(main: &Path) -> Result<Config, EntryError> {
+    pub fn read(main: &Path) -> Result<Config, ConfigError> {
         Ok(Config { entries: Entries::read(main, &Ini)? })
     }
 
@@ -60,7 +61,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`Config::read`].
-    pub fn of_text(path: &Path, text: Vec<u8>) -> Result<Config, EntryError> {
+    pub fn of_text(path: &Path, text: Vec<u8>) -> Result<Config, ConfigError> {
         Ok(Config { entries: Entries::of_text(path, text, &Ini)? })
     }
 

@@ -9,8 +9,7 @@ use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;
 
 use crate::error::TargetError;
-use crate::explain::Explain;
-use crate::files::masked;
+use crate::explain::{Explain, explanation};
 use crate::product::{Entry, Likeness, Looks, Role};
 use config::Config;
 use limits::Pool;
@@ -52,18 +51,15 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, machine, memory, .. } = *what;
     let config = Config::read(main)?;
     let pools: Vec<Pool> = config.pools().into_iter().map(|name| Pool::of(&config, name, machine)).collect();
-    let mut limits = limits::of(&config, &pools, machine, memory);
-    for limit in &mut limits {
-        limit.value = masked(&limit.value);
-    }
-    Ok(Explanation {
-        product: "php-fpm".to_owned(),
-        files: config.entries.files().iter().map(|f| f.path.clone()).collect(),
+    let limits = limits::of(&config, &pools, machine, memory);
+    let files = config.entries.files().iter().map(|f| f.path.clone());
+    Ok(explanation(
+        "php-fpm",
+        files,
         limits,
-        predictions: Vec::new(),
-        timers: pools.iter().flat_map(|pool| timers(&config, pool)).collect(),
-        remarks: remarks::of(&config, &pools, machine, memory),
-    })
+        pools.iter().flat_map(|pool| timers(&config, pool)).collect(),
+        remarks::of(&config, &pools, machine, memory),
+    ))
 }
 
 fn timers(config: &Config, pool: &Pool) -> Vec<Timer> {

@@ -75,9 +75,9 @@ mod tests {
         // Redis 7.0.15.
         let line = "1:M 01 Jan 2026 10:00:00.000 # Client id=5 addr=127.0.0.1:4 omem=33 cmd=subscribe scheduled to be closed \
                     ASAP for overcoming of output buffer limits.";
-        let told = log(line).unwrap();
-        assert_eq!(told.signature.as_deref(), Some(OUTPUT_BUFFER));
-        assert!(told.text.ends_with("Client addr=127.0.0.1:4 omem=33 cmd=subscribe scheduled to be closed ASAP for overcoming of output buffer limits."), "{}", told.text);
+        let seen = log(line).unwrap();
+        assert_eq!(seen.signature.as_deref(), Some(OUTPUT_BUFFER));
+        assert!(seen.text.ends_with("Client addr=127.0.0.1:4 omem=33 cmd=subscribe scheduled to be closed ASAP for overcoming of output buffer limits."), "{}", seen.text);
         assert_eq!(log("1:M 01 Jan 2026 10:00:00.000 * Ready to accept connections"), None);
     }
 }

@@ -11,7 +11,7 @@ use genkai_model::limit::Limit;
 
 use super::line::Line;
 use super::{evidence, given, limits};
-use crate::files::entry::EntryError;
+use crate::files::ConfigError;
 use genkai_place::caps::Machine;
 use genkai_place::observation::Observation;
 use genkai_place::process::{Child, Signal, Spawn};
@@ -41,7 +41,7 @@ pub enum RedisError {
     Local(#[from] PlaceError),
     /// Its lines are not its syntax.
     #[error(transparent)]
-    Config(#[from] EntryError),
+    Config(#[from] ConfigError),
     /// A setting that a private Redis does not take from a user, by its name.
     #[error(
         "--redis-set {0}: where the private Redis listens and writes, and who may use it, is the run's own business\n  \

@@ -7,7 +7,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Stren
 
 use super::config::Config;
 use super::evidence::{OUTPUT_BUFFER, REJECTED};
-use crate::files::entry::EntryError;
+use crate::files::ConfigError;
 use crate::limits::{connections, grew, log, raised, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
@@ -104,7 +104,7 @@ pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine, memory: u64)
 }
 
 /// Limits of a private Redis that runs on these lines beside its defaults, those whose signs can be seen.
-pub(super) fn of_lines(lines: &[String], machine: &Machine, memory: u64) -> Result<Vec<Limit>, EntryError> {
+pub(super) fn of_lines(lines: &[String], machine: &Machine, memory: u64) -> Result<Vec<Limit>, ConfigError> {
     let config = Config::of_text(Path::new("(given)"), lines.join("\n").into_bytes())?;
     let mut all = of(&config, &Facts::of(&config, machine), machine, memory);
     all.retain(|limit| !limit.signatures.is_empty());

@@ -27,10 +27,10 @@ impl<T> SourcedValue<T> {
     }
 }
 
-impl SourcedValue<Span> {
-    /// It as a time of `setting` after which something ends.
+impl SourcedValue<Option<Span>> {
+    /// It as a time of `setting` after which something ends; none: the time is not one number.
     pub(crate) fn timer(self, setting: &str, ends: &str) -> Timer {
         let SourcedValue { value, written, origin } = self;
-        Timer { setting: setting.to_owned(), value: written, origin, span: Some(value), ends: ends.to_owned() }
+        Timer { setting: setting.to_owned(), value: written, origin, span: value, ends: ends.to_owned() }
     }
 }

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::TargetError;
-use crate::files::entry::{Entries, Entry, EntryError, Line, Syntax};
+use crate::files::ConfigError;
+use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::files::{Configuration, Pair, pairs};
 
 use super::settings;
@@ -76,7 +77,7 @@ impl Config {
     ///
     /// # Errors
     /// A file that is missing, unreadable, too large, or that includes itself.
-    pub fn read(main: &Path) -> Result<Config, EntryError> {
+    pub fn read(main: &Path) -> Result<Config, ConfigError> {
         Ok(Config { entries: Entries::read(main, &Lines)?, main: main.to_owned() })
     }
 
@@ -84,7 +85,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`Config::read`].
-    pub fn of_text(path: &Path, text: Vec<u8>) -> Result<Config, EntryError> {
+    pub fn of_text(path: &Path, text: Vec<u8>) -> Result<Config, ConfigError> {
         Ok(Config { entries: Entries::of_text(path, text, &Lines)?, main: path.to_owned() })
     }
 

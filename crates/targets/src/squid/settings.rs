@@ -5,7 +5,7 @@ use genkai_model::units::Bytes;
 
 use super::config::Config;
 use crate::error::Cause;
-use crate::files::entry::EntryError;
+use crate::files::ConfigError;
 use crate::files::names::{nearest, table};
 use crate::settings::SourcedValue;
 
@@ -68,7 +68,7 @@ pub enum SettingError {
     Value(String),
     /// The configuration cannot be read with it.
     #[error(transparent)]
-    Config(#[from] EntryError),
+    Config(#[from] ConfigError),
 }
 
 impl Cause for SettingError {

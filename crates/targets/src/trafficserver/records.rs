@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use genkai_model::limit::Origin;
 
 use crate::error::TargetError;
-use crate::files::entry::{Entries, Entry, EntryError, Line, Syntax};
+use crate::files::ConfigError;
+use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::files::{Configuration, Pair, pairs};
 
 /// How names of settings begin.
@@ -38,7 +39,7 @@ pub(super) struct Records(pub(super) Entries);
 
 impl Records {
     /// Reads the file.
-    pub(super) fn read(path: &Path) -> Result<Records, EntryError> {
+    pub(super) fn read(path: &Path) -> Result<Records, ConfigError> {
         Ok(Records(Entries::read(path, &Lines)?))
     }
 

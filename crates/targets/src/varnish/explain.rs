@@ -8,7 +8,7 @@ use genkai_model::units::Span;
 use super::limits;
 use super::vcl::{Attribute, Vcl};
 use crate::error::TargetError;
-use crate::explain::{Explain, remark};
+use crate::explain::{Explain, explanation, remark};
 use crate::files::File;
 use crate::files::names::nearest;
 
@@ -51,14 +51,9 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, machine, .. } = *what;
     let vcl = Vcl::read(main)?;
     let default = |name: &str| limits::defaults(name);
-    Ok(Explanation {
-        product: "varnish".to_owned(),
-        files: vcl.files().map(|(_, file)| file.path.clone()).collect(),
-        limits: limits::all(&vcl, &default, machine),
-        predictions: Vec::new(),
-        timers: timers(&vcl),
-        remarks: remarks(&vcl),
-    })
+    let files = vcl.files().map(|(_, file)| file.path.clone());
+    let limits = limits::all(&vcl, &default, machine);
+    Ok(explanation("varnish", files, limits, timers(&vcl), remarks(&vcl)))
 }
 
 fn timers(vcl: &Vcl) -> Vec<Timer> {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::lexer::{Token, tokens};
 use crate::error::TargetError;
-use crate::files::entry::EntryError;
+use crate::files::ConfigError;
+use crate::files::entry::ENDLESS;
 use crate::files::{File, FileId, read};
 
 /// Files that include files, at most so many.
@@ -91,13 +92,13 @@ impl Vcl {
     }
 
     fn file(&mut self, path: PathBuf, open: &mut BTreeSet<PathBuf>) -> Result<(), TargetError> {
-        let text = read::bytes(&path).map_err(|source| EntryError::Read { path: path.clone(), source })?;
+        let text = read::bytes(&path).map_err(ConfigError::read(&path))?;
         if text.len() as u64 > read::MAX_SIZE {
-            return Err(EntryError::TooLarge(path).into());
+            return Err(ConfigError::TooLarge(path).into());
         }
         let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         if !open.insert(real.clone()) || self.files.len() >= MAX_FILES {
-            return Err(EntryError::Endless { place: path.display().to_string() }.into());
+            return Err(ConfigError::at(path.display().to_string(), ENDLESS).into());
         }
         let tree = items(&text, &path);
         let included: Vec<PathBuf> = tree.iter().flat_map(included).cloned().collect();

@@ -1,6 +1,6 @@
 //! What can be wrong with what a peer sends, and with what we are asked to send.
 
-use super::close::code;
+use super::code;
 
 /// A violation by the peer. The connection must be failed (RFC 6455 section 7.1.7): send a close frame with
 /// [`close_code`](Error::close_code) and end it.

@@ -38,6 +38,7 @@
 //! cut header or control frame, so that the caller can reuse its read buffer at once.
 
 mod close;
+pub mod code;
 mod decoder;
 mod encoder;
 mod error;
@@ -51,7 +52,7 @@ pub mod deflate;
 pub mod handshake;
 pub mod mask;
 
-pub use close::{Close, code, is_sendable};
+pub use close::{Close, is_sendable};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use error::{EncodeError, Error};

@@ -8,5 +8,5 @@ mod seen;
 mod settle;
 
 pub(crate) use roster::{Attendee, Roster};
-pub(crate) use seen::Came;
+pub(crate) use seen::RoomMessage;
 pub(crate) use settle::settle;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use genkai_model::error::ErrorKind;
 use genkai_model::rooms::Rooms;
 
-use super::seen::{Came, Seen};
+use super::seen::{RoomMessage, Seen};
 use crate::clock::Moment;
 
 /// One member, as it is at the moment or was at the end.
@@ -24,7 +24,7 @@ pub(crate) struct Attendee {
     pub(crate) refused: Vec<ErrorKind>,
     /// When each of its messages was sent, of those that were.
     pub(crate) sent: Vec<Moment>,
-    /// What it heard.
+    /// What it received.
     pub(crate) seen: Seen,
 }
 
@@ -50,9 +50,9 @@ impl Attendee {
         (self.seat() + self.room()) as usize
     }
 
-    /// It heard message `sequence` of `sender`.
+    /// It received message `sequence` of `sender`.
     #[inline]
-    pub(crate) fn hears(&mut self, sender: u32, sequence: u64) -> Came {
+    pub(crate) fn receives(&mut self, sender: u32, sequence: u64) -> RoomMessage {
         if sender % self.rooms == self.room() {
             self.seen.came(sender / self.rooms, sequence)
         } else {

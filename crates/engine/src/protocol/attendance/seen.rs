@@ -1,30 +1,30 @@
-//! Which messages of its room a member has heard: a bit each, so that memory does not grow.
+//! Which messages of its room a member has received: a bit each, so that memory does not grow.
 
-/// Messages heard by one member.
+/// Messages received by one member.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     messages: u32,
     bits: Vec<u64>,
-    /// By sender: number after the highest heard.
+    /// By sender: number after the highest received.
     reached: Vec<u32>,
-    /// By sender: how many were heard.
-    heard_of: Vec<u32>,
-    pub(crate) heard: u64,
+    /// By sender: how many were received.
+    received_of: Vec<u32>,
+    pub(crate) received: u64,
     pub(crate) duplicated: u64,
     pub(crate) reordered: u64,
-    /// Heard, and not for this room.
+    /// Received, and not for this room.
     pub(crate) foreign: u64,
 }
 
 /// What a message was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
-    /// Heard for the first time; whether a later one of its sender was heard before.
+pub(crate) enum RoomMessage {
+    /// Received for the first time; whether a later one of its sender was received before.
     New {
         /// See above.
         reordered: bool,
     },
-    /// Heard again.
+    /// Received again.
     Again,
     /// Nobody was to send it.
     Foreign,
@@ -35,12 +35,12 @@ impl Seen {
     pub(crate) fn new(seats: u32, messages: u32) -> Seen {
         let bits = (u64::from(seats) * u64::from(messages)).div_ceil(64) as usize;
         let none = vec![0; seats as usize];
-        Seen { messages, bits: vec![0; bits], reached: none.clone(), heard_of: none, ..Seen::default() }
+        Seen { messages, bits: vec![0; bits], reached: none.clone(), received_of: none, ..Seen::default() }
     }
 
-    /// The member in `seat` said its message number `sequence`.
+    /// The member in `seat` sent its message number `sequence`.
     #[inline]
-    pub(crate) fn came(&mut self, seat: u32, sequence: u64) -> Came {
+    pub(crate) fn came(&mut self, seat: u32, sequence: u64) -> RoomMessage {
         let Some(reached) = self.reached.get_mut(seat as usize).filter(|_| sequence < u64::from(self.messages)) else {
             return self.foreign();
         };
@@ -49,36 +49,36 @@ impl Seen {
         let (word, bit) = (&mut self.bits[(at / 64) as usize], 1 << (at % 64));
         if *word & bit != 0 {
             self.duplicated += 1;
-            return Came::Again;
+            return RoomMessage::Again;
         }
         *word |= bit;
-        self.heard += 1;
-        self.heard_of[seat as usize] += 1;
+        self.received += 1;
+        self.received_of[seat as usize] += 1;
         let reordered = sequence < *reached;
         self.reordered += u64::from(reordered);
         *reached = (*reached).max(sequence + 1);
-        Came::New { reordered }
+        RoomMessage::New { reordered }
     }
 
     /// A message came that nobody was to send here.
-    pub(crate) fn foreign(&mut self) -> Came {
+    pub(crate) fn foreign(&mut self) -> RoomMessage {
         self.foreign += 1;
-        Came::Foreign
+        RoomMessage::Foreign
     }
 
-    /// Whether all of the first `sent` messages of the member in `seat` were heard: known without a look at each.
+    /// Whether all of the first `sent` messages of the member in `seat` were received: known without a look at each.
     pub(crate) fn has_all(&self, seat: u32, sent: usize) -> bool {
         let seat = seat as usize;
-        let (reached, heard) = (self.reached.get(seat), self.heard_of.get(seat));
-        reached == heard && reached.is_some_and(|reached| *reached as usize >= sent)
+        let (reached, received) = (self.reached.get(seat), self.received_of.get(seat));
+        reached == received && reached.is_some_and(|reached| *reached as usize >= sent)
     }
 
-    /// How many of the first `sent` messages of the member in `seat` were not heard, without a look at each.
+    /// How many of the first `sent` messages of the member in `seat` were not received, without a look at each.
     pub(crate) fn missing(&self, seat: u32, sent: usize) -> u64 {
-        (sent as u64).saturating_sub(self.heard_of.get(seat as usize).copied().unwrap_or(0).into())
+        (sent as u64).saturating_sub(self.received_of.get(seat as usize).copied().unwrap_or(0).into())
     }
 
-    /// Whether it was heard.
+    /// Whether it was received.
     pub(crate) fn has(&self, seat: u32, sequence: u32) -> bool {
         let at = u64::from(seat) * u64::from(self.messages) + u64::from(sequence);
         self.bits.get((at / 64) as usize).is_some_and(|word| word & (1 << (at % 64)) != 0)
@@ -98,17 +98,17 @@ mod tests {
             let (mut set, mut highest) = (HashSet::new(), [None; 5]);
             for (seat, sequence) in came {
                 let expected = if sequence >= 33 {
-                    Came::Foreign
+                    RoomMessage::Foreign
                 } else if !set.insert((seat, sequence)) {
-                    Came::Again
+                    RoomMessage::Again
                 } else {
                     let reordered = highest[seat as usize] > Some(sequence);
                     highest[seat as usize] = highest[seat as usize].max(Some(sequence));
-                    Came::New { reordered }
+                    RoomMessage::New { reordered }
                 };
                 prop_assert_eq!(seen.came(seat, sequence), expected);
             }
-            prop_assert_eq!(seen.heard, set.len() as u64);
+            prop_assert_eq!(seen.received, set.len() as u64);
             for (seat, sequence) in (0..5).flat_map(|seat| (0..33).map(move |n| (seat, n))) {
                 prop_assert_eq!(seen.has(seat, sequence), set.contains(&(seat, u64::from(sequence))));
             }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_stranger_is_nobody() {
         let mut seen = Seen::new(2, 3);
-        assert_eq!((seen.came(2, 0), seen.came(1, 3), seen.foreign), (Came::Foreign, Came::Foreign, 2));
+        assert_eq!((seen.came(2, 0), seen.came(1, 3), seen.foreign), (RoomMessage::Foreign, RoomMessage::Foreign, 2));
     }
 
     #[test]

@@ -69,11 +69,11 @@ fn settle_room(
     let entered = || present.iter().filter(|attendee| attendee.entered.is_some());
     let first = entered().min_by_key(|attendee| attendee.entered);
     count.first = first.map(|attendee| attendee.number);
-    count.score = first.map_or(0, |attendee| attendee.seen.heard);
+    count.score = first.map_or(0, |attendee| attendee.seen.received);
     count.members = entered().count() as u32;
     count.sent = present.iter().map(|attendee| attendee.sent.len() as u64).sum();
     for receiver in entered() {
-        count.delivered += receiver.seen.heard;
+        count.delivered += receiver.seen.received;
         count.duplicated += receiver.seen.duplicated;
         count.reordered += receiver.seen.reordered;
         count.foreign += receiver.seen.foreign;
@@ -166,11 +166,11 @@ mod tests {
         }
     }
 
-    fn member(number: u32, entered: Option<Moment>, sent: &[Moment], heard: &[(u32, u64)]) -> Attendee {
+    fn member(number: u32, entered: Option<Moment>, sent: &[Moment], received: &[(u32, u64)]) -> Attendee {
         let mut attendee = Attendee::new(number, 4, &rooms());
         (attendee.entered, attendee.sent) = (entered, sent.to_vec());
-        for (sender, sequence) in heard {
-            attendee.hears(*sender, *sequence);
+        for (sender, sequence) in received {
+            attendee.receives(*sender, *sequence);
         }
         attendee
     }
@@ -215,7 +215,7 @@ mod tests {
         let settled = |hurried: bool| settle(&rooms(), 4, vec![zero.clone(), two.clone()], || hurried);
         let attendance = settled(false);
         assert_eq!((attendance.rooms[0].lost, attendance.rooms[0].away, attendance.rooms[0].score), (1, 1, 1));
-        assert_eq!(attendance.losses.len(), 1, "sent before the cut, and not heard");
+        assert_eq!(attendance.losses.len(), 1, "sent before the cut, and not received");
         let hurried = settled(true);
         assert_eq!(
             (hurried.rooms[0].lost, hurried.unnamed, hurried.losses.len()),

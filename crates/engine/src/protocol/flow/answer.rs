@@ -297,9 +297,9 @@ mod tests {
             (Expected::Within(span(6)), true),
             (Expected::Within(span(5)), false),
         ] {
-            let (verdict, _, tally) = judged(&[], &[(what.clone(), false)]);
+            let (verdict, _, mut tally) = judged(&[], &[(what.clone(), false)]);
             assert_eq!((verdict.held, verdict.go_on), (holds, true), "{what:?}");
-            let counted = &tally.tell().checks[0];
+            let counted = &tally.seen().tell().unwrap().checks[0];
             assert_eq!((counted.passed, counted.failed), (u64::from(holds), u64::from(!holds)));
             assert_eq!(judged(&[], &[(what, true)]).0.go_on, holds);
         }

@@ -6,8 +6,8 @@ use genkai_model::error::ErrorKind;
 use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader};
 
 use super::answer::Answer;
-use super::plan::{Ask, Plan};
-use super::user::{Halt, Line, User};
+use super::plan::{Plan, RequestStep};
+use super::user::{Halt, TargetClient, User};
 use crate::clock::Moment;
 use crate::measure::attempt::Attempt;
 use crate::measure::ledger::of_status;
@@ -75,72 +75,75 @@ struct Hop {
 
 impl User {
     /// Makes a request, counts it, and takes from its response what is wanted.
-    pub(super) async fn ask(&mut self, plan: &Plan, ask: &Ask) -> Result<(), Halt> {
+    pub(super) async fn request(&mut self, plan: &Plan, step: &RequestStep) -> Result<(), Halt> {
         let (planned, now) = (self.planned, self.core.clock.now());
         if !self.core.ledger.borrow_mut().claim(planned.max(now)) {
             return Err(Halt::Over);
         }
-        let most = if ask.wanted.keeps { MOST_BODY } else { MOST_HEAD };
-        let keeps = ask.wanted.keeps || ask.cookies || ask.redirects > 0;
+        let most = if step.wanted.keeps { MOST_BODY } else { MOST_HEAD };
+        let keeps = step.wanted.keeps || step.cookies || step.redirects > 0;
         let mut keeper = Keeper::new(if keeps { most } else { 0 });
-        let Some(path) = self.path(plan, ask) else { return Err(self.unsendable(ask.name, planned)) };
-        let mut hop = Hop { target: ask.target, method: ask.method.clone(), path };
-        let mut left = ask.redirects;
+        let Some(path) = self.path(plan, step) else { return Err(self.unsendable(step.name, planned)) };
+        let mut hop = Hop { target: step.target, method: step.method.clone(), path };
+        let mut left = step.redirects;
         loop {
-            if self.render(plan, ask, &hop).is_none() {
-                return Err(self.unsendable(ask.name, planned));
+            if self.render(plan, step, &hop).is_none() {
+                return Err(self.unsendable(step.name, planned));
             }
             keeper.clear(hop.method == "HEAD");
-            let Some(attempt) = self.attempt(ask, &hop, &mut keeper).await else { return Err(Halt::Over) };
-            let Ok(received) = attempt.outcome else { return self.judge(ask, planned, &attempt, None) };
+            let Some(attempt) = self.attempt(step, &hop, &mut keeper).await else { return Err(Halt::Over) };
+            let Ok(received) = attempt.outcome else { return self.judge(step, planned, &attempt, None) };
             let took = attempt.at.saturating_sub(planned);
             let answer = keeper.answer(hop.method == "HEAD", received.status, took);
-            if ask.cookies {
+            if step.cookies {
                 answer.fields("set-cookie").for_each(|field| self.cookies.set(hop.target, &hop.path, field));
             }
             match redirected(plan, &hop, received.status, &answer).filter(|_| left > 0) {
                 Some(next) => (hop, left) = (next, left - 1),
-                None => return self.judge(ask, planned, &attempt, Some((received, answer))),
+                None => return self.judge(step, planned, &attempt, Some((received, answer))),
             }
         }
     }
 
     /// Sends the rendered request and receives its response; none when the load is over before that ended. What comes next, a
     /// redirection's request too, is planned from then on.
-    async fn attempt(&mut self, ask: &Ask, hop: &Hop, keeper: &mut Keeper) -> Option<Attempt> {
+    async fn attempt(&mut self, step: &RequestStep, hop: &Hop, keeper: &mut Keeper) -> Option<Attempt> {
         let n = hop.target as usize;
-        let mut line = self.lines[n].take().unwrap_or_else(|| self.line(n));
+        let mut client = self.clients[n].take().unwrap_or_else(|| self.client(n));
         let request = ScheduledRequest { planned: self.planned, prompt: true };
-        let timeout = ask.timeout.unwrap_or(self.core.timeout);
-        let attempt = match &mut line {
-            Line::Own(connection) => {
+        let timeout = step.timeout.unwrap_or(self.core.timeout);
+        let attempt = match &mut client {
+            TargetClient::Own(connection) => {
                 let attempt = connection.attempt(request, &self.message, keeper, timeout).await;
                 self.planned = connection.after(&attempt).await;
                 Some(attempt)
             }
-            Line::Seat(rider) => {
+            TargetClient::Seat(rider) => {
                 let attempt = rider.attempt(request, self.prepared.as_ref()?, &mut keeper.kept, timeout).await;
                 rider.after();
                 self.planned = attempt.map_or(self.planned, |attempt| attempt.at);
                 attempt
             }
         };
-        self.lines[n] = Some(line);
+        self.clients[n] = Some(client);
         attempt
     }
 
     /// What asks the `n`-th target.
-    fn line(&self, n: usize) -> Line {
+    fn client(&self, n: usize) -> TargetClient {
         match &self.group.fleets[n] {
-            Some(fleet) => Line::Seat(Rider::new(fleet)),
-            None => Line::Own(Box::new(Connection::toward(Rc::clone(&self.core), Rc::clone(&self.group.endpoints[n])))),
+            Some(fleet) => TargetClient::Seat(Rider::new(fleet)),
+            None => TargetClient::Own(Box::new(Connection::toward(
+                Rc::clone(&self.core),
+                Rc::clone(&self.group.endpoints[n]),
+            ))),
         }
     }
 
     /// The path after the target's base; none when a variable is missing.
-    fn path(&mut self, plan: &Plan, ask: &Ask) -> Option<String> {
-        let mut path = plan.targets[ask.target as usize].base.clone();
-        let written = self.written(&ask.path)?;
+    fn path(&mut self, plan: &Plan, step: &RequestStep) -> Option<String> {
+        let mut path = plan.targets[step.target as usize].base.clone();
+        let written = self.written(&step.path)?;
         if !written.starts_with('/') && !path.ends_with('/') {
             path.push('/');
         }
@@ -149,22 +152,22 @@ impl User {
     }
 
     /// Renders the request.
-    fn render(&mut self, plan: &Plan, ask: &Ask, hop: &Hop) -> Option<()> {
+    fn render(&mut self, plan: &Plan, step: &RequestStep, hop: &Hop) -> Option<()> {
         let User { slots, random, text, message, prepared, cookies, .. } = self;
         text.clear();
-        let mut fields = Vec::with_capacity(ask.headers.len() + 1);
-        for (name, value) in &ask.headers {
+        let mut fields = Vec::with_capacity(step.headers.len() + 1);
+        for (name, value) in &step.headers {
             let from = text.len();
             value.write(text, slots, random).ok()?;
             fields.push((name.as_str(), from..text.len()));
         }
         let from = text.len();
-        if ask.cookies && cookies.write(hop.target, &hop.path, text) {
+        if step.cookies && cookies.write(hop.target, &hop.path, text) {
             fields.push(("Cookie", from..text.len()));
         }
         let from = text.len();
         // A redirection that changes the method has no body (RFC 9110 section 15.4).
-        let body = ask.body.as_ref().filter(|_| hop.method == ask.method);
+        let body = step.body.as_ref().filter(|_| hop.method == step.method);
         if let Some(body) = body {
             body.write(text, slots, random).ok()?;
         }
@@ -187,7 +190,7 @@ impl User {
     /// Counts a request that was taken up and whose end is known.
     fn judge(
         &mut self,
-        ask: &Ask,
+        step: &RequestStep,
         planned: Moment,
         attempt: &Attempt,
         got: Option<(Received, Answer<'_>)>,
@@ -201,14 +204,14 @@ impl User {
             (None, _) => (attempt.outcome.err(), false),
             (Some((received, _)), None) => (of_status(received.status), true),
             (Some((received, answer)), Some(flows)) => {
-                let verdict = ask.wanted.apply(&answer, slots, random, flows);
-                let status = of_status(received.status).filter(|_| !ask.wanted.status);
+                let verdict = step.wanted.apply(&answer, slots, random, flows);
+                let status = of_status(received.status).filter(|_| !step.wanted.status);
                 let check = (!verdict.held).then_some(ErrorKind::Check);
                 let capture = (!verdict.found).then_some(ErrorKind::Capture);
                 (status.or(check).or(capture), verdict.go_on)
             }
         };
-        ledger.step(attempt.at, ask.name, kind, Some(attempt.at.saturating_sub(planned)));
+        ledger.step(attempt.at, step.name, kind, Some(attempt.at.saturating_sub(planned)));
         match kind {
             None => ledger.succeeded(attempt.at, planned, attempt.written),
             Some(kind) => ledger.failed(attempt.at, planned, kind),

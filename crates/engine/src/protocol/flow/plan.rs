@@ -60,10 +60,10 @@ pub(super) struct Target {
 /// One operation.
 #[derive(Debug)]
 pub(super) enum Op {
-    Request(Ask),
-    Connect(Dial),
-    Send(Say),
-    Expect(Hear),
+    Request(RequestStep),
+    Connect(ConnectStep),
+    Send(SendStep),
+    Expect(ExpectStep),
     Think(Pause),
     /// A round of a loop, which ends before the position `end`.
     Begin {
@@ -76,7 +76,7 @@ pub(super) enum Op {
 }
 
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct RequestStep {
     pub(super) name: u32,
     pub(super) target: u32,
     pub(super) method: String,
@@ -90,7 +90,7 @@ pub(super) struct Ask {
 }
 
 #[derive(Debug)]
-pub(super) struct Dial {
+pub(super) struct ConnectStep {
     pub(super) name: u32,
     pub(super) target: u32,
     pub(super) path: Writer,
@@ -100,14 +100,14 @@ pub(super) struct Dial {
 }
 
 #[derive(Debug)]
-pub(super) struct Say {
+pub(super) struct SendStep {
     pub(super) name: u32,
     pub(super) payload: Writer,
     pub(super) kind: Kind,
 }
 
 #[derive(Debug)]
-pub(super) struct Hear {
+pub(super) struct ExpectStep {
     pub(super) name: u32,
     pub(super) within: Option<Moment>,
     pub(super) search: bool,
@@ -275,7 +275,7 @@ impl Target {
 fn lower(steps: &[Step], out: &mut Vec<Op>, names: &mut Names) -> Result<(), String> {
     for step in steps {
         let op = match step {
-            Step::Request(ask) => Op::Request(Ask {
+            Step::Request(ask) => Op::Request(RequestStep {
                 name: ask.name,
                 target: ask.target,
                 method: ask.method.clone(),
@@ -287,7 +287,7 @@ fn lower(steps: &[Step], out: &mut Vec<Op>, names: &mut Names) -> Result<(), Str
                 timeout: ask.timeout.map(|span| span.0),
                 wanted: Wanted::new(&ask.captures, &ask.checks, names)?,
             }),
-            Step::Connect(dial) => Op::Connect(Dial {
+            Step::Connect(dial) => Op::Connect(ConnectStep {
                 name: dial.name,
                 target: dial.target,
                 path: Writer::new(&dial.path, names),
@@ -295,12 +295,12 @@ fn lower(steps: &[Step], out: &mut Vec<Op>, names: &mut Names) -> Result<(), Str
                 subprotocols: dial.subprotocols.clone(),
                 deflate: dial.deflate,
             }),
-            Step::Send(say) => Op::Send(Say {
+            Step::Send(say) => Op::Send(SendStep {
                 name: say.name,
                 payload: Writer::new(&say.payload, names),
                 kind: if say.binary { Kind::Binary } else { Kind::Text },
             }),
-            Step::Expect(hear) => Op::Expect(Hear {
+            Step::Expect(hear) => Op::Expect(ExpectStep {
                 name: hear.name,
                 within: hear.within.map(|span| span.0),
                 search: hear.search,

@@ -19,6 +19,7 @@ use crate::protocol::core::Core;
 use crate::protocol::dispatch::Protocol;
 use crate::protocol::http1::Message;
 use crate::protocol::http2::{Fleet, Prepared, Rider};
+use crate::protocol::request::Seat;
 use crate::protocol::users::{FAILURE_PACE, sample};
 use crate::protocol::websocket::Session;
 use crate::schedule::pacer::Arrival;
@@ -168,10 +169,10 @@ pub(super) struct User {
     pub(super) slots: Vec<Option<Value>>,
     pub(super) random: Pcg64Mcg,
     /// What asks each target, once it was needed.
-    pub(super) lines: Vec<Option<Line>>,
+    pub(super) clients: Vec<Option<TargetClient>>,
     pub(super) session: Option<Session>,
     /// When the last message was planned and sent, if none was waited for since.
-    pub(super) spoke: Option<(Moment, Moment)>,
+    pub(super) last_sent: Option<(Moment, Moment)>,
     pub(super) cookies: Jar,
     /// The request, and text in the making; kept for their memory.
     pub(super) message: Message,
@@ -185,7 +186,7 @@ pub(super) struct User {
 }
 
 /// How a user's requests get to a target.
-pub(super) enum Line {
+pub(super) enum TargetClient {
     /// HTTP/1.1: over a connection of its own.
     Own(Box<Connection>),
     /// HTTP/2: over one that it shares.
@@ -216,9 +217,9 @@ impl User {
         User {
             slots: vec![None; group.plan.slots],
             random: Pcg64Mcg::seed_from_u64(seed),
-            lines: group.endpoints.iter().map(|_| None).collect(),
+            clients: group.endpoints.iter().map(|_| None).collect(),
             session: None,
-            spoke: None,
+            last_sent: None,
             cookies: Jar::default(),
             message: Message::empty(),
             prepared: None,
@@ -275,10 +276,10 @@ impl User {
             at += 1;
             match op {
                 _ if self.is_over() => return Err(Halt::Over),
-                Op::Request(ask) => self.ask(plan, ask).await?,
-                Op::Connect(dial) => self.dial(plan, dial).await?,
-                Op::Send(say) => self.say(say).await?,
-                Op::Expect(hear) => self.hear(hear).await?,
+                Op::Request(step) => self.request(plan, step).await?,
+                Op::Connect(step) => self.connect(plan, step).await?,
+                Op::Send(step) => self.send(step).await?,
+                Op::Expect(step) => self.expect(step).await?,
                 Op::Think(pause) => self.think(pause).await,
                 Op::Begin { times, slot, end } => {
                     let round = match rounds.pop_if(|round| round.begin == at - 1) {
@@ -351,8 +352,8 @@ impl User {
             session.rest(at).await;
             return;
         }
-        let own = self.lines.iter_mut().flatten().find_map(|line| match line {
-            Line::Own(connection) if connection.is_open() => Some(connection),
+        let own = self.clients.iter_mut().flatten().find_map(|client| match client {
+            TargetClient::Own(connection) if connection.is_open() => Some(connection),
             _ => None,
         });
         match own {
@@ -363,7 +364,7 @@ impl User {
 
     /// Closes what the run opened besides its kept connections.
     async fn hang_up(&mut self) {
-        self.spoke = None;
+        self.last_sent = None;
         if let Some(mut session) = self.session.take() {
             session.finish().await;
         }
@@ -371,7 +372,7 @@ impl User {
 
     async fn leave(mut self) {
         self.hang_up().await;
-        self.lines.clear();
+        self.clients.clear();
         self.group.leave(&self.core);
     }
 }

@@ -15,6 +15,7 @@ use super::link::{Link, State};
 use super::view::View;
 use crate::protocol::connection::Connection;
 use crate::protocol::core::Core;
+use crate::protocol::request::Seat;
 
 /// Windows for response bodies, a stream's and a connection's (RFC 9113 section 5.2), octets: so large that what a server
 /// may send is never held up by the generator. Nothing of it is memory: what comes is counted and dropped.

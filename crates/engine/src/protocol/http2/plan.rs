@@ -161,36 +161,14 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use genkai_model::load::{Arrivals, Protocol, Request as Asked, Reuse, Stop};
-    use genkai_model::units::{Span, Spread};
+    use genkai_model::load::Request as Asked;
 
     fn load(change: impl FnOnce(&mut Asked)) -> Load {
-        let mut request = Asked {
-            method: "GET".into(),
-            path: "/a?b".into(),
-            host: "h:1".into(),
-            headers: vec![("Accept".into(), "*/*".into())],
-            body: Body::Empty,
-        };
-        change(&mut request);
-        Load {
-            scale: Default::default(),
-            scenario: None,
-            stages: Vec::new(),
-            addresses: vec![],
-            transport: Transport::Tcp,
-            protocol: Protocol::Http2(Http2 { streams: 5 }),
-            request,
-            arrivals: Arrivals::Users { count: 1, spawn_rate: 1.0, think: Spread::default() },
-            reuse: Reuse::KeepAlive,
-            stop: Stop { after: Span::from_secs(1), requests: None },
-            timeout: Span::from_secs(1),
-            threads: 1,
-            tick: Span::from_secs(1),
-            seed: 1,
-            kernel_timestamps: false,
-            pages: None,
-        }
+        let mut load = Load::users(1, 1.0);
+        (load.request.path, load.request.host) = ("/a?b".to_owned(), "h:1".to_owned());
+        load.request.headers.push(("Accept".to_owned(), "*/*".to_owned()));
+        change(&mut load.request);
+        load
     }
 
     fn read(load: &Load) -> Result<Plan, EngineError> {

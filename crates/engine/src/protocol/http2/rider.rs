@@ -15,7 +15,7 @@ use super::plan::Prepared;
 use crate::clock::Moment;
 use crate::measure::attempt::Attempt;
 use crate::protocol::core::Core;
-use crate::protocol::request::ScheduledRequest;
+use crate::protocol::request::{ScheduledRequest, Seat};
 use crate::transport::deadline::Slot;
 use crate::transport::reactor::spawn;
 
@@ -32,7 +32,7 @@ pub(crate) struct Rider {
 impl Rider {
     /// One without a seat.
     pub(crate) fn new(fleet: &Rc<Fleet>) -> Rider {
-        Rider { slot: fleet.core.watch.slot(), fleet: Rc::clone(fleet), link: None }
+        Rider { slot: fleet.core.deadlines.slot(), fleet: Rc::clone(fleet), link: None }
     }
 
     /// Makes a request, whatever that needs; none when the load is over before it ended. It must have been taken up; that it is
@@ -93,19 +93,6 @@ impl Rider {
         if self.fleet.once || self.fleet.is_wanted() {
             self.leave();
         }
-    }
-
-    pub(super) fn core(&self) -> &Rc<Core> {
-        &self.fleet.core
-    }
-
-    pub(super) fn slot(&self) -> &Rc<Slot> {
-        &self.slot
-    }
-
-    /// Whether it has a seat on an open connection.
-    pub(super) fn is_open(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.state.get() == State::Open)
     }
 
     /// Waits for a seat on an open connection, or the end of the load.
@@ -195,6 +182,35 @@ impl Rider {
             link.leave();
         }
         outcome
+    }
+}
+
+impl Seat for Rider {
+    fn core(&self) -> &Rc<Core> {
+        &self.fleet.core
+    }
+
+    fn slot(&self) -> &Rc<Slot> {
+        &self.slot
+    }
+
+    fn is_open(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.state.get() == State::Open)
+    }
+
+    async fn rest(&mut self, at: Moment) {
+        self.fleet.core.alarm.until(at).await;
+    }
+
+    async fn await_hand_over(&mut self) -> Option<Moment> {
+        poll_fn(|cx| {
+            if let Some(planned) = self.slot.handed.take() {
+                return Poll::Ready(Some(planned));
+            }
+            self.slot.attend(cx.waker());
+            Poll::Pending
+        })
+        .await
     }
 }
 

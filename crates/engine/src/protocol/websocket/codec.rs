@@ -1,4 +1,4 @@
-//! What is said on one open connection and what is heard, counted: frames, Socket.IO where that is spoken, messages matched with
+//! What is sent and received on one open connection, counted: frames, Socket.IO where that is spoken, messages matched with
 //! those that were sent. It has no socket.
 
 use genkai_model::error::ErrorKind;
@@ -9,16 +9,16 @@ use genkai_wire::websocket::{Chunk, Close, Decoder, Encoder, Event, Kind, MAX_ME
 use super::identity::Incoming;
 use super::inbox::Inbox;
 use super::plan::Plan;
-use super::window::{How, Window};
+use super::window::{EchoKind, Window};
 use crate::clock::Moment;
 use crate::measure::ledger::Ledger;
-use crate::protocol::attendance::{Attendee, Came};
-use crate::protocol::socketio::{self, Dialect};
+use crate::protocol::attendance::{Attendee, RoomMessage};
+use crate::protocol::socketio::{SocketIo, SocketIoEvent};
 
 /// What came out of a slice of bytes.
-pub(super) type Heard = Result<(), ErrorKind>;
+pub(super) type SessionResult = Result<(), ErrorKind>;
 
-/// What is said on an open connection, and what is heard.
+/// What is sent and received on an open connection.
 pub(super) struct Codec {
     pub(super) encoder: Encoder,
     pub(super) decoder: Decoder,
@@ -26,20 +26,20 @@ pub(super) struct Codec {
     pub(super) window: Window,
     /// Whether a ping is unanswered.
     pub(super) pinged: bool,
-    /// When something was last said.
-    pub(super) said: Moment,
+    /// When something was last sent.
+    pub(super) last_sent: Moment,
     /// Whether it is closed on purpose.
     pub(super) leaving: bool,
     /// Messages kept, where they are.
     pub(super) inbox: Option<Box<Inbox>>,
     /// Socket.IO, where that is spoken.
-    pub(super) dialect: Option<Box<Dialect>>,
+    pub(super) socketio: Option<Box<SocketIo>>,
     /// Whether messages can be sent: with Socket.IO only in its namespace.
     pub(super) ready: bool,
 }
 
-/// What hearing needs besides the connection's own state.
-pub(super) struct Ear<'a> {
+/// What receiving needs besides the connection's own state.
+pub(super) struct MessageReceiver<'a> {
     pub(super) now: Moment,
     pub(super) number: u32,
     pub(super) plan: &'a Plan,
@@ -62,16 +62,16 @@ impl Codec {
             incoming: Incoming::default(),
             window: Window::default(),
             pinged: false,
-            said: 0,
+            last_sent: 0,
             leaving: false,
             inbox: None,
-            dialect: None,
+            socketio: None,
             ready: true,
         }
     }
 
     /// Encodes a message to `out`.
-    pub(super) fn say(
+    pub(super) fn encode(
         &mut self,
         out: &mut Vec<u8>,
         kind: Kind,
@@ -79,26 +79,26 @@ impl Codec {
         scratch: &mut Scratch,
         key: impl Fn() -> u32,
     ) -> Result<(), ErrorKind> {
-        let Codec { encoder, dialect, .. } = self;
+        let Codec { encoder, socketio, .. } = self;
         let mut said = Ok(());
         let mut frame = |kind, data: &[u8]| said = encoder.message(out, kind, data, key(), scratch);
-        match dialect {
+        match socketio {
             None => frame(kind, payload),
-            Some(dialect) => dialect.speak(kind, payload, frame),
+            Some(socketio) => socketio.encode(kind, payload, frame),
         }
         said.map_err(|_| ErrorKind::Closed)
     }
 
     /// Decodes and counts; answers go to `out`.
-    pub(super) fn hear(
+    pub(super) fn receive(
         &mut self,
         bytes: &mut [u8],
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
-        ear: &mut Ear<'_>,
+        receiver: &mut MessageReceiver<'_>,
         key: impl Fn() -> u32,
-    ) -> Heard {
-        let Codec { encoder, decoder, incoming, window, pinged, inbox, dialect, ready, .. } = self;
+    ) -> SessionResult {
+        let Codec { encoder, decoder, incoming, window, pinged, inbox, socketio, ready, .. } = self;
         let mut at = 0;
         loop {
             // Answers fail only when a close frame has been sent: then none are due.
@@ -106,34 +106,38 @@ impl Codec {
                 Ok((_, None)) => return Ok(()),
                 Ok((used, Some(event))) => {
                     match event {
-                        Event::Data(chunk) => match (inbox.as_deref_mut(), dialect.as_deref_mut()) {
-                            (None, None) => ear.data(&chunk, incoming, window),
-                            (Some(inbox), _) => inbox.take(chunk, ear.now, ear.ledger),
-                            (None, Some(dialect)) => match dialect.hear(&chunk) {
-                                socketio::Came::Nothing => {}
-                                socketio::Came::Message(kind, data) => {
-                                    ear.data(&Chunk { kind, data: &data, first: true, last: true }, incoming, window);
+                        Event::Data(chunk) => match (inbox.as_deref_mut(), socketio.as_deref_mut()) {
+                            (None, None) => receiver.data(&chunk, incoming, window),
+                            (Some(inbox), _) => inbox.take(chunk, receiver.now, receiver.ledger),
+                            (None, Some(socketio)) => match socketio.decode(&chunk) {
+                                SocketIoEvent::Nothing => {}
+                                SocketIoEvent::Message(kind, data) => {
+                                    receiver.data(
+                                        &Chunk { kind, data: &data, first: true, last: true },
+                                        incoming,
+                                        window,
+                                    );
                                 }
-                                socketio::Came::Open => *ready = true,
-                                socketio::Came::Answer(_) if out.len() >= ear.room => {}
-                                socketio::Came::Answer(text) => {
+                                SocketIoEvent::Open => *ready = true,
+                                SocketIoEvent::Answer(_) if out.len() >= receiver.room => {}
+                                SocketIoEvent::Answer(text) => {
                                     let _ = encoder.message(out, Kind::Text, text.as_bytes(), key(), scratch);
                                 }
-                                socketio::Came::End => return Err(ErrorKind::ClosedAbnormally),
+                                SocketIoEvent::End => return Err(ErrorKind::ClosedAbnormally),
                             },
                         },
-                        Event::Ping(_) if out.len() >= ear.room => {}
+                        Event::Ping(_) if out.len() >= receiver.room => {}
                         Event::Ping(payload) => {
                             let _ = encoder.pong(out, payload, key());
-                            ear.ledger.messages().pings += 1;
+                            receiver.ledger.messages().pings += 1;
                         }
                         Event::Pong(_) => {
                             *pinged = false;
-                            ear.ledger.messages().pongs += 1;
+                            receiver.ledger.messages().pongs += 1;
                         }
                         Event::Close(close) => {
                             let _ = encoder.close(out, Close::answer(&close), key());
-                            ear.ledger.messages().closed(close.code_or_none(), 1);
+                            receiver.ledger.messages().closed(close.code_or_none(), 1);
                             return Err(ErrorKind::Closed);
                         }
                     }
@@ -148,20 +152,20 @@ impl Codec {
     }
 }
 
-impl Ear<'_> {
+impl MessageReceiver<'_> {
     /// A part of a message.
     #[inline]
     fn data(&mut self, chunk: &Chunk<'_>, incoming: &mut Incoming, window: &mut Window) {
-        let Some(spoken) = &self.plan.message else {
-            // On a held connection the server may say what it likes.
+        let Some(template) = &self.plan.message else {
+            // On a held connection the server may send what it likes.
             return;
         };
-        let Some(whole) = incoming.push(chunk, &spoken.template, spoken.kind) else { return };
+        let Some(whole) = incoming.push(chunk, &template.bytes, template.kind) else { return };
         if let (Some(attendee), Some(identity)) = (&mut self.attendee, whole) {
-            match attendee.hears(identity.connection, identity.sequence) {
-                Came::New { .. } => self.ledger.delivered(self.now, identity.planned),
-                Came::Again => {}
-                Came::Foreign => return self.foreign(identity.connection, identity.sequence),
+            match attendee.receives(identity.connection, identity.sequence) {
+                RoomMessage::New { .. } => self.ledger.delivered(self.now, identity.planned),
+                RoomMessage::Again => {}
+                RoomMessage::Foreign => return self.foreign(identity.connection, identity.sequence),
             }
             if identity.connection != self.number {
                 return;
@@ -180,21 +184,21 @@ impl Ear<'_> {
             planned_us: Some(identity.planned / 1_000),
         };
         match came.how {
-            How::InTime { planned, written } => {
+            EchoKind::InTime { planned, written } => {
                 self.ledger.succeeded(self.now, planned, written);
                 self.ledger.messages().delivered += 1;
             }
-            How::Late { .. } => {
+            EchoKind::Late { .. } => {
                 let messages = self.ledger.messages();
                 (messages.delivered, messages.late) = (messages.delivered + 1, messages.late + 1);
                 messages.incident(incident(Fate::Late));
             }
-            How::Again => {
+            EchoKind::Again => {
                 let messages = self.ledger.messages();
                 messages.duplicated += 1;
                 messages.incident(incident(Fate::Duplicated));
             }
-            How::Never => self.foreign(identity.connection, identity.sequence),
+            EchoKind::Never => self.foreign(identity.connection, identity.sequence),
         }
         if came.reordered {
             let messages = self.ledger.messages();

@@ -14,7 +14,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// A message that came.
 #[derive(Debug)]
-pub(crate) struct Letter {
+pub(crate) struct InboxMessage {
     /// When its last byte was read.
     pub(crate) at: Moment,
     /// Its content.
@@ -25,7 +25,7 @@ pub(crate) struct Letter {
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     assembler: Assembler,
-    waiting: VecDeque<Letter>,
+    waiting: VecDeque<InboxMessage>,
     bytes: usize,
     /// How the connection ended; what came before is still there to be taken.
     pub(super) ended: Option<ErrorKind>,
@@ -36,10 +36,10 @@ impl Inbox {
     pub(super) fn take(&mut self, chunk: Chunk<'_>, now: Moment, ledger: &mut Ledger) {
         let Some(message) = self.assembler.push(chunk) else { return };
         self.bytes += message.data.len();
-        self.waiting.push_back(Letter { at: now, data: message.data.to_vec() });
+        self.waiting.push_back(InboxMessage { at: now, data: message.data.to_vec() });
         let mut unread = 0;
         while self.waiting.len() > MOST || self.bytes > MOST_BYTES && self.waiting.len() > 1 {
-            self.bytes -= self.waiting.pop_front().map_or(0, |letter| letter.data.len());
+            self.bytes -= self.waiting.pop_front().map_or(0, |message| message.data.len());
             unread += 1;
         }
         if let Some(flows) = ledger.flows(now) {
@@ -49,9 +49,9 @@ impl Inbox {
     }
 
     /// The oldest.
-    pub(super) fn next(&mut self) -> Option<Letter> {
-        let letter = self.waiting.pop_front()?;
-        self.bytes -= letter.data.len();
-        Some(letter)
+    pub(super) fn next(&mut self) -> Option<InboxMessage> {
+        let message = self.waiting.pop_front()?;
+        self.bytes -= message.data.len();
+        Some(message)
     }
 }

@@ -11,13 +11,13 @@ use std::task::{Poll, ready};
 use genkai_model::error::ErrorKind;
 use genkai_model::load::Reuse;
 
-use super::inbox::Letter;
+use super::inbox::InboxMessage;
 use super::session::Session;
 use super::window::MOST;
 use crate::clock::{Moment, NEVER};
 use crate::protocol::core::Core;
 use crate::protocol::queue::first_in_time;
-use crate::protocol::request::{Done, ScheduledRequest};
+use crate::protocol::request::{Done, ScheduledRequest, Seat};
 use crate::protocol::users::{FAILURE_PACE, Thinker};
 use crate::transport::deadline::Slot;
 
@@ -156,7 +156,7 @@ impl Session {
             Err(kind) => Err(kind),
         };
         match outcome {
-            Ok(in_time) => Done { at: if in_time { self.heard_at() } else { core.clock.now() }, failed: !in_time },
+            Ok(in_time) => Done { at: if in_time { self.received_at() } else { core.clock.now() }, failed: !in_time },
             Err(kind) => {
                 let at = core.clock.now();
                 self.part(kind).await;
@@ -185,7 +185,7 @@ impl Session {
         in_time
     }
 
-    /// Waits until `at`, or the end of the load. What the server does meanwhile is heard; if it closes the connection, the
+    /// Waits until `at`, or the end of the load. What the server sends meanwhile is taken; if it closes the connection, the
     /// next request opens another.
     pub(crate) async fn rest(&mut self, at: Moment) {
         let core = Rc::clone(self.core());
@@ -262,7 +262,7 @@ impl Session {
         self.left(ended).await;
     }
 
-    /// Sends what is in the outbox and hears what comes back, until the connection or the load ends.
+    /// Sends what is in the outbox and receives what comes back, until the connection or the load ends.
     async fn deliver(&mut self, outbox: &Outbox) {
         let core = Rc::clone(self.core());
         let mut prompt = false;
@@ -312,17 +312,17 @@ impl Session {
         }
         let core = Rc::clone(self.core());
         self.connection.slot().arm(core.clock.now().saturating_add(core.timeout));
-        let mut said = self.say_goodbye();
+        let mut written = self.send_close();
         let ended = poll_fn(|cx| {
             self.connection.slot().attend(cx.waker());
             loop {
                 if self.connection.slot().expired() {
                     return Poll::Ready(ErrorKind::ClosedAbnormally);
                 }
-                if let Err(kind) = std::mem::replace(&mut said, Ok(())) {
+                if let Err(kind) = std::mem::replace(&mut written, Ok(())) {
                     return Poll::Ready(kind);
                 }
-                said = ready!(self.poll_step(cx));
+                written = ready!(self.poll_step(cx));
             }
         })
         .await;
@@ -333,14 +333,14 @@ impl Session {
     ///
     /// # Errors
     /// When the connection has ended, or no message came in time.
-    pub(crate) async fn next_letter(&mut self, until: Moment) -> Result<Option<Letter>, ErrorKind> {
+    pub(crate) async fn next_message(&mut self, until: Moment) -> Result<Option<InboxMessage>, ErrorKind> {
         self.connection.slot().arm(until);
         let got = poll_fn(|cx| {
             self.connection.slot().attend(cx.waker());
             loop {
                 let Some(inbox) = self.inbox() else { return Poll::Ready(Err(ErrorKind::Closed)) };
                 match (inbox.next(), inbox.ended) {
-                    (Some(letter), _) => return Poll::Ready(Ok(Some(letter))),
+                    (Some(message), _) => return Poll::Ready(Ok(Some(message))),
                     (None, Some(kind)) => return Poll::Ready(Err(kind)),
                     (None, None) => {}
                 }
@@ -363,7 +363,7 @@ impl Session {
         got
     }
 
-    /// Waits until the socket has taken everything that was said. What is heard meanwhile is kept.
+    /// Waits until the socket has taken everything that was written. What comes meanwhile is kept.
     ///
     /// # Errors
     /// When the connection has ended, or the socket took nothing in the load's timeout.

@@ -20,7 +20,7 @@ pub(crate) struct Plan {
     subprotocols: Vec<String>,
     deflate: Option<Settings>,
     /// A message; its identity is written over its first bytes. None: connections are held.
-    pub(crate) message: Option<Spoken>,
+    pub(crate) message: Option<MessageTemplate>,
     pub(crate) ping: Option<Moment>,
     /// Whether messages are kept for who waits for them.
     pub(super) keeps: bool,
@@ -30,9 +30,9 @@ pub(crate) struct Plan {
 
 /// A message to be sent.
 #[derive(Clone, Debug)]
-pub(crate) struct Spoken {
+pub(crate) struct MessageTemplate {
     pub(crate) kind: Kind,
-    pub(crate) template: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Plan {
@@ -112,7 +112,7 @@ fn offer(deflate: Deflate) -> Settings {
     Settings { server: direction, client: direction }
 }
 
-fn message(websocket: &WebSocket) -> Result<Option<Spoken>, EngineError> {
+fn message(websocket: &WebSocket) -> Result<Option<MessageTemplate>, EngineError> {
     let Some(message) = websocket.message else { return Ok(None) };
     if !(SMALLEST_MESSAGE..=MAX_MESSAGE).contains(&message.size) {
         return Err(EngineError::Load(format!(
@@ -121,7 +121,7 @@ fn message(websocket: &WebSocket) -> Result<Option<Spoken>, EngineError> {
         )));
     }
     let kind = if message.binary { Kind::Binary } else { Kind::Text };
-    Ok(Some(Spoken { kind, template: filler(message.size as usize) }))
+    Ok(Some(MessageTemplate { kind, bytes: filler(message.size as usize) }))
 }
 
 /// Text that compresses about as well as prose in JSON does, to a third: words of a small vocabulary in random order.

@@ -1,5 +1,5 @@
-//! One WebSocket connection: opening, what is said and heard, closing. It does what the socket allows and never waits by
-//! itself; who waits, and for what, is in `talk`.
+//! One WebSocket connection: opening, sending, receiving, closing. It does what the socket allows and never waits by
+//! itself; who waits, and for what, is in `loops`.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -14,7 +14,7 @@ use genkai_wire::http1::fields;
 use genkai_wire::websocket::handshake::{Handshake, HandshakeError, Progress};
 use genkai_wire::websocket::{Kind, code};
 
-use super::codec::{Codec, Ear, Heard};
+use super::codec::{Codec, MessageReceiver, SessionResult};
 use super::identity::Identity;
 use super::inbox::Inbox;
 use super::plan::Plan;
@@ -24,7 +24,8 @@ use crate::protocol::attendance::Attendee;
 use crate::protocol::connection::Connection;
 use crate::protocol::core::Core;
 use crate::protocol::http1::{reset, write_error};
-use crate::protocol::socketio::Dialect;
+use crate::protocol::request::Seat;
+use crate::protocol::socketio::SocketIo;
 use crate::transport::read::ReadOutcome;
 use crate::transport::tls;
 
@@ -43,10 +44,10 @@ pub(crate) struct Session {
     unsent: Vec<u8>,
     /// Bytes of answers among them.
     pongs: usize,
-    /// While it is open. What is said on it, and what is heard.
+    /// While it is open: what is sent and received on it.
     codec: Option<Box<Codec>>,
-    /// When something was last heard.
-    heard: Moment,
+    /// When something was last received.
+    last_received: Moment,
 }
 
 impl Session {
@@ -57,7 +58,16 @@ impl Session {
 
     /// The same, on a connection of the caller's.
     pub(crate) fn on(connection: Connection, plan: Rc<Plan>, number: u32) -> Session {
-        Session { connection, plan, number, attendee: None, unsent: Vec::new(), pongs: 0, codec: None, heard: 0 }
+        Session {
+            connection,
+            plan,
+            number,
+            attendee: None,
+            unsent: Vec::new(),
+            pongs: 0,
+            codec: None,
+            last_received: 0,
+        }
     }
 
     /// The connection of a member of a chat room.
@@ -88,7 +98,6 @@ impl Session {
         self.codec.as_ref().map_or(0, |codec| codec.window.waiting())
     }
 
-    /// When something was last heard.
     /// Remembers whom to wake when its deadline has passed.
     pub(crate) fn attend(&self, waker: &Waker) {
         self.connection.slot().attend(waker);
@@ -99,8 +108,9 @@ impl Session {
         self.connection.slot().disarm();
     }
 
-    pub(super) fn heard_at(&self) -> Moment {
-        self.heard
+    /// When something was last received.
+    pub(super) fn received_at(&self) -> Moment {
+        self.last_received
     }
 
     /// Connects and opens the WebSocket. `asked` gets the moment at which the request was written.
@@ -129,7 +139,7 @@ impl Session {
         let mut handshake =
             self.plan.open(self.number, nonce, &mut request, |handshake| handshake).expect("written before");
         asked(began);
-        self.say(&request)?;
+        self.write(&request)?;
         poll_fn(|cx| {
             self.connection.slot().attend(cx.waker());
             while !self.codec.as_ref().is_some_and(|codec| codec.ready) {
@@ -147,13 +157,13 @@ impl Session {
         Ok(())
     }
 
-    /// Does one thing that the socket is ready for: writes what is unsent, or reads and hears it. Ready when something was
+    /// Does one thing that the socket is ready for: writes what is unsent, or reads and takes it. Ready when something was
     /// done; an error ends the connection.
-    pub(crate) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Heard> {
+    pub(crate) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<SessionResult> {
         self.poll_io(cx, None)
     }
 
-    fn poll_io(&mut self, cx: &mut Context<'_>, handshake: Option<&mut Handshake>) -> Poll<Heard> {
+    fn poll_io(&mut self, cx: &mut Context<'_>, handshake: Option<&mut Handshake>) -> Poll<SessionResult> {
         let Some(stream) = &self.connection.stream else { return Poll::Pending };
         while !self.unsent.is_empty() || !stream.is_flushed() {
             let Poll::Ready(mut guard) = stream.poll_write_ready(cx) else { break };
@@ -180,16 +190,16 @@ impl Session {
                 if emptied {
                     guard.clear_ready();
                 }
-                self.heard = core.clock.now();
+                self.last_received = core.clock.now();
                 let mut ledger = core.ledger.borrow_mut();
                 ledger.read(bytes);
                 if let Some(waited) = waited {
-                    ledger.received(self.heard, waited);
-                    self.heard = self.heard.saturating_sub(waited);
+                    ledger.received(self.last_received, waited);
+                    self.last_received = self.last_received.saturating_sub(waited);
                 }
                 drop(ledger);
                 Poll::Ready(match handshake {
-                    None => self.hear(&mut buffer[..bytes]),
+                    None => self.receive(&mut buffer[..bytes]),
                     Some(handshake) => self.answered(handshake, &mut buffer[..bytes]),
                 })
             }
@@ -213,14 +223,14 @@ impl Session {
     }
 
     /// Takes bytes of the handshake's answer. What follows it are frames.
-    fn answered(&mut self, handshake: &mut Handshake, bytes: &mut [u8]) -> Heard {
+    fn answered(&mut self, handshake: &mut Handshake, bytes: &mut [u8]) -> SessionResult {
         let plan = Rc::clone(&self.plan);
         let answer = plan.opening(self.number, |opening| match handshake.receive(opening, bytes) {
             Ok(Progress::More) => Ok(None),
             Ok(Progress::Open { used, agreement, .. }) => Ok(Some((used, agreement.deflate))),
             Ok(Progress::Refused { used, head, response }) => {
                 let refusal = || refusal(response.status, head, &bytes[used..]);
-                self.core().ledger.borrow_mut().refused(self.heard, response.status, refusal);
+                self.core().ledger.borrow_mut().refused(self.last_received, response.status, refusal);
                 Err(ErrorKind::of_status(response.status.min(599)).unwrap_or(ErrorKind::UpgradeRefused))
             }
             Err(HandshakeError::Http(_)) => Err(ErrorKind::Protocol),
@@ -228,59 +238,59 @@ impl Session {
         })?;
         let Some((used, deflate)) = answer else { return Ok(()) };
         let inbox = plan.keeps.then(Box::default);
-        let dialect = plan.namespace(self.number).map(|namespace| Box::new(Dialect::new(namespace)));
-        let ready = dialect.is_none();
-        self.codec = Some(Box::new(Codec { inbox, dialect, ready, ..Codec::new(deflate) }));
+        let socketio = plan.namespace(self.number).map(|namespace| Box::new(SocketIo::new(namespace)));
+        let ready = socketio.is_none();
+        self.codec = Some(Box::new(Codec { inbox, socketio, ready, ..Codec::new(deflate) }));
         self.core().count_session(1);
-        self.hear(&mut bytes[used..])
+        self.receive(&mut bytes[used..])
     }
 
     /// Takes frames.
     #[inline]
-    fn hear(&mut self, bytes: &mut [u8]) -> Heard {
+    fn receive(&mut self, bytes: &mut [u8]) -> SessionResult {
         let core = Rc::clone(&self.connection.core);
         let Some(codec) = self.codec.as_deref_mut() else { return Ok(()) };
         let mut out = core.out.take();
         out.clear();
-        let heard = {
+        let received = {
             let (mut scratch, mut ledger) = (core.scratch.borrow_mut(), core.ledger.borrow_mut());
             let room = MOST_PONGS.saturating_sub(self.pongs);
             let mut attendee = self.attendee.as_ref().map(|attendee| attendee.borrow_mut());
             let attendee = attendee.as_deref_mut();
-            let (now, number, plan, ledger) = (self.heard, self.number, &self.plan, &mut ledger);
-            let mut ear = Ear { now, number, plan, ledger, room, attendee };
-            codec.hear(bytes, &mut scratch, &mut out, &mut ear, || core.random_key())
+            let (now, number, plan, ledger) = (self.last_received, self.number, &self.plan, &mut ledger);
+            let mut receiver = MessageReceiver { now, number, plan, ledger, room, attendee };
+            codec.receive(bytes, &mut scratch, &mut out, &mut receiver, || core.random_key())
         };
         // When the connection ends, what it is told last may fail to be sent.
-        let said = if out.is_empty() { Ok(()) } else { self.say(&out) };
+        let written = if out.is_empty() { Ok(()) } else { self.write(&out) };
         if !self.unsent.is_empty() {
             self.pongs += out.len();
         }
         core.out.replace(out);
-        heard.and(said)
+        received.and(written)
     }
 
     /// Sends the next message; whether it could have been sent at its planned instant is told by `prompt`.
-    pub(crate) fn send(&mut self, planned: Moment, prompt: bool) -> Heard {
+    pub(crate) fn send(&mut self, planned: Moment, prompt: bool) -> SessionResult {
         let core = Rc::clone(&self.connection.core);
         let plan = Rc::clone(&self.plan);
-        let (Some(codec), Some(spoken)) = (self.codec.as_deref_mut(), &plan.message) else { return Ok(()) };
+        let (Some(codec), Some(template)) = (self.codec.as_deref_mut(), &plan.message) else { return Ok(()) };
         let now = core.clock.now();
         if let Some(attendee) = &self.attendee {
             attendee.borrow_mut().sent.push(now);
         }
-        codec.said = now;
+        codec.last_sent = now;
         let identity = Identity { connection: self.number, sequence: codec.window.next(), planned };
         let mut out = core.out.take();
         out.clear();
         {
             let mut payload = core.payload.borrow_mut();
-            if payload.len() != spoken.template.len() {
-                payload.clone_from(&spoken.template);
+            if payload.len() != template.bytes.len() {
+                payload.clone_from(&template.bytes);
             }
             identity.write(payload.first_chunk_mut().expect("messages are long enough"));
             let mut scratch = core.scratch.borrow_mut();
-            codec.say(&mut out, spoken.kind, &payload, &mut scratch, || core.random_key())?;
+            codec.encode(&mut out, template.kind, &payload, &mut scratch, || core.random_key())?;
         }
         let mut ledger = core.ledger.borrow_mut();
         if let Some((sequence, planned)) = codec.window.push(planned, now) {
@@ -289,13 +299,13 @@ impl Session {
         ledger.sent(now, prompt.then(|| now.saturating_sub(planned)));
         ledger.messages().sent += 1;
         drop(ledger);
-        let said = self.say(&out);
+        let written = self.write(&out);
         core.out.replace(out);
-        said
+        written
     }
 
     /// Gives bytes to the socket, or keeps them until it takes them.
-    fn say(&mut self, bytes: &[u8]) -> Heard {
+    fn write(&mut self, bytes: &[u8]) -> SessionResult {
         let mut rest = bytes;
         if let (true, Some(stream)) = (self.unsent.is_empty(), &self.connection.stream) {
             while !rest.is_empty() {
@@ -315,19 +325,19 @@ impl Session {
     }
 
     /// Sends a message of the caller's.
-    pub(crate) fn utter(&mut self, kind: Kind, payload: &[u8]) -> Heard {
+    pub(crate) fn send_message(&mut self, kind: Kind, payload: &[u8]) -> SessionResult {
         let core = Rc::clone(&self.connection.core);
         let Some(codec) = self.codec.as_deref_mut() else { return Err(ErrorKind::Closed) };
-        codec.said = core.clock.now();
+        codec.last_sent = core.clock.now();
         let mut out = core.out.take();
         out.clear();
-        let said = codec.encoder.message(&mut out, kind, payload, core.random_key(), &mut core.scratch.borrow_mut());
-        let said = if said.is_ok() { self.say(&out) } else { Err(ErrorKind::Closed) };
+        let written = codec.encoder.message(&mut out, kind, payload, core.random_key(), &mut core.scratch.borrow_mut());
+        let written = if written.is_ok() { self.write(&out) } else { Err(ErrorKind::Closed) };
         core.out.replace(out);
-        said
+        written
     }
 
-    /// Whether everything said has been taken by the socket.
+    /// Whether everything sent has been taken by the socket.
     pub(super) fn is_flushed(&self) -> bool {
         self.unsent.is_empty()
     }
@@ -338,15 +348,15 @@ impl Session {
     }
 
     /// Sends a ping.
-    pub(super) fn ping(&mut self) -> Heard {
+    pub(super) fn ping(&mut self) -> SessionResult {
         let mut out = Vec::new();
         let (key, now) = (self.core().random_key(), self.core().clock.now());
         if let Some(codec) = self.codec.as_deref_mut() {
-            (codec.pinged, codec.said) = (true, now);
+            (codec.pinged, codec.last_sent) = (true, now);
             // It fails only after a close frame: then there is nothing to ask any more.
             let _ = codec.encoder.ping(&mut out, b"", key);
         }
-        self.say(&out)
+        self.write(&out)
     }
 
     /// Whether a ping is unanswered.
@@ -355,14 +365,14 @@ impl Session {
     }
 
     /// Sends a close frame.
-    pub(super) fn say_goodbye(&mut self) -> Heard {
+    pub(super) fn send_close(&mut self) -> SessionResult {
         let mut out = Vec::new();
         let key = self.core().random_key();
         if let Some(codec) = self.codec.as_deref_mut() {
             codec.leaving = true;
             let _ = codec.encoder.close(&mut out, Some((code::NORMAL, "")), key);
         }
-        self.say(&out)
+        self.write(&out)
     }
 
     /// Sets the deadline of the message that waits longest.
@@ -407,10 +417,14 @@ impl Session {
             if kind != ErrorKind::Closed {
                 ledger.messages().closed(code::ABNORMAL, 1);
             }
-            // One that a dialect had not opened yet is a failed opening.
+            // One that Socket.IO had not opened yet is a failed opening.
             match (codec.ready && !core.is_ending(), codec.leaving) {
                 (true, false) => {
-                    ledger.disconnected(now, kind == ErrorKind::Closed, now.saturating_sub(self.heard.max(codec.said)));
+                    ledger.disconnected(
+                        now,
+                        kind == ErrorKind::Closed,
+                        now.saturating_sub(self.last_received.max(codec.last_sent)),
+                    );
                 }
                 (true, true) => ledger.left(now),
                 (false, _) => {}

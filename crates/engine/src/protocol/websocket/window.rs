@@ -43,15 +43,15 @@ enum State {
 
 /// What an arrival was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Came {
-    pub(crate) how: How,
+pub(crate) struct Echo {
+    pub(crate) how: EchoKind,
     /// Whether a later one came before it. Not asked of repetitions.
     pub(crate) reordered: bool,
 }
 
 /// In what way a message came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum EchoKind {
     InTime {
         planned: Moment,
         written: Moment,
@@ -115,24 +115,24 @@ impl Window {
 
     /// A message came.
     #[inline]
-    pub(crate) fn came(&mut self, sequence: u64) -> Came {
-        let plainly = |how| Came { how, reordered: false };
-        let Some(place) = sequence.checked_sub(self.base) else { return plainly(How::Again) };
+    pub(crate) fn came(&mut self, sequence: u64) -> Echo {
+        let plainly = |how| Echo { how, reordered: false };
+        let Some(place) = sequence.checked_sub(self.base) else { return plainly(EchoKind::Again) };
         let Some(entry) = usize::try_from(place).ok().and_then(|place| self.entries.get_mut(place)) else {
-            return plainly(How::Never);
+            return plainly(EchoKind::Never);
         };
         let before = std::mem::replace(&mut entry.state, State::Came);
         let (planned, written) = (entry.planned, entry.written);
         let how = match before {
-            State::Waiting => How::InTime { planned, written },
-            State::Overdue => How::Late { planned },
-            State::Came => return plainly(How::Again),
+            State::Waiting => EchoKind::InTime { planned, written },
+            State::Overdue => EchoKind::Late { planned },
+            State::Came => return plainly(EchoKind::Again),
         };
         self.waiting -= usize::from(before == State::Waiting);
         let reordered = sequence < self.reached;
         self.reached = self.reached.max(sequence + 1);
         self.tidy();
-        Came { how, reordered }
+        Echo { how, reordered }
     }
 
     /// When the message that waits longest was written.
@@ -180,17 +180,17 @@ mod tests {
     #[test]
     fn each_message_has_one_fate() {
         let mut window = window(4);
-        let in_time = |n| How::InTime { planned: n, written: n };
-        assert_eq!(window.came(0), Came { how: in_time(0), reordered: false });
-        assert_eq!(window.came(2), Came { how: in_time(2), reordered: false });
-        assert_eq!(window.came(2).how, How::Again);
-        assert_eq!(window.came(1), Came { how: in_time(1), reordered: true });
-        assert_eq!(window.came(1).how, How::Again);
-        assert_eq!(window.came(4).how, How::Never);
+        let in_time = |n| EchoKind::InTime { planned: n, written: n };
+        assert_eq!(window.came(0), Echo { how: in_time(0), reordered: false });
+        assert_eq!(window.came(2), Echo { how: in_time(2), reordered: false });
+        assert_eq!(window.came(2).how, EchoKind::Again);
+        assert_eq!(window.came(1), Echo { how: in_time(1), reordered: true });
+        assert_eq!(window.came(1).how, EchoKind::Again);
+        assert_eq!(window.came(4).how, EchoKind::Never);
         let mut late = Vec::new();
         window.overdue(3, |planned| late.push(planned));
         assert_eq!((late, window.waiting(), window.oldest()), (vec![3], 0, None));
-        assert_eq!(window.came(3), Came { how: How::Late { planned: 3 }, reordered: false });
+        assert_eq!(window.came(3), Echo { how: EchoKind::Late { planned: 3 }, reordered: false });
         assert_eq!(window.next(), 4);
         window.end(|_, _, _| panic!("all are settled"));
     }
@@ -202,10 +202,10 @@ mod tests {
         window.overdue(1, |_| ());
         assert!(!window.is_full());
         assert_eq!(window.push(9999, 9999), Some((0, 0)));
-        assert_eq!(window.came(0).how, How::Again, "given up: it cannot be told any more");
+        assert_eq!(window.came(0).how, EchoKind::Again, "given up: it cannot be told any more");
         assert_eq!(window.push(9999, 9999), Some((1, 1)));
         assert!(window.is_full());
-        (2..MOST as u64 + 2).for_each(|n| assert!(matches!(window.came(n).how, How::InTime { .. })));
+        (2..MOST as u64 + 2).for_each(|n| assert!(matches!(window.came(n).how, EchoKind::InTime { .. })));
         assert_eq!((window.waiting(), window.entries.capacity()), (0, 0));
     }
 
@@ -223,10 +223,10 @@ mod tests {
                         given_up += u64::from(window.push(now, now).is_some());
                     }
                     2 => match window.came(which).how {
-                        How::InTime { .. } => in_time += 1,
-                        How::Late { .. } => late += 1,
-                        How::Again => prop_assert!(which < sent),
-                        How::Never => prop_assert!(which >= sent),
+                        EchoKind::InTime { .. } => in_time += 1,
+                        EchoKind::Late { .. } => late += 1,
+                        EchoKind::Again => prop_assert!(which < sent),
+                        EchoKind::Never => prop_assert!(which >= sent),
                     },
                     _ => window.overdue(now.saturating_sub(which), |_| overdue += 1),
                 }

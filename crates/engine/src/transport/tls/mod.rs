@@ -318,7 +318,7 @@ impl Tls {
     }
 
     /// Says that nothing more will be sent, if there is room for it.
-    pub(crate) fn farewell(&mut self, socket: &Socket) {
+    pub(crate) fn close_notify(&mut self, socket: &Socket) {
         if self.ended {
             return;
         }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::error::ConfigError;
 use super::lexer::quote;
-use super::{Config, FileId, Found, evaluate};
+use super::{Config, ConfigError, FileId, Found, evaluate};
 pub use crate::files::Edit;
 use crate::files::edited;
+
+/// What is said of two edits of the same place.
+const CONFLICT: &str = "needs two different changes, as the file is used twice; give each use a file of its own";
 
 impl Found {
     /// Replaces one argument (0 is the first), quoting it where needed; adds it where it is the next. None beyond that.
@@ -52,7 +54,7 @@ impl Config {
     /// When two edits overlap.
     pub fn edited_text(&self, id: FileId, edits: &[Edit]) -> Result<Option<Vec<u8>>, ConfigError> {
         let file = self.file(id);
-        edited(file, id, edits).map_err(|offset| ConfigError::Conflict { place: file.place(offset) })
+        edited(file, id, edits).map_err(|offset| ConfigError::at(file.place(offset), CONFLICT))
     }
 
     /// The configuration with `edits` (all made against this one), evaluated anew.

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::ConfigError;
 use super::modules::{self, STATIC};
 use super::tree::Directive;
 use super::{Config, File, FileId, Found, Reading, Section, Skipped, include};
+use crate::files::ConfigError;
 use crate::files::read::{MAX_SIZE, bytes};
 
 /// Files that include files (`AP_MAX_INCLUDE_DEPTH`, include/httpd.h).
@@ -30,8 +30,8 @@ struct Evaluation {
 
 /// Reads `main` and everything it includes; files in `texts` are taken from there.
 pub(super) fn read(main: &Path, reading: Reading, texts: BTreeMap<PathBuf, Vec<u8>>) -> Result<Config, ConfigError> {
-    let failed = |source| ConfigError::Main { path: main.to_owned(), source };
-    let path = std::path::absolute(main).map_err(failed)?;
+    let failed = ConfigError::read(main);
+    let path = std::path::absolute(main).map_err(&failed)?;
     let config = Config {
         files: Vec::new(),
         found: Vec::new(),
@@ -55,7 +55,7 @@ pub(super) fn read(main: &Path, reading: Reading, texts: BTreeMap<PathBuf, Vec<u
 impl Evaluation {
     fn add(&mut self, path: PathBuf, text: Vec<u8>) -> Result<FileId, ConfigError> {
         if text.len() as u64 > MAX_SIZE {
-            return Err(ConfigError::TooLarge { path, limit: MAX_SIZE });
+            return Err(ConfigError::TooLarge(path));
         }
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         self.config.files.push(File::parse(path, real, text)?);
@@ -192,16 +192,18 @@ impl Evaluation {
         let paths = match include::files(&self.path(name)) {
             Ok(paths) => paths,
             Err(_) if optional => Vec::new(),
-            Err(why) => return Err(ConfigError::Include { place, name: name.to_owned(), why }),
+            Err(why) => return Err(not_included(&place, name, why)),
         };
         if self.depth == MAX_DEPTH {
-            return Err(ConfigError::TooDeep { place, depth: MAX_DEPTH });
+            let what = format!("files are included more than {MAX_DEPTH} deep (does one include itself?)");
+            return Err(ConfigError::at(place, what));
         }
         let mut ids = Vec::new();
         for path in paths {
             self.inclusions += 1;
             if self.inclusions > MAX_INCLUSIONS {
-                return Err(ConfigError::TooMany { place, limit: MAX_INCLUSIONS });
+                let what = format!("more than {MAX_INCLUSIONS} files are included; narrow the pattern");
+                return Err(ConfigError::at(place, what));
             }
             ids.push(self.opened(path, &place, name)?);
         }
@@ -214,11 +216,7 @@ impl Evaluation {
     }
 
     fn opened(&mut self, path: PathBuf, place: &str, name: &str) -> Result<FileId, ConfigError> {
-        let failed = |e: std::io::Error| ConfigError::Include {
-            place: place.to_owned(),
-            name: name.to_owned(),
-            why: format!("{}: {e}", path.display()),
-        };
+        let failed = |e: std::io::Error| not_included(place, name, format!("{}: {e}", path.display()));
         let real = fs::canonicalize(&path).map_err(failed)?;
         if let Some(known) = self.config.files.iter().position(|f| f.real == real) {
             return Ok(FileId(known));
@@ -229,6 +227,11 @@ impl Evaluation {
         };
         self.add(path, text)
     }
+}
+
+/// An included file that cannot be read, or a pattern without `Optional` that names nothing.
+fn not_included(place: &str, name: &str, why: String) -> ConfigError {
+    ConfigError::at(place, format!("Include {name}: {why}; correct it, or write IncludeOptional"))
 }
 
 /// `IfVersion [[!]operator] version` (modules/metadata/mod_version.c); regular expressions are taken not to match.

@@ -6,7 +6,6 @@
 //! replace spans and leave every other byte alone.
 
 mod edit;
-mod error;
 mod evaluate;
 mod include;
 pub mod lexer;
@@ -17,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+pub use crate::files::ConfigError;
 pub use edit::Edit;
-pub use error::ConfigError;
 pub use lexer::Word;
 pub use modules::STATIC;
 pub use tree::Directive;
@@ -36,7 +35,7 @@ impl File {
             Err(e) => {
                 let before = text.get(..e.offset).unwrap_or(&text);
                 let line = memchr::memchr_iter(b'\n', before).count() + 1;
-                Err(ConfigError::Syntax { path, line, what: e.what })
+                Err(ConfigError::on_line(&path, line, e.what))
             }
         }
     }

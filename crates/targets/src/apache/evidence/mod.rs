@@ -15,7 +15,6 @@ use genkai_model::evidence::Sample;
 pub use log::{Entry, aggregate, classify, signature};
 pub use status::{Status, ask};
 
-use super::lifecycle::Site;
 use genkai_place::listener::{self, Queue};
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
@@ -82,11 +81,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches the httpd of this parent, which runs at this site, and its error log.
-    pub fn new(parent: u32, site: &Site, error_log: Tail) -> Watch {
+    /// Watches the httpd of this parent, which listens here, its status page and its error log.
+    pub fn new(parent: u32, address: SocketAddr, status: Option<SocketAddr>, error_log: Tail) -> Watch {
         Watch {
-            address: site.address,
-            status: site.status,
+            address,
+            status,
             parent,
             tree: Tree::new(parent),
             tail: error_log,

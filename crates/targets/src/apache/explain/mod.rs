@@ -14,8 +14,7 @@ use super::lifecycle::environment;
 use super::limits::{self, Facts};
 use super::route::Scope;
 use crate::error::TargetError;
-use crate::explain::Explain;
-use crate::files::masked;
+use crate::explain::{Explain, explanation};
 
 /// What is taken for the version of a server that is not asked: defaults are those of httpd 2.4.68.
 const VERSION: (u32, u32, u32) = (2, 4, 68);
@@ -34,16 +33,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         Reading { root: folder, environment: environment(Some(main)), defines: BTreeSet::new(), version: VERSION };
     let config = Config::read(main, reading)?;
     let facts = Facts::of(&config, scope, machine, requests.websocket);
-    let mut limits = limits::of(&facts);
-    for limit in &mut limits {
-        limit.value = masked(&limit.value);
-    }
-    Ok(Explanation {
-        product: "apache".to_owned(),
-        files: config.files().map(|(_, file)| file.path.clone()).collect(),
-        limits,
-        predictions: Vec::new(),
-        timers: timers::of(&config, &facts, scope),
-        remarks: remarks::of(&config, &facts),
-    })
+    let limits = limits::of(&facts);
+    let files = config.files().map(|(_, file)| file.path.clone());
+    Ok(explanation("apache", files, limits, timers::of(&config, &facts, scope), remarks::of(&config, &facts)))
 }

@@ -8,7 +8,7 @@ use genkai_model::limit::Origin;
 
 use crate::apache::config::{Config, Found};
 use crate::apache::limits::{Facts, most_servers};
-use crate::apache::settings::{Mpm, Place, TABLE};
+use crate::apache::settings::{Context, Mpm, TABLE};
 use crate::explain::{place, remark};
 use crate::files::names::{nearest, table};
 use crate::settings::Kind;
@@ -193,7 +193,7 @@ fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
     let mut say = |place: String, setting: &str, text: String| {
         all.push(remark(RemarkKind::Ignored, Some(place), setting, text, None))
     };
-    let limits_of = |name: &str| TABLE.find(name).filter(|s| s.context != Place::Mpm);
+    let limits_of = |name: &str| TABLE.find(name).filter(|s| s.context != Context::Mpm);
     for skipped in config.skipped() {
         let path = config.file(skipped.file).path.display();
         for (name, line) in &skipped.directives {

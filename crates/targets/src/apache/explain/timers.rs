@@ -12,21 +12,21 @@ use crate::apache::settings::{
 
 pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Timer> {
     let silent = "a client or backend that neither takes nor sends a byte";
-    let mut all = vec![facts.timeout.clone().timer(TIMEOUT.name, silent)];
+    let mut all = vec![facts.timeout.clone().map(Some).timer(TIMEOUT.name, silent)];
     if facts.keep_alive {
         let idle = facts.keep_alive_timeout.clone();
-        all.push(idle.timer(KEEP_ALIVE_TIMEOUT.name, "a kept connection without a next request"));
+        all.push(idle.map(Some).timer(KEEP_ALIVE_TIMEOUT.name, "a kept connection without a next request"));
     }
     if facts.upstream.is_some() {
         let (setting, time) = &facts.proxy_timeout;
         let tunnel = "a tunnel in which both sides are silent (where Timeout is longer, Timeout counts)";
         let answer = "a backend that is silent: Apache answers 502";
-        all.push(time.clone().timer(setting, if facts.websocket { tunnel } else { answer }));
+        all.push(time.clone().map(Some).timer(setting, if facts.websocket { tunnel } else { answer }));
     }
     if config.has_module("reqtimeout_module") {
         let ends = "a request that comes too slowly: Apache answers 408";
-        let time = in_force(config, &REQUEST_READ_TIMEOUT, scope).map(|()| Span::from_millis(0));
-        all.push(Timer { span: None, ..time.timer(REQUEST_READ_TIMEOUT.name, ends) });
+        let times = in_force(config, &REQUEST_READ_TIMEOUT, scope).map(|()| None);
+        all.push(times.timer(REQUEST_READ_TIMEOUT.name, ends));
     }
     let pass = [
         (PROXY_PASS_ACQUIRE, 1, "a request that waits for a connection of the pool: Apache answers 503"),
@@ -34,7 +34,7 @@ pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Timer> {
     ];
     let timer = |(setting, plain, ends): (_, u64, &str)| {
         let span = |text: &str| value::interval(text, plain).map(Span::from_millis);
-        Some(in_force(config, &setting, scope).parsed(span)?.timer(setting.name, ends))
+        Some(in_force(config, &setting, scope).parsed(span)?.map(Some).timer(setting.name, ends))
     };
     all.extend(pass.into_iter().filter(|_| facts.upstream.is_some()).filter_map(timer));
     all

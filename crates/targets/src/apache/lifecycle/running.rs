@@ -55,6 +55,6 @@ pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Run
     command.args(["-D", "FOREGROUND"]);
     let mut child = Child::spawn(command, spawn)?;
     process_tree::ready(&mut child, site.address, site.children, children)?;
-    let watch = Watch::new(child.pid(), site, tail);
+    let watch = Watch::new(child.pid(), site.address, site.status, tail);
     Ok(Running::new(child, site.address, watch))
 }

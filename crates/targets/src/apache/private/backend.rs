@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use super::PrivateError;
 use super::changes::Changes;
 use super::listen::{Moved, own};
 use crate::apache::config::{Config, Found};
+use crate::files::CopyError;
 use genkai_place::remote;
 
 /// A URL inside a directive.
@@ -75,7 +75,7 @@ pub(super) fn redirect(
     moved: &[Moved],
     backend: Option<SocketAddr>,
     allowed: &[String],
-) -> Result<(), PrivateError> {
+) -> Result<(), CopyError> {
     for place in places(config) {
         let Some(url) = place.found.arg(place.index).and_then(|a| a.strip_prefix(place.before)) else { continue };
         let socket = url.starts_with("unix:");
@@ -104,10 +104,10 @@ pub(super) fn redirect(
 }
 
 /// Refuses a host that is not this machine, unless the user named it.
-fn local_only(config: &Config, place: &Place<'_>, host: &str, allowed: &[String]) -> Result<(), PrivateError> {
+fn local_only(config: &Config, place: &Place<'_>, host: &str, allowed: &[String]) -> Result<(), CopyError> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let written = || format!("{}: `{}`", config.place(place.found), place.found.written());
-    remote::check(bare, allowed, written).map_err(PrivateError::Remote)
+    remote::check(bare, allowed, written).map_err(CopyError::Remote)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use super::PrivateError;
 use super::changes::Changes;
 use crate::apache::config::Config;
 use crate::apache::route::{address, listens};
+use crate::files::CopyError;
 
 /// A `Listen` and where it went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
     ports: &mut dyn FnMut() -> io::Result<u16>,
-) -> Result<Vec<Moved>, PrivateError> {
+) -> Result<Vec<Moved>, CopyError> {
     let mut moved: Vec<Moved> = Vec::new();
     for listen in listens(config) {
         let twin = moved
@@ -39,7 +39,7 @@ pub(super) fn move_all(
             changes.drop(listen.found);
             continue;
         }
-        let to = SocketAddr::from(([127, 0, 0, 1], ports().map_err(PrivateError::Port)?));
+        let to = SocketAddr::from(([127, 0, 0, 1], ports().map_err(CopyError::Port)?));
         let mut args = listen.found.args.clone();
         args[0] = to.to_string();
         changes.set(listen.found, &args);

@@ -18,7 +18,7 @@ use genkai_model::event::Rewrite;
 
 pub use listen::Moved;
 
-use super::config::{Config, ConfigError, Edit, lexer::quote};
+use super::config::{Config, Edit, lexer::quote};
 use super::route::Route;
 use super::settings::Mpm;
 use crate::files::{CopyError, folders, save};
@@ -31,9 +31,6 @@ pub const STATUS_PATH: &str = "/genkai-status";
 const ERROR_LOG: &str = "error.log";
 /// Subfolders: copies, access logs, caches, sockets and shared memory, mutexes.
 const FOLDERS: [&str; 5] = ["conf", "logs", "cache", "run", "locks"];
-
-/// A private copy that cannot be made.
-pub type PrivateError = CopyError<ConfigError>;
 
 /// What a private copy should be like.
 pub struct Options<'a> {
@@ -83,7 +80,7 @@ impl Private {
 /// # Errors
 /// When there is no port, the folder cannot be written, requests would leave this machine, or a file that is included twice
 /// needs two different changes.
-pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, PrivateError> {
+pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, CopyError> {
     let dir = options.dir.to_owned();
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::distinct(options.ports);
@@ -92,7 +89,7 @@ pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result
     output::redirect(config, &mut changes, options.root);
     let has_status = config.has_module("status_module") || options.modules.join("mod_status.so").exists();
     let status =
-        if has_status { Some(SocketAddr::from(([127, 0, 0, 1], ports().map_err(PrivateError::Port)?))) } else { None };
+        if has_status { Some(SocketAddr::from(([127, 0, 0, 1], ports().map_err(CopyError::Port)?))) } else { None };
     let files = changes::copies(config, &dir);
     folders(&dir, &FOLDERS)?;
     includes(config, &mut changes, &files)?;
@@ -109,7 +106,7 @@ pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result
 }
 
 /// Every include names the copies now. Where it stands for several files, a list of them takes its place.
-fn includes(config: &Config, changes: &mut Changes<'_>, files: &[(PathBuf, PathBuf)]) -> Result<(), PrivateError> {
+fn includes(config: &Config, changes: &mut Changes<'_>, files: &[(PathBuf, PathBuf)]) -> Result<(), CopyError> {
     let mut lists = 0;
     for found in config.found().iter().filter(|f| matches!(f.name.as_str(), "include" | "includeoptional")) {
         let line = |id: &super::config::FileId| format!("Include {}", quote(&files[id.0].0.to_string_lossy()));

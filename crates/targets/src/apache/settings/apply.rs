@@ -4,8 +4,8 @@ use genkai_model::limit::Origin;
 
 use super::value::count;
 use super::{
-    MAX_REQUEST_WORKERS, MPM, Mpm, Place, SERVER_LIMIT, Setting, SettingError, TABLE, THREAD_LIMIT, THREADS_PER_CHILD,
-    default_of, directives,
+    Context, MAX_REQUEST_WORKERS, MPM, Mpm, SERVER_LIMIT, Setting, SettingError, TABLE, THREAD_LIMIT,
+    THREADS_PER_CHILD, default_of, directives,
 };
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::route::{Route, Scope};
@@ -48,8 +48,8 @@ pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<
 
 fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
     match setting.context {
-        Place::Pass => parameter(config, setting, value, scope),
-        Place::Mpm => mpm(config, value),
+        Context::Pass => parameter(config, setting, value, scope),
+        Context::Mpm => mpm(config, value),
         _ => Ok(match held_by(config, setting, scope) {
             Some(found) => found.set_args(&arguments(setting, value)),
             None => vec![added(config, &format!("{} {value}", setting.directive))],
@@ -67,7 +67,7 @@ fn arguments(setting: &Setting, value: &str) -> Vec<String> {
 
 /// A new line for the whole server: after the last setting of its kind, in whichever file, else at the end of the main one.
 fn added(config: &Config, line: &str) -> Edit {
-    let kin = |f: &&Found| f.is_global() && TABLE.find(&f.name).is_some_and(|s| s.context == Place::Server);
+    let kin = |f: &&Found| f.is_global() && TABLE.find(&f.name).is_some_and(|s| s.context == Context::Server);
     match config.found().iter().rev().find(kin) {
         Some(found) => config.line_after(found, line),
         None => config.line_at_end(line),
@@ -80,12 +80,12 @@ fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let route = || Route::find(config, scope);
     match setting.context {
-        Place::Server => Route::global(config, &names),
-        Place::Host => route().and_then(|r| r.of_host(config, &names)).or_else(|| Route::global(config, &names)),
-        Place::Path => {
+        Context::Server => Route::global(config, &names),
+        Context::Host => route().and_then(|r| r.of_host(config, &names)).or_else(|| Route::global(config, &names)),
+        Context::Path => {
             route().and_then(|r| r.of_path(config, &names, &scope.path)).or_else(|| Route::global(config, &names))
         }
-        Place::Pass | Place::Mpm => None,
+        Context::Pass | Context::Mpm => None,
     }
 }
 
@@ -148,13 +148,13 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> Sou
     };
     let default = || default_of(setting, Mpm::of(config));
     match setting.context {
-        Place::Pass => {
+        Context::Pass => {
             let route = Route::find(config, scope);
             let pass = route.as_ref().and_then(|r| r.pass(config, &scope.path));
             let given = pass.and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
             given.map_or_else(default, |(found, value)| file(found, value))
         }
-        Place::Mpm => {
+        Context::Mpm => {
             let loaded = config.named("loadmodule").find(|f| f.arg(0).is_some_and(|m| m.starts_with("mpm_")));
             loaded.map_or_else(default, |found| file(found, Mpm::of(config).name().to_owned()))
         }

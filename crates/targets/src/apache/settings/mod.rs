@@ -11,15 +11,14 @@ use registry::directives;
 pub use registry::*;
 pub use render::{Rendering, render};
 
-/// A setting that genkai knows.
-pub type Setting = crate::settings::Setting<Place>;
+pub use crate::files::SettingError;
 
-/// Why a setting cannot be made.
-pub type SettingError = crate::files::SettingError<super::config::ConfigError>;
+/// A setting that genkai knows.
+pub type Setting = crate::settings::Setting<Context>;
 
 /// Where a setting belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Context {
     /// The whole server.
     Server,
     /// The server or a virtual host.

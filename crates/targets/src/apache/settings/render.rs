@@ -64,9 +64,9 @@ fn text(rendering: &Rendering<'_>) -> String {
 }
 
 /// The rest of a `Listen`, and the directives of a server with TLS.
-fn tls(papers: &TlsMaterial) -> String {
+fn tls(material: &TlsMaterial) -> String {
     let path = |path: &Path| quote(&path.to_string_lossy()).into_owned();
-    let (certificate, key) = (path(&papers.certificate), path(&papers.key));
+    let (certificate, key) = (path(&material.certificate), path(&material.key));
     format!(" https\nSSLEngine On\nSSLCertificateFile {certificate}\nSSLCertificateKeyFile {key}")
 }
 

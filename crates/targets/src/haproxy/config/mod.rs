@@ -5,7 +5,6 @@
 //! `parse_cfg`). HAProxy has no includes. Questions go to [`Config::sections`] and [`Config::found`]; changes are [`Edit`]s.
 
 mod condition;
-mod error;
 pub mod lexer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +13,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub use error::ConfigError;
+pub use crate::files::ConfigError;
 pub use lexer::{Word, quote};
 
 use crate::files::{self, edited, read};
@@ -128,8 +127,8 @@ impl Config {
     /// # Errors
     /// A file that is missing, unreadable, too large, or not HAProxy's syntax.
     pub fn read(main: &Path, reading: Reading) -> Result<Config, ConfigError> {
-        let failed = |source| ConfigError::Main { path: main.to_owned(), source };
-        let path = std::path::absolute(main).map_err(failed)?;
+        let failed = ConfigError::read(main);
+        let path = std::path::absolute(main).map_err(&failed)?;
         let mut paths = vec![path.clone()];
         if path.is_dir() {
             paths = read::glob(&path.join("*.cfg")).unwrap_or_default();
@@ -138,7 +137,7 @@ impl Config {
             paths.retain(|p| dots(p) == 1);
         }
         let text = |path: PathBuf| {
-            let text = read::bytes(&path).map_err(|source| ConfigError::Main { path: path.clone(), source })?;
+            let text = read::bytes(&path).map_err(ConfigError::read(&path))?;
             Ok((path, text))
         };
         Config::of_texts(paths.into_iter().map(text).collect::<Result<_, _>>()?, reading)
@@ -154,7 +153,7 @@ impl Config {
         let mut variables: BTreeMap<String, Option<String>> = BTreeMap::new();
         for (path, text) in texts {
             if text.len() as u64 > read::MAX_SIZE {
-                return Err(ConfigError::TooLarge { path, limit: read::MAX_SIZE });
+                return Err(ConfigError::TooLarge(path));
             }
             config.add(path, text, &mut variables)?;
         }
@@ -179,7 +178,7 @@ impl Config {
                 Some(set) => set.clone(),
                 None => self.reading.environment.get(name).cloned(),
             };
-            let syntax = |what: &str| ConfigError::Syntax { path: path.clone(), line: number, what: what.to_owned() };
+            let syntax = |what: &str| ConfigError::on_line(&path, number, what);
             let words = lexer::words(line, start, &known).map_err(|_| {
                 syntax("a quote is never closed; close it on the same line, or escape it as \\' or \\\"")
             })?;
@@ -201,11 +200,7 @@ impl Config {
             }
         }
         if let Some(open) = branches.pop() {
-            return Err(ConfigError::Syntax {
-                path,
-                line: open.line,
-                what: ".if is never closed; add .endif".to_owned(),
-            });
+            return Err(ConfigError::on_line(&path, open.line, ".if is never closed; add .endif"));
         }
         self.files.push(File::new(path, real, text, tree));
         Ok(())
@@ -274,7 +269,9 @@ impl Config {
     /// When two edits overlap.
     pub fn edited_text(&self, id: FileId, edits: &[Edit]) -> Result<Option<Vec<u8>>, ConfigError> {
         let file = self.file(id);
-        edited(file, id, edits).map_err(|offset| ConfigError::Conflict { place: file.place(offset) })
+        edited(file, id, edits).map_err(|offset| {
+            ConfigError::at(file.place(offset), "needs two different changes; apply them one after the other")
+        })
     }
 
     /// The configuration with `edits` (all made against this one), read anew.

@@ -10,14 +10,12 @@ use genkai_place::log_lines::{self, ParsedLine};
 /// What a line of a session begins with.
 pub(crate) const LINE: &str = "session";
 
-/// Names of the messages that prove something. Sessions are told by their termination state (configuration manual 8.5).
+/// Names of the messages that prove something. Sessions are known by their termination state (configuration manual 8.5).
 pub mod signature {
     /// A request waited in the queue longer than it may: 503.
     pub const QUEUE_TIMEOUT: &str = "haproxy.refused.sQ";
     /// A server does not take connections: 503.
     pub const SERVER_REFUSED: &str = "haproxy.refused.SC";
-    /// A server did not take a connection in time: 503.
-    pub const SERVER_SLOW_CONNECT: &str = "haproxy.refused.sC";
     /// A server closed before it had answered: 502.
     pub const SERVER_CLOSED: &str = "haproxy.server_closed";
     /// A server was silent longer than it may: 504.
@@ -77,7 +75,7 @@ pub(crate) fn unanswered(state: &str) -> Option<(char, char)> {
 
 /// Lines of one interval, alike ones as one.
 pub(crate) fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
-    log_lines::aggregate(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), told)
+    log_lines::aggregate(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), parsed)
 }
 
 /// What HAProxy says at every start.
@@ -85,7 +83,7 @@ fn chatter(line: &str) -> bool {
     line.starts_with("[NOTICE]") || line.starts_with("Proxy ") && line.ends_with(" started.")
 }
 
-fn told(line: &str) -> ParsedLine<'_> {
+fn parsed(line: &str) -> ParsedLine<'_> {
     let signature = match Session::read(line) {
         Some(session) => of_session(session),
         None => MESSAGES.iter().find(|(text, _)| line.contains(text)).map(|(_, signature)| (*signature).to_owned()),
@@ -111,11 +109,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_by_their_termination_state() {
+    fn lines_are_known_by_their_termination_state() {
         for (line, signature) in [
             ("session sQ status=503 queue=3 node=<NOSRV> target=/", Some(signature::QUEUE_TIMEOUT)),
             ("session SC status=503 queue=0 node=s1 target=/", Some(signature::SERVER_REFUSED)),
-            ("session sC status=503 queue=0 node=s1 target=/", Some(signature::SERVER_SLOW_CONNECT)),
+            ("session sC status=503 queue=0 node=s1 target=/", Some("haproxy.refused.sC")),
             ("session sH status=504 queue=0 node=s1 target=/", Some(signature::SERVER_SILENT)),
             ("session SH status=502 queue=0 node=s1 target=/", Some(signature::SERVER_CLOSED)),
             ("session PH status=502 queue=0 node=s1 target=/", Some(signature::SERVER_CLOSED)),

@@ -10,8 +10,7 @@ use super::config::{Config, Reading};
 use super::limits::{self, Facts};
 use super::route::Scope;
 use crate::error::TargetError;
-use crate::explain::Explain;
-use crate::files::masked;
+use crate::explain::{Explain, explanation};
 
 /// What is taken for the version of a server that is not asked: defaults are those of HAProxy 2.6.
 const VERSION: (u32, u32, u32) = (2, 6, 12);
@@ -29,16 +28,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let reading = Reading::here(VERSION, FEATURES.map(str::to_owned).into());
     let config = Config::read(main, reading)?;
     let facts = Facts::of(&config, None, scope, requests.websocket, machine, memory);
-    let mut limits = limits::of(&facts);
-    for limit in &mut limits {
-        limit.value = masked(&limit.value);
-    }
-    Ok(Explanation {
-        product: "haproxy".to_owned(),
-        files: config.files().map(|(_, file)| file.path.clone()).collect(),
-        limits,
-        predictions: Vec::new(),
-        timers: timers::of(&config, scope),
-        remarks: remarks::of(&config, &facts, scope),
-    })
+    let limits = limits::of(&facts);
+    let files = config.files().map(|(_, file)| file.path.clone());
+    Ok(explanation("haproxy", files, limits, timers::of(&config, scope), remarks::of(&config, &facts, scope)))
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::changes::{Changes, without};
 use super::listen::Moved;
-use super::{PrivateError, own};
+use super::{CopyError, own};
 use crate::files::masked;
 use crate::haproxy::config::{Config, Found};
 use crate::haproxy::route::Address;
@@ -84,7 +84,7 @@ pub(super) fn redirect(
     moved: &[Moved],
     backend: Option<SocketAddr>,
     allowed: &[String],
-) -> Result<(), PrivateError> {
+) -> Result<(), CopyError> {
     for section in config.sections().iter().filter(|s| s.is_back() || s.kind == "defaults") {
         for found in config.inside(section) {
             match found.name() {
@@ -114,7 +114,7 @@ fn server(
     found: &Found,
     (moved, backend): (&[Moved], Option<SocketAddr>),
     allowed: &[String],
-) -> Result<(), PrivateError> {
+) -> Result<(), CopyError> {
     // `dispatch ADDRESS` has nothing before it.
     let at = first_parameter(found).max(1);
     let Some(written) = found.words.get(at).map(|w| w.value.clone()) else { return Ok(()) };
@@ -130,7 +130,7 @@ fn server(
             let Address::Inet { host, .. } = &address else { return Ok(()) };
             let written = || masked(&config.text(found, &found.span));
             let place = || format!("{}: `{}`", config.place(found), written());
-            remote::check(host, allowed, place).map_err(PrivateError::Remote)?;
+            remote::check(host, allowed, place).map_err(CopyError::Remote)?;
         }
     }
     changes.set(found, &words);

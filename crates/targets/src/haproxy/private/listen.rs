@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::PrivateError;
 use super::changes::{Changes, without};
+use crate::files::CopyError;
 use crate::haproxy::config::Config;
 use crate::haproxy::route::{Address, Bind, binds};
 
@@ -57,7 +57,7 @@ pub(super) fn move_all(
     changes: &mut Changes<'_>,
     ports: &mut dyn FnMut() -> io::Result<u16>,
     sockets: &Path,
-) -> Result<Vec<Moved>, PrivateError> {
+) -> Result<Vec<Moved>, CopyError> {
     let mut moved = Vec::new();
     let fronts = config.sections().iter().filter(|s| s.is_front());
     for bind in fronts.flat_map(|s| binds(config, s)) {
@@ -66,7 +66,7 @@ pub(super) fn move_all(
             match address {
                 Address::Inet { host, ports: Some(range) } => {
                     for port in range.clone().take(usize::from(u16::MAX)) {
-                        let to = format!("127.0.0.1:{}", ports().map_err(PrivateError::Port)?);
+                        let to = format!("127.0.0.1:{}", ports().map_err(CopyError::Port)?);
                         moved.push(Moved { from: Address::Inet { host: host.clone(), ports: Some(port..=port) }, to });
                     }
                 }

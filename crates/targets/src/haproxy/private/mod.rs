@@ -15,16 +15,13 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
 
-use super::config::{Config, ConfigError, FileId};
+use super::config::{Config, FileId};
 use super::evidence::Names;
 use super::route::{Address, Route};
 use crate::files::{CopyError, Edit, Origins, flat, folders, save};
 use changes::Changes;
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
-
-/// A private copy that cannot be made.
-pub(super) type PrivateError = CopyError<ConfigError>;
 
 /// What a private copy should be like.
 pub(crate) struct Options<'a> {
@@ -83,7 +80,7 @@ impl Private {
 ///
 /// # Errors
 /// When there is no port, the folder cannot be written, or requests would leave this machine.
-pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, PrivateError> {
+pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, CopyError> {
     let sockets = Scratch::short("genkai-haproxy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut changes = Changes::new(config);
     let mut ports = port::distinct(options.ports);

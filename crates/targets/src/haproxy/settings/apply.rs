@@ -2,7 +2,7 @@
 
 use genkai_model::limit::Origin;
 
-use super::{Place, Setting, SettingError, TABLE};
+use super::{Context, Setting, SettingError, TABLE};
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, pairs};
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
@@ -36,7 +36,7 @@ pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<
 }
 
 fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
-    if setting.context == Place::Server {
+    if setting.context == Context::Server {
         return parameter(config, setting, value, scope);
     }
     if let Some(found) = held_by(config, setting, scope) {
@@ -47,7 +47,7 @@ fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Resu
     let line = format!("{} {value}", setting.directive);
     match section(config, setting.context, scope) {
         Some(section) => Ok(vec![added(config, section, &line)]),
-        None if setting.context == Place::Global => {
+        None if setting.context == Context::Global => {
             // At the top, unless there are lines that would then be in it.
             let orphans = config.sections().first().map_or(config.found().len(), |s| s.lines.start) > 0;
             let end = config.file(FileId::MAIN).text.len();
@@ -64,19 +64,19 @@ fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Resu
 }
 
 /// The section in which a setting belongs.
-fn section<'c>(config: &'c Config, place: Place, scope: &Scope) -> Option<&'c Section> {
+fn section<'c>(config: &'c Config, place: Context, scope: &Scope) -> Option<&'c Section> {
     match place {
-        Place::Global => config.sections().iter().rfind(|s| s.kind == "global"),
-        Place::Front => Route::find(config, scope).map(|route| route.front),
-        Place::Back | Place::Server => Route::find(config, scope).and_then(|route| route.back),
+        Context::Global => config.sections().iter().rfind(|s| s.kind == "global"),
+        Context::Front => Route::find(config, scope).map(|route| route.front),
+        Context::Back | Context::Server => Route::find(config, scope).and_then(|route| route.back),
     }
 }
 
 /// The line that holds a setting for the requests under test.
 fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Found> {
     match setting.context {
-        Place::Global => config.global(setting.directive),
-        Place::Server => None,
+        Context::Global => config.global(setting.directive),
+        Context::Server => None,
         place => config.value(section(config, place, scope)?, setting.directive),
     }
 }
@@ -138,20 +138,21 @@ pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<SourcedVa
 
 /// The same of a known setting.
 pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> SourcedValue<()> {
-    let file = |found: &Found, written: String| {
-        let path = config.file(found.file).path.clone();
-        SourcedValue { value: (), written, origin: Origin::File { path, line: found.line } }
-    };
-    let held = if setting.context == Place::Server {
-        server_parameter(config, setting.directive, scope).map(|(found, value)| file(found, value))
+    written(config, setting, scope).unwrap_or_else(|| setting.default_value())
+}
+
+/// The same where it is written.
+pub(crate) fn written(config: &Config, setting: &Setting, scope: &Scope) -> Option<SourcedValue<()>> {
+    let (found, written) = if setting.context == Context::Server {
+        server_parameter(config, setting.directive, scope)?
     } else {
-        held_by(config, setting, scope).map(|found| {
-            let first = setting.directive.split(' ').count();
-            let words: Vec<&str> = found.words.iter().skip(first).map(|w| w.value.as_str()).collect();
-            file(found, words.join(" "))
-        })
+        let found = held_by(config, setting, scope)?;
+        let first = setting.directive.split(' ').count();
+        let words: Vec<&str> = found.words.iter().skip(first).map(|w| w.value.as_str()).collect();
+        (found, words.join(" "))
     };
-    held.unwrap_or_else(|| setting.default_value())
+    let path = config.file(found.file).path.clone();
+    Some(SourcedValue { value: (), written, origin: Origin::File { path, line: found.line } })
 }
 
 /// The first server that has a parameter, or the `default-server` that gives it.

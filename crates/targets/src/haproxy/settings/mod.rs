@@ -6,20 +6,19 @@ mod render;
 pub mod value;
 
 pub(crate) use apply::first_parameter;
-pub(crate) use apply::in_force;
 pub use apply::{apply, effective};
+pub(crate) use apply::{in_force, written};
 pub use registry::*;
 pub use render::{Rendering, render};
 
-/// A setting that genkai knows.
-pub type Setting = crate::settings::Setting<Place>;
+pub use crate::files::SettingError;
 
-/// Why a setting cannot be made.
-pub type SettingError = crate::files::SettingError<super::config::ConfigError>;
+/// A setting that genkai knows.
+pub type Setting = crate::settings::Setting<Context>;
 
 /// Where a setting belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Context {
     /// `global`.
     Global,
     /// The section that takes the connections, or its `defaults`.

@@ -28,9 +28,10 @@ pub struct Rendering<'a> {
 /// # Errors
 /// When a setting is unknown, its value not allowed, or it has no place.
 pub fn render(rendering: &Rendering<'_>) -> Result<Config, SettingError> {
-    let bind = rendering
-        .tls
-        .map_or_else(|| "*:80".to_owned(), |papers| format!("*:443 ssl crt {}", quote(&papers.both.to_string_lossy())));
+    let bind = rendering.tls.map_or_else(
+        || "*:80".to_owned(),
+        |material| format!("*:443 ssl crt {}", quote(&material.both.to_string_lossy())),
+    );
     let text = format!(
         "# A plain reverse proxy, written by genkai.\n\
          global\n    maxconn 2000\n\n\

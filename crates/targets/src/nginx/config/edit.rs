@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 
-use super::error::EditError;
 use super::lexer::{is_space, quote};
-use super::{Config, File, FileId, Found};
+use super::{Config, ConfigError, File, FileId, Found, parse};
 pub use crate::files::Edit;
 use crate::files::edited;
 
+/// What is said of two edits that want different texts at one place.
+const CONFLICT: &str = "two different changes are needed here, because the file is included in more than one place; write its lines \
+                        out where it is included";
+
 impl Found<'_> {
-    fn form(&self) -> EditError {
+    pub(super) fn form(&self) -> ConfigError {
         let name = String::from_utf8_lossy(self.directive.name()).into_owned();
-        EditError::Form { place: self.place(), name }
+        ConfigError::at(self.place(), format!("\"{name}\" has not the form that is needed to change it"))
     }
 
     fn edit(&self, span: Range<usize>, with: Vec<u8>) -> Edit {
@@ -22,7 +25,7 @@ impl Found<'_> {
     ///
     /// # Errors
     /// When there is no such argument.
-    pub fn set_arg(&self, index: usize, value: &[u8]) -> Result<Edit, EditError> {
+    pub fn set_arg(&self, index: usize, value: &[u8]) -> Result<Edit, ConfigError> {
         let word = self.directive.args().get(index).ok_or_else(|| self.form())?;
         Ok(self.edit(word.span.clone(), quote(value)))
     }
@@ -76,16 +79,16 @@ impl Config {
     ///
     /// # Errors
     /// When two edits overlap.
-    pub fn edited_text(&self, id: FileId, edits: &[Edit]) -> Result<Option<Vec<u8>>, EditError> {
+    pub fn edited_text(&self, id: FileId, edits: &[Edit]) -> Result<Option<Vec<u8>>, ConfigError> {
         let file = self.file(id);
-        edited(file, id, edits).map_err(|offset| EditError::Conflict { place: file.place(offset) })
+        edited(file, id, edits).map_err(|offset| ConfigError::at(file.place(offset), CONFLICT))
     }
 
     /// The configuration with `edits` (all made against this one). What includes name does not change: nothing is read.
     ///
     /// # Errors
     /// When two edits overlap, or the result is not nginx's syntax.
-    pub fn apply(&self, edits: &[Edit]) -> Result<Config, EditError> {
+    pub fn apply(&self, edits: &[Edit]) -> Result<Config, ConfigError> {
         let mut next = self.clone();
         for (id, file) in self.files() {
             if let Some(text) = self.edited_text(id, edits)? {
@@ -96,11 +99,10 @@ impl Config {
     }
 }
 
-fn reparsed(file: &File, text: Vec<u8>, first: Option<&Edit>) -> Result<File, EditError> {
-    File::parse(file.path.clone(), file.real.clone(), text).map_err(|e| match e {
-        super::ConfigError::Syntax { problem, .. } => {
-            EditError::Breaks { place: file.place(first.map_or(0, |e| e.from)), problem }
-        }
-        other => unreachable!("parsing a text reads no file: {other}"),
-    })
+/// A file with another text, as the first of its edits made it: what does not fit is a mistake of genkai's.
+fn reparsed(file: &File, text: Vec<u8>, first: Option<&Edit>) -> Result<File, ConfigError> {
+    let place = || file.place(first.map_or(0, |e| e.from));
+    let tree =
+        parse(&text).map_err(|e| ConfigError::at(place(), format!("the change does not fit here: {}", e.problem)))?;
+    Ok(File::new(file.path.clone(), file.real.clone(), text, tree))
 }

@@ -7,9 +7,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::error::ConfigError;
 use super::tree::Directive;
 use super::{Config, File, FileId};
+use crate::files::ConfigError;
 use crate::files::read::{bytes, glob};
 
 pub use crate::files::read::MAX_SIZE;
@@ -37,8 +37,8 @@ struct Include {
 
 /// Reads `main` and everything it includes. `prefix`: where nginx's relative paths start (`nginx -V`, `--prefix=`).
 pub(super) fn read(main: &Path, prefix: &Path) -> Result<Config, ConfigError> {
-    let failed = |source| ConfigError::Main { path: main.to_owned(), source };
-    let path = std::path::absolute(main).map_err(failed)?;
+    let failed = ConfigError::read(main);
+    let path = std::path::absolute(main).map_err(&failed)?;
     let text = bytes(&path).map_err(failed)?;
     let conf_prefix = path.parent().unwrap_or(Path::new("/")).to_owned();
     let mut reader =
@@ -56,7 +56,7 @@ pub(super) fn read(main: &Path, prefix: &Path) -> Result<Config, ConfigError> {
 impl Reader {
     fn add(&mut self, path: PathBuf, text: Vec<u8>) -> Result<FileId, ConfigError> {
         if text.len() as u64 > MAX_SIZE {
-            return Err(ConfigError::TooLarge { path, limit: MAX_SIZE });
+            return Err(ConfigError::TooLarge(path));
         }
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         self.files.push(File::parse(path, real, text)?);
@@ -82,12 +82,14 @@ impl Reader {
     fn enter(&mut self, target: FileId, include: &Include) -> Result<(), ConfigError> {
         let from = self.files[include.from.0].path.clone();
         if self.stack.contains(&target) {
-            let path = self.files[target.0].path.clone();
-            return Err(ConfigError::Cycle { path, from, line: include.line });
+            let path = self.files[target.0].path.display();
+            let what = format!("{path} includes itself through this line; remove one of the includes");
+            return Err(ConfigError::on_line(&from, include.line, what));
         }
         self.inclusions += 1;
         if self.inclusions > MAX_INCLUSIONS {
-            return Err(ConfigError::TooMany { from, line: include.line, limit: MAX_INCLUSIONS });
+            let counted = "files are included (each counted as often as it is); narrow the pattern";
+            return Err(ConfigError::on_line(&from, include.line, format!("more than {MAX_INCLUSIONS} {counted}")));
         }
         self.follow(target)
     }
@@ -98,14 +100,17 @@ impl Reader {
         let from = self.files[include.from.0].path.clone();
         let line = include.line;
         let paths = if include.value.iter().any(|b| b"*?[".contains(b)) {
-            let pattern = full.display().to_string();
-            glob(&full).ok_or(ConfigError::Glob { pattern, from: from.clone(), line })?
+            let what = || format!("cannot list {}: a folder cannot be read", full.display());
+            glob(&full).ok_or_else(|| ConfigError::on_line(&from, line, what()))?
         } else {
             vec![full]
         };
         let mut ids = Vec::new();
         for path in paths {
-            let failed = |source| ConfigError::Include { path: path.clone(), from: from.clone(), line, source };
+            let failed = |source: std::io::Error| {
+                let hint = "correct the include, or make the file readable";
+                ConfigError::on_line(&from, line, format!("cannot read {}: {source}; {hint}", path.display()))
+            };
             let real = fs::canonicalize(&path).map_err(failed)?;
             let known = self.files.iter().position(|f| f.real == real).map(FileId);
             ids.push(match known {

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use super::error::EditError;
 use super::lexer::is_space;
 use super::tree::{Directive, End};
-use super::{Config, Edit, File, FileId, Found};
+use super::{Config, ConfigError, Edit, File, FileId, Found};
 
 /// Where a line's indentation and ending are copied from.
 struct Style<'a> {
@@ -123,11 +122,10 @@ impl Config {
     ///
     /// # Errors
     /// When `block` has no block of directives.
-    pub fn insert(&self, block: &Found<'_>, text: &str) -> Result<Edit, EditError> {
+    pub fn insert(&self, block: &Found<'_>, text: &str) -> Result<Edit, ConfigError> {
         let file = self.file(block.file);
         let End::Block { inner, directives } = &block.directive.end else {
-            let name = String::from_utf8_lossy(block.directive.name()).into_owned();
-            return Err(EditError::Form { place: block.place(), name });
+            return Err(block.form());
         };
         Ok(match neighbour(directives, text) {
             Some(last) => file.after(block.file, last, text),
@@ -155,7 +153,7 @@ impl Config {
     ///
     /// # Errors
     /// When `block` has no block of directives.
-    pub fn insert_at_start(&self, block: &Found<'_>, text: &str) -> Result<Edit, EditError> {
+    pub fn insert_at_start(&self, block: &Found<'_>, text: &str) -> Result<Edit, ConfigError> {
         self.inner(block).map(|inner| within(block.file, inner.start, text))
     }
 
@@ -163,17 +161,14 @@ impl Config {
     ///
     /// # Errors
     /// When `block` has no block of directives.
-    pub fn insert_at_end(&self, block: &Found<'_>, text: &str) -> Result<Edit, EditError> {
+    pub fn insert_at_end(&self, block: &Found<'_>, text: &str) -> Result<Edit, ConfigError> {
         self.inner(block).map(|inner| within(block.file, inner.end, text))
     }
 
-    fn inner(&self, block: &Found<'_>) -> Result<Range<usize>, EditError> {
+    fn inner(&self, block: &Found<'_>) -> Result<Range<usize>, ConfigError> {
         match &block.directive.end {
             End::Block { inner, .. } => Ok(inner.clone()),
-            _ => {
-                let name = String::from_utf8_lossy(block.directive.name()).into_owned();
-                Err(EditError::Form { place: block.place(), name })
-            }
+            _ => Err(block.form()),
         }
     }
 }

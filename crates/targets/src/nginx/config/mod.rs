@@ -4,7 +4,6 @@
 //! [`Config::walk`] and what is built on it; changes are [`Edit`]s, which replace spans and leave every other byte alone.
 
 mod edit;
-mod error;
 mod include;
 mod insert;
 pub mod lexer;
@@ -18,8 +17,8 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
+pub use crate::files::ConfigError;
 pub use edit::Edit;
-pub use error::{ConfigError, EditError};
 pub use include::{MAX_INCLUSIONS, MAX_SIZE};
 pub(in crate::nginx) use listen::is_socket_option;
 pub use listen::{Address, Family, Host, Listen, sockets};
@@ -41,7 +40,7 @@ impl File {
     fn parse(path: PathBuf, real: PathBuf, text: Vec<u8>) -> Result<File, ConfigError> {
         match tree::parse(&text) {
             Ok(tree) => Ok(File::new(path, real, text, tree)),
-            Err(e) => Err(ConfigError::Syntax { path, line: e.line, problem: e.problem }),
+            Err(e) => Err(ConfigError::on_line(&path, e.line, e.problem)),
         }
     }
 }

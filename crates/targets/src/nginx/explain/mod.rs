@@ -11,11 +11,10 @@ use genkai_model::limit::Origin;
 
 use super::config::{Config, Found};
 use super::limits::{self, Reading};
-use super::product::no_server;
+use super::no_server;
 use super::settings::Scope;
 use crate::error::TargetError;
-use crate::explain::Explain;
-use crate::files::masked;
+use crate::explain::{Explain, explanation};
 
 /// What is taken for the version of a server that is not asked: the settings' defaults are those of nginx 1.22.1.
 const VERSION: (u32, u32, u32) = (1, 22, 1);
@@ -35,16 +34,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         |found: &Found<'_>| Origin::File { path: found.config.file(found.file).path.clone(), line: found.line() };
     let reading = Reading { config: &config, route: route.clone(), origin: &origin, version: VERSION, machine };
     let facts = reading.facts();
-    let mut limits = limits::of(&facts);
-    for limit in &mut limits {
-        limit.value = masked(&limit.value);
-    }
-    Ok(Explanation {
-        product: "nginx".to_owned(),
-        files: config.files().map(|(_, file)| file.path.clone()).collect(),
-        limits,
-        predictions: Vec::new(),
-        timers: timers::of(&config, scope),
-        remarks: remarks::of(&config, &facts, &route, machine),
-    })
+    let limits = limits::of(&facts);
+    let files = config.files().map(|(_, file)| file.path.clone());
+    Ok(explanation("nginx", files, limits, timers::of(&config, scope), remarks::of(&config, &facts, &route, machine)))
 }

@@ -25,13 +25,8 @@ pub(super) fn of(config: &Config, scope: &Scope) -> Vec<Timer> {
     all.filter_map(|(name, ends)| {
         let held = effective(config, name, scope).ok()?;
         let first = held.written.split_ascii_whitespace().next().unwrap_or_default();
-        Some(Timer {
-            setting: (*name).to_owned(),
-            span: value::time(first).map(Span::from_millis),
-            value: held.written,
-            origin: held.origin,
-            ends: (*ends).to_owned(),
-        })
+        let span = value::time(first).map(Span::from_millis);
+        Some(held.map(|()| span).timer(name, ends))
     })
     .collect()
 }

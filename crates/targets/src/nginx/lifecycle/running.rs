@@ -59,7 +59,7 @@ pub fn start(binary: &Binary, site: &Site, cpus: Option<&[usize]>) -> Result<Run
     if let Some(cpus) = cpus {
         pin(&workers, cpus);
     }
-    let watch = Watch::new(child.pid(), site, tail);
+    let watch = Watch::new(child.pid(), site.address, site.page.clone(), site.crowded, tail);
     Ok(Running::new(child, site.address, watch))
 }
 

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 
 use genkai_model::event::Rewrite;
 
-use super::PrivateError;
 use super::changes::Changes;
 use super::listen::{Moved, Own};
+use crate::files::CopyError;
 use crate::nginx::config::{Config, Family, Pass, Protocol, Target, UpstreamServer, lexer};
 
 /// Points every upstream server and `*_pass` to where its target is now.
@@ -15,7 +15,7 @@ pub(super) fn redirect(
     changes: &mut Changes<'_>,
     moved: &[Moved],
     backend: Option<SocketAddr>,
-) -> Result<(), PrivateError> {
+) -> Result<(), CopyError> {
     let own = Own::new(moved);
     // Names of the groups of which every server is this nginx itself: they keep their protocol.
     let mut inner = Vec::new();
@@ -75,7 +75,7 @@ fn http(changes: &mut Changes<'_>, pass: &Pass<'_>, authority: &str) {
     let found = &pass.found;
     let quoted = String::from_utf8_lossy(&lexer::quote(argument.as_bytes())).into_owned();
     let text = format!("proxy_pass {quoted};");
-    changes.tell(Rewrite { from: found.written(), to: text.trim_end_matches(';').to_owned(), place: found.place() });
+    changes.list(Rewrite { from: found.written(), to: text.trim_end_matches(';').to_owned(), place: found.place() });
     changes.edit(found.replace(text.into_bytes()));
 }
 

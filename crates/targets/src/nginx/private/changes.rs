@@ -23,7 +23,7 @@ impl<'c> Changes<'c> {
     }
 
     /// Lists a difference. One of a file that is included twice is listed once.
-    pub(super) fn tell(&mut self, rewrite: Rewrite) {
+    pub(super) fn list(&mut self, rewrite: Rewrite) {
         if !self.rewrites.contains(&rewrite) {
             self.rewrites.push(rewrite);
         }
@@ -31,7 +31,7 @@ impl<'c> Changes<'c> {
 
     /// One edit with the difference it makes.
     pub(super) fn add(&mut self, found: &Found<'_>, from: String, to: String, edit: Edit) {
-        self.tell(Rewrite { from, to, place: found.place() });
+        self.list(Rewrite { from, to, place: found.place() });
         self.edit(edit);
     }
 
@@ -50,7 +50,7 @@ impl<'c> Changes<'c> {
             return;
         }
         let to = format!("{} {}", String::from_utf8_lossy(found.directive.name()), args.join(" "));
-        self.tell(Rewrite { from: found.written(), to, place: found.place() });
+        self.list(Rewrite { from: found.written(), to, place: found.place() });
         for edit in found.set_args(&args.iter().map(String::as_bytes).collect::<Vec<_>>()) {
             self.edit(edit);
         }
@@ -66,7 +66,7 @@ impl<'c> Changes<'c> {
         let file = self.config.file(FileId::MAIN);
         let at = if file.text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         let place = file.place(at);
-        self.tell(Rewrite { from: String::new(), to: text.to_owned(), place });
+        self.list(Rewrite { from: String::new(), to: text.to_owned(), place });
         self.edit(Edit::new(FileId::MAIN, &(at..at), format!("{text} ")));
     }
 

@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::PrivateError;
 use super::changes::Changes;
+use crate::files::CopyError;
 use crate::nginx::config::{Address, Config, Family, FileId, Found, Host, Listen};
 
 /// Where a listener is now.
@@ -96,7 +96,7 @@ pub(super) fn move_all(
     changes: &mut Changes<'_>,
     ports: &mut dyn FnMut() -> io::Result<u16>,
     root: bool,
-) -> Result<Vec<Moved>, PrivateError> {
+) -> Result<Vec<Moved>, CopyError> {
     let mut mover = Mover {
         changes,
         ports,
@@ -118,20 +118,20 @@ pub(super) fn move_all(
 }
 
 impl Mover<'_, '_> {
-    fn place(&mut self, address: &Address, udp: bool) -> Result<At, PrivateError> {
+    fn place(&mut self, address: &Address, udp: bool) -> Result<At, CopyError> {
         let key = (udp, key(address));
         if let Some(at) = self.places.get(&key) {
             return Ok(at.clone());
         }
         let at = match address {
             Address::Inet { .. } => {
-                let port = (self.ports)().map_err(PrivateError::Port)?;
+                let port = (self.ports)().map_err(CopyError::Port)?;
                 At::Inet(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
             }
             Address::Unix(_) => {
                 let path = self.changes.dir.join(format!("sockets/{}.sock", self.places.len()));
                 if path.as_os_str().len() > SUN_PATH {
-                    return Err(PrivateError::long_socket(path, SUN_PATH));
+                    return Err(CopyError::long_socket(path, SUN_PATH));
                 }
                 At::Unix(path)
             }
@@ -140,7 +140,7 @@ impl Mover<'_, '_> {
         Ok(at)
     }
 
-    fn one(&mut self, listen: &Listen<'_>) -> Result<Moved, PrivateError> {
+    fn one(&mut self, listen: &Listen<'_>) -> Result<Moved, CopyError> {
         let found = &listen.found;
         let to = self.place(&listen.address, listen.udp)?;
         let args = found.args();
@@ -183,7 +183,7 @@ impl Mover<'_, '_> {
             .collect()
     }
 
-    fn made_up(&mut self, config: &Config, server: &Found<'_>, port: u16) -> Result<Moved, PrivateError> {
+    fn made_up(&mut self, config: &Config, server: &Found<'_>, port: u16) -> Result<Moved, CopyError> {
         let address = Address::Inet { host: Host::V4(Ipv4Addr::UNSPECIFIED), port };
         let to = self.place(&address, false)?;
         let text = format!("listen {to};");

@@ -2,10 +2,10 @@
 
 use genkai_model::event::Rewrite;
 
-use super::PrivateError;
 use super::changes::Changes;
 use super::http;
 use super::path::joined;
+use crate::files::CopyError;
 use crate::nginx::config::{Config, Found, lexer};
 
 /// The one error log, in the folder.
@@ -26,7 +26,7 @@ pub(super) fn redirect(
     changes: &mut Changes<'_>,
     root: bool,
     configure: &str,
-) -> Result<(), PrivateError> {
+) -> Result<(), CopyError> {
     for found in config.walk().into_iter().filter(|f| !f.is_entry()) {
         one(changes, &found, root);
     }
@@ -87,7 +87,7 @@ fn access_log(changes: &mut Changes<'_>, found: &Found<'_>, args: &[String]) {
 }
 
 /// What is not in the user's files gets compiled-in defaults, which point outside the folder: it is written out.
-fn defaults(config: &Config, changes: &mut Changes<'_>, configure: &str) -> Result<(), PrivateError> {
+fn defaults(config: &Config, changes: &mut Changes<'_>, configure: &str) -> Result<(), CopyError> {
     let quoted = |path: &str| String::from_utf8_lossy(&lexer::quote(path.as_bytes())).into_owned();
     let dir = changes.dir.clone();
     for (name, file, more) in [("pid", PID, ""), ("lock_file", LOCK, ""), ("error_log", ERROR_LOG, " warn")] {
@@ -113,7 +113,7 @@ fn defaults(config: &Config, changes: &mut Changes<'_>, configure: &str) -> Resu
     }
     for text in texts {
         let edit = config.insert_at_start(&http, &text)?;
-        changes.tell(Rewrite { from: String::new(), to: text.clone(), place: http.place() });
+        changes.list(Rewrite { from: String::new(), to: text.clone(), place: http.place() });
         changes.edit(edit);
     }
     Ok(())

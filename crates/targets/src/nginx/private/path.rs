@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::PrivateError;
 use super::changes::Changes;
+use crate::files::CopyError;
 use crate::nginx::config::{Config, Found};
 
 /// Where a relative path starts (`ngx_conf_full_name`, its last argument; nginx 1.22.1).
@@ -60,7 +60,7 @@ fn is_relative(path: &str) -> bool {
     !path.is_empty() && !elsewhere.iter().any(|start| path.starts_with(start))
 }
 
-pub(super) fn make_absolute(config: &Config, changes: &mut Changes<'_>) -> Result<(), PrivateError> {
+pub(super) fn make_absolute(config: &Config, changes: &mut Changes<'_>) -> Result<(), CopyError> {
     for found in config.walk().into_iter().filter(|f| !f.is_entry()) {
         let name = String::from_utf8_lossy(found.directive.name()).into_owned();
         if let Some(base) = base(&name) {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
 
-use super::PrivateError;
 use super::changes::Changes;
+use crate::files::CopyError;
 use crate::files::{flat, folders, save};
 use crate::nginx::config::{Config, Directive, Edit, File, FileId, lexer};
 
@@ -14,12 +14,12 @@ use crate::nginx::config::{Config, Directive, Edit, File, FileId, lexer};
 const FOLDERS: [&str; 5] = ["conf", "logs", "temp", "cache", "sockets"];
 
 /// Refuses a folder whose name nginx would read as something else.
-pub(super) fn check(dir: &Path) -> Result<(), PrivateError> {
+pub(super) fn check(dir: &Path) -> Result<(), CopyError> {
     let odd = |b: &u8| b"$*?[".contains(b) || b.is_ascii_control();
     if dir.is_absolute() && !dir.as_os_str().as_bytes().iter().any(odd) {
         return Ok(());
     }
-    Err(PrivateError::Refused(format!(
+    Err(CopyError::Refused(format!(
         "{}: a folder for nginx must be absolute and without $ * ? [ and control characters; choose another",
         dir.display()
     )))
@@ -46,12 +46,12 @@ pub(super) struct Written {
 }
 
 /// Writes every file with its changes.
-pub(super) fn write(config: &Config, mut changes: Changes<'_>, dir: &Path) -> Result<Written, PrivateError> {
+pub(super) fn write(config: &Config, mut changes: Changes<'_>, dir: &Path) -> Result<Written, CopyError> {
     let copies = copies(config, dir);
     for (id, file) in config.files() {
         if file.text.starts_with(b"\xEF\xBB\xBF") {
             // nginx takes the byte order mark for a part of the first word.
-            changes.tell(Rewrite { from: "U+FEFF".into(), to: String::new(), place: file.place(0) });
+            changes.list(Rewrite { from: "U+FEFF".into(), to: String::new(), place: file.place(0) });
             changes.edit(Edit::new(id, &(0..3), ""));
         }
         includes(config, &file.tree, &mut |directive, targets| {

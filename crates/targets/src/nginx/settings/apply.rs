@@ -5,23 +5,14 @@ use genkai_model::limit::Origin;
 
 use super::place::{places, route, upstream, zone};
 use super::{
-    ACCESS_LOG, Context, ERROR_LOG, LIMIT_CONN, LIMIT_REQ_ZONE, Named, SettingError, WORKER_CONNECTIONS, check, lookup,
-    value,
+    ACCESS_LOG, Context, ERROR_LOG, LIMIT_CONN, LIMIT_REQ_ZONE, Named, Scope, SettingError, WORKER_CONNECTIONS, check,
+    lookup, value,
 };
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, pairs};
 use crate::nginx::config::lexer::quote;
 use crate::nginx::config::{Config, Edit, Found, Route, sockets};
 use crate::settings::SourcedValue;
-
-/// The requests for which a setting is meant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
-    /// Their Host header; none: the default server answers.
-    pub host: Option<String>,
-    /// Their path, with or without query.
-    pub path: String,
-}
 
 /// The value of a setting in force for `scope`.
 ///

@@ -8,8 +8,7 @@ use genkai_model::units::Span;
 use super::config::Config;
 use super::limits::{self, Facts};
 use crate::error::TargetError;
-use crate::explain::Explain;
-use crate::files::masked;
+use crate::explain::{Explain, explanation};
 
 /// Explains a configuration.
 ///
@@ -19,18 +18,9 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, machine, memory, .. } = *what;
     let config = Config::read(main)?;
     let facts = Facts::of(&config, machine);
-    let mut limits = limits::of(&config, &facts, machine, memory);
-    for limit in &mut limits {
-        limit.value = masked(&limit.value);
-    }
-    Ok(Explanation {
-        product: "redis".to_owned(),
-        files: config.entries.files().iter().map(|f| f.path.clone()).collect(),
-        limits,
-        predictions: Vec::new(),
-        timers: timers(&config),
-        remarks: remarks::of(&config, &facts, machine, memory),
-    })
+    let limits = limits::of(&config, &facts, machine, memory);
+    let files = config.entries.files().iter().map(|f| f.path.clone());
+    Ok(explanation("redis", files, limits, timers(&config), remarks::of(&config, &facts, machine, memory)))
 }
 
 /// Settings that count seconds; 0 switches them off.

@@ -9,8 +9,7 @@ use super::config::Config;
 use super::limits::{self, Facts};
 use super::settings::{default, held, seconds};
 use crate::error::TargetError;
-use crate::explain::Explain;
-use crate::files::masked;
+use crate::explain::{Explain, explanation};
 
 /// Explains a configuration.
 ///
@@ -21,18 +20,9 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let config = Config::read(main)?;
     // Started as a service or by genkai it gets the hard limit.
     let facts = Facts::of(&config, machine.descriptors_hard);
-    let mut limits = limits::of(&facts, machine);
-    for limit in &mut limits {
-        limit.value = masked(&limit.value);
-    }
-    Ok(Explanation {
-        product: "squid".to_owned(),
-        files: config.entries.files().iter().map(|file| file.path.clone()).collect(),
-        limits,
-        predictions: Vec::new(),
-        timers: timers(&config),
-        remarks: remarks::of(&config, &facts, machine),
-    })
+    let limits = limits::of(&facts, machine);
+    let files = config.entries.files().iter().map(|file| file.path.clone());
+    Ok(explanation("squid", files, limits, timers(&config), remarks::of(&config, &facts, machine)))
 }
 
 /// Settings that count time, with what they end (src/cf.data.pre).
@@ -53,8 +43,7 @@ fn timers(config: &Config) -> Vec<Timer> {
     let timer = |(name, ends): (&str, &str)| {
         let held = held(config, name, default(name), seconds);
         let span = Some(Span::from_secs(held.value)).filter(|span| span.0 > 0)?;
-        let (setting, ends) = (name.to_owned(), ends.to_owned());
-        Some(Timer { setting, value: held.written, origin: held.origin, span: Some(span), ends })
+        Some(held.map(|_| Some(span)).timer(name, ends))
     };
     TIMERS.into_iter().filter_map(timer).collect()
 }

@@ -1,6 +1,10 @@
 //! What the backend's servers write to their logs, recognised.
 
+use std::borrow::Cow;
+
 use genkai_model::evidence::LogLine;
+
+use genkai_place::log_lines::{self, ParsedLine};
 
 /// php-fpm had a request and no child left: `pm.max_children` was reached (fpm_process_ctl.c).
 pub(crate) const MAX_CHILDREN: &str = "backend.php_fpm.max_children.reached";
@@ -15,9 +19,6 @@ pub(crate) const READ_TIMEOUT: &str = "backend.web.read_timeout";
 /// The web server before php-fpm ran out of connections: it, not the backend, is too small.
 pub(crate) const WEB_CONNECTIONS: &str = "backend.web.worker_connections";
 
-/// Longest text of a line in the record (`LogLine::text`).
-const LONGEST: usize = 400;
-
 /// Which server wrote a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writer {
@@ -30,44 +31,17 @@ pub(crate) enum Writer {
 }
 
 /// New lines of one log as the record keeps them: alike ones as one, those that only tell of normal work left out.
-pub(crate) fn group(writer: Writer, lines: &[String]) -> Vec<LogLine> {
-    let mut groups: Vec<LogLine> = Vec::new();
-    for line in lines {
-        let Some(level) = level(writer, line) else { continue };
-        let signature = signature(writer, line);
-        match groups.iter_mut().find(|g| same(g, signature, &level, line)) {
-            Some(group) => group.count += 1,
-            None => groups.push(LogLine {
-                subject: "backend".to_owned(),
-                level,
-                text: line.chars().take(LONGEST).collect(),
-                signature: signature.map(str::to_owned),
-                count: 1,
-            }),
-        }
-    }
-    groups
-}
-
-fn same(group: &LogLine, signature: Option<&str>, level: &str, line: &str) -> bool {
-    match (group.signature.as_deref(), signature) {
-        (Some(a), Some(b)) => a == b,
-        (None, None) => group.level == level && wordless(&group.text) == wordless(&cut(line)),
-        _ => false,
-    }
-}
-
-fn cut(line: &str) -> String {
-    line.chars().take(LONGEST).collect()
-}
-
-/// A text without its numbers (times, pids, ports).
-fn wordless(text: &str) -> String {
-    text.chars().filter(|c| !c.is_ascii_digit()).collect()
+pub(crate) fn aggregate(writer: Writer, lines: &[String]) -> Vec<LogLine> {
+    let lines = lines.iter().map(String::as_str).filter(|line| level(writer, line).is_some());
+    log_lines::aggregate("backend", lines, |line| ParsedLine {
+        level: level(writer, line).unwrap_or_default(),
+        gist: line,
+        signature: signature(writer, line).map(Cow::from),
+    })
 }
 
 /// The severity as the server names it; none for lines of normal work.
-fn level(writer: Writer, line: &str) -> Option<String> {
+fn level(writer: Writer, line: &str) -> Option<&str> {
     let level = match writer {
         // `[21-Nov-2026 11:38:20] WARNING: ...` (zlog.c)
         Writer::PhpFpm => line.split_once("] ")?.1.split_once(": ")?.0,
@@ -78,7 +52,7 @@ fn level(writer: Writer, line: &str) -> Option<String> {
     };
     let normal = matches!(level, "NOTICE" | "DEBUG" | "notice" | "info" | "Note");
     let word = level.chars().all(|c| c.is_ascii_alphabetic());
-    (word && !normal && !level.is_empty()).then(|| level.to_owned())
+    (word && !normal && !level.is_empty()).then_some(level)
 }
 
 /// The known message a line is.
@@ -102,9 +76,10 @@ fn signature(writer: Writer, line: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use genkai_place::log_lines::TEXT_MAX;
 
     fn one(writer: Writer, line: &str) -> LogLine {
-        let mut lines = group(writer, &[line.to_owned()]);
+        let mut lines = aggregate(writer, &[line.to_owned()]);
         assert_eq!(lines.len(), 1, "{line}");
         lines.remove(0)
     }
@@ -135,7 +110,7 @@ mod tests {
             (Writer::MariaDb, "2026-11-21 11:36:54 0 [Note] /usr/sbin/mariadbd: ready for connections."),
             (Writer::MariaDb, "Version: '10.11.19'  socket: '/x/db.sock'  port: 0  Debian 12"),
         ] {
-            assert_eq!(group(writer, &[line.to_owned()]), [], "{line}");
+            assert_eq!(aggregate(writer, &[line.to_owned()]), [], "{line}");
         }
     }
 
@@ -159,9 +134,9 @@ mod tests {
     fn alike_lines_count_as_one_and_texts_are_bounded() {
         let line = |n: u32| format!("2026/11/21 11:38:2{n} [crit] {n}#{n}: *{n} something new {}", "x".repeat(900));
         let other = "2026/11/21 11:38:20 [crit] 1#1: *1 something else".to_owned();
-        let lines = group(Writer::Web, &[line(1), line(2), other, line(3)]);
+        let lines = aggregate(Writer::Web, &[line(1), line(2), other, line(3)]);
         assert_eq!(lines.iter().map(|l| l.count).collect::<Vec<_>>(), [3, 1]);
-        assert_eq!(lines[0].text.chars().count(), LONGEST);
+        assert_eq!(lines[0].text.chars().count(), TEXT_MAX);
         assert_eq!(lines[0].signature, None);
     }
 }

@@ -81,7 +81,7 @@ impl Observer {
     /// Looks. What does not answer is absent from the sample.
     pub(super) fn look(&mut self, servers: &mut Servers, settings: &Settings) -> Observation {
         let logs: Vec<LogLine> =
-            self.tails.iter_mut().flat_map(|(writer, tail)| log::group(*writer, &tail.lines())).collect();
+            self.tails.iter_mut().flat_map(|(writer, tail)| log::aggregate(*writer, &tail.lines())).collect();
         let of = |signature| logs.iter().filter(move |l| l.signature.as_deref() == Some(signature));
         self.refused += of(log::BACKLOG).map(|l| l.count).sum::<u64>();
         let mut states: Vec<State> = of(log::CHILD_DIED).map(|l| state(ServerState::WorkerDied, &l.text)).collect();

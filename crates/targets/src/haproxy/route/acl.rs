@@ -1,7 +1,7 @@
 //! Conditions of rules, as far as host and path of a request decide them (configuration manual 7).
 
-use super::config::{Config, Found, Section};
-use super::route::Scope;
+use super::Scope;
+use crate::haproxy::config::{Config, Found, Section};
 
 /// Whether a rule applies to requests of `scope`; none where something else decides.
 pub(super) fn applies(config: &Config, section: &Section, rule: &Found, scope: &Scope) -> Option<bool> {

@@ -1,4 +1,4 @@
-//! One client: its socket, what it says and what it hears.
+//! One client: its socket, what it sends and receives.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,8 +10,8 @@ use genkai_wire::websocket::handshake::{Handshake, Progress};
 use genkai_wire::websocket::{Decoder, Encoder, Event, Kind, MAX_MESSAGE, Role, Scratch, code};
 use rustix::event::epoll::{self, EventData, EventFlags};
 
+use super::dialect::{ClientOptions, Decoded, Dialect, Message};
 use super::monotonic;
-use super::voice::{Came, Heard, Manner, Voice};
 use crate::transport::stamp;
 
 /// Key by which frames are masked. A server of ours on loopback needs no protection by an unpredictable one (RFC 6455 section
@@ -20,29 +20,29 @@ const KEY: u32 = 0x5a17_c3e9;
 
 /// A message with the instant at which it was there.
 #[derive(Debug)]
-pub(super) struct Post {
-    pub(super) heard: Heard,
+pub(super) struct ReceivedMessage {
+    pub(super) content: Message,
     /// CLOCK_MONOTONIC, ns.
     pub(super) at: u64,
 }
 
 /// A client, connected or not.
 #[derive(Debug, Default)]
-pub(super) struct Seat {
-    line: Option<Box<Line>>,
+pub(super) struct Client {
+    open: Option<Box<OpenClient>>,
     /// Code with which the connection ended.
     pub(super) ended: Option<u16>,
-    /// Whether that was told.
-    told: bool,
+    /// Whether that was reported.
+    reported: bool,
 }
 
 #[derive(Debug)]
-struct Line {
+struct OpenClient {
     stream: TcpStream,
-    manner: Manner,
+    options: ClientOptions,
     /// Until it is answered.
     handshake: Option<Handshake>,
-    voice: Voice,
+    dialect: Dialect,
     /// Whether the application can be spoken to.
     ready: bool,
     encoder: Encoder,
@@ -55,31 +55,31 @@ struct Line {
     heard: Instant,
 }
 
-impl Seat {
+impl Client {
     /// Connects and asks for a WebSocket; the answer is waited for in the loop, where it is `number`.
     pub(super) fn connect(
         address: SocketAddr,
-        manner: Manner,
+        options: ClientOptions,
         epoll: &OwnedFd,
         number: u64,
         patience: Duration,
-    ) -> io::Result<Seat> {
+    ) -> io::Result<Client> {
         let mut stream = TcpStream::connect_timeout(&address, patience)?;
         stream.set_nodelay(true)?;
         // What the kernel does not stamp counts from when it was read.
         let _ = stamp::ask(&stream);
         let mut request = Vec::new();
         let nonce = u128::from(number).to_be_bytes();
-        let handshake = manner.opening().write(&mut request, nonce).map_err(io::Error::other)?;
+        let handshake = options.opening().write(&mut request, nonce).map_err(io::Error::other)?;
         stream.write_all(&request)?;
         stream.set_nonblocking(true)?;
         epoll::add(epoll, &stream, EventData::new_u64(number), EventFlags::IN)?;
-        let voice = Voice::new(manner.socketio);
-        let line = Line {
+        let dialect = Dialect::new(options.socketio);
+        let open = OpenClient {
             stream,
-            manner,
+            options,
             handshake: Some(handshake),
-            voice,
+            dialect,
             ready: false,
             encoder: Encoder::new(Role::Client),
             decoder: Decoder::new(Role::Client, MAX_MESSAGE),
@@ -89,73 +89,73 @@ impl Seat {
             waits: false,
             heard: Instant::now(),
         };
-        Ok(Seat { line: Some(Box::new(line)), ended: None, told: false })
+        Ok(Client { open: Some(Box::new(open)), ended: None, reported: false })
     }
 
     /// Whether the application can be spoken to. A server that has been silent for longer than it said is gone.
     pub(super) fn is_open(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| {
-            let patience = line.voice.patience_ms();
-            line.ready && (patience == 0 || line.heard.elapsed() < Duration::from_millis(patience))
+        self.open.as_ref().is_some_and(|open| {
+            let patience = open.dialect.patience_ms();
+            open.ready && (patience == 0 || open.heard.elapsed() < Duration::from_millis(patience))
         })
     }
 
-    /// Whether the application could be spoken to when something was last heard.
+    /// Whether the application could be spoken to when something was last received.
     pub(super) fn is_ready(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.ready)
+        self.open.as_ref().is_some_and(|open| open.ready)
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.line.is_none()
+        self.open.is_none()
     }
 
     /// The code of an end that was not told yet.
     pub(super) fn just_ended(&mut self) -> Option<u16> {
-        self.ended.filter(|_| !std::mem::replace(&mut self.told, true))
+        self.ended.filter(|_| !std::mem::replace(&mut self.reported, true))
     }
 
     /// Tells the loop whether it waits for room in its socket, where that has changed.
     pub(super) fn register(&mut self, epoll: &OwnedFd, number: u64) {
-        let Some(line) = self.line.as_deref_mut().filter(|line| line.waits == line.unsent.is_empty()) else { return };
-        line.waits = !line.unsent.is_empty();
-        let room = if line.waits { EventFlags::OUT } else { EventFlags::empty() };
+        let Some(open) = self.open.as_deref_mut().filter(|open| open.waits == open.unsent.is_empty()) else { return };
+        open.waits = !open.unsent.is_empty();
+        let room = if open.waits { EventFlags::OUT } else { EventFlags::empty() };
         // It fails only for a socket that is not there.
-        let _ = epoll::modify(epoll, &line.stream, EventData::new_u64(number), EventFlags::IN | room);
+        let _ = epoll::modify(epoll, &open.stream, EventData::new_u64(number), EventFlags::IN | room);
     }
 
     /// Says a message, as far as the socket takes it; the rest follows when there is room.
-    pub(super) fn say(&mut self, kind: Kind, payload: &[u8]) {
-        let Some(line) = &mut self.line else { return };
-        let Line { voice, encoder, unsent, scratch, .. } = &mut **line;
+    pub(super) fn send(&mut self, kind: Kind, payload: &[u8]) {
+        let Some(open) = &mut self.open else { return };
+        let OpenClient { dialect, encoder, unsent, scratch, .. } = &mut **open;
         // It fails only after a close frame, and then nobody listens.
-        voice.speak(kind, payload, |kind, data| {
+        dialect.encode(kind, payload, |kind, data| {
             let _ = encoder.message(unsent, kind, data, KEY, scratch);
         });
-        line.flush();
+        open.flush();
     }
 
-    /// Does what the socket is ready for; messages go to `posts`.
-    pub(super) fn serve(&mut self, buffer: &mut [u8], posts: &mut Vec<Post>) {
-        let Some(line) = &mut self.line else { return };
-        line.flush();
-        let ended = match stamp::receive(&line.stream, buffer) {
+    /// Does what the socket is ready for; messages go to `messages`.
+    pub(super) fn serve(&mut self, buffer: &mut [u8], messages: &mut Vec<ReceivedMessage>) {
+        let Some(open) = &mut self.open else { return };
+        open.flush();
+        let ended = match stamp::receive(&open.stream, buffer) {
             Ok((0, _)) => Some(code::ABNORMAL),
             Ok((n, waited)) => {
-                line.heard = Instant::now();
+                open.heard = Instant::now();
                 let at = monotonic().saturating_sub(waited.unwrap_or(0));
-                line.take(&mut buffer[..n], at, posts)
+                open.take(&mut buffer[..n], at, messages)
             }
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
             Err(_) => Some(code::ABNORMAL),
         };
         if let Some(code) = ended {
-            line.flush();
-            (self.line, self.ended) = (None, Some(code));
+            open.flush();
+            (self.open, self.ended) = (None, Some(code));
         }
     }
 }
 
-impl Line {
+impl OpenClient {
     /// Writes what the socket takes. A socket that takes nothing any more is found out by reading: there may be a last word.
     fn flush(&mut self) {
         while self.sent < self.unsent.len() {
@@ -171,10 +171,10 @@ impl Line {
     }
 
     /// Takes bytes; the code with which the connection has ended, if it has.
-    fn take(&mut self, bytes: &mut [u8], at: u64, posts: &mut Vec<Post>) -> Option<u16> {
+    fn take(&mut self, bytes: &mut [u8], at: u64, messages: &mut Vec<ReceivedMessage>) -> Option<u16> {
         let mut from = 0;
         if let Some(handshake) = &mut self.handshake {
-            match handshake.receive(&self.manner.opening(), bytes) {
+            match handshake.receive(&self.options.opening(), bytes) {
                 Ok(Progress::More) => return None,
                 Ok(Progress::Open { used, agreement, .. }) => {
                     from = used;
@@ -186,21 +186,21 @@ impl Line {
                 Ok(Progress::Refused { .. }) | Err(_) => return Some(code::ABNORMAL),
             }
             self.handshake = None;
-            self.ready = self.voice.is_ready();
+            self.ready = self.dialect.is_ready();
         }
         loop {
-            let Line { decoder, encoder, scratch, unsent, voice, .. } = self;
+            let OpenClient { decoder, encoder, scratch, unsent, dialect, .. } = self;
             let came = match decoder.decode(&mut bytes[from..], scratch) {
                 Ok((_, None)) => return None,
                 Ok((used, Some(event))) => {
                     from += used;
                     match event {
-                        Event::Data(chunk) => voice.hear(&chunk),
+                        Event::Data(chunk) => dialect.decode(&chunk),
                         Event::Ping(payload) => {
                             let _ = encoder.pong(unsent, payload, KEY);
-                            Came::Nothing
+                            Decoded::Nothing
                         }
-                        Event::Pong(_) => Came::Nothing,
+                        Event::Pong(_) => Decoded::Nothing,
                         Event::Close(close) => {
                             let _ = encoder.close(unsent, close.answer(), KEY);
                             return Some(close.code_or_none());
@@ -210,13 +210,13 @@ impl Line {
                 Err(_) => return Some(code::ABNORMAL),
             };
             match came {
-                Came::Nothing => {}
-                Came::Message(heard) => posts.push(Post { heard, at }),
-                Came::Open => self.ready = true,
-                Came::Answer(text) => {
+                Decoded::Nothing => {}
+                Decoded::Message(heard) => messages.push(ReceivedMessage { content: heard, at }),
+                Decoded::Open => self.ready = true,
+                Decoded::Answer(text) => {
                     let _ = encoder.message(unsent, Kind::Text, text.as_bytes(), KEY, scratch);
                 }
-                Came::End => return Some(code::ABNORMAL),
+                Decoded::End => return Some(code::ABNORMAL),
             }
             self.flush();
         }

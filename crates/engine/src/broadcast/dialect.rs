@@ -5,7 +5,7 @@ use genkai_wire::websocket::deflate::Settings;
 use genkai_wire::websocket::handshake::Opening;
 use genkai_wire::websocket::{Chunk, Kind};
 
-use crate::protocol::socketio::{self, Dialect};
+use crate::protocol::socketio::{SocketIo, SocketIoEvent};
 
 /// The namespace of the application.
 const NAMESPACE: &str = "/app";
@@ -14,7 +14,7 @@ pub(super) const HEAD: usize = 80;
 
 /// How a server is spoken to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub struct ClientOptions {
     /// By Socket.IO v5 over WebSocket: messages are events called `message` with one argument, a string or a buffer. Else by
     /// WebSocket messages.
     pub socketio: bool,
@@ -22,7 +22,7 @@ pub struct Manner {
     pub compression: bool,
 }
 
-impl Manner {
+impl ClientOptions {
     /// The request that opens the application.
     pub(super) fn opening(self) -> Opening<'static> {
         let target = if self.socketio { TARGET } else { NAMESPACE };
@@ -33,7 +33,7 @@ impl Manner {
 
 /// A whole message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct Message {
     pub(super) binary: bool,
     pub(super) bytes: u64,
     /// How it begins.
@@ -42,10 +42,10 @@ pub(super) struct Heard {
 
 /// What came of a part of a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum Decoded {
     /// Nothing yet, or nothing to do.
     Nothing,
-    Message(Heard),
+    Message(Message),
     /// The application can be spoken to.
     Open,
     /// This text must be sent.
@@ -56,66 +56,66 @@ pub(super) enum Came {
 
 /// What one connection knows of its dialect.
 #[derive(Debug)]
-pub(super) enum Voice {
-    Plain(Heard),
-    SocketIo(Dialect),
+pub(super) enum Dialect {
+    Plain(Message),
+    SocketIo(SocketIo),
 }
 
-impl Voice {
-    pub(super) fn new(socketio: bool) -> Voice {
+impl Dialect {
+    pub(super) fn new(socketio: bool) -> Dialect {
         match socketio {
-            false => Voice::Plain(Heard::default()),
-            true => Voice::SocketIo(Dialect::new(NAMESPACE.to_owned())),
+            false => Dialect::Plain(Message::default()),
+            true => Dialect::SocketIo(SocketIo::new(NAMESPACE.to_owned())),
         }
     }
 
     /// Whether the application can be spoken to as soon as the WebSocket is open.
     pub(super) fn is_ready(&self) -> bool {
-        matches!(self, Voice::Plain(_))
+        matches!(self, Dialect::Plain(_))
     }
 
     /// Longest silence of a living server: ms; 0 where it is not known.
     pub(super) fn patience_ms(&self) -> u64 {
         match self {
-            Voice::Plain(_) => 0,
-            Voice::SocketIo(dialect) => dialect.patience_ms(),
+            Dialect::Plain(_) => 0,
+            Dialect::SocketIo(dialect) => dialect.patience_ms(),
         }
     }
 
-    /// The WebSocket messages that say `payload`.
-    pub(super) fn speak(&self, kind: Kind, payload: &[u8], mut each: impl FnMut(Kind, &[u8])) {
+    /// The WebSocket messages that carry `payload`.
+    pub(super) fn encode(&self, kind: Kind, payload: &[u8], mut each: impl FnMut(Kind, &[u8])) {
         match self {
-            Voice::Plain(_) => each(kind, payload),
-            Voice::SocketIo(dialect) => dialect.speak(kind, payload, each),
+            Dialect::Plain(_) => each(kind, payload),
+            Dialect::SocketIo(dialect) => dialect.encode(kind, payload, each),
         }
     }
 
     /// Takes a part of a WebSocket message.
-    pub(super) fn hear(&mut self, chunk: &Chunk<'_>) -> Came {
+    pub(super) fn decode(&mut self, chunk: &Chunk<'_>) -> Decoded {
         match self {
-            Voice::Plain(heard) => {
+            Dialect::Plain(heard) => {
                 if chunk.first {
-                    *heard = Heard { binary: chunk.kind == Kind::Binary, ..Heard::default() };
+                    *heard = Message { binary: chunk.kind == Kind::Binary, ..Message::default() };
                 }
                 heard.take(chunk.data);
-                if chunk.last { Came::Message(std::mem::take(heard)) } else { Came::Nothing }
+                if chunk.last { Decoded::Message(std::mem::take(heard)) } else { Decoded::Nothing }
             }
-            Voice::SocketIo(dialect) => match dialect.hear(chunk) {
-                socketio::Came::Nothing => Came::Nothing,
-                socketio::Came::Open => Came::Open,
-                socketio::Came::Answer(text) => Came::Answer(text),
-                socketio::Came::End => Came::End,
-                socketio::Came::Message(kind, data) => {
-                    let mut heard = Heard { binary: kind == Kind::Binary, ..Heard::default() };
+            Dialect::SocketIo(dialect) => match dialect.decode(chunk) {
+                SocketIoEvent::Nothing => Decoded::Nothing,
+                SocketIoEvent::Open => Decoded::Open,
+                SocketIoEvent::Answer(text) => Decoded::Answer(text),
+                SocketIoEvent::End => Decoded::End,
+                SocketIoEvent::Message(kind, data) => {
+                    let mut heard = Message { binary: kind == Kind::Binary, ..Message::default() };
                     heard.take(&data);
-                    Came::Message(heard)
+                    Decoded::Message(heard)
                 }
             },
         }
     }
 }
 
-impl Heard {
+impl Message {
     /// More of it.
     fn take(&mut self, data: &[u8]) {
         self.bytes += data.len() as u64;
