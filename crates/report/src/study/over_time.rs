@@ -151,7 +151,7 @@ pub(super) fn gauges(trial: &Trial, last: f64, broke: Option<f64>) -> Option<Blo
     of.retain(|_, points| points.iter().any(|(_, value)| *value != 0.0));
     let sparks: Vec<Spark> = of.into_iter().map(spark).collect();
     let summary = format!("What the servers showed ({} gauges and counters)", sparks.len());
-    (!sparks.is_empty()).then(|| Block::Drawing(Drawing::Sparks { summary, last, broke, sparks }))
+    (!sparks.is_empty()).then_some(Block::Drawing(Drawing::Sparks { summary, last, broke, sparks }))
 }
 
 fn spark((metric, points): (&str, Vec<(f64, f64)>)) -> Spark {
