@@ -129,7 +129,7 @@ packages-rooms:
 packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
 	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl redis-server:redis-server \
-	  haproxy:haproxy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar \
+	  haproxy:haproxy caddy:caddy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar \
 	  default-jdk-headless:javac maven:mvn $(WORDPRESS) $(CACHES)
 
 packages-servers:

@@ -31,6 +31,9 @@ pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
         Product::Haproxy(haproxy) => {
             ("haproxy", haproxy.haproxy.clone(), &haproxy.flags, Front { tls: haproxy.tls, ..Front::default() })
         }
+        Product::Caddy(caddy) => {
+            ("caddy", caddy.caddy.clone(), &caddy.flags, Front { tls: caddy.tls, ..Front::default() })
+        }
     };
     let pin = flags::pin(&flags.search.pin)?;
     let plan = plan(name, program, flags, front, &pin)?;

@@ -139,7 +139,7 @@ fn what_cannot_be_compared_is_said_before_anything_starts() {
     let systems = file("s.yaml", "systems:\n  - {name: a, product: nginx}\n  - {name: a, product: nginx}\n");
     for (arguments, part) in [
         (vec!["nginx"], "there must be two to 16"),
-        (vec!["nginx", "nonsense"], "no such file, and not one of nginx, apache, haproxy, nginx-cache"),
+        (vec!["nginx", "nonsense"], "no such file, and not one of nginx, apache, haproxy, caddy, nginx-cache"),
         (vec!["http://192.0.2.7", "nginx"], "is not this machine"),
         (vec!["http://127.0.0.1:9/path", "nginx"], "`/path` would have no effect"),
         (vec![systems.as_str()], "`a` takes part twice"),
@@ -155,7 +155,7 @@ fn what_cannot_be_compared_is_said_before_anything_starts() {
         (vec!["nginx", "apache", "--hold", "1ms"], "at least 200ms"),
         (
             vec!["nginx", "haproxy", "--tls"],
-            "nginx with TLS: genkai writes listeners with TLS for apache and haproxy only",
+            "nginx with TLS: genkai writes listeners with TLS for apache, haproxy, caddy only",
         ),
         (vec!["--base", "nginx"], "--change"),
     ] {
@@ -234,7 +234,7 @@ fn a_user_s_caches_and_an_address_are_contenders() {
     let vcl = format!("vcl 4.1;\nbackend default {{ .host = \"127.0.0.1\"; .port = \"{port}\"; }}\n");
     let mut files = vec![("nginx.conf", nginx, "nginx")];
     for (name, text, product) in [("squid.conf", squid, "squid-memory"), ("default.vcl", vcl, "varnish-malloc")] {
-        match genkai_targets::cache::contender(product).unwrap().installed() {
+        match genkai_targets::catalog::caches::contender(product).unwrap().installed() {
             Ok(_) => files.push((name, text, product)),
             Err(e) => genkai_tidy::noted::skipped(&e.to_string()),
         }

@@ -19,9 +19,8 @@ use genkai_model::finding::cache::{CacheFinding, Trouble};
 use genkai_model::load::{Load, Stop};
 use genkai_model::record::Record;
 use genkai_model::units::Span;
+use genkai_targets::apache::origin::{Files, Origin};
 use genkai_targets::application::Place;
-use genkai_targets::cache::Origin;
-use genkai_targets::cache::origin::Files;
 
 const REQUESTS: u32 = 40;
 

@@ -3,6 +3,7 @@
 pub mod apache;
 pub mod application;
 pub mod cache;
+pub mod caddy;
 pub mod catalog;
 pub mod cores;
 pub mod embedded;
@@ -19,6 +20,7 @@ pub mod redis;
 pub mod rooms;
 pub mod router;
 pub mod settings;
+mod socket;
 pub mod squid;
 pub mod standing;
 pub mod survey;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use genkai_model::cache::OwnCounts;
 use genkai_model::units::Bytes;
-use genkai_targets::cache::origin::Files;
-use genkai_targets::cache::{Budget, Cache, Origin, PRODUCTS, counts};
+use genkai_targets::apache::origin::{Files, Origin};
+use genkai_targets::cache::{Budget, Cache, counts};
+use genkai_targets::catalog::caches::CACHES;
 
 const OBJECTS: u32 = 12;
 
@@ -35,7 +36,7 @@ fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
     let files = Files::write(&dir.path().join("origin"), "/o/", OBJECTS, body).unwrap().unwrap();
     let mut origin = Origin::start(files, None).unwrap();
     let budget = Budget { memory: Bytes(32 << 20), disk: Bytes(128 << 20) };
-    for product in PRODUCTS {
+    for product in CACHES {
         let name = product.name;
         if let Err(e) = product.installed() {
             genkai_tidy::noted::skipped(&e.to_string());
@@ -45,16 +46,16 @@ fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
             .unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut due = Vec::new();
         let began = std::time::Instant::now();
-        let (zero, mut at_origin) = counts(Some(&mut cache), &mut origin, true).unwrap();
+        let (zero, mut at_origin) = counts(Some(&mut cache), &mut || origin.served(), true).unwrap();
         for (hits, misses) in [(0, u64::from(OBJECTS)), (u64::from(OBJECTS), 0)] {
-            let before = counts(Some(&mut cache), &mut origin, true).unwrap().0.unwrap();
+            let before = counts(Some(&mut cache), &mut || origin.served(), true).unwrap().0.unwrap();
             for n in 0..OBJECTS {
                 body(n, &mut due);
                 let came = get(cache.address(), &format!("/o/{n}"));
                 // Some answer 1.1 requests in chunks.
                 assert!(came.windows(due.len()).any(|part| part == due), "{name}: object {n}: {} bytes", came.len());
             }
-            let (counted, served) = counts(Some(&mut cache), &mut origin, true).unwrap();
+            let (counted, served) = counts(Some(&mut cache), &mut || origin.served(), true).unwrap();
             let counted = counted.unwrap().since(before);
             assert_eq!(counted, OwnCounts { hits, misses }, "{name}, after {zero:?}");
             assert_eq!(served - at_origin, misses, "{name}: requests at the origin");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use genkai_model::event::Change;
 use genkai_model::limit::Origin;
 use genkai_model::plan::{ConfigSource, Upgrade};
-use genkai_targets::cache::contender;
+use genkai_targets::catalog::caches::contender;
 use genkai_targets::catalog::prepare;
 use genkai_targets::error::TargetError;
 use genkai_targets::product::{Prepare, Prepared};

@@ -282,7 +282,7 @@ fn contenders() -> String {
     format!(
         "Caches to compare: {}, where origin is no cache. A cache that is named twice is compared with itself.\n\nBy default those \
          that can run here: with --full all, else {}.",
-        help::or(&genkai_targets::cache::names()),
+        help::or(&genkai_targets::catalog::caches::names()),
         help::or(cache::QUICK)
     )
 }

@@ -26,6 +26,9 @@ pub(crate) enum Product {
     /// HAProxy, as a reverse proxy in front of a backend
     #[command(after_help = HAPROXY_EXAMPLES, after_long_help = help::below(HAPROXY_EXAMPLES, NOTES, Exit::ALL))]
     Haproxy(Box<Haproxy>),
+    /// Caddy, as a reverse proxy in front of a backend
+    #[command(after_help = CADDY_EXAMPLES, after_long_help = help::below(CADDY_EXAMPLES, NOTES, Exit::ALL))]
+    Caddy(Box<Caddy>),
 }
 
 const NOTES: &str = "\
@@ -56,6 +59,12 @@ Examples:
   genkai tune haproxy --config /etc/haproxy/haproxy.cfg --backend embedded --users 500
   genkai tune haproxy --websocket --tls --set timeout.tunnel=60s --connections 100 --hold 2m
   genkai tune haproxy --config ./haproxy.cfg --backend http://127.0.0.1:8080";
+
+const CADDY_EXAMPLES: &str = "\
+Examples:
+  genkai tune caddy --set max_conns_per_host=20 --users 200
+  genkai tune caddy --config /etc/caddy/Caddyfile --backend embedded --users 500
+  genkai tune caddy --config ./Caddyfile --host www.example.com --backend http://127.0.0.1:8080";
 
 #[derive(Debug, Args)]
 pub(crate) struct Nginx {
@@ -93,6 +102,18 @@ pub(crate) struct Haproxy {
     /// HAProxy program to run [default: the one installed]
     #[arg(long, value_name = "PROGRAM", help_heading = "System", hide_short_help = true)]
     pub(crate) haproxy: Option<PathBuf>,
+    /// Generated configuration: listen with TLS; the load trusts an authority made for the run
+    #[arg(long, conflicts_with = "config", help_heading = "System")]
+    pub(crate) tls: bool,
+    #[command(flatten)]
+    pub(crate) flags: TuneFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Caddy {
+    /// Caddy program to run [default: the one installed]
+    #[arg(long, value_name = "PROGRAM", help_heading = "System", hide_short_help = true)]
+    pub(crate) caddy: Option<PathBuf>,
     /// Generated configuration: listen with TLS; the load trusts an authority made for the run
     #[arg(long, conflicts_with = "config", help_heading = "System")]
     pub(crate) tls: bool,

@@ -3,7 +3,8 @@
 use genkai_model::cache::{DeviceUse, OwnCounts, Side, Spent};
 use genkai_place::disk::{Device, Done};
 use genkai_place::footprint::Footprint;
-use genkai_targets::cache::{self, Cache, Origin};
+use genkai_targets::apache::origin::Origin;
+use genkai_targets::cache::{self, Cache};
 use genkai_targets::error::TargetError;
 
 /// Where counters of requests come from.
@@ -36,8 +37,8 @@ impl Account {
     ) -> Result<Account, TargetError> {
         let (own, served) = match counters {
             Counters::Known(own, served) => (own, served),
-            Counters::Glance => cache::counts(cache.as_deref_mut(), origin, false)?,
-            Counters::AtRest => cache::counts(cache.as_deref_mut(), origin, true)?,
+            Counters::Glance => cache::counts(cache.as_deref_mut(), &mut || origin.served(), false)?,
+            Counters::AtRest => cache::counts(cache.as_deref_mut(), &mut || origin.served(), true)?,
         };
         let mut sides: Vec<(Side, Footprint)> =
             cache.map(|cache| (Side::Cache, cache.footprint())).into_iter().collect();
@@ -75,7 +76,7 @@ impl Account {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use genkai_targets::cache::origin::Files;
+    use genkai_targets::apache::origin::Files;
 
     use super::*;
 

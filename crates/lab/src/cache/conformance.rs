@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use genkai_engine::{Fetched, StopFlag, fetch};
 use genkai_model::cache::{Conformance, Kept, Rule};
-use genkai_targets::cache::origin::{MADE, PAGE, SEEN};
+use genkai_targets::apache::origin::{MADE, PAGE, SEEN};
 
 /// Longest wait for each step of a request.
 const PATIENCE: Duration = Duration::from_secs(5);

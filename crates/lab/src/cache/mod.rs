@@ -14,8 +14,8 @@ use genkai_engine::{StopFlag, content};
 use genkai_model::cache::{Aim, Caching, RateSearch, Warmth};
 use genkai_model::event::{Environment, What};
 use genkai_place::disk::Device;
-use genkai_targets::cache::origin::Files;
-use genkai_targets::cache::{self, Origin};
+use genkai_targets::apache::origin::{Files, Origin};
+use genkai_targets::catalog::caches;
 use genkai_targets::error::TargetError;
 
 use turn::{Ask, Subject};
@@ -48,7 +48,7 @@ pub(crate) fn check(caching: &Caching, pin: &Pin) -> Result<Environment, LabErro
         if caching.contenders[..n].iter().any(|other| other.name == one.name) {
             return Err(LabError::Plan(format!("`{}` takes part twice under one name", one.name)));
         }
-        if let Some(product) = cache::find(&one.server)? {
+        if let Some(product) = caches::find(&one.server)? {
             product.installed()?;
         }
     }
@@ -60,8 +60,8 @@ pub(crate) fn check(caching: &Caching, pin: &Pin) -> Result<Environment, LabErro
 
 /// Contenders that can run here, and why each of the others cannot.
 pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
-    let (mut can, mut cannot) = (vec![cache::ALONE], Vec::new());
-    for product in cache::PRODUCTS {
+    let (mut can, mut cannot) = (vec![caches::ALONE], Vec::new());
+    for product in caches::CACHES {
         match product.installed() {
             Ok(_) => can.push(product.name),
             Err(e) => cannot.push((product.name, format!("{}: {e}", product.name))),

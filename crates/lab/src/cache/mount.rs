@@ -5,7 +5,8 @@ use genkai_engine::content;
 use genkai_model::cache::{AccessTime, Aim, Warmth};
 use genkai_place::disk::Device;
 use genkai_place::image::Image;
-use genkai_targets::cache::{ALONE, Origin};
+use genkai_targets::apache::origin::Origin;
+use genkai_targets::catalog::caches::ALONE;
 
 use super::turn::{Ask, Subject};
 use super::{Run, files, load};

@@ -7,7 +7,9 @@ use genkai_model::event::{EndReason, TrialEnded, TrialStarted, What};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_place::image::Image;
-use genkai_targets::cache::{self, Budget, Cache, Origin};
+use genkai_targets::apache::origin::Origin;
+use genkai_targets::cache::{Budget, Cache};
+use genkai_targets::catalog::caches;
 
 use super::Run;
 use super::account::{Account, Counters};
@@ -58,7 +60,7 @@ impl Run<'_, '_, '_> {
         let budget = Budget { memory: self.plan.memory, disk: self.plan.disk };
         let dir = self.dir.join(format!("{}-{}", place + 1, self.trials + 1));
         let cpus = self.cpus.as_ref().map(|pinning| &*pinning.servers);
-        let cache = match cache::find(&one.server)? {
+        let cache = match caches::find(&one.server)? {
             Some(product) => Some(Cache::start(product, &one.name, self.origin.address(), budget, cpus, &dir)?),
             None => None,
         };

@@ -8,11 +8,11 @@
 
 use std::io::{self, Write};
 
-use ratatui::backend::{Backend, WindowSize};
+use ratatui::backend::{Backend, IntoCrossterm, WindowSize};
 use ratatui::buffer::Cell;
 use ratatui::crossterm::cursor::{Hide, MoveDown, MoveRight, MoveUp, Show};
 use ratatui::crossterm::queue;
-use ratatui::crossterm::style::{Attribute, Color, Print, SetAttribute, SetForegroundColor};
+use ratatui::crossterm::style::{Attribute, Print, SetAttribute, SetForegroundColor};
 use ratatui::crossterm::terminal::{Clear, ClearType};
 use ratatui::layout::{Position, Size};
 use ratatui::style::Modifier;
@@ -81,6 +81,8 @@ impl<W: Write> Surface<W> {
 }
 
 impl<W: Write> Backend for Surface<W> {
+    type Error = io::Error;
+
     fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(&mut self, content: I) -> io::Result<()> {
         let mut style = None;
         for (x, y, cell) in content {
@@ -89,7 +91,7 @@ impl<W: Write> Backend for Surface<W> {
                 style = Some((cell.fg, cell.modifier));
                 queue!(self.out, SetAttribute(Attribute::Reset))?;
                 if self.color {
-                    queue!(self.out, SetForegroundColor(Color::from(cell.fg)))?;
+                    queue!(self.out, SetForegroundColor(cell.fg.into_crossterm()))?;
                 }
                 for (modifier, attribute) in [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim)] {
                     if cell.modifier.contains(modifier) {

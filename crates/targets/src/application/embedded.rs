@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::rooms;
 use super::settings::{Knob, Name, Settings};
 use super::{ApplicationError, Place, Product};
-use crate::rooms;
 
 pub(super) const PRODUCT: Product = Product {
     name: "embedded",

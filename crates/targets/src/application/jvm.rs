@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::ApplicationError;
+use super::rooms;
 use super::settings::{Gc, Knob, Name, Settings};
-use crate::rooms;
 use genkai_place::program;
 
 /// The log of the collector.

@@ -11,6 +11,7 @@ mod jvm;
 mod lifecycle;
 mod node;
 mod product;
+pub mod rooms;
 pub mod settings;
 mod tomcat;
 

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
+use super::rooms;
 use super::settings::{Knob, Name, Settings};
 use super::{ApplicationError, Place, Product};
-use crate::rooms;
 use genkai_place::program;
 
 const WS_NAME: &str = "node-ws";

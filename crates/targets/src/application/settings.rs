@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use genkai_model::setting::Setting;
 use genkai_model::units::{Bytes, Span};
 
-use crate::rooms;
+use super::rooms;
 
 /// A setting that a server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use genkai_model::cache::OwnCounts;
 
 use super::ground::run;
-use crate::haproxy::socket;
+use crate::socket;
 use genkai_place::status_page::read_until;
 use genkai_place::tail::Tail;
 

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use genkai_model::cache::{CacheEntry, OwnCounts};
 
+use super::Product;
 use super::counters;
 use super::ground::{Budget, Ground, Setup, run};
-use super::{Origin, Product};
 use crate::error::TargetError;
 use genkai_place::footprint::{self, Footprint};
 use genkai_place::process::{Child, Signal, Spawn};
@@ -41,25 +41,25 @@ pub struct Cache {
 }
 
 /// What is to be started, and where.
-pub(super) struct Start<'a> {
+pub(crate) struct Start<'a> {
     /// What reports call it.
-    pub(super) name: &'a str,
+    pub(crate) name: &'a str,
     /// Where it keeps objects, in words.
-    pub(super) store: &'a str,
+    pub(crate) store: &'a str,
     /// Its program.
-    pub(super) program: &'a Path,
+    pub(crate) program: &'a Path,
     /// What stands behind it; none: its configuration names it.
-    pub(super) origin: Option<SocketAddr>,
+    pub(crate) origin: Option<SocketAddr>,
     /// What it may use.
-    pub(super) budget: Budget,
+    pub(crate) budget: Budget,
     /// Its cores.
-    pub(super) cpus: Option<&'a [usize]>,
+    pub(crate) cpus: Option<&'a [usize]>,
     /// A folder for it.
-    pub(super) dir: &'a Path,
+    pub(crate) dir: &'a Path,
 }
 
 /// Writes what a cache needs and says how it is started.
-pub(super) type SetUp<'a> = dyn Fn(&Ground<'_>) -> Result<Setup, TargetError> + 'a;
+pub(crate) type SetUp<'a> = dyn Fn(&Ground<'_>) -> Result<Setup, TargetError> + 'a;
 
 impl Cache {
     /// Sets `product` up in `dir`, empty, before `origin`, and waits until it listens. Reports call it `name`.
@@ -83,7 +83,7 @@ impl Cache {
     ///
     /// # Errors
     /// When it refuses its configuration, or does not start.
-    pub(super) fn set_up(start: &Start<'_>, set_up: &SetUp<'_>) -> Result<Cache, TargetError> {
+    pub(crate) fn set_up(start: &Start<'_>, set_up: &SetUp<'_>) -> Result<Cache, TargetError> {
         let began = Instant::now();
         let mut last = None;
         for attempt in 1..=ATTEMPTS {
@@ -147,17 +147,17 @@ impl Cache {
     }
 
     /// The folder that it writes into.
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.scratch.path()
     }
 
     /// Its first process.
-    pub(super) fn child(&mut self) -> &mut Child {
+    pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
     /// The id of that.
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.pid()
     }
 
@@ -167,7 +167,7 @@ impl Cache {
     }
 
     /// The same, with how its first process ended.
-    pub(super) fn end(mut self) -> ExitStatus {
+    pub(crate) fn end(mut self) -> ExitStatus {
         self.child.stop(Signal::SIGKILL, Duration::ZERO)
     }
 }
@@ -178,21 +178,21 @@ impl Drop for Cache {
     }
 }
 
-/// What a cache (none: there is none) has counted since its start, and the requests that its origin has answered, once both have come to
+/// What a cache (none: there is none) has counted since its start, and the requests that its origin has answered (`served`), once both have come to
 /// rest: some write their log or sum up their threads a moment after they have answered. Without `rest` one look is enough.
 ///
 /// # Errors
 /// When the cache does not tell, or has ended.
 pub fn counts(
     mut cache: Option<&mut Cache>,
-    origin: &mut Origin,
+    served: &mut dyn FnMut() -> u64,
     rest: bool,
 ) -> Result<(Option<OwnCounts>, u64), TargetError> {
     let lag = cache.as_deref().map_or(Duration::ZERO, |cache| cache.setup.counters.lag());
     if rest && !lag.is_zero() {
         std::thread::sleep(lag);
     }
-    let mut look = || Ok((cache.as_deref_mut().map(Cache::count).transpose()?, origin.served()));
+    let mut look = || Ok((cache.as_deref_mut().map(Cache::count).transpose()?, served()));
     if rest { counters::at_rest(PAUSE, SETTLE, look) } else { look() }
 }
 
@@ -221,7 +221,7 @@ fn entry(start: &Start<'_>, setup: &Setup, took: Duration) -> CacheEntry {
 }
 
 /// What it prints, in its folder.
-pub(super) const OUTPUT: &str = "output.txt";
+pub(crate) const OUTPUT: &str = "output.txt";
 
 fn launch(start: &Start<'_>, ground: &Ground<'_>, set_up: &SetUp<'_>) -> Result<(Child, Setup, Segments), TargetError> {
     let mut setup = set_up(ground)?;
@@ -250,7 +250,7 @@ fn launch(start: &Start<'_>, ground: &Ground<'_>, set_up: &SetUp<'_>) -> Result<
 ///
 /// # Errors
 /// When it fails.
-pub(super) fn check(name: &str, ground: &Ground<'_>, setup: &mut Setup) -> Result<String, TargetError> {
+pub(crate) fn check(name: &str, ground: &Ground<'_>, setup: &mut Setup) -> Result<String, TargetError> {
     let user = account::unprivileged();
     if let Some((uid, gid)) = user {
         account::give(ground.dir, uid, gid).map_err(TargetError::files(ground.dir))?;

@@ -70,7 +70,7 @@ pub(crate) struct Copied {
 
 /// A cache as genkai writes it.
 #[derive(Debug)]
-pub(super) struct Generated(pub(super) &'static Product);
+pub(crate) struct Generated(pub(crate) &'static Product);
 
 impl Generated {
     fn fixed(&self) -> TargetError {

@@ -8,7 +8,7 @@ use regex::Regex;
 const MASK: &str = "***";
 
 /// `://user:password@`, `password=...` and `secret ...` in any line.
-static PATTERNS: LazyLock<[(Regex, &str); 11]> = LazyLock::new(|| {
+static PATTERNS: LazyLock<[(Regex, &str); 13]> = LazyLock::new(|| {
     let regex = |pattern: &str| Regex::new(pattern).expect("patterns are constants");
     [
         (regex(r"://[^/@\s]+@"), "://***@"),
@@ -41,6 +41,9 @@ static PATTERNS: LazyLock<[(Regex, &str); 11]> = LazyLock::new(|| {
             ),
             "$1$2***",
         ),
+        // Caddy: `acme_dns PROVIDER P`, `mac_key P`; hashes of passwords, as `basic_auth` has them.
+        (regex(r"(?im)^([-+ \t]*(?:acme_dns[ \t]+\S+|mac_key)[ \t]+).+$"), "$1***"),
+        (regex(r"\$2[aby]\$[0-9]{2}\$[./A-Za-z0-9]{53}"), MASK),
     ]
 });
 
@@ -97,6 +100,9 @@ mod tests {
             ("s3_auth.so --access_key hunter2 --version 4", "s3_auth.so --access_key *** --version 4"),
             ("s3_auth.so --secret-key=hunter2 --version=4", "s3_auth.so --secret-key=*** --version=4"),
             ("@pparam=--session_token @pparam=hunter2", "@pparam=--session_token @pparam=***"),
+            ("\tacme_dns cloudflare hunter2", "\tacme_dns cloudflare ***"),
+            ("+\t\tmac_key hunter2", "+\t\tmac_key ***"),
+            ("\tada $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG", "\tada ***"),
             ("user www-data www-data;", "user www-data www-data;"),
             ("worker_connections 512;", "worker_connections 512;"),
             ("ssl_certificate_key /etc/ssl/key.pem;", "ssl_certificate_key /etc/ssl/key.pem;"),

@@ -11,7 +11,6 @@ mod private;
 mod product;
 pub mod route;
 pub mod settings;
-pub(crate) mod socket;
 
 pub use lifecycle::{Binary, Running};
 pub(crate) use product::ENTRY;

@@ -2,11 +2,10 @@
 
 mod evidence;
 mod lifecycle;
-mod settings;
 mod trace;
 
+pub use crate::application::rooms::Settings;
 pub use lifecycle::Node;
-pub use settings::Settings;
 
 /// Applications that can be a node, as plans and the command line name them.
 pub const SERVERS: &[&str] = &["embedded", "node-ws", "socketio", "tomcat", "jetty"];

@@ -24,7 +24,7 @@ pub(crate) const ENTRY: Entry = Entry {
     program: ("squid", &["-v"]),
     role: Role::Cache,
     tls: false,
-    prepare: None,
+    prepare: Some(recipe::prepare),
     explain: Some(explain::explain),
     looks,
     clamps: &[],

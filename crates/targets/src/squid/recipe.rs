@@ -1,6 +1,7 @@
 //! A user's configuration as a contender.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
@@ -14,7 +15,7 @@ use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
 use crate::error::TargetError;
 use crate::files::{Backup, Edition};
-use crate::product::Prepare;
+use crate::product::{Accelerator, Prepare, Prepared};
 use genkai_place::caps::Machine;
 use genkai_place::machine;
 
@@ -24,6 +25,15 @@ pub(crate) struct File {
     edition: Edition<Config>,
     backend: Option<std::net::SocketAddr>,
     allowed: Vec<String>,
+}
+
+/// Prepares the user's configuration.
+///
+/// # Errors
+/// A file that cannot be read, a setting that cannot be made, or what the product refuses.
+pub(super) fn prepare(what: Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError> {
+    let ConfigSource::File(path) = &what.source else { unreachable!("asked for with files only") };
+    Accelerator::prepare(Arc::new(File::read(path, &what)?), &what)
 }
 
 impl File {

@@ -23,7 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
     program: ("traffic_server", &[]),
     role: Role::Cache,
     tls: false,
-    prepare: None,
+    prepare: Some(recipe::prepare),
     explain: None,
     looks,
     clamps: &[],

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use genkai_model::event::{Change, Environment};
 use genkai_model::limit::{Limit, Origin};
@@ -15,7 +16,7 @@ use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
 use crate::error::TargetError;
 use crate::files::{Backup, Edition};
-use crate::product::Prepare;
+use crate::product::{Accelerator, Prepare, Prepared};
 use genkai_place::machine;
 
 /// A user's Traffic Server.
@@ -35,6 +36,15 @@ const CONNECTIONS: &str = "proxy.config.net.connections_throttle";
 /// Whether a folder is a configuration of Traffic Server.
 pub(crate) fn is(folder: &Path) -> bool {
     folder.join(RECORDS).is_file()
+}
+
+/// Prepares the user's configuration.
+///
+/// # Errors
+/// A file that cannot be read, a setting that cannot be made, or what the product refuses.
+pub(super) fn prepare(what: Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError> {
+    let ConfigSource::File(path) = &what.source else { unreachable!("asked for with files only") };
+    Accelerator::prepare(Arc::new(Folder::read(path, &what)?), &what)
 }
 
 impl Folder {

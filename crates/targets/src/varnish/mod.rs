@@ -23,7 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
     program: ("varnishd", &["-V"]),
     role: Role::Cache,
     tls: false,
-    prepare: None,
+    prepare: Some(recipe::prepare),
     explain: Some(explain::explain),
     looks,
     clamps: &[],

@@ -2,9 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use genkai_model::event::{Change, Environment};
 use genkai_model::limit::{Limit, Origin};
+use genkai_model::plan::ConfigSource;
 
 use super::lifecycle;
 use super::limits;
@@ -15,7 +17,7 @@ use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
 use crate::error::TargetError;
 use crate::files::Backup;
-use crate::product::Prepare;
+use crate::product::{Accelerator, Prepare, Prepared};
 use genkai_place::caps::Machine;
 
 /// Where a parameter's default comes from.
@@ -30,6 +32,15 @@ pub(crate) struct File {
     parameters: std::collections::BTreeMap<String, String>,
     backend: Option<SocketAddr>,
     allowed: Vec<String>,
+}
+
+/// Prepares the user's configuration.
+///
+/// # Errors
+/// A file that cannot be read, a setting that cannot be made, or what the product refuses.
+pub(super) fn prepare(what: Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError> {
+    let ConfigSource::File(path) = &what.source else { unreachable!("asked for with files only") };
+    Accelerator::prepare(Arc::new(File::read(path, &what)?), &what)
 }
 
 impl File {

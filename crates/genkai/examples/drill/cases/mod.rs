@@ -3,6 +3,7 @@
 
 mod apache;
 mod behind;
+mod caddy;
 mod haproxy;
 mod innocent;
 mod kernel;
@@ -113,7 +114,7 @@ use rising;
 
 /// Every case, in the order in which they are told.
 pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
-    let proxies = [nginx::CASES, apache::CASES, haproxy::CASES, websocket::CASES];
+    let proxies = [nginx::CASES, apache::CASES, haproxy::CASES, caddy::CASES, websocket::CASES];
     let others = [behind::CASES, rooms::CASES, kernel::CASES, innocent::CASES];
     proxies.into_iter().chain(others).flatten()
 }

@@ -15,7 +15,7 @@ pub(crate) use log::{LINE, Session, aggregate, ended, unanswered};
 pub(crate) use stat::STAT;
 pub(crate) use stat::{Names, Row, Stat, sample};
 
-use super::socket;
+use crate::socket;
 use genkai_place::listener;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;

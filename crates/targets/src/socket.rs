@@ -1,4 +1,4 @@
-//! The statistics socket (management manual 9.3).
+//! Asking a server a line over a Unix socket, as HAProxy's statistics socket takes it (management manual 9.3).
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -9,10 +9,11 @@ use std::time::{Duration, SystemTime};
 
 use genkai_model::setting::Setting;
 
-use super::counters::Lines;
-use super::ground::{listed, run};
 use crate::apache::cache::{MODULES, frame, httpd};
 use crate::apache::lifecycle::Binary;
+use crate::cache::counters::Lines;
+use crate::cache::ground::run;
+use crate::cache::listed;
 use crate::error::TargetError;
 use genkai_place::footprint::{self, Footprint};
 use genkai_place::process::{Child, Signal, Spawn};
@@ -167,7 +168,7 @@ impl Origin {
     }
 
     /// Requests that it has answered since its start, as far as its log has them.
-    pub(super) fn served(&mut self) -> u64 {
+    pub fn served(&mut self) -> u64 {
         self.served.count().misses
     }
 

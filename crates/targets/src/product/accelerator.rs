@@ -10,19 +10,16 @@ use std::sync::Arc;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Limit, Origin};
-use genkai_model::plan::ConfigSource;
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 use tempfile::TempDir;
 
-use super::lifecycle::{self, Cache, Start};
-use super::product::{contender, located, unknown};
-use super::recipe::{Generated, Recipe};
-use super::{Budget, Ground};
+use super::{Objection, Prepare, Prepared};
+use crate::cache::lifecycle::{self, Cache, Start};
+use crate::cache::recipe::Recipe;
+use crate::cache::{Budget, Ground, located};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::Backup;
-use crate::product::{self, Objection, Prepare, Prepared};
-use crate::{squid, trafficserver, varnish};
 use genkai_place::log_lines::{ParsedLine, aggregate};
 use genkai_place::observation::Observation;
 use genkai_place::scratch::Scratch;
@@ -32,7 +29,7 @@ use genkai_place::{account, listener, port, process_tree};
 
 /// A cache that can be started, any number of times, one at a time.
 #[derive(Debug)]
-pub struct Accelerator {
+pub(crate) struct Accelerator {
     recipe: Arc<dyn Recipe>,
     program: PathBuf,
     origin: Option<SocketAddr>,
@@ -43,38 +40,23 @@ pub struct Accelerator {
     warnings: Vec<String>,
 }
 
-/// Whether `name` is one of these, with a configuration of that source.
-pub(crate) fn is(name: &str, source: &ConfigSource) -> bool {
-    match source {
-        ConfigSource::Generated => contender(name).is_some(),
-        ConfigSource::File(_) => ["squid", "varnish", "trafficserver"].contains(&name),
-    }
-}
-
 impl Accelerator {
-    /// Reads or writes the configuration of `name`, applies the settings, makes a private copy and has the product test it. Nothing is
-    /// started, nothing of the user's is touched.
+    /// Makes a private copy of the configuration that `recipe` has and has the product test it. Nothing is started, nothing of the
+    /// user's is touched.
     ///
     /// # Errors
-    /// When it is missing, a file or a setting is wrong, or the product refuses it.
-    pub fn prepare(name: &str, what: &Prepare<'_>) -> Result<Accelerator, TargetError> {
+    /// When it is missing, or the product refuses it.
+    pub(crate) fn prepare(recipe: Arc<dyn Recipe>, what: &Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError> {
         if what.tls.is_some() {
-            return Err(TargetError::usage(
-                "",
-                format!("{name}: genkai speaks plain HTTP to caches\n  hint: leave --tls out"),
-            ));
+            let name = recipe.product();
+            let text = format!("{name}: genkai speaks plain HTTP to caches\n  hint: leave --tls out");
+            return Err(TargetError::usage(name, text));
         }
-        let recipe: Arc<dyn Recipe> = match (&what.source, name) {
-            (ConfigSource::File(path), "squid") => Arc::new(squid::recipe::File::read(path, what)?),
-            (ConfigSource::File(path), "varnish") => Arc::new(varnish::recipe::File::read(path, what)?),
-            (ConfigSource::File(path), "trafficserver") => Arc::new(trafficserver::recipe::Folder::read(path, what)?),
-            _ => generated(name, what)?,
-        };
         let program = match what.program {
             Some(program) => program.to_owned(),
             None => located(recipe.program())?,
         };
-        Accelerator::made(recipe, program, what.backend, &what.dir)
+        Ok(Box::new(Accelerator::made(recipe, program, what.backend, &what.dir)?))
     }
 
     fn made(
@@ -101,7 +83,10 @@ impl Accelerator {
             Err(TargetError { kind: ErrorKind::Command { said: printed, .. }, .. }) => {
                 let reasons = said(&printed);
                 let reasons = if reasons.is_empty() { printed } else { reasons.join("\n") };
-                return Err(TargetError::usage("", format!("{} does not accept it:\n{reasons}", recipe.product())));
+                return Err(TargetError::usage(
+                    recipe.product(),
+                    format!("{} does not accept it:\n{reasons}", recipe.product()),
+                ));
             }
             Err(e) => return Err(e),
         };
@@ -110,22 +95,6 @@ impl Accelerator {
         let warnings = if written.is_empty() { warnings } else { Vec::new() };
         Ok(Accelerator { recipe, program, origin, scratch, version, written, rewrites: copied.rewrites, warnings })
     }
-}
-
-fn generated(name: &str, what: &Prepare<'_>) -> Result<Arc<dyn Recipe>, TargetError> {
-    let product = contender(name).ok_or_else(|| unknown(name))?;
-    if !what.settings.is_empty() {
-        let hint = "name a configuration file of your own to set something";
-        return Err(TargetError::usage(
-            "",
-            format!("{name} runs as genkai writes it, without settings\n  hint: {hint}"),
-        ));
-    }
-    if what.backend.is_none() {
-        let hint = "--backend embedded, or a configuration file of your own";
-        return Err(TargetError::usage("", format!("{name}: a cache needs something behind it\n  hint: {hint}")));
-    }
-    Ok(Arc::new(Generated(product)))
 }
 
 /// A folder of a scratch for one use, through which everybody may pass.
@@ -171,7 +140,7 @@ impl Prepared for Accelerator {
 
     fn objects(&self, _: &str) -> Result<Option<Objection>, TargetError> {
         let what = format!("{}: genkai cannot show it a single line", self.recipe.product());
-        Err(TargetError::usage("", what))
+        Err(TargetError::usage(self.recipe.product(), what))
     }
 
     fn rewrites(&self) -> &[Rewrite] {
@@ -186,7 +155,7 @@ impl Prepared for Accelerator {
         self.recipe.write_back(changes)
     }
 
-    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn product::Running>, TargetError> {
+    fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn super::Running>, TargetError> {
         let dir = tempdir(&self.scratch)?;
         let subject = self.recipe.product();
         let start = Start {
@@ -226,7 +195,7 @@ impl Running {
     }
 }
 
-impl product::Running for Running {
+impl super::Running for Running {
     fn address(&self) -> SocketAddr {
         self.cache.address()
     }

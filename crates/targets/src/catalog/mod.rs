@@ -1,5 +1,7 @@
 //! The one list of products. Whoever asks which there are, what each can do, or whose a configuration is asks here.
 
+pub mod caches;
+
 use std::path::Path;
 
 use genkai_model::explain::Explanation;
@@ -7,17 +9,17 @@ use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
 use genkai_place::machine;
 
-use crate::cache::{self, Accelerator};
 use crate::error::TargetError;
 use crate::explain::{Explain, Requests};
 use crate::product::{Entry, Likeness, Looks, Prepare, Prepared, Role};
-use crate::{apache, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
+use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
 
 /// Every product, in the order in which they are listed. What a configuration looks like is asked in this order too.
 pub const PRODUCTS: &[&Entry] = &[
     &nginx::ENTRY,
     &apache::ENTRY,
     &haproxy::ENTRY,
+    &caddy::ENTRY,
     &squid::ENTRY,
     &varnish::ENTRY,
     &trafficserver::ENTRY,
@@ -25,21 +27,21 @@ pub const PRODUCTS: &[&Entry] = &[
     &redis::ENTRY,
 ];
 
-/// Names of the products that can be a plain reverse proxy. Caches have names of their own ([`cache::compared`]).
+/// Names of the products that can be a plain reverse proxy. Caches have names of their own ([`caches::compared`]).
 pub fn proxies() -> impl Iterator<Item = &'static str> {
     PRODUCTS.iter().filter(|entry| entry.role == Role::Proxy).map(|entry| entry.name)
 }
 
 /// What can be named without a configuration: plain reverse proxies, and caches as genkai writes them.
 pub fn names() -> Vec<String> {
-    proxies().map(str::to_owned).chain(cache::compared()).collect()
+    proxies().map(str::to_owned).chain(caches::compared()).collect()
 }
 
 /// What a file of systems can name: products whose configurations can take part, and caches as genkai writes them.
 pub fn systems() -> Vec<String> {
     let products = PRODUCTS.iter().filter(|entry| entry.role != Role::Behind).map(|entry| entry.name.to_owned());
     let products: Vec<String> = products.collect();
-    let caches = cache::compared().into_iter().filter(|name| !products.contains(name));
+    let caches = caches::compared().into_iter().filter(|name| !products.contains(name));
     products.iter().cloned().chain(caches).collect()
 }
 
@@ -62,17 +64,20 @@ pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, Targe
     if what.tls.is_some() && what.source == ConfigSource::Generated && !entry.is_some_and(|entry| entry.tls) {
         return Err(no_tls(name));
     }
-    match entry.and_then(|entry| entry.prepare) {
-        Some(prepare) => prepare(what),
-        None if cache::is(name, &what.source) => Ok(Box::new(Accelerator::prepare(name, &what)?)),
-        None => Err(TargetError::usage("", format!("there is no product `{name}`; there are: {}", names().join(", ")))),
+    let generated = what.source == ConfigSource::Generated;
+    // A cache of this name is one with a configuration of the user's.
+    let known = entry.filter(|entry| entry.role == Role::Proxy || !generated).and_then(|entry| entry.prepare);
+    match (known, caches::contender(name)) {
+        (Some(prepare), _) => prepare(what),
+        (None, Some(product)) if generated => caches::prepare(product, what),
+        _ => Err(TargetError::usage("", format!("there is no product `{name}`; there are: {}", names().join(", ")))),
     }
 }
 
 fn no_tls(name: &str) -> TargetError {
     let with: Vec<&str> = PRODUCTS.iter().filter(|entry| entry.tls).map(|entry| entry.name).collect();
     let hint = format!("give a configuration of {name} that listens with TLS, or leave TLS out");
-    let what = format!("{name} with TLS: genkai writes listeners with TLS for {} only", with.join(" and "));
+    let what = format!("{name} with TLS: genkai writes listeners with TLS for {} only", with.join(", "));
     TargetError::usage("", format!("{what}\n  hint: {hint}"))
 }
 
@@ -126,9 +131,10 @@ mod tests {
         std::fs::write(dir.path().join("records.config"), "").unwrap();
         let requests = Requests { host: "localhost".to_owned(), path: "/".to_owned(), websocket: false };
         let said = explain(None, dir.path(), &requests).unwrap_err();
-        let expected = "genkai does not explain configurations of `trafficserver`; it explains those of: nginx, apache, haproxy, \
-                        squid, varnish, php-fpm, redis";
-        assert_eq!((said.to_string().as_str(), said.is_usage()), (expected, true));
+        let known = explained().join(", ");
+        let expected =
+            format!("genkai does not explain configurations of `trafficserver`; it explains those of: {known}");
+        assert_eq!((said.to_string(), said.is_usage()), (expected, true));
         for product in explained() {
             let known = explain(Some(product), &dir.path().join("gone.conf"), &requests);
             assert!(!known.unwrap_err().to_string().contains("does not explain"), "{product}");

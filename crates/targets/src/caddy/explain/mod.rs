@@ -1,0 +1,26 @@
+//! What a Caddyfile means and what is wrong with it, told from its text alone: nothing is started, and Caddy need not be installed.
+
+mod remarks;
+mod timers;
+
+use genkai_model::explain::Explanation;
+
+use super::config::{Config, variables};
+use super::limits::{self, Facts};
+use super::route::Scope;
+use crate::error::TargetError;
+use crate::explain::{Explain, explanation};
+
+/// Explains a configuration.
+///
+/// # Errors
+/// A file that is missing, unreadable, or not a Caddyfile.
+pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
+    let Explain { main, requests, machine, .. } = *what;
+    let scope = &Scope { host: requests.host.clone(), path: requests.path.clone() };
+    let config = Config::read(main, variables())?;
+    let facts = Facts::of(&config, None, scope, requests.websocket, machine);
+    let limits = limits::of(&facts);
+    let files = config.files().map(|(_, file)| file.path.clone());
+    Ok(explanation("caddy", files, limits, timers::of(&config, scope), remarks::of(&config, &facts, scope)))
+}

@@ -1,0 +1,91 @@
+//! Limits that show in Caddy but lie behind it, or between the two.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Limit, RemedyUnit, Strength, Symptom};
+use genkai_model::units::Span;
+
+use super::Facts;
+use crate::caddy::evidence::signature;
+use crate::caddy::settings::{DIAL_TIMEOUT, READ_TIMEOUT, RESPONSE_HEADER_TIMEOUT, Setting};
+use crate::limits::{backend, errors, log, valued};
+use crate::settings::SourcedValue;
+
+/// Every limit of the upstreams' side, but for how many requests they get.
+pub(super) fn all(facts: &Facts) -> Vec<Limit> {
+    if facts.upstreams.written.is_empty() {
+        return Vec::new();
+    }
+    let mut all = vec![refusing(facts), slow_to_accept(facts)];
+    all.extend(facts.response_header_timeout.as_ref().map(|held| silent(&RESPONSE_HEADER_TIMEOUT, held)));
+    all.extend(facts.read_timeout.as_ref().map(|held| silent(&READ_TIMEOUT, held)));
+    all.extend(facts.read_timeout.as_ref().filter(|_| facts.websocket).map(idle));
+    all.extend(ports(facts));
+    all
+}
+
+/// No upstream takes connections: nothing in Caddy lifts that.
+fn refusing(facts: &Facts) -> Limit {
+    Limit {
+        formula: format!(
+            "{} refuses or closes before it answers (502); after max_fails failures in fail_duration nothing is sent to it (503)",
+            facts.upstreams.written
+        ),
+        source: "Caddy modules/caddyhttp/reverseproxy/reverseproxy.go: statusError; healthchecks.go: countFailure"
+            .to_owned(),
+        signatures: vec![
+            log(signature::UPSTREAM_REFUSED, Strength::Decisive),
+            log(signature::UPSTREAM_CLOSED, Strength::Decisive),
+            log(signature::NO_UPSTREAM, Strength::Consistent),
+        ],
+        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
+        ..backend::refusing("caddy.backend", "(backend)", &facts.upstreams)
+    }
+}
+
+/// An upstream that does not accept in time: its accept queue is full.
+fn slow_to_accept(facts: &Facts) -> Limit {
+    let held = &facts.dial_timeout;
+    Limit {
+        caps: format!("it does not accept connections within dial_timeout = {}", held.written),
+        formula: format!("a connect to an upstream never lasts {}: else Caddy answers 502", held.value),
+        source: "Caddy modules/caddyhttp/reverseproxy/httptransport.go: NewTransport (net.Dialer)".to_owned(),
+        signatures: vec![log(signature::UPSTREAM_SLOW_CONNECT, Strength::Decisive)],
+        symptom: Symptom { errors: vec![ErrorKind::Status502], slow: true },
+        ..valued("caddy.dial_timeout", "backend", &format!("slower to accept than {}", DIAL_TIMEOUT.name), held)
+    }
+}
+
+/// The upstreams are slower than Caddy is told to wait.
+fn silent(setting: &Setting, held: &SourcedValue<Span>) -> Limit {
+    Limit {
+        formula: format!("an upstream is never silent for {}: else Caddy answers 504", held.value),
+        source: "Caddy modules/caddyhttp/reverseproxy/httptransport.go: NewTransport; reverseproxy.go: statusError"
+            .to_owned(),
+        signatures: vec![log(signature::UPSTREAM_SILENT, Strength::Consistent)],
+        ..backend::silent(&format!("caddy.{}", setting.name), setting.name, held)
+    }
+}
+
+/// A tunnel in which the upstream says nothing. Nothing in a log tells of it.
+fn idle(held: &SourcedValue<Span>) -> Limit {
+    Limit {
+        caps: "how long an upstream may be silent in a tunnel".to_owned(),
+        formula: format!("a tunnel ends after {} ({}) without a byte from the upstream", held.value, READ_TIMEOUT.name),
+        source: "Caddy modules/caddyhttp/reverseproxy/httptransport.go: tcpRWTimeoutConn".to_owned(),
+        ..backend::idle(("caddy", "a tunnel"), (READ_TIMEOUT.name, READ_TIMEOUT.name), held, RemedyUnit::Time)
+    }
+}
+
+/// Local ports towards the upstreams.
+fn ports(facts: &Facts) -> Option<Limit> {
+    let ports = backend::Ports {
+        id: "caddy.upstream.ports",
+        way: "Caddy to its upstreams",
+        addresses: facts.inet,
+        noun: "upstream",
+        range: facts.ports,
+        signature: signature::PORTS,
+        answer: ErrorKind::Status502,
+    };
+    ports.limit()
+}

@@ -1,0 +1,177 @@
+//! Values in force, from which limits are computed.
+
+use std::collections::BTreeSet;
+
+use genkai_model::limit::Origin;
+use genkai_model::units::Span;
+
+use crate::caddy::config::Config;
+use crate::caddy::route::{Address, Ports, Route, Scope, Upstream};
+use crate::caddy::settings::*;
+use crate::caddy::settings::{in_force, value};
+use crate::files::number::count;
+use crate::settings::SourcedValue;
+use genkai_place::caps::Machine;
+
+/// Descriptors of a Caddy with the private copy's endpoint and logs, its listeners apart: standard streams, epoll and its
+/// wake-up, the endpoint, what Go and Caddy keep open (counted in /proc/PID/fd of 2.6.2: 10 with one listener).
+const OWN: u64 = 9;
+
+/// What the limits of one configuration for one kind of request are computed from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Descriptors of the process. Go raises its soft limit to the hard one.
+    pub nofile: SourcedValue<u64>,
+    /// Descriptors that are never a client's.
+    pub own: u64,
+    /// Who passes requests on: the upstreams as written; empty where nobody does.
+    pub upstreams: SourcedValue<()>,
+    /// How many different ones there are.
+    pub count: u64,
+    /// How many of them have an address and a port, so that local ports are used.
+    pub inet: u64,
+    /// Requests that each gets at once (`unhealthy_request_count`).
+    pub max_requests: Option<SourcedValue<u64>>,
+    /// Whether nothing says how many failures are too many, so that 2.6 holds every upstream for down.
+    pub no_fails_allowed: bool,
+    /// Connections to each at once (`max_conns_per_host`).
+    pub max_conns: Option<SourcedValue<u64>>,
+    /// How long a request may wait for an upstream that takes it (`lb_try_duration`).
+    pub try_duration: SourcedValue<Span>,
+    /// How long a connect may last.
+    pub dial_timeout: SourcedValue<Span>,
+    /// How long the head of an answer may take.
+    pub response_header_timeout: Option<SourcedValue<Span>>,
+    /// How long an upstream may be silent.
+    pub read_timeout: Option<SourcedValue<Span>>,
+    /// Whether the load opens WebSocket connections.
+    pub websocket: bool,
+    /// Largest request body, bytes.
+    pub body: Option<SourcedValue<u64>>,
+    /// net.core.somaxconn.
+    pub somaxconn: u32,
+    /// Cores that it may use.
+    pub cores: u32,
+    /// Local ports, first and last.
+    pub ports: (u16, u16),
+}
+
+impl Facts {
+    /// The facts of `config` for requests of `scope` (WebSocket connections where `websocket`) on this machine. `running`: the copy
+    /// that runs, where there is one, with its own listeners and upstreams.
+    pub fn of(config: &Config, running: Option<&Config>, scope: &Scope, websocket: bool, machine: &Machine) -> Facts {
+        let actual = running.unwrap_or(config);
+        let route = Route::find(config, scope);
+        let names = |route: &Route<'_>| route.upstreams().iter().map(|w| w.value.clone()).collect::<Vec<_>>();
+        let now = Route::find(actual, scope).map(|route| names(&route)).unwrap_or_default();
+        let distinct: BTreeSet<&String> = now.iter().collect();
+        let set_time = |setting: &Setting| {
+            let held = written(config, setting, scope, |text| value::time(text).map(Span::from));
+            held.filter(|held| !held.value.is_zero())
+        };
+        let counted = |setting: &Setting| written(config, setting, scope, count).filter(|held| held.value > 0);
+        let max_requests = counted(&UNHEALTHY_REQUEST_COUNT);
+        let forgiving = counted(&MAX_FAILS).is_some() || set_time(&FAIL_DURATION).is_some();
+        Facts {
+            nofile: SourcedValue {
+                value: machine.descriptors_hard,
+                written: machine.descriptors_hard.to_string(),
+                origin: Origin::Machine("hard RLIMIT_NOFILE".to_owned()),
+            },
+            own: OWN + listeners(actual),
+            upstreams: SourcedValue {
+                value: (),
+                written: route.as_ref().map(|route| names(route).join(", ")).unwrap_or_default(),
+                origin: Origin::Given,
+            },
+            count: distinct.len() as u64,
+            inet: distinct.iter().filter(|text| Upstream::parse(text).host.is_some()).count() as u64,
+            no_fails_allowed: max_requests.is_some() && !forgiving,
+            max_requests,
+            max_conns: counted(&MAX_CONNS_PER_HOST),
+            try_duration: time(config, &LB_TRY_DURATION, scope),
+            dial_timeout: time(config, &DIAL_TIMEOUT, scope),
+            response_header_timeout: set_time(&RESPONSE_HEADER_TIMEOUT),
+            read_timeout: set_time(&READ_TIMEOUT),
+            websocket,
+            body: written(config, &MAX_SIZE, scope, value::size),
+            somaxconn: machine.somaxconn,
+            cores: machine.cores,
+            ports: machine.ports,
+        }
+    }
+
+    /// `1 upstream`, `3 upstreams`.
+    pub(super) fn counted(&self) -> String {
+        crate::limits::counted(self.count, "upstream")
+    }
+}
+
+/// A setting that is written, as a number; none where it is not written.
+fn written<T>(
+    config: &Config,
+    setting: &Setting,
+    scope: &Scope,
+    read: impl Fn(&str) -> Option<T>,
+) -> Option<SourcedValue<T>> {
+    in_force(config, setting, scope).parsed(read).filter(|held| !matches!(held.origin, Origin::Default(_)))
+}
+
+/// A time, or its default.
+fn time(config: &Config, setting: &Setting, scope: &Scope) -> SourcedValue<Span> {
+    let held = in_force(config, setting, scope);
+    let value = value::time(&held.written).or_else(|| value::time(setting.default)).unwrap_or_default();
+    held.map(|()| value.into())
+}
+
+/// Sockets that it listens on: one a port, and one more for HTTP/3 where that speaks TLS.
+fn listeners(config: &Config) -> u64 {
+    let ports = Ports::of(config);
+    let sites = config.sites().iter().filter(|site| !site.is_route());
+    let each = sites.flat_map(|site| {
+        let tls = site.lines.iter().any(|line| line.is("tls"));
+        let addresses = site.addresses.iter().filter_map(|word| Address::parse(&word.value, ports));
+        addresses.map(move |address| (address.port, address.is_tls(ports, tls)))
+    });
+    each.collect::<BTreeSet<_>>().iter().map(|(_, tls)| 1 + u64::from(*tls)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caddy::config::Variables;
+    use genkai_model::limit::Ceiling;
+
+    fn facts(text: &str) -> Facts {
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap();
+        let machine = Machine {
+            descriptors: 60,
+            descriptors_hard: 60,
+            descriptors_ceiling: Ceiling { value: 60.0, by: String::new() },
+            online: 2,
+            cores: 2,
+            somaxconn: 4096,
+            ports: (40_000, 40_029),
+        };
+        Facts::of(&config, None, &Scope { host: "localhost".into(), path: "/".into() }, true, &machine)
+    }
+
+    #[test]
+    fn values_in_force_are_found() {
+        let text = ":80 {\n\treverse_proxy h:1 h:2 h:1 unix//s {\n\t\tunhealthy_request_count 7\n\t\ttransport http \
+                    {\n\t\t\tread_timeout 2s\n\t\t}\n\t}\n}\na.example {\n\trespond x\n}\n";
+        let facts = facts(text);
+        assert_eq!((facts.count, facts.inet, facts.own), (3, 2, 12));
+        assert_eq!(facts.max_requests.as_ref().map(|held| held.value), Some(7));
+        assert!(facts.no_fails_allowed);
+        assert_eq!(facts.read_timeout.as_ref().map(|held| held.value), Some(Span::from_secs(2)));
+        assert_eq!((facts.dial_timeout.written.as_str(), facts.max_conns), ("3s", None));
+    }
+
+    #[test]
+    fn a_caddy_of_sixty_descriptors_serves_twenty_five_clients() {
+        // 2.6.2 with a hard limit of 60, one listener: 25 clients with a request each are served, more are not.
+        let facts = facts("http://:80 {\n\treverse_proxy h:1\n}\n");
+        assert_eq!((facts.nofile.value - facts.own) / 2, 25);
+    }
+}

@@ -1,0 +1,24 @@
+//! The limits of a Caddyfile, as data: the setting, the law with its numbers, what proves it, how to lift it.
+//!
+//! [`Facts::of`] finds the values in force; [`of`] turns them into limits. Formulas come from Caddy's source and Go's (file named
+//! with each) and were checked by measurement on 2.6.2; `analysis` evaluates them without knowing Caddy.
+
+mod backend;
+mod facts;
+mod requests;
+mod system;
+
+pub use facts::Facts;
+
+use genkai_model::limit::Limit;
+
+/// Every limit of the configuration that `facts` describe, those that count clients first.
+pub fn of(facts: &Facts) -> Vec<Limit> {
+    let mut all = vec![system::descriptors(facts)];
+    all.extend(requests::each_upstream(facts));
+    all.extend(requests::connections(facts));
+    all.extend(requests::body(facts));
+    all.extend([system::backlog(facts), system::cpu(facts)]);
+    all.extend(backend::all(facts));
+    all
+}

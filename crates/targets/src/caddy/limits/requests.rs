@@ -1,0 +1,80 @@
+//! Limits on requests: how many at once each upstream gets, and how large they are.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
+
+use super::Facts;
+use crate::caddy::evidence::{metrics, signature};
+use crate::caddy::settings::{MAX_CONNS_PER_HOST, MAX_SIZE, UNHEALTHY_REQUEST_COUNT};
+use crate::limits::{errors, log, raised, reached, valued};
+
+/// `unhealthy_request_count`: an upstream with so many requests gets no more. When all have, Caddy answers 503, after it has
+/// tried again for `lb_try_duration`.
+pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
+    let held = facts.max_requests.as_ref().filter(|_| facts.count > 0)?;
+    let (each, all) = (held.value as f64, held.value.saturating_mul(facts.count));
+    let tried = facts.try_duration.value;
+    let until = match tried.is_zero() {
+        true => "further requests are answered 503 at once (no lb_try_duration)".to_owned(),
+        false => format!("further requests try for {tried} (lb_try_duration), then 503"),
+    };
+    Some(Limit {
+        caps: "requests that each upstream gets at once".to_owned(),
+        law: Law::Workers {
+            workers: all as f64,
+            queue: tried.is_zero().then_some(0.0),
+            service: None,
+            wait: (!tried.is_zero()).then(|| tried.as_secs_f64()),
+        },
+        formula: format!("{} x {} = {all} requests at once; {until}", facts.counted(), held.value),
+        source: "Caddy modules/caddyhttp/reverseproxy/hosts.go: Full; reverseproxy.go: provisionUpstream, tryAgain"
+            .to_owned(),
+        signatures: vec![
+            reached(metrics::UPSTREAM_REQUESTS_MAX, each, Strength::Decisive),
+            log(signature::NO_UPSTREAM, Strength::Supports),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !tried.is_zero() },
+        remedy: Some(Remedy {
+            note: Some("or add upstreams: each brings as many; the backend must be able to take them".to_owned()),
+            ..raised(UNHEALTHY_REQUEST_COUNT.name, RemedyUnit::Count, 1.0)
+        }),
+        ..valued("caddy.unhealthy_request_count", "caddy", UNHEALTHY_REQUEST_COUNT.name, held)
+    })
+}
+
+/// `max_conns_per_host`: a request beyond it waits for a connection, for ever as far as Caddy is concerned.
+pub(super) fn connections(facts: &Facts) -> Option<Limit> {
+    let held = facts.max_conns.as_ref().filter(|_| facts.count > 0)?;
+    let all = held.value.saturating_mul(facts.count);
+    Some(Limit {
+        caps: "connections to each upstream at once; further requests wait for one".to_owned(),
+        law: Law::Workers { workers: all as f64, queue: None, service: None, wait: None },
+        formula: format!(
+            "{} x {} = {all} requests at once; further requests wait for a connection, for ever (no timeout ends that)",
+            facts.counted(),
+            held.value
+        ),
+        source: "Go net/http transport.go: queueForDial (MaxConnsPerHost); a request over HTTP/1.1 has a connection to itself"
+            .to_owned(),
+        signatures: vec![reached(metrics::UPSTREAM_REQUESTS_MAX, held.value as f64 + 1.0, Strength::Decisive)],
+        symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
+        remedy: Some(Remedy {
+            note: Some("without it there is no limit; the backend must be able to take as many connections".to_owned()),
+            ..raised(MAX_CONNS_PER_HOST.name, RemedyUnit::Count, 1.0)
+        }),
+        ..valued("caddy.max_conns_per_host", "caddy", MAX_CONNS_PER_HOST.name, held)
+    })
+}
+
+/// `request_body { max_size }`. The proxy learns of it while it sends the body on, so that 2.6 answers 502, not 413.
+pub(super) fn body(facts: &Facts) -> Option<Limit> {
+    let limit = crate::limits::body("caddy", MAX_SIZE.name, facts.body.as_ref()?, signature::BODY)?;
+    Some(Limit {
+        formula: format!("{}; a larger one is cut off: 413, or 502 of 2.6's reverse_proxy", limit.formula),
+        source:
+            "Caddy modules/caddyhttp/requestbody/requestbody.go (http.MaxBytesReader); reverseproxy.go: statusError"
+                .to_owned(),
+        symptom: errors(&[ErrorKind::Status413, ErrorKind::Status502]),
+        ..limit
+    })
+}

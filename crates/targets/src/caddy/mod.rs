@@ -1,0 +1,19 @@
+//! Caddy: the user's Caddyfile read and edited in place, run privately, watched through its administration endpoint and its log,
+//! its limits.
+
+pub mod config;
+pub mod evidence;
+mod explain;
+mod lifecycle;
+pub mod limits;
+mod private;
+mod product;
+pub mod route;
+pub mod settings;
+
+pub use lifecycle::Running;
+pub use product::Caddy;
+pub(crate) use product::ENTRY;
+
+/// What people call it.
+pub(crate) const CALLED: &str = "Caddy";

@@ -1,0 +1,75 @@
+//! The global options of a copy: of the user's those that are known to reach nobody, and our own.
+
+use std::path::Path;
+
+use super::text::Text;
+use super::{Copy, allowed, texts};
+use crate::caddy::config::{Line, quote};
+
+/// Logs of our own: errors without what clients sent, and what Go's HTTP server says (that it cannot accept, for example).
+const LOGS: &str = "\
+log {
+	output stderr
+	level ERROR
+	format filter {
+		wrap json
+		fields {
+			request delete
+			err_id delete
+			err_trace delete
+		}
+	}
+}
+log stdlib {
+	output stderr
+	include http.stdlib
+	level DEBUG
+	format json
+}";
+
+impl Copy<'_> {
+    /// Writes the block. `ocsp_stapling off`: with certificates of the user's Caddy would ask who issued them.
+    pub(super) fn options(&mut self, out: &mut Text, socket: &Path, storage: &Path) {
+        let path = |path: &Path| quote(&path.to_string_lossy());
+        out.own(0, "{");
+        out.own(1, &format!("admin unix/{}", path(socket)));
+        out.own(1, &format!("storage file_system {}", path(storage)));
+        out.own(1, "default_bind 127.0.0.1");
+        out.own(1, if self.moved.ports.automatic { "auto_https disable_redirects" } else { "auto_https off" });
+        let own = ["local_certs", "skip_install_trust", "ocsp_stapling off"];
+        own.into_iter().chain(LOGS.lines()).for_each(|line| out.own(1, line));
+        for line in self.config.global().map(Line::inside).unwrap_or_default() {
+            match line.name() {
+                "servers" => {
+                    if let Some(line) = self.servers(line) {
+                        out.line(1, &line);
+                    }
+                }
+                "auto_https" if !self.moved.ports.automatic => {}
+                name if allowed::OPTIONS.contains(&name) => out.line(1, line),
+                _ => self.drop(line),
+            }
+        }
+        out.own(0, "}");
+    }
+
+    /// `servers` for the listener that stands for the one it names.
+    fn servers(&mut self, line: &Line) -> Option<Line> {
+        let fixed = |line: &Line| line.is("trusted_proxies static");
+        let kept = self.keeping(line, |inner| allowed::SERVERS.contains(&inner.name()) || fixed(inner));
+        let Some(address) = line.arg(0) else { return Some(kept) };
+        let port = address.value.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+        match port.and_then(|port| self.moved.any(port)) {
+            Some(port) => {
+                let mut words = texts(line);
+                words[1] = format!("127.0.0.1:{port}");
+                let head = self.with(line, &words);
+                Some(Line { block: kept.block, ..head })
+            }
+            None => {
+                self.drop(line);
+                None
+            }
+        }
+    }
+}

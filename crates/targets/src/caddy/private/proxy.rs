@@ -1,0 +1,105 @@
+//! What is behind: kept, or replaced by one backend. What leads back into the same Caddy follows its listeners in any case.
+
+use super::{Copy, PrivateError, allowed, texts};
+use crate::caddy::config::{Line, Word};
+use crate::caddy::route::{Upstream, matcher, upstreams};
+use crate::files::masked;
+use genkai_place::remote::Remote;
+
+impl Copy<'_> {
+    /// A `reverse_proxy` to where requests go now, without parameters that reach others.
+    pub(super) fn proxy(&mut self, line: &Line) -> Result<Line, PrivateError> {
+        let mut words = texts(line);
+        words.truncate(1 + usize::from(matcher(line).is_some()));
+        for word in upstreams(line) {
+            words.push(self.upstream(line, word)?);
+        }
+        let mut lines = Vec::new();
+        for inner in line.inside() {
+            match inner.name() {
+                // Its upstreams stand on the line itself.
+                "to" => self.tell(inner, String::new()),
+                "dynamic" => match self.backend {
+                    Some(backend) => {
+                        words.push(backend.to_string());
+                        self.drop(inner);
+                    }
+                    None => {
+                        return Err(self.remote(
+                            inner,
+                            "(dynamic)",
+                            "is decided for each request, so it cannot be known",
+                        ));
+                    }
+                },
+                "transport" => lines.extend(self.transport(inner)),
+                "handle_response" => {
+                    let mut around = inner.clone();
+                    if let Some(block) = &mut around.block {
+                        block.lines = self.directives(&block.lines)?;
+                    }
+                    lines.push(around);
+                }
+                // Checks of the user's own: another backend answers otherwise and would be taken for dead.
+                name if name.starts_with("health_") && name != "health_upstream" && self.backend.is_none() => {
+                    lines.push(inner.clone());
+                }
+                name if name.starts_with('@') || allowed::PROXY.contains(&name) => lines.push(inner.clone()),
+                _ => self.drop(inner),
+            }
+        }
+        let mut copy = if texts(line) == words { line.clone() } else { self.with(line, &words) };
+        if let Some(block) = &mut copy.block {
+            block.lines = lines;
+        }
+        Ok(copy)
+    }
+
+    /// `php_fastcgi` and `forward_auth`: what they pass requests to must be this machine.
+    pub(super) fn other_proxy(&mut self, line: &Line) -> Result<Line, PrivateError> {
+        for word in upstreams(line) {
+            self.local(line, word)?;
+        }
+        let upstream = |inner: &Line| matches!(inner.name(), "dynamic" | "transport" | "to");
+        if let Some(inner) = line.inside().iter().find(|inner| upstream(inner)) {
+            return Err(self.remote(inner, inner.name(), "may lead elsewhere"));
+        }
+        Ok(line.clone())
+    }
+
+    /// Where requests for an upstream go.
+    fn upstream(&mut self, line: &Line, word: &Word) -> Result<String, PrivateError> {
+        match (self.moved.own(&Upstream::parse(&word.value)), self.backend) {
+            (Some(own), _) => Ok(own),
+            (None, Some(backend)) => Ok(backend.to_string()),
+            (None, None) => self.local(line, word).map(|()| word.value.clone()),
+        }
+    }
+
+    fn local(&self, line: &Line, word: &Word) -> Result<(), PrivateError> {
+        match Upstream::parse(&word.value).is_remote(self.allowed) {
+            Some((host, why)) => Err(self.remote(line, &host, &why)),
+            None => Ok(()),
+        }
+    }
+
+    fn remote(&self, line: &Line, host: &str, why: &str) -> PrivateError {
+        let place = format!("{}: `{}`", self.config.place(line), masked(&self.config.written(line)));
+        PrivateError::Remote(Remote { place, host: host.to_owned(), why: why.to_owned(), replaceable: true })
+    }
+
+    /// `transport http`, without what another backend does not speak; any other only as long as the upstreams are the user's.
+    fn transport(&mut self, line: &Line) -> Option<Line> {
+        if !line.is("transport http") && self.backend.is_some() {
+            self.drop(line);
+            return None;
+        }
+        let is_http = line.is("transport http");
+        let own = self.backend.is_none();
+        let keep = |inner: &Line| {
+            let name = inner.name();
+            !is_http || allowed::TRANSPORT.contains(&name) || own && allowed::SPEECH.contains(&name)
+        };
+        Some(self.keeping(line, keep))
+    }
+}

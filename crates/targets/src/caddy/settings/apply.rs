@@ -1,0 +1,264 @@
+//! A setting written into a Caddyfile, at the place where it is in force for the requests under test.
+
+use genkai_model::limit::Origin;
+
+use super::{Place, Setting, SettingError, TABLE};
+use crate::caddy::config::{Block, Config, Edit, File, FileId, Line};
+use crate::caddy::route::{Route, Scope};
+use crate::error::TargetError;
+use crate::files::{Configuration, Pair, pairs};
+use crate::settings::SourcedValue;
+
+impl Configuration for Config {
+    type Scope = Scope;
+
+    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, TargetError> {
+        Ok(apply(self, setting, value, scope)?)
+    }
+
+    fn is_same(one: &str, other: &str) -> bool {
+        TABLE.is_same(one, other)
+    }
+
+    fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
+        pairs(&self.files, &edited.files)
+    }
+}
+
+/// The configuration with a setting changed. Where it is written already it is changed there; else it is added, with the blocks
+/// it needs.
+///
+/// # Errors
+/// An unknown setting, a value it does not accept, or no place for it.
+pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
+    let (setting, value) = TABLE.value(name, value)?;
+    Ok(config.apply(&[edit(config, setting, &value, scope)?])?)
+}
+
+fn edit(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Edit, SettingError> {
+    let no_proxy = || {
+        let missing =
+            "no `reverse_proxy` passes these requests on; give a configuration that has one, or another --host";
+        SettingError::no_place(setting.name, missing)
+    };
+    let route = Route::find(config, scope).filter(|route| route.proxy.is_some());
+    let path = path(setting);
+    match setting.context {
+        Place::Options => Ok(match options(config, &path, route.as_ref()) {
+            Some((line, path)) => inside(config, line, path, value),
+            None => {
+                let text = nested(&path, value, "\t");
+                Edit::new(FileId::MAIN, &(0..0), format!("{{\n\t{text}\n}}\n\n"))
+            }
+        }),
+        Place::Site => {
+            let route = route.ok_or_else(no_proxy)?;
+            Ok(match beside(&route, path[0]) {
+                Some(line) => inside(config, line, &path[1..], value),
+                None => at_beginning(config, route.around.last().unwrap_or(&&route.site.head), &path, value),
+            })
+        }
+        Place::Proxy => {
+            let proxy = route.and_then(|route| route.proxy).ok_or_else(no_proxy)?;
+            let other = |line: &Line| line.is("transport") && !line.is("transport http");
+            if path.len() > 1 && proxy.inside().iter().any(other) {
+                let missing = "the `reverse_proxy` has another transport than http";
+                return Err(SettingError::no_place(setting.name, missing));
+            }
+            Ok(inside(config, proxy, &path, value))
+        }
+    }
+}
+
+/// The lines that lead to a setting, the blocks around it first.
+fn path(setting: &Setting) -> Vec<&'static str> {
+    setting.directive.split('/').collect()
+}
+
+/// The line in the global options from which a path leads on, with the rest of the path. Of several `servers`, that of the listener.
+fn options<'c, 'p>(
+    config: &'c Config,
+    path: &'p [&'static str],
+    route: Option<&Route<'_>>,
+) -> Option<(&'c Line, &'p [&'static str])> {
+    let global = config.global()?;
+    if path[0] != "servers" {
+        return Some((global, path));
+    }
+    let all = || global.inside().iter().filter(|line| line.is("servers"));
+    let port = route.map(|route| format!(":{}", route.address.port));
+    let named = |line: &&Line| line.arg(0).is_some_and(|word| port.as_ref().is_some_and(|p| word.value.ends_with(p)));
+    let line = all().find(named).or_else(|| all().find(|line| line.args().is_empty()));
+    Some(line.map_or((global, path), |line| (line, &path[1..])))
+}
+
+/// The directive beside the proxy, or around it, that a path begins with.
+fn beside<'c>(route: &Route<'c>, name: &str) -> Option<&'c Line> {
+    let blocks = route.around.iter().rev().map(|line| line.inside()).chain([route.site.lines.as_slice()]);
+    blocks.flatten().find(|line| line.is(name))
+}
+
+/// A value at the end of a path of lines inside of `line`; what is missing of the path is added.
+fn inside(config: &Config, line: &Line, path: &[&str], value: &str) -> Edit {
+    let Some(found) = line.option(path[0]) else { return at_end(config, line, path, value) };
+    if path.len() > 1 {
+        return inside(config, found, &path[1..], value);
+    }
+    match (found.args().first(), found.args().last()) {
+        (Some(first), Some(last)) if first.file == last.file => {
+            Edit::new(first.file, &(first.span.start..last.span.end), value)
+        }
+        _ => {
+            let word = &found.words[0];
+            Edit::new(word.file, &(word.span.end..word.span.end), format!(" {value}"))
+        }
+    }
+}
+
+/// `a {`, `b value`, `}` on lines of their own, after the first indented by `indent`.
+fn nested(path: &[&str], value: &str, indent: &str) -> String {
+    match path {
+        [] => value.to_owned(),
+        [last] => format!("{last} {value}"),
+        [first, rest @ ..] => {
+            let deeper = format!("{indent}\t");
+            format!("{first} {{\n{deeper}{}\n{indent}}}", nested(rest, value, &deeper))
+        }
+    }
+}
+
+/// New lines at the end of a line's block, which it gets where it has none.
+fn at_end(config: &Config, line: &Line, path: &[&str], value: &str) -> Edit {
+    match &line.block {
+        None => opened(config, line, path, value),
+        Some(block) => {
+            let file = config.file(block.file);
+            let indent = indent(file, block.close.start);
+            let text = nested(path, value, &format!("{indent}\t"));
+            let from = block.close.start - indent.len();
+            let alone = file.text[..from].ends_with(b"\n");
+            let (at, before) =
+                if alone { (from, format!("{indent}\t")) } else { (block.close.start, format!("\n{indent}\t")) };
+            let after = if alone { "\n".to_owned() } else { format!("\n{indent}") };
+            Edit::new(block.file, &(at..at), format!("{before}{text}{after}"))
+        }
+    }
+}
+
+/// New lines at the beginning of a block; after a head without braces.
+fn at_beginning(config: &Config, line: &Line, path: &[&str], value: &str) -> Edit {
+    match &line.block {
+        None => {
+            let end = line.words.last().map_or(0, |word| word.span.end);
+            Edit::new(line.file, &(end..end), format!("\n\n{}", nested(path, value, "")))
+        }
+        Some(Block { file, open, .. }) => {
+            let indent = format!("{}\t", indent(config.file(*file), open.start));
+            Edit::new(*file, &(open.end..open.end), format!("\n{indent}{}", nested(path, value, &indent)))
+        }
+    }
+}
+
+/// A block of its own for a line that has none.
+fn opened(config: &Config, line: &Line, path: &[&str], value: &str) -> Edit {
+    // Where its last words are an argument of an import, the line itself ends before them.
+    let own = line.words.iter().rev().find(|word| word.file == line.file);
+    let at = own.map_or(0, |word| word.span.end);
+    let indent = indent(config.file(line.file), at);
+    let text = nested(path, value, &format!("{indent}\t"));
+    Edit::new(line.file, &(at..at), format!(" {{\n{indent}\t{text}\n{indent}}}"))
+}
+
+/// The white space at the beginning of the line of an offset.
+fn indent(file: &File, at: usize) -> String {
+    let start = file.text[..at].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    let blank = file.text[start..at].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    String::from_utf8_lossy(&file.text[start..start + blank]).into_owned()
+}
+
+/// The value of a setting in force for the requests under test, and where it is written.
+///
+/// # Errors
+/// When there is no such setting.
+pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<SourcedValue<()>, SettingError> {
+    Ok(in_force(config, TABLE.lookup(name)?, scope))
+}
+
+/// The same of a known setting.
+pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> SourcedValue<()> {
+    let Some(line) = written(config, setting, scope) else { return setting.default_value() };
+    let words: Vec<&str> = line.args().iter().map(|word| word.value.as_str()).collect();
+    let origin = Origin::File { path: config.file(line.file).path.clone(), line: line.number };
+    SourcedValue { value: (), written: words.join(" "), origin }
+}
+
+/// The line that holds a setting.
+fn written<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Line> {
+    let route = Route::find(config, scope);
+    let path = path(setting);
+    let (line, path) = match setting.context {
+        Place::Options => options(config, &path, route.as_ref())?,
+        Place::Site => (beside(&route?, path[0])?, &path[1..]),
+        Place::Proxy => (route?.proxy?, path.as_slice()),
+    };
+    path.iter().try_fold(line, |line, key| line.option(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caddy::config::Variables;
+
+    const TEXT: &str = "# mine\n:80 {\n    handle /a/* {\n        reverse_proxy 127.0.0.1:1 127.0.0.1:2\n    }\n    \
+        reverse_proxy 127.0.0.1:3 {\n        max_fails   2 # two\n        transport http {\n            dial_timeout 1s\n        \
+        }\n    }\n}\n";
+
+    fn changed(text: &str, path: &str, name: &str, value: &str) -> Result<String, SettingError> {
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap();
+        let after = apply(&config, name, value, &Scope { host: "localhost".into(), path: path.into() })?;
+        Ok(String::from_utf8(after.file(FileId::MAIN).text.clone()).unwrap())
+    }
+
+    #[test]
+    fn a_setting_changes_where_it_is_and_nothing_else_does() {
+        let root = |name: &str, value: &str| changed(TEXT, "/", name, value).unwrap();
+        assert_eq!(root("max_fails", "3"), TEXT.replace("max_fails   2", "max_fails   3"));
+        assert_eq!(root("dial_timeout", "9s"), TEXT.replace("1s", "9s"));
+        let added = "dial_timeout 1s\n        \tmax_conns_per_host 7\n        }";
+        assert_eq!(root("max_conns_per_host", "7"), TEXT.replace("dial_timeout 1s\n        }", added));
+        let body = ":80 {\n\trequest_body {\n\t\tmax_size 1MB\n\t}\n";
+        assert_eq!(root("request_body.max_size", "1MB"), TEXT.replace(":80 {\n", body));
+        let options = "{\n\tservers {\n\t\ttimeouts {\n\t\t\tidle 1m\n\t\t}\n\t}\n}\n\n";
+        assert_eq!(root("timeouts.idle", "1m"), format!("{options}{TEXT}"));
+        assert!(changed(TEXT, "/", "timeouts.idle", "soon").unwrap_err().to_string().contains("500ms"));
+    }
+
+    #[test]
+    fn a_block_is_opened_where_there_is_none() {
+        let to = "127.0.0.1:2";
+        let block =
+            format!("{to} {{\n        \ttransport http {{\n        \t\tdial_timeout 2s\n        \t}}\n        }}");
+        assert_eq!(changed(TEXT, "/a/b", "dial_timeout", "2s").unwrap(), TEXT.replace(to, &block));
+        let alone = "localhost\nreverse_proxy h:1\n";
+        let with = "localhost\n\nrequest_body {\n\tmax_size 1\n}\nreverse_proxy h:1\n";
+        assert_eq!(changed(alone, "/", "request_body.max_size", "1").unwrap(), with);
+        let none = changed(":80 {\n\trespond hi\n}\n", "/", "dial_timeout", "1s").unwrap_err();
+        assert!(none.to_string().contains("no `reverse_proxy`"), "{none}");
+    }
+
+    #[test]
+    fn an_argument_of_an_import_is_changed_where_it_is_given() {
+        let text = "(p) {\n\treverse_proxy h:1 {\n\t\tmax_fails {args.0}\n\t}\n}\n:80 {\n\timport p 2\n}\n";
+        assert_eq!(changed(text, "/", "max_fails", "5").unwrap(), text.replace("import p 2", "import p 5"));
+    }
+
+    #[test]
+    fn values_are_told_with_their_places() {
+        let config = Config::of_texts(vec![("/x".into(), TEXT.into())], Variables::new()).unwrap();
+        let scope = Scope { host: "localhost".into(), path: "/".into() };
+        let told = |name: &str| effective(&config, name, &scope).map(|held| (held.written, held.origin)).unwrap();
+        assert_eq!(told("dial_timeout"), ("1s".to_owned(), Origin::File { path: "/x".into(), line: 9 }));
+        assert!(matches!(told("timeouts.idle"), (value, Origin::Default(_)) if value == "5m"));
+        assert_eq!(told("read_timeout").0, "(not set)");
+    }
+}

@@ -1,0 +1,28 @@
+//! Settings by name: what each accepts, its default and where that comes from, and how it is written into a Caddyfile.
+
+mod apply;
+mod registry;
+mod render;
+pub mod value;
+
+pub(crate) use apply::in_force;
+pub use apply::{apply, effective};
+pub use registry::*;
+pub use render::{Rendering, render};
+
+/// A setting that genkai knows.
+pub type Setting = crate::settings::Setting<Place>;
+
+/// Why a setting cannot be made.
+pub type SettingError = crate::files::SettingError<super::config::ConfigError>;
+
+/// Where a setting belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The global options.
+    Options,
+    /// Beside the `reverse_proxy`, in the site or in the `handle` around it.
+    Site,
+    /// The block of the `reverse_proxy`.
+    Proxy,
+}
