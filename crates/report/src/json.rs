@@ -24,7 +24,7 @@ struct PlanFile<'a> {
     environment: &'a Environment,
 }
 
-/// A finding with what it `says` in sentences added (schemas: [`crate::schema`]).
+/// A finding with what it `says` in sentences added (schemas: `schemas/`).
 pub fn finding<T: Serialize>(finding: &T, says: &[String]) -> String {
     value(&Said { finding, says })
 }
