@@ -143,8 +143,9 @@ packages-bench:
 	@command -v oha >/dev/null || [ -x target/tools/bin/oha ] || \
 	  { echo "building oha from crates.io into target/tools (some minutes)"; cargo install oha --locked --quiet --root target/tools; }
 
-schemas: ## Write the JSON Schemas anew, and the data that tests of the page read
+schemas: ## Write the JSON Schemas anew, the page's types made from them, and the data that its tests read
 	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai-report --package genkai-scenario
+	cd page && npm run --silent types > src/types.ts
 	GENKAI_UPDATE_SCHEMAS=1 cargo test --package genkai --bin genkai schemas
 
 clean: ## Remove what was built

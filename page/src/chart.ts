@@ -4,23 +4,29 @@ import { AriaComponent, GridComponent, LegendComponent, MarkLineComponent, Toolt
 import * as echarts from "echarts/core";
 import type { EChartsCoreOption } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
-import { h, table, unique } from "./element";
+import { lines } from "./charts/lines";
+import { steps } from "./charts/steps";
+import { trend } from "./charts/trend";
+import { h, unique } from "./element";
+import { table } from "./table";
 import { onTheme } from "./theme";
+import type { Chart, Plot } from "./types";
 
 echarts.use([LineChart, ScatterChart, AriaComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, SVGRenderer]);
 
 export type Option = EChartsCoreOption;
 
+/** A drawing with axes. */
 export interface Figure {
-  title: string;
-  /** What the chart shows, for those who cannot see it. */
-  description: string;
   /** Height in pixels, by the width there is. */
   height: (width: number) => number;
   /** Built anew whenever width or colours change. */
   option: (width: number) => Option;
-  head: string[];
-  rows: () => string[][];
+}
+
+function figure(plot: Plot): Figure {
+  if (plot.plot === "trend") return trend(plot);
+  return plot.plot === "steps" ? steps(plot) : lines(plot);
 }
 
 /** Charts in the same group move their pointers together. */
@@ -50,26 +56,17 @@ function draw(place: HTMLElement, figure: Figure): void {
 }
 
 /** The chart with its title, its description and a button that shows its numbers as a table. */
-export function chart(figure: Figure): HTMLElement {
+export function chart({ title, description, numbers, plot }: Chart): HTMLElement {
   const [titleId, numbersId] = [unique("chart"), unique("numbers")];
-  const place = h("div", { class: "chart", role: "img", "aria-label": `${figure.title}. ${figure.description}` });
-  const numbers = h("div", { id: numbersId, hidden: true });
+  const place = h("div", { class: "chart", role: "img", "aria-label": `${title}. ${description}` });
+  const shown = h("div", { id: numbersId, hidden: true });
   const button = h("button", { type: "button", class: "quiet", "aria-expanded": "false", "aria-controls": numbersId }, "Show numbers");
   button.addEventListener("click", () => {
-    numbers.hidden = !numbers.hidden;
-    button.setAttribute("aria-expanded", String(!numbers.hidden));
-    button.textContent = numbers.hidden ? "Show numbers" : "Hide numbers";
-    if (!numbers.hidden && !numbers.hasChildNodes()) {
-      const right = figure.head.map((_, i) => i);
-      numbers.append(table(figure.title, figure.head, figure.rows(), right, true));
-    }
+    shown.hidden = !shown.hidden;
+    button.setAttribute("aria-expanded", String(!shown.hidden));
+    button.textContent = shown.hidden ? "Show numbers" : "Hide numbers";
+    if (!shown.hidden && !shown.hasChildNodes()) shown.append(table(numbers));
   });
-  draw(place, figure);
-  return h(
-    "figure",
-    { "aria-labelledby": titleId },
-    h("div", { class: "figure-head" }, h("figcaption", { id: titleId }, figure.title), button),
-    place,
-    numbers,
-  );
+  draw(place, figure(plot));
+  return h("figure", { "aria-labelledby": titleId }, h("div", { class: "figure-head" }, h("figcaption", { id: titleId }, title), button), place, shown);
 }

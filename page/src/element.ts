@@ -45,29 +45,6 @@ export function prose(text: string): (HTMLElement | string)[] {
   return text.split("`").map((part, i) => (i % 2 === 1 ? h("code", part.length <= 28 ? { class: "short" } : {}, part) : typeset(part)));
 }
 
-/** A table that scrolls by itself when it is wider than the page; columns marked in `right` are figures; a long one
- * scrolls down within itself too. */
-export function table(caption: string, head: string[], rows: (string | Node)[][], right: number[] = [], long = false): HTMLElement {
-  const side = (i: number) => (right.includes(i) ? { class: "figure" } : {});
-  return h(
-    "div",
-    { class: long ? "scroll long" : "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    h(
-      "table",
-      {},
-      h("caption", { class: "hidden" }, caption),
-      h("thead", {}, h("tr", {}, ...head.map((name, i) => h("th", { scope: "col", ...side(i) }, name)))),
-      h(
-        "tbody",
-        {},
-        ...rows.map((row) =>
-          h("tr", {}, ...row.map((cell, i) => (i === 0 ? h("th", { scope: "row" }, cell) : h("td", side(i), cell)))),
-        ),
-      ),
-    ),
-  );
-}
-
 let made = 0;
 
 /** An identifier that no other element of the page has. */

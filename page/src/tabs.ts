@@ -4,7 +4,7 @@ import { h, unique } from "./element";
 export interface Tab {
   label: string;
   /** A short remark after the label, e.g. "broke". */
-  remark?: string;
+  remark?: string | null | undefined;
   build: () => Node;
 }
 

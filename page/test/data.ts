@@ -1,4 +1,4 @@
-import type { PageData } from "../src/model";
+import type { PageData } from "../src/types";
 import heldText from "./held.json?raw";
 import roomsText from "./rooms.json?raw";
 import text from "./sample.json?raw";

@@ -1,53 +1,63 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { prose, typeset } from "../src/element";
-import { Run } from "../src/run";
-import { shell } from "../src/sections/environment";
-import { entries, limits } from "../src/sections/limits";
-import { tiles } from "../src/sections/verdict";
 import { tabs } from "../src/tabs";
-import { sample } from "./data";
+import type { Block, PageData } from "../src/types";
+import { heldSample, roomsSample, sample } from "./data";
 import { drawn } from "./drawn";
 
 vi.stubGlobal("ResizeObserver", class { observe() {} });
+
+const HOSTILE = '<img src=x onerror="alert(1)">';
+
+/** Everything that a document says, replaced where it is text of a server. */
+function hostile(data: PageData): PageData {
+  return JSON.parse(JSON.stringify(data, (key, value: unknown) => (key === "text" || key === "name" || key === "title" || key === "setting" ? HOSTILE : value))) as PageData;
+}
+
+/** A document of one section with these blocks. */
+function of(...blocks: Block[]): PageData {
+  const data = sample();
+  data.document.sections = [{ id: "one", title: "One", blocks }];
+  return data;
+}
 
 describe("the page", () => {
   beforeEach(() => {
     document.body.innerHTML = "";
   });
 
-  it("has the verdict on top, then every section with a link to it", async () => {
+  it("has the answer on top, then every section with a link to it", async () => {
     const body = await drawn(sample());
     expect(body.querySelector("h1")?.textContent).toBe("Yes: change worker_connections from 512 to 768.");
     const ids = [...body.querySelectorAll("main > section")].map((s) => s.id);
-    expect(ids).toEqual(["verdict", "time", "proof", "limits", "evidence", "change", "trials", "environment"]);
+    expect(ids).toEqual(["verdict", "time", "proof", "limits", "evidence", "trials", "change", "caveats", "environment"]);
     const links = [...body.querySelectorAll("nav a")].map((a) => a.getAttribute("href"));
     expect(links).toEqual(ids.slice(1).map((id) => `#${id}`));
     expect(document.title).toContain("change worker_connections");
+    const tiles = [...body.querySelectorAll(".tiles strong")].map((tile) => tile.textContent);
+    expect(tiles[0]).toBe("243 users");
+    expect(tiles[3]).toBe(typeset("359-383 clients"));
   });
 
-  it("keeps server text as text", async () => {
-    const data = sample();
-    const hostile = '<img src=x onerror="alert(1)">';
-    for (const e of data.events) if (e.event === "log") e.text = hostile;
-    const cause = data.causes[0];
-    if (cause) cause.evidence = [hostile];
-    const body = await drawn(data);
+  it("is the same for chat rooms and requests held open", async () => {
+    const rooms = await drawn(roomsSample());
+    expect([...rooms.querySelectorAll("main > section")].map((s) => s.id)).toEqual(["verdict", "sweep", "rooms", "way", "time", "environment"]);
+    expect(rooms.querySelectorAll(".heat .cell")).toHaveLength(20);
+    expect([...rooms.querySelectorAll(".station.lossy")].map((s) => s.textContent).join()).toContain("−290");
+    const held = await drawn(heldSample());
+    expect([...held.querySelectorAll("main > section")].map((s) => s.id)).toEqual(["verdict", "search", "limits", "environment"]);
+    expect(held.querySelectorAll("#search > .body > .scroll tbody tr")).toHaveLength(3);
+    expect(held.querySelector("#limits")?.textContent).toContain("server.maxconn");
+  });
+
+  it.each([sample, roomsSample, heldSample])("keeps server text as text", async (data) => {
+    const body = await drawn(hostile(data()));
     expect(body.querySelector("img")).toBeNull();
-    expect(body.textContent).toContain(hostile);
-  });
-
-  it("shows what there is of a run that was cut off", async () => {
-    const data = sample();
-    data.events = data.events.filter((e) => e.event === "run_started");
-    data.findings.series = [];
-    data.causes = [];
-    Object.assign(data.findings.verdict, { outcome: "unfinished", causes: [], trials: [], proof: null, predictions: [], next: null });
-    const ids = [...(await drawn(data)).querySelectorAll("main > section")].map((s) => s.id);
-    expect(ids).toEqual(["verdict", "environment"]);
+    expect(body.textContent).toContain(HOSTILE);
   });
 
   it("says so when the data are not its own", async () => {
-    await expect(drawn({ ...sample(), schema: "other" })).rejects.toThrow("genkai.page/1");
+    await expect(drawn({ ...sample(), schema: "other" })).rejects.toThrow("genkai.page/2");
     expect(document.body.textContent).toContain("cannot be shown");
   });
 
@@ -63,51 +73,25 @@ describe("the page", () => {
       expect(figure.querySelectorAll("tbody tr").length).toBe(19);
     }
   });
-});
 
-describe("tiles", () => {
-  it("carry the verdict in figures", () => {
-    const data = sample();
-    const shown = tiles(data, Run.of(data)).map((t) => t.value);
-    expect(shown[0]).toBe("243 users");
-    expect(shown[1]).toBe("371 users");
-    expect(shown[2]).toMatch(/^1[0-9.]+ % → 0 %$/);
-    expect(shown[3]).toBe("359–383 clients");
+  it("shows cells as they are marked", async () => {
+    const columns = [{ name: "a", kind: "plain" as const }, { name: "b", kind: "figure" as const }, { name: "c", kind: "prose" as const }];
+    const rows = [[{ text: "part", style: "plain" as const, href: "part one/report.html" }, "1-2", "`x` 3-4"], [{ text: "y", style: "code" as const }, { text: "5-6", style: "strong" as const }, { text: "no", style: "refuted" as const }]];
+    const body = await drawn(of({ block: "table", caption: "t", columns, rows }));
+    expect(body.querySelector("#one a")?.getAttribute("href")).toBe("part%20one/report.html");
+    expect([...body.querySelectorAll("#one td")].map((cell) => cell.innerHTML.replaceAll("\u2060", ""))).toEqual([
+      "1–2",
+      '<code class="short">x</code> 3–4',
+      "<strong>5–6</strong>",
+      '<span class="confidence refuted">no</span>',
+    ]);
   });
 
-  it("count what the load counts", async () => {
-    const data = sample();
-    data.counted = { all: "messages", failed: "failed openings" };
-    expect(tiles(data, Run.of(data))[2]?.name).toBe("Failed openings");
-    const body = await drawn(data);
-    expect(body.querySelector("#proof")?.textContent).toContain("Failed openings");
-    expect(body.querySelector("#time")?.textContent).toContain("messages failed");
-    for (const id of ["proof", "trials", "time"]) expect(body.querySelector(`#${id}`)?.textContent).not.toContain("requests");
+  it("shows a change as a diff and a command as it is typed", async () => {
+    const body = await drawn(sample());
+    expect(body.querySelector("#change .diff.added")?.textContent).toContain("worker_connections 768;");
+    expect(body.querySelector("#environment pre")?.textContent).toContain("genkai");
   });
-
-  it("say nothing of a server when the generator was the limit", () => {
-    const data = sample();
-    data.findings.verdict.outcome = "invalid";
-    expect(tiles(data, Run.of(data))).toEqual([]);
-  });
-});
-
-it("limits show what was predicted and seen once lifted", () => {
-  const all = entries(sample());
-  expect(all[1]).toMatchObject({ changed: true, predicted: { value: "768", observed: 371, clients: { low: 359, high: 383 } } });
-  expect(all.filter((e) => e.changed)).toHaveLength(1);
-});
-
-it("limits that do not matter are folded, and those at work while it held are said to be", () => {
-  const data = sample();
-  const shown = () => limits(data, Run.of(data));
-  const folded = shown()?.querySelectorAll("details.others .limit").length ?? 0;
-  expect(folded).toBeGreaterThan(0);
-  const far = data.findings.verdict.predictions.find((p) => p.far);
-  if (!far) throw new Error("the sample has a limit that does not matter");
-  data.findings.verdict.caveats = [{ caveat: "at_work_but_held", limit: far.limit }];
-  expect(shown()?.querySelectorAll("details.others .limit")).toHaveLength(folded - 1);
-  expect(shown()?.textContent).toContain("at work, but held");
 });
 
 describe("words", () => {
@@ -118,10 +102,6 @@ describe("words", () => {
   it("set ranges and minus signs, and leave dates alone", () => {
     expect(typeset("359-383, -12.2 to -10.8 %")).toBe("359\u2060–\u2060383, −12.2 to −10.8\u00a0%");
     expect(typeset("2025-11-21 nginx-1.22")).toBe("2025-11-21 nginx-1.22");
-  });
-
-  it("quote a command line", () => {
-    expect(shell(["genkai", "tune", "--objective", "errors < 0.1%", "it's"])).toBe("genkai tune --objective 'errors < 0.1%' 'it'\\''s'");
   });
 });
 

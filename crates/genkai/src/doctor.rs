@@ -13,6 +13,6 @@ use crate::{Failure, view};
 pub(crate) fn run(flags: &Doctor) -> Result<Exit, Failure> {
     let checkup = examine(survey(&known()), flags.connections);
     let style = view::stdout_style(flags.color);
-    view::print(&if flags.json { json::doctor(&checkup) } else { text::doctor(&checkup, style) });
+    view::print(&if flags.json { json::value(&checkup) } else { text::doctor(&checkup, style) });
     Ok(if checkup.good { Exit::Holds } else { Exit::Environment })
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
             exit = Exit::Fails;
         }
         if command.json {
-            view::print(&json::explanation(&explanation));
+            view::print(&json::value(&explanation));
         } else {
             let gap = if i > 0 { "\n" } else { "" };
             view::print(&format!("{gap}{}", text::explain(&explanation, view::stdout_style(command.color))));

@@ -4,40 +4,44 @@ use std::path::{Path, PathBuf};
 
 use genkai_analysis::{cache, compare, contest, held, rooms};
 use genkai_model::exit::Exit;
-use genkai_model::finding::cache::CacheFinding;
-use genkai_model::finding::comparison::ComparisonFinding;
-use genkai_model::finding::contest::ContestFinding;
-use genkai_model::finding::idle_requests::IdleFinding;
-use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::record::Record;
-use genkai_report::text::Style;
-use genkai_report::{csv, html, json, markdown, text};
+use genkai_report::document::Document;
+use genkai_report::text::{self, Style};
+use genkai_report::{csv, html, json, markdown, study};
 
 use crate::cli::OutputFlags;
 use crate::{Failure, outputs, view};
 
 /// What a record showed.
-pub(crate) enum Found {
-    /// Chat rooms.
-    Rooms(RoomsFinding),
-    /// Requests held open.
-    Held(IdleFinding),
-    /// Servers compared.
-    Contest(Box<ContestFinding>),
-    /// Systems compared.
-    Comparison(Box<ComparisonFinding>),
-    /// Caches compared.
-    Cache(Box<CacheFinding>),
+pub(crate) struct Found {
+    document: Document,
+    /// `verdict.json`.
+    json: String,
+    /// A file of raw data with its name.
+    table: Option<(&'static str, String)>,
 }
 
 /// What `record` showed; none when it is of something else, or nothing was seen.
 pub(crate) fn found(record: &Record) -> Option<Found> {
-    let rooms = rooms::findings(record).map(Found::Rooms);
-    let held = || held::findings(record).map(Found::Held);
-    let contest = || contest::findings(record).map(|finding| Found::Contest(Box::new(finding)));
-    let compared = || compare::findings(record).map(|finding| Found::Comparison(Box::new(finding)));
-    let cache = || cache::findings(record).map(|finding| Found::Cache(Box::new(finding)));
-    rooms.or_else(held).or_else(contest).or_else(compared).or_else(cache)
+    if let Some(finding) = rooms::findings(record) {
+        return Some(Found::of(study::rooms(record, &finding), |says| json::finding(&finding, says)));
+    }
+    if let Some(finding) = held::findings(record) {
+        return Some(Found::of(study::held(record, &finding), |says| json::finding(&finding, says)));
+    }
+    if let Some(finding) = contest::findings(record) {
+        return Some(Found::of(study::contest(record, &finding), |says| json::finding(&finding, says)));
+    }
+    if let Some(finding) = compare::findings(record) {
+        let table = Some(("turns.csv", csv::turns(&finding)));
+        return Some(Found {
+            table,
+            ..Found::of(study::compare(record, &finding), |says| json::finding(&finding, says))
+        });
+    }
+    let finding = cache::findings(record)?;
+    let table = Some(("passes.csv", csv::cache(&cache::loads(record))));
+    Some(Found { table, ..Found::of(study::cache(record, &finding), |says| json::finding(&finding, says)) })
 }
 
 /// Writes and prints what was found, if there was a run at all.
@@ -45,81 +49,43 @@ pub(crate) fn show(record: &Record, out: &Path, output: &OutputFlags, markdown: 
     let Some(found) = found(record) else { return Ok(Exit::Interrupted) };
     let page = found.write(record, out)?;
     if !output.quiet {
-        let markdown = found.markdown().filter(|_| markdown);
-        view::print(&markdown.unwrap_or_else(|| found.words(output.json, view::stdout_style(output.color))));
-        page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
+        view::print(&found.words(output.json, markdown, view::stdout_style(output.color)));
+        view::say(&format!("report: {}", page.display()));
         view::say(&format!("record: {}", out.join("run.jsonl").display()));
     }
     Ok(found.exit(record))
 }
 
 impl Found {
-    fn json(&self) -> String {
-        match self {
-            Found::Rooms(finding) => json::rooms(finding),
-            Found::Held(finding) => json::held(finding),
-            Found::Contest(finding) => json::contest(finding),
-            Found::Comparison(finding) => json::comparison(finding),
-            Found::Cache(finding) => json::cache(finding),
+    fn of(document: Document, json: impl Fn(&[String]) -> String) -> Found {
+        Found { json: json(&document.sentences), document, table: None }
+    }
+
+    /// What is printed: Markdown, JSON or text.
+    pub(crate) fn words(&self, as_json: bool, as_markdown: bool, style: Style) -> String {
+        match (as_markdown, as_json) {
+            (true, _) => markdown(&self.document),
+            (_, true) => self.json.clone(),
+            _ => text::document(&self.document, style),
         }
     }
 
-    /// What is printed.
-    pub(crate) fn words(&self, as_json: bool, style: Style) -> String {
-        match self {
-            _ if as_json => self.json(),
-            Found::Rooms(finding) => text::rooms(finding, style),
-            Found::Held(finding) => text::held(finding, style),
-            Found::Contest(finding) => text::contest(finding, style),
-            Found::Comparison(finding) => text::compare(finding, style),
-            Found::Cache(finding) => text::cache(finding, style),
-        }
-    }
-
-    /// As Markdown, where there is such a form.
-    pub(crate) fn markdown(&self) -> Option<String> {
-        match self {
-            Found::Comparison(finding) => Some(markdown::compare(finding)),
-            Found::Cache(finding) => Some(markdown::cache(finding)),
-            _ => None,
-        }
-    }
-
-    /// Writes `verdict.json`, and `report.html` where there is one, into `out`. Gives the page's path.
+    /// Writes `verdict.json`, `report.html` and, where there are any, raw data into `out`. Gives the page's path.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub(crate) fn write(&self, record: &Record, out: &Path) -> Result<Option<PathBuf>, Failure> {
-        outputs::whole(&out.join("verdict.json"), &self.json())?;
-        let shown = match self {
-            Found::Rooms(finding) => html::rooms(record, &genkai_analysis::findings(record), finding),
-            Found::Contest(finding) => html::contest(record, finding),
-            Found::Comparison(finding) => {
-                outputs::whole(&out.join("turns.csv"), &csv::turns(finding))?;
-                html::comparison(record, finding)
-            }
-            Found::Cache(finding) => {
-                let loads = cache::loads(record);
-                let table = csv::cache(&loads);
-                outputs::whole(&out.join("passes.csv"), &table)?;
-                html::cache(record, finding)
-            }
-            Found::Held(finding) => html::held(record, &genkai_analysis::findings(record), finding),
-        };
+    pub(crate) fn write(&self, record: &Record, out: &Path) -> Result<PathBuf, Failure> {
         let page = out.join("report.html");
-        outputs::whole(&page, &shown)?;
-        Ok(Some(page))
+        outputs::whole(&out.join("verdict.json"), &self.json)?;
+        if let Some((name, table)) = &self.table {
+            outputs::whole(&out.join(name), table)?;
+        }
+        outputs::whole(&page, &html::page(record.head.as_ref(), &self.document))?;
+        Ok(page)
     }
 
     /// The code that tells a script the answer.
     pub(crate) fn exit(&self, record: &Record) -> Exit {
-        let outcome = match self {
-            Found::Rooms(finding) => finding.outcome,
-            Found::Held(finding) => finding.outcome,
-            Found::Contest(finding) => finding.outcome,
-            Found::Comparison(finding) => finding.outcome,
-            Found::Cache(finding) => finding.outcome,
-        };
-        outputs::exit(record, outcome)
+        outputs::exit(record, self.document.outcome)
     }
 }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use genkai_model::exit::Exit;
 use genkai_model::finding::{Findings, Outcome};
 use genkai_model::record::Record;
-use genkai_report::{html, json, svg};
+use genkai_report::document::Document;
+use genkai_report::{html, json, study, svg};
 
 use crate::Failure;
 
@@ -20,14 +21,24 @@ pub(crate) struct Outputs<'a> {
 }
 
 impl Outputs<'_> {
+    fn document(&self) -> Document {
+        study::tune(self.record, self.findings)
+    }
+
+    /// What `verdict.json` holds.
+    pub(crate) fn json(&self) -> String {
+        json::finding(&self.findings.verdict, &self.document().sentences)
+    }
+
     /// Writes `verdict.json`, `report.html` and, if wanted, `figure.svg` into `dir`. Gives the page's path.
     ///
     /// # Errors
     /// When a file cannot be written.
     pub(crate) fn write(&self, dir: &Path, figure: bool) -> Result<PathBuf, Failure> {
-        whole(&dir.join("verdict.json"), &json::verdict(self.record, self.findings))?;
+        let document = self.document();
+        whole(&dir.join("verdict.json"), &json::finding(&self.findings.verdict, &document.sentences))?;
         let page = dir.join("report.html");
-        whole(&page, &html::page(self.record, self.findings))?;
+        whole(&page, &html::page(self.record.head.as_ref(), &document))?;
         if figure {
             whole(&dir.join("figure.svg"), &svg::figure(self.record, self.findings))?;
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use genkai_analysis::findings;
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
-use genkai_report::{json, text};
+use genkai_report::text;
 
 use crate::cli::Report;
 use crate::found::{self, Found};
@@ -27,8 +27,8 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     }
     let record = outputs::record(&file)?;
     let found = found::found(&record);
-    if flags.markdown && found.as_ref().is_none_or(|found| found.markdown().is_none()) {
-        return Err(Failure::usage("--markdown: works only for comparisons of systems or caches"));
+    if flags.markdown && found.is_none() {
+        return Err(Failure::usage("--markdown: works only for comparisons and experiments"));
     }
     if let Some(found) = found {
         return again(&record, &found, &dir, flags);
@@ -40,7 +40,7 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     let said = tables.write(&record)?;
     if !flags.quiet {
         let shown = if flags.json {
-            json::verdict(&record, &findings)
+            outputs.json()
         } else {
             let style = view::stdout_style(flags.color);
             let plain = findings.verdict.load.is_some();
@@ -80,9 +80,8 @@ fn again(record: &Record, found: &Found, dir: &Path, flags: &Report) -> Result<E
     let page = found.write(record, dir)?;
     let said = tables.write(record)?;
     if !flags.quiet {
-        let markdown = found.markdown().filter(|_| flags.markdown);
-        view::print(&markdown.unwrap_or_else(|| found.words(flags.json, view::stdout_style(flags.color))));
-        page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
+        view::print(&found.words(flags.json, flags.markdown, view::stdout_style(flags.color)));
+        view::say(&format!("report: {}", page.display()));
         said.iter().for_each(|line| view::say(line));
     }
     Ok(found.exit(record))

@@ -89,7 +89,7 @@ fn tuned(outcome: &Outcome, out: &Path, output: &OutputFlags) -> Result<Exit, Fa
     let page = outputs.write(out, output.svg);
     if !output.quiet {
         let words = || text::verdict(record, &findings, view::stdout_style(output.color));
-        view::print(&if output.json { json::verdict(record, &findings) } else { words() });
+        view::print(&if output.json { outputs.json() } else { words() });
     }
     let page = page?;
     if !output.quiet && outcome.failure.is_none() {

@@ -107,6 +107,44 @@ pub fn clock(us: u64) -> String {
     format!("{:02}:{:02}", s / 60, s % 60)
 }
 
+/// Seconds or milliseconds for a whole axis, by its largest value in seconds, and how many of them a second has.
+pub fn axis_unit(largest: f64) -> (&'static str, f64) {
+    if largest < 2.0 { ("ms", 1e3) } else { ("s", 1.0) }
+}
+
+/// A text that begins with a capital letter.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// An instant (RFC 3339, UTC) as `21 November 2025, 11:00 UTC`; anything else as it is.
+pub fn date(text: &str) -> String {
+    let part = |from: usize, to: usize| text.get(from..to).and_then(|digits| digits.parse::<usize>().ok());
+    let known = text.len() >= 17 && text.ends_with('Z');
+    match (part(0, 4), part(5, 7), part(8, 10), text.get(11..16)) {
+        (Some(year), Some(month @ 1..=12), Some(day), Some(time)) if known => {
+            format!("{day} {} {year}, {time} UTC", MONTHS[month - 1])
+        }
+        _ => text.to_owned(),
+    }
+}
+
 fn separated(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |r| ("-", r));
     let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(w, f)| (w, Some(f)));
@@ -161,6 +199,9 @@ mod tests {
             (signed(290.0, number), "+290"),
             (plural(1, "line", "lines"), "1 line"),
             (clock(83_400_000), "01:23"),
+            (date("2025-11-21T11:00:00Z"), "21 November 2025, 11:00 UTC"),
+            (date("yesterday"), "yesterday"),
+            (capital("answer"), "Answer"),
         ];
         for (got, want) in cases {
             assert_eq!(got, want);

@@ -1,43 +1,64 @@
-//! Tables in Markdown, for a paper or an issue.
-
-mod compare;
-
-use std::fmt::Write as _;
-
-use genkai_model::finding::cache::CacheFinding;
-
-pub use compare::{claims, compare};
+//! A document as Markdown, for a paper or an issue.
 
 use crate::clean;
-use crate::says::cache as says;
+use crate::document::{Block, Cell, Document, Medium, Section, Table};
 
-/// The answer, a table of each pass and one of the highest rates.
-pub fn cache(finding: &CacheFinding) -> String {
-    let mut text = format!("**{}**\n", says::headline(finding));
-    for pass in finding.passes.iter().filter(|pass| !pass.standings.is_empty()) {
-        let _ = write!(text, "\n### {} pass\n\n", says::warmth(pass.warmth));
-        table(&mut text, says::COLUMNS, pass.standings.iter().map(says::row));
+/// The sentence to quote, the tables, then all else that is to be said. A document without sentences has a title instead.
+pub fn markdown(document: &Document) -> String {
+    let mut text = match document.sentences.is_empty() {
+        true => format!("# {}\n", plain(&document.headline)),
+        false => format!("**{}**\n", plain(&document.headline)),
+    };
+    for one in document.on(Medium::Markdown) {
+        section(&mut text, one);
     }
-    if !finding.held.is_empty() {
-        let _ = write!(text, "\n### Highest rate with `{}`\n\n", finding.objective);
-        table(&mut text, says::RATES, says::rates(finding).into_iter());
-    }
-    let _ = write!(text, "\n{}\n", says::budget(finding));
-    let rest = finding.troubles.iter().map(says::trouble).chain(finding.caveats.iter().map(says::caveat));
-    let rest: Vec<String> = rest.map(|sentence| format!("- {}\n", clean::line(&sentence))).collect();
+    let rest = document.sentences.iter().filter(|sentence| **sentence != document.headline);
+    let rest: String = rest.map(|sentence| format!("- {}\n", plain(sentence))).collect();
     if !rest.is_empty() {
         text.push('\n');
-        text.push_str(&rest.concat());
+        text.push_str(&rest);
     }
     text
 }
 
-/// GitHub's tables: cells between bars, a line of dashes under the head.
-fn table(text: &mut String, columns: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    text.push_str(&line(columns.iter().map(|name| name.replace('|', "\\|")).collect()));
-    text.push_str(&line(columns.iter().map(|_| "---".to_owned()).collect()));
-    for row in rows {
-        text.push_str(&line(row.iter().map(|cell| clean::line(cell).replace('|', "\\|")).collect()));
+fn section(text: &mut String, section: &Section) {
+    if !section.title.is_empty() {
+        text.push_str(&format!("\n### {}\n", plain(&section.title)));
     }
+    for block in &section.blocks {
+        match block {
+            Block::Table(one) => table(text, one),
+            Block::Heading { text: title, .. } => text.push_str(&format!("\n#### {}\n", plain(title))),
+            Block::Text { text: words, .. } => text.push_str(&format!("\n{words}\n")),
+            Block::Facts { facts } => {
+                text.push('\n');
+                facts.iter().for_each(|(label, fact)| text.push_str(&format!("- {}: {}\n", plain(label), plain(fact))));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// GitHub's tables: cells between bars, a line of dashes under the head.
+fn table(text: &mut String, table: &Table) {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let cell = |text: &str| plain(text).replace('|', "\\|");
+    text.push('\n');
+    text.push_str(&line(table.columns.iter().map(|column| cell(&column.name)).collect()));
+    text.push_str(&line(table.columns.iter().map(|_| "---".to_owned()).collect()));
+    for row in &table.rows {
+        text.push_str(&line(row.iter().map(|one: &Cell| cell(one.text())).collect()));
+    }
+}
+
+/// Text that Markdown takes as it is; bars are the table's to escape.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in clean::line(text).chars() {
+        if matches!(c, '\\' | '*' | '_' | '`' | '<' | '[' | ']' | '#') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
 }

@@ -1,63 +1,49 @@
 //! JSON Schemas (2020-12) of what genkai writes, made from the model itself.
 
-use genkai_model::event::Event;
+use genkai_model::event::{self, Event};
+use genkai_model::finding::cache::CacheFinding;
+use genkai_model::finding::comparison::ComparisonFinding;
+use genkai_model::finding::contest::ContestFinding;
+use genkai_model::finding::idle_requests::IdleFinding;
+use genkai_model::finding::rooms::RoomsFinding;
+use genkai_model::finding::{self, Verdict};
+use genkai_model::suite::{self, SuiteFinding};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-use crate::json::{CacheFile, ComparisonFile, ContestFile, HeldFile, RoomsFile, SuiteFile, VerdictFile};
+use crate::html::PageData;
+use crate::json::Said;
 
-/// Schema of one line of `run.jsonl`; ends with a newline.
-pub fn run() -> String {
-    let mut schema = of::<Event>();
-    schema.insert("title".to_owned(), "genkai run: one line of run.jsonl".into());
-    schema.insert("$comment".to_owned(), format!("format {}", genkai_model::event::SCHEMA).into());
-    text(&schema)
+/// The name of each schema and its text, which ends with a newline: `run` is a line of `run.jsonl`, `page` the data inside
+/// `report.html`, all others are `verdict.json` of a kind of run.
+pub fn all() -> [(&'static str, String); 9] {
+    let format = |schema: &str| Some(format!("format {schema}"));
+    [
+        ("run", text(schema::<Event>(), "genkai run: one line of run.jsonl", format(event::SCHEMA))),
+        ("verdict", verdict::<Verdict>("genkai verdict", format(finding::SCHEMA))),
+        ("rooms", verdict::<RoomsFinding>("genkai rooms", None)),
+        ("rooms-http", verdict::<IdleFinding>("genkai rooms-http", None)),
+        ("contest", verdict::<ContestFinding>("genkai contest", None)),
+        ("comparison", verdict::<ComparisonFinding>("genkai comparison", None)),
+        ("reverse-proxy-cache", verdict::<CacheFinding>("genkai reverse-proxy-cache", None)),
+        ("apache-websocket", verdict::<SuiteFinding>("genkai apache-websocket", format(suite::SCHEMA))),
+        ("page", text(schema::<PageData>(), "PageData", format(crate::html::SCHEMA))),
+    ]
 }
 
-/// Schema of `verdict.json`; ends with a newline.
-pub fn verdict() -> String {
-    let mut schema = of::<VerdictFile<'static>>();
-    schema.insert("$comment".to_owned(), format!("format {}", genkai_model::finding::SCHEMA).into());
-    text(&schema)
+fn verdict<T: JsonSchema + 'static>(title: &str, format: Option<String>) -> String {
+    text(schema::<Said<'static, T>>(), title, format)
 }
 
-/// Schema of `verdict.json` of an experiment with rooms; ends with a newline.
-pub fn rooms() -> String {
-    text(&of::<RoomsFile<'static>>())
-}
-
-/// Schema of `verdict.json` of a comparison of servers; ends with a newline.
-pub fn contest() -> String {
-    text(&of::<ContestFile<'static>>())
-}
-
-/// Schema of `verdict.json` of a comparison of systems; ends with a newline.
-pub fn comparison() -> String {
-    text(&of::<ComparisonFile<'static>>())
-}
-
-/// Schema of `verdict.json` of a comparison of caches; ends with a newline.
-pub fn cache() -> String {
-    text(&of::<CacheFile<'static>>())
-}
-
-/// Schema of `verdict.json` of an experiment that holds requests open; ends with a newline.
-pub fn held() -> String {
-    text(&of::<HeldFile<'static>>())
-}
-
-/// Schema of `verdict.json` of an experiment of several runs; ends with a newline.
-pub fn suite() -> String {
-    let mut schema = of::<SuiteFile<'static>>();
-    schema.insert("$comment".to_owned(), format!("format {}", genkai_model::suite::SCHEMA).into());
-    text(&schema)
-}
-
-fn of<T: JsonSchema>() -> Schema {
+fn schema<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
 }
 
-fn text(schema: &Schema) -> String {
-    let mut text = serde_json::to_string_pretty(schema).expect("a schema serialises");
+fn text(mut schema: Schema, title: &str, format: Option<String>) -> String {
+    schema.insert("title".to_owned(), title.into());
+    if let Some(format) = format {
+        schema.insert("$comment".to_owned(), format.into());
+    }
+    let mut text = serde_json::to_string_pretty(&schema).expect("a schema serialises");
     text.push('\n');
     text
 }

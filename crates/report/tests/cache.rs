@@ -10,7 +10,8 @@ use genkai_model::finding::cache::{
 use genkai_model::finding::{Estimate, Outcome, Quantiles, RankedPair};
 use genkai_model::record::Record;
 use genkai_model::units::{Bytes, Range};
-use genkai_report::{html, json, markdown, schema, text};
+use genkai_report::document::Document;
+use genkai_report::{html, json, markdown, schema, study, text};
 
 fn estimate(value: f64) -> Estimate {
     Estimate { value, interval: Range { low: value * 0.9, high: value * 1.1 }, n: 3 }
@@ -111,24 +112,33 @@ fn finding(stressed: bool) -> CacheFinding {
     }
 }
 
+fn document(finding: &CacheFinding) -> Document {
+    study::cache(&Record::default(), finding)
+}
+
+fn schema(name: &str) -> serde_json::Value {
+    let all = schema::all();
+    serde_json::from_str(&all.iter().find(|(known, _)| *known == name).unwrap().1).unwrap()
+}
+
 #[test]
 fn the_sentences_say_who_is_faster_and_what_went_wrong() {
-    let shown = text::cache(&finding(true), text::Style { width: 400, ..text::Style::default() });
+    let shown = text::document(&document(&finding(true)), text::Style { width: 400, ..text::Style::default() });
     for said in [
         "a|b is the fastest for certain with 500 requests and 16 clients, warm (4,000 requests/s).",
         "gave 2 wrong bodies, first in trial 4: object 3 was asked for, and the body of object 5 came.",
         "c breaks a rule of HTTP: nothing is given unasked after its max-age (the same again).",
         "Origin and cache share 1 core",
         "3,150 (2,835-3,465)",
-        "client at its limit in 1 of 3",
+        "load generator at its limit in 1 of 3",
         "If spread and means stay as they are, 7 more rounds would tell a|b from",
         "80 %",
     ] {
         assert!(shown.contains(said), "{said}\n{shown}");
     }
     assert!(!shown.contains('\u{1b}'), "nothing foreign reaches the terminal");
-    let idle = text::cache(&finding(false), text::Style::default());
-    assert!(idle.starts_with("What was offered was the limit"), "{idle}");
+    let idle = text::document(&document(&finding(false)), text::Style::default());
+    assert!(idle.starts_with("The offered load was the limit"), "{idle}");
 }
 
 /// The fastest may be the one whose rate no search found.
@@ -141,8 +151,8 @@ fn who_was_too_fast_for_the_search_comes_first() {
         (repeat.fails, repeat.client_limited) = (None, true);
     }
     let wide = text::Style { width: 400, ..text::Style::default() };
-    let shown = text::cache(&finding, wide);
-    let said = "is not known: ·[2Jc bears 3,000/s or more: all that this client can offer. The highest of the others: 3,150 \
+    let shown = text::document(&document(&finding), wide);
+    let said = "is not known: ·[2Jc bears 3,000/s or more: all that this load generator can offer. The highest of the others: 3,150 \
                 (2,835-3,465) requests/s with a|b.";
     assert!(shown.contains(said), "{shown}");
 
@@ -150,7 +160,7 @@ fn who_was_too_fast_for_the_search_comes_first() {
     for repeat in standings.iter_mut().flat_map(|one| &mut one.repeats) {
         (repeat.holds, repeat.fails, repeat.client_limited) = (None, Some(50.0), false);
     }
-    let shown = text::cache(&finding, wide);
+    let shown = text::document(&document(&finding), wide);
     assert!(!shown.contains("is not known"), "too slow is not too fast\n{shown}");
 }
 
@@ -158,13 +168,13 @@ fn who_was_too_fast_for_the_search_comes_first() {
 fn what_no_number_of_rounds_tells_has_no_reason_made_up() {
     let mut finding = finding(true);
     finding.held[0].pairs[0].more = None;
-    let shown = text::cache(&finding, text::Style { width: 400, ..text::Style::default() });
+    let shown = text::document(&document(&finding), text::Style { width: 400, ..text::Style::default() });
     assert!(shown.contains("No number of rounds up to 1,000 would tell them, as it stands."), "{shown}");
 }
 
 #[test]
 fn tables_for_an_issue_hold_together() {
-    let shown = markdown::cache(&finding(true));
+    let shown = markdown(&document(&finding(true)));
     let rows: Vec<&str> = shown.lines().filter(|line| line.starts_with('|')).collect();
     let bars = |row: &str| row.replace("\\|", "").matches('|').count();
     assert!(rows.len() > 6 && rows.iter().take(4).all(|row| bars(row) == bars(rows[0])), "{shown}");
@@ -173,17 +183,14 @@ fn tables_for_an_issue_hold_together() {
 
 #[test]
 fn what_is_written_is_what_the_schema_says() {
-    let schema = serde_json::from_str(&schema::cache()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let mut value: serde_json::Value = serde_json::from_str(&json::cache(&finding(true))).unwrap();
+    let validator = jsonschema::draft202012::new(&schema("reverse-proxy-cache")).unwrap();
+    let mut value: serde_json::Value =
+        serde_json::from_str(&json::finding(&finding(true), &document(&finding(true)).sentences)).unwrap();
     let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
     assert!(errors.is_empty(), "{errors:?}");
     assert_eq!(serde_json::from_value::<CacheFinding>(value.clone()).unwrap(), finding(true));
     value["passes"][0]["warmth"] = "lukewarm".into();
     assert!(!validator.is_valid(&value));
-    let page = html::cache_data(&Record::default(), &finding(true));
-    assert_eq!(
-        (&page["words"]["held"][0][4], &page["cache"]["requests"]),
-        (&"3,150 (2,835-3,465)".into(), &500.into())
-    );
+    let page = html::data(None, &document(&finding(true)));
+    assert!(page.contains("3,150 (2,835-3,465)"), "{page}");
 }

@@ -12,10 +12,12 @@ use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress, TurnFinding,
 };
 use genkai_model::finding::{Call, Effect, Estimate, Outcome};
+use genkai_model::record::Record;
 use genkai_model::setting::Setting;
 use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding, Untested};
 use genkai_model::units::{Range, Span};
-use genkai_report::{csv, html, json, markdown, schema, text};
+use genkai_report::document::Document;
+use genkai_report::{csv, html, json, markdown, schema, study, text};
 
 fn estimate(value: f64, low: f64, high: f64) -> Estimate {
     Estimate { value, interval: Range { low, high }, n: 6 }
@@ -103,8 +105,29 @@ fn finding() -> ComparisonFinding {
     }
 }
 
+fn document(finding: &ComparisonFinding) -> Document {
+    study::compare(&Record::default(), finding)
+}
+
+fn file(finding: &ComparisonFinding) -> serde_json::Value {
+    serde_json::from_str(&json::finding(finding, &document(finding).sentences)).unwrap()
+}
+
+fn suite_document(finding: &SuiteFinding) -> Document {
+    study::suite(&fixture::experiment(2.0).record.head.unwrap(), finding)
+}
+
+fn suite_file(finding: &SuiteFinding) -> serde_json::Value {
+    serde_json::from_str(&json::finding(finding, &study::suite_sentences(finding))).unwrap()
+}
+
+fn schema(name: &str) -> serde_json::Value {
+    let all = schema::all();
+    serde_json::from_str(&all.iter().find(|(known, _)| *known == name).unwrap().1).unwrap()
+}
+
 fn says(finding: &ComparisonFinding) -> Vec<String> {
-    let value: serde_json::Value = serde_json::from_str(&json::comparison(finding)).unwrap();
+    let value = file(finding);
     serde_json::from_value(value["says"].clone()).unwrap()
 }
 
@@ -141,7 +164,7 @@ fn sentences_are_to_quote() {
 
 #[test]
 fn the_terminal_shows_every_figure_and_no_command_of_a_name() {
-    let shown = text::compare(&finding(), text::Style::default());
+    let shown = text::document(&document(&finding()), text::Style::default());
     assert!(!shown.contains('\u{1b}'), "{shown}");
     for part in [
         "1,310/s",
@@ -158,7 +181,7 @@ fn the_terminal_shows_every_figure_and_no_command_of_a_name() {
 
 #[test]
 fn markdown_is_a_table_that_no_name_breaks() {
-    let shown = markdown::compare(&finding());
+    let shown = markdown(&document(&finding()));
     assert!(shown.starts_with("**w|·\\[31m beside baseline"), "{shown}");
     assert!(shown.contains("| throughput | 1,310/s | 2,380/s |\n"), "{shown}");
     assert!(shown.contains("| p95 latency | x1.01 | 0.98-1.04 | no measurable difference |\n"), "{shown}");
@@ -172,11 +195,11 @@ fn what_a_private_copy_differs_in_is_in_every_form() {
     let (place, from, to) = ("/u/squid.conf:3".to_owned(), "http_port 80 accel".to_owned(), String::new());
     finding.subjects[0].rewrites = vec![Rewrite { place, from, to }];
     let said = "1 line of squid.conf differs in its private copy";
-    let shown = text::compare(&finding, text::Style::default());
+    let shown = text::document(&document(&finding), text::Style::default());
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words.matches(&format!("{said}: see the report")).count(), 1, "{shown}");
-    assert!(markdown::compare(&finding).contains(said));
-    let value: serde_json::Value = serde_json::from_str(&json::comparison(&finding)).unwrap();
+    assert!(markdown(&document(&finding)).contains(said));
+    let value: serde_json::Value = file(&finding);
     assert_eq!(value["subjects"][0]["rewrites"][0]["from"], "http_port 80 accel");
     assert!(value["subjects"][1].get("rewrites").is_none(), "{value}");
 }
@@ -195,8 +218,8 @@ fn raw_data_are_a_line_a_turn() {
 
 #[test]
 fn the_file_follows_its_schema() {
-    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema::comparison()).unwrap()).unwrap();
-    let mut value: serde_json::Value = serde_json::from_str(&json::comparison(&finding())).unwrap();
+    let validator = jsonschema::draft202012::new(&schema("comparison")).unwrap();
+    let mut value: serde_json::Value = file(&finding());
     let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let back: ComparisonFinding = serde_json::from_value(value.clone()).unwrap();
@@ -242,16 +265,16 @@ fn claims_are_told_with_promise_measurement_and_verdict() {
     );
     let open = KeptPromise { kept: None, ..refuted.kept[0].clone() };
     let open = ClaimFinding { verdict: ClaimVerdict::CannotTell, kept: vec![open], ..refuted.clone() };
-    let shown = markdown::claims(&[open]);
+    let shown = markdown(&study::claims(&[open]));
     assert!(shown.contains("which does not decide it: nobody was stressed"), "{shown}");
     let odd = claim(Test::Line("Z On".to_owned()), ClaimVerdict::Warned, Vec::new(), &["Z is old"]);
-    let shown = markdown::claims(&[odd]);
+    let shown = markdown(&study::claims(&[odd]));
     assert!(shown.contains("The server's own check says: Z is old | accepted with a warning |"), "{shown}");
     let gone = claim(Test::Line("Y On".to_owned()), ClaimVerdict::DoesNotExist, Vec::new(), &["Invalid command 'Y'"]);
-    let shown = markdown::claims(&[refuted.clone(), gone]);
+    let shown = markdown(&study::claims(&[refuted.clone(), gone]));
     assert!(shown.contains("| Raise X \\| Y. | X 1 -> 2 | p95 latency: promised better, measured x1.01 (interval 0.98-1.04), no measurable difference. | refuted | apache 2.4.71, 6 blocks of baseline and change; the server warns: AH00515: decreasing to 400 | an article |"), "{shown}");
     assert!(shown.contains("| Y On | The server's own check says: Invalid command 'Y' | does not exist |"), "{shown}");
-    let shown = text::claims(&[refuted], text::Style::default());
+    let shown = text::document(&study::claims(&[refuted]), text::Style::default());
     assert!(shown.contains("n: refuted") && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
 }
 
@@ -305,8 +328,8 @@ fn suite() -> SuiteFinding {
 
 #[test]
 fn an_experiment_of_several_runs_has_one_file_that_follows_its_schema() {
-    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema::suite()).unwrap()).unwrap();
-    let mut value: serde_json::Value = serde_json::from_str(&json::suite(&suite())).unwrap();
+    let validator = jsonschema::draft202012::new(&schema("apache-websocket")).unwrap();
+    let mut value: serde_json::Value = suite_file(&suite());
     let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let back: SuiteFinding = serde_json::from_value(value.clone()).unwrap();
@@ -326,19 +349,25 @@ fn an_experiment_of_several_runs_has_one_file_that_follows_its_schema() {
 
 #[test]
 fn an_experiment_of_several_runs_is_one_text_and_one_page() {
-    let shown = text::suite(&suite(), text::Style::default());
+    let shown = text::document(&suite_document(&suite()), text::Style::default());
     assert!(!shown.contains('\u{1b}') && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     for part in
         ["500 of 500", "300 of 500", "responses slow down", "n: does not exist", "not tested: there is no event MPM"]
     {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
-    let head = fixture::experiment(2.0).record.head.unwrap();
-    let data = html::suite_data(&head, &suite());
-    assert_eq!(data["words"]["changes"][0]["effects"]["rows"][0][2], "better: x1.82 (1.52-2.18)");
-    assert_eq!(data["words"]["changes"][0]["contenders"]["rows"][1][1], "500 of 500");
-    assert_eq!(data["words"]["advice"]["table"]["rows"][0][3], "does not exist");
-    assert!(html::suite(&head, &suite()).contains("genkai.suite/1"));
+    let data: serde_json::Value = serde_json::from_str(&html::data(None, &suite_document(&suite()))).unwrap();
+    let section = |id: &str| {
+        let sections = data["document"]["sections"].as_array().unwrap();
+        sections.iter().find(|section| section["id"] == id).unwrap()["blocks"].clone()
+    };
+    let changes = section("changes");
+    assert_eq!(changes[1]["rows"][0][2], "better: x1.82 (1.52-2.18)");
+    assert_eq!(changes[3]["blocks"][0]["rows"][1][1], "500 of 500");
+    assert_eq!(section("claims")[1]["rows"][0][3], "does not exist");
+    let ids: Vec<&str> =
+        data["document"]["sections"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["troubles", "figures", "parts", "changes", "claims", "environment"]);
 }
 
 #[test]
@@ -378,9 +407,8 @@ fn an_experiment_does_not_hold_where_a_run_says_nothing_or_was_cut_off() {
     let mut short = decided();
     short.changes[0].comparison.outcome = Outcome::Unfinished;
     assert_eq!(short.outcome(), Outcome::Unfinished);
-    let head = fixture::experiment(2.0).record.head.unwrap();
     for (all, outcome) in [(decided(), "holds"), (cut, "unfinished"), (invalid, "invalid"), (suite(), "fails")] {
-        assert_eq!(html::suite_data(&head, &all)["outcome"], outcome);
+        assert_eq!(serde_json::to_value(suite_document(&all).outcome).unwrap(), outcome);
     }
 }
 
@@ -388,12 +416,11 @@ fn an_experiment_does_not_hold_where_a_run_says_nothing_or_was_cut_off() {
 fn what_was_cut_off_says_so_first_in_every_form() {
     let cut = SuiteFinding { interrupted: true, ..decided() };
     let said = "It was cut off before its end: parts may be missing.";
-    let value: serde_json::Value = serde_json::from_str(&json::suite(&cut)).unwrap();
+    let value: serde_json::Value = suite_file(&cut);
     assert!(value["interrupted"] == true && value["says"][0].as_str().unwrap().starts_with(said), "{value}");
-    assert!(text::suite(&cut, text::Style::default()).contains(said));
-    let head = fixture::experiment(2.0).record.head.unwrap();
-    assert!(html::suite_data(&head, &cut)["words"]["headline"].as_str().unwrap().starts_with(said));
-    let whole: serde_json::Value = serde_json::from_str(&json::suite(&decided())).unwrap();
+    assert!(text::document(&suite_document(&cut), text::Style::default()).contains(said));
+    assert!(suite_document(&cut).headline.starts_with(said));
+    let whole: serde_json::Value = suite_file(&decided());
     assert!(!whole["says"][0].as_str().unwrap().contains("cut off"), "{whole}");
 }
 
@@ -403,8 +430,12 @@ fn changes_that_were_not_compared_are_not_called_without_effect() {
         let mut all = decided();
         all.parts.clear();
         all.changes[0].comparison = comparison.clone();
-        let value: serde_json::Value = serde_json::from_str(&json::suite(&all)).unwrap();
-        (value["says"][0].to_string(), value["says"][1].to_string(), text::suite(&all, text::Style::default()))
+        let value: serde_json::Value = suite_file(&all);
+        (
+            value["says"][0].to_string(),
+            value["says"][1].to_string(),
+            text::document(&suite_document(&all), text::Style::default()),
+        )
     };
     let mut cut = ComparisonFinding { blocks: 1, outcome: Outcome::Unfinished, ..finding() };
     cut.pairs[0].effects.iter_mut().for_each(|effect| (effect.effect, effect.call) = (None, Call::Missing));

@@ -7,9 +7,11 @@ use genkai_model::finding::contest::{
     CaseFinding, ContestCaveat, ContestContender, ContestFinding, ContestStanding, MessageLimit, Pause, Usage,
 };
 use genkai_model::finding::{Estimate, Outcome, RankedPair};
+use genkai_model::record::Record;
 use genkai_model::setting::Setting;
 use genkai_model::units::{Bytes, Range, Span};
-use genkai_report::{json, schema, text};
+use genkai_report::document::Document;
+use genkai_report::{json, schema, study, text};
 
 fn estimate(value: f64) -> Estimate {
     Estimate { value, interval: Range { low: value * 0.9, high: value * 1.1 }, n: 10 }
@@ -97,18 +99,31 @@ fn finding() -> ContestFinding {
     }
 }
 
+fn document() -> Document {
+    study::contest(&Record::default(), &finding())
+}
+
+fn file() -> serde_json::Value {
+    serde_json::from_str(&json::finding(&finding(), &document().sentences)).unwrap()
+}
+
+fn schema(name: &str) -> serde_json::Value {
+    let all = schema::all();
+    serde_json::from_str(&all.iter().find(|(known, _)| *known == name).unwrap().1).unwrap()
+}
+
 #[test]
 fn sentences_are_to_quote() {
-    let value: serde_json::Value = serde_json::from_str(&json::contest(&finding())).unwrap();
+    let value = file();
     let says: Vec<&str> = value["says"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
     assert_eq!(
         says[..4],
         [
             "a is the fastest for certain in 1 of 2 cases; 1 not decided.",
-            "One message to 1,200 clients, until the last has it: a 1 ms (1), b·[31m 2 ms (2-3), c 2.1 ms (2-3). Not \
-             distinguishable: b·[31m and c.",
-            "4 MiB of binary to one client, until it has all: a 10 ms (1-3), c 11 ms (1-3). None can be told apart from \
-             another.",
+            "One message to 1,200 clients, until the last has it: a 1 ms (1), b·[31m 2 ms (2-3), c 2.1 ms (2-3). No \
+             measurable difference: b·[31m and c.",
+            "4 MiB of binary to one client, until it has all: a 10 ms (1-3), c 11 ms (1-3). No two of them differ \
+             measurably.",
             "c takes text and binary messages of 8,192 bytes; one of 8,193 bytes ends the connection with 1009, message too \
              big. That is its max-message, 8k (Constants.java); --server-set c.max-message=SIZE lifts it.",
         ]
@@ -118,7 +133,7 @@ fn sentences_are_to_quote() {
 
 #[test]
 fn the_terminal_shows_every_figure_and_no_command_of_a_server() {
-    let shown = text::contest(&finding(), text::Style::default());
+    let shown = text::document(&document(), text::Style::default());
     assert!(!shown.contains('\u{1b}'), "{shown}");
     for part in
         ["2.1x (1.89-2.31)", "1.1x (0.99-1.21) ?", "C 1.2; listened after 1.5 s", "heap 1g", "Pause Young: 3 pauses"]
@@ -130,9 +145,8 @@ fn the_terminal_shows_every_figure_and_no_command_of_a_server() {
 
 #[test]
 fn the_file_follows_its_schema() {
-    let schema = serde_json::from_str(&schema::contest()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let value: serde_json::Value = serde_json::from_str(&json::contest(&finding())).unwrap();
+    let validator = jsonschema::draft202012::new(&schema("contest")).unwrap();
+    let value = file();
     assert!(
         validator.is_valid(&value),
         "{:?}",
@@ -146,6 +160,6 @@ fn the_file_follows_its_schema() {
 #[test]
 fn without_an_answer_that_is_said_first() {
     let unfinished = ContestFinding { outcome: Outcome::Unfinished, ..finding() };
-    let shown = text::contest(&unfinished, text::Style::default());
+    let shown = text::document(&study::contest(&Record::default(), &unfinished), text::Style::default());
     assert!(shown.starts_with("The run was cut off"), "{shown}");
 }

@@ -3,7 +3,7 @@
 mod fixture;
 
 use genkai_report::text::Style;
-use genkai_report::{says, text};
+use genkai_report::{html, study, text};
 
 const PLAIN: Style = Style { color: false, width: 80 };
 
@@ -11,7 +11,7 @@ const PLAIN: Style = Style { color: false, width: 80 };
 fn every_story_in_sentences() {
     for (name, s) in fixture::stories::all() {
         let said: Vec<String> =
-            says::said(&s.findings, &s.record).iter().map(|x| format!("{}: {}", x.about.label(), x.text)).collect();
+            study::said(&s.findings, &s.record).iter().map(|x| format!("{}: {}", x.about.label(), x.text)).collect();
         insta::assert_snapshot!(format!("says_{name}"), said.join("\n"));
     }
 }
@@ -19,7 +19,10 @@ fn every_story_in_sentences() {
 #[test]
 fn causes_with_their_evidence() {
     let s = fixture::experiment(1.0);
-    insta::assert_json_snapshot!(says::causes(&s.findings, &s.record));
+    let data: serde_json::Value =
+        serde_json::from_str(&html::data(None, &study::tune(&s.record, &s.findings))).unwrap();
+    let sections = data["document"]["sections"].as_array().unwrap();
+    insta::assert_json_snapshot!(sections.iter().find(|section| section["id"] == "evidence").unwrap());
 }
 
 #[test]

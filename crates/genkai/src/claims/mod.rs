@@ -260,9 +260,9 @@ fn gather(folder: &Path, deep: u32, files: &mut Vec<PathBuf>) -> std::io::Result
 fn show(flags: &Claims, all: &[ClaimFinding]) -> Exit {
     if !flags.quiet && !all.is_empty() {
         view::print(&match (flags.json, flags.markdown) {
-            (true, _) => json::claims(all),
-            (_, true) => markdown::claims(all),
-            _ => text::claims(all, view::stdout_style(flags.color)),
+            (true, _) => json::value(&all),
+            (_, true) => markdown(&genkai_report::study::claims(all)),
+            _ => text::document(&genkai_report::study::claims(all), view::stdout_style(flags.color)),
         });
     }
     if all.iter().any(|one| one.verdict == ClaimVerdict::CannotTell) { Exit::Fails } else { Exit::Holds }

@@ -9,8 +9,6 @@ use genkai_analysis::findings;
 use genkai_lab::job::Outcome;
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
-use genkai_model::finding::Findings;
-use genkai_model::record::Record;
 use genkai_report::{json, text};
 
 use crate::cli::Load;
@@ -23,7 +21,7 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let plan = plan::plan(flags)?;
     if flags.dry_run {
         let style = view::stdout_style(flags.color);
-        view::print(&if flags.json { json::load(&plan.load) } else { text::script(&plan, style) });
+        view::print(&if flags.json { json::value(&plan.load) } else { text::script(&plan, style) });
         return Ok(Exit::Holds);
     }
     let tables = flags.tables.open()?;
@@ -32,10 +30,10 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let view = View::of(&job.plan.study, flags.quiet, flags.color, &interrupt);
     let Outcome { record, failure, .. } = study::make(&job, view)?;
     let findings = findings(&record);
-    if !flags.quiet {
-        show(flags, &record, &findings);
-    }
     let outputs = Outputs { record: &record, findings: &findings };
+    if !flags.quiet {
+        show(flags, &outputs);
+    }
     let out = flags.out.as_ref().map(|out| out.canonicalize().unwrap_or_else(|_| out.clone()));
     let page = out.map(|out| outputs.write(&out, false)).transpose()?;
     let said = tables.write(&record)?;
@@ -49,11 +47,11 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     }
 }
 
-fn show(flags: &Load, record: &Record, findings: &Findings) {
+fn show(flags: &Load, outputs: &Outputs<'_>) {
     let shown = if flags.json {
-        json::verdict(record, findings)
+        outputs.json()
     } else {
-        text::measure(record, findings, view::stdout_style(flags.color))
+        text::measure(outputs.record, outputs.findings, view::stdout_style(flags.color))
     };
     view::print(&shown);
 }

@@ -10,7 +10,7 @@ use genkai_model::exit::Exit;
 use genkai_model::finding::{Findings, Outcome};
 use genkai_model::record::Record;
 use genkai_model::suite::{AdviceFinding, ChangesFinding, PartFinding, SCHEMA, SuiteFinding, Untested};
-use genkai_report::{html, json, says, text};
+use genkai_report::{html, json, study, text};
 
 use super::PRODUCT;
 use crate::claims::{self, Tested, shipped};
@@ -61,7 +61,7 @@ impl Joined {
 
     pub(super) fn search(&mut self, part: &Part, search: &Search, record: &Record, findings: Findings) {
         self.ran(record);
-        let answer = says::sentences(&findings, record).into_iter().next().unwrap_or_default();
+        let answer = study::sentences(&findings, record).into_iter().next().unwrap_or_default();
         self.finding.parts.push(PartFinding {
             name: part.name.to_owned(),
             question: part.question.clone(),
@@ -112,11 +112,12 @@ impl Joined {
             return Ok(Exit::Environment);
         };
         let page = out.join("report.html");
-        outputs::whole(&out.join("verdict.json"), &json::suite(&self.finding))?;
-        outputs::whole(&page, &html::suite(head, &self.finding))?;
+        let document = study::suite(head, &self.finding);
+        let json = json::finding(&self.finding, &study::suite_sentences(&self.finding));
+        outputs::whole(&out.join("verdict.json"), &json)?;
+        outputs::whole(&page, &html::page(Some(head), &document))?;
         if !quiet {
-            let words = || text::suite(&self.finding, view::stdout_style(color));
-            view::print(&if as_json { json::suite(&self.finding) } else { words() });
+            view::print(&if as_json { json } else { text::document(&document, view::stdout_style(color)) });
             view::say(&format!("report: {}; each part's: {}/PART/report.html", page.display(), out.display()));
         }
         Ok(match self.finding.outcome() {

@@ -6,7 +6,7 @@ use genkai_model::load::Arrivals;
 
 use super::load::Load;
 use super::slice::{Present, Slice};
-use crate::scene;
+use crate::context;
 use crate::unit::Unit;
 use crate::{clean, figure, words};
 
@@ -130,10 +130,10 @@ impl View {
     fn begin(&mut self, trial: Option<u32>, started: &TrialStarted) {
         self.trial = trial;
         self.step = tried(started.purpose, &started.changes);
-        self.asked = scene::asked(&started.load.arrivals);
+        self.asked = context::asked(&started.load.arrivals);
         self.closed = matches!(started.load.arrivals, Arrivals::Users { .. });
         self.unit = Unit::of(&started.load.protocol);
-        self.level_unit = scene::unit(&started.load);
+        self.level_unit = context::unit(&started.load);
         (self.present, self.now) = (Present::default(), Slice::default());
         self.load = (started.purpose == Purpose::Measure).then(|| Box::new(Load::new(started)));
         (self.finished, self.failed, self.seconds, self.reached) = (0, 0, 0.0, 0.0);

@@ -8,7 +8,7 @@ use genkai_model::record::Record;
 
 use self::axis::{Scale, marks};
 use self::canvas::{Anchor, Canvas, Stroke};
-use crate::scene::Scene;
+use crate::context::Context;
 use crate::{clean, figure, words};
 
 const WIDTH: f64 = 760.0;
@@ -29,13 +29,13 @@ const BREAK: Stroke = Stroke { colour: "#1a1a1a", width: 1.2, dash: "10 3 2 3" }
 /// The trial in which the break was found (else the first trial) as a figure. A record without a point gives a figure
 /// that says so.
 pub fn figure(record: &Record, findings: &Findings) -> String {
-    let scene = Scene::of(record);
+    let context = Context::of(record);
     let broken = findings.verdict.trials.iter().find(|t| t.broke.is_some());
     let number = broken.map(|t| t.trial).or_else(|| findings.series.first().map(|s| s.trial));
     let broke = broken.and_then(|t| t.broke.as_ref());
-    let title = scene.head.map_or_else(|| "genkai".to_owned(), |h| clean::line(&h.plan.title));
+    let title = context.head.map_or_else(|| "genkai".to_owned(), |h| clean::line(&h.plan.title));
     match findings.series.iter().find(|s| Some(s.trial) == number).filter(|s| !s.points.is_empty()) {
-        Some(series) => Figure::new(scene, series, broke).draw(&title),
+        Some(series) => Figure::new(context, series, broke).draw(&title),
         None => empty(&title),
     }
 }
@@ -47,7 +47,7 @@ fn empty(title: &str) -> String {
 }
 
 struct Figure<'a> {
-    scene: Scene<'a>,
+    context: Context<'a>,
     series: &'a Series,
     broke: Option<&'a Break>,
     time: Vec<f64>,
@@ -63,7 +63,7 @@ fn largest(marks: &[f64]) -> f64 {
 }
 
 impl<'a> Figure<'a> {
-    fn new(scene: Scene<'a>, series: &'a Series, broke: Option<&'a Break>) -> Figure<'a> {
+    fn new(context: Context<'a>, series: &'a Series, broke: Option<&'a Break>) -> Figure<'a> {
         let points = &series.points;
         let time = marks(points.iter().map(|p| p.at).fold(0.0, f64::max), 8);
         let rate = marks(points.iter().map(|p| p.ok.max(p.failed)).fold(0.0, f64::max), 5);
@@ -73,7 +73,7 @@ impl<'a> Figure<'a> {
             x: Scale { from: 0.0, to: end, start: LEFT, end: RIGHT },
             y: Scale { from: 0.0, to: largest(&rate), start: BOTTOM, end: TOP },
             z: Scale { from: 0.0, to: largest(&level), start: BOTTOM, end: TOP },
-            scene,
+            context,
             series,
             broke,
             time,
@@ -95,7 +95,7 @@ impl<'a> Figure<'a> {
     fn description(&self) -> String {
         let base = format!(
             "Successful requests a second, failures a second and {} over {} of trial {}.",
-            self.scene.unit(),
+            self.context.unit(),
             figure::seconds(self.x.to),
             self.series.trial
         );
@@ -105,7 +105,7 @@ impl<'a> Figure<'a> {
     fn words(&self, b: &Break) -> String {
         format!(
             "Break at {}, {} into the load: {}",
-            self.scene.place(b),
+            self.context.place(b),
             figure::seconds(b.at),
             clean::line(&b.condition)
         )
@@ -131,7 +131,7 @@ impl<'a> Figure<'a> {
         canvas.text(((LEFT + RIGHT) / 2.0, BOTTOM + 40.0), Anchor::Middle, "", "time since the load began (s)");
         let middle = f64::midpoint(TOP, BOTTOM);
         canvas.sideways((18.0, middle), -90, "requests and failures (1/s)");
-        canvas.sideways((WIDTH - 14.0, middle), -90, self.scene.unit());
+        canvas.sideways((WIDTH - 14.0, middle), -90, self.context.unit());
     }
 
     fn lines(&self, canvas: &mut Canvas) {
@@ -150,7 +150,7 @@ impl<'a> Figure<'a> {
         canvas.line((x, TOP - 8.0), (x, BOTTOM), BREAK);
         let (anchor, at) =
             if x > f64::midpoint(LEFT, RIGHT) { (Anchor::End, x - 5.0) } else { (Anchor::Start, x + 5.0) };
-        let text = format!("break at {}", self.scene.place(b));
+        let text = format!("break at {}", self.context.place(b));
         // White behind the letters keeps them readable where a line passes.
         let halo = " font-weight=\"bold\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\"";
         canvas.text((at, TOP + 6.0), anchor, halo, &text);
@@ -166,7 +166,7 @@ impl<'a> Figure<'a> {
         for (stroke, text) in [
             (OK, "successful requests/s".to_owned()),
             (FAILED, "failures/s".to_owned()),
-            (LEVEL, format!("{} (right axis)", self.scene.unit())),
+            (LEVEL, format!("{} (right axis)", self.context.unit())),
         ] {
             canvas.line((x, y), (x + 30.0, y), stroke);
             canvas.text((x + 37.0, y + 4.0), Anchor::Start, "", &text);

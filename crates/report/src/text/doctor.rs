@@ -3,7 +3,8 @@
 use genkai_model::machine::{Checkup, State};
 
 use super::Style;
-use super::page::{Page, Tone};
+use super::page::Page;
+use crate::document::Tone;
 use crate::{clean, figure};
 
 /// What `genkai doctor` found.

@@ -5,7 +5,8 @@ use genkai_model::finding::Predicted;
 use genkai_model::limit::{Law, Limit, Origin};
 
 use super::Style;
-use super::page::{Page, Tone};
+use super::page::Page;
+use crate::document::Tone;
 use crate::{clean, figure, words};
 
 /// The explanation: what is wrong, the limits (what bites first first), the timers.

@@ -5,10 +5,12 @@ use genkai_model::finding::{Findings, TrialFinding};
 use genkai_model::record::Record;
 use genkai_model::summary::{Counted, Distribution, Summary, Threshold};
 
-use super::page::{Page, Tone};
+use super::page::Page;
 use super::{Style, steps};
+use crate::document::Tone;
 use crate::figure::{bytes, count, number, percent, seconds};
-use crate::{clean, says, words};
+use crate::study::tune;
+use crate::{clean, words};
 
 /// What a load on something that already runs showed.
 pub fn measure(record: &Record, findings: &Findings, style: Style) -> String {
@@ -27,7 +29,7 @@ pub fn measure(record: &Record, findings: &Findings, style: Style) -> String {
     thresholds(&mut page, load, trial);
     generator(&mut page, load, findings, record);
     if let Some(used) = &trial.used {
-        page.labelled("took", &says::used(used));
+        page.labelled("took", &tune::used(used));
     }
     page.finish()
 }
@@ -237,7 +239,7 @@ fn generator(page: &mut Page, load: &Summary, findings: &Findings, record: &Reco
         page.labelled("lateness", &format!("sent {} late", brief(late.p50, late.p99, late.max)));
     }
     if !client.valid {
-        for sentence in says::sentences(findings, record) {
+        for sentence in tune::sentences(findings, record) {
             page.paragraph(Tone::Doubtful, &sentence);
         }
     }

@@ -3,34 +3,24 @@
 //! Colour only repeats what words say. All foreign text goes through [`clean`](crate::clean) before a style is put
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
-mod cache;
-mod claims;
-pub(crate) mod compare;
-mod contest;
+mod compare;
 mod doctor;
+mod document;
 mod explain;
-mod held;
 mod measure;
 mod page;
 mod plan;
-mod rooms;
 mod script;
 mod steps;
-mod suite;
 mod verdict;
 
-pub use cache::cache;
-pub use claims::claims;
-pub use compare::{compare, compare_plan};
-pub use contest::contest;
+pub use compare::compare_plan;
 pub use doctor::doctor;
+pub use document::document;
 pub use explain::explain;
-pub use held::held;
 pub use measure::measure;
-pub use plan::plan;
-pub use rooms::rooms;
+pub use plan::{plan, suite_length};
 pub use script::script;
-pub use suite::{suite, suite_length};
 pub use verdict::verdict;
 
 /// How text is laid out.

@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Style;
 use crate::clean;
+use crate::document::Tone;
 
 /// Width of the label column, and of the margin of everything else.
 const LABEL: usize = 13;
@@ -18,28 +19,15 @@ const DIFF_LINES: usize = 120;
 /// Longest line of a diff, in characters.
 const DIFF_COLUMNS: usize = 240;
 
-/// Weight and colour of a piece of text.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
-    Plain,
-    Strong,
-    Quiet,
-    Good,
-    Bad,
-    Doubtful,
-}
-
-impl Tone {
-    fn ansi(self) -> Ansi {
-        let colour = |c: AnsiColor| Ansi::new().bold().fg_color(Some(c.into()));
-        match self {
-            Tone::Plain => Ansi::new(),
-            Tone::Strong => Ansi::new().bold(),
-            Tone::Quiet => Ansi::new().dimmed(),
-            Tone::Good => colour(AnsiColor::Green),
-            Tone::Bad => colour(AnsiColor::Red),
-            Tone::Doubtful => colour(AnsiColor::Yellow),
-        }
+fn ansi(tone: Tone) -> Ansi {
+    let colour = |c: AnsiColor| Ansi::new().bold().fg_color(Some(c.into()));
+    match tone {
+        Tone::Plain => Ansi::new(),
+        Tone::Strong => Ansi::new().bold(),
+        Tone::Quiet => Ansi::new().dimmed(),
+        Tone::Good => colour(AnsiColor::Green),
+        Tone::Bad => colour(AnsiColor::Red),
+        Tone::Doubtful => colour(AnsiColor::Yellow),
     }
 }
 
@@ -62,7 +50,7 @@ impl Page {
     }
 
     fn painted(&self, tone: Tone, text: &str) -> String {
-        let ansi = tone.ansi();
+        let ansi = ansi(tone);
         if self.style.color && ansi != Ansi::new() { format!("{ansi}{text}{ansi:#}") } else { text.to_owned() }
     }
 

@@ -4,10 +4,12 @@ use genkai_model::event::Environment;
 use genkai_model::finding::Predicted;
 use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
 use genkai_model::plan::{Answers, Backend, ConfigSource, Plan, System};
+use genkai_model::units::Range;
 
 use super::Style;
-use super::page::{Page, Tone};
+use super::page::Page;
 use super::verdict::{Tense, limits};
+use crate::document::Tone;
 use crate::{clean, figure, words};
 
 /// The plan: the servers, the load, what must hold, how it will be found out, the limits predicted, the machine.
@@ -161,4 +163,16 @@ pub(super) fn machine(e: &Environment) -> String {
         if versions.is_empty() { "" } else { "; " },
         versions.join(", ")
     )
+}
+
+/// How many parts an experiment has, and how long its load takes, `seconds`.
+pub fn suite_length(parts: usize, seconds: Range, style: Style) -> String {
+    let mut page = Page::new(style);
+    let parts = figure::plural(parts as u64, "part", "parts");
+    let all = figure::range(seconds, figure::seconds);
+    page.paragraph(
+        Tone::Strong,
+        &format!("{parts}: {all} of load in all, and a second or two to start and stop each server."),
+    );
+    page.finish()
 }

@@ -11,7 +11,8 @@ use genkai_model::units::Span;
 use serde_json::Value;
 
 use super::Style;
-use super::page::{Page, Tone};
+use super::page::Page;
+use crate::document::Tone;
 use crate::{clean, figure};
 
 /// The scenario of a plan: targets, phases, and every step with the values of a first run. What is known only in a run, like

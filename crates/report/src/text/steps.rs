@@ -3,7 +3,8 @@
 use genkai_model::finding::TrialFinding;
 use genkai_model::flows::Flows;
 
-use super::page::{Page, Tone};
+use super::page::Page;
+use crate::document::Tone;
 use crate::{clean, figure};
 
 /// What became of a scenario's flows, if the load had one.

@@ -1,14 +1,14 @@
 //! The verdict for a terminal.
 
 use genkai_model::event::What;
-use genkai_model::finding::{Caveat, Estimate, Findings, Outcome, Predicted, Proof, Verdict};
-use genkai_model::objective::Condition;
+use genkai_model::finding::{Caveat, Findings, Outcome, Predicted, Proof, Verdict};
 use genkai_model::record::Record;
 
 use super::Style;
-use super::page::{Page, Tone};
-use crate::says::{self, About};
-use crate::scene::Scene;
+use super::page::Page;
+use crate::context::Context;
+use crate::document::Tone;
+use crate::study::tune::{self, About, Measure};
 use crate::{clean, figure, words};
 
 /// Most predicted limits that are listed.
@@ -17,13 +17,13 @@ const LIMITS: usize = 12;
 /// The verdict: the answer first, then why, before and after, the limits, the change as a diff.
 pub fn verdict(record: &Record, findings: &Findings, style: Style) -> String {
     let mut page = Page::new(style);
-    let (scene, v) = (Scene::of(record), &findings.verdict);
+    let (context, v) = (Context::of(record), &findings.verdict);
     if let Some(head) = &record.head {
         page.paragraph(Tone::Quiet, &format!("genkai {}: {}", head.version, clean::line(&head.plan.title)));
         page.gap();
     }
     let (mut last, table) = (None, v.proof.is_some());
-    for sentence in says::said(findings, record) {
+    for sentence in tune::said(findings, record) {
         if sentence.about == About::Answer {
             page.paragraph(tone(v.outcome), &sentence.text);
             page.gap();
@@ -41,9 +41,9 @@ pub fn verdict(record: &Record, findings: &Findings, style: Style) -> String {
         page.labelled("Note", &note);
     }
     if let Some(proof) = &v.proof {
-        before_after(&mut page, scene, v, proof);
+        before_after(&mut page, context, v, proof);
     }
-    limits(&mut page, scene.closed(), &v.predictions, Tense::After, &v.caveats);
+    limits(&mut page, context.closed(), &v.predictions, Tense::After, &v.caveats);
     if let Some(end) = record.end.as_ref().filter(|e| !e.diff.trim().is_empty()) {
         page.heading("The change");
         page.diff(&end.diff);
@@ -72,31 +72,11 @@ fn tone(outcome: Outcome) -> Tone {
     }
 }
 
-fn before_after(page: &mut Page, scene: Scene<'_>, v: &Verdict, p: &Proof) {
-    let [before, after] = says::names(v, says::Side::Before);
+fn before_after(page: &mut Page, context: Context<'_>, v: &Verdict, p: &Proof) {
+    let [before, after] = tune::names(v, tune::Side::Before);
     let pairs = figure::plural(p.pairs.into(), "pair", "pairs");
     page.heading(&format!("Before ({before}) and after ({after}), {pairs} in the order {}", clean::line(&p.order)));
-    let failed = [p.failed_before, p.failed_after, p.failed_difference];
-    let row = |name: &str, e: [Estimate; 3], show: fn(f64) -> String| {
-        let signed = |x| figure::signed(x, show);
-        let interval = format!("{} to {}", signed(e[2].interval.low), signed(e[2].interval.high));
-        vec![name.to_owned(), show(e[0].value), show(e[1].value), interval]
-    };
-    // The difference of two percentages is in points, which is no percentage.
-    let mut failures = row(&says::failing(scene, p).0, failed, figure::percent);
-    failures[3] = says::percentage_points(failed[2]);
-    let mut rows = vec![
-        failures,
-        row(&format!("successful {}/s", scene.counted()), p.rate, figure::number),
-        row("p99 latency", p.p99, figure::seconds),
-    ];
-    // Another quantile than the one that is always shown decided.
-    if let Some(j) = &p.judged
-        && let Some(Condition::LatencyBelow(q, _)) = says::condition(&j.condition)
-        && q != 0.99
-    {
-        rows.push(row(&format!("{} latency", says::quantile(q)), j.figures, figure::seconds));
-    }
+    let rows: Vec<Vec<String>> = tune::measures(context, p).iter().map(Measure::in_short).collect();
     page.table(&["", "before", "after", "difference (95 % interval)"], &rows);
 }
 
@@ -113,15 +93,15 @@ pub(super) fn limits(page: &mut Page, closed: bool, predictions: &[Predicted], t
         return;
     }
     page.heading("Limits, predicted from the configuration");
-    let (near, far) = says::near(predictions, caveats);
+    let (near, far) = tune::near(predictions, caveats);
     let rows: Vec<Vec<String>> = near
         .iter()
         .take(LIMITS)
         .map(|p| {
             vec![
                 format!("{} {}", words::subject(&p.subject), words::setting(&p.setting, &p.value)),
-                says::short_place(p, closed),
-                if says::is_at_work(p, caveats) { "at work, but held".to_owned() } else { outcome(p, closed, tense) },
+                tune::short_place(p, closed),
+                if tune::is_at_work(p, caveats) { "at work, but held".to_owned() } else { outcome(p, closed, tense) },
             ]
         })
         .collect();

@@ -1,0 +1,136 @@
+//! What a record says about itself that sentences need: the product's name, the unit of its load.
+
+use genkai_model::event::RunStarted;
+use genkai_model::finding::{Break, TrialFinding};
+use genkai_model::load::{Arrivals, Load};
+use genkai_model::record::Record;
+use genkai_model::units::Range;
+
+use crate::figure;
+use crate::unit::Unit;
+
+/// Who was tested, and in which unit the load is counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) head: Option<&'a RunStarted>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn of(record: &'a Record) -> Context<'a> {
+        Context { head: record.head.as_ref() }
+    }
+
+    /// The product under test.
+    pub(crate) fn product(&self) -> &'a str {
+        self.head.map_or("the server", |h| h.plan.system.product.as_str())
+    }
+
+    /// Whether the load is users (closed) rather than a rate (open).
+    pub(crate) fn closed(&self) -> bool {
+        self.head.is_none_or(|h| matches!(h.plan.load.arrivals, Arrivals::Users { .. }))
+    }
+
+    /// Unit of the load: `users`, `planned requests/s`, or `planned runs/s` of a scenario.
+    pub(crate) fn unit(&self) -> &'static str {
+        self.head.map_or("users", |h| unit(&h.plan.load))
+    }
+
+    /// What finishes or fails: requests, messages, openings of WebSockets. In chat rooms: what members say.
+    pub(crate) fn counted(&self) -> &'static str {
+        match self.head.map_or(Unit::Requests, |h| Unit::of(&h.plan.load.protocol)) {
+            Unit::Deliveries => Unit::Messages.many(),
+            unit => unit.many(),
+        }
+    }
+
+    /// A load with its unit: `243 users`, `1,200 planned requests/s`.
+    pub(crate) fn level(&self, level: f64) -> String {
+        if self.closed() {
+            let users = level.round().max(0.0) as u64;
+            return figure::plural(users, "user", "users");
+        }
+        format!("{} {}", figure::number(level), self.unit())
+    }
+
+    /// The same without its unit.
+    pub(crate) fn bare(&self, level: f64) -> String {
+        if self.closed() { figure::whole(level) } else { figure::number(level) }
+    }
+
+    /// Connections that an open load may have.
+    pub(crate) fn connections(&self) -> Option<u32> {
+        match self.head?.plan.load.arrivals {
+            Arrivals::Rate { connections, .. } => Some(connections),
+            Arrivals::Users { .. } => None,
+        }
+    }
+
+    /// When a break came: `at 243 users`, or `from the first request on`.
+    pub(crate) fn when(&self, broke: &Break) -> String {
+        if broke.level.round() <= 1.0 {
+            return "from the first request on".to_owned();
+        }
+        format!("at {}", self.place(broke))
+    }
+
+    /// The load asked for, in [`Context::unit`]; none without a head.
+    pub(crate) fn asked(&self) -> Option<f64> {
+        self.head.map(|h| asked(&h.plan.load.arrivals))
+    }
+
+    /// The objective in the user's words.
+    pub(crate) fn objective(&self) -> String {
+        self.head.map_or_else(|| "the objective".to_owned(), |h| h.plan.objective.to_string())
+    }
+
+    /// Where a break came, in clients and, where that differs, in the user's unit.
+    pub(crate) fn place(&self, broke: &Break) -> String {
+        let clients = figure::plural(broke.in_flight.round().max(0.0) as u64, "client", "clients");
+        if self.closed() && is_same(broke) {
+            return self.level(broke.level);
+        }
+        format!("{} ({clients} at once)", self.level(broke.level))
+    }
+}
+
+/// What the level of a load counts.
+pub(crate) fn unit(load: &Load) -> &'static str {
+    match load.arrivals {
+        Arrivals::Users { .. } => "users",
+        Arrivals::Rate { .. } if load.scenario.is_some() => "planned runs/s",
+        Arrivals::Rate { .. } => "planned requests/s",
+    }
+}
+
+/// The level that arrivals rise to: users, or requests a second.
+pub(crate) fn asked(arrivals: &Arrivals) -> f64 {
+    match arrivals {
+        Arrivals::Users { count, .. } => f64::from(*count),
+        Arrivals::Rate { per_second, .. } => *per_second,
+    }
+}
+
+/// Whether users are clients: there were about as many of both when it broke, so that one number says it.
+fn is_same(broke: &Break) -> bool {
+    (broke.in_flight - broke.level).abs() <= 0.02 * broke.level
+}
+
+/// How many clients there were when it broke.
+pub(crate) fn clients_at(broke: &Break) -> f64 {
+    if is_same(broke) { broke.level } else { broke.in_flight }
+}
+
+/// Clients, whole: `239-255 clients`.
+pub(crate) fn clients(range: Range) -> String {
+    format!("{} clients", figure::range(range, figure::whole))
+}
+
+/// `2,345 of 12,000 requests failed (19.5 %)`; the percentage where it is not zero.
+pub(crate) fn failed_of(context: Context<'_>, trial: &TrialFinding) -> String {
+    let (failed, finished) = (trial.failed, trial.finished);
+    let base = format!("{} of {} {} failed", figure::count(failed), figure::count(finished), context.counted());
+    if failed == 0 || finished == 0 {
+        return base;
+    }
+    format!("{base} ({})", figure::percent(failed as f64 / finished as f64))
+}

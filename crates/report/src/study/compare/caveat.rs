@@ -1,0 +1,63 @@
+//! What limits the answer of a comparison of systems, in words.
+
+use super::title;
+use crate::study::tune::client;
+use crate::study::tune::estimate;
+use crate::{clean, figure};
+use genkai_model::finding::comparison::ComparisonCaveat;
+
+pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
+    let turns = |n: u32| figure::plural(n.into(), "turn", "turns");
+    match caveat {
+        ComparisonCaveat::ControlDiffers { figures } => {
+            let all: Vec<&str> = figures.iter().map(|figure| title(*figure)).collect();
+            format!(
+                "The first contender differs from itself in {}: something else than the contenders made a difference, and nothing here \
+                 is to be trusted.",
+                all.join(", ")
+            )
+        }
+        ComparisonCaveat::ControlStrays { figures } => {
+            let all: Vec<&str> = figures.iter().map(|figure| title(*figure)).collect();
+            format!("The first contender differs from itself in {}: nothing is said of that.", all.join(", "))
+        }
+        ComparisonCaveat::NoControl => {
+            "There was no control (a contender against itself), so other influences would not be noticed.".to_owned()
+        }
+        ComparisonCaveat::ClientLimit { name, turns: n, reason } => format!(
+            "{}: the generator was the limit in {} ({}), which do not count.",
+            clean::line(name),
+            turns(*n),
+            client::reason(reason)
+        ),
+        ComparisonCaveat::Died { name, turns: n } => {
+            format!("{}: a server process ended by itself in {}.", clean::line(name), turns(*n))
+        }
+        ComparisonCaveat::NotSteady { name, turns: n, of } => format!(
+            "{}: in {n} of {} no steady state was reached; a longer --hold would give other figures.",
+            clean::line(name),
+            turns(*of)
+        ),
+        ComparisonCaveat::Drift { name, figure, ratio } => format!(
+            "{}: {} drifted; the later half of the blocks has {} times that of the earlier half.",
+            clean::line(name),
+            title(*figure),
+            estimate(*ratio, figure::number)
+        ),
+        ComparisonCaveat::Survivors { name } => format!(
+            "{} fails more, and only requests that succeed have a latency: latencies are of different requests.",
+            clean::line(name)
+        ),
+        ComparisonCaveat::Unanswered { base, other } => format!(
+            "No request was answered, neither by {} nor by {}: nothing is said of them.",
+            clean::line(base),
+            clean::line(other)
+        ),
+        ComparisonCaveat::Dropped { name, block, why } => format!(
+            "{} did not start in block {block} and is compared with nobody; the others went on. {}",
+            clean::line(name),
+            clean::line(why)
+        ),
+        ComparisonCaveat::RecordCutOff => "The record ends before the run did.".to_owned(),
+    }
+}

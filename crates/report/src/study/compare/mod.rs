@@ -1,0 +1,308 @@
+//! Systems compared, in words.
+
+mod caveat;
+mod document;
+
+use crate::{clean, figure};
+use genkai_model::claim::Test;
+use genkai_model::comparison::Comparison;
+use genkai_model::figure::Figure;
+use genkai_model::finding::comparison::{
+    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended,
+};
+use genkai_model::finding::{Call, Effect, Outcome};
+
+pub(crate) use caveat::caveat;
+pub(in crate::study) use document::cards;
+pub use document::compare;
+pub(crate) use document::copy;
+
+/// Most pairs that get a sentence of their own.
+const TOLD: usize = 6;
+
+/// The answer that can be quoted, a sentence a pair, how sure that is, what limits it.
+pub(crate) fn sentences(finding: &ComparisonFinding) -> Vec<String> {
+    if let Some(claim) = finding.claim.as_ref().filter(|claim| matches!(claim.claim.test, Test::Line(_))) {
+        return vec![crate::study::claim::sentence(claim)];
+    }
+    let mut all = vec![headline(finding)];
+    let quoted = all.first().cloned();
+    if finding.blocks >= 2 && finding.pairs.first().map(pair) != quoted {
+        all.extend(finding.pairs.iter().take(TOLD).map(pair));
+    }
+    all.extend(finding.claim.iter().map(|claim| crate::study::claim::sentence(claim)));
+    all.extend(control(finding));
+    all.push(sure(finding));
+    all.extend(stress(finding));
+    all.extend(finding.caveats.iter().map(caveat));
+    all
+}
+
+/// The sentence to quote.
+pub(crate) fn headline(finding: &ComparisonFinding) -> String {
+    let out = finding.subjects.iter().filter(|subject| subject.out).count();
+    if finding.pairs.is_empty() && out > 0 {
+        return format!(
+            "{} of {} did not start any more: there is nothing to compare.",
+            out,
+            figure::plural(finding.subjects.len() as u64, "contender", "contenders")
+        );
+    }
+    if finding.blocks < 2 {
+        return match finding.outcome {
+            Outcome::Invalid => "The load generator was the limit: nothing is said of the systems.".to_owned(),
+            _ => "The run ended before every contender had two turns: there is nothing to compare.".to_owned(),
+        };
+    }
+    let silent = finding.caveats.iter().filter(|c| matches!(c, ComparisonCaveat::Unanswered { .. })).count();
+    if silent > 0 && silent == finding.pairs.len() {
+        return "No request was answered by any of them: there is nothing to compare.".to_owned();
+    }
+    if finding.comparison.base.is_none() && !finding.stress.anybody {
+        return "Nobody was stressed: the load offered was the limit, so differences in throughput mean nothing."
+            .to_owned();
+    }
+    match (&finding.comparison.base, &finding.pairs[..]) {
+        (_, [one]) => pair(one),
+        (Some(base), all) => changes(base, all),
+        (None, _) => ranking(finding),
+    }
+}
+
+/// Which of several changes made a difference, and in what: `Beside baseline, better in throughput: a -> b; all together. No difference
+/// was found: c -> d.`
+fn changes(base: &str, all: &[ComparedPair]) -> String {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for pair in all.iter().filter(|pair| differs(pair)) {
+        let (what, name) = (directions(pair), clean::line(&pair.other));
+        match groups.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((what, vec![name])),
+        }
+    }
+    let mut parts: Vec<String> = groups.iter().map(|(what, names)| format!("{what}: {}", names.join("; "))).collect();
+    let none: Vec<String> = all.iter().filter(|pair| !differs(pair)).map(|pair| clean::line(&pair.other)).collect();
+    let found = if parts.is_empty() { "no difference was found" } else { "No difference was found" };
+    parts.extend((!none.is_empty()).then(|| format!("{found}: {}", none.join("; "))));
+    format!("Beside {}, {}.", clean::line(base), parts.join(". "))
+}
+
+/// Whether anything differs for certain between two.
+pub(crate) fn differs(pair: &ComparedPair) -> bool {
+    pair.effects.iter().any(|effect| matches!(effect.call, Call::Better | Call::Worse))
+}
+
+/// `better in failures, throughput, worse in memory`.
+fn directions(pair: &ComparedPair) -> String {
+    let titles = |wanted: Call| -> Vec<&str> {
+        pair.effects.iter().filter(|effect| effect.call == wanted).map(|effect| title(effect.figure)).collect()
+    };
+    let said = |what: &str, all: Vec<&str>| (!all.is_empty()).then(|| format!("{what} in {}", all.join(", ")));
+    let parts = [said("better", titles(Call::Better)), said("worse", titles(Call::Worse))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `Throughput: a 1, b 2-3, c 2-3 (a range is a tie).`
+fn ranking(finding: &ComparisonFinding) -> String {
+    let of = |subject: &ComparedContender| subject.figures.iter().find(|one| one.figure == Figure::Throughput).cloned();
+    let playing = finding.subjects.iter().filter(|subject| !subject.out);
+    let mut all: Vec<(&ComparedContender, ComparedFigure)> =
+        playing.filter_map(|subject| Some((subject, of(subject)?))).collect();
+    all.sort_by_key(|(_, one)| (one.best, one.worst));
+    let one = |(subject, one): &(&ComparedContender, ComparedFigure)| {
+        format!("{} {} ({})", rank(one), clean::line(&subject.name), shown(Figure::Throughput, one))
+    };
+    let ranks: Vec<String> = all.iter().map(one).collect();
+    format!("By throughput: {}. A range of ranks is a tie.", ranks.join(", "))
+}
+
+/// `worker_connections 512 -> 1024 beside baseline: better in failures (...); no measurable difference in ...; cannot tell ...`.
+pub(crate) fn pair(pair: &ComparedPair) -> String {
+    let told = |wanted: fn(&Call) -> bool| -> Vec<String> {
+        pair.effects
+            .iter()
+            .filter(|one| wanted(&one.call))
+            .map(|one| format!("{} {}", title(one.figure), brief(one)))
+            .collect()
+    };
+    let named = |wanted: fn(&Call) -> bool| -> Vec<&str> {
+        pair.effects.iter().filter(|one| wanted(&one.call)).map(|one| title(one.figure)).collect()
+    };
+    let mut parts = Vec::new();
+    for (what, all) in
+        [("better in", told(|call| *call == Call::Better)), ("worse in", told(|call| *call == Call::Worse))]
+    {
+        if !all.is_empty() {
+            parts.push(format!("{what} {}", all.join(", ")));
+        }
+    }
+    let same = named(|call| *call == Call::Same);
+    if !same.is_empty() {
+        parts.push(format!("no measurable difference in {}", same.join(", ")));
+    }
+    let open = named(|call| matches!(call, Call::CannotTell { .. }));
+    if !open.is_empty() {
+        parts.push(format!("cannot tell about {}", open.join(", ")));
+    }
+    format!("{} beside {}: {}.", clean::line(&pair.other), clean::line(&pair.base), parts.join("; "))
+}
+
+/// `x1.23 (95 % interval 1.10-1.37)`.
+pub(crate) fn brief(effect: &Effect) -> String {
+    effect.effect.map_or_else(String::new, |_| format!("{} (interval {})", size(effect), interval(effect)))
+}
+
+/// The size of an effect: `x1.23`, `-3.2 percentage points`.
+pub(crate) fn size(effect: &Effect) -> String {
+    let Some(seen) = effect.effect else { return "-".to_owned() };
+    match effect.figure.is_fraction() {
+        true => format!("{} points", points(seen.value)),
+        false => format!("x{}", figure::number(seen.value)),
+    }
+}
+
+/// A difference of fractions in percentage points, with its sign.
+pub(crate) fn points(x: f64) -> String {
+    figure::signed(x * 100.0, figure::number)
+}
+
+/// Its interval.
+pub(crate) fn interval(effect: &Effect) -> String {
+    let Some(seen) = effect.effect else { return "-".to_owned() };
+    let show = |x: f64| match effect.figure.is_fraction() {
+        true => points(x),
+        false => figure::number(x),
+    };
+    figure::range(seen.interval, show)
+}
+
+/// What an effect means, in a few words.
+pub(crate) fn call(call: Call) -> String {
+    called(call, ["block", "blocks"])
+}
+
+/// The same where something else than blocks is counted: one of it, and many.
+pub(crate) fn called(call: Call, [one, many]: [&str; 2]) -> String {
+    match call {
+        Call::Better => "better".to_owned(),
+        Call::Worse => "worse".to_owned(),
+        Call::Same => "no measurable difference".to_owned(),
+        Call::CannotTell { more: Some(more) } => {
+            let unit = if more == 1 { one } else { many };
+            format!("cannot tell (about {} more {unit} needed)", figure::count(more.into()))
+        }
+        Call::CannotTell { more: None } => format!("cannot tell (more than 1,000 more {many})"),
+        Call::Missing => "nothing to compare".to_owned(),
+    }
+}
+
+/// What a figure is called.
+pub(crate) fn title(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Failures => "failures",
+        Figure::Throughput => "throughput",
+        Figure::P50 => "p50 latency",
+        Figure::P95 => "p95 latency",
+        Figure::P99 => "p99 latency",
+        Figure::Max => "longest latency",
+        Figure::Cpu => "CPU per request",
+        Figure::Memory => "memory",
+    }
+}
+
+/// A value of a figure with its unit.
+pub(crate) fn unit(figure: Figure, value: f64) -> String {
+    match figure {
+        Figure::Failures => figure::percent(value),
+        Figure::Throughput => format!("{}/s", figure::number(value)),
+        Figure::Memory => figure::bytes(value),
+        _ => figure::seconds(value),
+    }
+}
+
+/// A contender's figure.
+pub(crate) fn shown(figure: Figure, one: &ComparedFigure) -> String {
+    one.value.map_or_else(|| "-".to_owned(), |value| unit(figure, value.value))
+}
+
+/// `1`, `2-3`.
+pub(crate) fn rank(one: &ComparedFigure) -> String {
+    if one.best == one.worst { one.best.to_string() } else { format!("{}-{}", one.best, one.worst) }
+}
+
+/// The same of a contender: who is out has none.
+pub(crate) fn place(subject: &ComparedContender, one: &ComparedFigure) -> String {
+    if subject.out { "out".to_owned() } else { rank(one) }
+}
+
+/// The first contender against itself.
+pub(crate) fn control(finding: &ComparisonFinding) -> Option<String> {
+    let control = finding.control.as_ref().filter(|_| finding.blocks >= 2)?;
+    let differs = control.effects.iter().any(|effect| matches!(effect.call, Call::Better | Call::Worse));
+    let seen = control.effects.is_empty() || control.effects.iter().any(|effect| effect.call != Call::Missing);
+    (!differs && seen)
+        .then(|| format!("Control: {} against itself shows no difference, as it must.", clean::line(&control.base)))
+}
+
+/// How sure it all is, and why it ended.
+pub(crate) fn sure(finding: &ComparisonFinding) -> String {
+    let blocks = figure::plural(finding.blocks.into(), "block", "blocks");
+    let most = finding.comparison.looks.last().copied().unwrap_or(0);
+    let why = match finding.ended {
+        Ended::Early => format!(" of at most {most}, because what decides was decided by then"),
+        Ended::Planned => ", as many as were planned".to_owned(),
+        Ended::CutOff => format!(" of at most {most}: it was cut off"),
+    };
+    let statements = finding.pairs.iter().map(|pair| pair.effects.len() as u64).sum::<u64>();
+    let together = figure::plural(statements, "statement", "statements");
+    format!(
+        "After {blocks}{why}. Intervals hold together with {}, all {together} and every look at the data counted; less than {} either way \
+         is no difference that matters{}.",
+        figure::percent(1.0 - finding.alpha),
+        figure::percent(finding.comparison.margin),
+        open(&finding.comparison, finding),
+    )
+}
+
+/// What it would take to decide what is open.
+fn open(comparison: &Comparison, finding: &ComparisonFinding) -> String {
+    let decides = |effect: &&Effect| comparison.deciding.contains(&effect.figure);
+    let all: Vec<Call> =
+        finding.pairs.iter().flat_map(|pair| pair.effects.iter().filter(decides)).map(|effect| effect.call).collect();
+    let needed: Vec<Option<u32>> =
+        all.iter().filter_map(|call| if let Call::CannotTell { more } = call { Some(*more) } else { None }).collect();
+    if needed.is_empty() || finding.blocks < 2 {
+        return String::new();
+    }
+    let total = |more: u32| finding.blocks + more;
+    match needed.iter().copied().collect::<Option<Vec<u32>>>().and_then(|all| all.into_iter().max()) {
+        Some(more) => format!("; to decide the rest would take about --blocks {}", total(more)),
+        None => "; to decide the rest would take more than 1,000 further blocks".to_owned(),
+    }
+}
+
+/// Whether anybody was stressed.
+pub(crate) fn stress(finding: &ComparisonFinding) -> Option<String> {
+    let stress = &finding.stress;
+    if finding.blocks < 2 {
+        return None;
+    }
+    let used = stress.busiest.map(|busy| {
+        let who = stress.who.as_deref().map(clean::line).unwrap_or_default();
+        format!(
+            "{who} was busiest: {} of the servers' cores, or of the one that a worker can use",
+            figure::percent(busy)
+        )
+    });
+    match (stress.anybody, used) {
+        (true, Some(used)) => Some(format!("The load was felt: {used}.")),
+        (true, None) => {
+            Some("What the servers used cannot be seen, so whether the load was felt cannot be told.".to_owned())
+        }
+        (false, used) => Some(format!(
+            "Nobody was stressed ({}, none failed, none had a queue): what differs in throughput is what was asked, not what they can do. \
+             A higher --users or --rate would tell.",
+            used.unwrap_or_default()
+        )),
+    }
+}

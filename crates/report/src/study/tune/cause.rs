@@ -1,0 +1,310 @@
+//! What broke, what speaks for the cause, what happened when it was lifted.
+
+use genkai_model::error::{ErrorCount, ErrorKind};
+use genkai_model::finding::{Break, Candidate, Cause, Counterfactual, Evidence, Moved, Scale};
+use genkai_model::limit::Strength;
+use genkai_model::objective::Condition;
+
+use super::{CauseSaid, Other};
+use crate::context::{self, Context};
+use crate::{clean, figure, words};
+
+/// Longest log line quoted inside a sentence, in characters.
+const QUOTE: usize = 120;
+
+/// What broke and what the servers showed, in one sentence or two.
+pub(super) fn broke(context: Context<'_>, cause: &Cause, later: bool) -> String {
+    let sign = strongest(&cause.evidence).map_or_else(String::new, |e| format!(": {}", sign(context, cause, e)));
+    format!(
+        "{} {} {}{sign}. {}.",
+        begin(context, &cause.broke, later),
+        context.product(),
+        verb(context, &cause.broke),
+        violated(context, &cause.broke)
+    )
+}
+
+/// A break without a cause.
+pub(super) fn plain_break(context: Context<'_>, broke: &Break) -> String {
+    format!(
+        "{} {} {}. {}.",
+        begin(context, broke, false),
+        context.product(),
+        verb(context, broke),
+        violated(context, broke)
+    )
+}
+
+/// The death of a server.
+pub(super) fn death(context: Context<'_>, broke: &Break, who: &str) -> String {
+    format!("{} {who} died, {} into the load.", begin(context, broke, false), figure::seconds(broke.at))
+}
+
+/// `At 243 users`, `From the first request on`.
+fn begin(context: Context<'_>, broke: &Break, later: bool) -> String {
+    let place = context.when(broke);
+    if later {
+        return format!("With that lifted, {place}");
+    }
+    let mut letters = place.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `the backend alone takes 700 ms a request, and p99 < 500ms allows 500 ms`.
+pub(super) fn alone(who: &str, cause: &Cause) -> String {
+    let found = cause.evidence.iter().find_map(|e| match e {
+        Evidence::Alone { takes, allowed } => Some((*takes, *allowed)),
+        _ => None,
+    });
+    let condition = clean::line(&cause.broke.condition);
+    match found {
+        Some((takes, allowed)) => format!(
+            "{who} alone takes {} for a request, and `{condition}` allows {}",
+            figure::seconds(takes),
+            figure::seconds(allowed)
+        ),
+        None => format!("{who} alone takes longer than `{condition}` allows"),
+    }
+}
+
+fn verb(context: Context<'_>, broke: &Break) -> String {
+    let most = broke.errors.iter().max_by_key(|e| e.count);
+    match (most, condition(broke)) {
+        (Some(ErrorCount { kind: ErrorKind::Dropped, .. }), Some(Condition::ErrorsBelow(_))) => {
+            let all =
+                context.connections().map_or_else(|| "all".to_owned(), |n| format!("all {}", figure::count(n.into())));
+            format!("kept {all} connections busy and completed {} requests/s", figure::number(broke.rate))
+        }
+        (_, Some(Condition::LatencyBelow(..))) => "answered slowly".to_owned(),
+        (_, Some(Condition::RateAbove(_))) => "answered too few requests".to_owned(),
+        (_, Some(Condition::ConnectsAbove(_))) => "left clients without a WebSocket".to_owned(),
+        (_, Some(Condition::DeliveredAbove(_))) => "lost messages".to_owned(),
+        (_, Some(Condition::DisconnectsBelow(_))) => "cut open WebSockets".to_owned(),
+        (Some(ErrorCount { kind, .. }), _) => words::did(*kind).to_owned(),
+        (None, _) => "failed".to_owned(),
+    }
+}
+
+fn condition(broke: &Break) -> Option<Condition> {
+    super::proof::condition(&broke.condition)
+}
+
+/// What was seen against what was asked: `4.2 % of requests failed there (asked for: ...)`.
+fn violated(context: Context<'_>, broke: &Break) -> String {
+    let asked = clean::line(&broke.condition);
+    let seen = match condition(broke) {
+        Some(Condition::ErrorsBelow(_)) => {
+            format!("{} of {} failed there", figure::percent(broke.seen), context.counted())
+        }
+        Some(Condition::LatencyBelow(q, _)) => {
+            let name = if q >= 1.0 { "The largest".to_owned() } else { format!("The p{}", figure::number(q * 100.0)) };
+            format!("{name} latency was {} there", figure::seconds(broke.seen))
+        }
+        Some(Condition::RateAbove(_)) => {
+            format!("{} {}/s were completed there", figure::number(broke.seen), context.counted())
+        }
+        Some(Condition::ConnectsAbove(_)) => {
+            format!("{} of WebSockets could be opened there", figure::percent(broke.seen))
+        }
+        Some(Condition::DeliveredAbove(_)) => {
+            format!("{} of messages were delivered there", figure::percent(broke.seen))
+        }
+        Some(Condition::DisconnectsBelow(_)) => {
+            format!("{} of open WebSockets ended unasked there", figure::percent(broke.seen))
+        }
+        None => format!("{} was seen there", figure::number(broke.seen)),
+    };
+    format!("{seen} (asked for: `{asked}`)")
+}
+
+/// The piece of evidence that says most; log lines before counters before gauges, frequent lines before rare ones.
+fn strongest(all: &[Evidence]) -> Option<&Evidence> {
+    fn rank(e: &Evidence) -> Option<(Strength, u8, u64)> {
+        match e {
+            Evidence::Log { strength, count, .. } => Some((*strength, 3, *count)),
+            Evidence::Grew { strength, .. } => Some((*strength, 2, 0)),
+            Evidence::Reached { strength, .. } => Some((*strength, 1, 0)),
+            Evidence::Alone { .. } | Evidence::Directly { .. } | Evidence::Silence { .. } | Evidence::Closed { .. } => {
+                Some((Strength::Decisive, 4, 0))
+            }
+            Evidence::Errors { .. } | Evidence::Slow { .. } | Evidence::Place { .. } => None,
+        }
+    }
+    all.iter().filter(|e| rank(e).is_some()).max_by_key(|e| rank(e))
+}
+
+fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
+    match evidence {
+        Evidence::Log { subject, count, text, .. } => {
+            let subject = if subject.is_empty() { &cause.limit.subject } else { subject };
+            let whose = if subject == context.product() {
+                "its log says".to_owned()
+            } else {
+                format!("the log of {} says", words::subject(subject))
+            };
+            format!("{whose} `{}` ({})", clean::cut(clean::gist(text), QUOTE), figure::plural(*count, "line", "lines"))
+        }
+        Evidence::Grew { metric, from, to, .. } => {
+            format!("{} rose from {} to {}", words::metric(metric), figure::whole(*from), figure::whole(*to))
+        }
+        Evidence::Reached { metric, value, mark, of, .. } => reached(metric, *value, *mark, of),
+        Evidence::Alone { .. } => alone(&words::subject(&cause.limit.subject), cause),
+        Evidence::Directly { level, .. } => {
+            format!("asked directly, {} broke at {}", words::subject(&cause.limit.subject), context.level(*level))
+        }
+        Evidence::Silence { .. }
+        | Evidence::Closed { .. }
+        | Evidence::Errors { .. }
+        | Evidence::Slow { .. }
+        | Evidence::Place { .. } => self::evidence(evidence),
+    }
+}
+
+/// `processor use of the busiest worker reached 0.993 of 1 (one core)`.
+fn reached(metric: &str, value: f64, mark: f64, of: &str) -> String {
+    let of = if of.contains('.') { words::metric(of) } else { clean::line(of) };
+    let (value, mark) = (figure::number(value), figure::number(mark));
+    if of.is_empty() {
+        return format!("{} reached {value} ({mark} or more tells)", words::metric(metric));
+    }
+    format!("{} reached {value} of {mark} ({of})", words::metric(metric))
+}
+
+/// One piece of evidence as a clause, with its figures.
+pub(crate) fn evidence(evidence: &Evidence) -> String {
+    match evidence {
+        Evidence::Log { count, text, at, strength, .. } => format!(
+            "log: `{}` ({}, first {} into the load; {})",
+            clean::line(text),
+            figure::plural(*count, "line", "lines"),
+            figure::seconds(*at),
+            words::strength(*strength)
+        ),
+        Evidence::Grew { metric, from, to, strength } => format!(
+            "{} rose from {} to {} ({}; {})",
+            words::metric(metric),
+            figure::whole(*from),
+            figure::whole(*to),
+            clean::line(metric),
+            words::strength(*strength)
+        ),
+        Evidence::Reached { metric, value, mark, of, strength } => {
+            format!("{}; {}", reached(metric, *value, *mark, of), words::strength(*strength))
+        }
+        Evidence::Alone { takes, allowed } => format!(
+            "alone, without any load, it takes {} for a request; {} are allowed",
+            figure::seconds(*takes),
+            figure::seconds(*allowed)
+        ),
+        Evidence::Directly { trial, level, through } => format!(
+            "under the same load sent to it directly (trial {trial}) it broke at {}; through the product at {}",
+            figure::whole(*level),
+            figure::whole(*through)
+        ),
+        Evidence::Silence { count, of, seen, allowed } => format!(
+            "{} of {} were cut when they had been silent for {} (median); {} are allowed",
+            figure::count(*count),
+            figure::plural(*of, "connection that ended", "connections that ended"),
+            figure::seconds(*seen),
+            figure::seconds(*allowed)
+        ),
+        Evidence::Closed { code, count } => {
+            format!(
+                "{} closed with code {}",
+                figure::plural(*count, "WebSocket was", "WebSockets were"),
+                words::close(*code)
+            )
+        }
+        Evidence::Errors { errors } => format!("clients saw: {}", words::errors(errors)),
+        Evidence::Slow { seen } => format!("responses became slow: {} around the break", figure::seconds(*seen)),
+        Evidence::Place { predicted, observed } => format!(
+            "the break came at {} clients, the formula says {}",
+            figure::whole(*observed),
+            figure::range(*predicted, figure::whole)
+        ),
+    }
+}
+
+/// What happened when only this setting was changed.
+pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<String> {
+    let c = cause.counterfactual.as_ref()?;
+    let change = format!(
+        "{} from {} to {}",
+        clean::line(&c.change.setting),
+        clean::line(&c.change.from),
+        clean::line(&c.change.to)
+    );
+    let predicted = predicted(context, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
+    Some(match (&c.observed, c.moved) {
+        (Some(after), Moved::AsPredicted) => {
+            format!(
+                "Changing only {change} moved the break {} (predicted: {predicted}).",
+                between(context, cause, after)
+            )
+        }
+        (Some(after), Moved::Elsewhere) => format!(
+            "Changing only {change} moved the break {}, not to where it was predicted ({predicted}): another limit stands \
+             between.",
+            between(context, cause, after)
+        ),
+        (Some(after), Moved::Not) => format!(
+            "Changing only {change} made no difference: it broke at {}, as it had at {}, although {predicted} was predicted.",
+            context.place(after),
+            context.place(&cause.broke)
+        ),
+        (None, Moved::Not) => format!("Changing only {change} made no difference."),
+        (None, _) => held(context, cause, c, &change),
+    })
+}
+
+fn held(context: Context<'_>, cause: &Cause, c: &Counterfactual, change: &str) -> String {
+    let where_next = match (predicted(context, c), c.moved) {
+        (None, _) => " No further limit was predicted within the load sent.".to_owned(),
+        (Some(next), Moved::Elsewhere) => {
+            format!(" That is beyond where the formula puts the next limit ({next}).")
+        }
+        (Some(next), _) => format!(" The next limit is predicted at {next}."),
+    };
+    format!(
+        "Changing only {change} took the break at {} away: the load held up to {}.{where_next}",
+        context.place(&cause.broke),
+        context.level(c.held_to)
+    )
+}
+
+/// Where the next limit was predicted: `359-383 clients at once`, `40-50 users`.
+fn predicted(context: Context<'_>, c: &Counterfactual) -> Option<String> {
+    let range = c.predicted?;
+    Some(match c.scale {
+        Scale::Clients => format!("{} at once", context::clients(range)),
+        Scale::Level => format!("{} {}", figure::range(range, figure::whole), context.unit()),
+    })
+}
+
+/// `from 243 to 371 users`: in the unit of the load, as everything that is said of where it broke.
+fn between(context: Context<'_>, cause: &Cause, after: &Break) -> String {
+    format!("from {} to {}", context.bare(cause.broke.level), context.level(after.level))
+}
+
+/// The whole cause in words.
+pub(super) fn said(context: Context<'_>, cause: &Cause) -> CauseSaid {
+    let l = &cause.limit;
+    CauseSaid {
+        title: format!("{}: {}", words::subject(&l.subject), words::setting(&l.setting, &l.value)),
+        formula: format!("{}: {} ({})", clean::line(&l.caps), clean::line(&l.formula), clean::line(&l.source)),
+        broke: broke(context, cause, false),
+        confidence: words::confidence(cause.confidence).to_owned(),
+        evidence: cause.evidence.iter().map(evidence).collect(),
+        counterfactual: counterfactual(context, cause),
+        others: cause.others.iter().map(other).collect(),
+    }
+}
+
+fn other(candidate: &Candidate) -> Other {
+    let why: Vec<&str> = candidate.against.iter().map(|a| words::against(*a)).collect();
+    Other {
+        name: format!("{}: {}", words::subject(&candidate.subject), clean::line(&candidate.setting)),
+        why: if why.is_empty() { "less speaks for it".to_owned() } else { why.join("; ") },
+        evidence: candidate.evidence.iter().map(evidence).collect(),
+    }
+}

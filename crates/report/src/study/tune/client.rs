@@ -1,0 +1,158 @@
+//! The generator's check of itself, and everything that limits what the verdict says.
+
+use genkai_model::event::ClientUse;
+use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, Scale, Verdict};
+
+use crate::context::Context;
+use crate::{clean, figure, words};
+
+/// Whether the generator was good enough, with its figures.
+pub(super) fn check(v: &Verdict) -> Option<String> {
+    let c = &v.client;
+    let cpu = format!("its busiest thread used at most {} of a core", figure::percent(c.cpu_max));
+    let lateness = format!(
+        "99 % of {} requests left within {} of their planned instant",
+        figure::count(c.lateness.count),
+        figure::seconds(c.lateness.p99)
+    );
+    // What there was too little of to be measured is not said.
+    let known = [(c.cpu_max > 0.0, cpu), (c.lateness.count > 0, lateness)];
+    let figures: Vec<String> = known.into_iter().filter(|(known, _)| *known).map(|(_, text)| text).collect();
+    let figures = if figures.is_empty() { "too little was sent to measure it".to_owned() } else { figures.join("; ") };
+    if !c.valid && c.reasons.iter().all(|r| matches!(r, ClientLimit::Connections { .. })) {
+        return Some(format!("The generator's connections were the limit, not its speed: {figures}."));
+    }
+    Some(if c.valid {
+        format!("The generator was not the limit: {figures}.")
+    } else {
+        format!("The generator was the limit: {figures}.")
+    })
+}
+
+/// What the generator took of its machine.
+pub(crate) fn used(used: &ClientUse) -> String {
+    let memory = figure::bytes(used.rss as f64);
+    let memory = match used.processes {
+        0 | 1 => memory,
+        many => format!("{memory} in {many} processes (largest {})", figure::bytes(used.rss_max as f64)),
+    };
+    let limit = figure::count(used.descriptors_limit);
+    let each = if used.processes > 1 { " each" } else { "" };
+    format!(
+        "{memory}, {} of CPU time, at most {} of {limit} descriptors{each}, {} from {} ({} ports each)",
+        figure::seconds(used.cpu_us as f64 / 1e6),
+        figure::count(used.descriptors),
+        figure::plural(used.connections, "connection", "connections"),
+        figure::plural(u64::from(used.sources), "address", "addresses"),
+        figure::count(u64::from(used.ports)),
+    )
+}
+
+/// Why the generator limited its own measurement, as a list in words.
+pub(crate) fn reasons(check: &ClientCheck) -> String {
+    let all: Vec<String> = check.reasons.iter().map(reason).collect();
+    if all.is_empty() { "no reason recorded".to_owned() } else { all.join("; ") }
+}
+
+pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
+    match limit {
+        ClientLimit::Cpu { used } => format!("its busiest thread used {} of a core", figure::percent(*used)),
+        ClientLimit::Throttled { fraction } => format!(
+            "the CPU quota of its control group was used up in {} of the periods, and whatever it started stood still with it: give the \
+             group more (cpu.max, cpu.cfs_quota_us)",
+            figure::percent(*fraction)
+        ),
+        ClientLimit::Late { p99, bound } => {
+            format!("it sent late: p99 {}, allowed {}", figure::seconds(*p99), figure::seconds(*bound))
+        }
+        ClientLimit::Connections { connections, service, carries, planned } => format!(
+            "all its {} connections were busy: with {} a request they carry {} requests/s, and {} were planned; give it more \
+             with --connections",
+            figure::count(u64::from(*connections)),
+            figure::seconds(*service),
+            figure::number(*carries),
+            figure::number(*planned)
+        ),
+        ClientLimit::Short { fraction } => format!("it sent {} of the requests planned", figure::percent(*fraction)),
+        ClientLimit::Ports { count } => {
+            format!("it ran out of local ports: {}", figure::plural(*count, "failed request", "failed requests"))
+        }
+        ClientLimit::Descriptors { count } => {
+            format!("it ran out of descriptors: {}", figure::plural(*count, "failed request", "failed requests"))
+        }
+    }
+}
+
+/// A fact that contradicts the verdict or limits what it says.
+pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
+    match caveat {
+        Caveat::PredictedButHeld { limit, predicted, reached, scale } => {
+            let unit = if *scale == Scale::Clients { "clients at once" } else { context.unit() };
+            format!(
+                "{} was predicted to bite at {} {unit}, but {} were reached without it.",
+                clean::line(limit),
+                figure::range(*predicted, figure::whole),
+                figure::whole(*reached)
+            )
+        }
+        Caveat::NoHeadroom { subject, setting, value, predicted, asked, .. } => format!(
+            "It holds, but without headroom: {} {} is predicted to bite at {} {}, and {} were asked for.",
+            words::whose(subject),
+            words::setting(setting, value),
+            figure::range(*predicted, figure::whole),
+            context.unit(),
+            figure::whole(*asked)
+        ),
+        Caveat::BackendBore { trial, level, through, longer: true, shared } => format!(
+            "Asked directly, without {}, the backend held up to {} (trial {trial}); with it, it broke at {}: what is short lies before the \
+             backend{}.",
+            context.product(),
+            context.level(*level),
+            figure::whole(*through),
+            if *shared { ", or is processor time that both share" } else { "" }
+        ),
+        Caveat::BackendBore { trial, level, through, longer: false, .. } => {
+            let product = context.product();
+            format!(
+                "Asked directly, without {product}, the backend broke at {} (trial {trial}), but not as it does behind {product} at {}: \
+                 that says nothing of the cause.",
+                context.level(*level),
+                figure::whole(*through)
+            )
+        }
+        Caveat::DirectInvalid { trial } => {
+            format!(
+                "The backend was asked directly, but the generator was the limit then (trial {trial}): that says nothing."
+            )
+        }
+        Caveat::AtWorkButHeld { limit, sign } => format!(
+            "{} was at work already, although the objective held: {}.",
+            clean::line(limit),
+            super::cause::evidence(sign)
+        ),
+        Caveat::ServerDied { subject, trial } => format!("In trial {trial} {} died.", words::subject(subject)),
+        Caveat::FewPairs { pairs, more } => format!(
+            "{} of baseline and proposal: too few to exclude chance{}.",
+            figure::plural(u64::from(*pairs), "pair", "pairs"),
+            more.map_or_else(String::new, |more| format!("; --pairs {} may decide", pairs + more))
+        ),
+        Caveat::BaselineHeldInProof => {
+            "The baseline held in at least one trial of the proof although it had failed before.".to_owned()
+        }
+        Caveat::ProposalFailedInProof => {
+            "The proposal failed in at least one trial of the proof although it had held before.".to_owned()
+        }
+        Caveat::CeilingReached { setting, value, by } => format!(
+            "{} cannot be raised above {} on this machine, because of {}.",
+            clean::line(setting),
+            figure::whole(*value),
+            clean::line(by)
+        ),
+        Caveat::RecordCutOff => {
+            format!(
+                "The record ends before the run of {} did: what it says is what was measured by then.",
+                context.product()
+            )
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Predicted limits in words.
+
+use genkai_model::finding::{Caveat, Predicted, Verdict};
+
+use crate::context::{self, Context};
+use crate::{clean, figure, words};
+
+/// Longest name of a setting in a list of names, characters.
+const NAME: usize = 40;
+
+/// What breaks next (or first, where nothing broke), and where.
+pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
+    let p = v.next.as_ref()?;
+    let at_work = is_at_work(p, &v.caveats);
+    let met = v.causes.iter().rev().find_map(|c| c.counterfactual.as_ref()?.observed.as_ref());
+    let reach = match met.filter(|_| p.observed.is_some()) {
+        _ if at_work => "It was at work already, although the objective held.".to_owned(),
+        Some(broke) => {
+            let beyond = context.asked().is_some_and(|asked| broke.level > asked);
+            format!(
+                "It was met {}, {} the load asked for.",
+                context.when(broke),
+                if beyond { "beyond" } else { "within" }
+            )
+        }
+        None if p.within_load => "That is within the load asked for.".to_owned(),
+        None => "That is beyond the load asked for.".to_owned(),
+    };
+    Some(format!(
+        "{} {}, predicted {}. {reach}",
+        words::whose(&p.subject),
+        words::setting(&p.setting, &p.value),
+        where_(p, context.unit())
+    ))
+}
+
+/// Whether `caveats` say that the limit was at work although the objective held.
+pub(crate) fn is_at_work(p: &Predicted, caveats: &[Caveat]) -> bool {
+    caveats.iter().any(|c| matches!(c, Caveat::AtWorkButHeld { limit, .. } if *limit == p.limit))
+}
+
+/// Whether the limit does not matter for the load, and left no sign.
+pub(crate) fn is_far(p: &Predicted, caveats: &[Caveat]) -> bool {
+    p.far && p.observed.is_none() && !is_at_work(p, caveats)
+}
+
+/// Those that may matter for the load, and the names of the others in one clause: a table of what cannot bite is noise.
+pub(crate) fn near<'p>(all: &'p [Predicted], caveats: &[Caveat]) -> (Vec<&'p Predicted>, Option<String>) {
+    let (near, far): (Vec<_>, Vec<_>) = all.iter().partition(|p| !is_far(p, caveats));
+    let mut owners: Vec<(&str, Vec<String>)> = Vec::new();
+    for p in &far {
+        let name = clean::cut(&p.setting, NAME);
+        match owners.iter_mut().find(|(owner, _)| *owner == p.subject) {
+            Some((_, names)) => names.push(name),
+            None => owners.push((&p.subject, vec![name])),
+        }
+    }
+    let clause = |(owner, names): &(&str, Vec<String>)| format!("{} {}", words::subject(owner), names.join(", "));
+    (near, (!far.is_empty()).then(|| owners.iter().map(clause).collect::<Vec<_>>().join("; ")))
+}
+
+fn where_(p: &Predicted, unit: &str) -> String {
+    if let Some(bytes) = p.bytes {
+        return format!("for request bodies above {}", figure::bytes(bytes));
+    }
+    let rate = p.rate.map(|r| format!("{} requests/s", figure::range(r, figure::number)));
+    let users = p.users.map(|r| format!("{} {unit}", figure::range(r, figure::whole)));
+    if p.users.or(p.rate).is_some_and(|r| r.high == 0.0) {
+        return "from the first request on".to_owned();
+    }
+    let also: Vec<String> = users.into_iter().chain(rate.clone()).collect();
+    match (p.clients, also.is_empty()) {
+        (Some(c), true) => format!("at {} at once", context::clients(c)),
+        (Some(c), false) => format!("at {} at once ({})", context::clients(c), also.join("; ")),
+        (None, true) => "at no load that can be told beforehand".to_owned(),
+        (None, false) => format!("at {}", also.join("; ")),
+    }
+}
+
+/// Where a limit should bite, as short as it can be said: `239-255 clients`, `bodies above 1 MiB`, `100 requests/s`.
+pub(crate) fn short_place(p: &Predicted, closed: bool) -> String {
+    let unit = if closed { "users" } else { "planned requests/s" };
+    match (p.bytes, p.clients, p.rate, p.users) {
+        (None, None, rate, users) if users.or(rate).is_some_and(|r| r.high == 0.0) => "the first request".to_owned(),
+        (Some(bytes), ..) => format!("bodies above {}", figure::bytes(bytes)),
+        (_, Some(c), ..) => context::clients(c),
+        (_, _, Some(r), _) => format!("{} requests/s", figure::range(r, figure::number)),
+        (_, _, _, Some(u)) => format!("{} {unit}", figure::range(u, figure::whole)),
+        _ => "not predictable".to_owned(),
+    }
+}

@@ -1,0 +1,88 @@
+//! The figures of a proof: before, after, and the difference.
+
+use genkai_model::finding::{Estimate, Proof};
+use genkai_model::objective::Condition;
+
+use super::{condition, failing, percentage_points, quantile};
+use crate::context::Context;
+use crate::document::{Block, Card, Drawing, Entry, Interval};
+use crate::figure;
+
+/// A figure of baseline and proposal.
+pub(crate) struct Measure {
+    name: String,
+    /// Before, after, the difference.
+    all: [Estimate; 3],
+    show: fn(f64) -> String,
+    /// The difference of two percentages is in points, which is no percentage.
+    points: bool,
+}
+
+/// Those of a proof, that of the violated condition last where it is not always shown.
+pub(crate) fn measures(context: Context<'_>, proof: &Proof) -> Vec<Measure> {
+    let measure = |name: String, all, show| Measure { name, all, show, points: false };
+    let failed = [proof.failed_before, proof.failed_after, proof.failed_difference];
+    let mut all = vec![
+        Measure { points: true, ..measure(failing(context, proof).0, failed, figure::percent) },
+        measure(format!("successful {}/s", context.counted()), proof.rate, figure::number),
+        measure("p99 latency".to_owned(), proof.p99, figure::seconds),
+    ];
+    // Another quantile than the one that is always shown decided.
+    if let Some(judged) = &proof.judged
+        && let Some(Condition::LatencyBelow(q, _)) = condition(&judged.condition)
+        && q != 0.99
+    {
+        all.push(measure(format!("{} latency", quantile(q)), judged.figures, figure::seconds));
+    }
+    all
+}
+
+impl Measure {
+    /// Its name at the beginning of a line; `p99` stays as it is.
+    fn title(&self) -> String {
+        let quantile = self.name.starts_with('p') && self.name.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
+        if quantile { self.name.clone() } else { figure::capital(&self.name) }
+    }
+
+    fn signed(&self, x: f64) -> String {
+        if self.points {
+            return format!("{} points", figure::signed(x * 100.0, figure::number));
+        }
+        figure::signed(x, self.show)
+    }
+
+    /// The bounds of the difference.
+    fn bounds(&self) -> String {
+        let interval = self.all[2].interval;
+        format!("{} to {}", self.signed(interval.low), self.signed(interval.high))
+    }
+
+    fn difference(&self) -> String {
+        format!("{} ({})", self.signed(self.all[2].value), self.bounds())
+    }
+
+    /// As a row of the page's table.
+    pub(super) fn row(&self) -> [String; 4] {
+        let one =
+            |e: Estimate| format!("{} ({}, n={})", (self.show)(e.value), figure::range(e.interval, self.show), e.n);
+        [self.title(), one(self.all[0]), one(self.all[1]), self.difference()]
+    }
+
+    /// As a row on a terminal.
+    pub(crate) fn in_short(&self) -> Vec<String> {
+        let bounds = if self.points { percentage_points(self.all[2]) } else { self.bounds() };
+        vec![self.name.clone(), (self.show)(self.all[0].value), (self.show)(self.all[1].value), bounds]
+    }
+
+    /// Drawn, with what baseline and proposal are called.
+    pub(super) fn card(&self, before: &str, after: &str) -> Card {
+        let entry = |name: String, estimate: Estimate, filled| Entry {
+            name,
+            marks: vec![Interval::new(Some(estimate), filled, (self.show)(estimate.value))],
+        };
+        let entries =
+            vec![entry(format!("○ {before}"), self.all[0], false), entry(format!("● {after}"), self.all[1], true)];
+        let drawn = Block::Drawing(Drawing::intervals(entries));
+        Card::new(self.title(), [drawn, Block::aside(self.difference())])
+    }
+}

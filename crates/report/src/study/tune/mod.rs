@@ -1,0 +1,157 @@
+//! A run that tunes or measures: the verdict in plain sentences, every figure with its unit and count.
+
+mod answer;
+pub(super) mod cause;
+mod charts;
+pub(super) mod client;
+mod document;
+mod limits;
+mod measures;
+mod proof;
+mod tracks;
+
+use genkai_model::finding::{Because, Cause, Confidence, Findings, Outcome};
+use genkai_model::record::Record;
+
+use crate::context::Context;
+
+pub(crate) use cause::evidence;
+pub(crate) use client::used;
+pub use document::tune;
+pub(crate) use limits::{is_at_work, is_far, near, short_place};
+pub(crate) use measures::{Measure, measures};
+pub(crate) use proof::{Side, condition, estimate, failing, names, percentage_points, quantile};
+
+/// What a sentence is about, for reports that label or sort them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The answer itself; always first, always one.
+    Answer,
+    /// What broke, where, and what the server showed.
+    Broke,
+    /// What happened when one setting was changed alone.
+    Test,
+    /// Before against after.
+    Proof,
+    /// The figures of a load that held.
+    Held,
+    /// What breaks next, and where.
+    Next,
+    /// How sure the answer is.
+    Sure,
+    /// What contradicts or limits it.
+    Caveat,
+}
+
+impl About {
+    /// A label of one or two words.
+    pub fn label(self) -> &'static str {
+        match self {
+            About::Answer => "Answer",
+            About::Broke => "What broke",
+            About::Test => "Tested by",
+            About::Proof => "Proof",
+            About::Held => "Measured",
+            About::Next => "Next limit",
+            About::Sure => "How sure",
+            About::Caveat => "Note",
+        }
+    }
+}
+
+/// One or a few sentences about one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// What about.
+    pub about: About,
+    /// The words; text taken from servers is already [clean](crate::clean).
+    pub text: String,
+}
+
+/// A cause in words, for reports that show each with its evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CauseSaid {
+    /// `nginx: worker_connections = 512`.
+    pub(crate) title: String,
+    /// What the limit caps, and its formula with numbers.
+    pub(crate) formula: String,
+    /// What broke.
+    pub(crate) broke: String,
+    /// How sure.
+    pub(crate) confidence: String,
+    /// What speaks for it.
+    pub(crate) evidence: Vec<String>,
+    /// What happened when only its setting was changed.
+    pub(crate) counterfactual: Option<String>,
+    /// The other candidates with why each is not the cause.
+    pub(crate) others: Vec<Other>,
+}
+
+/// A candidate that is not the cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Other {
+    /// `nginx: worker_rlimit_nofile`.
+    pub(crate) name: String,
+    /// Why it is not the cause.
+    pub(crate) why: String,
+    /// What spoke for it all the same.
+    pub(crate) evidence: Vec<String>,
+}
+
+/// The verdict in sentences, the answer first.
+pub fn sentences(findings: &Findings, record: &Record) -> Vec<String> {
+    said(findings, record).into_iter().map(|s| s.text).collect()
+}
+
+/// The verdict in sentences, each with what it is about.
+pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
+    let (context, v) = (Context::of(record), &findings.verdict);
+    let mut all = vec![Sentence { about: About::Answer, text: answer::headline(context, v) }];
+    let mut say = |about, text: Option<String>| {
+        if let Some(text) = text {
+            all.push(Sentence { about, text });
+        }
+    };
+    let met: Vec<_> = v.causes.iter().filter(|c| c.confidence != Confidence::Refuted).collect();
+    // An invalid measurement says nothing about the server, so nothing is said of it.
+    for (i, c) in met.iter().enumerate().filter(|_| v.outcome != Outcome::Invalid) {
+        say(About::Broke, Some(cause::broke(context, c, i > 0)));
+        say(About::Test, cause::counterfactual(context, c));
+    }
+    if met.is_empty() && v.outcome != Outcome::Invalid {
+        let broken = v.trials.iter().find_map(|t| t.broke.as_ref());
+        let died = v.because == Because::ServerDied;
+        say(
+            About::Broke,
+            broken.map(|b| match died {
+                true => cause::death(context, b, &answer::died(context, v)),
+                false => cause::plain_break(context, b),
+            }),
+        );
+    }
+    for c in v.causes.iter().filter(|c| c.confidence == Confidence::Refuted) {
+        say(About::Test, cause::counterfactual(context, c));
+    }
+    for text in proof::proof(context, v) {
+        say(About::Proof, Some(text));
+    }
+    say(About::Held, proof::held(context, v));
+    say(About::Next, limits::next(context, v));
+    say(About::Sure, proof::sure(context, v));
+    say(About::Sure, client::check(v));
+    let proposed = |c: &&&Cause| v.proposal.iter().any(|p| p.limit == c.limit.id);
+    for c in met.iter().filter(proposed) {
+        let note = c.limit.remedy.as_ref().and_then(|r| r.note.as_deref());
+        say(About::Caveat, note.map(|note| format!("{}: {}.", c.limit.setting, crate::clean::line(note))));
+    }
+    for c in &v.caveats {
+        say(About::Caveat, Some(client::caveat(context, c)));
+    }
+    all
+}
+
+/// Each cause of the verdict in words, in order.
+fn causes(findings: &Findings, record: &Record) -> Vec<CauseSaid> {
+    let context = Context::of(record);
+    findings.verdict.causes.iter().map(|c| cause::said(context, c)).collect()
+}

@@ -1,0 +1,205 @@
+//! Before against after, and how sure it all is.
+
+use genkai_model::finding::{
+    Answer, Call, Cause, Confidence, Estimate, Evidence, Moved, Outcome, Proof, Rule, Verdict,
+};
+use genkai_model::objective::{Condition, Objective};
+
+use crate::context::{self, Context};
+use crate::study::compare;
+use crate::{clean, figure};
+
+/// The proof's figures, if there was one.
+pub(super) fn proof(context: Context<'_>, v: &Verdict) -> Vec<String> {
+    v.proof.as_ref().map_or_else(Vec::new, |p| vec![failures(context, v, p), speed(context, p)])
+}
+
+fn failures(context: Context<'_>, v: &Verdict, p: &Proof) -> String {
+    let [before, after] = names(v, Side::After);
+    let runs = figure::plural(u64::from(p.pairs), "run", "runs");
+    format!(
+        "With {after}, {} of {} {} in {runs}{}; with {before}, {} of {} did ({}).",
+        figure::count(p.failures[1]),
+        figure::count(p.finished[1]),
+        failing(context, p).1,
+        if p.failures[1] > 0 { format!(" ({})", estimate(p.failed_after, figure::percent)) } else { String::new() },
+        figure::count(p.failures[0]),
+        figure::count(p.finished[0]),
+        estimate(p.failed_before, figure::percent)
+    )
+}
+
+/// What failed in a proof, as a noun and as a clause without its number.
+pub(crate) fn failing(context: Context<'_>, p: &Proof) -> (String, String) {
+    let (noun, clause) = match p.judged.as_ref().and_then(|j| condition(&j.condition)) {
+        Some(Condition::ConnectsAbove(_)) => ("failed openings", "openings of a WebSocket failed"),
+        Some(Condition::DeliveredAbove(_)) => ("lost messages", "messages got lost"),
+        Some(Condition::DisconnectsBelow(_)) => ("unasked ends", "open WebSockets ended unasked"),
+        _ => return (format!("failed {}", context.counted()), format!("{} failed", context.counted())),
+    };
+    (noun.to_owned(), clause.to_owned())
+}
+
+fn speed(context: Context<'_>, p: &Proof) -> String {
+    let [rate_before, rate_after, rate_gain] = p.rate;
+    let [p99_before, p99_after, p99_gain] = p.p99;
+    format!(
+        "Successful {}: {}/s before, {}/s after ({}). p99 latency: {} before, {} after ({}).",
+        context.counted(),
+        figure::number(rate_before.value),
+        figure::number(rate_after.value),
+        difference(rate_gain, |x| format!("{}/s", figure::number(x))),
+        figure::seconds(p99_before.value),
+        figure::seconds(p99_after.value),
+        difference(p99_gain, figure::seconds)
+    )
+}
+
+/// `19.5 %, 95 % interval 18.1-20.9 %, n=3`.
+pub(crate) fn estimate(e: Estimate, show: impl Fn(f64) -> String + Copy) -> String {
+    format!("{}, 95 % interval {}, n={}", show(e.value), figure::range(e.interval, show), e.n)
+}
+
+/// `+290/s, 95 % interval +250/s to +330/s`.
+pub(crate) fn difference(e: Estimate, show: impl Fn(f64) -> String + Copy) -> String {
+    let sign = |x| figure::signed(x, show);
+    format!("{}, 95 % interval {} to {}", sign(e.value), sign(e.interval.low), sign(e.interval.high))
+}
+
+/// What baseline and proposal are called: `worker_connections 512` and `768`, the setting named once, where it is first
+/// spoken of; plain names where several settings change.
+pub(crate) fn names(v: &Verdict, first: Side) -> [String; 2] {
+    match v.proposal.as_slice() {
+        [one] => {
+            let c = &one.change;
+            let named = |side, value| {
+                let value = clean::line(value);
+                if side == first { format!("{} {value}", clean::line(&c.setting)) } else { value }
+            };
+            [named(Side::Before, &c.from), named(Side::After, &c.to)]
+        }
+        _ => ["the baseline".to_owned(), "the proposal".to_owned()],
+    }
+}
+
+/// Which of the two is spoken of first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Before,
+    After,
+}
+
+/// The figures of a load that held, where nothing had to be proved.
+pub(super) fn held(context: Context<'_>, v: &Verdict) -> Option<String> {
+    let unproved = v.proof.is_none() && v.outcome == Outcome::Holds;
+    let trial = v.trials.iter().find(|t| t.broke.is_none()).filter(|_| unproved)?;
+    Some(format!(
+        "At {}, {} in {}; {} successful {}/s; latency p50 {}, p99 {}, largest {} ({} responses).",
+        context.level(trial.asked),
+        context::failed_of(context, trial),
+        figure::seconds(trial.lasted),
+        figure::number(trial.rate),
+        context.counted(),
+        figure::seconds(trial.latency.p50),
+        figure::seconds(trial.latency.p99),
+        figure::seconds(trial.latency.max),
+        figure::count(trial.latency.count)
+    ))
+}
+
+/// How sure the answer is.
+pub(super) fn sure(context: Context<'_>, v: &Verdict) -> Option<String> {
+    let cause = v.causes.iter().filter(|c| c.confidence != Confidence::Refuted).min_by_key(|c| c.confidence);
+    let cause = cause.map(|c| match c.confidence {
+        Confidence::Proved if v.causes.iter().any(elsewhere) => {
+            "The cause is proved: changing that setting alone moved the break, but not to where the formula puts it."
+        }
+        Confidence::Proved => "The cause is proved: changing that setting alone moved the break as its formula says.",
+        Confidence::Likely if c.evidence.iter().any(|e| matches!(e, Evidence::Alone { .. })) => {
+            "The cause needs no test: what takes too long alone takes too long behind anything."
+        }
+        Confidence::Likely if c.evidence.iter().any(|e| matches!(e, Evidence::Directly { .. })) => {
+            "The cause was put to the test: without anything before it, it breaks in the same way, at no more load. Which of its \
+             limits it is, is not seen from outside."
+        }
+        Confidence::Likely => "The cause is likely: the evidence speaks for it, but it was not put to the test.",
+        Confidence::Possible | Confidence::Refuted => {
+            "The cause is only possible: it fits, and nothing more speaks for it."
+        }
+    });
+    let proof = v.proof.as_ref().map(|p| decided(context, p));
+    let parts: Vec<String> = cause.map(str::to_owned).into_iter().chain(proof).collect();
+    match (parts.is_empty(), v.must_change) {
+        (false, _) => Some(parts.join(" ")),
+        (true, Answer::No) => Some("One load was run; it says what held, not how far beyond it holds.".to_owned()),
+        (true, _) => None,
+    }
+}
+
+fn elsewhere(cause: &Cause) -> bool {
+    cause.counterfactual.as_ref().is_some_and(|c| c.moved == Moved::Elsewhere)
+}
+
+/// What the pairs decide, by which rule, and with which chance of being wrong.
+fn decided(context: Context<'_>, p: &Proof) -> String {
+    let d = &p.decided;
+    let pairs = figure::plural(u64::from(p.pairs), "interleaved pair", "interleaved pairs");
+    let call = compare::called(d.call, ["pair", "pairs"]);
+    let why = match (d.by, d.chance) {
+        (Rule::Separation, Some(of)) => format!(
+            " The objective failed with every baseline and held with every proposal: if the change did nothing, and trials \
+             do not influence each other, that would be seen in at most {} of proofs.",
+            figure::percent(of)
+        ),
+        _ if matches!(d.call, Call::Better | Call::Worse) => {
+            format!(
+                " All looks counted, a change that does nothing is called so in at most {} of proofs.",
+                figure::percent(d.alpha)
+            )
+        }
+        _ => String::new(),
+    };
+    format!("Over {pairs} ({}), {}: {call}{}.{why}", clean::line(&p.order), judged(context, p), size(p))
+}
+
+/// What the figure of the violated condition is called.
+fn judged(context: Context<'_>, p: &Proof) -> String {
+    match p.judged.as_ref().and_then(|j| condition(&j.condition)) {
+        Some(Condition::LatencyBelow(q, _)) => format!("{} latency", quantile(q)),
+        Some(Condition::RateAbove(_)) => format!("successful {}", context.counted()),
+        _ => failing(context, p).0,
+    }
+}
+
+/// `, -12.1 points (interval -12.8 to -11.4 percentage points)`, `, x0.94 (interval 0.91-0.96)`; nothing where there is no effect to tell.
+fn size(p: &Proof) -> String {
+    let Some(effect) = p.decided.effect else { return String::new() };
+    let ratio = matches!(
+        p.judged.as_ref().and_then(|j| condition(&j.condition)),
+        Some(Condition::LatencyBelow(..) | Condition::RateAbove(_))
+    );
+    if ratio {
+        return format!(
+            ", x{} (interval {})",
+            figure::number(effect.value),
+            figure::range(effect.interval, figure::number)
+        );
+    }
+    format!(", {} points (interval {})", compare::points(effect.value), percentage_points(effect))
+}
+
+/// The condition that an objective of one words.
+pub(crate) fn condition(text: &str) -> Option<Condition> {
+    text.parse::<Objective>().ok()?.0.first().copied()
+}
+
+/// `p99`, `p99.9`; `largest` for the maximum.
+pub(crate) fn quantile(q: f64) -> String {
+    if q >= 1.0 { "largest".to_owned() } else { format!("p{}", figure::number(q * 100.0)) }
+}
+
+/// `-12.8 to -11.4 percentage points`.
+pub(crate) fn percentage_points(e: Estimate) -> String {
+    let show = |x: f64| figure::signed(x * 100.0, figure::number);
+    format!("{} to {} percentage points", show(e.interval.low), show(e.interval.high))
+}
