@@ -144,7 +144,8 @@ fn parts_of_one_folder_are_joined_from_their_records() {
     assert_eq!((advice.claims[0].claim.name.as_str(), advice.claims[0].verdict), ("gone", ClaimVerdict::DoesNotExist));
     let written = std::fs::read_to_string(out.join("verdict.json")).unwrap();
     assert_eq!(serde_json::from_str::<SuiteFinding>(&written).unwrap(), finding);
-    assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("genkai.suite/1"));
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("genkai.page/") && page.contains("baseline") && page.contains("large"), "the page has its data");
     let single = show(genkai("report --svg --markdown").arg(&out));
     let refused = single.stderr.contains("--markdown, --svg: ") && single.stderr.contains("PART");
     assert!(single.code == Some(2) && refused && single.stdout.is_empty(), "{}", single.story());
@@ -185,7 +186,7 @@ fn the_plan_tells_every_part_and_how_long_it_takes() {
     };
     assert!(!names(&quick).iter().any(|name| name == "changes" || name == "claims"));
     let changes = plan("--part changes");
-    let contenders = changes["parts"][0]["runs"][0]["comparison"]["contenders"].as_array().unwrap();
+    let contenders = changes["parts"][0]["runs"][0]["study"]["compare"]["contenders"].as_array().unwrap();
     let called: Vec<&str> = contenders.iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(called[0], "baseline");
     assert_eq!(called[3..], ["MaxRequestWorkers 30 -> 50", "KeepAliveTimeout 60 -> 120", "all together"]);
