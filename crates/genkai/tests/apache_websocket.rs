@@ -145,7 +145,10 @@ fn parts_of_one_folder_are_joined_from_their_records() {
     let written = std::fs::read_to_string(out.join("verdict.json")).unwrap();
     assert_eq!(serde_json::from_str::<SuiteFinding>(&written).unwrap(), finding);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("genkai.page/") && page.contains("baseline") && page.contains("large"), "the page has its data");
+    assert!(
+        page.contains("genkai.page/") && page.contains("baseline") && page.contains("large"),
+        "the page has its data"
+    );
     let single = show(genkai("report --svg --markdown").arg(&out));
     let refused = single.stderr.contains("--markdown, --svg: ") && single.stderr.contains("PART");
     assert!(single.code == Some(2) && refused && single.stdout.is_empty(), "{}", single.story());
