@@ -189,7 +189,8 @@ impl Run<'_, '_, '_> {
             let seen = servers.observe();
             if began.is_some() { recorder.look(Instant::now(), number, seen) } else { Ok(()) }
         })?;
-        self.recorder.look(Instant::now(), number, servers.observe())?;
+        let seen = servers.observe();
+        self.recorder.look(Instant::now(), number, seen)?;
         let reason = if self.job.interrupt.is_stopped() { EndReason::Interrupted } else { EndReason::Completed };
         self.recorder.now(Some(number), What::TrialEnded(made.ended(reason)))?;
         made.failure.map_or(Ok(made.end), Err)

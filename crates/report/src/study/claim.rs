@@ -128,8 +128,8 @@ pub fn claims(all: &[ClaimFinding]) -> Document {
     document.headline = "Advice put to the test".to_owned();
     document.sections = all.iter().map(section).collect();
     let lead = "Made by `genkai claims --markdown` from its records: each change was compared with the same server without it, in shuffled \
-                blocks, under the load that its file in `claims/` says. These are 95 % confidence intervals that hold together for all \
-                figures of a claim. What was measured holds for that load and machine.";
+                blocks, under the load that its file in `claims/` says. Intervals are 95 % confidence intervals that hold together for \
+                all figures of a claim. What was measured holds for that load and machine.";
     let table = Table::new("Advice", &COLUMNS, all.iter().map(row)).block();
     document.sections.push(Section::markdown("").with([Block::text(lead)]).with(table));
     document

@@ -239,6 +239,7 @@ pub fn suite(head: &RunStarted, finding: &SuiteFinding) -> Document {
     document.tone = Tone::Plain;
     document.record = "in the folder of each part";
     document.answer = document.sentences.iter().skip(1).map(Block::text).collect();
+    document.sentences.insert(0, clean::line(&finding.title));
     let figures = figures(&steps(finding));
     document.sections.extend(troubles_section(finding));
     document.sections.extend(figures_section(&figures));

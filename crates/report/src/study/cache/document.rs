@@ -36,7 +36,7 @@ pub fn cache(record: &Record, finding: &CacheFinding) -> Document {
     document.sections.extend(environment::of(record, Asked::Load));
     document.sections.extend(passes(finding).flat_map(|pass| [speed(pass), cost(pass)]));
     document.sections.extend(rates_in_short(finding));
-    document.sections.push(Section::terminal("Caches").with([Block::fact("budget", budget(finding))]));
+    document.sections.push(Section::terminal("Caches").and_markdown().with([Block::fact("budget", budget(finding))]));
     document.sections.extend(finding.participants.iter().map(in_short));
     document
 }
