@@ -28,7 +28,9 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     let record = outputs::record(&file)?;
     let found = found::found(&record);
     if flags.markdown && found.is_none() {
-        return Err(Failure::usage("--markdown: works only for comparisons, and for experiments with rooms, servers or caches"));
+        return Err(Failure::usage(
+            "--markdown: works only for comparisons, and for experiments with rooms, servers or caches",
+        ));
     }
     if let Some(found) = found {
         return again(&record, &found, &dir, flags);
