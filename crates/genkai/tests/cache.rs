@@ -24,7 +24,7 @@ fn a_run_leaves_its_outputs_and_a_report_makes_them_again() {
     let _machine = machine();
     let run = run(&genkai(&format!("{SMALL} --contenders origin,haproxy --markdown")));
     assert_eq!(run.code, Some(0), "{}", run.story());
-    for said in ["### Cold pass", "### Warm pass", "### Highest rate with `errors < 0.1%, p99 < 100ms`", "| haproxy |"]
+    for said in ["### Cold pass", "### Warm pass", r"### Highest rate with errors \< 0.1%, p99 \< 100ms", "| haproxy |"]
     {
         assert!(run.stdout.contains(said), "{said}\n{}", run.story());
     }
