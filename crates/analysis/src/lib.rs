@@ -19,7 +19,7 @@ pub mod contest;
 pub mod diagnosis;
 pub mod effect;
 pub mod flows;
-pub mod held;
+pub mod idle_requests;
 pub mod machine;
 pub mod order;
 pub mod proof;

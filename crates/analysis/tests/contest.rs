@@ -293,7 +293,7 @@ fn pauses_belong_to_the_round_in_which_they_were() {
         standing.rounds.iter().map(|round| round.paused).collect()
     };
     assert_eq!((paused("a"), paused("b")), (vec![0.0, 0.02, 0.0], vec![0.0; 3]));
-    let pause = &finding.entrants[0].pauses[0];
+    let pause = &finding.contenders[0].pauses[0];
     assert_eq!((pause.kind.as_str(), pause.count, pause.longest), ("Pause Young", 1, 0.02));
 }
 

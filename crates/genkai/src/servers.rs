@@ -60,7 +60,7 @@ fn plan(flags: &ServersFlags, place: &Place) -> Result<Plan, Failure> {
     Ok(experiment::plan(size, contest))
 }
 
-/// The servers asked for, each once; without a wish all that can run.
+/// The servers asked for, each once; none asked for: all that can run.
 fn servers(asked: &[String], place: &Place) -> Result<Vec<String>, Failure> {
     let mut all: Vec<String> = Vec::new();
     for server in asked {

@@ -35,10 +35,10 @@ fn every_server_speaks_the_protocol_and_has_its_limit() {
     let _machine = machine();
     let (run, finding) = servers("--sizes 1k,70k");
     assert_eq!((finding.outcome, run.code), (Outcome::Holds, Some(0)), "{}", run.story());
-    let names: Vec<&str> = finding.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
+    let names: Vec<&str> = finding.contenders.iter().map(|entrant| entrant.name.as_str()).collect();
     assert_eq!(names, ALL);
     for (entrant, version) in
-        finding.entrants.iter().zip(["genkai ", "Apache Tomcat/10", "Jetty 12", "ws 8", "socket.io 4"])
+        finding.contenders.iter().zip(["genkai ", "Apache Tomcat/10", "Jetty 12", "ws 8", "socket.io 4"])
     {
         assert!(entrant.version.starts_with(version), "{}", entrant.version);
         let usage = &entrant.usage;
@@ -135,7 +135,7 @@ fn settings_lift_limits_and_set_them() {
         ("socketio", &binary[..], Some(2000), 2001, Some(1009), true),
     ];
     assert_eq!(seen, expected, "{}", run.story());
-    let tomcat = &finding.entrants[0];
+    let tomcat = &finding.contenders[0];
     let setting = tomcat.settings.iter().find(|setting| setting.name == "max-message").unwrap();
     assert_eq!((setting.value.as_str(), setting.default), ("100k", false));
 }

@@ -71,7 +71,7 @@ fn finding() -> ContestFinding {
     };
     ContestFinding {
         contest,
-        entrants: vec![ContestContender {
+        contenders: vec![ContestContender {
             name: "c".to_owned(),
             version: "C 1.2".to_owned(),
             settings: vec![Setting { name: "heap".to_owned(), value: "1g".to_owned(), default: false }],

@@ -46,8 +46,8 @@ pub(super) fn unanswered((base, other): (&str, &str)) -> ComparisonCaveat {
     ComparisonCaveat::Unanswered { base: base.to_owned(), other: other.to_owned() }
 }
 
-pub(super) fn out(out: &DroppedContender) -> ComparisonCaveat {
-    ComparisonCaveat::Dropped { name: out.contender.clone(), block: out.block, why: out.why.clone() }
+pub(super) fn dropped(one: &DroppedContender) -> ComparisonCaveat {
+    ComparisonCaveat::Dropped { name: one.contender.clone(), block: one.block, why: one.why.clone() }
 }
 
 fn client(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {

@@ -39,21 +39,10 @@ pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> Case
     standings.sort_by(|a, b| by(&a.0).total_cmp(&by(&b.0)));
     let pairs = pairs(&standings);
     let mut standings: Vec<ContestStanding> = standings.into_iter().map(|(standing, ..)| standing).collect();
-    let reference = contest.contenders.iter().find(|one| one.reference).map(|one| one.name.as_str());
-    rank(&mut standings, &pairs, reference);
+    let ranked = contest.contenders.iter().filter(|one| !one.reference).map(|one| &one.name);
+    let ranks = effect::ranks_by(ranked.filter(|name| standings.iter().any(|one| one.name == **name)), &pairs);
+    standings.iter_mut().for_each(|one| (one.best, one.worst) = ranks.get(&one.name).copied().unwrap_or_default());
     CaseFinding { case, standings, told_apart: pairs.iter().any(|pair| pair.certain), pairs }
-}
-
-/// Gives everybody but the reference the ranks that the certain pairs among them leave open.
-fn rank(standings: &mut [ContestStanding], pairs: &[RankedPair], reference: Option<&str>) {
-    let names: Vec<String> = standings.iter().map(|one| one.name.clone()).collect();
-    let ranked: Vec<&str> = names.iter().map(String::as_str).filter(|name| Some(*name) != reference).collect();
-    let ranks = effect::ranks_by(&ranked, pairs);
-    for standing in standings.iter_mut() {
-        if let Some(rank) = ranks.get(standing.name.as_str()) {
-            (standing.best, standing.worst) = *rank;
-        }
-    }
 }
 
 /// Part of the time in which the client's thread was busy, the mean; 0 where the client is no part of the figure: several

@@ -7,11 +7,11 @@ use genkai_model::finding::contest::{ContestContender, Pause, Usage};
 use genkai_model::record::Record;
 
 pub(super) fn all(contest: &Contest, record: &Record) -> Vec<ContestContender> {
-    contest.contenders.iter().filter_map(|contender| entrant(&contender.name, record)).collect()
+    contest.contenders.iter().filter_map(|one| contender(&one.name, record)).collect()
 }
 
 /// None for one that never came up.
-fn entrant(name: &str, record: &Record) -> Option<ContestContender> {
+fn contender(name: &str, record: &Record) -> Option<ContestContender> {
     let entries: Vec<_> =
         record.trials.iter().flat_map(|trial| &trial.entries).filter(|entry| entry.contender == name).collect();
     let last = entries.last()?;

@@ -23,7 +23,7 @@ pub fn findings(record: &Record) -> Option<ContestFinding> {
     let cases: Vec<CaseFinding> =
         counted.cases().into_iter().map(|case| compare::case(&contest, &counted, case)).collect();
     Some(ContestFinding {
-        entrants: contender::all(&contest, record),
+        contenders: contender::all(&contest, record),
         limits: limits::of(&contest, record),
         caveats: caveat::of(&contest, record, &counted, &cases),
         outcome: outcome(record, &contest, &cases),

@@ -9,29 +9,15 @@ use genkai_engine::broadcast::{Answer, BroadcastClients, BroadcastError, ClientO
 use genkai_engine::pin;
 use genkai_model::contest::Case;
 
-use super::order::Question;
 use crate::error::LabError;
 
-/// The clients of one contender.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Clients {
-    pub(super) address: SocketAddr,
-    pub(super) options: ClientOptions,
-    pub(super) count: usize,
-    pub(super) patience: Duration,
-}
-
-/// What is to be done.
-enum Order {
-    Gather(Clients),
-    Ask(Question, usize),
-}
-
 type Done = Result<Option<Answer>, BroadcastError>;
+/// What is to be done with the clients of all contenders.
+type Work = Box<dyn FnOnce(&mut Vec<BroadcastClients>) -> Done + Send>;
 
 /// The other end of the thread. Dropping it ends the thread, and all connections.
 pub(super) struct Asker {
-    orders: Sender<Order>,
+    work: Sender<Work>,
     done: Receiver<Done>,
 }
 
@@ -41,52 +27,54 @@ impl Asker {
         scope: &'scope Scope<'scope, '_>,
         cpu: Option<usize>,
     ) -> (Asker, ScopedJoinHandle<'scope, ()>) {
-        let (orders, received) = channel();
+        let (work, received) = channel::<Work>();
         let (answers, done) = channel();
         let handle = scope.spawn(move || {
             // Unpinned, it shares cores with servers; the record says which it should have.
             let _ = cpu.map(pin);
-            let mut all_clients = Vec::new();
-            for order in received {
-                if answers.send(carry_out(&mut all_clients, order)).is_err() {
+            let mut clients = Vec::new();
+            for work in received {
+                if answers.send(work(&mut clients)).is_err() {
                     return;
                 }
             }
         });
-        (Asker { orders, done }, handle)
+        (Asker { work, done }, handle)
     }
 
-    /// Connects the clients of the next contender.
-    pub(super) fn gather(&self, clients: Clients) -> Result<(), LabError> {
-        self.order(Order::Gather(clients)).map(drop)
+    /// Connects so many clients of the next contender.
+    pub(super) fn gather(
+        &self,
+        address: SocketAddr,
+        options: ClientOptions,
+        count: usize,
+        patience: Duration,
+    ) -> Result<(), LabError> {
+        let connect = move |all: &mut Vec<BroadcastClients>| {
+            all.push(BroadcastClients::connect(address, options, count, patience)?);
+            Ok(None)
+        };
+        self.order(connect).map(drop)
     }
 
     /// Asks a contender, in the order in which they were gathered. `bytes`: of small messages.
     pub(super) fn ask(&self, contender: usize, case: Case, bytes: usize) -> Result<Answer, LabError> {
-        self.order(Order::Ask((contender, case), bytes))?.ok_or_else(gone)
+        let ask = move |all: &mut Vec<BroadcastClients>| {
+            all.iter_mut().try_for_each(BroadcastClients::poll)?;
+            all[contender].ask(case, bytes).map(Some)
+        };
+        self.order(ask)?.ok_or_else(gone)
     }
 
-    fn order(&self, order: Order) -> Result<Option<Answer>, LabError> {
-        self.orders.send(order).map_err(|_| gone())?;
+    fn order(
+        &self,
+        work: impl FnOnce(&mut Vec<BroadcastClients>) -> Done + Send + 'static,
+    ) -> Result<Option<Answer>, LabError> {
+        self.work.send(Box::new(work)).map_err(|_| gone())?;
         Ok(self.done.recv().map_err(|_| gone())??)
     }
 }
 
 fn gone() -> LabError {
     LabError::Environment("the thread of the clients has ended by itself".to_owned())
-}
-
-fn carry_out(all_clients: &mut Vec<BroadcastClients>, order: Order) -> Done {
-    match order {
-        Order::Gather(Clients { address, options, count, patience }) => {
-            all_clients.push(BroadcastClients::connect(address, options, count, patience)?);
-            Ok(None)
-        }
-        Order::Ask((contender, case), bytes) => {
-            for clients in all_clients.iter_mut() {
-                clients.poll()?;
-            }
-            all_clients[contender].ask(case, bytes).map(Some)
-        }
-    }
 }

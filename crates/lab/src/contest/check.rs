@@ -7,6 +7,7 @@ use genkai_model::event::Environment;
 use genkai_place::machine;
 use genkai_targets::application::{self, Place, Product};
 
+use crate::compare::distinct;
 use crate::error::LabError;
 use crate::system::{self, Pin};
 
@@ -42,10 +43,8 @@ pub(crate) fn check(contest: &Contest, place: &Place, pin: &Pin) -> Result<Envir
     if contest.contenders.len() < 2 {
         return Err(LabError::Plan("there must be at least two servers to compare".to_owned()));
     }
-    for (n, contender) in contest.contenders.iter().enumerate() {
-        if contest.contenders[..n].iter().any(|other| other.name == contender.name) {
-            return Err(LabError::Plan(format!("`{}` takes part twice", contender.name)));
-        }
+    distinct(contest.contenders.iter().map(|one| &one.name))?;
+    for contender in &contest.contenders {
         let product = application::find(&contender.server)?;
         let settings = application::settings::Settings::read(&contender.settings, product.knobs);
         settings.map_err(|why| LabError::Plan(format!("{}: {why}", contender.server)))?;

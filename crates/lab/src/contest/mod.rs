@@ -13,7 +13,7 @@ use genkai_model::contest::Contest;
 use genkai_model::event::{EndReason, Environment, TrialEnded, TrialStarted, What};
 use genkai_targets::application::{self, Application};
 
-use asker::{Asker, Clients};
+use asker::Asker;
 use asking::Asking;
 pub use check::{available, place};
 pub(crate) use check::{check, runs};
@@ -98,12 +98,8 @@ impl Run<'_, '_, '_> {
     ) -> Result<(), LabError> {
         for (server, contender) in servers.iter().zip(&contest.contenders) {
             let compression = contender.settings.get("compression").is_some_and(|value| value == "on");
-            asker.gather(Clients {
-                address: server.address(),
-                options: ClientOptions { socketio: server.product().socketio, compression },
-                count: contest.clients as usize,
-                patience: contest.timeout.duration(),
-            })?;
+            let options = ClientOptions { socketio: server.product().socketio, compression };
+            asker.gather(server.address(), options, contest.clients as usize, contest.timeout.duration())?;
         }
         let lost = vec![false; servers.len()];
         let mut asking = Asking { run: self, start, contest, servers, asker, lost };

@@ -7,12 +7,9 @@ use genkai_analysis::order::Order;
 /// Bytes that a protocol on top may add to a message.
 const ENVELOPE: u64 = 64;
 
-/// One question: which contender (its place in the contest), and what.
-pub(super) type Question = (usize, Case);
-
-/// The questions of one round: case by case, since only figures of one case are compared, the contenders in an order drawn for
+/// The questions of one round, each of which contender (its place in the contest): case by case, since only figures of one case are compared, the contenders in an order drawn for
 /// that case and round. Whatever drifts on the machine meets all of them alike, and none always follows the same other.
-pub(super) fn round(contest: &Contest, start: u32, round: u32) -> Vec<Question> {
+pub(super) fn round(contest: &Contest, start: u32, round: u32) -> Vec<(usize, Case)> {
     let mut order = Order::of(contest.seed, start, round);
     let mut all = Vec::new();
     for case in cases(contest) {

@@ -13,7 +13,8 @@ pub struct ContestFinding {
     /// What was to be done.
     pub contest: Contest,
     /// Who took part.
-    pub entrants: Vec<ContestContender>,
+    #[serde(rename = "entrants")]
+    pub contenders: Vec<ContestContender>,
     /// Each case, in the order asked.
     pub cases: Vec<CaseFinding>,
     /// Messages that servers did not take, and why.

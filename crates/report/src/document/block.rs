@@ -165,7 +165,12 @@ impl Block {
 
     /// A label with a text.
     pub fn fact(label: impl Into<String>, text: impl Into<String>) -> Block {
-        Block::Facts { facts: vec![(label.into(), text.into())] }
+        Block::facts([(label, text.into())])
+    }
+
+    /// Labels with a text beside each.
+    pub fn facts(all: impl IntoIterator<Item = (impl Into<String>, String)>) -> Block {
+        Block::Facts { facts: all.into_iter().map(|(label, text)| (label.into(), text)).collect() }
     }
 
     /// A list of sentences; none for none.

@@ -8,6 +8,7 @@ use genkai_model::finding::{Estimate, Outcome, RankedPair};
 use genkai_model::record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::comparison::{ranked, ranks};
 use super::environment::{self, Asked};
 use super::tune::estimate;
 use crate::document::{
@@ -51,7 +52,7 @@ fn headline(finding: &ContestFinding) -> String {
     format!("{} is the fastest for certain in {count} of {of}{rest}{open}.", clean::line(name))
 }
 
-/// `One message to 200 clients, until the last has it: embedded 1.2 ms (1), tomcat 2.1 ms (2). They can be told apart.`: each with
+/// `One message to 200 clients, until the last has it: embedded 1.2 ms (1), tomcat 2.1 ms (2). All differ.`: each with
 /// its rank.
 fn answer(contest: &Contest, case: &CaseFinding) -> String {
     let one = |standing: &ContestStanding| {
@@ -102,18 +103,16 @@ fn differ(case: &CaseFinding) -> String {
 
 /// `1`, `2-3`.
 fn rank(standing: &ContestStanding) -> String {
-    if standing.best == 0 {
-        "reference".to_owned()
-    } else if standing.best == standing.worst {
-        standing.best.to_string()
-    } else {
-        format!("{}-{}", standing.best, standing.worst)
-    }
+    if standing.best == 0 { "reference".to_owned() } else { ranks(standing.best, standing.worst) }
 }
 
-/// `1.2 ms, 95 % interval 1.1 ms-1.3 ms, n=10`.
+/// `1.2 ms (1.1-1.3 ms), n=10`.
 fn of(figure: Option<Estimate>) -> String {
-    figure.map_or_else(|| "-".to_owned(), |figure| estimate(figure, figure::seconds))
+    let of = |one: Estimate| {
+        let interval = figure::range(one.interval, figure::seconds);
+        format!("{} ({interval}), n={}", figure::seconds(one.value), one.n)
+    };
+    figure.map_or_else(|| "-".to_owned(), of)
 }
 
 /// What a server did not take.
@@ -182,16 +181,16 @@ fn caveat(caveat: &ContestCaveat) -> String {
 }
 
 /// `heap 512m, threads 200 (default)`.
-fn settings(entrant: &ContestContender) -> String {
+fn settings(server: &ContestContender) -> String {
     let one = |setting: &genkai_model::setting::Setting| {
         let default = if setting.default { " (default)" } else { "" };
         format!("{} {}{default}", setting.name, clean::line(&setting.value))
     };
-    entrant.settings.iter().map(one).collect::<Vec<_>>().join(", ")
+    server.settings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// `Pause Young (Normal): 12 pauses, 34 ms in all, 5 ms the longest`; none without a collector.
-fn pauses(entrant: &ContestContender) -> Option<String> {
+fn pauses(server: &ContestContender) -> Option<String> {
     let one = |pause: &genkai_model::finding::contest::Pause| {
         format!(
             "{}: {}, {} in all, {} the longest",
@@ -201,13 +200,13 @@ fn pauses(entrant: &ContestContender) -> Option<String> {
             figure::seconds(pause.longest)
         )
     };
-    let all: Vec<String> = entrant.pauses.iter().map(one).collect();
+    let all: Vec<String> = server.pauses.iter().map(one).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// `0.8 s of processor time, 120 MiB resident, 64 MiB of heap, 41 threads, 215 descriptors`.
-fn usage(entrant: &ContestContender) -> String {
-    let usage = &entrant.usage;
+fn usage(server: &ContestContender) -> String {
+    let usage = &server.usage;
     let mut all = vec![
         format!("{} of processor time", figure::seconds(usage.cpu)),
         format!("{} resident", figure::bytes(usage.rss as f64)),
@@ -235,8 +234,8 @@ pub fn contest(record: &Record, finding: &ContestFinding) -> Document {
     document.sections.push(servers(finding));
     document.sections.extend(environment::of(record, Asked::Nothing));
     document.sections.extend(finding.cases.iter().map(|case| ranking(&finding.contest, case)));
-    document.sections.push(Section::terminal("Servers"));
-    document.sections.extend(finding.entrants.iter().map(in_short));
+    document.sections.push(Section::terminal("Servers").and_markdown());
+    document.sections.extend(finding.contenders.iter().map(in_short));
     document
 }
 
@@ -252,15 +251,15 @@ fn method(contest: &Contest) -> String {
 
 /// Every figure: a row a case, a column a server.
 fn matrix(finding: &ContestFinding) -> Table {
-    let names: Vec<String> = finding.entrants.iter().map(|one| clean::line(&one.name)).collect();
-    let cell = |case: &CaseFinding, entrant: &ContestContender| {
-        let Some(one) = case.standings.iter().find(|one| one.name == entrant.name) else { return "–".into() };
+    let names: Vec<String> = finding.contenders.iter().map(|one| clean::line(&one.name)).collect();
+    let cell = |case: &CaseFinding, server: &ContestContender| {
+        let Some(one) = case.standings.iter().find(|one| one.name == server.name) else { return "–".into() };
         let text = format!("{} ({})", value(one), rank(one));
         if (one.best, one.worst) == (1, 1) { Cell::styled(Style::Strong, text) } else { text.into() }
     };
     let row = |case: &CaseFinding| {
         let title = Cell::from(title(&finding.contest, case.case));
-        std::iter::once(title).chain(finding.entrants.iter().map(|one| cell(case, one))).collect::<Vec<Cell>>()
+        std::iter::once(title).chain(finding.contenders.iter().map(|one| cell(case, one))).collect::<Vec<Cell>>()
     };
     let head: Vec<String> = std::iter::once("figure (rank)".to_owned()).chain(names).collect();
     Table { matrix: true, ..Table::new("Figures and ranks", &head, finding.cases.iter().map(row)).figures() }
@@ -291,14 +290,7 @@ fn cases(finding: &ContestFinding) -> Section {
 
 /// Every two servers of a case.
 fn pairs(case: &CaseFinding) -> Table {
-    let row = |pair: &RankedPair| {
-        [
-            format!("{} / {}", clean::line(&pair.slower), clean::line(&pair.faster)),
-            format!("{}×", figure::number(pair.ratio.value)),
-            figure::range(pair.ratio.interval, figure::number),
-            if pair.certain { "yes".to_owned() } else { "not measurably".to_owned() },
-        ]
-    };
+    let row = |pair: &RankedPair| ranked([&pair.slower, &pair.faster], pair);
     let head = ["slower / faster", "ratio", "interval, all pairs together", "differ"];
     Table::new("Every pair", &head, case.pairs.iter().map(row)).kinds(Kind::Figure, [1, 2])
 }
@@ -421,7 +413,7 @@ fn servers(finding: &ContestFinding) -> Section {
     let head =
         ["server", "version", "settings", "used in all rounds that count", "collector's pauses", "listened after"];
     let lead = "The same small application on each (apps/ of genkai's source).";
-    let table = Table::new("Servers", &head, finding.entrants.iter().map(row));
+    let table = Table::new("Servers", &head, finding.contenders.iter().map(row));
     Section::page(Part::Environment, "servers", "The servers as they ran", lead).with(table.block())
 }
 
@@ -437,7 +429,7 @@ fn ranking(contest: &Contest, case: &CaseFinding) -> Section {
         [clean::line(&standing.name), rank(standing), of(standing.figure), ratio]
     };
     let title = title(contest, case.case);
-    let head = ["server", "rank", "figure", "times the fastest"];
+    let head = ["server", "rank", "figure (95 % confidence interval)", "times the fastest"];
     let table = Table::new(&title, &head, case.standings.iter().map(row));
     Section::terminal(&title).and_markdown().with(table.block())
 }
@@ -446,7 +438,6 @@ fn ranking(contest: &Contest, case: &CaseFinding) -> Section {
 fn in_short(one: &ContestContender) -> Section {
     let started = format!("{}; listened after {}", clean::line(&one.version), figure::seconds(one.started));
     let pauses = pauses(one).map(|pauses| Block::fact("collector", pauses));
-    let facts =
-        [(clean::line(&one.name), started), ("settings".to_owned(), settings(one)), ("used".to_owned(), usage(one))];
-    Section::terminal("").with([Block::Facts { facts: facts.into() }]).with(pauses)
+    let facts = [(&*clean::line(&one.name), started), ("settings", settings(one)), ("used", usage(one))];
+    Section::terminal("").and_markdown().with([Block::facts(facts)]).with(pauses)
 }

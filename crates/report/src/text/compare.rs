@@ -8,7 +8,8 @@ use super::Style;
 use super::page::Page;
 use super::plan as before;
 use crate::document::Tone;
-use crate::study::compare::{copy, title};
+use crate::study::compare::copy;
+use crate::study::comparison::title;
 use crate::{clean, figure};
 
 /// What would be compared, before anything starts.
