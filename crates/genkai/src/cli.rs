@@ -275,6 +275,26 @@ mod tests {
     }
 
     #[test]
+    fn every_command_line_in_the_documents_is_understood() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+        let mut seen = 0;
+        for file in docs.filter(|path| path.extension().is_some_and(|it| it == "md")).chain([root.join("README.md")]) {
+            let text = std::fs::read_to_string(&file).unwrap().replace("\\\n", " ");
+            let shell = text.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
+            let in_tables = text.lines().filter_map(|line| line.split_once("| `genkai ")?.1.split_once("` |"));
+            let of_tables: Vec<String> = in_tables.map(|(line, _)| format!("genkai {line}")).collect();
+            let lines = shell.flat_map(str::lines).chain(of_tables.iter().map(String::as_str));
+            for line in lines.filter(|line| line.starts_with("genkai ")) {
+                let parsed = Cli::try_parse_from(words_of(line.split("  # ").next().unwrap_or(line)));
+                assert!(parsed.is_ok(), "{}: {line}\n{}", file.display(), parsed.unwrap_err());
+                seen += 1;
+            }
+        }
+        assert!(seen > 30, "{seen}");
+    }
+
+    #[test]
     fn the_readme_has_the_exit_codes_of_the_program() {
         let readme = include_str!("../../../README.md");
         let table = readme.split("| exit code | meaning |\n|---|---|\n").nth(1).unwrap();
