@@ -3,7 +3,7 @@
 mod world;
 
 use genkai_analysis::cache::{findings, loads, next};
-use genkai_model::cache::{Aim, CachePass, Caching, Contestant, DeviceUse, OwnCounts, RateSearch, Side, Spent, Warmth};
+use genkai_model::cache::{Aim, CachePass, Caching, Contender, DeviceUse, OwnCounts, RateSearch, Side, Spent, Warmth};
 use genkai_model::content::{Content, Mix, Sizes};
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
@@ -24,7 +24,7 @@ use world::parts::{plan, users};
 const REQUESTS: u64 = 1_000;
 
 fn caching(names: &[&str], rounds: u32, rate: Option<f64>) -> Caching {
-    let contender = |name: &&str| Contestant { name: (*name).to_owned(), server: (*name).to_owned() };
+    let contender = |name: &&str| Contender { name: (*name).to_owned(), server: (*name).to_owned() };
     let sizes = Sizes::LogNormal { median: Bytes(3_000), sigma: 0.5 };
     Caching {
         contenders: names.iter().map(contender).collect(),

@@ -5,7 +5,6 @@ mod world;
 use genkai_analysis::compare::{findings, is_enough};
 use genkai_model::claim::{Claim, LoadTest, Promise, Promised, Test};
 use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
-use genkai_model::contest::ContenderRecord;
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
     Disconnects, EndReason, Event, Note, Rewrite, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
@@ -16,6 +15,7 @@ use genkai_model::finding::claim::ClaimVerdict;
 use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding, Ended};
 use genkai_model::finding::{Call, Outcome};
 use genkai_model::histogram::{self, Payload};
+use genkai_model::latencies::ContenderRecord;
 use genkai_model::load::{Load, Protocol};
 use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Record;

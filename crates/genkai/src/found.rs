@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_analysis::{cache, compare, contest, idle_requests, rooms};
+use genkai_analysis::{cache, compare, idle_requests, latencies, rooms};
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
 use genkai_report::document::Document;
@@ -29,8 +29,8 @@ pub(crate) fn found(record: &Record) -> Option<Found> {
     if let Some(finding) = idle_requests::findings(record) {
         return Some(Found::of(study::idle_requests(record, &finding), |says| json::finding(&finding, says)));
     }
-    if let Some(finding) = contest::findings(record) {
-        return Some(Found::of(study::contest(record, &finding), |says| json::finding(&finding, says)));
+    if let Some(finding) = latencies::findings(record) {
+        return Some(Found::of(study::latencies(record, &finding), |says| json::finding(&finding, says)));
     }
     if let Some(finding) = compare::findings(record) {
         let table = Some(("turns.csv", csv::turns(&finding)));

@@ -2,7 +2,7 @@
 //!
 //! A contender is a name: nothing here knows a product. A block is the unit of observation: each contender was started anew and
 //! loaded once in it, so blocks share no process, and requests within a turn are no independent observations (as in
-//! [`contest`](crate::contest)).
+//! [`latencies`](crate::latencies)).
 
 mod caveat;
 mod pairs;

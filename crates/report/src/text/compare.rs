@@ -1,7 +1,7 @@
 //! A comparison of systems before anything starts, on a terminal.
 
-use genkai_model::contest::ContenderRecord;
 use genkai_model::event::Environment;
+use genkai_model::latencies::ContenderRecord;
 use genkai_model::plan::Plan;
 
 use super::Style;

@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{Contest, Round};
-use genkai_model::finding::contest::{ContestContender, Pause, Usage};
+use genkai_model::finding::latencies::{LatencyContender, Pause, Usage};
+use genkai_model::latencies::{LatencyComparison, Round};
 use genkai_model::record::Record;
 
-pub(super) fn all(contest: &Contest, record: &Record) -> Vec<ContestContender> {
-    contest.contenders.iter().filter_map(|one| contender(&one.name, record)).collect()
+pub(super) fn all(comparison: &LatencyComparison, record: &Record) -> Vec<LatencyContender> {
+    comparison.contenders.iter().filter_map(|one| contender(&one.name, record)).collect()
 }
 
 /// None for one that never came up.
-fn contender(name: &str, record: &Record) -> Option<ContestContender> {
+fn contender(name: &str, record: &Record) -> Option<LatencyContender> {
     let entries: Vec<_> =
         record.trials.iter().flat_map(|trial| &trial.entries).filter(|entry| entry.contender == name).collect();
     let last = entries.last()?;
     let started = entries.iter().map(|entry| entry.started.as_secs_f64()).sum::<f64>() / entries.len() as f64;
     let (version, settings) = (last.version.clone(), last.settings.clone());
     let (name, pauses, usage) = (name.to_owned(), pauses(name, record), usage(name, record));
-    Some(ContestContender { name, version, settings, started, pauses, usage })
+    Some(LatencyContender { name, version, settings, started, pauses, usage })
 }
 
 /// Pauses after the warm-up, longest in sum first.

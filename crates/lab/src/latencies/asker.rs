@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use genkai_engine::broadcast::{Answer, BroadcastClients, BroadcastError, ClientOptions};
 use genkai_engine::pin;
-use genkai_model::contest::Case;
+use genkai_model::latencies::Case;
 
 use crate::error::LabError;
 
