@@ -69,7 +69,7 @@ pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, Targe
     let known = entry.filter(|entry| entry.role == Role::Proxy || !generated).and_then(|entry| entry.prepare);
     match (known, caches::contender(name)) {
         (Some(prepare), _) => prepare(what),
-        (None, Some(product)) if generated => caches::prepare(product, what),
+        (None, Some(preset)) if generated => preset.prepare(&what),
         _ => Err(TargetError::usage("", format!("there is no product `{name}`; there are: {}", names().join(", ")))),
     }
 }

@@ -7,6 +7,8 @@ use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::files::{Configuration, Pair, pairs};
+use crate::settings::SourcedValue;
+use genkai_model::limit::Origin;
 
 use super::settings;
 
@@ -97,6 +99,15 @@ impl Config {
     /// Every directive of a name.
     pub fn each<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
         self.entries.all().iter().filter(move |e| e.name == name)
+    }
+
+    /// The value of a directive as `read` understands it; where it does not, or it is not written: the default.
+    pub(super) fn sourced<T: Default>(&self, name: &str, read: fn(&str) -> Option<T>) -> SourcedValue<T> {
+        let entry = self.value(name).filter(|entry| read(&entry.value()).is_some());
+        let written = entry.map_or_else(|| settings::default(name).to_owned(), Entry::value);
+        let default = || Origin::Default(settings::SOURCE.to_owned());
+        let origin = entry.map_or_else(default, |entry| self.entries.origin(entry));
+        SourcedValue { value: read(&written).unwrap_or_default(), written, origin }
     }
 
     /// The file that was asked for.

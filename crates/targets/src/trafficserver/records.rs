@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use genkai_model::limit::Origin;
 
 use crate::error::TargetError;
-use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::files::{Configuration, Pair, pairs};
 
+/// The file that every configuration folder has.
+pub(super) const FILE: &str = "records.config";
 /// How names of settings begin.
 const PREFIX: &str = "proxy.config.";
 
@@ -35,12 +36,27 @@ impl Syntax for Lines {
 
 /// A records.config.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Records(pub(super) Entries);
+pub(crate) struct Records(pub(super) Entries);
 
 impl Records {
-    /// Reads the file.
-    pub(super) fn read(path: &Path) -> Result<Records, ConfigError> {
-        Ok(Records(Entries::read(path, &Lines)?))
+    /// Reads the records of a folder, or of the one that the given file is in.
+    ///
+    /// # Errors
+    /// When there are none, or they cannot be read.
+    pub(super) fn read(path: &Path) -> Result<Records, TargetError> {
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+        let file = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).join(FILE);
+        if !file.is_file() {
+            let hint = "name the folder with records.config and remap.config (Traffic Server 9)";
+            let text = format!("there is no {}\n  hint: {hint}", file.display());
+            return Err(TargetError::usage("Traffic Server", text));
+        }
+        Ok(Records(Entries::read(&file, &Lines)?))
+    }
+
+    /// The folder that they are in.
+    pub(super) fn folder(&self) -> &Path {
+        self.0.files().first().and_then(|file| file.path.parent()).unwrap_or(Path::new("/"))
     }
 
     /// The last line of a name.
