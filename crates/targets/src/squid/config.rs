@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
-use crate::files::{Configuration, Pair, pairs};
+use crate::files::{Configuration, Pair, Requests, pairs};
 
 use super::settings;
 
@@ -111,12 +111,14 @@ impl Config {
 }
 
 impl Configuration for Config {
-    type Scope = ();
-
-    fn set(&self, setting: &str, value: &str, _: &()) -> Result<Config, TargetError> {
+    fn set(&self, setting: &str, value: &str, _: &Requests) -> Result<Config, TargetError> {
         settings::settable(setting, value)?;
         let text = format!("{setting} {}", value.trim());
         Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)?, main: self.main.clone() })
+    }
+
+    fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
+        settings::value_of(self, setting)
     }
 
     fn is_same(one: &str, other: &str) -> bool {
