@@ -23,8 +23,8 @@ use crate::files::with_line;
 use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
-use genkai_place::tail::Tail;
-use genkai_place::{PlaceError, port, process_tree};
+use genkai_place::running::Running;
+use genkai_place::{port, process_tree};
 
 /// What a warning of httpd says that replaces a number: server/mpm/event/event.c, worker.c and prefork.c, `*_check_config`; for
 /// ThreadStackSize "is inappropriate, using default" (AH02435, AH02436).
@@ -61,7 +61,7 @@ impl Product for Apache {
     const ENTRY: &'static Entry = &ENTRY;
     type Config = Config;
     type Copy = Private;
-    type Watch = Watch;
+    type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Apache, TargetError> {
         let program = lifecycle::find(what.program, dir)?;
@@ -88,8 +88,7 @@ impl Product for Apache {
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
         let no_server = || TargetError::usage(CALLED, "the configuration has no `Listen` on a TCP port");
         let route = Route::find(of.config(), of.requests()).ok_or_else(no_server)?;
-        let options = of.copy_options(&mut port::free);
-        Ok(private::build(of.config(), &route, options, &of.product().modules)?)
+        Ok(private::build(of.config(), &route, of.copy_options(&mut port::free), &of.product().modules)?)
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {
@@ -122,32 +121,19 @@ impl Product for Apache {
         Route::find(of.config(), of.requests()).is_some_and(|route| route.is_tls(of.config()))
     }
 
-    fn startup(of: &Variant<Self>, copy: &Private) -> Startup {
-        let mut command = command(&of.product().program, &copy.main, &of.product().environment);
-        command.args(["-D", "FOREGROUND"]);
-        let output = of.dir().join("output.txt");
-        Startup { command, address: copy.address, output, log: copy.error_log.clone() }
-    }
-
-    /// Until its children run, too.
-    fn ready(
-        of: &Variant<Self>,
-        copy: &Private,
-        _: SocketAddr,
-        child: &mut Child,
-        _: Option<&[usize]>,
-    ) -> Result<(), PlaceError> {
+    /// Ready when its children run, too.
+    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running<Watch>, TargetError> {
         let facts = facts(of, &of.machine(&Environment::default()));
         let first = facts.start_servers.min(facts.children() as u32);
-        process_tree::ready(child, copy.address, first, children).map(drop)
-    }
-
-    fn watch(_: &Variant<Self>, copy: &Private, pid: u32, log: Tail) -> Watch {
-        Watch::new(pid, copy.address, copy.status, log)
-    }
-
-    fn port_taken(line: &str) -> bool {
-        line.contains("AH00072") || line.contains("could not bind to address")
+        let start = |copy: &Private| {
+            let mut command = command(&of.product().program, &copy.main, &of.product().environment);
+            command.args(["-D", "FOREGROUND"]);
+            let (output, log) = (of.dir().join("output.txt"), copy.error_log.clone());
+            let startup = Startup { command, address: copy.address, output, log };
+            let ready = |child: &mut Child| process_tree::ready(child, copy.address, first, children).map(drop);
+            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, copy.status, log))
+        };
+        of.started(copy, start, |line| line.contains("AH00072") || line.contains("could not bind to address"))
     }
 }
 

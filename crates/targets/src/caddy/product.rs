@@ -18,10 +18,13 @@ use super::route::Route;
 use super::settings::render;
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Role, Startup, Variant, first};
+use crate::product::{
+    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, READY_WITHIN, Role, Startup, Variant, first,
+};
 use genkai_place::caps::Machine;
-use genkai_place::port;
-use genkai_place::tail::Tail;
+use genkai_place::process::Child;
+use genkai_place::running::Running;
+use genkai_place::{port, ready};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -59,7 +62,7 @@ impl Product for Caddy {
     const ENTRY: &'static Entry = &ENTRY;
     type Config = Config;
     type Copy = Private;
-    type Watch = Watch;
+    type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Caddy, TargetError> {
         Program::find(&LOOKUP, what.program, dir).map(Caddy)
@@ -115,20 +118,17 @@ impl Product for Caddy {
         Route::find(of.config(), of.requests()).is_some_and(|route| route.tls)
     }
 
-    fn startup(of: &Variant<Self>, copy: &Private) -> Startup {
-        // The socket of an earlier start must not be mistaken for this one's.
-        let _ = std::fs::remove_file(copy.socket());
-        let log = of.dir().join("caddy.log");
-        let command = command(&of.product().0, &copy.config, &copy.folder, of.dir(), "run");
-        Startup { command, address: copy.address, output: log.clone(), log }
-    }
-
-    fn watch(_: &Variant<Self>, copy: &Private, pid: u32, log: Tail) -> Watch {
-        Watch::new(pid, copy.address, copy.socket(), log)
-    }
-
-    fn port_taken(line: &str) -> bool {
-        line.contains("bind: address already in use")
+    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running<Watch>, TargetError> {
+        let start = |copy: &Private| {
+            // The socket of an earlier start must not be mistaken for this one's.
+            let _ = std::fs::remove_file(copy.socket());
+            let log = of.dir().join("caddy.log");
+            let command = command(&of.product().0, &copy.config, &copy.folder, of.dir(), "run");
+            let startup = Startup { command, address: copy.address, output: log.clone(), log };
+            let ready = |child: &mut Child| ready::connectable(copy.address, READY_WITHIN, child);
+            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, copy.socket(), log))
+        };
+        of.started(copy, start, |line| line.contains("bind: address already in use"))
     }
 }
 

@@ -19,10 +19,13 @@ use super::route::Route;
 use super::settings::render;
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Role, Startup, Variant, first};
+use crate::product::{
+    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, READY_WITHIN, Role, Startup, Variant, first,
+};
 use genkai_place::caps::Machine;
-use genkai_place::port;
-use genkai_place::tail::Tail;
+use genkai_place::process::Child;
+use genkai_place::running::Running;
+use genkai_place::{port, ready};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -55,7 +58,7 @@ impl Product for Haproxy {
     const ENTRY: &'static Entry = &ENTRY;
     type Config = Config;
     type Copy = Private;
-    type Watch = Watch;
+    type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Haproxy, TargetError> {
         lifecycle::find(what.program, dir).map(Haproxy)
@@ -110,19 +113,17 @@ impl Product for Haproxy {
         Route::find(of.config(), of.requests()).is_some_and(|route| route.bind.tls)
     }
 
-    fn startup(of: &Variant<Self>, copy: &Private) -> Startup {
-        let mut command = Command::new(of.product().0.path());
-        command.arg("-db").arg("-f").arg(&copy.config).current_dir(&copy.folder);
-        let log = of.dir().join("haproxy.log");
-        Startup { command, address: copy.address, output: log.clone(), log }
-    }
-
-    fn watch(_: &Variant<Self>, copy: &Private, pid: u32, log: Tail) -> Watch {
-        Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log)
-    }
-
-    fn port_taken(line: &str) -> bool {
-        lifecycle::port_taken(line)
+    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running<Watch>, TargetError> {
+        let start = |copy: &Private| {
+            let mut command = Command::new(of.product().0.path());
+            command.arg("-db").arg("-f").arg(&copy.config).current_dir(&copy.folder);
+            let log = of.dir().join("haproxy.log");
+            let startup = Startup { command, address: copy.address, output: log.clone(), log };
+            let ready = |child: &mut Child| ready::connectable(copy.address, READY_WITHIN, child);
+            let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log);
+            of.launch(startup, cpus, ready, watch)
+        };
+        of.started(copy, start, lifecycle::port_taken)
     }
 }
 

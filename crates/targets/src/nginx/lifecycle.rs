@@ -121,7 +121,7 @@ pub(super) fn pin(workers: &[u32], cpus: &[usize]) {
     for &cpu in cpus {
         let _ = set.set(cpu);
     }
-    for &worker in workers {
+    for &worker in workers.iter().filter(|_| !cpus.is_empty()) {
         let _ = sched_setaffinity(Pid::from_raw(worker as i32), &set);
     }
 }

@@ -22,8 +22,8 @@ use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Progr
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::remote::Remote;
-use genkai_place::tail::Tail;
-use genkai_place::{PlaceError, port, process_tree};
+use genkai_place::running::Running;
+use genkai_place::{port, process_tree};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -65,7 +65,7 @@ impl Product for Nginx {
     const ENTRY: &'static Entry = &ENTRY;
     type Config = Config;
     type Copy = Copied;
-    type Watch = Watch;
+    type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Nginx, TargetError> {
         let program = Program::find(&LOOKUP, what.program, dir)?;
@@ -88,8 +88,8 @@ impl Product for Nginx {
     fn copy(of: &Variant<Self>) -> Result<Copied, TargetError> {
         let arguments = &of.product().arguments;
         let status = arguments.iter().any(|a| a == "--with-http_stub_status_module");
-        let options = of.copy_options(&mut port::free);
-        let private = private::build(of.config(), options, &arguments.join(" "), status)?;
+        let configure = arguments.join(" ");
+        let private = private::build(of.config(), of.copy_options(&mut port::free), &configure, status)?;
         let route = of.config().route_of(of.requests()).ok_or_else(no_server)?;
         if let Some(listen) = route.listen.as_ref().filter(|l| l.ssl) {
             return Err(only_tls(&listen.found.place()));
@@ -140,37 +140,24 @@ impl Product for Nginx {
         false
     }
 
-    fn startup(of: &Variant<Self>, copy: &Copied) -> Startup {
-        let mut command = command(&of.product().program, of.dir(), &copy.private.main);
-        command.args(["-g", "daemon off; master_process on;"]);
-        let output = of.dir().join("output.txt");
-        Startup { command, address: copy.address, output, log: copy.private.error_log.clone() }
-    }
-
-    /// Until its workers run, too, which it may have put on other cores.
-    fn ready(
-        of: &Variant<Self>,
-        copy: &Copied,
-        address: SocketAddr,
-        child: &mut Child,
-        cpus: Option<&[usize]>,
-    ) -> Result<(), PlaceError> {
-        let wanted = facts(of, copy, &of.machine(&Environment::default())).workers.value;
-        let workers = process_tree::ready(child, address, wanted, workers)?;
-        if let Some(cpus) = cpus {
-            pin(&workers, cpus);
-        }
-        Ok(())
-    }
-
-    fn watch(of: &Variant<Self>, copy: &Copied, pid: u32, log: Tail) -> Watch {
-        let page = |address| StubPage { address, path: STATUS_PATH.to_owned(), host: "genkai".to_owned() };
-        let crowded = facts(of, copy, &of.machine(&Environment::default())).crowded();
-        Watch::new(pid, copy.address, copy.private.status.map(page), crowded, log)
-    }
-
-    fn port_taken(line: &str) -> bool {
-        line.contains("bind() to ") && line.contains("failed (98: ")
+    /// Ready when its workers run, too, which it may have put on other cores.
+    fn start(of: &Variant<Self>, copy: &Copied, cpus: Option<&[usize]>) -> Result<Running<Watch>, TargetError> {
+        let start = |copy: &Copied| {
+            let facts = facts(of, copy, &of.machine(&Environment::default()));
+            let mut command = command(&of.product().program, of.dir(), &copy.private.main);
+            command.args(["-g", "daemon off; master_process on;"]);
+            let (output, log) = (of.dir().join("output.txt"), copy.private.error_log.clone());
+            let startup = Startup { command, address: copy.address, output, log };
+            let ready = |child: &mut Child| {
+                let workers = process_tree::ready(child, copy.address, facts.workers.value, workers)?;
+                pin(&workers, cpus.unwrap_or_default());
+                Ok(())
+            };
+            let page = |address| StubPage { address, path: STATUS_PATH.to_owned(), host: "genkai".to_owned() };
+            let page = copy.private.status.map(page);
+            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, page, facts.crowded(), log))
+        };
+        of.started(copy, start, |line| line.contains("bind() to ") && line.contains("failed (98: "))
     }
 }
 

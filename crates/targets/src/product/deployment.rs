@@ -23,7 +23,7 @@ use genkai_place::caps::{self, Machine};
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::tail::Tail;
-use genkai_place::{PlaceError, process_tree, ready, running};
+use genkai_place::{PlaceError, process_tree, running};
 
 /// A product: what is installed here, and what is particular to it. [`Deployment`] does the rest.
 pub trait Product: Debug + Send + Sync + Sized + 'static {
@@ -33,8 +33,8 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     type Config: Configuration + Clone;
     /// A private copy of a configuration, on disk.
     type Copy: Debug + Clone;
-    /// How its processes are looked at while they run.
-    type Watch: running::Watch + 'static;
+    /// It, started.
+    type Running: Running + 'static;
 
     /// Finds what is installed, or takes the program given. `dir` takes what that prints.
     ///
@@ -83,43 +83,31 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     /// A file of the copy with one more line at its top level, for a check.
     ///
     /// # Errors
-    /// When it cannot be written.
-    fn with_line(copy: &Self::Copy, line: &str) -> Result<NamedTempFile, TargetError>;
+    /// When it cannot be written, or a single line cannot be tested.
+    fn with_line(_copy: &Self::Copy, _line: &str) -> Result<NamedTempFile, TargetError> {
+        let name = Self::ENTRY.name;
+        Err(TargetError::usage(name, format!("{name}: genkai cannot show it a single line")))
+    }
 
     /// Every limit of the configuration, each with its place there. The memory of the machine is that of `environment`.
     fn limits(of: &Variant<Self>, copy: &Self::Copy, machine: &Machine, environment: &Environment) -> Vec<Limit>;
 
     /// Whether its listener for those requests wants TLS.
-    fn is_tls(of: &Variant<Self>) -> bool;
-
-    /// How a copy is started.
-    fn startup(of: &Variant<Self>, copy: &Self::Copy) -> Startup;
-
-    /// Waits until a copy that was started on these cores answers on its address.
-    ///
-    /// # Errors
-    /// When it ends, or does not answer in time.
-    fn ready(
-        _of: &Variant<Self>,
-        _copy: &Self::Copy,
-        address: SocketAddr,
-        child: &mut Child,
-        _cpus: Option<&[usize]>,
-    ) -> Result<(), PlaceError> {
-        ready::connectable(address, READY_WITHIN, child)
+    fn is_tls(_of: &Variant<Self>) -> bool {
+        false
     }
 
-    /// Watches a copy that answers, by its first process.
-    fn watch(of: &Variant<Self>, copy: &Self::Copy, pid: u32, log: Tail) -> Self::Watch;
-
-    /// Whether a line of its last words says that somebody else has a port.
-    fn port_taken(line: &str) -> bool;
+    /// Starts a copy on the cores given and waits until it answers ([`Variant::started`]).
+    ///
+    /// # Errors
+    /// When it does not start; the message carries its last words.
+    fn start(of: &Variant<Self>, copy: &Self::Copy, cpus: Option<&[usize]>) -> Result<Self::Running, TargetError>;
 }
 
-/// It binds sockets and answers; anything near this long is a fault.
-const READY_WITHIN: Duration = Duration::from_secs(10);
+/// A server binds sockets and answers; anything near this long is a fault.
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// How a product is started. Its first process stays in the foreground, so that the guard's child is the one that serves.
+/// How a product is started ([`Variant::launch`]). Its first process stays in the foreground, so that the guard's child is the one that serves.
 #[derive(Debug)]
 pub struct Startup {
     /// What is run.
@@ -201,6 +189,48 @@ impl<P: Product> Variant<P> {
     pub fn machine(&self, environment: &Environment) -> Machine {
         Machine::inheriting(environment, self.conditions().nofile)
     }
+
+    /// Starts a program on these cores. `ready` waits until it answers, `watch` looks at it (its first process, its log) from then on.
+    ///
+    /// # Errors
+    /// When it ends or does not answer; the message carries its last words.
+    pub fn launch<W: running::Watch>(
+        &self,
+        startup: Startup,
+        cpus: Option<&[usize]>,
+        ready: impl FnOnce(&mut Child) -> Result<(), PlaceError>,
+        watch: impl FnOnce(u32, Tail) -> W,
+    ) -> Result<running::Running<W>, PlaceError> {
+        let Startup { command, address, output, log } = startup;
+        let spawn = Spawn {
+            name: P::ENTRY.program.0.to_owned(),
+            cpus: cpus.map(<[usize]>::to_vec),
+            log: Some(output.clone()),
+            nofile: Some(self.conditions().nofile),
+            user: None,
+        };
+        // Output of an earlier start must not be mistaken for this one's last words.
+        let _ = std::fs::remove_file(output);
+        let tail = Tail::open(&log);
+        let mut child = Child::spawn(command, spawn)?;
+        ready(&mut child)?;
+        let watch = watch(child.pid(), tail);
+        Ok(running::Running::new(child, address, watch))
+    }
+
+    /// Starts a copy. Where a port was taken since it was chosen (a line of its last words says so to `taken`), another copy is
+    /// made on other ports.
+    ///
+    /// # Errors
+    /// When it does not start; the message carries its last words.
+    pub fn started(
+        &self,
+        copy: &P::Copy,
+        start: impl Fn(&P::Copy) -> Result<P::Running, PlaceError>,
+        taken: fn(&str) -> bool,
+    ) -> Result<P::Running, TargetError> {
+        process_tree::started(P::ENTRY.called, copy.clone(), start, taken, |_| P::copy(self))
+    }
 }
 
 /// A product that can be started, any number of times, one at a time.
@@ -273,37 +303,13 @@ impl<P: Product> Deployment<P> {
         &self.copy
     }
 
-    /// Starts it on the cores given and waits until it answers. Where a port was taken since it was chosen, others are chosen.
+    /// Starts it on the cores given and waits until it answers.
     ///
     /// # Errors
     /// When it does not start; the message carries its last words.
-    pub fn start(&self, cpus: Option<&[usize]>) -> Result<running::Running<P::Watch>, TargetError> {
-        let start = |copy: &P::Copy| started(&self.variant, copy, cpus);
-        let anew = |_| P::copy(&self.variant);
-        process_tree::started(P::ENTRY.called, self.copy.clone(), start, P::port_taken, anew)
+    pub fn start(&self, cpus: Option<&[usize]>) -> Result<P::Running, TargetError> {
+        P::start(&self.variant, &self.copy, cpus)
     }
-}
-
-fn started<P: Product>(
-    of: &Variant<P>,
-    copy: &P::Copy,
-    cpus: Option<&[usize]>,
-) -> Result<running::Running<P::Watch>, PlaceError> {
-    let Startup { command, address, output, log } = P::startup(of, copy);
-    let spawn = Spawn {
-        name: P::ENTRY.program.0.to_owned(),
-        cpus: cpus.map(<[usize]>::to_vec),
-        log: Some(output.clone()),
-        nofile: Some(of.conditions().nofile),
-        user: None,
-    };
-    // Output of an earlier start must not be mistaken for this one's last words.
-    let _ = std::fs::remove_file(output);
-    let tail = Tail::open(&log);
-    let mut child = Child::spawn(command, spawn)?;
-    P::ready(of, copy, address, &mut child, cpus)?;
-    let watch = P::watch(of, copy, child.pid(), tail);
-    Ok(running::Running::new(child, address, watch))
 }
 
 fn scratch<P: Product>(dir: &Path) -> Result<Scratch, TargetError> {

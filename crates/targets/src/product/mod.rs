@@ -20,6 +20,7 @@ use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
 pub(crate) use accelerator::Accelerator;
+pub(crate) use deployment::READY_WITHIN;
 pub use deployment::{Conditions, Deployment, Product, Startup, Variant};
 pub use entry::{Entry, ExplainFn, Likeness, Looks, PrepareFn, Role, first};
 pub use program::Program;

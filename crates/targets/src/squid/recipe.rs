@@ -10,7 +10,7 @@ use genkai_model::plan::ConfigSource;
 use super::config::Config;
 use super::limits::{self, Facts};
 use super::private::{self, Options};
-use super::{evidence, lifecycle, settings};
+use super::{evidence, lifecycle};
 use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
 use crate::error::TargetError;

@@ -9,8 +9,7 @@ use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
 
 use super::private::{self, Options};
-use super::records::{Records, named};
-use super::settings::THROTTLE;
+use super::records::{CONNECTIONS, Records};
 use super::{lifecycle, limits};
 use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
@@ -30,8 +29,6 @@ pub(crate) struct Folder {
 
 /// The file that every configuration folder has.
 pub(super) const RECORDS: &str = "records.config";
-/// The setting that caps connections.
-const CONNECTIONS: &str = "proxy.config.net.connections_throttle";
 
 /// Whether a folder is a configuration of Traffic Server.
 pub(crate) fn is(folder: &Path) -> bool {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::limit::Origin;
 
+use super::settings::THROTTLE;
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
@@ -11,6 +12,8 @@ use crate::files::{Configuration, Pair, Requests, pairs};
 
 /// How names of settings begin.
 const PREFIX: &str = "proxy.config.";
+/// The setting of most connections.
+pub(super) const CONNECTIONS: &str = "proxy.config.net.connections_throttle";
 
 /// The syntax.
 struct Lines;

@@ -160,11 +160,10 @@ mod tests {
     const TEXT: &str = "LoadModule mpm_event_module modules/mod_mpm_event.so\nListen 80\n# workers\n<IfModule event.c>\n  \
         MaxRequestWorkers   300   \n</IfModule>\n<VirtualHost *:80>\n  Timeout 9\n  ProxyPass / \"http://b:1/\" \\\n    retry=0\n</VirtualHost>\n";
 
-    fn changed(name: &str, value: &str) -> Result<String, SettingError> {
+    fn changed(name: &str, value: &str) -> Result<String, TargetError> {
         let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
         let config = Config::of_text(Path::new("/x/httpd.conf"), TEXT.into(), reading).unwrap();
-        let requests = Requests::to("x", "/");
-        let after = apply(&config, name, value, &requests)?;
+        let after = config.set(name, value, &Requests::to("x", "/"))?;
         Ok(String::from_utf8(after.file(crate::apache::config::FileId::MAIN).text.clone()).unwrap())
     }
 

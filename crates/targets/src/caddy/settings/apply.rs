@@ -198,9 +198,9 @@ mod tests {
         reverse_proxy 127.0.0.1:3 {\n        max_fails   2 # two\n        transport http {\n            dial_timeout 1s\n        \
         }\n    }\n}\n";
 
-    fn changed(text: &str, path: &str, name: &str, value: &str) -> Result<String, SettingError> {
+    fn changed(text: &str, path: &str, name: &str, value: &str) -> Result<String, TargetError> {
         let config = Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap();
-        let after = apply(&config, name, value, &Requests::to("localhost", path))?;
+        let after = config.set(name, value, &Requests::to("localhost", path))?;
         Ok(String::from_utf8(after.file(FileId::MAIN).text.clone()).unwrap())
     }
 
@@ -241,7 +241,7 @@ mod tests {
     fn values_are_told_with_their_places() {
         let config = Config::of_texts(vec![("/x".into(), TEXT.into())], Variables::new()).unwrap();
         let requests = Requests::to("localhost", "/");
-        let told = |name: &str| effective(&config, name, &requests).map(|held| (held.written, held.origin)).unwrap();
+        let told = |name: &str| config.value_of(name, &requests).unwrap();
         assert_eq!(told("dial_timeout"), ("1s".to_owned(), Origin::File { path: "/x".into(), line: 9 }));
         assert!(matches!(told("timeouts.idle"), (value, Origin::Default(_)) if value == "5m"));
         assert_eq!(told("read_timeout").0, "(not set)");

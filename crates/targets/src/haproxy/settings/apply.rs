@@ -156,9 +156,9 @@ mod tests {
     const TEXT: &str = "# mine\ndefaults\n  mode http\n  timeout client  50s # idle\n\nfrontend f\n  bind :80\n  default_backend b\n\n\
         backend b\n  server s1 127.0.0.1:1 check\n  server s2 127.0.0.1:2 maxconn 5 check\n";
 
-    fn changed(name: &str, value: &str) -> Result<String, SettingError> {
+    fn changed(name: &str, value: &str) -> Result<String, TargetError> {
         let config = Config::of_texts(vec![("/x".into(), TEXT.into())], Reading::default()).unwrap();
-        let after = apply(&config, name, value, &Requests::default())?;
+        let after = config.set(name, value, &Requests::default())?;
         Ok(String::from_utf8(after.file(FileId::MAIN).text.clone()).unwrap())
     }
 
