@@ -341,6 +341,16 @@ fn a_variant_differs_by_its_changes_and_the_file_only_when_written() {
 }
 
 #[test]
+fn what_serves_nobody_is_refused_but_may_be_tried_as_a_change() {
+    let (stage, backend) = (Stage::new(), Backend::start());
+    let said = stage.generated(backend.address(), &[("worker_connections", "3")]).unwrap_err().to_string();
+    assert!(said.contains("not one request could be served"), "{said}");
+    let nginx = stage.generated(backend.address(), &[]).unwrap();
+    let variant = nginx.with(&[change("worker_connections", "3")], &stage.folder()).unwrap();
+    assert_eq!(limit(&variant, "nginx.worker_connections").value, "3");
+}
+
+#[test]
 fn a_port_that_was_taken_meanwhile_is_replaced() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let nginx = stage.generated(backend.address(), &[]).unwrap();
