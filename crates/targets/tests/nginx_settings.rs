@@ -210,7 +210,8 @@ fn a_rendered_configuration_has_each_setting_in_its_place() {
         ("limit_conn", "ip 10"),
     ];
     let plain = render("127.0.0.1:9000".parse().unwrap(), false);
-    let config = BTreeMap::from(settings).iter().fold(plain, |config, (name, value)| config.set(name, value, &at("/")).unwrap());
+    let config =
+        BTreeMap::from(settings).iter().fold(plain, |config, (name, value)| config.set(name, value, &at("/")).unwrap());
     let expected = r#"# A plain reverse proxy, written by genkai.
 worker_processes 1;
 worker_rlimit_nofile 9000;

@@ -129,7 +129,7 @@ pub struct Rejection {
     pub words: String,
 }
 
-/// What a product's own check does with a line it objects to.
+/// What a product's own check does with a line that it rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RejectionKind {
     /// It knows no such setting.
