@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::lifecycle::Binary;
+use super::lifecycle::modules;
 use crate::cache::counters::Lines;
 use crate::cache::{Sandbox, Setup, largest, listed};
 use crate::error::TargetError;
@@ -41,29 +41,28 @@ fn setup(at: &Sandbox<'_>, modules: &[&str], words: &str) -> Result<Setup, Targe
 /// with one log. The rest is httpd's default.
 pub(super) fn httpd(
     at: &Sandbox<'_>,
-    modules: &[&str],
+    more: &[&str],
     words: &str,
     is_hit: fn(&str) -> Option<bool>,
 ) -> Result<Setup, TargetError> {
-    let binary = Binary::find(Some(at.program), at.dir)?;
-    let (dir, folder) = (at.dir.display(), binary.modules().unwrap_or_else(|| "modules".into()));
+    let (dir, folder) = (at.dir.display(), modules(at.program).unwrap_or_else(|| "modules".into()));
     let mut text = format!(
         "# Written by genkai.\nServerRoot {dir}\nServerName localhost\nListen {}\nPidFile {dir}/httpd.pid\n\
          ErrorLog {dir}/error.log\nDefaultRuntimeDir {dir}\n",
         at.listen
     );
-    for name in ["mpm_event", "authz_core"].iter().chain(modules) {
+    for name in ["mpm_event", "authz_core"].iter().chain(more) {
         text.push_str(&format!("LoadModule {name}_module {}/mod_{name}.so\n", folder.display()));
     }
     text.push_str(words);
     let file = at.write("httpd.conf", &text)?;
     let httpd = |arguments: &[&str]| {
-        let mut command = Command::new(binary.path());
+        let mut command = Command::new(at.program.path());
         command.arg("-f").arg(&file).args(arguments);
         command
     };
     let counters = Lines::counters(at.dir.join("access.log"), is_hit);
-    let setup = Setup::new(binary.version().to_owned(), httpd(&["-t"]), httpd(&["-D", "FOREGROUND"]), counters);
+    let setup = Setup::new(httpd(&["-t"]), httpd(&["-D", "FOREGROUND"]), counters);
     Ok(Setup { settings: listed(&text, at.dir), ..setup })
 }
 

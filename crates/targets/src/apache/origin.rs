@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use genkai_model::setting::Setting;
 
 use crate::apache::cache::httpd;
-use crate::apache::lifecycle::Binary;
+use crate::apache::lifecycle;
 use crate::cache::{Budget, Cache, Sandbox, Setup, Start};
 use crate::error::TargetError;
 use genkai_place::footprint::Footprint;
@@ -105,7 +105,7 @@ impl Origin {
     /// When it is missing or does not start.
     pub fn start(files: Files, cpus: Option<&[usize]>) -> Result<Origin, TargetError> {
         let (name, store, dir) = ("origin", "", files.scratch.path());
-        let program = Binary::find(None, dir)?.path().to_owned();
+        let program = lifecycle::find(None, dir)?;
         let start =
             Start { name, store, program: &program, backend: None, allowed: &[], budget: Budget::USUAL, cpus, dir };
         let httpd = Cache::start(&start, &|at| setup(at, &files.root))?;

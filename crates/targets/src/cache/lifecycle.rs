@@ -13,10 +13,9 @@ use genkai_model::evidence::metric;
 use tempfile::TempDir;
 
 use super::counters::{Counters, at_rest};
-use super::installed::Installed;
 use super::sandbox::{Budget, OUTPUT, Sandbox, Setup, run};
 use crate::error::TargetError;
-use crate::product::{Product, Running, Variant};
+use crate::product::{Product, Program, Running, Variant};
 use genkai_place::footprint::{self, Footprint};
 use genkai_place::log_lines::{ParsedLine, aggregate};
 use genkai_place::observation::Observation;
@@ -64,7 +63,7 @@ pub(crate) struct Start<'a> {
     /// Where it keeps objects, in words.
     pub(crate) store: &'a str,
     /// Its program.
-    pub(crate) program: &'a Path,
+    pub(crate) program: &'a Program,
     /// What it passes requests to; none: what its configuration names.
     pub(crate) backend: Option<SocketAddr>,
     /// Hosts that requests may reach though they are not this machine.
@@ -90,10 +89,10 @@ pub(crate) type SetUp<'a> = dyn Fn(&Sandbox<'_>) -> Result<Setup, TargetError> +
 
 impl<'a> Start<'a> {
     /// A configuration of the user's, with what is installed.
-    pub(crate) fn of<P: Product>(of: &'a Variant<P>, installed: &'a Installed, cpus: Option<&'a [usize]>) -> Start<'a> {
+    pub(crate) fn of<P: Product>(of: &'a Variant<P>, program: &'a Program, cpus: Option<&'a [usize]>) -> Start<'a> {
         let (backend, allowed) = (of.conditions().backend, &*of.conditions().allowed);
         let (name, budget) = (P::ENTRY.name, Budget::USUAL);
-        Start { name, store: "", program: &installed.program, backend, allowed, budget, cpus, dir: of.dir() }
+        Start { name, store: "", program, backend, allowed, budget, cpus, dir: of.dir() }
     }
 
     /// A place through which everybody may pass.
@@ -132,8 +131,7 @@ impl Cache {
         let began = Instant::now();
         let place = start.place()?;
         let at = start.sandbox(&place);
-        let Setup { version, check, make, serve, settings, limits, store, counters, ready, shared, messages } =
-            set_up(&at)?;
+        let Setup { check, make, serve, settings, limits, store, counters, ready, shared, messages } = set_up(&at)?;
         let promised = |prefix: String| (prefix.clone(), CleanupGuard::new(Cleanup::Segments(prefix)));
         let segments = Segments(shared.map(promised));
         for command in iter::once(check).chain(make) {
@@ -149,7 +147,14 @@ impl Cache {
         Ok(Cache {
             child,
             address,
-            entry: CacheEntry { contender, version, store: store_is, settings, limits, started },
+            entry: CacheEntry {
+                contender,
+                version: start.program.version().to_owned(),
+                store: store_is,
+                settings,
+                limits,
+                started,
+            },
             store,
             counters,
             read: 0,
@@ -330,6 +335,7 @@ mod tests {
     use super::*;
     use crate::cache::Preset;
     use crate::error::ErrorKind;
+    use crate::product::Lookup;
 
     /// Makes a segment of shared memory, then fails.
     fn setup(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
@@ -337,14 +343,24 @@ mod tests {
         let mut check = Command::new("sh");
         check.args(["-c", "touch \"$0\" && ls \"$0\" && exit 1", &format!("/dev/shm/{prefix}a")]);
         let counters = Counters::Page { path: "/", read: |_, _| None, lag: Duration::ZERO };
-        let setup = Setup::new(String::new(), check, Command::new(at.program), counters);
+        let setup = Setup::new(check, Command::new(at.program.path()), counters);
         Ok(Setup { shared: Some(prefix), ..setup })
     }
+
+    const SHELL: Lookup = Lookup {
+        product: "none",
+        flag: "none",
+        names: &["sh"],
+        built: &[],
+        ask: &["-c", "exit"],
+        package: "none",
+        version: |_| Some("1"),
+    };
 
     #[test]
     fn one_that_does_not_start_leaves_no_shared_memory() {
         let dir = tempfile::tempdir().unwrap();
-        let preset = Preset { name: "none", store: "none", program: "sh", package: "none", setup };
+        let preset = Preset { name: "none", store: "none", lookup: &SHELL, setup };
         let origin = SocketAddr::from(([127, 0, 0, 1], 1));
         let failed = preset.start("none", origin, Budget::USUAL, None, dir.path()).unwrap_err();
         let ErrorKind::Command { said, .. } = failed.kind else { panic!("{failed}") };

@@ -1,5 +1,6 @@
 //! A cache as genkai writes it.
 
+use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -8,13 +9,12 @@ use genkai_model::limit::{Limit, Origin};
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
-use super::installed::located;
 use super::lifecycle::{Cache, Start};
 use super::sandbox::{Budget, Sandbox, Setup};
 use super::tested::Tested;
 use crate::error::TargetError;
 use crate::files::Backup;
-use crate::product::{Objection, Prepare, Prepared, Running};
+use crate::product::{Lookup, Prepare, Prepared, Program, Rejection, Running, located};
 
 /// What is known of it.
 #[derive(Debug)]
@@ -24,9 +24,7 @@ pub struct Preset {
     /// Where it keeps objects, in words.
     pub store: &'static str,
     /// Its program.
-    pub program: &'static str,
-    /// The package that has it.
-    pub package: &'static str,
+    pub(crate) lookup: &'static Lookup,
     /// Writes what it needs and says how it is started.
     pub(crate) setup: fn(&Sandbox<'_>) -> Result<Setup, TargetError>,
 }
@@ -37,7 +35,7 @@ impl Preset {
     /// # Errors
     /// When it is not installed.
     pub fn installed(&self) -> Result<PathBuf, TargetError> {
-        located(self.program, self.package)
+        located(self.lookup, None)
     }
 
     /// Sets it up in `dir`, empty, before `origin`, and waits until it listens. Reports call it `name`.
@@ -52,7 +50,7 @@ impl Preset {
         cpus: Option<&[usize]>,
         dir: &Path,
     ) -> Result<Cache, TargetError> {
-        let (program, backend) = (self.installed()?, Some(origin));
+        let (program, backend) = (self.program(dir)?, Some(origin));
         let start = Start { name, store: self.store, program: &program, backend, allowed: &[], budget, cpus, dir };
         Cache::start(&start, &self.setup)
     }
@@ -69,6 +67,12 @@ impl Preset {
         let none = || format!("{}: a cache needs something behind it\n  hint: {hint}", self.name);
         let origin = what.backend.ok_or_else(|| TargetError::usage(self.name, none()))?;
         Ok(Box::new(Written::made(self, origin, &what.dir)?))
+    }
+
+    /// Its program with its version; `dir` is made, and takes what that prints.
+    fn program(&self, dir: &Path) -> Result<Program, TargetError> {
+        fs::create_dir_all(dir).map_err(TargetError::files(dir))?;
+        Program::find(self.lookup, None, dir)
     }
 
     fn fixed(&self) -> TargetError {
@@ -90,16 +94,18 @@ struct Written {
 impl Written {
     fn made(preset: &'static Preset, origin: SocketAddr, dir: &Path) -> Result<Written, TargetError> {
         let Preset { name, store, setup, .. } = *preset;
-        let (program, backend, budget) = (preset.installed()?, Some(origin), Budget::USUAL);
+        let (program, backend, budget) = (preset.program(dir)?, Some(origin), Budget::USUAL);
         let start = Start { name, store, program: &program, backend, allowed: &[], budget, cpus: None, dir };
-        let tested = Tested::of(&start, |at| {
-            let setup = setup(at)?;
-            Ok(((setup.version.clone(), setup.settings.clone()), setup))
-        })?;
+        let tested = Tested::of(&start, |at| setup(at).map(|setup| (setup.settings.clone(), setup)))?;
         // What a check of genkai's own configuration prints is nothing to tell.
         tested.verdict(name, |_| Vec::new(), &str::to_owned)?;
-        let (version, settings) = tested.copy;
-        Ok(Written { preset, origin, dir: dir.to_owned(), version, settings })
+        Ok(Written {
+            preset,
+            origin,
+            dir: dir.to_owned(),
+            version: program.version().to_owned(),
+            settings: tested.copy,
+        })
     }
 }
 
@@ -136,7 +142,7 @@ impl Prepared for Written {
         &[]
     }
 
-    fn objects(&self, _: &str) -> Result<Option<Objection>, TargetError> {
+    fn rejects(&self, _: &str) -> Result<Option<Rejection>, TargetError> {
         Err(self.preset.fixed())
     }
 

@@ -12,6 +12,7 @@ use genkai_model::units::Bytes;
 
 use super::counters::Counters;
 use crate::error::TargetError;
+use crate::product::Program;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
 
@@ -38,7 +39,7 @@ impl Budget {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sandbox<'a> {
     /// Its program.
-    pub(crate) program: &'a Path,
+    pub(crate) program: &'a Program,
     /// A folder of its own, in which it may write.
     pub(crate) dir: &'a Path,
     /// Where it is to listen.
@@ -54,8 +55,6 @@ pub(crate) struct Sandbox<'a> {
 /// A cache that is set up and can be started.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    /// Its version.
-    pub(crate) version: String,
     /// A check of its configuration, which must succeed before it is started.
     pub(crate) check: Command,
     /// Makes its store, where that is not there by itself.
@@ -81,9 +80,8 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// One that keeps objects in memory, is ready when it listens and prints what nobody knows.
-    pub(crate) fn new(version: String, check: Command, serve: Command, counters: Counters) -> Setup {
+    pub(crate) fn new(check: Command, serve: Command, counters: Counters) -> Setup {
         Setup {
-            version,
             check,
             make: None,
             serve,
@@ -123,32 +121,6 @@ impl Sandbox<'_> {
         fs::create_dir_all(&path).map_err(TargetError::files(&path))?;
         Ok(path)
     }
-
-    /// Asks its program for the version ([`version`]).
-    ///
-    /// # Errors
-    /// When it does not say it.
-    pub(crate) fn version(&self, asked: (&str, &str)) -> Result<String, TargetError> {
-        version(self.program, self.dir, asked)
-    }
-}
-
-/// Asks a program with a flag for its version: the word after `before` in what it prints, which goes into `dir`.
-///
-/// # Errors
-/// When it does not say it.
-pub(crate) fn version(program: &Path, dir: &Path, (flag, before): (&str, &str)) -> Result<String, TargetError> {
-    let mut command = Command::new(program);
-    command.arg(flag);
-    let said = run(command, &dir.join("version.txt"), None)?.1;
-    let rest = said.split_once(before).map_or("", |(_, rest)| rest);
-    let version: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-    if !version.is_empty() {
-        return Ok(version);
-    }
-    let said: String = said.lines().next().unwrap_or_default().chars().take(200).collect();
-    let name = program.display().to_string();
-    Err(TargetError::command(&name, format!("{name} {flag}"), said))
 }
 
 /// Runs a program that ends by itself, as `user` where that is another; whether it succeeded, and what it printed.

@@ -52,7 +52,7 @@ backend site
     );
     let file = at.write("haproxy.cfg", &text)?;
     let haproxy = |flag: &str| {
-        let mut command = Command::new(at.program);
+        let mut command = Command::new(at.program.path());
         command.arg(flag).arg("-f").arg(&file);
         command
     };
@@ -63,7 +63,7 @@ backend site
         "HAProxy configuration manual, section 6.2.1: 1/256 of total-max-size by default",
     );
     let counters = Counters::Socket { path: socket, ask: "show stat", read: counts };
-    let setup = Setup::new(at.version(("-v", "HAProxy version "))?, haproxy("-c"), haproxy("-db"), counters);
+    let setup = Setup::new(haproxy("-c"), haproxy("-db"), counters);
     Ok(Setup { settings: listed(&text, at.dir), limits: vec![limit], ..setup })
 }
 

@@ -15,13 +15,13 @@ pub(crate) fn setup(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
     let text = render(at, &store.display().to_string());
     let file = at.write("nginx.conf", &text)?;
     let nginx = |arguments: &[&str]| {
-        let mut command = Command::new(at.program);
+        let mut command = Command::new(at.program.path());
         command.arg("-p").arg(at.dir).arg("-e").arg(at.dir.join("error.log"));
         command.arg("-c").arg(&file).args(arguments);
         command
     };
-    let (version, counters) = (at.version(("-v", "nginx/"))?, Lines::counters(at.dir.join("access.log"), is_hit));
-    let setup = Setup::new(version, nginx(&["-t"]), nginx(&["-g", "daemon off;"]), counters);
+    let counters = Lines::counters(at.dir.join("access.log"), is_hit);
+    let setup = Setup::new(nginx(&["-t"]), nginx(&["-g", "daemon off;"]), counters);
     Ok(Setup { settings: listed(&text, at.dir), store: Some(store), ..setup })
 }
 

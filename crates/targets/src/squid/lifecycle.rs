@@ -13,8 +13,6 @@ use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
 use genkai_place::machine;
 
-/// How it is asked for its version, and what stands before that.
-pub(super) const VERSION: (&str, &str) = ("-v", "Version ");
 /// Bytes of the megabytes that `cache_dir` and `cache_mem` count in.
 const MB: u64 = 1 << 20;
 /// Largest object of a rock store, bytes: `max-size`. Squid's default for it is one slot.
@@ -103,14 +101,14 @@ fn served(at: &Sandbox<'_>, file: &Path, on_disk: bool, workers: bool) -> Result
     // Names its shared memory, which other instances on the machine must not have; letters and digits only.
     let service = format!("genkai{}x{}", std::process::id(), at.listen.port());
     let squid = |arguments: &[&str]| {
-        let mut command = Command::new(at.program);
+        let mut command = Command::new(at.program.path());
         command.args(arguments).args(["-n", &service]).arg("-f").arg(file);
         command
     };
     let run = if workers { "--foreground" } else { "-N" };
     let counters = Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: Duration::ZERO };
     // -F: it listens when its store is read, not before.
-    let setup = Setup::new(at.version(VERSION)?, squid(&["-k", "parse"]), squid(&[run, "-F"]), counters);
+    let setup = Setup::new(squid(&["-k", "parse"]), squid(&[run, "-F"]), counters);
     Ok(Setup { make: on_disk.then(|| squid(&[run, "-z"])), shared: Some(service), ..setup })
 }
 
@@ -118,10 +116,11 @@ fn served(at: &Sandbox<'_>, file: &Path, on_disk: bool, workers: bool) -> Result
 mod tests {
     use super::*;
     use crate::cache::Budget;
+    use crate::product::Program;
 
     #[test]
     fn stores_are_on_disk_or_in_memory() {
-        let (program, dir, allowed, budget) = (Path::new(""), Path::new("/x"), &[][..], Budget::USUAL);
+        let (program, dir, allowed, budget) = (&Program::default(), Path::new("/x"), &[][..], Budget::USUAL);
         let (listen, backend) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().ok());
         let text = |store| render(&Sandbox { program, dir, listen, backend, allowed, budget }, store);
         assert!(text(Store::Ufs).contains("cache_dir ufs /x/store 256 16 256\n"));

@@ -12,4 +12,4 @@ mod product;
 mod settings;
 
 pub(crate) use lifecycle::{Store, setup};
-pub(crate) use product::ENTRY;
+pub(crate) use product::{ENTRY, LOOKUP};

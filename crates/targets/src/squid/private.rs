@@ -90,7 +90,7 @@ pub(crate) struct Private {
 /// # Errors
 /// When nothing in it accepts requests of a web server, nothing stands behind it, or requests would leave this machine.
 pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, TargetError> {
-    let main = config.main().display().to_string();
+    let main = config.entries.main().display().to_string();
     let port = config.each("http_port").find(|entry| is_accelerating(entry)).ok_or_else(|| {
         let hint = "genkai loads it as a web server: add `accel defaultsite=localhost` to an http_port of a copy";
         TargetError::usage("Squid", format!("{main}: there is no `http_port` with `accel`\n  hint: {hint}"))
@@ -188,7 +188,7 @@ impl Private {
         if let Some(backend) = at.backend.filter(|_| behind) {
             let (ip, port) = (backend.ip(), backend.port());
             let line = format!("cache_peer {ip} parent {port} 0 no-query no-digest originserver name=genkai");
-            let place = config.main().display().to_string();
+            let place = config.entries.main().display().to_string();
             self.rewrites.push(Rewrite { place, from: String::new(), to: line.clone() });
             all.push(line);
         }
@@ -268,6 +268,7 @@ mod tests {
 
     use super::*;
     use crate::cache::Budget;
+    use crate::product::Program;
 
     const TEXT: &str = "\
 http_port 3128
@@ -282,7 +283,7 @@ cache_mem 8 MB
 
     fn built(text: &str, backend: Option<SocketAddr>) -> Result<Private, TargetError> {
         let config = Config::of_text(Path::new("/u/squid.conf"), text.as_bytes().to_vec()).unwrap();
-        let (program, dir, budget) = (Path::new(""), Path::new("/p"), Budget::USUAL);
+        let (program, dir, budget) = (&Program::default(), Path::new("/p"), Budget::USUAL);
         let listen = "127.0.0.1:7".parse().unwrap();
         build(&config, &Sandbox { program, dir, listen, backend, allowed: &[], budget })
     }

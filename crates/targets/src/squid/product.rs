@@ -3,20 +3,29 @@
 use std::path::Path;
 
 use genkai_model::event::{Environment, Rewrite};
-use genkai_model::limit::{Limit, Origin};
+use genkai_model::limit::Limit;
 
 use super::config::Config;
 use super::explain::explain;
-use super::lifecycle::{VERSION, copied};
+use super::lifecycle::copied;
 use super::limits::{self, Facts};
 use super::private::Private;
-use super::settings;
-use crate::cache::{Cache, Installed, Start, Tested, file};
+use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant};
-use crate::settings::SourcedValue;
+use crate::product::{Deployment, Entry, Likeness, Looks, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
 use genkai_place::machine;
+
+/// How its program is found.
+pub(crate) const LOOKUP: Lookup = Lookup {
+    product: "Squid",
+    flag: "squid",
+    names: &["squid"],
+    built: &[],
+    ask: &["-v"],
+    package: "squid",
+    version: |said| after(said, "Version "),
+};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -40,7 +49,7 @@ fn looks(file: &Looks<'_>) -> Likeness {
 
 /// The Squid that is installed.
 #[derive(Debug)]
-pub(crate) struct Squid(Installed);
+pub(crate) struct Squid(Program);
 
 impl Product for Squid {
     const ENTRY: &'static Entry = &ENTRY;
@@ -49,18 +58,16 @@ impl Product for Squid {
     type Running = Cache;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Squid, TargetError> {
-        Installed::find(&ENTRY, what, VERSION, dir).map(Squid)
+        Program::find(&LOOKUP, what.program, dir).map(Squid)
     }
 
     fn version(&self) -> &str {
-        &self.0.version
+        self.0.version()
     }
 
-    fn read(&self, what: &Prepare<'_>) -> Result<Config, TargetError> {
-        Ok(Config::read(file(&ENTRY, what)?)?)
+    fn read(&self, main: &Path) -> Result<Config, TargetError> {
+        Ok(Config::read(main)?)
     }
-
-    fn scope(_: &str, _: &str) {}
 
     fn copy(of: &Variant<Self>) -> Result<Tested<Private>, TargetError> {
         Tested::of(&Start::of(of, &of.product().0, None), |at| copied(at, of.config()))
@@ -81,12 +88,6 @@ impl Product for Squid {
         translate: &dyn Fn(&str) -> String,
     ) -> Result<Vec<String>, TargetError> {
         copy.verdict(ENTRY.called, told, translate)
-    }
-
-    fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError> {
-        settings::settable(setting, "x")?;
-        let SourcedValue { written, origin, .. } = of.config().sourced(setting, |_| Some(()));
-        Ok((written, origin))
     }
 
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {

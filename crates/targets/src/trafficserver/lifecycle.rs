@@ -11,8 +11,6 @@ use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
 use genkai_place::machine;
 
-/// How it is asked for its version, and what stands before that.
-pub(super) const VERSION: (&str, &str) = ("-V", "Traffic Server ");
 /// Where distributions put its plug-ins.
 const MODULES: [&str; 3] =
     ["/usr/lib/trafficserver/modules", "/usr/libexec/trafficserver", "/usr/local/libexec/trafficserver"];
@@ -45,17 +43,17 @@ fn served(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
     for folder in ["etc", "data", "run", "log", "store"] {
         at.folder(folder)?;
     }
-    let bin = at.program.parent().unwrap_or(Path::new("/usr/bin"));
+    let bin = at.program.path().parent().unwrap_or(Path::new("/usr/bin"));
     let modules = MODULES.iter().map(PathBuf::from).find(|folder| folder.is_dir()).unwrap_or_else(|| MODULES[0].into());
     let root = at.write("runroot.yaml", &render::root(at.dir, bin, &modules))?;
     let traffic_server = |arguments: &[&str]| {
-        let mut command = Command::new(at.program);
+        let mut command = Command::new(at.program.path());
         command.arg(format!("--run-root={}", root.display())).args(arguments);
         command
     };
     let counters = Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: 3 * render::SYNC };
     let check = traffic_server(&["-C", "verify_config"]);
-    let setup = Setup::new(at.version(VERSION)?, check, traffic_server(&[]), counters);
+    let setup = Setup::new(check, traffic_server(&[]), counters);
     Ok(Setup { ready: Some((at.dir.join("log/diags.log"), "fully initialized")), ..setup })
 }
 

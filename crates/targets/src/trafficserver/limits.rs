@@ -2,20 +2,11 @@
 
 use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
 
+use super::records::{CONNECTIONS, THROTTLE, default};
 use crate::limits::log;
 
 /// Signature of the message that it refuses connections (iocore/net/UnixNetAccept.cc).
 const THROTTLING: &str = "trafficserver-throttling";
-
-/// The setting that caps connections.
-pub(super) const CONNECTIONS: &str = "proxy.config.net.connections_throttle";
-/// Its default.
-pub(super) const THROTTLE: u32 = 30_000;
-
-/// Where defaults stand.
-pub(super) fn default() -> Origin {
-    Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned())
-}
 
 /// The known message that a line of its log is.
 pub(super) fn signature(line: &str) -> Option<&'static str> {

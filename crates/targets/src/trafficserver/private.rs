@@ -237,12 +237,16 @@ fn copy(
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
+    use std::sync::LazyLock;
 
     use super::*;
     use crate::cache::Budget;
+    use crate::product::Program;
+
+    static NONE: LazyLock<Program> = LazyLock::new(Program::default);
 
     fn sandbox(dir: &Path, backend: Option<SocketAddr>) -> Sandbox<'_> {
-        let (program, listen, budget) = (Path::new(""), ([127, 0, 0, 1], 7).into(), Budget::USUAL);
+        let (program, listen, budget) = (&*NONE, ([127, 0, 0, 1], 7).into(), Budget::USUAL);
         Sandbox { program, dir, listen, backend, allowed: &[], budget }
     }
 

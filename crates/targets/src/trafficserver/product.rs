@@ -3,17 +3,28 @@
 use std::path::Path;
 
 use genkai_model::event::{Environment, Rewrite};
-use genkai_model::limit::{Limit, Origin};
+use genkai_model::limit::Limit;
 
-use super::lifecycle::{VERSION, copied};
-use super::limits::{self, THROTTLE};
+use super::lifecycle::copied;
+use super::limits;
 use super::private::Private;
-use super::records::{FILE, Records, named};
-use crate::cache::{Cache, Installed, Start, Tested, file};
+use super::records::{CONNECTIONS, FILE, Records};
+use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant};
+use crate::product::{Deployment, Entry, Likeness, Looks, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
 use genkai_place::machine;
+
+/// How its program is found.
+pub(crate) const LOOKUP: Lookup = Lookup {
+    product: "Traffic Server",
+    flag: "trafficserver",
+    names: &["traffic_server"],
+    built: &[],
+    ask: &["-V"],
+    package: "trafficserver",
+    version: |said| after(said, "Traffic Server "),
+};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -37,7 +48,7 @@ fn looks(file: &Looks<'_>) -> Likeness {
 
 /// The Traffic Server that is installed.
 #[derive(Debug)]
-pub(crate) struct TrafficServer(Installed);
+pub(crate) struct TrafficServer(Program);
 
 impl Product for TrafficServer {
     const ENTRY: &'static Entry = &ENTRY;
@@ -46,18 +57,16 @@ impl Product for TrafficServer {
     type Running = Cache;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<TrafficServer, TargetError> {
-        Installed::find(&ENTRY, what, VERSION, dir).map(TrafficServer)
+        Program::find(&LOOKUP, what.program, dir).map(TrafficServer)
     }
 
     fn version(&self) -> &str {
-        &self.0.version
+        self.0.version()
     }
 
-    fn read(&self, what: &Prepare<'_>) -> Result<Records, TargetError> {
-        Records::read(file(&ENTRY, what)?)
+    fn read(&self, main: &Path) -> Result<Records, TargetError> {
+        Records::read(main)
     }
-
-    fn scope(_: &str, _: &str) {}
 
     fn copy(of: &Variant<Self>) -> Result<Tested<Private>, TargetError> {
         Tested::of(&Start::of(of, &of.product().0, None), |at| copied(at, of.config()))
@@ -80,16 +89,8 @@ impl Product for TrafficServer {
         copy.verdict(ENTRY.called, told, translate)
     }
 
-    fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError> {
-        let name = named(setting)?;
-        Ok(of.config().value(&name).unwrap_or_else(|| {
-            let value = if name == limits::CONNECTIONS { THROTTLE.to_string() } else { "its default".to_owned() };
-            (value, limits::default())
-        }))
-    }
-
     fn limits(of: &Variant<Self>, _: &Tested<Private>, _: &Machine, _: &Environment) -> Vec<Limit> {
-        let written = of.config().value(limits::CONNECTIONS);
+        let written = of.config().value(CONNECTIONS);
         let asked = written.and_then(|(value, origin)| Some((value.parse().ok()?, origin)));
         limits::with(asked, machine::hard_descriptors())
     }

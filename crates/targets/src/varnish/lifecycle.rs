@@ -11,9 +11,6 @@ use crate::cache::counters::Counters;
 use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
 
-/// How it is asked for its version, and what stands before that.
-pub(super) const VERSION: (&str, &str) = ("-V", "varnish-");
-
 /// Objects in memory of the process.
 pub(crate) fn malloc(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
     setup(at, &format!("malloc,{}", at.budget.memory.0))
@@ -65,17 +62,17 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
 /// How a VCL is checked and served, with more arguments.
 fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String]) -> Result<Setup, TargetError> {
     let work = at.dir.join("work");
-    let mut serve = Command::new(at.program);
+    let mut serve = Command::new(at.program.path());
     // -j none: it runs as nobody of importance already.
     serve.args(["-F", "-j", "none", "-a", &at.listen.to_string()]).args(more);
     serve.arg("-n").arg(&work).arg("-f").arg(vcl);
-    let mut check = Command::new(at.program);
+    let mut check = Command::new(at.program.path());
     check.arg("-C").arg("-n").arg(at.dir.join("check")).arg("-f").arg(vcl);
-    let statistics = at.program.with_file_name("varnishstat");
+    let statistics = at.program.path().with_file_name("varnishstat");
     let statistics = if statistics.is_file() { statistics } else { "/usr/bin/varnishstat".into() };
     let mut command = vec![statistics.display().to_string(), "-1".to_owned(), "-j".to_owned()];
     command.extend(["-n".to_owned(), work.display().to_string()]);
     command.extend(evidence::ASKED.iter().flat_map(|name| ["-f".to_owned(), (*name).to_owned()]));
     let counters = Counters::Program { command, read: evidence::counts, output: at.dir.join("statistics.json") };
-    Ok(Setup::new(at.version(VERSION)?, check, serve, counters))
+    Ok(Setup::new(check, serve, counters))
 }

@@ -12,4 +12,4 @@ mod settings;
 pub mod vcl;
 
 pub(crate) use lifecycle::{file, malloc};
-pub(crate) use product::ENTRY;
+pub(crate) use product::{ENTRY, LOOKUP};

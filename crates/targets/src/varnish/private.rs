@@ -142,9 +142,10 @@ mod tests {
 
     use super::*;
     use crate::cache::Budget;
+    use crate::product::Program;
 
     fn built(vcl: &Vcl, backend: Option<SocketAddr>, allowed: &[String]) -> Result<Private, TargetError> {
-        let (program, dir, budget) = (Path::new(""), Path::new("/p"), Budget::USUAL);
+        let (program, dir, budget) = (&Program::default(), Path::new("/p"), Budget::USUAL);
         build(vcl, &Sandbox { program, dir, listen: ([127, 0, 0, 1], 7).into(), backend, allowed, budget })
     }
 

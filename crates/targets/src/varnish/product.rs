@@ -3,17 +3,31 @@
 use std::path::Path;
 
 use genkai_model::event::{Environment, Rewrite};
-use genkai_model::limit::{Limit, Origin};
+use genkai_model::limit::Limit;
 
 use super::explain::explain;
-use super::lifecycle::{VERSION, copied};
+use super::lifecycle::copied;
 use super::limits;
 use super::private::Private;
 use super::settings::Config;
-use crate::cache::{Cache, Installed, Start, Tested, file};
+use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant, first};
+use crate::files::Configuration;
+use crate::product::{
+    Deployment, Entry, Likeness, Looks, Lookup, Prepare, Product, Program, Role, Variant, after, first,
+};
 use genkai_place::caps::Machine;
+
+/// How its program is found.
+pub(crate) const LOOKUP: Lookup = Lookup {
+    product: "Varnish",
+    flag: "varnish",
+    names: &["varnishd"],
+    built: &[],
+    ask: &["-V"],
+    package: "varnish",
+    version: |said| after(said, "varnish-"),
+};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -40,7 +54,7 @@ fn looks(file: &Looks<'_>) -> Likeness {
 
 /// The Varnish that is installed.
 #[derive(Debug)]
-pub(crate) struct Varnish(Installed);
+pub(crate) struct Varnish(Program);
 
 impl Product for Varnish {
     const ENTRY: &'static Entry = &ENTRY;
@@ -49,18 +63,16 @@ impl Product for Varnish {
     type Running = Cache;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Varnish, TargetError> {
-        Installed::find(&ENTRY, what, VERSION, dir).map(Varnish)
+        Program::find(&LOOKUP, what.program, dir).map(Varnish)
     }
 
     fn version(&self) -> &str {
-        &self.0.version
+        self.0.version()
     }
 
-    fn read(&self, what: &Prepare<'_>) -> Result<Config, TargetError> {
-        Config::read(file(&ENTRY, what)?, &self.0.program)
+    fn read(&self, main: &Path) -> Result<Config, TargetError> {
+        Config::read(main, self.0.path())
     }
-
-    fn scope(_: &str, _: &str) {}
 
     fn copy(of: &Variant<Self>) -> Result<Tested<Private>, TargetError> {
         Tested::of(&Start::of(of, &of.product().0, None), |at| copied(at, of.config()))
@@ -83,12 +95,8 @@ impl Product for Varnish {
         copy.verdict(ENTRY.called, told, translate)
     }
 
-    fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError> {
-        of.config().value(setting)
-    }
-
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        let value = |name: &str| of.config().value(name).unwrap_or_else(|_| limits::defaults(name));
+        let value = |name: &str| of.config().value_of(name, of.requests()).unwrap_or_else(|_| limits::defaults(name));
         limits::all(&of.config().vcl, &value, machine)
     }
 

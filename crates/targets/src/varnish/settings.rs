@@ -9,7 +9,7 @@ use genkai_model::limit::Origin;
 use super::vcl::Vcl;
 use crate::cache::run;
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair};
+use crate::files::{Configuration, Pair, Requests};
 
 /// The setting that is `-s`; all others are parameters.
 const STORAGE: &str = "storage";
@@ -41,11 +41,29 @@ impl Config {
         Ok(Config { vcl: Vcl::read(main)?, given: BTreeMap::new(), parameters: parameters(program)? })
     }
 
-    /// The value of a setting and where it comes from.
-    ///
-    /// # Errors
-    /// When there is no such setting.
-    pub(super) fn value(&self, name: &str) -> Result<(String, Origin), TargetError> {
+    /// Arguments of varnishd that make the settings.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let one = |(name, value): (&String, &String)| match name.as_str() {
+            STORAGE => ["-s".to_owned(), value.clone()],
+            _ => ["-p".to_owned(), format!("{name}={value}")],
+        };
+        self.given.iter().flat_map(one).collect()
+    }
+}
+
+impl Configuration for Config {
+    fn set(&self, name: &str, value: &str, requests: &Requests) -> Result<Config, TargetError> {
+        self.value_of(name, requests)?;
+        if name == STORAGE && !is_storage(value) {
+            let hint = "malloc,SIZE; varnish-file among the contenders keeps objects in a file";
+            return Err(TargetError::usage("Varnish", format!("storage `{value}` is not in memory\n  hint: {hint}")));
+        }
+        let mut set = self.clone();
+        set.given.insert(name.to_owned(), value.to_owned());
+        Ok(set)
+    }
+
+    fn value_of(&self, name: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
         if let Some(value) = self.given.get(name) {
             return Ok((value.clone(), Origin::Given));
         }
@@ -60,30 +78,6 @@ impl Config {
         }
     }
 
-    /// Arguments of varnishd that make the settings.
-    pub(super) fn arguments(&self) -> Vec<String> {
-        let one = |(name, value): (&String, &String)| match name.as_str() {
-            STORAGE => ["-s".to_owned(), value.clone()],
-            _ => ["-p".to_owned(), format!("{name}={value}")],
-        };
-        self.given.iter().flat_map(one).collect()
-    }
-}
-
-impl Configuration for Config {
-    type Scope = ();
-
-    fn set(&self, name: &str, value: &str, (): &()) -> Result<Config, TargetError> {
-        self.value(name)?;
-        if name == STORAGE && !is_storage(value) {
-            let hint = "malloc,SIZE; varnish-file among the contenders keeps objects in a file";
-            return Err(TargetError::usage("Varnish", format!("storage `{value}` is not in memory\n  hint: {hint}")));
-        }
-        let mut set = self.clone();
-        set.given.insert(name.to_owned(), value.to_owned());
-        Ok(set)
-    }
-
     fn is_same(one: &str, other: &str) -> bool {
         one == other
     }
@@ -94,7 +88,7 @@ impl Configuration for Config {
 
     /// Of the arguments.
     fn diff(&self, edited: &Config) -> String {
-        let was = |name: &String| self.value(name).map(|(value, _)| value).unwrap_or_default();
+        let was = |name: &String| self.value_of(name, &Requests::default()).map(|(value, _)| value).unwrap_or_default();
         let changed = edited.given.iter().filter(|(name, value)| self.given.get(*name) != Some(value));
         changed.map(|(name, to)| format!("-varnishd -p {name}={}\n+varnishd -p {name}={to}\n", was(name))).collect()
     }
@@ -150,7 +144,10 @@ mod tests {
         std::fs::write(&main, "vcl 4.1;\n").unwrap();
         let (vcl, parameters) = (Vcl::read(&main).unwrap(), BTreeMap::from([("a".to_owned(), "1".to_owned())]));
         let config = Config { vcl, given: BTreeMap::new(), parameters };
-        let set = config.set("storage", "malloc,1m", &()).and_then(|config| config.set("a", "2", &())).unwrap();
+        let set = config
+            .set("storage", "malloc,1m", &Requests::default())
+            .and_then(|config| config.set("a", "2", &Requests::default()))
+            .unwrap();
         assert_eq!(set.arguments(), ["-p", "a=2", "-s", "malloc,1m"]);
         let changed =
             "-varnishd -p a=1\n+varnishd -p a=2\n-varnishd -p storage=malloc,100m\n+varnishd -p storage=malloc,1m\n";
