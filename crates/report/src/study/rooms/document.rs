@@ -423,6 +423,5 @@ fn in_short(run: &RoomsRun) -> Section {
     facts.extend(run.losses.iter().map(|one| ("lost", format!("{} deliveries {}", count(one.count), place(one)))));
     facts.extend(run.router.as_ref().map(|one| ("router", router(one))));
     facts.push(("generator", generator(run)));
-    let facts = facts.into_iter().map(|(label, text)| (label.to_owned(), text)).collect();
-    Section::terminal(&format!("With {}", clean::line(&nodes(run.nodes)))).with([Block::Facts { facts }])
+    Section::terminal(&format!("With {}", clean::line(&nodes(run.nodes)))).with([Block::facts(facts)])
 }
