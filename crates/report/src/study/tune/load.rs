@@ -120,23 +120,14 @@ fn latency(load: &Summary) -> Section {
     if load.latency.count == 0 {
         return short(title).with([Block::toned(Tone::Doubtful, "none succeeded")]);
     }
-    let row = |(name, pick): (&str, fn(&Distribution) -> f64)| {
-        [name.to_owned(), seconds(pick(&load.latency)), seconds(pick(&load.service))]
+    let names =
+        ["min", "mean", "stdev", "50 %", "75 %", "90 %", "95 %", "99 %", "99.9 %", "99.99 %", "max"].map(str::to_owned);
+    let all = |d: &Distribution| {
+        [d.min, d.mean, d.stdev, d.p50, d.p75, d.p90, d.p95, d.p99, d.p999, d.p9999, d.max].map(seconds)
     };
-    let rows: [(&str, fn(&Distribution) -> f64); 11] = [
-        ("min", |d| d.min),
-        ("mean", |d| d.mean),
-        ("stdev", |d| d.stdev),
-        ("50 %", |d| d.p50),
-        ("75 %", |d| d.p75),
-        ("90 %", |d| d.p90),
-        ("95 %", |d| d.p95),
-        ("99 %", |d| d.p99),
-        ("99.9 %", |d| d.p999),
-        ("99.99 %", |d| d.p9999),
-        ("max", |d| d.max),
-    ];
-    let table = Table::new(title, &["           ", "from the plan", "from the write"], rows.map(row));
+    let rows = names.into_iter().zip(all(&load.latency)).zip(all(&load.service));
+    let rows = rows.map(|((name, planned), written)| [name, planned, written]);
+    let table = Table::new(title, &["           ", "from the plan", "from the write"], rows);
     short(title).with([Block::Table(table)])
 }
 
