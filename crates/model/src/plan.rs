@@ -53,7 +53,7 @@ pub enum Study {
         search: IdleSearch,
     },
     /// How fast WebSocket servers answer beside each other.
-    #[serde(rename = "comparison")]
+    #[serde(rename = "contest")]
     Latencies(LatencyComparison),
     /// How systems differ under the load.
     Compare(Comparison),

@@ -20,7 +20,7 @@ pub(super) enum Asked {
 
 /// The section of a record; none where the record has no head.
 pub(super) fn of(record: &Record, asked: Asked) -> Option<Section> {
-    let notes = record.remarks.iter().filter_map(note).map(clean::line).collect();
+    let notes = record.remarks.iter().filter_map(note).map(clean::whole).collect();
     record.head.as_ref().map(|head| section(head, notes, asked))
 }
 
