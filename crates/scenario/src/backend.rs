@@ -6,7 +6,7 @@ use genkai_model::units::{Bytes, Spread};
 use crate::fault::Fault;
 use crate::form::parsed;
 use crate::native::whole;
-use crate::shape::{Format, Kind, Shape, field};
+use crate::shape::{Format, Kind, Shape, field, shape};
 use crate::yaml::Node;
 
 static WHAT: Format = Format {
@@ -32,21 +32,12 @@ pub(crate) static SPREAD: Format = Format {
     read: parsed::<Spread>,
 };
 
-static EMBEDDED: Shape = Shape {
-    name: "an embedded backend",
-    about: "genkai's own origin.",
-    needs: &[],
-    keys: &[
-        field("body", Kind::Read(&SIZE), "Size of each response body; 10k if left out."),
-        field("time", Kind::Read(&SPREAD), "Time to serve a request; 0s if left out."),
-        field("workers", Kind::Whole(1), "Requests served at once, like a php-fpm pool; no limit if left out."),
-        field(
-            "queue",
-            Kind::Whole(0),
-            "Requests that may wait for a worker; further ones get 503. No limit if left out.",
-        ),
-    ],
-};
+static EMBEDDED: Shape = shape("an embedded backend", "genkai's own origin.").keys(&[
+    field("body", Kind::Read(&SIZE), "Size of each response body; 10k if left out."),
+    field("time", Kind::Read(&SPREAD), "Time to serve a request; 0s if left out."),
+    field("workers", Kind::Whole(1), "Requests served at once, like a php-fpm pool; no limit if left out."),
+    field("queue", Kind::Whole(0), "Requests that may wait for a worker; further ones get 503. No limit if left out."),
+]);
 
 /// A backend: a word, an address, or the embedded one's behaviour.
 pub(crate) static BACKEND: Kind = Kind::Either(&[Kind::Read(&WHAT), Kind::Object(&EMBEDDED)]);

@@ -6,7 +6,7 @@ mod steps;
 pub(super) use config::CONFIG;
 pub(super) use steps::{HTTP_STEPS, WAITED, WS_STEPS};
 
-use crate::shape::{Format, Kind, Shape, field};
+use crate::shape::{Format, Kind, Shape, field, needed, shape};
 
 /// Numbers are seconds, text is read as the npm package `ms` does.
 static TIME: Format = Format {
@@ -37,32 +37,22 @@ const CODE: Kind = Kind::Refused("genkai runs no JavaScript");
 const BROWSER: Kind = Kind::Refused("genkai drives no browser and no other engine than http and ws");
 
 /// The whole file.
-pub(super) static SCRIPT: Shape = Shape {
-    name: "an Artillery script",
-    about: "",
-    needs: &["config", "scenarios"],
-    keys: &[
-        field("config", Kind::Object(&CONFIG), ""),
-        field("scenarios", Kind::List(&Kind::Object(&FLOW)), ""),
-        field("before", Kind::Refused("genkai has no flow that runs once before the load"), ""),
-        field("after", Kind::Refused("genkai has no flow that runs once after the load"), ""),
-    ],
-};
+pub(super) static SCRIPT: Shape = shape("an Artillery script", "").keys(&[
+    needed("config", Kind::Object(&CONFIG), ""),
+    needed("scenarios", Kind::List(&Kind::Object(&FLOW)), ""),
+    field("before", Kind::Refused("genkai has no flow that runs once before the load"), ""),
+    field("after", Kind::Refused("genkai has no flow that runs once after the load"), ""),
+]);
 
-static FLOW: Shape = Shape {
-    name: "a scenario",
-    about: "",
-    needs: &["flow"],
-    keys: &[
-        field("name", Kind::Text, ""),
-        field("weight", Kind::Whole(0), ""),
-        field("engine", Kind::Word(&["http", "ws", "websocket"]), ""),
-        field("flow", Kind::List(&Kind::Any), ""),
-        field("beforeScenario", CODE, ""),
-        field("afterScenario", CODE, ""),
-        field("beforeRequest", CODE, ""),
-        field("afterResponse", CODE, ""),
-        field("testFunction", BROWSER, ""),
-        field("flowFunction", BROWSER, ""),
-    ],
-};
+static FLOW: Shape = shape("a scenario", "").keys(&[
+    field("name", Kind::Text, ""),
+    field("weight", Kind::Whole(0), ""),
+    field("engine", Kind::Word(&["http", "ws", "websocket"]), ""),
+    needed("flow", Kind::List(&Kind::Any), ""),
+    field("beforeScenario", CODE, ""),
+    field("afterScenario", CODE, ""),
+    field("beforeRequest", CODE, ""),
+    field("afterResponse", CODE, ""),
+    field("testFunction", BROWSER, ""),
+    field("flowFunction", BROWSER, ""),
+]);
