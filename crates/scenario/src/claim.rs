@@ -14,31 +14,19 @@ use crate::backend::{BACKEND, SIZE, SPREAD, backend, embedded, read as value};
 use crate::fault::Fault;
 use crate::form::{OBJECTIVE, SPAN, parsed};
 use crate::native::whole;
-use crate::shape::{Format, Kind, Shape, field, needed, one_of, shape};
+use crate::shape::{Format, Kind, Shape, field, needed, one_of, reads, shape};
 use crate::systems::{SETTINGS, settings, tree};
 use crate::yaml::Node;
 
-static CHANGE: Format = Format {
-    name: "a change",
-    pattern: Some("(->|=)"),
-    example: "\"worker_connections 512 -> 1024\"",
-    read: parsed::<RequestedChange>,
-};
-static PATH: Format = Format {
-    name: "a path",
-    pattern: Some("^/"),
-    example: "/index.html",
-    read: |text| {
-        if text.starts_with('/') && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(()) } else { Err(String::new()) }
-    },
-};
+static CHANGE: Format =
+    reads("a change", "\"worker_connections 512 -> 1024\"", parsed::<RequestedChange>).pattern("(->|=)");
+static PATH: Format = reads("a path", "/index.html", |text| {
+    if text.starts_with('/') && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(()) } else { Err(String::new()) }
+})
+.pattern("^/");
 static BECOMES: Kind = Kind::Word(&["better", "worse", "same"]);
-static TIMES: Format = Format {
-    name: "one of better, worse, same, or a factor",
-    pattern: Some(r"^(better|worse|same|x[0-9]+(\.[0-9]+)?)$"),
-    example: "better, or x0.5",
-    read: parsed::<Promised>,
-};
+static TIMES: Format = reads("one of better, worse, same, or a factor", "better, or x0.5", parsed::<Promised>)
+    .pattern(r"^(better|worse|same|x[0-9]+(\.[0-9]+)?)$");
 static BY_RATIO: Kind = Kind::Read(&TIMES);
 
 static PROMISES: Shape = shape("promises", "What the advice promises for each figure.").keys(&[

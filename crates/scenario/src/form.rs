@@ -5,111 +5,63 @@ use genkai_model::stage;
 use genkai_model::template::Template;
 use genkai_model::units::{Span, Spread};
 
-use crate::shape::{Format, Kind, Shape, field, needed, shape};
+use crate::shape::{Format, Kind, Shape, field, needed, reads, shape};
 
 pub(crate) fn parsed<T: std::str::FromStr>(text: &str) -> Result<(), String> {
     text.parse::<T>().map(drop).map_err(|_| String::new())
 }
 
-pub(crate) static SPAN: Format = Format {
-    name: "a duration",
-    pattern: Some("^[0-9.]+ *(ns|us|ms|s|m|h)?$"),
-    example: "500ms, 10s or 2m",
-    read: parsed::<Span>,
-};
-pub(crate) static TEMPLATE: Format = Format {
-    name: "text",
-    pattern: None,
-    example: "/users/{{id}}",
-    read: |text| text.parse::<Template>().map(drop).map_err(|e| format!(": {e}")),
-};
-static PAUSE: Format = Format {
-    name: "a duration, a distribution or a variable",
-    pattern: None,
-    example: "1s, uniform(1s,3s), exp(2s) or \"{{pause}}\"",
-    read: |text| if text.contains("{{") { (TEMPLATE.read)(text) } else { parsed::<Spread>(text) },
-};
-static LEVEL: Format = Format {
-    name: "a level",
-    pattern: Some("^[0-9.]+( *\\.\\. *[0-9.]+)?$"),
-    example: "50 or 0..50",
-    read: |text| stage::levels(text).filter(|_| !text.contains(['/', 'p'])).map(drop).ok_or_else(String::new),
-};
-static USERS: Format = Format {
-    name: "a number of users",
-    pattern: Some("^[0-9]+( *\\.\\. *[0-9]+)?$"),
-    example: "50 or 0..50",
-    read: |text| {
-        let whole =
-            |(_, from, to): (Option<stage::Unit>, Option<f64>, f64)| from.unwrap_or(0.0).fract() + to.fract() == 0.0;
-        (LEVEL.read)(text)?;
-        stage::levels(text).filter(|levels| whole(*levels)).map(drop).ok_or_else(String::new)
-    },
-};
-pub(crate) static OBJECTIVE: Format = Format {
-    name: "an objective",
-    pattern: None,
-    example: "\"errors < 0.1%, p99 < 500ms\"",
-    read: parsed::<Objective>,
-};
-pub(crate) static ADDRESS: Format = Format {
-    name: "an address",
-    pattern: Some("^(https?|wss?|unix|ws\\+unix):"),
-    example: "http://127.0.0.1:8080",
-    read: |text| {
-        let known = ["http://", "https://", "ws://", "wss://", "unix:", "ws+unix:"];
-        if known.iter().any(|scheme| text.starts_with(scheme)) { Ok(()) } else { Err(String::new()) }
-    },
-};
-static REQUEST: Format = Format {
-    name: "a method and a path",
-    pattern: Some("^[A-Za-z]+ +[^ ].*$"),
-    example: "GET /users/{{id}}",
-    read: |text| {
-        let (method, path) = text.trim().split_once(' ').ok_or_else(String::new)?;
-        if method.is_empty()
-            || !method.bytes().all(|b| b.is_ascii_alphabetic())
-            || method.eq_ignore_ascii_case("connect")
-        {
-            return Err(String::new());
-        }
-        (TEMPLATE.read)(path.trim())
-    },
-};
-static STATUS: Format = Format {
-    name: "a status",
-    pattern: Some("^[1-9]([0-9]{2}|xx)(-[1-9][0-9]{2})?$"),
-    example: "200, 2xx or 200-299",
-    read: |text| statuses(text).map(drop).ok_or_else(String::new),
-};
-pub(crate) static JSON: Format = Format {
-    name: "a place in JSON",
-    pattern: Some("^([/$].*)?$"),
-    example: "/user/name (RFC 6901) or $.user.name (RFC 9535)",
-    read: |text| match text.chars().next() {
+pub(crate) static SPAN: Format =
+    reads("a duration", "500ms, 10s or 2m", parsed::<Span>).pattern("^[0-9.]+ *(ns|us|ms|s|m|h)?$");
+pub(crate) static TEMPLATE: Format =
+    reads("text", "/users/{{id}}", |text| text.parse::<Template>().map(drop).map_err(|e| format!(": {e}")));
+static PAUSE: Format =
+    reads("a duration, a distribution or a variable", "1s, uniform(1s,3s), exp(2s) or \"{{pause}}\"", |text| {
+        if text.contains("{{") { (TEMPLATE.read)(text) } else { parsed::<Spread>(text) }
+    });
+static LEVEL: Format = reads("a level", "50 or 0..50", |text| {
+    stage::levels(text).filter(|_| !text.contains(['/', 'p'])).map(drop).ok_or_else(String::new)
+})
+.pattern("^[0-9.]+( *\\.\\. *[0-9.]+)?$");
+static USERS: Format = reads("a number of users", "50 or 0..50", |text| {
+    let whole =
+        |(_, from, to): (Option<stage::Unit>, Option<f64>, f64)| from.unwrap_or(0.0).fract() + to.fract() == 0.0;
+    (LEVEL.read)(text)?;
+    stage::levels(text).filter(|levels| whole(*levels)).map(drop).ok_or_else(String::new)
+})
+.pattern("^[0-9]+( *\\.\\. *[0-9]+)?$");
+pub(crate) static OBJECTIVE: Format = reads("an objective", "\"errors < 0.1%, p99 < 500ms\"", parsed::<Objective>);
+pub(crate) static ADDRESS: Format = reads("an address", "http://127.0.0.1:8080", |text| {
+    let known = ["http://", "https://", "ws://", "wss://", "unix:", "ws+unix:"];
+    if known.iter().any(|scheme| text.starts_with(scheme)) { Ok(()) } else { Err(String::new()) }
+})
+.pattern("^(https?|wss?|unix|ws\\+unix):");
+static REQUEST: Format = reads("a method and a path", "GET /users/{{id}}", |text| {
+    let (method, path) = text.trim().split_once(' ').ok_or_else(String::new)?;
+    if method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphabetic()) || method.eq_ignore_ascii_case("connect") {
+        return Err(String::new());
+    }
+    (TEMPLATE.read)(path.trim())
+})
+.pattern("^[A-Za-z]+ +[^ ].*$");
+static STATUS: Format =
+    reads("a status", "200, 2xx or 200-299", |text| statuses(text).map(drop).ok_or_else(String::new))
+        .pattern("^[1-9]([0-9]{2}|xx)(-[1-9][0-9]{2})?$");
+pub(crate) static JSON: Format =
+    reads("a place in JSON", "/user/name (RFC 6901) or $.user.name (RFC 9535)", |text| match text.chars().next() {
         None | Some('/') => Ok(()),
         Some('$') => serde_json_path::JsonPath::parse(text).map(drop).map_err(|e| format!(": {e}")),
         Some(_) => Err(String::new()),
-    },
-};
-pub(crate) static REGEX: Format = Format {
-    name: "a regular expression",
-    pattern: None,
-    example: "'id=([0-9]+)'",
-    read: |text| {
-        regex::Regex::new(text).map(drop).map_err(|e| format!(": {}", e.to_string().lines().last().unwrap_or_default()))
-    },
-};
-static TIMES: Format = Format {
-    name: "a number, `forever` or a variable",
-    pattern: None,
-    example: "3, forever or \"{{n}}\"",
-    read: |text| match text {
-        "forever" => Ok(()),
-        text if text.contains("{{") => (TEMPLATE.read)(text),
-        text => parsed::<u64>(text),
-    },
-};
+    })
+    .pattern("^([/$].*)?$");
+pub(crate) static REGEX: Format = reads("a regular expression", "'id=([0-9]+)'", |text| {
+    regex::Regex::new(text).map(drop).map_err(|e| format!(": {}", e.to_string().lines().last().unwrap_or_default()))
+});
+static TIMES: Format = reads("a number, `forever` or a variable", "3, forever or \"{{n}}\"", |text| match text {
+    "forever" => Ok(()),
+    text if text.contains("{{") => (TEMPLATE.read)(text),
+    text => parsed::<u64>(text),
+});
 
 /// The statuses that `200`, `2xx` or `200-299` mean: first and last.
 pub(crate) fn statuses(text: &str) -> Option<(u16, u16)> {

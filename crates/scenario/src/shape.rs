@@ -48,6 +48,18 @@ pub(crate) struct Format {
     pub(crate) read: fn(&str) -> Result<(), String>,
 }
 
+/// Text in a format, which has a name with its article, an example, and a function that reads it.
+pub(crate) const fn reads(name: &'static str, example: &'static str, read: fn(&str) -> Result<(), String>) -> Format {
+    Format { name, pattern: None, example, read }
+}
+
+impl Format {
+    /// The same with a pattern for the schema.
+    pub(crate) const fn pattern(self, pattern: &'static str) -> Format {
+        Format { pattern: Some(pattern), ..self }
+    }
+}
+
 /// A mapping with known keys.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,

@@ -7,7 +7,7 @@ use genkai_model::plan::Backend;
 
 use crate::backend::{BACKEND, backend};
 use crate::fault::Fault;
-use crate::shape::{self, Format, Kind, Shape, field, needed, shape};
+use crate::shape::{self, Format, Kind, Shape, field, needed, reads, shape};
 use crate::yaml::{self, Node};
 
 /// Systems as a file names them.
@@ -43,12 +43,15 @@ pub enum What {
     Url(String),
 }
 
-static URL: Format = Format {
-    name: "an address",
-    pattern: Some("^http://"),
-    example: "http://127.0.0.1:8080",
-    read: |text| if text.starts_with("http://") { Ok(()) } else { Err(String::new()) },
-};
+static URL: Format =
+    reads(
+        "an address",
+        "http://127.0.0.1:8080",
+        |text| {
+            if text.starts_with("http://") { Ok(()) } else { Err(String::new()) }
+        },
+    )
+    .pattern("^http://");
 
 /// Settings by name.
 pub(crate) static SETTINGS: Kind = Kind::Map(&Kind::Text);

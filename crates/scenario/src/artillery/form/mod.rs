@@ -6,29 +6,20 @@ mod steps;
 pub(super) use config::CONFIG;
 pub(super) use steps::{HTTP_STEPS, WAITED, WS_STEPS};
 
-use crate::shape::{Format, Kind, Shape, field, needed, shape};
+use crate::shape::{Format, Kind, Shape, field, needed, reads, shape};
 
 /// Numbers are seconds, text is read as the npm package `ms` does.
-static TIME: Format = Format {
-    name: "a duration",
-    pattern: None,
-    example: "60, \"5m\" or \"500ms\"",
-    read: |text| crate::artillery::time(text).map(drop).ok_or_else(String::new),
-};
+static TIME: Format = reads("a duration", "60, \"5m\" or \"500ms\"", |text| {
+    crate::artillery::time(text).map(drop).ok_or_else(String::new)
+});
 
-static TEMPLATE: Format = Format {
-    name: "text",
-    pattern: None,
-    example: "/users/{{ id }}",
-    read: |text| text.parse::<genkai_model::template::Template>().map(drop).map_err(|e| format!(": {e}")),
-};
+static TEMPLATE: Format = reads("text", "/users/{{ id }}", |text| {
+    text.parse::<genkai_model::template::Template>().map(drop).map_err(|e| format!(": {e}"))
+});
 
-static PAUSE: Format = Format {
-    name: "a duration or a variable",
-    pattern: None,
-    example: "1, \"500ms\" or \"{{ pause }}\"",
-    read: |text| if text.contains("{{") { (TEMPLATE.read)(text) } else { (TIME.read)(text) },
-};
+static PAUSE: Format = reads("a duration or a variable", "1, \"500ms\" or \"{{ pause }}\"", |text| {
+    if text.contains("{{") { (TEMPLATE.read)(text) } else { (TIME.read)(text) }
+});
 
 const TEXT: Kind = Kind::Read(&TEMPLATE);
 
