@@ -49,6 +49,11 @@ impl<W: Watch> Running<W> {
         self.child.pid()
     }
 
+    /// Sends a signal to its first process.
+    pub fn signal(&self, signal: Signal) {
+        self.child.signal(signal);
+    }
+
     /// Looks at it: metrics under its name, new log lines, deaths.
     pub fn observe(&mut self) -> Observation {
         if self.dead {

@@ -30,11 +30,6 @@ impl Standing {
     pub fn new(address: SocketAddr) -> Standing {
         Standing { address, watch: Foreign::new([address]), tree: listener(address).map(|pid| Tree::new(pid as u32)) }
     }
-
-    /// Whether its processes can be looked at.
-    pub fn is_seen(&self) -> bool {
-        self.tree.is_some()
-    }
 }
 
 impl Running for Standing {
@@ -86,7 +81,7 @@ mod tests {
     fn a_listener_is_found_with_what_it_uses() {
         let open = TcpListener::bind("127.57.0.1:0").unwrap();
         let mut standing = Standing::new(open.local_addr().unwrap());
-        assert!(standing.is_seen());
+        assert!(standing.tree.is_some());
         let seen = standing.observe();
         let sample = seen.samples.first().expect("our own process");
         assert!(sample.metrics["server.rss"] > 1e6, "{sample:?}");

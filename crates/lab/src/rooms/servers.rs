@@ -64,7 +64,10 @@ impl Servers {
             Node::start(cluster, held, number, &settings, place, cpus, dir)
         };
         let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>();
-        let nodes = nodes.map_err(|error| refused(error, redis.as_mut()))?;
+        let nodes = nodes.map_err(|error| match redis.as_mut().and_then(|redis| redis.full(&error)) {
+            Some(full) => LabError::Target(full),
+            None => error,
+        })?;
         let behind: Vec<SocketAddr> = nodes.iter().map(Node::address).collect();
         let before = |plan| Router::start(plan, clients, &behind, cpus, dir);
         let router = cluster.router.as_ref().map(before).transpose()?;
@@ -164,21 +167,11 @@ impl Servers {
 
     /// Ends them, the router first.
     pub(super) fn stop(self) {
-        if let Some(router) = self.router {
-            router.stop();
-        }
+        drop(self.router);
         self.nodes.into_iter().for_each(Node::stop);
         if let Some(redis) = self.redis {
             redis.stop();
         }
-    }
-}
-
-/// Why a node did not start, with Redis's own word where that refused it.
-fn refused(error: LabError, redis: Option<&mut Redis>) -> LabError {
-    match redis.map(Redis::refused) {
-        Some(refused @ 1..) => LabError::RedisFull { refused, error: Box::new(error) },
-        _ => error,
     }
 }
 

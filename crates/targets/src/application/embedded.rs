@@ -5,7 +5,8 @@ use std::process::Command;
 
 use super::rooms;
 use super::settings::{Knob, Name, Settings};
-use super::{ApplicationError, Place, Product};
+use super::{Place, Product};
+use crate::error::TargetError;
 
 pub(super) const PRODUCT: Product = Product {
     name: "embedded",
@@ -16,7 +17,7 @@ pub(super) const PRODUCT: Product = Product {
     gc_log: None,
 };
 
-fn command(place: &Place, settings: &Settings, _: &Path) -> Result<Command, ApplicationError> {
+fn command(place: &Place, settings: &Settings, _: &Path) -> Result<Command, TargetError> {
     let mut command = Command::new(&place.program);
     command.args(["serve", "rooms", "--listen", "127.0.0.1:0"]);
     if let Some(bytes) = settings.max_message {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::settings::{Knob, Name, Settings};
-use super::{ApplicationError, Place, Product, jvm};
+use super::{Place, Product, jvm};
+use crate::error::TargetError;
 
 const NAME: &str = "jetty";
 const JAR: &str = "jetty/target/server.jar";
@@ -31,12 +32,12 @@ pub(super) const PRODUCT: Product = Product {
     gc_log: Some(jvm::GC_LOG),
 };
 
-fn check(place: &Place) -> Result<(), ApplicationError> {
+fn check(place: &Place) -> Result<(), TargetError> {
     jvm::check(NAME)?;
     place.built(NAME, JAR).map(drop)
 }
 
-fn command(place: &Place, settings: &Settings, dir: &Path) -> Result<Command, ApplicationError> {
+fn command(place: &Place, settings: &Settings, dir: &Path) -> Result<Command, TargetError> {
     let jar = place.built(NAME, JAR)?;
     let mut command = jvm::command(settings, dir);
     jvm::property(&mut command, "genkai.buffer", settings.buffer.map(|bytes| bytes.0));

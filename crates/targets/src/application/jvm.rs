@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::ApplicationError;
+use super::product::needs;
 use super::rooms;
 use super::settings::{Gc, Knob, Name, Settings};
+use crate::error::TargetError;
 use genkai_place::program;
 
 /// The log of the collector.
@@ -38,9 +39,8 @@ pub(super) const fn send_buffer(source: &'static str) -> Knob {
 ///
 /// # Errors
 /// When there is none.
-pub(super) fn check(server: &'static str) -> Result<(), ApplicationError> {
-    let package = "default-jdk-headless";
-    program::find("java").map(drop).ok_or(ApplicationError::Program { server, what: "a JDK (java)", package })
+pub(super) fn check(server: &'static str) -> Result<(), TargetError> {
+    program::find("java").map(drop).ok_or_else(|| needs(server, "a JDK (java)", "default-jdk-headless"))
 }
 
 /// The command of a JVM whose files are in `dir`: memory, collector, its log with instants of System.nanoTime.

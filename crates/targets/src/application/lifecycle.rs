@@ -12,8 +12,10 @@ use genkai_model::setting::Setting;
 use serde_json::Value;
 
 use super::gc::{self, Paused};
+use super::product::unwritten;
 use super::settings::{Name, Settings, in_force};
-use super::{ApplicationError, Place, Product};
+use super::{Place, Product};
+use crate::error::TargetError;
 use genkai_place::handshake::Announced;
 use genkai_place::process::Spawn;
 use genkai_place::tail::Tail;
@@ -64,9 +66,8 @@ impl Product {
         settings: &Settings,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Announced, ApplicationError> {
-        let written = |source| ApplicationError::Files { server: self.name, path: dir.to_owned(), source };
-        fs::create_dir_all(dir).map_err(written)?;
+    ) -> Result<Announced, TargetError> {
+        fs::create_dir_all(dir).map_err(unwritten(self.name, dir))?;
         let command = (self.command)(place, settings, dir)?;
         let spawn = Spawn {
             name: name.to_owned(),
@@ -90,10 +91,10 @@ impl Application {
         place: &Place,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Application, ApplicationError> {
+    ) -> Result<Application, TargetError> {
         let words = &contender.settings;
         let settings = Settings::read(words, product.knobs)
-            .map_err(|why| ApplicationError::Setting { server: product.name, why })?;
+            .map_err(|why| TargetError::usage(product.name, format!("{}: {why}", product.name)))?;
         let began = Instant::now();
         let server = product.launch(&contender.name, place, &settings, cpus, dir)?;
         let mut in_force = in_force(words, product.knobs);

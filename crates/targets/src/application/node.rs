@@ -2,9 +2,11 @@
 
 use std::process::Command;
 
+use super::product::needs;
 use super::rooms;
 use super::settings::{Knob, Name, Settings};
-use super::{ApplicationError, Place, Product};
+use super::{Place, Product};
+use crate::error::TargetError;
 use genkai_place::program;
 
 const WS_NAME: &str = "node-ws";
@@ -42,13 +44,12 @@ pub(super) const SOCKET_IO: Product = Product {
     gc_log: None,
 };
 
-fn check(place: &Place, server: &'static str, module: &str) -> Result<(), ApplicationError> {
-    let missing = ApplicationError::Program { server, what: "Node.js (node)", package: "nodejs npm" };
-    program::find("node").ok_or(missing)?;
+fn check(place: &Place, server: &'static str, module: &str) -> Result<(), TargetError> {
+    program::find("node").ok_or_else(|| needs(server, "Node.js (node)", "nodejs npm"))?;
     place.built(server, module).map(drop)
 }
 
-fn command(place: &Place, server: &'static str, settings: &Settings) -> Result<Command, ApplicationError> {
+fn command(place: &Place, server: &'static str, settings: &Settings) -> Result<Command, TargetError> {
     let script = place.built(server, &format!("{server}/server.js"))?;
     let mut command = Command::new(program::find("node").unwrap_or_else(|| "node".into()));
     command.args(settings.heap.map(|heap| format!("--max-old-space-size={}", (heap.0 >> 20).max(1))));

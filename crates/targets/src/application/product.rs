@@ -1,5 +1,6 @@
 //! What is known of each server.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,10 +10,7 @@ use genkai_model::setting::Setting;
 use genkai_model::units::Bytes;
 
 use super::settings::{Knob, Name, Settings};
-use super::{ApplicationError, embedded, jetty, node, tomcat};
-
-/// Every server, in the order in which reports list them before anything is measured.
-pub const PRODUCTS: &[&Product] = &[&embedded::PRODUCT, &tomcat::PRODUCT, &jetty::PRODUCT, &node::WS, &node::SOCKET_IO];
+use crate::error::TargetError;
 
 /// A server that runs the application.
 #[derive(Debug)]
@@ -24,9 +22,9 @@ pub struct Product {
     /// Settings it has.
     pub knobs: &'static [Knob],
     /// What it needs.
-    pub(super) check: fn(&Place) -> Result<(), ApplicationError>,
+    pub(super) check: fn(&Place) -> Result<(), TargetError>,
     /// Writes what it needs into a folder and gives its command line.
-    pub(super) command: fn(&Place, &Settings, &Path) -> Result<Command, ApplicationError>,
+    pub(super) command: fn(&Place, &Settings, &Path) -> Result<Command, TargetError>,
     /// Its log of garbage collections, in that folder.
     pub(super) gc_log: Option<&'static str>,
 }
@@ -42,26 +40,27 @@ pub struct Place {
 
 impl Place {
     /// A file that the application of `server` needs, below `apps`.
-    pub(super) fn built(&self, server: &'static str, file: &str) -> Result<PathBuf, ApplicationError> {
+    pub(super) fn built(&self, server: &'static str, file: &str) -> Result<PathBuf, TargetError> {
         let path = self.apps.as_deref().unwrap_or(Path::new("apps")).join(file);
         if path.exists() {
-            return path.canonicalize().map_err(|source| ApplicationError::Files { server, path, source });
+            return path.canonicalize().map_err(unwritten(server, &path));
         }
-        Err(ApplicationError::Unbuilt { server, missing: path, apps: self.apps.clone() })
+        let nowhere = " in genkai's source folder and start genkai there, or name its apps folder with --apps";
+        let how = if self.apps.is_some() { "" } else { nowhere };
+        let what = format!("the application is not built ({} is not there)", path.display());
+        Err(TargetError::missing(server, format!("{server}: {what}: run `make apps`{how}")))
     }
 }
 
-/// The server called `name`.
-///
-/// # Errors
-/// When there is none.
-pub fn find(name: &str) -> Result<&'static Product, ApplicationError> {
-    let found = PRODUCTS.iter().find(|product| product.name == name).copied();
-    found.ok_or_else(|| ApplicationError::Unknown { name: name.to_owned() })
+/// A program that a server needs is not installed.
+pub(super) fn needs(server: &'static str, what: &str, package: &str) -> TargetError {
+    let text = format!("{server} needs {what}: install it (Debian, Ubuntu: apt-get install {package})");
+    TargetError::missing(server, text)
 }
 
-pub(super) fn names() -> Vec<&'static str> {
-    PRODUCTS.iter().map(|product| product.name).collect()
+/// For an I/O error on a file of a server's that was to be written.
+pub(super) fn unwritten(server: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TargetError {
+    move |source| TargetError::machine(server, format!("{server}: cannot prepare {}: {source}", path.display()))
 }
 
 impl Product {
@@ -69,7 +68,7 @@ impl Product {
     ///
     /// # Errors
     /// What is missing.
-    pub fn check(&self, place: &Place) -> Result<(), ApplicationError> {
+    pub fn check(&self, place: &Place) -> Result<(), TargetError> {
         (self.check)(place)
     }
 

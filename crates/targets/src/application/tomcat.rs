@@ -5,8 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use super::product::{needs, unwritten};
 use super::settings::{Knob, Name, Settings};
-use super::{ApplicationError, Place, Product, jvm};
+use super::{Place, Product, jvm};
+use crate::error::TargetError;
 
 const NAME: &str = "tomcat";
 /// Where the package tomcat10-common puts it.
@@ -45,22 +47,22 @@ pub(super) const PRODUCT: Product = Product {
     gc_log: Some(jvm::GC_LOG),
 };
 
-fn check(place: &Place) -> Result<(), ApplicationError> {
+fn check(place: &Place) -> Result<(), TargetError> {
     jvm::check(NAME)?;
     if !Path::new(HOME).join("bin/bootstrap.jar").exists() {
-        return Err(ApplicationError::Program { server: NAME, what: "Tomcat 10", package: "tomcat10-common" });
+        return Err(needs(NAME, "Tomcat 10", "tomcat10-common"));
     }
     place.built(NAME, "tomcat/base/.done").map(drop)
 }
 
-fn command(place: &Place, settings: &Settings, dir: &Path) -> Result<Command, ApplicationError> {
+fn command(place: &Place, settings: &Settings, dir: &Path) -> Result<Command, TargetError> {
     let base = place.built(NAME, BASE)?;
     for folder in ["conf", "lib", "webapps"] {
         let path = dir.join(folder);
-        symlink(base.join(folder), &path).map_err(|source| ApplicationError::Files { server: NAME, path, source })?;
+        symlink(base.join(folder), &path).map_err(unwritten(NAME, &path))?;
     }
     let temp = dir.join("temp");
-    fs::create_dir_all(&temp).map_err(|source| ApplicationError::Files { server: NAME, path: temp.clone(), source })?;
+    fs::create_dir_all(&temp).map_err(unwritten(NAME, &temp))?;
     let mut command = jvm::command(settings, dir);
     jvm::property(
         &mut command,

@@ -6,10 +6,9 @@ use std::path::Path;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::LogLine;
 use genkai_model::limit::Limit;
-use genkai_model::plan::{Answers, OriginSpec, WebSocketServer};
+use genkai_model::plan::Answers;
 
-use super::evidence;
-use super::limits;
+use super::{Spec, evidence, limits};
 use genkai_place::handshake::Announced;
 use genkai_place::observation::Observation;
 use genkai_place::tail::Tail;
@@ -24,27 +23,6 @@ const STATS: &str = "100ms";
 const LOG_LINES: usize = 20;
 /// Longest log line in a record, characters.
 const LOG_LINE: usize = 400;
-
-/// What an embedded server is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Spec {
-    /// An HTTP origin.
-    Http(OriginSpec),
-    /// A WebSocket server.
-    WebSocket(WebSocketServer),
-}
-
-impl From<&OriginSpec> for Spec {
-    fn from(spec: &OriginSpec) -> Spec {
-        Spec::Http(spec.clone())
-    }
-}
-
-impl From<&WebSocketServer> for Spec {
-    fn from(spec: &WebSocketServer) -> Spec {
-        Spec::WebSocket(*spec)
-    }
-}
 
 /// A running embedded origin.
 #[derive(Debug)]
@@ -157,6 +135,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
+    use genkai_model::plan::{OriginSpec, WebSocketServer};
     use genkai_model::units::{Bytes, Span, Spread};
 
     use super::*;

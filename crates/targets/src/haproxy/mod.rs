@@ -10,6 +10,7 @@ pub mod limits;
 mod private;
 mod product;
 pub mod route;
+pub(crate) mod router;
 pub mod settings;
 
 pub use lifecycle::{Binary, Running};

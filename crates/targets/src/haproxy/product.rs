@@ -131,7 +131,7 @@ impl Product for Haproxy {
         let site = Site {
             config: copy.config.clone(),
             folder: copy.folder.clone(),
-            log: of.dir().join("haproxy.log"),
+            log: of.dir().join(lifecycle::LOG),
             socket: copy.socket(),
             address: copy.address,
             nofile: of.conditions().nofile,

@@ -44,9 +44,9 @@ pub(crate) fn at_once(value: f64, pools: f64) -> Law {
     Law::Slots { value, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools, soft: 1.0 }
 }
 
-/// So many connections at once, idle or busy.
-pub(crate) fn connections(value: f64) -> Law {
-    Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 }
+/// So many connections at once in each of so many pools, idle or busy.
+pub(crate) fn connections(value: f64, pools: f64) -> Law {
+    Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools, soft: 1.0 }
 }
 
 /// The remedy that raises a setting in steps, without a ceiling.

@@ -1,6 +1,7 @@
 //! Any product, ready to be started: its configuration read, settings applied, a private copy made, and tested by the product
 //! itself. Variants differ from it by changes.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
+use genkai_model::plan::ConfigSource;
 use genkai_model::transport::Transport;
 use tempfile::NamedTempFile;
 
@@ -192,6 +194,28 @@ impl<P: Product> Deployment<P> {
             nofile: caps::descriptors(),
         };
         Deployment::made(Variant { shared: Arc::new(Shared { product, conditions }), edition, scratch })
+    }
+
+    /// The same of a configuration of genkai's own before nodes of rooms, written into `dir` as if it were its user's.
+    ///
+    /// # Errors
+    /// As [`Deployment::prepare`].
+    pub(crate) fn rendered(config: &str, dir: &Path) -> Result<Deployment<P>, TargetError> {
+        let file = dir.join("router.conf");
+        std::fs::write(&file, config).map_err(TargetError::files(&file))?;
+        Deployment::prepare(Prepare {
+            program: None,
+            source: ConfigSource::File(file),
+            settings: &BTreeMap::new(),
+            backend: None,
+            dir: dir.join(P::ENTRY.name),
+            path: "/rooms",
+            host: "localhost",
+            websocket: true,
+            upgrade: Default::default(),
+            tls: None,
+            allow_remote: &[],
+        })
     }
 
     /// The same, whichever product it is.

@@ -121,7 +121,7 @@ fn limit<T>(name: &str, held: &SourcedValue<T>) -> Limit {
 fn clients(facts: &Facts, machine: &Machine) -> Limit {
     Limit {
         caps: "clients at once: a process that publishes and subscribes has two".to_owned(),
-        law: connections(facts.clients as f64),
+        law: connections(facts.clients as f64, 1.0),
         formula: format!(
             "min(maxclients {}, {} descriptors - {RESERVED} of its own)",
             facts.maxclients.value, machine.descriptors_ceiling.value

@@ -7,7 +7,8 @@ use genkai_model::event::{ServerState, State};
 use genkai_model::rooms::{Loss, NodeReport};
 
 use super::{Settings, evidence, trace};
-use crate::application::{self, ApplicationError, Place, Product};
+use crate::application::{self, Place, Product};
+use crate::error::TargetError;
 use genkai_place::handshake::Announced;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
@@ -38,7 +39,7 @@ impl Node {
         settings: &Settings,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Node, ApplicationError> {
+    ) -> Result<Node, TargetError> {
         let dir = dir.join(format!("node-{number}"));
         let trace = settings.trace > 0;
         let settings = application::settings::Settings { rooms: Some(settings.clone()), ..Default::default() };

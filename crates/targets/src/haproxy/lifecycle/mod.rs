@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-pub(crate) use binary::ANSWER;
+use binary::ANSWER;
 pub use binary::Binary;
 
 use super::CALLED;
@@ -22,6 +22,9 @@ use genkai_place::{PlaceError, ready, running};
 
 /// It binds sockets and answers; anything near this long is a fault.
 const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// The file in its folder that it prints to.
+pub(crate) const LOG: &str = "haproxy.log";
 
 /// Where a private copy's parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,67 +4,47 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use genkai_model::units::Span;
-
-use super::settings::Settings;
-use crate::haproxy::evidence::LINE;
+use genkai_model::plan;
 
 /// Name of the `backend` with the nodes.
 pub(super) const BACKEND: &str = "nodes";
-/// Name of the `frontend`.
-pub(super) const FRONTEND: &str = "router";
-/// Where the parts of a private copy are.
-pub(super) struct Places<'a> {
-    pub(super) listen: SocketAddr,
-    /// Statistics socket.
-    pub(super) socket: &'a Path,
-    /// The answer to requests that are refused.
-    pub(super) refusal: &'a Path,
+
+/// `maxconn` of `global` for so many clients. One more, so that looking whether it is ready takes nobody's place.
+pub(super) fn maxconn(clients: u32) -> u32 {
+    clients + 1
 }
 
-/// The configuration of a router before `nodes`.
-///
-/// One line of log a session: termination state, status, requests before it in the queue, node, request target
-/// (HAProxy configuration manual 8.2.6: %ts %ST %bq %s %HU).
-pub(super) fn render(settings: &Settings, nodes: &[SocketAddr], places: &Places<'_>) -> String {
-    let ms = |span: Span| span.duration().as_millis();
-    let Settings { maxconn, queue_timeout, connect_timeout, idle_timeout, tunnel_timeout, .. } = settings;
+/// The configuration of a router before `nodes`, which answers with `refusal` what it refuses: room for all clients, the timeouts of
+/// Debian's haproxy.cfg where it has them (connect 5 s, client and server 50 s), open WebSocket connections of an hour.
+pub(super) fn render(plan: &plan::Router, clients: u32, nodes: &[SocketAddr], refusal: &Path) -> String {
     let mut text = format!(
         "\
 # A router before nodes, written by genkai.
 global
     maxconn {maxconn}
     nbthread 1
-    log stdout format raw local0 info
-    stats socket {socket} mode 600 level admin
 
 defaults
     mode http
-    log global
-    log-format \"{LINE} %ts status=%ST queue=%bq node=%s target=%HU\"
-    timeout connect {connect}ms
-    timeout client {idle}ms
-    timeout server {idle}ms
+    timeout connect 5s
+    timeout client 50s
+    timeout server 50s
     timeout queue {queue}ms
-    timeout tunnel {tunnel}ms
+    timeout tunnel 1h
     errorfile 503 {refusal}
 
-frontend {FRONTEND}
-    bind {listen}
+frontend router
+    bind 127.0.0.1:80
     default_backend {BACKEND}
 
 backend {BACKEND}
     balance leastconn
 ",
-        socket = places.socket.display(),
-        refusal = places.refusal.display(),
-        listen = places.listen,
-        connect = ms(*connect_timeout),
-        idle = ms(*idle_timeout),
-        queue = ms(*queue_timeout),
-        tunnel = ms(*tunnel_timeout),
+        maxconn = maxconn(clients),
+        queue = plan.queue_timeout.duration().as_millis(),
+        refusal = refusal.display(),
     );
-    let cap = settings.server_maxconn.map(|n| format!(" maxconn {n}")).unwrap_or_default();
+    let cap = plan.node_connections.map(|n| format!(" maxconn {n}")).unwrap_or_default();
     for (number, node) in (1..).zip(nodes) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "    server node{number} {node}{cap}");
@@ -73,9 +53,9 @@ backend {BACKEND}
 }
 
 /// The answer to a request that no node took: HAProxy sends the file as it is (configuration manual, `errorfile`).
-pub(super) fn refusal(settings: &Settings) -> String {
-    let wait = settings.queue_timeout;
-    let body = match settings.server_maxconn {
+pub(super) fn refusal(plan: &plan::Router) -> String {
+    let wait = plan.queue_timeout;
+    let body = match plan.node_connections {
         Some(n) => {
             format!("refused by the router: every node has its {n} connections, and none had room within {wait}\n")
         }
@@ -95,23 +75,21 @@ pub(super) fn number(server: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use genkai_model::units::Span;
 
     #[test]
     fn a_cap_is_written_for_each_node_and_told_in_the_refusal() {
-        let settings = Settings { server_maxconn: Some(4), ..Settings::of(100) };
-        let places = Places {
-            listen: "127.0.0.1:1".parse().unwrap(),
-            socket: Path::new("/x/stats"),
-            refusal: Path::new("/x/503.http"),
-        };
+        let product = "haproxy".to_owned();
+        let free = plan::Router { product, node_connections: None, queue_timeout: Span::from_secs(5) };
+        let capped = plan::Router { node_connections: Some(4), ..free.clone() };
         let nodes = ["127.0.0.1:2".parse().unwrap(), "127.0.0.1:3".parse().unwrap()];
-        let text = render(&settings, &nodes, &places);
+        let text = render(&capped, 100, &nodes, Path::new("/x/503.http"));
         assert!(
             text.contains("server node2 127.0.0.1:3 maxconn 4\n") && text.contains("timeout queue 5000ms"),
             "{text}"
         );
-        assert!(!render(&Settings::of(100), &nodes, &places).contains("127.0.0.1:3 maxconn"));
-        assert!(refusal(&settings).contains("4 connections") && refusal(&settings).contains("5s"));
+        assert!(!render(&free, 100, &nodes, Path::new("/x/503.http")).contains("127.0.0.1:3 maxconn"));
+        assert!(refusal(&capped).contains("4 connections") && refusal(&capped).contains("5s"));
         assert_eq!((number("node12"), number("<NOSRV>")), (Some(12), None));
     }
 }

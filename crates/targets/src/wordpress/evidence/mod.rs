@@ -8,7 +8,6 @@
 //! * [`WORKER_CPU_MAX`] - the busiest process, as a fraction of a core.
 
 pub(super) mod log;
-pub(super) mod statistics;
 pub(super) mod status;
 
 use std::collections::BTreeMap;
