@@ -49,7 +49,7 @@ pub(crate) enum Command {
     #[command(after_help = claims::EXAMPLES, after_long_help = help::below(claims::EXAMPLES, claims::NOTES, claims::EXIT_CODES))]
     Claims(Box<Claims>),
     /// Explain a configuration without starting anything: its limits, the tightest first, and its mistakes
-    #[command(after_help = help::exit_codes(EXPLAIN_EXIT_CODES))]
+    #[command(after_help = EXPLAIN_EXAMPLES, after_long_help = help::below(EXPLAIN_EXAMPLES, "", EXPLAIN_EXIT_CODES))]
     Explain(Explain),
     /// Run one of the experiments that genkai was made for
     Experiment(Experiment),
@@ -62,11 +62,12 @@ pub(crate) enum Command {
     )]
     Load(Box<Load>),
     /// Make every output of a run again from its record
+    #[command(after_help = REPORT_EXAMPLES, after_long_help = help::below(REPORT_EXAMPLES, REPORT_NOTES, Exit::ALL))]
     Report(Report),
     /// Run an embedded server
     Serve(Serve),
     /// Show what this machine can hold, and how to raise it
-    #[command(after_help = help::exit_codes(DOCTOR_EXIT_CODES))]
+    #[command(after_help = DOCTOR_EXAMPLES, after_long_help = help::below(DOCTOR_EXAMPLES, "", DOCTOR_EXIT_CODES))]
     Doctor(Doctor),
     /// Make a part of a load for another genkai, as standard input says
     #[command(hide = true)]
@@ -78,6 +79,12 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Completions(Completions),
 }
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  genkai explain /etc/nginx/nginx.conf
+  genkai explain /etc/haproxy/haproxy.cfg --host shop.example --path /api --websocket
+  genkai explain my.conf --product squid --json";
 
 const EXPLAIN_EXIT_CODES: &[(Exit, &str)] = &[
     (Exit::Holds, "genkai knows of no mistake in it"),
@@ -110,6 +117,14 @@ pub(crate) struct Explain {
     pub(crate) color: Colour,
 }
 
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  genkai report genkai-runs/demo
+  genkai report genkai-runs/demo --svg --csv demo.csv
+  genkai report genkai-runs/demo --markdown > demo.md";
+
+const REPORT_NOTES: &str = "The exit code is that of the run, judged again from its record.";
+
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     /// Folder of a run (or its run.jsonl)
@@ -132,6 +147,11 @@ pub(crate) struct Report {
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,
 }
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  genkai doctor
+  genkai doctor --connections 10000";
 
 const DOCTOR_EXIT_CODES: &[(Exit, &str)] =
     &[(Exit::Holds, "the machine holds it"), (Exit::Environment, "the machine does not hold it")];
@@ -219,13 +239,59 @@ mod tests {
     }
 
     #[test]
-    fn commands_with_examples_show_them_in_short_help_and_the_exit_codes_in_long_help() {
+    fn every_command_with_flags_shows_examples_and_in_long_help_the_exit_codes() {
         commands(&built(), "", &mut |words, command| {
             let mut command = command.clone();
             let (short, long) = (command.render_help().to_string(), command.render_long_help().to_string());
-            assert_eq!(short.contains("Examples:"), long.contains("Examples:"), "{words}");
-            assert!(!long.contains("Examples:") || long.contains("Exit codes:"), "{words}");
+            let is_leaf = command.get_subcommands().next().is_none();
+            let expected = is_leaf && !command.is_hide_set() && command.get_arguments().count() > 1;
+            assert_eq!((short.contains("Examples:"), long.contains("Examples:")), (expected, expected), "{words}");
+            assert!(!expected || long.contains("Exit codes:"), "{words}");
         });
+    }
+
+    /// The words of an example, as a shell would split them.
+    fn words_of(line: &str) -> Vec<String> {
+        let pieces = line.trim().split('"').enumerate();
+        let quoted = pieces.flat_map(|(i, piece)| match i % 2 {
+            0 => piece.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![piece.to_owned()],
+        });
+        quoted.take_while(|word| word != ">").collect()
+    }
+
+    #[test]
+    fn every_example_of_help_is_a_command_line_that_is_understood() {
+        let mut seen = 0;
+        commands(&built(), "", &mut |words, command| {
+            let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in below.lines().filter(|line| line.starts_with("  genkai ")) {
+                let parsed = Cli::try_parse_from(words_of(line));
+                assert!(parsed.is_ok(), "{words}: {line}\n{}", parsed.unwrap_err());
+                seen += 1;
+            }
+        });
+        assert!(seen > 40, "{seen}");
+    }
+
+    #[test]
+    fn every_command_line_in_the_documents_is_understood() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+        let mut seen = 0;
+        for file in docs.filter(|path| path.extension().is_some_and(|it| it == "md")).chain([root.join("README.md")]) {
+            let text = std::fs::read_to_string(&file).unwrap().replace("\\\n", " ");
+            let shell = text.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
+            let in_tables = text.lines().filter_map(|line| line.split_once("| `genkai ")?.1.split_once("` |"));
+            let of_tables: Vec<String> = in_tables.map(|(line, _)| format!("genkai {line}")).collect();
+            let lines = shell.flat_map(str::lines).chain(of_tables.iter().map(String::as_str));
+            for line in lines.filter(|line| line.starts_with("genkai ")) {
+                let parsed = Cli::try_parse_from(words_of(line.split("  # ").next().unwrap_or(line)));
+                assert!(parsed.is_ok(), "{}: {line}\n{}", file.display(), parsed.unwrap_err());
+                seen += 1;
+            }
+        }
+        assert!(seen > 30, "{seen}");
     }
 
     #[test]

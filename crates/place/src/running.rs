@@ -49,6 +49,11 @@ impl<W: Watch> Running<W> {
         self.child.pid()
     }
 
+    /// How it is looked at.
+    pub fn watch(&self) -> &W {
+        &self.watch
+    }
+
     /// Sends a signal to its first process.
     pub fn signal(&self, signal: Signal) {
         self.child.signal(signal);

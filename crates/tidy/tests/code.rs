@@ -75,6 +75,17 @@ const PRODUCTS: [(&str, &str); 14] = [
     ("fpm", "phpfpm"),
 ];
 
+/// Files that may name any product.
+const MAY_NAME: [&str; 5] = [
+    // The list of products, the caches among them, and their modules.
+    "crates/targets/src/catalog/mod.rs",
+    "crates/targets/src/catalog/caches.rs",
+    "crates/targets/src/lib.rs",
+    // Examples in help.
+    "crates/genkai/src/cli.rs",
+    "crates/genkai/src/cli/experiment/examples.rs",
+];
+
 /// Whether a file is of this product's folder.
 fn at_home(path: &str, folder: &str) -> bool {
     path.split(['/', '.']).any(|part| part == folder)
@@ -83,7 +94,7 @@ fn at_home(path: &str, folder: &str) -> bool {
 #[test]
 fn products_are_named_in_their_folders_only() {
     let mut found = BTreeSet::new();
-    for source in all() {
+    for source in all().into_iter().filter(|source| !MAY_NAME.contains(&source.path.as_str())) {
         let text = source.kept.to_ascii_lowercase();
         let named: BTreeSet<&str> = PRODUCTS
             .into_iter()

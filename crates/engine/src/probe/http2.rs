@@ -16,7 +16,7 @@ use crate::clock::Start;
 use crate::measure::ledger::Ledger;
 use crate::measure::report::Handover;
 use crate::protocol::core::Core;
-use crate::protocol::http2::{Fleet, Kept, Outcome, Plan, Rider};
+use crate::protocol::http2::{Kept, Outcome, Plan, Pool, Requester};
 use crate::schedule::share::Part;
 use crate::transport::deadline::Deadlines;
 use crate::transport::endpoint::Route;
@@ -86,15 +86,15 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
         let core = Core::new(&load, share.thread, &route, ledger, Start::now().into()).ok()?;
         spawn(Rc::clone(&core.alarm).ring());
         spawn(sweep(Rc::clone(&core)));
-        let fleet = Fleet::new(&core, &core.endpoint, plan.streams, 1);
-        let mut rider = Rider::new(&fleet);
+        let pool = Pool::new(&core, &core.endpoint, plan.streams, 1);
+        let mut requester = Requester::new(&pool);
         let mut visit = Visit::default();
-        let outcome = match rider.board().await {
+        let outcome = match requester.acquire().await {
             Err(kind) => Outcome::Failed(kind),
             Ok(()) if !asks => return Some(visit),
             Ok(()) => {
                 let mut kept = Kept::at_most(MOST_HEAD);
-                let outcome = rider.exchange(&plan.request, &mut kept, core.timeout, |_| ()).await;
+                let outcome = requester.exchange(&plan.request, &mut kept, core.timeout, |_| ()).await;
                 let mut location = fields(&kept.head).filter(|(name, _)| *name == b"location");
                 visit.location = location.next().map(|(_, to)| String::from_utf8_lossy(to).into_owned());
                 outcome
@@ -105,7 +105,7 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
             Outcome::Failed(kind) => visit.failed = Some(kind),
             Outcome::LeftOut { .. } | Outcome::Over => visit.failed = Some(ErrorKind::GoAway),
         }
-        visit.instead = fleet.instead.borrow().clone();
+        visit.instead = pool.instead.borrow().clone();
         Some(visit)
     });
     made.ok()?

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use super::core::Core;
-use super::request::Seat;
+use super::request::Channel;
 use crate::clock::Moment;
 use crate::transport::deadline::Slot;
 use crate::transport::dial;
@@ -172,7 +172,7 @@ impl Connection {
     }
 }
 
-impl Seat for Connection {
+impl Channel for Connection {
     fn core(&self) -> &Rc<Core> {
         &self.core
     }

@@ -16,7 +16,7 @@ use genkai_wire::http1::{Ending, Error, Memo, Progress, Received, ResponseReader
 use super::connection::Connection;
 use super::core::Core;
 use super::http1::{Intake, Message};
-use super::request::{Done, RequestClient, ScheduledRequest, Seat};
+use super::request::{Channel, Done, RequestClient, ScheduledRequest};
 use crate::content::{fill, order, path};
 use crate::error::EngineError;
 use crate::measure::attempt::Attempt;
@@ -132,7 +132,7 @@ impl Client {
 }
 
 impl RequestClient for Client {
-    fn seat(&mut self) -> &mut impl Seat {
+    fn channel(&mut self) -> &mut impl Channel {
         &mut self.connection
     }
 

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use genkai_model::error::ErrorKind;
 
 use super::core::Core;
-use super::request::{ScheduledRequest, Seat};
+use super::request::{Channel, ScheduledRequest};
 use crate::clock::Moment;
 use crate::transport::deadline::Slot;
 
@@ -70,7 +70,7 @@ impl Queue {
     }
 
     /// The next request for `connection`, which has just ended one; `None` when it is closed and nothing waits.
-    pub(crate) async fn next(&self, connection: &mut impl Seat) -> Option<ScheduledRequest> {
+    pub(crate) async fn next(&self, connection: &mut impl Channel) -> Option<ScheduledRequest> {
         let core = Rc::clone(connection.core());
         if let Some(planned) = self.first_in_time(&core) {
             return Some(ScheduledRequest { planned, prompt: false });

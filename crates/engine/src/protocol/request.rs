@@ -36,7 +36,7 @@ pub(crate) struct Done {
 }
 
 /// A connection, or a place on one that others share, as the loop of its client sees it.
-pub(crate) trait Seat {
+pub(crate) trait Channel {
     /// What the thread shares.
     fn core(&self) -> &Rc<Core>;
 
@@ -56,7 +56,7 @@ pub(crate) trait Seat {
 /// What makes the requests of one user or worker, one at a time.
 pub(crate) trait RequestClient {
     /// Where it makes them.
-    fn seat(&mut self) -> &mut impl Seat;
+    fn channel(&mut self) -> &mut impl Channel;
 
     /// Makes one request and counts how it went; none when the load ended meanwhile.
     async fn make(&mut self, request: ScheduledRequest) -> Option<Done>;

@@ -75,8 +75,8 @@ impl LoadSpec {
                 start(core, share.pacer.clone(), Requests::new(core, &share, 1, client))
             }
             ClientKind::Http2(plan) => {
-                let fleet = http2::Fleet::new(core, &core.endpoint, plan.streams, share.connections());
-                let client = move || http2::Client::new(&fleet, &plan.request);
+                let pool = http2::Pool::new(core, &core.endpoint, plan.streams, share.connections());
+                let client = move || http2::Client::new(&pool, &plan.request);
                 start(core, share.pacer.clone(), Requests::new(core, &share, plan.streams, client))
             }
             ClientKind::Objects(plan) => {

@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 use super::core::Core;
 use super::dispatch::Protocol;
 use super::queue::{Due, Queue};
-use super::request::{Done, RequestClient, ScheduledRequest, Seat};
+use super::request::{Channel, Done, RequestClient, ScheduledRequest};
 use crate::clock::Moment;
 use crate::schedule::pacer::Arrival;
 use crate::schedule::share::{Model, Share};
@@ -62,16 +62,16 @@ impl RequestSource {
             RequestSource::User(thinker) => {
                 let planned = thinker.next(request.planned, done);
                 if planned >= thinker.until {
-                    client.seat().rest(thinker.until).await;
+                    client.channel().rest(thinker.until).await;
                     return None;
                 }
                 if planned > done.at {
-                    client.seat().rest(planned).await;
+                    client.channel().rest(planned).await;
                 }
-                let claimed = client.seat().core().ledger.borrow_mut().claim(planned.max(done.at));
+                let claimed = client.channel().core().ledger.borrow_mut().claim(planned.max(done.at));
                 claimed.then_some(ScheduledRequest { planned, prompt: true })
             }
-            RequestSource::Pool(queue) => queue.next(client.seat()).await,
+            RequestSource::Pool(queue) => queue.next(client.channel()).await,
         }
     }
 }

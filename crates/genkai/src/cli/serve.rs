@@ -4,9 +4,39 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use genkai_model::exit::Exit;
 use genkai_model::units::{Bytes, Span};
 
-use super::OriginFlags;
+use super::{OriginFlags, help};
+
+const NOTES: &str = "\
+The first line on standard output is the address. The server runs until Ctrl-C.";
+
+const EXIT_CODES: &[(Exit, &str)] = &[
+    (Exit::Holds, "it was asked to end"),
+    (Exit::Usage, "wrong flags"),
+    (Exit::Environment, "the address is taken, or the machine cannot do it"),
+];
+
+const ORIGIN: &str = "\
+Examples:
+  genkai serve origin --listen 127.0.0.1:8080 --service-time 5ms
+  genkai serve origin --stall 2s --stall-every 10s";
+
+const ECHO: &str = "\
+Examples:
+  genkai serve echo --listen 127.0.0.1:9000
+  genkai serve echo --delay 20ms --processes 4";
+
+const ROOMS: &str = "\
+Examples:
+  genkai serve rooms --listen 127.0.0.1:9000
+  genkai serve rooms --redis redis://127.0.0.1:6379/ --stats 1s";
+
+const LINK: &str = "\
+Examples:
+  genkai serve link --to 127.0.0.1:8080 --delay 50ms --loss 0.01
+  genkai serve link --to 127.0.0.1:8080 --rate 1m";
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -17,12 +47,16 @@ pub(crate) struct Serve {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Server {
     /// An HTTP origin with a known service time and a limit on concurrent requests
+    #[command(after_help = ORIGIN, after_long_help = help::below(ORIGIN, NOTES, EXIT_CODES))]
     Origin(Origin),
     /// A WebSocket server that sends every message back
+    #[command(after_help = ECHO, after_long_help = help::below(ECHO, NOTES, EXIT_CODES))]
     Echo(Echo),
     /// Chat rooms over WebSocket: a message from a member of /rooms/NAME goes to all its members
+    #[command(after_help = ROOMS, after_long_help = help::below(ROOMS, NOTES, EXIT_CODES))]
     Rooms(Rooms),
     /// A bad network in front of another server: delay, loss, a slow rate, or connections that are reset
+    #[command(after_help = LINK, after_long_help = help::below(LINK, NOTES, EXIT_CODES))]
     Link(Link),
 }
 

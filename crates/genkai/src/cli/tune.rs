@@ -64,7 +64,7 @@ const CADDY_EXAMPLES: &str = "\
 Examples:
   genkai tune caddy --set max_conns_per_host=20 --users 200
   genkai tune caddy --config /etc/caddy/Caddyfile --backend embedded --users 500
-  genkai tune caddy --config ./Caddyfile --host www.example.com --backend http://127.0.0.1:8080";
+  genkai tune caddy --config ./Caddyfile --header \"Host: www.example.com\"";
 
 #[derive(Debug, Args)]
 pub(crate) struct Nginx {

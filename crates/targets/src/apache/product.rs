@@ -20,7 +20,7 @@ use crate::error::TargetError;
 use crate::files::with_line;
 use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant};
 use genkai_place::caps::Machine;
-use genkai_place::{PlaceError, port};
+use genkai_place::port;
 
 /// What a warning of httpd says that replaces a number: server/mpm/event/event.c, worker.c and prefork.c, `*_check_config`; for
 /// ThreadStackSize "is inappropriate, using default" (AH02435, AH02436).
@@ -151,24 +151,28 @@ impl Product for Apache {
         Route::find(of.config(), of.scope()).is_some_and(|route| route.is_tls(of.config()))
     }
 
-    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running, PlaceError> {
-        let facts = facts(of, &of.machine(&Environment::default()));
-        let site = Site {
-            dir: of.dir().to_owned(),
-            conf: copy.main.clone(),
-            error_log: copy.error_log.clone(),
-            address: copy.address,
-            status: copy.status,
-            environment: of.product().environment.clone(),
-            nofile: of.conditions().nofile,
-            children: facts.start_servers.min(facts.children() as u32),
+    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running, TargetError> {
+        let start = |copy: &Private| {
+            let facts = facts(of, &of.machine(&Environment::default()));
+            let site = Site {
+                dir: of.dir().to_owned(),
+                conf: copy.main.clone(),
+                error_log: copy.error_log.clone(),
+                address: copy.address,
+                status: copy.status,
+                environment: of.product().environment.clone(),
+                nofile: of.conditions().nofile,
+                children: facts.start_servers.min(facts.children() as u32),
+            };
+            lifecycle::start(&of.product().binary, &site, cpus)
         };
-        lifecycle::start(&of.product().binary, &site, cpus)
+        of.started(copy, start, port_taken)
     }
+}
 
-    fn port_taken(line: &str) -> bool {
-        line.contains("AH00072") || line.contains("could not bind to address")
-    }
+/// Whether a line of its last words says that somebody else has a port.
+fn port_taken(line: &str) -> bool {
+    line.contains("AH00072") || line.contains("could not bind to address")
 }
 
 /// What the limits are computed from.

@@ -19,7 +19,7 @@ use crate::error::TargetError;
 use crate::files::passing;
 use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant, first};
 use genkai_place::caps::Machine;
-use genkai_place::{PlaceError, port};
+use genkai_place::port;
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -129,12 +129,9 @@ impl Product for Caddy {
         Route::find(of.config(), of.scope()).is_some_and(|route| route.tls)
     }
 
-    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running, PlaceError> {
-        lifecycle::start(&of.product().0, &site(of, copy), cpus)
-    }
-
-    fn port_taken(line: &str) -> bool {
-        lifecycle::port_taken(line)
+    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running, TargetError> {
+        let start = |copy: &Private| lifecycle::start(&of.product().0, &site(of, copy), cpus);
+        of.started(copy, start, lifecycle::port_taken)
     }
 }
 

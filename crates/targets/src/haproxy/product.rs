@@ -19,7 +19,7 @@ use crate::error::TargetError;
 use crate::files::passing;
 use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant, first};
 use genkai_place::caps::Machine;
-use genkai_place::{PlaceError, port};
+use genkai_place::port;
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -127,20 +127,19 @@ impl Product for Haproxy {
         Route::find(of.config(), of.scope()).is_some_and(|route| route.bind.tls)
     }
 
-    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running, PlaceError> {
-        let site = Site {
-            config: copy.config.clone(),
-            folder: copy.folder.clone(),
-            log: of.dir().join(lifecycle::LOG),
-            socket: copy.socket(),
-            address: copy.address,
-            nofile: of.conditions().nofile,
-            names: copy.names.clone(),
+    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running, TargetError> {
+        let start = |copy: &Private| {
+            let site = Site {
+                config: copy.config.clone(),
+                folder: copy.folder.clone(),
+                log: of.dir().join(lifecycle::LOG),
+                socket: copy.socket(),
+                address: copy.address,
+                nofile: of.conditions().nofile,
+                names: copy.names.clone(),
+            };
+            lifecycle::start(&of.product().0, &site, cpus)
         };
-        lifecycle::start(&of.product().0, &site, cpus)
-    }
-
-    fn port_taken(line: &str) -> bool {
-        lifecycle::port_taken(line)
+        of.started(copy, start, lifecycle::port_taken)
     }
 }

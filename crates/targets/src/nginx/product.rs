@@ -21,8 +21,8 @@ use crate::error::TargetError;
 use crate::files::with_line;
 use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant};
 use genkai_place::caps::Machine;
+use genkai_place::port;
 use genkai_place::remote::Remote;
-use genkai_place::{PlaceError, port};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -151,29 +151,33 @@ impl Product for Nginx {
         false
     }
 
-    fn start(of: &Variant<Self>, copy: &Copied, cpus: Option<&[usize]>) -> Result<Running, PlaceError> {
-        let facts = facts(of, copy, &of.machine(&Environment::default()));
-        let page = copy.private.status.map(|address| StubPage {
-            address,
-            path: STATUS_PATH.to_owned(),
-            host: "genkai".to_owned(),
-        });
-        let site = Site {
-            prefix: of.dir().to_owned(),
-            conf: copy.private.main.clone(),
-            error_log: copy.private.error_log.clone(),
-            address: copy.address,
-            page,
-            nofile: of.conditions().nofile,
-            workers: facts.workers.value,
-            crowded: facts.crowded(),
+    fn start(of: &Variant<Self>, copy: &Copied, cpus: Option<&[usize]>) -> Result<Running, TargetError> {
+        let start = |copy: &Copied| {
+            let facts = facts(of, copy, &of.machine(&Environment::default()));
+            let page = copy.private.status.map(|address| StubPage {
+                address,
+                path: STATUS_PATH.to_owned(),
+                host: "genkai".to_owned(),
+            });
+            let site = Site {
+                prefix: of.dir().to_owned(),
+                conf: copy.private.main.clone(),
+                error_log: copy.private.error_log.clone(),
+                address: copy.address,
+                page,
+                nofile: of.conditions().nofile,
+                workers: facts.workers.value,
+                crowded: facts.crowded(),
+            };
+            lifecycle::start(&of.product().0, &site, cpus)
         };
-        lifecycle::start(&of.product().0, &site, cpus)
+        of.started(copy, start, port_taken)
     }
+}
 
-    fn port_taken(line: &str) -> bool {
-        line.contains("bind() to ") && line.contains("failed (98: ")
-    }
+/// Whether a line of its last words says that somebody else has a port.
+fn port_taken(line: &str) -> bool {
+    line.contains("bind() to ") && line.contains("failed (98: ")
 }
 
 impl Copied {

@@ -76,8 +76,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     /// A file of the copy with one more line at its top level, for a check.
     ///
     /// # Errors
-    /// When it cannot be written.
-    fn with_line(copy: &Self::Copy, line: &str) -> Result<NamedTempFile, TargetError>;
+    /// When it cannot be written, or a single line cannot be tested.
+    fn with_line(_copy: &Self::Copy, _line: &str) -> Result<NamedTempFile, TargetError> {
+        let name = Self::ENTRY.name;
+        Err(TargetError::usage(name, format!("{name}: genkai cannot show it a single line")))
+    }
 
     /// The value of a setting in force, and where the configuration has it.
     ///
@@ -89,16 +92,15 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     fn limits(of: &Variant<Self>, copy: &Self::Copy, machine: &Machine, environment: &Environment) -> Vec<Limit>;
 
     /// Whether its listener for those requests wants TLS.
-    fn is_tls(of: &Variant<Self>) -> bool;
+    fn is_tls(_of: &Variant<Self>) -> bool {
+        false
+    }
 
-    /// Starts a copy on the cores given and waits until it answers.
+    /// Starts a copy on the cores given and waits until it answers ([`Variant::started`]).
     ///
     /// # Errors
     /// When it does not start; the message carries its last words.
-    fn start(of: &Variant<Self>, copy: &Self::Copy, cpus: Option<&[usize]>) -> Result<Self::Running, PlaceError>;
-
-    /// Whether a line of its last words says that somebody else has a port.
-    fn port_taken(line: &str) -> bool;
+    fn start(of: &Variant<Self>, copy: &Self::Copy, cpus: Option<&[usize]>) -> Result<Self::Running, TargetError>;
 }
 
 /// What all variants of a deployment share.
@@ -162,6 +164,20 @@ impl<P: Product> Variant<P> {
     /// What the machine allows it.
     pub fn machine(&self, environment: &Environment) -> Machine {
         Machine::inheriting(environment, self.conditions().nofile)
+    }
+
+    /// Starts a copy. Where a port was taken since it was chosen (a line of its last words says so to `taken`), another copy is
+    /// made on other ports.
+    ///
+    /// # Errors
+    /// When it does not start; the message carries its last words.
+    pub fn started(
+        &self,
+        copy: &P::Copy,
+        start: impl Fn(&P::Copy) -> Result<P::Running, PlaceError>,
+        taken: fn(&str) -> bool,
+    ) -> Result<P::Running, TargetError> {
+        process_tree::started(P::ENTRY.called, copy.clone(), start, taken, |_| P::copy(self))
     }
 }
 
@@ -253,14 +269,12 @@ impl<P: Product> Deployment<P> {
         &self.copy
     }
 
-    /// Starts it on the cores given and waits until it answers. Where a port was taken since it was chosen, others are chosen.
+    /// Starts it on the cores given and waits until it answers.
     ///
     /// # Errors
     /// When it does not start; the message carries its last words.
     pub fn start(&self, cpus: Option<&[usize]>) -> Result<P::Running, TargetError> {
-        let start = |copy: &P::Copy| P::start(&self.variant, copy, cpus);
-        let anew = |_| P::copy(&self.variant);
-        process_tree::started(P::ENTRY.called, self.copy.clone(), start, P::port_taken, anew)
+        P::start(&self.variant, &self.copy, cpus)
     }
 }
 

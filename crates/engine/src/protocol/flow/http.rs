@@ -13,7 +13,7 @@ use crate::measure::attempt::Attempt;
 use crate::measure::ledger::of_status;
 use crate::protocol::connection::Connection;
 use crate::protocol::http1::Intake;
-use crate::protocol::http2::{Head, Kept, Prepared, Rider};
+use crate::protocol::http2::{Head, Kept, Prepared, Requester};
 use crate::protocol::request::ScheduledRequest;
 
 /// Bytes kept of a response whose body is looked at, and of one whose head is.
@@ -118,9 +118,9 @@ impl User {
                 self.planned = connection.after(&attempt).await;
                 Some(attempt)
             }
-            TargetClient::Seat(rider) => {
-                let attempt = rider.attempt(request, self.prepared.as_ref()?, &mut keeper.kept, timeout).await;
-                rider.after();
+            TargetClient::Requester(requester) => {
+                let attempt = requester.attempt(request, self.prepared.as_ref()?, &mut keeper.kept, timeout).await;
+                requester.after();
                 self.planned = attempt.map_or(self.planned, |attempt| attempt.at);
                 attempt
             }
@@ -132,7 +132,7 @@ impl User {
     /// What asks the `n`-th target.
     fn client(&self, n: usize) -> TargetClient {
         match &self.group.fleets[n] {
-            Some(fleet) => TargetClient::Seat(Rider::new(fleet)),
+            Some(pool) => TargetClient::Requester(Requester::new(pool)),
             None => TargetClient::Own(Box::new(Connection::toward(
                 Rc::clone(&self.core),
                 Rc::clone(&self.group.endpoints[n]),

@@ -18,8 +18,8 @@ use crate::protocol::connection::Connection;
 use crate::protocol::core::Core;
 use crate::protocol::dispatch::Protocol;
 use crate::protocol::http1::Message;
-use crate::protocol::http2::{Fleet, Prepared, Rider};
-use crate::protocol::request::Seat;
+use crate::protocol::http2::{Pool, Prepared, Requester};
+use crate::protocol::request::Channel;
 use crate::protocol::users::{FAILURE_PACE, sample};
 use crate::protocol::websocket::Session;
 use crate::schedule::pacer::Arrival;
@@ -35,7 +35,7 @@ pub(super) struct UserGroup {
     pub(super) plan: Arc<Plan>,
     pub(super) endpoints: Vec<Rc<Endpoint>>,
     /// Connections of targets whose requests are HTTP/2.
-    pub(super) fleets: Vec<Option<Rc<Fleet>>>,
+    pub(super) fleets: Vec<Option<Rc<Pool>>>,
     thread: u64,
     threads: u64,
     /// Runs begun so far.
@@ -52,10 +52,10 @@ impl UserGroup {
     /// The users of `share`.
     fn new(core: &Rc<Core>, plan: Arc<Plan>, share: &Share) -> UserGroup {
         let endpoint = |route: &Route| Rc::new(Endpoint::new(route, share.thread as usize));
-        let fleet = |(route, streams): &(Route, u32)| Fleet::new(core, &endpoint(route), *streams, u32::MAX);
+        let pool = |(route, streams): &(Route, u32)| Pool::new(core, &endpoint(route), *streams, u32::MAX);
         UserGroup {
             endpoints: plan.targets.iter().map(|target| endpoint(&target.route)).collect(),
-            fleets: plan.targets.iter().map(|target| target.http2.as_ref().map(fleet)).collect(),
+            fleets: plan.targets.iter().map(|target| target.http2.as_ref().map(pool)).collect(),
             plan,
             thread: share.thread.into(),
             threads: share.threads.into(),
@@ -190,7 +190,7 @@ pub(super) enum TargetClient {
     /// HTTP/1.1: over a connection of its own.
     Own(Box<Connection>),
     /// HTTP/2: over one that it shares.
-    Seat(Rider),
+    Requester(Requester),
 }
 
 /// The run ends here.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::message::Message;
 use crate::protocol::connection::Connection;
 use crate::protocol::core::Core;
-use crate::protocol::request::{Done, RequestClient, ScheduledRequest, Seat};
+use crate::protocol::request::{Channel, Done, RequestClient, ScheduledRequest};
 
 /// A connection and its request.
 pub(crate) struct Client {
@@ -21,7 +21,7 @@ impl Client {
 }
 
 impl RequestClient for Client {
-    fn seat(&mut self) -> &mut impl Seat {
+    fn channel(&mut self) -> &mut impl Channel {
         &mut self.connection
     }
 

@@ -16,7 +16,7 @@ use super::message::Message;
 use crate::clock::Moment;
 use crate::measure::attempt::Attempt;
 use crate::protocol::connection::{Connection, Last};
-use crate::protocol::request::{ScheduledRequest, Seat};
+use crate::protocol::request::{Channel, ScheduledRequest};
 use crate::transport::reactor::Guard;
 use crate::transport::read::ReadOutcome;
 use crate::transport::stream::Stream;

@@ -4,34 +4,34 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::exchange::Kept;
-use super::fleet::Fleet;
 use super::plan::Prepared;
-use super::rider::Rider;
-use crate::protocol::request::{Done, RequestClient, ScheduledRequest, Seat};
+use super::pool::Pool;
+use super::requester::Requester;
+use crate::protocol::request::{Channel, Done, RequestClient, ScheduledRequest};
 
-/// A rider and its request.
+/// A requester and its request.
 pub(crate) struct Client {
-    rider: Rider,
+    requester: Requester,
     request: Arc<Prepared>,
 }
 
 impl Client {
-    /// One who has no seat yet.
-    pub(crate) fn new(fleet: &Rc<Fleet>, request: &Arc<Prepared>) -> Client {
-        Client { rider: Rider::new(fleet), request: Arc::clone(request) }
+    /// One who has no stream yet.
+    pub(crate) fn new(pool: &Rc<Pool>, request: &Arc<Prepared>) -> Client {
+        Client { requester: Requester::new(pool), request: Arc::clone(request) }
     }
 }
 
 impl RequestClient for Client {
-    fn seat(&mut self) -> &mut impl Seat {
-        &mut self.rider
+    fn channel(&mut self) -> &mut impl Channel {
+        &mut self.requester
     }
 
     async fn make(&mut self, request: ScheduledRequest) -> Option<Done> {
-        let core = Rc::clone(self.rider.core());
-        let attempt = self.rider.attempt(request, &self.request, &mut Kept::default(), core.timeout).await?;
+        let core = Rc::clone(self.requester.core());
+        let attempt = self.requester.attempt(request, &self.request, &mut Kept::default(), core.timeout).await?;
         let failed = core.ledger.borrow_mut().ended(request.planned, &attempt);
-        self.rider.after();
+        self.requester.after();
         Some(Done { at: attempt.at, failed })
     }
 }

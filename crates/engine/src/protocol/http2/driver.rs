@@ -10,12 +10,12 @@ use genkai_model::error::ErrorKind;
 use h2::client::{Builder, SendRequest};
 
 use super::fault;
-use super::fleet::Fleet;
-use super::link::{Link, State};
+use super::pool::Pool;
+use super::shared::{SharedConnection, State};
 use super::view::View;
 use crate::protocol::connection::Connection;
 use crate::protocol::core::Core;
-use crate::protocol::request::Seat;
+use crate::protocol::request::Channel;
 
 /// Windows for response bodies, a stream's and a connection's (RFC 9113 section 5.2), octets: so large that what a server
 /// may send is never held up by the generator. Nothing of it is memory: what comes is counted and dropped.
@@ -30,13 +30,13 @@ const RESETS: usize = 1 << 16;
 type Driver = h2::client::Connection<View, Bytes>;
 
 /// Opens a connection and drives it to its end.
-pub(super) async fn drive(fleet: Rc<Fleet>, link: Rc<Link>) {
-    let core = Rc::clone(&fleet.core);
-    let mut connection = Connection::toward(Rc::clone(&core), Rc::clone(&fleet.endpoint));
-    link.slot.replace(Some(Rc::clone(connection.slot())));
+pub(super) async fn drive(pool: Rc<Pool>, shared: Rc<SharedConnection>) {
+    let core = Rc::clone(&pool.core);
+    let mut connection = Connection::toward(Rc::clone(&core), Rc::clone(&pool.endpoint));
+    shared.slot.replace(Some(Rc::clone(connection.slot())));
     let opened = match connection.open().await {
         Ok(()) if connection.agreed().is_some_and(|name| name != b"h2") => {
-            fleet.instead.replace(instead(&connection.agreed().unwrap_or_default()));
+            pool.instead.replace(instead(&connection.agreed().unwrap_or_default()));
             Err(ErrorKind::Http2NotOffered)
         }
         opened => opened,
@@ -44,21 +44,21 @@ pub(super) async fn drive(fleet: Rc<Fleet>, link: Rc<Link>) {
     let ended = match opened {
         Ok(()) => {
             core.count_session(1);
-            let shared = Rc::new(connection);
-            let ended = carry(&fleet, &link, &shared).await;
+            let socket = Rc::new(connection);
+            let ended = carry(&pool, &shared, &socket).await;
             core.count_session(-1);
-            connection = Rc::into_inner(shared).expect("the view is gone");
+            connection = Rc::into_inner(socket).expect("the view is gone");
             ended
         }
         Err(kind) => Err(kind),
     };
-    let by_server = link.state.get() == State::Leaving || link.cut.get().is_some();
-    if connection.is_open() && by_server && link.active.get() == 0 && !core.is_ending() {
+    let by_server = shared.state.get() == State::Leaving || shared.cut.get().is_some();
+    if connection.is_open() && by_server && shared.active.get() == 0 && !core.is_ending() {
         core.ledger.borrow_mut().closed_idle(core.clock.now());
     }
-    fleet.forget(&link, ended.err());
-    link.call();
-    if link.cut.get().is_none() && !core.is_ending() {
+    pool.forget(&shared, ended.err());
+    shared.call();
+    if shared.cut.get().is_none() && !core.is_ending() {
         connection.await_close().await;
     }
     connection.close();
@@ -70,17 +70,17 @@ fn instead(name: &[u8]) -> String {
 }
 
 /// Speaks HTTP/2 until the connection ends. An error when it could not be made ready for requests.
-async fn carry(fleet: &Rc<Fleet>, link: &Rc<Link>, connection: &Rc<Connection>) -> Result<(), ErrorKind> {
-    let core = &fleet.core;
+async fn carry(pool: &Rc<Pool>, shared: &Rc<SharedConnection>, connection: &Rc<Connection>) -> Result<(), ErrorKind> {
+    let core = &pool.core;
     let slot = connection.slot();
     slot.arm(core.clock.now().saturating_add(core.timeout));
-    let view = View::new(Rc::clone(connection), Rc::clone(link), Rc::clone(fleet));
+    let view = View::new(Rc::clone(connection), Rc::clone(shared), Rc::clone(pool));
     let mut shaking = Box::pin(settings().handshake::<_, Bytes>(view));
     let shaken = poll_fn(|cx| {
         slot.attend(cx.waker());
         match shaking.as_mut().poll(cx) {
             Poll::Pending if slot.expired() => Poll::Ready(Err(ErrorKind::Timeout)),
-            polled => polled.map_err(|e| link.scene(false).kind(&e)),
+            polled => polled.map_err(|e| shared.circumstances(false).kind(&e)),
         }
     });
     let (send, mut driver) = shaken.await?;
@@ -89,23 +89,23 @@ async fn carry(fleet: &Rc<Fleet>, link: &Rc<Link>, connection: &Rc<Connection>) 
     poll_fn(|cx| {
         slot.attend(cx.waker());
         let polled = Pin::new(&mut driver).poll(cx);
-        link.stash(core);
+        shared.stash(core);
         let opening = send.is_some();
-        note_goaway(core, link, &mut send, cx);
+        note_goaway(core, shared, &mut send, cx);
         match polled {
             Poll::Ready(_) if !opening => Poll::Ready(Ok(())),
-            Poll::Ready(Ok(())) => Poll::Ready(Err(link.scene(false).ended())),
-            Poll::Ready(Err(e)) => Poll::Ready(Err(link.scene(false).kind(&e))),
-            Poll::Pending => follow(fleet, link, &mut send, &driver, cx),
+            Poll::Ready(Ok(())) => Poll::Ready(Err(shared.circumstances(false).ended())),
+            Poll::Ready(Err(e)) => Poll::Ready(Err(shared.circumstances(false).kind(&e))),
+            Poll::Pending => follow(pool, shared, &mut send, &driver, cx),
         }
     })
     .await
 }
 
 /// Counts the GOAWAY that ends a connection, once. `fresh` is there until the connection is ready for requests.
-fn note_goaway(core: &Core, link: &Link, fresh: &mut Option<SendRequest<Bytes>>, cx: &mut Context<'_>) {
+fn note_goaway(core: &Core, shared: &SharedConnection, fresh: &mut Option<SendRequest<Bytes>>, cx: &mut Context<'_>) {
     let said = {
-        let mut open = link.send.borrow_mut();
+        let mut open = shared.send.borrow_mut();
         fresh.as_mut().or(open.as_mut()).map(|send| send.poll_ready(cx))
     };
     if let Some(Poll::Ready(Err(e))) = said
@@ -113,33 +113,33 @@ fn note_goaway(core: &Core, link: &Link, fresh: &mut Option<SendRequest<Bytes>>,
         && e.is_remote()
     {
         core.ledger.borrow_mut().sent_away(core.clock.now());
-        link.blamed.set(!fault::left_out(&e));
-        link.leave();
+        shared.blamed.set(!fault::left_out(&e));
+        shared.leave();
     }
 }
 
 /// Takes note of what the server has said of its settings, and sees to the end of the connection. `fresh` is there until the
 /// connection is ready for requests.
 fn follow(
-    fleet: &Rc<Fleet>,
-    link: &Rc<Link>,
+    pool: &Rc<Pool>,
+    shared: &Rc<SharedConnection>,
     fresh: &mut Option<SendRequest<Bytes>>,
     driver: &Driver,
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), ErrorKind>> {
-    let core = &fleet.core;
-    let slot = link.slot.borrow();
+    let core = &pool.core;
+    let slot = shared.slot.borrow();
     let slot = slot.as_deref().expect("a driver has one");
     if slot.expired() {
         // It did not say what it allows, or its requests should have ended long ago.
         return Poll::Ready(if fresh.is_some() { Err(ErrorKind::Timeout) } else { Ok(()) });
     }
-    if core.is_ending() && fresh.take().is_some() | link.send.take().is_some() {
-        link.state.set(State::Leaving);
+    if core.is_ending() && fresh.take().is_some() | shared.send.take().is_some() {
+        shared.state.set(State::Leaving);
         // h2 says goodbye now that nobody can ask for more; it must be polled for that.
         cx.waker().wake_by_ref();
     }
-    if link.state.get() == State::Leaving {
+    if shared.state.get() == State::Leaving {
         if fresh.is_some() {
             return Poll::Ready(Err(ErrorKind::GoAway));
         }
@@ -151,12 +151,12 @@ fn follow(
     }
     let allowed = u32::try_from(driver.max_concurrent_send_streams()).unwrap_or(u32::MAX);
     if allowed > 0 {
-        fleet.allowed(link, allowed);
+        pool.allowed(shared, allowed);
         if let Some(send) = fresh.take() {
             slot.disarm();
-            link.send.replace(Some(send));
-            link.state.set(State::Open);
-            link.call();
+            shared.send.replace(Some(send));
+            shared.state.set(State::Open);
+            shared.call();
         }
     }
     Poll::Pending

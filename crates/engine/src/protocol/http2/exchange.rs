@@ -11,8 +11,8 @@ use h2::{RecvStream, SendStream};
 use http::HeaderMap;
 
 use super::fault;
-use super::link::Link;
 use super::plan::Prepared;
+use super::shared::SharedConnection;
 use crate::clock::Moment;
 
 /// Most of a body that h2 is given at once, octets.
@@ -75,7 +75,7 @@ impl Kept {
 /// A stream.
 pub(super) struct Exchange<'a> {
     request: &'a Prepared,
-    link: &'a Link,
+    shared: &'a SharedConnection,
     /// What of the body has not been sent, and from where on.
     sending: Option<(SendStream<Bytes>, u64)>,
     receiving: Receiving,
@@ -88,9 +88,9 @@ enum Receiving {
 
 impl<'a> Exchange<'a> {
     /// Hands the request to h2.
-    pub(super) fn begin(request: &'a Prepared, link: &'a Link) -> Result<Exchange<'a>, Outcome> {
+    pub(super) fn begin(request: &'a Prepared, shared: &'a SharedConnection) -> Result<Exchange<'a>, Outcome> {
         let bodiless = request.length() == 0;
-        let mut send = link.send.borrow_mut();
+        let mut send = shared.send.borrow_mut();
         let Some(sender) = send.as_mut() else { return Err(Outcome::LeftOut { written: false }) };
         let mut sent = sender.send_request(request.head(), bodiless);
         if sent.as_ref().is_err_and(|e| !(e.is_go_away() || e.is_reset() || e.is_io())) {
@@ -102,16 +102,16 @@ impl<'a> Exchange<'a> {
         drop(send);
         match sent {
             Ok((response, body)) => {
-                link.active.set(link.active.get() + 1);
+                shared.active.set(shared.active.get() + 1);
                 let sending = (!bodiless).then_some((body, 0));
-                Ok(Exchange { request, link, sending, receiving: Receiving::Head(response) })
+                Ok(Exchange { request, shared, sending, receiving: Receiving::Head(response) })
             }
             Err(e) => {
-                link.leave();
+                shared.leave();
                 Err(if fault::left_out(&e) {
                     Outcome::LeftOut { written: false }
                 } else {
-                    Outcome::Failed(link.scene(false).kind(&e))
+                    Outcome::Failed(shared.circumstances(false).kind(&e))
                 })
             }
         }
@@ -133,13 +133,13 @@ impl<'a> Exchange<'a> {
                         self.receiving = Receiving::Body(status, body);
                     }
                     Err(e) if fault::left_out(&e) => return Poll::Ready(Outcome::LeftOut { written: true }),
-                    Err(e) => return Poll::Ready(Outcome::Failed(self.link.scene(false).kind(&e))),
+                    Err(e) => return Poll::Ready(Outcome::Failed(self.shared.circumstances(false).kind(&e))),
                 },
                 Receiving::Body(status, body) => {
                     let status = *status;
                     match ready!(poll_body(body, kept, cx)) {
                         Ok(()) => return Poll::Ready(self.done(status)),
-                        Err(e) => return Poll::Ready(Outcome::Failed(self.link.scene(true).kind(&e))),
+                        Err(e) => return Poll::Ready(Outcome::Failed(self.shared.circumstances(true).kind(&e))),
                     }
                 }
             }
@@ -147,8 +147,8 @@ impl<'a> Exchange<'a> {
     }
 
     fn done(&self, status: u16) -> Outcome {
-        self.link.reused.set(true);
-        Outcome::Status(status, self.link.heard.get())
+        self.shared.reused.set(true);
+        Outcome::Status(status, self.shared.last_read.get())
     }
 
     /// Sends what of the body the server has room for. What goes wrong is told by the response.
@@ -179,7 +179,7 @@ impl<'a> Exchange<'a> {
 
 impl Drop for Exchange<'_> {
     fn drop(&mut self) {
-        self.link.active.set(self.link.active.get() - 1);
+        self.shared.active.set(self.shared.active.get() - 1);
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) enum Cut {
 
 /// What failed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scene {
+pub(super) struct Circumstances {
     /// How the connection was cut, if it was.
     pub(super) cut: Option<Cut>,
     /// Whether the server has ended the connection by GOAWAY with an error.
@@ -43,7 +43,7 @@ pub(super) fn cut(error: &io::Error) -> Cut {
     }
 }
 
-impl Scene {
+impl Circumstances {
     /// The kind of what h2 reports.
     pub(super) fn kind(self, error: &h2::Error) -> ErrorKind {
         if error.is_reset() && error.is_remote() {

@@ -11,8 +11,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::fault::{self, Cut};
-use super::fleet::Fleet;
-use super::link::Link;
+use super::pool::Pool;
+use super::shared::SharedConnection;
 use crate::protocol::connection::Connection;
 use crate::transport::read::ReadOutcome;
 use crate::transport::stream::Stream;
@@ -23,14 +23,14 @@ const HTTP1: &[u8] = b"HTTP/1.";
 /// The socket of an open connection.
 pub(super) struct View {
     connection: Rc<Connection>,
-    link: Rc<Link>,
-    fleet: Rc<Fleet>,
+    shared: Rc<SharedConnection>,
+    pool: Rc<Pool>,
 }
 
 impl View {
     /// `connection` must be open.
-    pub(super) fn new(connection: Rc<Connection>, link: Rc<Link>, fleet: Rc<Fleet>) -> View {
-        View { connection, link, fleet }
+    pub(super) fn new(connection: Rc<Connection>, shared: Rc<SharedConnection>, pool: Rc<Pool>) -> View {
+        View { connection, shared, pool }
     }
 
     fn stream(&self) -> io::Result<&Stream> {
@@ -45,14 +45,14 @@ impl View {
             let mut buffer = core.buffer.borrow_mut();
             match stream.read(&mut buffer) {
                 Ok(ReadOutcome { bytes: 0, .. }) => {
-                    self.link.was_cut(Cut::Eof);
+                    self.shared.was_cut(Cut::Eof);
                     return Poll::Ready(Ok(()));
                 }
                 Ok(ReadOutcome { bytes, emptied, waited }) => {
                     if emptied {
                         guard.clear_ready();
                     }
-                    if self.link.is_new() {
+                    if self.shared.is_new() {
                         self.look_for_http1(&buffer[..bytes]);
                     }
                     let now = core.clock.now();
@@ -61,13 +61,13 @@ impl View {
                     if let Some(waited) = waited {
                         ledger.received(now, waited);
                     }
-                    self.link.fetched(now.saturating_sub(waited.unwrap_or(0)), bytes);
+                    self.shared.fetched(now.saturating_sub(waited.unwrap_or(0)), bytes);
                     return Poll::Ready(Ok(()));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
-                    self.link.was_cut(fault::cut(&e));
+                    self.shared.was_cut(fault::cut(&e));
                     return Poll::Ready(Err(e));
                 }
             }
@@ -92,7 +92,7 @@ impl View {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
                     self.last_words(stream);
-                    self.link.was_cut(fault::cut(&e));
+                    self.shared.was_cut(fault::cut(&e));
                     return Poll::Ready(Err(e));
                 }
             }
@@ -102,7 +102,7 @@ impl View {
     /// The connection broke under what was to be written. A server that does not speak HTTP/2 may have said so before.
     fn last_words(&self, stream: &Stream) {
         let mut buffer = self.connection.core.buffer.borrow_mut();
-        if self.link.is_new()
+        if self.shared.is_new()
             && let Ok(ReadOutcome { bytes, .. }) = stream.read(&mut buffer)
         {
             self.look_for_http1(&buffer[..bytes]);
@@ -112,17 +112,17 @@ impl View {
     /// Notes an answer in HTTP/1, which nothing else begins like.
     fn look_for_http1(&self, first: &[u8]) {
         if first.starts_with(HTTP1) {
-            self.link.was_cut(Cut::Http1);
-            self.fleet.instead.replace("it answered in HTTP/1".to_owned());
+            self.shared.was_cut(Cut::Http1);
+            self.pool.instead.replace("it answered in HTTP/1".to_owned());
         }
     }
 }
 
 impl AsyncRead for View {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if !self.link.serve(&self.connection.core, out) {
+        if !self.shared.serve(&self.connection.core, out) {
             ready!(self.poll_fill(cx))?;
-            self.link.serve(&self.connection.core, out);
+            self.shared.serve(&self.connection.core, out);
         }
         Poll::Ready(Ok(()))
     }

@@ -17,7 +17,7 @@ use super::window::MOST;
 use crate::clock::{Moment, NEVER};
 use crate::protocol::core::Core;
 use crate::protocol::queue::first_in_time;
-use crate::protocol::request::{Done, ScheduledRequest, Seat};
+use crate::protocol::request::{Channel, Done, ScheduledRequest};
 use crate::protocol::users::{FAILURE_PACE, Thinker};
 use crate::transport::deadline::Slot;
 

@@ -24,7 +24,7 @@ use crate::protocol::attendance::Attendee;
 use crate::protocol::connection::Connection;
 use crate::protocol::core::Core;
 use crate::protocol::http1::{reset, write_error};
-use crate::protocol::request::Seat;
+use crate::protocol::request::Channel;
 use crate::protocol::socketio::SocketIo;
 use crate::transport::read::ReadOutcome;
 use crate::transport::tls;

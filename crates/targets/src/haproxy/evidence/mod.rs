@@ -73,6 +73,15 @@ impl Watch {
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, names: Names, log: Tail) -> Watch {
         Watch { address, socket, names, tree: Tree::new(pid), tail: log }
     }
+
+    /// Its statistics.
+    pub(crate) fn stat(&self) -> Stat {
+        Stat::read(&self.ask("show stat"))
+    }
+
+    fn ask(&self, command: &str) -> String {
+        socket::ask(&self.socket, command).unwrap_or_default()
+    }
 }
 
 impl running::Watch for Watch {
@@ -81,10 +90,9 @@ impl running::Watch for Watch {
     const GRACEFUL: Signal = Signal::SIGUSR1;
 
     fn look(&mut self) -> Observation {
-        let ask = |command: &str| socket::ask(&self.socket, command).unwrap_or_default();
-        let stat = Stat::read(&ask("show stat"));
+        let stat = self.stat();
         let usage = self.tree.sample();
-        let mut sample = sample(&ask("show info"), &stat, &self.names, &usage);
+        let mut sample = sample(&self.ask("show info"), &stat, &self.names, &usage);
         let mut own = BTreeMap::new();
         own.extend(usage.fd_limit.map(|limit| (metrics::FD_LIMIT.to_owned(), limit as f64)));
         if let Some(queue) = listener::queue(self.address) {

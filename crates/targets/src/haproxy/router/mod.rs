@@ -19,7 +19,6 @@ use super::lifecycle::LOG;
 use super::{CALLED, Haproxy};
 use crate::error::TargetError;
 use crate::product::{Deployment, Prepared as _};
-use crate::socket;
 use evidence::Sessions;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
@@ -137,8 +136,7 @@ impl Router {
 
     /// Its statistics since it was first started. One that was killed took its own along: they were asked for before.
     fn stat(&self) -> Stat {
-        let ask = || socket::ask(&self.haproxy.private_copy().socket(), "show stat");
-        let answer = if self.frozen { None } else { ask() };
-        Stat::read(&answer.unwrap_or_default()).after(&self.before)
+        let running = self.running.as_ref().filter(|_| !self.frozen);
+        running.map(|running| running.watch().stat()).unwrap_or_default().after(&self.before)
     }
 }

@@ -9,30 +9,30 @@ use genkai_wire::http1::Received;
 
 use super::driver::drive;
 use super::exchange::{Exchange, Kept, Outcome};
-use super::fleet::Fleet;
-use super::link::{Link, State};
 use super::plan::Prepared;
+use super::pool::Pool;
+use super::shared::{SharedConnection, State};
 use crate::clock::Moment;
 use crate::measure::attempt::Attempt;
 use crate::protocol::core::Core;
-use crate::protocol::request::{ScheduledRequest, Seat};
+use crate::protocol::request::{Channel, ScheduledRequest};
 use crate::transport::deadline::Slot;
 use crate::transport::reactor::spawn;
 
 /// How often a request that GOAWAY left out is made anew before it counts as failed.
 pub(super) const MOST_TRIES: u32 = 8;
 
-/// One who has a seat on a connection, or looks for one.
-pub(crate) struct Rider {
-    fleet: Rc<Fleet>,
+/// One who has a stream on a connection, or looks for one.
+pub(crate) struct Requester {
+    pool: Rc<Pool>,
     slot: Rc<Slot>,
-    link: Option<Rc<Link>>,
+    shared: Option<Rc<SharedConnection>>,
 }
 
-impl Rider {
-    /// One without a seat.
-    pub(crate) fn new(fleet: &Rc<Fleet>) -> Rider {
-        Rider { slot: fleet.core.deadlines.slot(), fleet: Rc::clone(fleet), link: None }
+impl Requester {
+    /// One without a stream.
+    pub(crate) fn new(pool: &Rc<Pool>) -> Requester {
+        Requester { slot: pool.core.deadlines.slot(), pool: Rc::clone(pool), shared: None }
     }
 
     /// Makes a request, whatever that needs; none when the load is over before it ended. It must have been taken up; that it is
@@ -44,7 +44,7 @@ impl Rider {
         kept: &mut Kept,
         timeout: Moment,
     ) -> Option<Attempt> {
-        let core = Rc::clone(&self.fleet.core);
+        let core = Rc::clone(&self.pool.core);
         let prompt = scheduled.prompt && self.is_open();
         if scheduled.prompt && !prompt {
             let now = core.clock.now();
@@ -52,7 +52,7 @@ impl Rider {
         }
         let (mut written, mut tries) = (scheduled.planned, 0);
         let outcome = loop {
-            if let Err(kind) = self.board().await {
+            if let Err(kind) = self.acquire().await {
                 break Outcome::Failed(kind);
             }
             if core.is_ending() {
@@ -88,19 +88,19 @@ impl Rider {
         Some(Attempt { written, at, now, outcome })
     }
 
-    /// After a request: gives the seat up where others wait for it, or the connection was for one request.
+    /// After a request: gives the stream up where others wait for it, or the connection was for one request.
     pub(crate) fn after(&mut self) {
-        if self.fleet.once || self.fleet.is_wanted() {
+        if self.pool.once || self.pool.is_wanted() {
             self.leave();
         }
     }
 
-    /// Waits for a seat on an open connection, or the end of the load.
-    pub(crate) async fn board(&mut self) -> Result<(), ErrorKind> {
+    /// Waits for a stream on an open connection, or the end of the load.
+    pub(crate) async fn acquire(&mut self) -> Result<(), ErrorKind> {
         if self.is_open() && self.has_place() {
             return Ok(());
         }
-        let core = Rc::clone(&self.fleet.core);
+        let core = Rc::clone(&self.pool.core);
         self.slot.arm(core.clock.now().saturating_add(core.timeout));
         poll_fn(|cx| {
             self.slot.attend(cx.waker());
@@ -108,22 +108,22 @@ impl Rider {
                 if core.is_ending() {
                     return Poll::Ready(Ok(()));
                 }
-                let Some(link) = &self.link else {
-                    self.link = self.fleet.seat(|link| spawn(drive(Rc::clone(&self.fleet), Rc::clone(link))));
-                    if self.link.is_some() {
+                let Some(shared) = &self.shared else {
+                    self.shared = self.pool.acquire(|shared| spawn(drive(Rc::clone(&self.pool), Rc::clone(shared))));
+                    if self.shared.is_some() {
                         continue;
                     }
                     if self.slot.expired() {
                         return Poll::Ready(Err(ErrorKind::Dropped));
                     }
-                    self.fleet.tell(&self.slot);
+                    self.pool.tell(&self.slot);
                     return Poll::Pending;
                 };
-                match link.state.get() {
+                match shared.state.get() {
                     State::Open if self.has_place() => return Poll::Ready(Ok(())),
                     State::Opening => {
                         // It has deadlines of its own.
-                        link.tell(&self.slot);
+                        shared.tell(&self.slot);
                         return Poll::Pending;
                     }
                     State::Failed(kind) => {
@@ -139,13 +139,13 @@ impl Rider {
 
     /// Whether the connection still allows as many as it has.
     fn has_place(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.riders.get() <= link.room.get())
+        self.shared.as_ref().is_some_and(|shared| shared.requesters.get() <= shared.room.get())
     }
 
-    /// Gives the seat back.
+    /// Gives the stream back.
     fn leave(&mut self) {
-        if let Some(link) = self.link.take() {
-            self.fleet.vacate(&link);
+        if let Some(shared) = self.shared.take() {
+            self.pool.release(&shared);
         }
     }
 
@@ -157,9 +157,9 @@ impl Rider {
         timeout: Moment,
         begun: impl FnOnce(Moment),
     ) -> Outcome {
-        let Some(link) = self.link.as_deref() else { return Outcome::LeftOut { written: false } };
-        let core = &self.fleet.core;
-        let mut exchange = match Exchange::begin(request, link) {
+        let Some(shared) = self.shared.as_deref() else { return Outcome::LeftOut { written: false } };
+        let core = &self.pool.core;
+        let mut exchange = match Exchange::begin(request, shared) {
             Ok(exchange) => exchange,
             Err(outcome) => return outcome,
         };
@@ -177,17 +177,17 @@ impl Rider {
             exchange.poll(cx, kept)
         })
         .await;
-        if matches!(outcome, Outcome::Failed(ErrorKind::Timeout)) && link.heard.get() < now {
+        if matches!(outcome, Outcome::Failed(ErrorKind::Timeout)) && shared.last_read.get() < now {
             // Nothing at all has come meanwhile: what is sent on it next would fare no better.
-            link.leave();
+            shared.leave();
         }
         outcome
     }
 }
 
-impl Seat for Rider {
+impl Channel for Requester {
     fn core(&self) -> &Rc<Core> {
-        &self.fleet.core
+        &self.pool.core
     }
 
     fn slot(&self) -> &Rc<Slot> {
@@ -195,11 +195,11 @@ impl Seat for Rider {
     }
 
     fn is_open(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.state.get() == State::Open)
+        self.shared.as_ref().is_some_and(|shared| shared.state.get() == State::Open)
     }
 
     async fn rest(&mut self, at: Moment) {
-        self.fleet.core.alarm.until(at).await;
+        self.pool.core.alarm.until(at).await;
     }
 
     async fn await_hand_over(&mut self) -> Option<Moment> {
@@ -214,7 +214,7 @@ impl Seat for Rider {
     }
 }
 
-impl Drop for Rider {
+impl Drop for Requester {
     fn drop(&mut self) {
         self.leave();
     }

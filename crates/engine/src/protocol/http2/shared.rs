@@ -1,4 +1,4 @@
-//! One connection, as its riders and its driver see it.
+//! One connection, as its requesters and its driver see it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use genkai_model::error::ErrorKind;
 use h2::client::SendRequest;
 use tokio::io::ReadBuf;
 
-use super::fault::{Cut, Scene};
+use super::fault::{Circumstances, Cut};
 use crate::clock::Moment;
 use crate::protocol::core::Core;
 use crate::transport::deadline::Slot;
@@ -28,25 +28,25 @@ pub(super) enum State {
     Gone,
 }
 
-/// A connection, as its riders see it.
-pub(super) struct Link {
+/// A connection, as its requesters see it.
+pub(super) struct SharedConnection {
     pub(super) state: Cell<State>,
     /// Where requests go; none unless it is open.
     pub(super) send: RefCell<Option<SendRequest<Bytes>>>,
-    /// Riders that have a seat.
-    pub(super) riders: Cell<u32>,
-    /// Seats.
+    /// Requesters that have a stream.
+    pub(super) requesters: Cell<u32>,
+    /// Streams.
     pub(super) room: Cell<u32>,
     /// Requests being made.
     pub(super) active: Cell<u32>,
     /// Whether it has carried a response.
     pub(super) reused: Cell<bool>,
     /// When something was last read.
-    pub(super) heard: Cell<Moment>,
+    pub(super) last_read: Cell<Moment>,
     pub(super) cut: Cell<Option<Cut>>,
     /// Whether the server has ended it by GOAWAY with an error.
     pub(super) blamed: Cell<bool>,
-    /// Riders to be told when it is open, or will not be.
+    /// Requesters to be told when it is open, or will not be.
     waiting: RefCell<Vec<Rc<Slot>>>,
     /// The driver's.
     pub(super) slot: RefCell<Option<Rc<Slot>>>,
@@ -56,17 +56,17 @@ pub(super) struct Link {
     left: RefCell<Vec<u8>>,
 }
 
-impl Link {
-    /// A connection that is to be opened, with so many seats.
-    pub(super) fn new(room: u32) -> Link {
-        Link {
+impl SharedConnection {
+    /// A connection that is to be opened, with so many streams.
+    pub(super) fn new(room: u32) -> SharedConnection {
+        SharedConnection {
             state: Cell::new(State::Opening),
             send: RefCell::default(),
-            riders: Cell::new(0),
+            requesters: Cell::new(0),
             room: Cell::new(room),
             active: Cell::new(0),
             reused: Cell::new(false),
-            heard: Cell::new(0),
+            last_read: Cell::new(0),
             cut: Cell::new(None),
             blamed: Cell::new(false),
             waiting: RefCell::default(),
@@ -76,14 +76,14 @@ impl Link {
         }
     }
 
-    /// Whether there is a free seat.
-    pub(super) fn has_seat(&self) -> bool {
-        matches!(self.state.get(), State::Opening | State::Open) && self.riders.get() < self.room.get()
+    /// Whether there is a free stream.
+    pub(super) fn has_free_stream(&self) -> bool {
+        matches!(self.state.get(), State::Opening | State::Open) && self.requesters.get() < self.room.get()
     }
 
     /// What is known of an error on it.
-    pub(super) fn scene(&self, started: bool) -> Scene {
-        Scene { cut: self.cut.get(), blamed: self.blamed.get(), reused: self.reused.get(), started }
+    pub(super) fn circumstances(&self, started: bool) -> Circumstances {
+        Circumstances { cut: self.cut.get(), blamed: self.blamed.get(), reused: self.reused.get(), started }
     }
 
     /// Takes no more requests.
@@ -108,7 +108,7 @@ impl Link {
 
     /// Whether nothing has come yet.
     pub(super) fn is_new(&self) -> bool {
-        self.heard.get() == 0
+        self.last_read.get() == 0
     }
 
     /// The first end is the cause of later ones.
@@ -118,7 +118,7 @@ impl Link {
 
     /// So many bytes are in the thread's buffer.
     pub(super) fn fetched(&self, now: Moment, bytes: usize) {
-        self.heard.set(now.max(1));
+        self.last_read.set(now.max(1));
         self.tray.set((0, bytes));
     }
 
