@@ -19,7 +19,7 @@ use crate::folder::Folder;
 /// How long a backend of the user's may take to accept a connection.
 const REACHABLE_WITHIN: Duration = Duration::from_secs(5);
 
-/// A backend in one of its forms.
+/// A backend in one of its forms. Dropping one that is ours ends it.
 pub enum Backend {
     /// An embedded server, a process of ours.
     Embedded(Box<Origin>),
@@ -61,6 +61,11 @@ impl Backend {
             }
             plan::Backend::Kept => Ok(Backend::Kept),
         }
+    }
+
+    /// Whether its processes are ours.
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Backend::Embedded(_) | Backend::WordPress(_))
     }
 
     /// Where the product under test must connect to; none: where its configuration says.
@@ -119,15 +124,6 @@ impl Backend {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// Stops what is ours.
-    pub fn stop(self) {
-        match self {
-            Backend::Embedded(origin) => origin.stop(),
-            Backend::WordPress(wordpress) => wordpress.stop(),
-            Backend::Foreign(..) | Backend::Kept => {}
         }
     }
 }

@@ -100,8 +100,8 @@ pub(crate) fn check(job: &Job<'_>, line: &str, watcher: &mut Watcher<'_>) -> Res
         Ok((system::environment(&job.pin, Some(&*prepared)), objection))
     };
     job.recorded(watcher, ask, |(environment, objection), _, recorder| {
-        recorder.now(None, job.head(environment, &[]))?;
-        let (id, text) = match objection {
+        recorder.now(None, job.head(environment.clone(), &[]))?;
+        let (id, text) = match objection.take() {
             Some(Objection { kind: ObjectionKind::Unknown, words }) => (UNKNOWN, words),
             Some(Objection { kind: ObjectionKind::Refused, words }) => (REFUSED, words),
             Some(Objection { kind: ObjectionKind::Clamped, words }) => (CLAMPED, words),

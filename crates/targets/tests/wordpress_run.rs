@@ -107,7 +107,7 @@ fn it_answers_shows_saturation_and_leaves_nothing() {
         assert!(versions.get(name).is_some_and(|v| v.contains('.')), "{name} in {versions:?}");
     }
 
-    site.stop();
+    drop(site);
     for pid in processes {
         assert!(!alive(pid), "process {pid} survived");
     }

@@ -23,11 +23,11 @@ use super::drill::Act;
 use super::node::Node;
 use crate::error::LabError;
 
-/// All that runs. Dropping it ends it.
+/// All that runs. Dropping it ends it, in the order of the fields.
 pub(super) struct Servers {
-    redis: Option<Redis>,
-    nodes: Vec<Node>,
     router: Option<Router>,
+    nodes: Vec<Node>,
+    redis: Option<Redis>,
     /// When the router was killed, microseconds since the load began.
     resets_us: Vec<u64>,
     kernel: Kernel,
@@ -163,15 +163,6 @@ impl Servers {
             all.extend(Redis::limits(&cluster.redis, &machine, environment.memory)?);
         }
         Ok(all)
-    }
-
-    /// Ends them, the router first.
-    pub(super) fn stop(self) {
-        drop(self.router);
-        self.nodes.into_iter().for_each(Node::stop);
-        if let Some(redis) = self.redis {
-            redis.stop();
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use genkai_model::contest::{Consumption, Contender, ContenderRecord};
-use genkai_model::event::{ServerState, State};
+use genkai_model::event::State;
 use genkai_model::evidence::LogLine;
 use genkai_model::setting::Setting;
 use serde_json::Value;
@@ -17,6 +17,8 @@ use super::settings::{Name, Settings, in_force};
 use super::{Place, Product};
 use crate::error::TargetError;
 use genkai_place::handshake::Announced;
+use genkai_place::log_lines::plain;
+use genkai_place::observation::died;
 use genkai_place::process::Spawn;
 use genkai_place::tail::Tail;
 use genkai_place::{machine, usage};
@@ -25,14 +27,10 @@ use genkai_place::{machine, usage};
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Its log, in the folder of its private files.
 const LOG: &str = "server.log";
-/// Lines of a log that are told a look.
-const LOG_LINES: usize = 20;
 /// Longest name of a version, characters.
 const WORDS: usize = 100;
-/// Longest log line in a record, characters.
-const LOG_LINE: usize = 400;
 
-/// A running server of the comparison.
+/// A running server of the comparison. Dropping it ends it.
 #[derive(Debug)]
 pub struct Application {
     name: String,
@@ -41,7 +39,6 @@ pub struct Application {
     gc: Option<Tail>,
     log: Tail,
     entry: ContenderRecord,
-    dead: bool,
 }
 
 /// What one look brought.
@@ -111,7 +108,7 @@ impl Application {
         };
         let gc = product.gc_log.map(|name| Tail::open(dir.join(name)));
         let name = contender.name.clone();
-        Ok(Application { name, product, server, gc, log: Tail::open(dir.join(LOG)), entry, dead: false })
+        Ok(Application { name, product, server, gc, log: Tail::open(dir.join(LOG)), entry })
     }
 
     /// Where it listens.
@@ -131,17 +128,14 @@ impl Application {
 
     /// Looks at it.
     pub fn observe(&mut self) -> Observed {
-        let mut seen = Observed { logs: self.logs(), pauses: self.pauses(), ..Observed::default() };
-        match self.server.child.try_exited() {
-            None => seen.used = self.used(),
-            Some(status) if !self.dead => {
-                self.dead = true;
-                let (subject, detail) = (self.name.clone(), Some(status.to_string()));
-                seen.states.push(State { subject, state: ServerState::Died, detail });
-            }
-            Some(_) => {}
+        let child = &mut self.server.child;
+        let (runs, death) = (child.try_exited().is_none(), child.death());
+        Observed {
+            used: if runs { self.used() } else { Consumption::default() },
+            pauses: self.gc.iter_mut().flat_map(Tail::lines).filter_map(|line| gc::pause(&line)).collect(),
+            logs: plain(&self.name, &mut self.log),
+            states: death.map(|status| died(&self.name, "", status)).into_iter().collect(),
         }
-        seen
     }
 
     /// What it has consumed since it began, and what it has. Each server is one process.
@@ -154,26 +148,6 @@ impl Application {
             descriptors: usage.fds,
             ..Consumption::default()
         }
-    }
-
-    fn pauses(&mut self) -> Vec<Paused> {
-        self.gc.iter_mut().flat_map(Tail::lines).filter_map(|line| gc::pause(&line)).collect()
-    }
-
-    fn logs(&mut self) -> Vec<LogLine> {
-        let line = |text: String| LogLine {
-            subject: self.name.clone(),
-            level: "error".to_owned(),
-            text: text.chars().take(LOG_LINE).collect(),
-            signature: None,
-            count: 1,
-        };
-        self.log.lines().into_iter().take(LOG_LINES).map(line).collect()
-    }
-
-    /// Ends it.
-    pub fn stop(mut self) {
-        self.server.stop();
     }
 }
 

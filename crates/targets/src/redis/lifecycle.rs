@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use genkai_model::event::{ServerState, State};
 use genkai_model::limit::Limit;
 
 use super::line::Line;
@@ -15,7 +14,7 @@ use super::{CALLED, evidence, given, limits};
 use crate::error::TargetError;
 use genkai_place::caps::Machine;
 use genkai_place::observation::Observation;
-use genkai_place::process::{Child, Signal, Spawn};
+use genkai_place::process::{Child, Spawn};
 use genkai_place::tail::Tail;
 use genkai_place::usage::Tree;
 use genkai_place::{PlaceError, machine, port, process_tree, program, ready};
@@ -24,14 +23,12 @@ use genkai_place::{PlaceError, machine, port, process_tree, program, ready};
 const NAME: &str = "redis";
 /// An empty Redis is up in some milliseconds.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-/// How long it has to end when asked to.
-const GRACE: Duration = Duration::from_secs(2);
 /// Most connections that a fault on purpose takes.
 const CROWD: usize = 1000;
 /// How often one tries to be faster than subscribers that come back.
 const TRIES: u32 = 50;
 
-/// A running Redis.
+/// A running Redis. Dropping it ends it.
 #[derive(Debug)]
 pub struct Redis {
     child: Child,
@@ -41,7 +38,6 @@ pub struct Redis {
     crowd: Vec<Line>,
     tree: Tree,
     tail: Tail,
-    dead: bool,
 }
 
 impl Redis {
@@ -97,7 +93,7 @@ impl Redis {
         };
         ready::own(address, READY_WITHIN, &mut child, is_it)?;
         let tree = Tree::new(child.pid());
-        Ok(Redis { child, address, line: opened.into_inner(), crowd: Vec::new(), tree, tail, dead: false })
+        Ok(Redis { child, address, line: opened.into_inner(), crowd: Vec::new(), tree, tail })
     }
 
     /// Where it listens, as a URL.
@@ -108,20 +104,10 @@ impl Redis {
     /// Looks at it: `INFO`, what its process consumes, its log.
     pub fn observe(&mut self) -> Observation {
         let logs = self.tail.lines().iter().filter_map(|line| evidence::log(line)).collect();
-        let mut seen = Observation { logs, ..Observation::default() };
-        match self.child.try_exited() {
-            None => {
-                let info = self.ask("INFO").unwrap_or_default();
-                seen.samples.push(evidence::sample(&info, &self.tree.sample()));
-            }
-            Some(status) if !self.dead => {
-                self.dead = true;
-                let (subject, detail) = (NAME.to_owned(), Some(status.to_string()));
-                seen.states.push(State { subject, state: ServerState::Died, detail });
-            }
-            Some(_) => {}
-        }
-        seen
+        let info = self.ask("INFO").unwrap_or_default();
+        let tree = &mut self.tree;
+        let seen = Observation::of(&mut self.child, NAME, "", || evidence::sample(&info, &tree.sample()));
+        Observation { logs, ..seen }
     }
 
     /// The limits of a Redis that runs on these lines beside its defaults on a machine with so much memory: those whose signs are
@@ -181,11 +167,6 @@ impl Redis {
             self.line = Line::open(self.address).ok();
         }
         answer
-    }
-
-    /// Ends it.
-    pub fn stop(mut self) {
-        self.child.stop(Signal::SIGTERM, GRACE);
     }
 }
 

@@ -46,7 +46,7 @@ const LAST_WORDS: u64 = 2048;
 /// net.core.somaxconn where it cannot be read: the kernel's default since 5.4.
 const SOMAXCONN: u32 = 4096;
 
-/// A running private WordPress. Stopped and removed by [`WordPress::stop`], or when dropped.
+/// A running private WordPress. Dropping it ends it and removes its files.
 #[derive(Debug)]
 pub struct WordPress {
     // In the order in which they must go.
@@ -137,13 +137,6 @@ impl WordPress {
     /// Process ids of its servers' masters: the web server, php-fpm, the database. Each leads a session of its own.
     pub fn pids(&self) -> [u32; 3] {
         self.servers.pids()
-    }
-
-    /// Stops everything and removes its files.
-    pub fn stop(self) {
-        self.servers.stop();
-        // What cannot be removed lies in the run's private folder, which is removed as a whole.
-        let _ = self.places.remove();
     }
 }
 

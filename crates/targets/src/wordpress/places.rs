@@ -33,7 +33,7 @@ pub(crate) enum Identity {
     Root,
 }
 
-/// The files of one instance. Removed, with everything in it, by [`Places::remove`] or when dropped.
+/// The files of one instance. Removed, with everything in it, when dropped.
 #[derive(Debug)]
 pub(crate) struct Places {
     root: PathBuf,
@@ -143,16 +143,6 @@ impl Places {
             None => Ok(()),
         }
     }
-
-    /// Removes everything.
-    ///
-    /// # Errors
-    /// When something resists; what could be removed is gone.
-    pub(crate) fn remove(self) -> Result<(), TargetError> {
-        let root = self.root.clone();
-        drop(self);
-        if root.exists() { fs::remove_dir_all(&root).map_err(unwritten(root)) } else { Ok(()) }
-    }
 }
 
 impl Drop for Places {
@@ -205,7 +195,7 @@ mod tests {
         assert!(!places.socket().starts_with(&deep));
         let (socket, root) = (places.socket().to_owned(), places.root().to_owned());
         std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        places.remove().unwrap();
+        drop(places);
         assert!(!socket.parent().unwrap().exists() && !root.exists());
     }
 

@@ -3,11 +3,8 @@
 mod log;
 mod stat;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-
-use genkai_model::evidence::Sample;
 
 pub use log::signature;
 pub(crate) use log::{LINE, Session, aggregate, ended, unanswered};
@@ -93,13 +90,10 @@ impl running::Watch for Watch {
         let stat = self.stat();
         let usage = self.tree.sample();
         let mut sample = sample(&self.ask("show info"), &stat, &self.names, &usage);
-        let mut own = BTreeMap::new();
-        own.extend(usage.fd_limit.map(|limit| (metrics::FD_LIMIT.to_owned(), limit as f64)));
         if let Some(queue) = listener::queue(self.address) {
-            own.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
-            own.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
+            sample.metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
+            sample.metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
         }
-        sample.metrics.append(&mut own);
         Observation { samples: vec![sample], ..self.last_words() }
     }
 
@@ -107,9 +101,4 @@ impl running::Watch for Watch {
         let lines = self.tail.lines();
         Observation { logs: aggregate(lines.iter().map(String::as_str)), ..Observation::default() }
     }
-}
-
-/// A sample of subject `haproxy`.
-fn subject(metrics: BTreeMap<String, f64>) -> Sample {
-    Sample { subject: SUBJECT.to_owned(), metrics }
 }

@@ -21,7 +21,7 @@ use super::statistics::Statistics;
 use crate::error::TargetError;
 use fronts::Pool;
 use genkai_place::oneshot::finish;
-use genkai_place::process::{Child, Signal, Spawn};
+use genkai_place::process::{Child, Spawn};
 use genkai_place::tail;
 
 /// How long a server may take until it answers; on a small host it is about a second.
@@ -33,12 +33,6 @@ const TOOL_WITHIN: Duration = Duration::from_secs(120);
 /// Between two looks at something that is awaited.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// How long the web server and php-fpm have to end; both drop what they do.
-const STOP_GRACE: Duration = Duration::from_secs(3);
-
-/// How long the database has to end; it writes its buffers first.
-const DATABASE_GRACE: Duration = Duration::from_secs(15);
-
 /// The servers of one instance, running. Dropped, they end (in the order of the fields).
 #[derive(Debug)]
 pub(super) struct Servers {
@@ -46,6 +40,8 @@ pub(super) struct Servers {
     pub(super) web: Child,
     /// php-fpm's master with its children.
     pub(super) php_fpm: Child,
+    /// A connection to the database that can ask for its statistics even when all others are in use.
+    pub(super) statistics: Statistics,
     /// The database.
     pub(super) mariadb: Child,
     /// Where the site answers.
@@ -54,8 +50,6 @@ pub(super) struct Servers {
     pub(super) pool: SocketAddr,
     /// php-fpm's status page.
     pub(super) status: SocketAddr,
-    /// A connection to the database that can ask for its statistics even when all others are in use.
-    pub(super) statistics: Statistics,
 }
 
 /// Everything a step of the start needs.
@@ -96,14 +90,6 @@ impl Servers {
     /// Process ids: the web server's master, php-fpm's, the database.
     pub(super) fn pids(&self) -> [u32; 3] {
         [self.web.pid(), self.php_fpm.pid(), self.mariadb.pid()]
-    }
-
-    /// Stops everything, the web server first, the database last.
-    pub(super) fn stop(mut self) {
-        self.web.stop(Signal::SIGTERM, STOP_GRACE);
-        self.php_fpm.stop(Signal::SIGTERM, STOP_GRACE);
-        drop(self.statistics);
-        self.mariadb.stop(Signal::SIGTERM, DATABASE_GRACE);
     }
 }
 
