@@ -10,7 +10,7 @@ use genkai_model::limit::Limit;
 use genkai_model::plan;
 use genkai_place::observation::Observation;
 use genkai_targets::embedded::Origin;
-use genkai_targets::foreign::Foreign;
+use genkai_targets::port_probe::PortProbe;
 use genkai_targets::wordpress::WordPress;
 
 use crate::error::LabError;
@@ -26,7 +26,7 @@ pub enum Backend {
     /// WordPress with its database and interpreter, processes of ours.
     WordPress(Box<WordPress>),
     /// Somebody else's process.
-    Foreign(SocketAddr, Foreign),
+    External(SocketAddr, PortProbe),
     /// Whatever the user's configuration names.
     Kept,
 }
@@ -57,7 +57,7 @@ impl Backend {
             }
             plan::Backend::Url(url) => {
                 let address = reachable(url)?;
-                Ok(Backend::Foreign(address, Foreign::new([address])))
+                Ok(Backend::External(address, PortProbe::new([address])))
             }
             plan::Backend::Kept => Ok(Backend::Kept),
         }
@@ -73,7 +73,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => Some(origin.address()),
             Backend::WordPress(wordpress) => Some(wordpress.address()),
-            Backend::Foreign(address, _) => Some(*address),
+            Backend::External(address, _) => Some(*address),
             Backend::Kept => None,
         }
     }
@@ -83,7 +83,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.limits(),
             Backend::WordPress(wordpress) => wordpress.limits(),
-            Backend::Foreign(..) | Backend::Kept => Vec::new(),
+            Backend::External(..) | Backend::Kept => Vec::new(),
         }
     }
 
@@ -92,7 +92,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.observe(),
             Backend::WordPress(wordpress) => wordpress.observe(),
-            Backend::Foreign(_, watch) => watch.observe(),
+            Backend::External(_, watch) => watch.observe(),
             Backend::Kept => Observation::default(),
         }
     }

@@ -4,10 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use genkai_model::error::ErrorKind;
 use genkai_model::event::Environment;
-use genkai_model::evidence::metric;
-use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::Limit;
 use genkai_model::plan::{Backplane, Cluster, Fault};
 use genkai_model::rooms::{Loss, NodeReport, RouterReport};
 use genkai_model::units::Span;
@@ -15,6 +13,7 @@ use genkai_place::caps::Machine;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
 use genkai_targets::application::Place;
+use genkai_targets::cores;
 use genkai_targets::redis::Redis;
 use genkai_targets::rooms::Settings;
 use genkai_targets::router::{self, Router};
@@ -158,30 +157,10 @@ impl Servers {
         let (nodes, machine) = (self.nodes.len() as u32, Machine::of(environment));
         let router = cluster.router.as_ref().map(|plan| router::limits(plan, clients, nodes, &machine));
         let mut all = router.unwrap_or_default();
-        all.push(accept_queue(environment));
+        all.push(cores::accept_queue(environment.somaxconn));
         if self.redis.is_some() {
             all.extend(Redis::limits(&cluster.redis, &machine, environment.memory)?);
         }
         Ok(all)
-    }
-}
-
-/// The queue of connections that wait to be accepted, of whoever's listener overflows first: the kernel's counters do not tell.
-fn accept_queue(environment: &Environment) -> Limit {
-    let grew = |metric: &str, strength| Signature { sign: Sign::Grew(metric.to_owned()), strength };
-    let value = f64::from(environment.somaxconn) + 1.0;
-    Limit {
-        value: environment.somaxconn.to_string(),
-        origin: Origin::Machine("/proc/sys/net/core/somaxconn".to_owned()),
-        caps: "connections that may wait at a listener to be accepted at one instant".to_owned(),
-        law: Law::Backlog { value },
-        formula: format!("at most net.core.somaxconn {} + 1", environment.somaxconn),
-        source: "listen(2); Linux include/net/sock.h: sk_acceptq_is_full".to_owned(),
-        signatures: vec![
-            grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
-            grew(metric::LISTEN_DROPS, Strength::Consistent),
-        ],
-        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout], slow: true },
-        ..Limit::named("kernel.accept_queue", "kernel", "net.core.somaxconn")
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::gc::{self, Paused};
 use super::product::unwritten;
-use super::settings::{Name, Settings, in_force};
+use super::settings::{GC, Settings, in_force};
 use super::{Place, Product};
 use crate::error::TargetError;
 use genkai_place::handshake::Announced;
@@ -153,7 +153,7 @@ impl Application {
 
 /// The collector that a JVM chose by itself.
 fn chosen(settings: &mut [Setting], log: &str) {
-    let gc = settings.iter_mut().find(|setting| setting.default && setting.name == Name::Gc.text());
+    let gc = settings.iter_mut().find(|setting| setting.default && setting.name == GC);
     if let (Some(setting), Some(collector)) = (gc, gc::collector(log)) {
         setting.value = format!("{collector}, the JVM's choice");
     }

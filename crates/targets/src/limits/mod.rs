@@ -59,6 +59,9 @@ pub(crate) fn reached_of(metric: &str, of: &str, fraction: f64, strength: Streng
     Signature { sign: Sign::ReachedMetric { metric: metric.to_owned(), of: of.to_owned(), fraction }, strength }
 }
 
+/// Slowness, without failures.
+pub(crate) const SLOW: Symptom = Symptom { errors: Vec::new(), slow: true };
+
 /// The largest body of a request, of which the log says `signature` when it refuses one; none where it is not capped.
 pub(crate) fn body(product: &str, setting: &str, value: &SourcedValue<u64>, signature: &str) -> Option<Limit> {
     (value.value > 0).then(|| Limit {

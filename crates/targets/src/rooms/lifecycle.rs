@@ -37,7 +37,7 @@ impl Node {
     ) -> Result<Node, TargetError> {
         let dir = dir.join(format!("node-{number}"));
         let trace = settings.trace > 0;
-        let settings = application::settings::Settings { rooms: Some(settings.clone()), ..Default::default() };
+        let settings = application::settings::Settings::of_node(settings.clone());
         let server = product.launch(&format!("rooms node {number}"), place, &settings, cpus, &dir)?;
         Ok(Node { number, server, trace })
     }
