@@ -1,14 +1,10 @@
 //! What must be so for any text of HAProxy's, php-fpm's and Redis's configurations: nothing panics, nothing is lost, every word is
 //! where its span says, and a setting that is changed leaves everything else.
 
-use std::path::Path;
-
 use genkai_targets::catalog::explain;
 use genkai_targets::explain::Requests;
 use genkai_targets::files::Configuration;
 use genkai_targets::haproxy::config::{Config, FileId, Reading, lexer, quote};
-use genkai_targets::haproxy::route::Scope;
-use genkai_targets::haproxy::settings::effective;
 use genkai_targets::{phpfpm, redis};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -92,21 +88,21 @@ proptest! {
     #[test]
     fn a_setting_of_haproxy_changes_one_thing(text in text(), value in 1..1000_u32) {
         let Some(config) = haproxy(&text) else { return Ok(()) };
-        let scope = Scope::default();
-        let after = config.set("maxconn", &value.to_string(), &scope).unwrap();
-        prop_assert_eq!(effective(&after, "maxconn", &scope).unwrap().written, value.to_string());
+        let requests = Requests::default();
+        let after = config.set("maxconn", &value.to_string(), &requests).unwrap();
+        prop_assert_eq!(after.value_of("maxconn", &requests).unwrap().0, value.to_string());
         let differs = after.found().len() - config.found().len();
         prop_assert!(differs <= 2, "a line, and a section where there was none");
-        let again = after.set("maxconn", &value.to_string(), &scope).unwrap();
+        let again = after.set("maxconn", &value.to_string(), &requests).unwrap();
         prop_assert_eq!(again.file(FileId::MAIN), after.file(FileId::MAIN));
     }
 
     #[test]
     fn php_fpm_and_redis_lose_nothing(text in text()) {
-        let path = Path::new("/nonexistent/x.conf");
-        let fpm = phpfpm::config::Config::of_text(path, text.clone()).map(|c| c.entries);
-        let redis = redis::config::Config::of_text(path, text.clone()).map(|c| c.entries);
-        for entries in [fpm, redis].into_iter().flatten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.conf");
+        std::fs::write(&path, &text).unwrap();
+        for entries in [phpfpm::config::read(&path), redis::config::read(&path)].into_iter().flatten() {
             let file = &entries.files()[0];
             prop_assert_eq!(&file.text, &text);
             for (entry, span) in entries.all().iter().zip(&file.tree) {

@@ -13,9 +13,11 @@ pub mod route;
 pub(crate) mod router;
 pub mod settings;
 
-pub use lifecycle::{Binary, Running};
 pub(crate) use product::ENTRY;
 pub use product::Haproxy;
+
+/// The file in its folder that it prints to.
+const LOG: &str = "haproxy.log";
 
 /// What people call it.
 pub(crate) const CALLED: &str = "HAProxy";

@@ -45,7 +45,7 @@ fn value_of(text: &str) -> Result<String, &'static str> {
 ///
 /// # Errors
 /// A file that is missing, unreadable, too large, not php-fpm's syntax, or that includes itself.
-pub(super) fn read(main: &Path) -> Result<Entries, ConfigError> {
+pub fn read(main: &Path) -> Result<Entries, ConfigError> {
     Entries::read(main, &Ini)
 }
 

@@ -92,7 +92,7 @@ fn quoted(
 ///
 /// # Errors
 /// A file that is missing, unreadable, too large, not Redis's syntax, or that includes itself.
-pub(super) fn read(main: &Path) -> Result<Entries, ConfigError> {
+pub fn read(main: &Path) -> Result<Entries, ConfigError> {
     Entries::read(main, &Lines)
 }
 

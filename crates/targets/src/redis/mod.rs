@@ -1,6 +1,6 @@
 //! A private Redis as a participant of a run: the backplane over which nodes share rooms. Nothing is kept on disk.
 
-mod config;
+pub mod config;
 mod evidence;
 pub mod explain;
 mod given;

@@ -14,14 +14,14 @@ use genkai_model::evidence::LogLine;
 use genkai_model::plan;
 use genkai_model::rooms::RouterReport;
 
-use super::evidence::{SUBJECT, Stat};
-use super::lifecycle::LOG;
-use super::{CALLED, Haproxy};
+use super::evidence::{SUBJECT, Stat, Watch};
+use super::{CALLED, Haproxy, LOG};
 use crate::error::TargetError;
 use crate::product::{Deployment, Prepared as _};
 use evidence::Sessions;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
+use genkai_place::running::Running;
 use genkai_place::tail::Tail;
 pub(crate) use limits::of as limits;
 
@@ -30,7 +30,7 @@ pub(crate) use limits::of as limits;
 pub(crate) struct Router {
     haproxy: Deployment<Haproxy>,
     /// None only while it is killed and started anew.
-    running: Option<super::Running>,
+    running: Option<Running<Watch>>,
     cpus: Option<Vec<usize>>,
     address: SocketAddr,
     log: Tail,
@@ -81,7 +81,7 @@ impl Router {
     /// Looks at it, as at any HAProxy, but for its log: that tells whose connections ended. One that stands still is not asked.
     pub(crate) fn observe(&mut self) -> Observation {
         let running = self.running.as_mut().filter(|_| !self.frozen);
-        let seen = running.map(super::Running::observe).unwrap_or_default();
+        let seen = running.map(Running::observe).unwrap_or_default();
         let logs = std::mem::take(&mut self.untold).into_iter().chain(self.sessions.take(&self.log.lines()));
         Observation { logs: logs.collect(), ..seen }
     }
