@@ -21,8 +21,8 @@ pub struct Observation {
 impl Observation {
     /// Of a server that is one process: a sample for as long as it runs, and once that it has ended (`called` is put before how).
     pub fn of(child: &mut Child, subject: &str, called: &str, sample: impl FnOnce() -> Sample) -> Observation {
-        let samples = if child.try_exited().is_none() { vec![sample()] } else { Vec::new() };
         let states = child.death().map(|status| died(subject, called, status)).into_iter().collect();
+        let samples = if child.try_exited().is_none() { vec![sample()] } else { Vec::new() };
         Observation { samples, states, logs: Vec::new() }
     }
 

@@ -129,7 +129,7 @@ impl Application {
     /// Looks at it.
     pub fn observe(&mut self) -> Observed {
         let child = &mut self.server.child;
-        let (runs, death) = (child.try_exited().is_none(), child.death());
+        let (death, runs) = (child.death(), child.try_exited().is_none());
         Observed {
             used: if runs { self.used() } else { Consumption::default() },
             pauses: self.gc.iter_mut().flat_map(Tail::lines).filter_map(|line| gc::pause(&line)).collect(),
