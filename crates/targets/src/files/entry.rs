@@ -134,11 +134,6 @@ impl Entries {
         &self.all
     }
 
-    /// The last entry of a name, whatever its section.
-    pub fn value(&self, name: &str) -> Option<&Entry> {
-        self.all.iter().rev().find(|entry| entry.name == name)
-    }
-
     /// The last entry of a name in a section.
     pub fn value_in(&self, section: &str, name: &str) -> Option<&Entry> {
         self.all.iter().rev().find(|entry| entry.section == section && entry.name == name)
@@ -149,6 +144,16 @@ impl Entries {
         let mut last: BTreeMap<&str, &Entry> = BTreeMap::new();
         let all = self.all.iter().filter(|entry| once(entry));
         all.filter_map(|entry| Some((last.insert(&entry.name, entry)?, self.place(entry)))).collect()
+    }
+
+    /// The last entry of a name, which counts where a name has one value.
+    pub fn last(&self, name: &str) -> Option<&Entry> {
+        self.all.iter().rev().find(|entry| entry.name == name)
+    }
+
+    /// The main file.
+    pub fn main(&self) -> &Path {
+        &self.files[FileId::MAIN.0].path
     }
 
     /// `path:line` of an entry.

@@ -116,6 +116,6 @@ mod tests {
         assert_eq!(words(r#"a "b \"c\"\x41\n" 'd\'e' """#), owned(&["a", "b \"c\"A\n", "d'e", ""]));
         assert_eq!((words(r#"a "b"#), words(r#"a "b"c"#)), (None, None));
         let config = of_text(Path::new("/x"), b"# c\nMaxClients 5\nmaxclients 7\n".to_vec()).unwrap();
-        assert_eq!(config.value("maxclients").map(|e| (e.line, e.value())), Some((3, "7".to_owned())));
+        assert_eq!(config.last("maxclients").map(|e| (e.line, e.value())), Some((3, "7".to_owned())));
     }
 }

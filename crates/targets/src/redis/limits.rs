@@ -39,7 +39,7 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn of(config: &Entries, machine: &Machine) -> Facts {
         let held = |name: &str, default: &str, read: fn(&str) -> Option<u64>| {
-            let entry = config.value(name).filter(|e| read(&e.value()).is_some());
+            let entry = config.last(name).filter(|e| read(&e.value()).is_some());
             let written = entry.map_or_else(|| default.to_owned(), |e| e.value());
             let origin = entry.map_or_else(|| Origin::Default(SOURCE.to_owned()), |e| config.origin(e));
             SourcedValue { value: read(&written).unwrap_or(0), written, origin }
@@ -93,7 +93,7 @@ fn pubsub(config: &Entries) -> SourcedValue<(u64, u64, u64)> {
 }
 
 pub(super) fn of(config: &Entries, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Limit> {
-    let policy = config.value("maxmemory-policy").map_or_else(|| "noeviction".to_owned(), |e| e.value());
+    let policy = config.last("maxmemory-policy").map_or_else(|| "noeviction".to_owned(), |e| e.value());
     vec![
         clients(facts, machine),
         backlog(facts, machine),

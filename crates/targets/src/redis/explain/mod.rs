@@ -32,7 +32,7 @@ fn timers(config: &Entries) -> Vec<Timer> {
         ("repl-timeout", "a link between master and replica that is silent"),
     ];
     let timer = |(name, ends): (&str, &str)| {
-        let entry = config.value(name)?;
+        let entry = config.last(name)?;
         let seconds: u64 = entry.value().parse().ok().filter(|s| *s > 0)?;
         Some(Timer {
             setting: name.to_owned(),

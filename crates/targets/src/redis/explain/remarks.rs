@@ -33,7 +33,7 @@ pub(super) fn of(config: &Entries, facts: &Facts, machine: &Machine, memory: u64
 
 fn names(config: &Entries) -> Vec<Remark> {
     let unknown = |e: &&Entry| !table(DIRECTIVES).any(|(name, _)| name == e.name);
-    let modules = config.value("loadmodule").is_some();
+    let modules = config.last("loadmodule").is_some();
     let say = |entry: &Entry| {
         let text = "there is no such directive in Redis 7.0: it does not start".to_owned();
         let near = nearest(&entry.name, table(DIRECTIVES).map(|(n, _)| n)).map(|n| format!("did you mean {n}?"));
@@ -67,10 +67,10 @@ fn without_effect(config: &Entries) -> Vec<Remark> {
         all.push(about(config, entry, RemarkKind::Ignored, text, None));
     };
     for (name, other, off) in NEEDS {
-        let is_off = config.value(other).is_none_or(|e| e.value().eq_ignore_ascii_case(off));
+        let is_off = config.last(other).is_none_or(|e| e.value().eq_ignore_ascii_case(off));
         // Debian's file writes every default; only what differs from it was meant.
         let usual = ["everysec", "noeviction", "no", "15000"];
-        let entry = config.value(name).filter(|e| is_off && !usual.contains(&e.value().as_str()));
+        let entry = config.last(name).filter(|e| is_off && !usual.contains(&e.value().as_str()));
         if let Some(entry) = entry {
             say(entry, format!("has no effect: {other} is {off}"));
         }
@@ -102,10 +102,10 @@ fn contradictions(config: &Entries, facts: &Facts, memory: u64) -> Vec<Remark> {
         );
     }
     let open =
-        config.value("bind").is_some_and(|e| e.values.iter().any(|v| matches!(v.as_str(), "*" | "0.0.0.0" | "::")));
-    let protected = config.value("protected-mode").is_none_or(|e| e.value() != "no");
-    let password = ["requirepass", "aclfile", "user"].iter().any(|name| config.value(name).is_some());
-    if let Some(entry) = config.value("bind").filter(|_| open && protected && !password) {
+        config.last("bind").is_some_and(|e| e.values.iter().any(|v| matches!(v.as_str(), "*" | "0.0.0.0" | "::")));
+    let protected = config.last("protected-mode").is_none_or(|e| e.value() != "no");
+    let password = ["requirepass", "aclfile", "user"].iter().any(|name| config.last(name).is_some());
+    if let Some(entry) = config.last("bind").filter(|_| open && protected && !password) {
         let text = "lets nobody in but this machine: protected-mode is on and there is no password".to_owned();
         say(Some(config.place(entry)), "bind", text, "requirepass, or bind to addresses that are meant".to_owned());
     }
