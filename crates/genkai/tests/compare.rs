@@ -150,6 +150,10 @@ fn what_cannot_be_compared_is_said_before_anything_starts() {
             vec!["--base", conf.as_str(), "--change", "worker_connections 512 -> 1024"],
             "worker_connections is 99 there, not 512",
         ),
+        (
+            vec!["--base", "nginx", "--set", "worker_connections=50", "--change", "Worker_Connections 9 -> 20"],
+            "Worker_Connections is 50 there, not 9",
+        ),
         (vec!["--base", "nginx", "--change", "gzip"], "not a valid change"),
         (vec!["nginx", "apache", "--decide", "speed"], "not a valid figure"),
         (vec!["nginx", "apache", "--hold", "1ms"], "at least 200ms"),

@@ -10,7 +10,7 @@ use genkai_model::objective::Objective;
 use genkai_model::plan::{Plan, Study};
 use genkai_model::setting::RequestedChange;
 use genkai_model::units::Span;
-use genkai_targets::product::{Objection, ObjectionKind};
+use genkai_targets::product::{Rejection, RejectionKind};
 
 use crate::compare::{self, BASELINE, Usual};
 use crate::error::LabError;
@@ -96,16 +96,16 @@ pub(crate) fn check(job: &Job<'_>, line: &str, watcher: &mut Watcher<'_>) -> Res
     let ask = |folder: &Folder| {
         let behind = system::placeholder(&job.plan.system.backend)?;
         let prepared = system::prepare(&job.plan.system, &job.plan.load, behind, folder.private("check")?)?;
-        let objection = prepared.objects(line)?;
-        Ok((system::environment(&job.pin, Some(&*prepared)), objection))
+        let rejection = prepared.rejects(line)?;
+        Ok((system::environment(&job.pin, Some(&*prepared)), rejection))
     };
-    job.recorded(watcher, ask, |(environment, objection), _, recorder| {
+    job.recorded(watcher, ask, |(environment, rejection), _, recorder| {
         recorder.now(None, job.head(environment, &[]))?;
-        let (id, text) = match objection {
-            Some(Objection { kind: ObjectionKind::Unknown, words }) => (UNKNOWN, words),
-            Some(Objection { kind: ObjectionKind::Refused, words }) => (REFUSED, words),
-            Some(Objection { kind: ObjectionKind::Clamped, words }) => (CLAMPED, words),
-            Some(Objection { kind: ObjectionKind::Warned, words }) => (WARNED, words),
+        let (id, text) = match rejection {
+            Some(Rejection { kind: RejectionKind::Unknown, words }) => (UNKNOWN, words),
+            Some(Rejection { kind: RejectionKind::Refused, words }) => (REFUSED, words),
+            Some(Rejection { kind: RejectionKind::Clamped, words }) => (CLAMPED, words),
+            Some(Rejection { kind: RejectionKind::Warned, words }) => (WARNED, words),
             None => (ACCEPTED, format!("the server's own check accepts `{line}`")),
         };
         recorder.note(None, id, text)

@@ -5,19 +5,9 @@ use std::path::{Path, PathBuf};
 use genkai_model::explain::{Explanation, Remark, RemarkKind, Timer};
 use genkai_model::limit::{Limit, Origin};
 
+pub use crate::files::Requests;
 use crate::files::masked;
 use genkai_place::caps::Machine;
-
-/// The requests that are looked at: they decide which virtual server and path count.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Requests {
-    /// Host header.
-    pub host: String,
-    /// Request target.
-    pub path: String,
-    /// Whether they open WebSocket connections.
-    pub websocket: bool,
-}
 
 /// What is to be explained, and where.
 #[derive(Debug)]

@@ -2,9 +2,8 @@
 //! that is changed leaves everything else.
 
 use genkai_targets::caddy::config::{Config, FileId, Line, Variables, quote};
-use genkai_targets::caddy::route::Scope;
-use genkai_targets::caddy::settings::{TABLE, effective};
-use genkai_targets::files::Configuration;
+use genkai_targets::caddy::settings::TABLE;
+use genkai_targets::files::{Configuration, Requests};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -79,22 +78,22 @@ proptest! {
     #[test]
     fn a_setting_changes_one_thing(text in proxy(), which in any::<prop::sample::Index>()) {
         let config = config(text.as_bytes()).unwrap();
-        let scope = Scope { host: "localhost".to_owned(), path: "/".to_owned() };
+        let requests = Requests::to("localhost", "/");
         let setting = &TABLE.settings[which.index(TABLE.settings.len())];
         let value = setting.kind.written(&["7"]).or_else(|| setting.kind.written(&["7s"])).unwrap().join(" ");
-        let after = config.set(setting.name, &value, &scope).unwrap();
-        prop_assert_eq!(effective(&after, setting.name, &scope).unwrap().written, value.clone());
+        let after = config.set(setting.name, &value, &requests).unwrap();
+        prop_assert_eq!(after.value_of(setting.name, &requests).unwrap().0, value.clone());
         for other in TABLE.settings.iter().filter(|other| other.name != setting.name) {
             prop_assert_eq!(
-                effective(&after, other.name, &scope).unwrap().written,
-                effective(&config, other.name, &scope).unwrap().written
+                after.value_of(other.name, &requests).unwrap().0,
+                config.value_of(other.name, &requests).unwrap().0
             );
         }
         // Every line that was there is there, but for the one that had another value.
         let now = String::from_utf8(after.file(FileId::MAIN).text.clone()).unwrap();
         let gone = text.lines().filter(|line| !now.lines().any(|other| other.trim_start().starts_with(line.trim())));
         prop_assert!(gone.count() <= 1, "{text}\n{now}");
-        let again = after.set(setting.name, &value, &scope).unwrap();
+        let again = after.set(setting.name, &value, &requests).unwrap();
         prop_assert_eq!(again.file(FileId::MAIN), after.file(FileId::MAIN));
     }
 }

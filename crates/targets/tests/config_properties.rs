@@ -7,8 +7,6 @@ use genkai_targets::catalog::explain;
 use genkai_targets::explain::Requests;
 use genkai_targets::files::Configuration;
 use genkai_targets::haproxy::config::{Config, FileId, Reading, lexer, quote};
-use genkai_targets::haproxy::route::Scope;
-use genkai_targets::haproxy::settings::effective;
 use genkai_targets::{phpfpm, redis};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -92,12 +90,12 @@ proptest! {
     #[test]
     fn a_setting_of_haproxy_changes_one_thing(text in text(), value in 1..1000_u32) {
         let Some(config) = haproxy(&text) else { return Ok(()) };
-        let scope = Scope::default();
-        let after = config.set("maxconn", &value.to_string(), &scope).unwrap();
-        prop_assert_eq!(effective(&after, "maxconn", &scope).unwrap().written, value.to_string());
+        let requests = Requests::default();
+        let after = config.set("maxconn", &value.to_string(), &requests).unwrap();
+        prop_assert_eq!(after.value_of("maxconn", &requests).unwrap().0, value.to_string());
         let differs = after.found().len() - config.found().len();
         prop_assert!(differs <= 2, "a line, and a section where there was none");
-        let again = after.set("maxconn", &value.to_string(), &scope).unwrap();
+        let again = after.set("maxconn", &value.to_string(), &requests).unwrap();
         prop_assert_eq!(again.file(FileId::MAIN), after.file(FileId::MAIN));
     }
 

@@ -4,9 +4,8 @@ mod nginx_configs;
 
 use std::path::Path;
 
-use genkai_targets::files::Configuration;
+use genkai_targets::files::{Configuration, Requests};
 use genkai_targets::nginx::config::{Config, Found, lexer, parse};
-use genkai_targets::nginx::settings::{self, Scope};
 
 use nginx_configs::{CASES, lay_out};
 
@@ -50,7 +49,7 @@ fn changing_worker_connections_changes_one_line() {
     for case in &CASES {
         let dir = tempfile::tempdir().unwrap();
         let config = Config::read(&lay_out(case.name, dir.path()), dir.path()).unwrap();
-        let edited = settings::apply(&config, "worker_connections", "4321", &Scope::default()).unwrap();
+        let edited = config.set("worker_connections", "4321", &Requests::default()).unwrap();
         assert_eq!(only(&edited, &["events"], "worker_connections").args(), ["4321"], "{}", case.name);
         let mut changed = Vec::new();
         for ((_, before), (_, after)) in config.files().zip(edited.files()) {
@@ -143,7 +142,6 @@ fn the_main_context_takes_directives_too() {
 
 #[test]
 fn a_missing_events_block_is_made() {
-    let scope = Scope::default();
     let cases = [
         (
             "user a;\r\nhttp {\r\n  gzip on;\r\n}\r\n",
@@ -152,7 +150,7 @@ fn a_missing_events_block_is_made() {
         ("http {}", "events {\n    worker_connections 9;\n}\nhttp {}"),
     ];
     for (before, after) in cases {
-        assert_eq!(printed(&settings::apply(&text(before), "worker_connections", "9", &scope).unwrap()), after);
+        assert_eq!(printed(&text(before).set("worker_connections", "9", &Requests::default()).unwrap()), after);
     }
 }
 
@@ -196,7 +194,7 @@ fn the_diff_is_unified_and_named_after_the_users_files() {
     let dir = tempfile::tempdir().unwrap();
     let config = Config::read(&lay_out("debian", dir.path()), dir.path()).unwrap();
     assert_eq!(config.diff(&config), "");
-    let edited = settings::apply(&config, "worker_connections", "1024", &Scope::default()).unwrap();
+    let edited = config.set("worker_connections", "1024", &Requests::default()).unwrap();
     let etc = dir.path().to_str().unwrap().trim_start_matches('/');
     let expected = format!(
         "--- a/{etc}/nginx.conf\n+++ b/{etc}/nginx.conf\n@@ -5,7 +5,7 @@\n include /{etc}/modules-enabled/*.conf;\n \n \

@@ -10,8 +10,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use genkai_targets::files::CopyOptions;
 use genkai_targets::nginx::config::{Config, parse};
-use genkai_targets::nginx::private::{self, At, Options, Private, STATUS_PATH};
+use genkai_targets::nginx::private::{self, At, Private, STATUS_PATH};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
@@ -36,8 +37,8 @@ impl Nginx {
         fs::create_dir(&run).unwrap();
         let mut ports = || -> io::Result<u16> { Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port()) };
         let root = nix::unistd::geteuid().is_root();
-        let options = Options { dir: &run, ports: &mut ports, backend: None, root, configure: "", status: true };
-        let private = private::build(&config, options).unwrap();
+        let options = CopyOptions { dir: &run, ports: &mut ports, backend: None, allowed: &[], root };
+        let private = private::build(&config, options, "", true).unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         let child = Command::new("nginx")
             .env("PATH", format!("{path}:/usr/sbin"))

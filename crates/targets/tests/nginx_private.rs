@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use genkai_targets::files::Configuration;
+use genkai_targets::files::{Configuration, CopyOptions, Requests};
 use genkai_targets::nginx::config::{Address, Host, sockets};
-use genkai_targets::nginx::private::{self, Options};
-use genkai_targets::nginx::settings::{Rendering, render};
+use genkai_targets::nginx::private;
+use genkai_targets::nginx::settings::render;
 
 use nginx_configs::CASES;
 use nginx_configs::place::{Place, check, contents, free_port, needs_modules, nginx_configure, reread, root};
@@ -53,20 +53,13 @@ fn nginx_accepts_what_is_rendered() {
         ("keepalive_timeout", "5s 4s"),
         ("error_log", "logs/x.log info"),
     ];
-    let settings = settings.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
-    let config =
-        render(&Rendering { backend: "127.0.0.1:9", port: 80, websocket: false, settings: &settings }).unwrap();
+    let plain = render("127.0.0.1:9".parse().unwrap(), false);
+    let requests = Requests::to("", "/");
+    let config = settings.iter().fold(plain, |config, (name, value)| config.set(name, value, &requests).unwrap());
     let dir = tempfile::tempdir().unwrap();
     let configure = nginx_configure();
-    let options = Options {
-        dir: dir.path(),
-        ports: &mut free_port,
-        backend: None,
-        root: root(),
-        configure: &configure,
-        status: true,
-    };
-    let private = private::build(&config, options).unwrap();
+    let options = CopyOptions { dir: dir.path(), ports: &mut free_port, backend: None, allowed: &[], root: root() };
+    let private = private::build(&config, options, &configure, true).unwrap();
     let out = check(&private);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }

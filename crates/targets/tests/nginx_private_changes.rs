@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use genkai_targets::files::CopyOptions;
 use genkai_targets::nginx::config::Config;
-use genkai_targets::nginx::private::{self, At, Options};
+use genkai_targets::nginx::private::{self, At};
 
 use nginx_configs::place::{Place, case, check, contents, free_port, nginx_configure, nginx_prefix, reread, root};
 
@@ -47,9 +48,8 @@ fn a_port_that_is_drawn_twice_is_given_once() {
     let mut ports = || Ok(drawn.next().unwrap());
     let run = dir.path().join("run");
     let configure = nginx_configure();
-    let options =
-        Options { dir: &run, ports: &mut ports, backend: None, root: root(), configure: &configure, status: true };
-    let private = private::build(&config, options).unwrap();
+    let options = CopyOptions { dir: &run, ports: &mut ports, backend: None, allowed: &[], root: root() };
+    let private = private::build(&config, options, &configure, true).unwrap();
     let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
     let moved: Vec<_> = private.moved.iter().map(|m| m.to.clone()).collect();
     assert_eq!(moved, [4001, 4002, 4003].map(|port| At::Inet(at(port))));
@@ -69,9 +69,8 @@ fn what_is_given_once_for_an_address_is_kept_once() {
     let config = Config::read(&main, Path::new("/")).unwrap();
     let run = dir.path().join("run");
     let configure = nginx_configure();
-    let options =
-        Options { dir: &run, ports: &mut free_port, backend: None, root: root(), configure: &configure, status: false };
-    let private = private::build(&config, options).unwrap();
+    let options = CopyOptions { dir: &run, ports: &mut free_port, backend: None, allowed: &[], root: root() };
+    let private = private::build(&config, options, &configure, false).unwrap();
     let copy = reread(&private);
     let params: Vec<_> = copy.listens().iter().map(|l| l.found.args()[1..].join(" ")).collect();
     assert_eq!(params, ["default_server backlog=100", "", "reuseport"]);
@@ -176,8 +175,8 @@ fn folders_that_cannot_be_used_are_refused() {
     let place = Place::new(case("chain"));
     let configure = nginx_configure();
     let build = |dir: &Path, ports: &mut dyn FnMut() -> io::Result<u16>| {
-        let options = Options { dir, ports, backend: None, root: false, configure: &configure, status: true };
-        private::build(&place.config, options).unwrap_err().to_string()
+        let options = CopyOptions { dir, ports, backend: None, allowed: &[], root: false };
+        private::build(&place.config, options, &configure, true).unwrap_err().to_string()
     };
     assert!(build(Path::new("relative"), &mut free_port).contains("must be absolute"));
     assert!(build(Path::new("/tmp/a$b"), &mut free_port).contains("without $"));

@@ -40,8 +40,10 @@ fn a_generated_proxy_answers_and_leaves_nothing_behind() {
     assert_eq!(server.metric(metrics::WORKERS), Some(2.0));
     assert!(server.metric(metrics::RSS).unwrap() > 1e6);
     assert!(server.seen.states.is_empty(), "{:?}", server.seen.states);
-    let pids: Vec<u32> =
-        genkai_targets::nginx::lifecycle::workers(&server.running).into_iter().chain([server.running.pid()]).collect();
+    let pids: Vec<u32> = genkai_targets::nginx::evidence::workers(server.running.pid())
+        .into_iter()
+        .chain([server.running.pid()])
+        .collect();
     assert_eq!(pids.len(), 3);
     assert!(server.running.stop().success());
     assert!(!pids.iter().any(|&pid| alive(pid)));
@@ -130,7 +132,7 @@ fn a_full_accept_queue_drops_and_says_so() {
     assert_eq!(limit(&nginx, "nginx.listen.backlog").formula.split(',').next(), Some("min(backlog 4"));
     let mut server = Watched::start(&nginx);
     assert_eq!(server.metric(metrics::LISTEN_DROPS), Some(0.0));
-    let worker = genkai_targets::nginx::lifecycle::workers(&server.running)[0];
+    let worker = genkai_targets::nginx::evidence::workers(server.running.pid())[0];
     signal(worker, Signal::SIGSTOP);
     let held: Vec<_> = (0..8).map(|_| Client::ask(server.running.address(), "/")).collect();
     assert_eq!(held.iter().flatten().count(), 5, "one more than the backlog is let in");
@@ -248,7 +250,7 @@ fn a_killed_worker_is_a_state_and_not_the_end() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let mut server = Watched::start(&stage.generated(backend.address(), &[]).unwrap());
     server.look();
-    let worker = genkai_targets::nginx::lifecycle::workers(&server.running)[0];
+    let worker = genkai_targets::nginx::evidence::workers(server.running.pid())[0];
     signal(worker, Signal::SIGKILL);
     let detail = server.await_state(ServerState::WorkerDied);
     assert!(detail.starts_with(&format!("worker process {worker} ")), "{detail}");
@@ -261,7 +263,7 @@ fn a_killed_worker_is_a_state_and_not_the_end() {
 fn a_killed_master_is_the_end_and_its_workers_are_not_left() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let mut server = Watched::start(&stage.generated(backend.address(), &[]).unwrap());
-    let workers = genkai_targets::nginx::lifecycle::workers(&server.running);
+    let workers = genkai_targets::nginx::evidence::workers(server.running.pid());
     signal(server.running.pid(), Signal::SIGKILL);
     let detail = server.await_state(ServerState::Died);
     assert!(detail.contains("signal: 9"), "{detail}");
@@ -339,6 +341,16 @@ fn a_variant_differs_by_its_changes_and_the_file_only_when_written() {
 }
 
 #[test]
+fn what_serves_nobody_is_refused_but_may_be_tried_as_a_change() {
+    let (stage, backend) = (Stage::new(), Backend::start());
+    let said = stage.generated(backend.address(), &[("worker_connections", "3")]).unwrap_err().to_string();
+    assert!(said.contains("not one request could be served"), "{said}");
+    let nginx = stage.generated(backend.address(), &[]).unwrap();
+    let variant = nginx.with(&[change("worker_connections", "3")], &stage.folder()).unwrap();
+    assert_eq!(limit(&variant, "nginx.worker_connections").value, "3");
+}
+
+#[test]
 fn a_port_that_was_taken_meanwhile_is_replaced() {
     let (stage, backend) = (Stage::new(), Backend::start());
     let nginx = stage.generated(backend.address(), &[]).unwrap();
@@ -355,7 +367,7 @@ fn every_process_stays_on_the_cores_given() {
     let nginx = stage.own(text, Some(backend.address())).unwrap();
     let core = genkai_place::machine::cores()[0];
     let running = nginx.start(Some(&[core])).unwrap();
-    for pid in genkai_targets::nginx::lifecycle::workers(&running).into_iter().chain([running.pid()]) {
+    for pid in genkai_targets::nginx::evidence::workers(running.pid()).into_iter().chain([running.pid()]) {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned();
         assert_eq!(allowed, core.to_string(), "process {pid}");

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use genkai_model::limit::Origin;
-use genkai_targets::files::Configuration;
+use genkai_targets::files::{Configuration, Requests};
 use genkai_targets::nginx::config::Config;
-use genkai_targets::nginx::settings::{Rendering, Scope, TABLE, apply, effective, render};
+use genkai_targets::nginx::settings::{TABLE, render};
 
 use nginx_configs::lay_out;
 
@@ -21,8 +21,8 @@ fn printed(config: &Config) -> String {
     config.files().map(|(_, f)| String::from_utf8_lossy(&f.text).into_owned()).collect()
 }
 
-fn at(path: &str) -> Scope {
-    Scope { host: None, path: path.to_owned() }
+fn at(path: &str) -> Requests {
+    Requests::to("", path)
 }
 
 /// Lines that went and came, in order.
@@ -41,11 +41,11 @@ fn corpus(name: &str) -> (tempfile::TempDir, Config) {
 }
 
 fn set(config: &Config, path: &str, name: &str, value: &str) -> Vec<String> {
-    changed(config, &apply(config, name, value, &at(path)).unwrap())
+    changed(config, &config.set(name, value, &at(path)).unwrap())
 }
 
 fn refused(config: &Config, path: &str, name: &str, value: &str) -> String {
-    apply(config, name, value, &at(path)).unwrap_err().to_string()
+    config.set(name, value, &at(path)).unwrap_err().to_string()
 }
 
 #[test]
@@ -67,18 +67,18 @@ fn a_setting_is_changed_where_it_is_in_force_for_the_path() {
 #[test]
 fn the_value_in_force_has_its_origin() {
     let (dir, config) = corpus("balance");
-    let value = |path: &str, name: &str| effective(&config, name, &at(path)).unwrap();
+    let value = |path: &str, name: &str| config.value_of(name, &at(path)).unwrap();
     let path = dir.path().join("nginx.conf");
     let read = value("/api/", "proxy_read_timeout");
-    assert_eq!((read.written.as_str(), &read.origin), ("5s", &Origin::File { path: path.clone(), line: 45 }));
-    assert_eq!(value("/", "proxy_read_timeout").written, "30s");
-    assert_eq!(value("/", "worker_connections").written, "4096");
-    assert_eq!(value("/", "listen.backlog").written, "1024");
+    assert_eq!((read.0.as_str(), &read.1), ("5s", &Origin::File { path: path.clone(), line: 45 }));
+    assert_eq!(value("/", "proxy_read_timeout").0, "30s");
+    assert_eq!(value("/", "worker_connections").0, "4096");
+    assert_eq!(value("/", "listen.backlog").0, "1024");
     let default = value("/", "keepalive_timeout");
-    assert_eq!(default.written, "75s");
-    assert!(matches!(default.origin, Origin::Default(source) if source.contains("ngx_http_core_module.c")));
-    assert_eq!(value("/api/", "upstream.keepalive").written, "64");
-    assert_eq!(value("/api/", "max_conns").written, "200");
+    assert_eq!(default.0, "75s");
+    assert!(matches!(default.1, Origin::Default(source) if source.contains("ngx_http_core_module.c")));
+    assert_eq!(value("/api/", "upstream.keepalive").0, "64");
+    assert_eq!(value("/api/", "max_conns").0, "200");
 }
 
 #[test]
@@ -121,12 +121,12 @@ fn limits_are_told_apart_by_zone() {
     );
     assert!(refused(&config, "/", "limit_conn", "5").contains("limit_conn.perserver, limit_conn.perip"));
     assert!(refused(&config, "/", "limit_conn", "70000").contains("from 1 to 65535"));
-    assert_eq!(effective(&config, "limit_conn.perip", &at("/")).unwrap().written, "10");
-    assert_eq!(effective(&config, "limit_conn", &at("/download/")).unwrap().written, "1");
+    assert_eq!(config.value_of("limit_conn.perip", &at("/")).unwrap().0, "10");
+    assert_eq!(config.value_of("limit_conn", &at("/download/")).unwrap().0, "1");
     // A zone that is not in force there goes beside those that are.
     assert_eq!(set(&config, "/download/", "limit_conn", "perserver 9").len(), 2);
 
-    assert_eq!(effective(&config, "limit_req", &at("/")).unwrap().written, "10r/s");
+    assert_eq!(config.value_of("limit_req", &at("/")).unwrap().0, "10r/s");
     let rate = set(&config, "/", "limit_req", "50");
     assert!(rate[1].ends_with("zone=one:10m rate=50r/s;"), "{rate:?}");
     assert!(set(&config, "/login", "limit_req.login", "60r/m")[1].ends_with("zone=login:1m rate=60r/m;"));
@@ -145,7 +145,7 @@ fn limits_are_told_apart_by_zone() {
 #[test]
 fn logs_are_replaced_together() {
     let (_dir, config) = corpus("cache");
-    let off = apply(&config, "access_log", "off", &at("/")).unwrap();
+    let off = config.set("access_log", "off", &at("/")).unwrap();
     let lines = changed(&config, &off);
     assert_eq!(lines.iter().filter(|l| l.starts_with('-')).count(), 3);
     assert_eq!(lines.iter().filter(|l| l.starts_with('+')).collect::<Vec<_>>(), ["+access_log off;"]);
@@ -159,7 +159,7 @@ fn worker_connections_must_leave_room_for_the_listeners() {
         message.starts_with("worker_connections=9: must be at least 10, as this configuration has 9 listening"),
         "{message}"
     );
-    assert!(apply(&stream, "worker_connections", "10", &at("/")).is_ok());
+    assert!(stream.set("worker_connections", "10", &at("/")).is_ok());
 }
 
 #[test]
@@ -188,11 +188,11 @@ fn every_setting_can_be_read_back_after_it_was_set() {
     ]);
     for setting in TABLE.settings.iter().filter(|s| !matches!(s.name, "limit_conn" | "limit_req")) {
         let value = values.get(setting.name).copied().unwrap_or(setting.default);
-        let edited = apply(&config, setting.name, value, &at("/")).unwrap_or_else(|e| panic!("{}: {e}", setting.name));
-        let read = effective(&edited, setting.name, &at("/")).unwrap();
-        assert_eq!(read.written, value, "{}", setting.name);
-        assert!(matches!(read.origin, Origin::File { .. }), "{}", setting.name);
-        let again = apply(&edited, setting.name, value, &at("/")).unwrap();
+        let edited = config.set(setting.name, value, &at("/")).unwrap_or_else(|e| panic!("{}: {e}", setting.name));
+        let read = edited.value_of(setting.name, &at("/")).unwrap();
+        assert_eq!(read.0, value, "{}", setting.name);
+        assert!(matches!(read.1, Origin::File { .. }), "{}", setting.name);
+        let again = edited.set(setting.name, value, &at("/")).unwrap();
         assert_eq!(printed(&again), printed(&edited), "{}: setting it twice changes nothing", setting.name);
     }
 }
@@ -209,9 +209,9 @@ fn a_rendered_configuration_has_each_setting_in_its_place() {
         ("limit_conn_zone", "$binary_remote_addr zone=ip:1m"),
         ("limit_conn", "ip 10"),
     ];
-    let settings = settings.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
+    let plain = render("127.0.0.1:9000".parse().unwrap(), false);
     let config =
-        render(&Rendering { backend: "127.0.0.1:9000", port: 80, websocket: false, settings: &settings }).unwrap();
+        BTreeMap::from(settings).iter().fold(plain, |config, (name, value)| config.set(name, value, &at("/")).unwrap());
     let expected = r#"# A plain reverse proxy, written by genkai.
 worker_processes 1;
 worker_rlimit_nofile 9000;
@@ -243,7 +243,4 @@ http {
 }
 "#;
     assert_eq!(printed(&config), expected);
-    let odd = BTreeMap::new();
-    let config = render(&Rendering { backend: "a b;c", port: 80, websocket: false, settings: &odd }).unwrap();
-    assert_eq!(config.upstreams()[0].servers[0].found.arg(0).unwrap(), "a b;c");
 }

@@ -6,9 +6,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use genkai_targets::files::Configuration;
+use genkai_targets::files::{Configuration, Requests};
 use genkai_targets::nginx::config::Config;
-use genkai_targets::nginx::settings::{Scope, apply};
 
 use nginx_configs::lay_out;
 
@@ -17,8 +16,7 @@ fn read(main: &Path) -> Config {
 }
 
 fn change(config: &Config, name: &str, value: &str) -> Config {
-    let scope = Scope { host: Some("app.example.com".to_owned()), path: "/".to_owned() };
-    apply(config, name, value, &scope).unwrap()
+    config.set(name, value, &Requests::to("app.example.com", "/")).unwrap()
 }
 
 fn names(dir: &Path) -> Vec<PathBuf> {

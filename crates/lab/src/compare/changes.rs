@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use genkai_model::comparison::{Contender, Runs};
 use genkai_model::event::Change;
+use genkai_model::limit::Origin;
 use genkai_model::load::Load;
 use genkai_model::plan::{ConfigSource, System};
 use genkai_model::setting::RequestedChange;
@@ -45,10 +46,11 @@ pub fn with_changes(
 }
 
 fn change(system: &mut System, asked: &RequestedChange, load: &Load) -> Result<Change, LabError> {
-    let mut from = value_of(system, &asked.setting, load)?;
+    let (mut from, origin) = value_of(system, &asked.setting, load)?;
     if let Some(said) = asked.from.as_ref().filter(|said| **said != from) {
         let ours = system.config == ConfigSource::Generated;
-        if !ours || system.settings.contains_key(&asked.setting) {
+        // Given under whatever name it has.
+        if !ours || origin == Origin::Given {
             return Err(LabError::Plan(format!(
                 "change \"{asked}\": {} is {from} there, not {said}\n  hint: write \"{} -> {}\", or set it first",
                 asked.setting, asked.setting, asked.to
@@ -63,11 +65,11 @@ fn change(system: &mut System, asked: &RequestedChange, load: &Load) -> Result<C
     Ok(Change { product: system.product.clone(), setting: asked.setting.clone(), from, to: asked.to.clone() })
 }
 
-/// The value that a setting has in `system`, for the requests of `load`.
-fn value_of(system: &System, setting: &str, load: &Load) -> Result<String, LabError> {
+/// The value that a setting has in `system`, for the requests of `load`, and where it comes from.
+fn value_of(system: &System, setting: &str, load: &Load) -> Result<(String, Origin), LabError> {
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let behind: Option<SocketAddr> = system::placeholder(&system.backend)?;
     let prepared = system::prepare(system, load, behind, dir.path().to_owned())?;
-    Ok(prepared.value_of(setting)?.0)
+    Ok(prepared.value_of(setting)?)
 }

@@ -136,7 +136,7 @@ mod tests {
     use genkai_model::limit::Limit;
     use genkai_targets::error::TargetError;
     use genkai_targets::files::Backup;
-    use genkai_targets::product::Objection;
+    use genkai_targets::product::Rejection;
 
     use super::*;
 
@@ -172,7 +172,7 @@ mod tests {
             &[]
         }
 
-        fn objects(&self, _: &str) -> Result<Option<Objection>, TargetError> {
+        fn rejects(&self, _: &str) -> Result<Option<Rejection>, TargetError> {
             unreachable!()
         }
 

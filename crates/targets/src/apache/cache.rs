@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::lifecycle::Binary;
+use super::lifecycle;
 use crate::cache::counters::{Counters, Lines};
 use crate::cache::{Ground, Setup, largest, listed};
 use crate::error::TargetError;
+use crate::product::Program;
 
 /// Modules of a server that logs and lets everybody in, by the names of their files.
 pub(crate) const MODULES: [&str; 2] = ["mpm_event", "authz_core"];
@@ -34,7 +35,7 @@ pub(crate) fn socache(ground: &Ground<'_>) -> Result<Setup, TargetError> {
 }
 
 fn setup(ground: &Ground<'_>, modules: &[&str], words: &str) -> Result<Setup, TargetError> {
-    let binary = Binary::find(Some(ground.program), ground.dir)?;
+    let binary = lifecycle::find(Some(ground.program), ground.dir)?;
     let all: Vec<&str> = MODULES.into_iter().chain(CACHE).chain(modules.iter().copied()).collect();
     let mut text = frame(&binary, &all, ground.listen.to_string().as_str(), ground.dir);
     text.push_str("LogFormat \"%{cache-status}e\" cache\n");
@@ -63,13 +64,13 @@ pub(crate) fn httpd(program: &Path, file: &Path, arguments: &[&str]) -> Command 
 }
 
 /// What every private httpd needs: modules, a listener, places. The rest is httpd's default.
-pub(crate) fn frame(binary: &Binary, modules: &[&str], listen: &str, dir: &Path) -> String {
+pub(crate) fn frame(binary: &Program, modules: &[&str], listen: &str, dir: &Path) -> String {
     let at = dir.display();
     let mut text = format!(
         "# Written by genkai.\nServerRoot {at}\nServerName localhost\nListen {listen}\nPidFile {at}/httpd.pid\n"
     );
     text.push_str(&format!("ErrorLog {at}/error.log\nDefaultRuntimeDir {at}\n"));
-    let folder = binary.modules().unwrap_or_else(|| "modules".into());
+    let folder = lifecycle::modules(binary).unwrap_or_else(|| "modules".into());
     for name in modules {
         text.push_str(&format!("LoadModule {name}_module {}/mod_{name}.so\n", folder.display()));
     }

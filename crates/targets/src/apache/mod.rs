@@ -12,7 +12,6 @@ mod product;
 pub mod route;
 pub mod settings;
 
-pub use lifecycle::Running;
 pub use product::Apache;
 pub(crate) use product::ENTRY;
 

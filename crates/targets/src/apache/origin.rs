@@ -10,11 +10,12 @@ use std::time::{Duration, SystemTime};
 use genkai_model::setting::Setting;
 
 use crate::apache::cache::{MODULES, frame, httpd};
-use crate::apache::lifecycle::Binary;
+use crate::apache::lifecycle;
 use crate::cache::counters::Lines;
 use crate::cache::ground::run;
 use crate::cache::listed;
 use crate::error::TargetError;
+use crate::product::Program;
 use genkai_place::footprint::{self, Footprint};
 use genkai_place::process::{Child, Signal, Spawn};
 use genkai_place::scratch::Scratch;
@@ -116,7 +117,7 @@ impl Origin {
     /// When it is missing or does not start.
     pub fn start(files: Files, cpus: Option<&[usize]>) -> Result<Origin, TargetError> {
         let dir = files.scratch.path();
-        let binary = Binary::find(None, dir)?;
+        let binary = lifecycle::find(None, dir)?;
         if let Some((uid, gid)) = account::unprivileged() {
             chown(dir, Some(uid), Some(gid)).map_err(TargetError::files(dir))?;
         }
@@ -194,7 +195,7 @@ impl Origin {
 }
 
 fn launch(
-    binary: &Binary,
+    binary: &Program,
     conf: &Path,
     address: SocketAddr,
     dir: &Path,
@@ -212,7 +213,7 @@ fn launch(
     Ok(child)
 }
 
-fn render(binary: &Binary, address: SocketAddr, dir: &Path, root: &Path) -> String {
+fn render(binary: &Program, address: SocketAddr, dir: &Path, root: &Path) -> String {
     let modules: Vec<&str> = MODULES.into_iter().chain(["headers"]).collect();
     let mut text = frame(binary, &modules, &address.to_string(), dir);
     let (at, root) = (dir.display(), root.display());

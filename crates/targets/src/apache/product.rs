@@ -1,26 +1,30 @@
 //! Apache httpd as a product: what is installed, how its configuration is read, copied, tested and started.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Environment, Rewrite};
-use genkai_model::limit::{Limit, Origin};
+use genkai_model::limit::Limit;
 use genkai_model::plan::ConfigSource;
 use tempfile::NamedTempFile;
 
 use super::CALLED;
 use super::config::{Config, Reading};
+use super::evidence::{Watch, children};
 use super::explain::explain;
-use super::lifecycle::{self, Binary, Running, Site, environment};
+use super::lifecycle::{self, command, environment, modules, root};
 use super::limits::{self, Facts};
-use super::private::{self, Options, Private};
-use super::route::{Route, Scope};
-use super::settings::{self, Rendering, render};
+use super::private::{self, Private};
+use super::route::Route;
+use super::settings::{Rendering, render};
 use crate::error::TargetError;
 use crate::files::with_line;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant};
+use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Role, Startup, Variant};
 use genkai_place::caps::Machine;
-use genkai_place::port;
+use genkai_place::process::Child;
+use genkai_place::running::Running;
+use genkai_place::{port, process_tree};
 
 /// What a warning of httpd says that replaces a number: server/mpm/event/event.c, worker.c and prefork.c, `*_check_config`; for
 /// ThreadStackSize "is inappropriate, using default" (AH02435, AH02436).
@@ -48,7 +52,7 @@ fn looks(file: &Looks<'_>) -> Likeness {
 /// The httpd that is installed, and how it is run.
 #[derive(Debug)]
 pub struct Apache {
-    binary: Binary,
+    program: Program,
     modules: PathBuf,
     environment: BTreeMap<String, String>,
 }
@@ -57,63 +61,34 @@ impl Product for Apache {
     const ENTRY: &'static Entry = &ENTRY;
     type Config = Config;
     type Copy = Private;
-    type Running = Running;
+    type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Apache, TargetError> {
-        let binary = Binary::find(what.program, dir)?;
+        let program = lifecycle::find(what.program, dir)?;
         let main = if let ConfigSource::File(path) = &what.source { Some(path.as_path()) } else { None };
-        let modules = binary.modules().unwrap_or_else(|| binary.root().join("modules"));
-        Ok(Apache { modules, environment: environment(main), binary })
+        let modules = modules(&program).unwrap_or_else(|| root(program.said()).join("modules"));
+        Ok(Apache { modules, environment: environment(main), program })
     }
 
     fn version(&self) -> &str {
-        self.binary.version()
+        self.program.version()
     }
 
-    fn read(&self, what: &Prepare<'_>) -> Result<Config, TargetError> {
-        let reading = Reading {
-            root: self.binary.root().to_owned(),
-            environment: self.environment.clone(),
-            defines: BTreeSet::from(["FOREGROUND".to_owned()]),
-            version: self.binary.numbers(),
-        };
-        match &what.source {
-            ConfigSource::File(path) => Ok(Config::read(path, reading)?),
-            ConfigSource::Generated => {
-                let backend = what.backend.ok_or_else(|| TargetError::no_backend(CALLED))?.to_string();
-                let modules = self.binary.modules().ok_or_else(|| no_modules(self.binary.path()))?;
-                let rendering = Rendering {
-                    backend: &backend,
-                    port: 80,
-                    websocket: what.websocket,
-                    upgrade: what.upgrade,
-                    tls: what.tls.as_ref(),
-                    modules: &modules,
-                    user: user(),
-                    settings: what.settings,
-                    reading,
-                };
-                Ok(render(&rendering)?)
-            }
-        }
+    fn read(&self, main: &Path) -> Result<Config, TargetError> {
+        Ok(Config::read(main, self.reading())?)
     }
 
-    fn scope(host: &str, path: &str) -> Scope {
-        Scope { host: host.to_owned(), path: path.to_owned() }
+    fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
+        let modules = modules(&self.program).ok_or_else(|| no_modules(self.program.path()))?;
+        let (websocket, tls) = (what.websocket.then_some(what.upgrade), what.tls.as_ref());
+        let rendering = Rendering { backend, websocket, tls, modules: &modules, user: user() };
+        Ok(render(&rendering, self.reading())?)
     }
 
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
         let no_server = || TargetError::usage(CALLED, "the configuration has no `Listen` on a TCP port");
-        let route = Route::find(of.config(), of.scope()).ok_or_else(no_server)?;
-        let options = Options {
-            dir: of.dir(),
-            ports: &mut port::free,
-            backend: of.conditions().backend,
-            allowed: &of.conditions().allowed,
-            root: nix::unistd::geteuid().is_root(),
-            modules: &of.product().modules,
-        };
-        Ok(private::build(of.config(), &route, options)?)
+        let route = Route::find(of.config(), of.requests()).ok_or_else(no_server)?;
+        Ok(private::build(of.config(), &route, of.copy_options(&mut port::free), &of.product().modules)?)
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {
@@ -130,17 +105,12 @@ impl Product for Apache {
         instead: Option<&Path>,
         translate: &dyn Fn(&str) -> String,
     ) -> Result<Vec<String>, TargetError> {
-        let Apache { binary, environment, .. } = of.product();
-        lifecycle::check(binary, of.dir(), instead.unwrap_or(&copy.main), environment, translate)
+        let Apache { program, environment, .. } = of.product();
+        lifecycle::check(program, of.dir(), instead.unwrap_or(&copy.main), environment, translate)
     }
 
     fn with_line(copy: &Private, line: &str) -> Result<NamedTempFile, TargetError> {
         Ok(with_line(&copy.main, line)?)
-    }
-
-    fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError> {
-        let held = settings::effective(of.config(), setting, of.scope())?;
-        Ok((held.written, held.origin))
     }
 
     fn limits(of: &Variant<Self>, _: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
@@ -148,36 +118,39 @@ impl Product for Apache {
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {
-        Route::find(of.config(), of.scope()).is_some_and(|route| route.is_tls(of.config()))
+        Route::find(of.config(), of.requests()).is_some_and(|route| route.is_tls(of.config()))
     }
 
-    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running, TargetError> {
+    /// Ready when its children run, too.
+    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running<Watch>, TargetError> {
+        let facts = facts(of, &of.machine(&Environment::default()));
+        let first = facts.start_servers.min(facts.children() as u32);
         let start = |copy: &Private| {
-            let facts = facts(of, &of.machine(&Environment::default()));
-            let site = Site {
-                dir: of.dir().to_owned(),
-                conf: copy.main.clone(),
-                error_log: copy.error_log.clone(),
-                address: copy.address,
-                status: copy.status,
-                environment: of.product().environment.clone(),
-                nofile: of.conditions().nofile,
-                children: facts.start_servers.min(facts.children() as u32),
-            };
-            lifecycle::start(&of.product().binary, &site, cpus)
+            let mut command = command(&of.product().program, &copy.main, &of.product().environment);
+            command.args(["-D", "FOREGROUND"]);
+            let (output, log) = (of.dir().join("output.txt"), copy.error_log.clone());
+            let startup = Startup { command, address: copy.address, output, log };
+            let ready = |child: &mut Child| process_tree::ready(child, copy.address, first, children).map(drop);
+            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, copy.status, log))
         };
-        of.started(copy, start, port_taken)
+        of.started(copy, start, |line| line.contains("AH00072") || line.contains("could not bind to address"))
     }
 }
 
-/// Whether a line of its last words says that somebody else has a port.
-fn port_taken(line: &str) -> bool {
-    line.contains("AH00072") || line.contains("could not bind to address")
+impl Apache {
+    fn reading(&self) -> Reading {
+        Reading {
+            root: root(self.program.said()),
+            environment: self.environment.clone(),
+            defines: BTreeSet::from(["FOREGROUND".to_owned()]),
+            version: self.program.numbers(),
+        }
+    }
 }
 
 /// What the limits are computed from.
 fn facts(of: &Variant<Apache>, machine: &Machine) -> Facts {
-    Facts::of(of.config(), of.scope(), machine, of.conditions().websocket)
+    Facts::of(of.config(), of.requests(), machine)
 }
 
 fn no_modules(program: &Path) -> TargetError {

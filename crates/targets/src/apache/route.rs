@@ -1,15 +1,7 @@
 //! Which virtual host answers the requests under test, which directives are in force for them, and what stands behind.
 
 use super::config::{Config, Found};
-
-/// Requests under test, as far as they decide what applies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope {
-    /// Host header.
-    pub host: String,
-    /// Request target.
-    pub path: String,
-}
+use crate::files::Requests;
 
 /// A `Listen` directive, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +63,8 @@ fn takes(address_of_host: &str, listen: &Listen<'_>) -> bool {
 impl<'a> Route<'a> {
     /// The route of the requests under test: the first plain listener whose virtual host has the name asked for, else the
     /// first plain one; where all want TLS, the first of those in the same way. None when there is no listener at all.
-    pub fn find(config: &'a Config, scope: &Scope) -> Option<Route<'a>> {
-        let routes = listens(config).into_iter().map(|listen| Route::of(config, listen, &scope.host));
+    pub fn find(config: &'a Config, requests: &Requests) -> Option<Route<'a>> {
+        let routes = listens(config).into_iter().map(|listen| Route::of(config, listen, &requests.host));
         let (plain, tls): (Vec<_>, Vec<_>) = routes.partition(|(route, _)| !route.is_tls(config));
         let best = |all: &[(Route<'a>, bool)]| {
             let found = all.iter().find(|(_, named)| *named).or(all.first());
@@ -242,8 +234,8 @@ mod tests {
         Config::of_text(Path::new("/x/httpd.conf"), text.into(), reading).unwrap()
     }
 
-    fn scope(host: &str) -> Scope {
-        Scope { host: host.to_owned(), path: "/app/x".to_owned() }
+    fn requests(host: &str) -> Requests {
+        Requests::to(host, "/app/x")
     }
 
     const TWO: &str = "Listen 443 https\nListen 80\nTimeout 60\n\
@@ -255,7 +247,7 @@ mod tests {
     fn hosts_are_found_by_name_and_the_first_is_the_default() {
         let config = config(TWO);
         let pass = |host: &str| {
-            let route = Route::find(&config, &scope(host)).unwrap();
+            let route = Route::find(&config, &requests(host)).unwrap();
             assert_eq!(route.listen.port, 80, "plain before TLS");
             route.pass(&config, "/app/x").unwrap().url
         };
@@ -268,7 +260,7 @@ mod tests {
     fn what_is_in_force_is_the_innermost() {
         let config = config(TWO);
         let value = |host: &str, name: &str| {
-            let route = Route::find(&config, &scope(host)).unwrap();
+            let route = Route::find(&config, &requests(host)).unwrap();
             route.of_path(&config, &[name], "/app/x").map(|f| f.args[0].clone())
         };
         assert_eq!(value("one.example", "timeout").as_deref(), Some("5"));
@@ -280,16 +272,16 @@ mod tests {
     #[test]
     fn parameters_and_exceptions_of_a_pass() {
         let config = config("Listen 80\nProxyPass /static !\nProxyPass / http://[::1]:8/ max=7 acquire=5\n");
-        let route = Route::find(&config, &scope("x")).unwrap();
+        let route = Route::find(&config, &requests("x")).unwrap();
         assert_eq!(route.pass(&config, "/static/a"), None);
         let pass = route.pass(&config, "/a").unwrap();
         assert_eq!((pass.parameter("max"), pass.parameter("timeout")), (Some("7"), None));
         assert_eq!(pass.authority(), ("http", "[::1]:8"));
-        assert!(Route::find(&self::config("Timeout 5\n"), &scope("x")).is_none());
+        assert!(Route::find(&self::config("Timeout 5\n"), &requests("x")).is_none());
         let secure = self::config(
             "Listen 443 https\nListen 8443\n<VirtualHost *:8443>\n ServerName b\n SSLEngine on\n</VirtualHost>\n",
         );
-        let port = |host: &str| Route::find(&secure, &scope(host)).map(|r| (r.listen.port, r.is_tls(&secure)));
+        let port = |host: &str| Route::find(&secure, &requests(host)).map(|r| (r.listen.port, r.is_tls(&secure)));
         assert_eq!([port("a"), port("b")], [Some((443, true)), Some((8443, true))], "TLS where there is nothing else");
     }
 }

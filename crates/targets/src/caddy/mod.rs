@@ -11,7 +11,6 @@ mod product;
 pub mod route;
 pub mod settings;
 
-pub use lifecycle::Running;
 pub use product::Caddy;
 pub(crate) use product::ENTRY;
 

@@ -1,25 +1,30 @@
 //! Caddy as a product: what is installed, how its configuration is read, copied, tested and started.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use genkai_model::event::{Environment, Rewrite};
-use genkai_model::limit::{Limit, Origin};
-use genkai_model::plan::ConfigSource;
+use genkai_model::limit::Limit;
 use tempfile::NamedTempFile;
 
 use super::CALLED;
 use super::config::{Config, variables};
+use super::evidence::Watch;
 use super::explain::explain;
-use super::lifecycle::{self, Binary, Running, Site};
+use super::lifecycle::{self, LOOKUP, command};
 use super::limits::{self, Facts};
-use super::private::{self, Options, Private};
-use super::route::{Route, Scope};
-use super::settings::{self, Rendering, render};
+use super::private::{self, Private};
+use super::route::Route;
+use super::settings::render;
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant, first};
+use crate::product::{
+    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, READY_WITHIN, Role, Startup, Variant, first,
+};
 use genkai_place::caps::Machine;
-use genkai_place::port;
+use genkai_place::process::Child;
+use genkai_place::running::Running;
+use genkai_place::{port, ready};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -51,46 +56,34 @@ fn looks(file: &Looks<'_>) -> Likeness {
 
 /// The Caddy that is installed.
 #[derive(Debug)]
-pub struct Caddy(Binary);
+pub struct Caddy(Program);
 
 impl Product for Caddy {
     const ENTRY: &'static Entry = &ENTRY;
     type Config = Config;
     type Copy = Private;
-    type Running = Running;
+    type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Caddy, TargetError> {
-        Binary::find(what.program, dir).map(Caddy)
+        Program::find(&LOOKUP, what.program, dir).map(Caddy)
     }
 
     fn version(&self) -> &str {
         self.0.version()
     }
 
-    fn read(&self, what: &Prepare<'_>) -> Result<Config, TargetError> {
-        match &what.source {
-            ConfigSource::File(path) => Ok(Config::read(path, variables())?),
-            ConfigSource::Generated => {
-                let backend = what.backend.ok_or_else(|| TargetError::no_backend(CALLED))?;
-                Ok(render(&Rendering { backend, tls: what.tls.as_ref(), settings: what.settings })?)
-            }
-        }
+    fn read(&self, main: &Path) -> Result<Config, TargetError> {
+        Ok(Config::read(main, variables())?)
     }
 
-    fn scope(host: &str, path: &str) -> Scope {
-        Scope { host: host.to_owned(), path: path.to_owned() }
+    fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
+        Ok(render(backend, what.tls.as_ref())?)
     }
 
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
-        let (config, scope) = (of.config(), of.scope());
-        let route = Route::find(config, scope).ok_or_else(|| nobody(config, &scope.host))?;
-        let options = Options {
-            dir: of.dir(),
-            ports: &mut port::free,
-            backend: of.conditions().backend,
-            allowed: &of.conditions().allowed,
-        };
-        Ok(private::build(config, &route, options)?)
+        let (config, requests) = (of.config(), of.requests());
+        let route = Route::find(config, requests).ok_or_else(|| nobody(config, &requests.host))?;
+        Ok(private::build(config, &route, of.copy_options(&mut port::free))?)
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {
@@ -107,7 +100,8 @@ impl Product for Caddy {
         instead: Option<&Path>,
         translate: &dyn Fn(&str) -> String,
     ) -> Result<Vec<String>, TargetError> {
-        lifecycle::check(&of.product().0, &site(of, copy), instead, translate)
+        let config = instead.unwrap_or(&copy.config);
+        lifecycle::check(&of.product().0, config, &copy.folder, of.dir(), translate)
     }
 
     /// Among the global options, which are the first block of the copy.
@@ -116,22 +110,25 @@ impl Product for Caddy {
         Ok(passing(copy.config.parent().unwrap_or(&copy.config), ("with-line-", ".caddyfile"), &text)?)
     }
 
-    fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError> {
-        let held = settings::effective(of.config(), setting, of.scope())?;
-        Ok((held.written, held.origin))
-    }
-
     fn limits(of: &Variant<Self>, copy: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(&Facts::of(of.config(), Some(&copy.running), of.scope(), of.conditions().websocket, machine))
+        limits::of(&Facts::of(of.config(), Some(&copy.running), of.requests(), machine))
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {
-        Route::find(of.config(), of.scope()).is_some_and(|route| route.tls)
+        Route::find(of.config(), of.requests()).is_some_and(|route| route.tls)
     }
 
-    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running, TargetError> {
-        let start = |copy: &Private| lifecycle::start(&of.product().0, &site(of, copy), cpus);
-        of.started(copy, start, lifecycle::port_taken)
+    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running<Watch>, TargetError> {
+        let start = |copy: &Private| {
+            // The socket of an earlier start must not be mistaken for this one's.
+            let _ = std::fs::remove_file(copy.socket());
+            let log = of.dir().join("caddy.log");
+            let command = command(&of.product().0, &copy.config, &copy.folder, of.dir(), "run");
+            let startup = Startup { command, address: copy.address, output: log.clone(), log };
+            let ready = |child: &mut Child| ready::connectable(copy.address, READY_WITHIN, child);
+            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, copy.socket(), log))
+        };
+        of.started(copy, start, |line| line.contains("bind: address already in use"))
     }
 }
 
@@ -140,17 +137,4 @@ fn nobody(config: &Config, host: &str) -> TargetError {
     let sites: Vec<String> = config.sites().iter().map(|site| site.title()).collect();
     let hint = format!("ask for one of its sites with --host: {}", sites.join(", "));
     TargetError::usage(CALLED, format!("no site of the configuration takes requests to `{host}`\n  hint: {hint}"))
-}
-
-/// Where the parts of a copy are.
-fn site(of: &Variant<Caddy>, copy: &Private) -> Site {
-    Site {
-        config: copy.config.clone(),
-        folder: copy.folder.clone(),
-        storage: of.dir().join("storage"),
-        log: of.dir().join("caddy.log"),
-        socket: copy.socket(),
-        address: copy.address,
-        nofile: of.conditions().nofile,
-    }
 }

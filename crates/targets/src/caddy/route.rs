@@ -1,16 +1,8 @@
 //! Which site takes the requests under test, and which `reverse_proxy` passes them on.
 
 use super::config::{Config, Line, Site, Word};
+use crate::files::Requests;
 use genkai_place::remote;
-
-/// The requests for which a setting is meant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
-    /// Host header.
-    pub host: String,
-    /// Request target.
-    pub path: String,
-}
 
 /// Where a site listens (caddyconfig/httpcaddyfile/addresses.go).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,15 +153,16 @@ pub struct Route<'c> {
 impl<'c> Route<'c> {
     /// The first site for the host (plain connections before TLS, those that pass requests on before others), and its
     /// `reverse_proxy` for the path. None when no site takes such requests: Caddy answers them with an empty 200.
-    pub fn find(config: &'c Config, scope: &Scope) -> Option<Route<'c>> {
+    pub fn find(config: &'c Config, requests: &Requests) -> Option<Route<'c>> {
         let ports = Ports::of(config);
         let addresses = |site: &'c Site| site.addresses.iter().filter_map(move |a| Address::parse(&a.value, ports));
         let sites = config.sites().iter().filter(|site| !site.is_route());
         let all = sites.flat_map(|site| addresses(site).map(move |address| (site, address)));
-        let taking = all.filter(|(_, a)| a.takes(&scope.host) && scope.path.starts_with(a.path.trim_end_matches('*')));
+        let taking =
+            all.filter(|(_, a)| a.takes(&requests.host) && requests.path.starts_with(a.path.trim_end_matches('*')));
         let route = |(site, address): (&'c Site, Address)| {
             let tls = address.is_tls(ports, site.lines.iter().any(|line| line.is("tls")));
-            let (mut around, proxy) = way(&site.lines, scope, &scope.path).unwrap_or_default();
+            let (mut around, proxy) = way(&site.lines, requests, &requests.path).unwrap_or_default();
             around.reverse();
             Route { site, address, tls, around, proxy }
         };
@@ -191,12 +184,12 @@ impl<'c> Route<'c> {
 /// path wins (caddyconfig/httpcaddyfile/directives.go: `sortRoutes`).
 type Way<'c> = (Vec<&'c Line>, Option<&'c Line>);
 
-fn way<'c>(lines: &'c [Line], scope: &Scope, path: &str) -> Option<Way<'c>> {
+fn way<'c>(lines: &'c [Line], requests: &Requests, path: &str) -> Option<Way<'c>> {
     let holding = |names: &[&str]| {
         let mut all: Vec<(usize, &'c Line)> = lines
             .iter()
             .filter(|line| names.contains(&line.name()))
-            .filter_map(|line| Some((holds(lines, matcher(line).unwrap_or("*"), scope, path)?, line)))
+            .filter_map(|line| Some((holds(lines, matcher(line).unwrap_or("*"), requests, path)?, line)))
             .collect();
         all.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
         all
@@ -207,7 +200,7 @@ fn way<'c>(lines: &'c [Line], scope: &Scope, path: &str) -> Option<Way<'c>> {
         } else {
             path.to_owned()
         };
-        if let Some((mut around, proxy)) = way(line.inside(), scope, &rest) {
+        if let Some((mut around, proxy)) = way(line.inside(), requests, &rest) {
             around.push(line);
             return Some((around, proxy));
         }
@@ -221,7 +214,7 @@ fn way<'c>(lines: &'c [Line], scope: &Scope, path: &str) -> Option<Way<'c>> {
 }
 
 /// Whether a matcher holds, and how long its path is. One that cannot be told from host and path alone is taken not to hold.
-fn holds(lines: &[Line], matcher: &str, scope: &Scope, path: &str) -> Option<usize> {
+fn holds(lines: &[Line], matcher: &str, requests: &Requests, path: &str) -> Option<usize> {
     if !matcher.starts_with('@') {
         return path_length(matcher, path);
     }
@@ -230,7 +223,7 @@ fn holds(lines: &[Line], matcher: &str, scope: &Scope, path: &str) -> Option<usi
         let mut args = words.iter().skip(1).map(|word| word.value.as_str());
         match words.first()?.value.as_str() {
             "path" => args.filter_map(|pattern| path_length(pattern, path)).max(),
-            "host" => args.any(|host| host.eq_ignore_ascii_case(host_and_port(&scope.host).0)).then_some(0),
+            "host" => args.any(|host| host.eq_ignore_ascii_case(host_and_port(&requests.host).0)).then_some(0),
             "method" => args.any(|method| method == "GET").then_some(0),
             _ => None,
         }
@@ -299,7 +292,7 @@ mod tests {
              sub:1\n\t}\n\treverse_proxy /ws* ws:1\n\treverse_proxy {\n\t\tto web:1 web:2\n\t}\n}\n:81 {\n\trespond hi\n}\n",
         );
         let to = |host: &str, path: &str| {
-            let route = Route::find(&config, &Scope { host: host.into(), path: path.into() })?;
+            let route = Route::find(&config, &Requests::to(host, path))?;
             let all: Vec<&str> = route.upstreams().iter().map(|w| w.value.as_str()).collect();
             Some((route.address.port, all.join(" ")))
         };

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -11,9 +12,23 @@ use super::ConfigError;
 
 use crate::error::Cause;
 
-/// A private copy that cannot be made; `E` is what the product's own syntax refuses.
+/// What a private copy should be like.
+pub struct CopyOptions<'a> {
+    /// An existing folder for it.
+    pub dir: &'a Path,
+    /// Gives a free TCP port of 127.0.0.1 at each call; the same one again does no harm.
+    pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
+    /// What to pass requests to instead of the user's servers; none: those.
+    pub backend: Option<SocketAddr>,
+    /// Hosts that requests may reach though they are not this machine.
+    pub allowed: &'a [String],
+    /// Whether the product will run as root (then it keeps the user's account and group).
+    pub root: bool,
+}
+
+/// A private copy that cannot be made.
 #[derive(Debug, thiserror::Error)]
-pub enum CopyError<E = ConfigError> {
+pub enum CopyError {
     /// There is no port.
     #[error("no free port on 127.0.0.1: {0}")]
     Port(io::Error),
@@ -27,7 +42,7 @@ pub enum CopyError<E = ConfigError> {
     },
     /// The text cannot be changed that way.
     #[error(transparent)]
-    Config(#[from] E),
+    Config(#[from] ConfigError),
     /// Requests would leave this machine.
     #[error(transparent)]
     Remote(Remote),
@@ -36,7 +51,7 @@ pub enum CopyError<E = ConfigError> {
     Refused(String),
 }
 
-impl<E> CopyError<E> {
+impl CopyError {
     /// For an I/O error on `path`.
     pub(crate) fn write(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
@@ -55,7 +70,7 @@ impl<E> CopyError<E> {
 ///
 /// # Errors
 /// [`CopyError::Write`].
-pub(crate) fn folders<E>(dir: &Path, names: &[&str]) -> Result<(), CopyError<E>> {
+pub(crate) fn folders(dir: &Path, names: &[&str]) -> Result<(), CopyError> {
     names.iter().try_for_each(|name| {
         let path = dir.join(name);
         fs::DirBuilder::new().recursive(true).mode(0o755).create(&path).map_err(CopyError::write(path))
@@ -66,13 +81,13 @@ pub(crate) fn folders<E>(dir: &Path, names: &[&str]) -> Result<(), CopyError<E>>
 ///
 /// # Errors
 /// [`CopyError::Write`].
-pub(crate) fn save<E>(path: &Path, text: &[u8]) -> Result<(), CopyError<E>> {
+pub(crate) fn save(path: &Path, text: &[u8]) -> Result<(), CopyError> {
     let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(text)).map_err(CopyError::write(path))
 }
 
-impl<E: Cause> Cause for CopyError<E> {
-    const PRODUCT: &'static str = E::PRODUCT;
+impl Cause for CopyError {
+    const PRODUCT: &'static str = "";
 
     fn is_usage(&self) -> bool {
         matches!(self, CopyError::Config(_) | CopyError::Remote(_) | CopyError::Refused(_))

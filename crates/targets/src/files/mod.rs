@@ -1,10 +1,10 @@
 //! Files of a configuration before and after edits: the difference, where each line came from, and writing back over the
 //! user's files. Knows no product's syntax: it sees paths and bytes.
 
+mod applied;
 mod copy;
 mod diff;
 mod edit;
-mod edition;
 pub mod entry;
 mod error;
 mod flat;
@@ -20,13 +20,13 @@ mod source;
 
 use std::path::Path;
 
-pub use copy::CopyError;
+pub(crate) use applied::Applied;
+pub use applied::{Configuration, Requests};
+pub use copy::{CopyError, CopyOptions};
 pub(crate) use copy::{folders, save};
 pub use diff::diff;
 pub use edit::Edit;
 pub(crate) use edit::edited;
-pub use edition::Configuration;
-pub(crate) use edition::Edition;
 pub use error::ConfigError;
 pub(crate) use flat::{Names, flat};
 pub(crate) use line::{passing, with_line};

@@ -4,9 +4,9 @@ use super::ConfigError;
 use super::names::near;
 use crate::error::Cause;
 
-/// A setting that cannot be made. Each message says what was seen and what is allowed. `E` is why the product's text cannot be changed.
+/// A setting that cannot be made. Each message says what was seen and what is allowed.
 #[derive(Debug, thiserror::Error)]
-pub enum SettingError<E = ConfigError> {
+pub enum SettingError {
     /// No setting of that name.
     #[error("unknown {product} setting \"{name}\"{}", nearest(near))]
     Unknown {
@@ -49,10 +49,10 @@ pub enum SettingError<E = ConfigError> {
     },
     /// The text cannot be changed that way.
     #[error(transparent)]
-    Text(#[from] E),
+    Text(#[from] ConfigError),
 }
 
-impl<E> SettingError<E> {
+impl SettingError {
     /// No setting of `product` has this name; `names` are those there are, each with another by which it may be meant.
     pub(crate) fn unknown(
         product: &'static str,
@@ -73,8 +73,8 @@ impl<E> SettingError<E> {
     }
 }
 
-impl<E: Cause> Cause for SettingError<E> {
-    const PRODUCT: &'static str = E::PRODUCT;
+impl Cause for SettingError {
+    const PRODUCT: &'static str = "";
 }
 
 fn nearest(near: &[&str]) -> String {

@@ -12,7 +12,6 @@ mod product;
 pub mod route;
 pub mod settings;
 
-pub use lifecycle::{Binary, Running};
 pub(crate) use product::ENTRY;
 pub use product::Haproxy;
 

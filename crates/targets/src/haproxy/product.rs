@@ -1,25 +1,31 @@
 //! HAProxy as a product: what is installed, how its configuration is read, copied, tested and started.
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 
 use genkai_model::event::{Environment, Rewrite};
-use genkai_model::limit::{Limit, Origin};
-use genkai_model::plan::ConfigSource;
+use genkai_model::limit::Limit;
 use tempfile::NamedTempFile;
 
 use super::CALLED;
 use super::config::{Config, Reading};
+use super::evidence::Watch;
 use super::explain::explain;
-use super::lifecycle::{self, Binary, Running, Site};
+use super::lifecycle::{self, features};
 use super::limits::{self, Facts};
-use super::private::{self, Options, Private};
-use super::route::{Route, Scope};
-use super::settings::{self, Rendering, render};
+use super::private::{self, Private};
+use super::route::Route;
+use super::settings::render;
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant, first};
+use crate::product::{
+    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, READY_WITHIN, Role, Startup, Variant, first,
+};
 use genkai_place::caps::Machine;
-use genkai_place::port;
+use genkai_place::process::Child;
+use genkai_place::running::Running;
+use genkai_place::{port, ready};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -46,48 +52,34 @@ fn looks(file: &Looks<'_>) -> Likeness {
 
 /// The HAProxy that is installed.
 #[derive(Debug)]
-pub struct Haproxy(Binary);
+pub struct Haproxy(Program);
 
 impl Product for Haproxy {
     const ENTRY: &'static Entry = &ENTRY;
     type Config = Config;
     type Copy = Private;
-    type Running = Running;
+    type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Haproxy, TargetError> {
-        Binary::find(what.program, dir).map(Haproxy)
+        lifecycle::find(what.program, dir).map(Haproxy)
     }
 
     fn version(&self) -> &str {
         self.0.version()
     }
 
-    fn read(&self, what: &Prepare<'_>) -> Result<Config, TargetError> {
-        let reading = Reading::here(self.0.numbers(), self.0.features().clone());
-        match &what.source {
-            ConfigSource::File(path) => Ok(Config::read(path, reading)?),
-            ConfigSource::Generated => {
-                let backend = what.backend.ok_or_else(|| TargetError::no_backend(CALLED))?;
-                Ok(render(&Rendering { backend, tls: what.tls.as_ref(), settings: what.settings, reading })?)
-            }
-        }
+    fn read(&self, main: &Path) -> Result<Config, TargetError> {
+        Ok(Config::read(main, self.reading())?)
     }
 
-    fn scope(host: &str, path: &str) -> Scope {
-        Scope { host: host.to_owned(), path: path.to_owned() }
+    fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
+        Ok(render(backend, what.tls.as_ref(), self.reading())?)
     }
 
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
         let none = "the configuration has no `bind` on a TCP port in a frontend or listen section";
-        let route = Route::find(of.config(), of.scope()).ok_or_else(|| TargetError::usage(CALLED, none))?;
-        let options = Options {
-            dir: of.dir(),
-            ports: &mut port::free,
-            backend: of.conditions().backend,
-            allowed: &of.conditions().allowed,
-            root: nix::unistd::geteuid().is_root(),
-        };
-        Ok(private::build(of.config(), &route, options)?)
+        let route = Route::find(of.config(), of.requests()).ok_or_else(|| TargetError::usage(CALLED, none))?;
+        Ok(private::build(of.config(), &route, of.copy_options(&mut port::free))?)
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {
@@ -113,33 +105,30 @@ impl Product for Haproxy {
         Ok(passing(&copy.config, ("zzz-line-", ".cfg"), &format!("global\n  {line}\n"))?)
     }
 
-    fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError> {
-        let held = settings::effective(of.config(), setting, of.scope())?;
-        Ok((held.written, held.origin))
-    }
-
     fn limits(of: &Variant<Self>, copy: &Private, machine: &Machine, environment: &Environment) -> Vec<Limit> {
-        let (running, websocket) = (Some(&copy.running), of.conditions().websocket);
-        limits::of(&Facts::of(of.config(), running, of.scope(), websocket, machine, environment.memory))
+        limits::of(&Facts::of(of.config(), Some(&copy.running), of.requests(), machine, environment.memory))
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {
-        Route::find(of.config(), of.scope()).is_some_and(|route| route.bind.tls)
+        Route::find(of.config(), of.requests()).is_some_and(|route| route.bind.tls)
     }
 
-    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running, TargetError> {
+    fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running<Watch>, TargetError> {
         let start = |copy: &Private| {
-            let site = Site {
-                config: copy.config.clone(),
-                folder: copy.folder.clone(),
-                log: of.dir().join("haproxy.log"),
-                socket: copy.socket(),
-                address: copy.address,
-                nofile: of.conditions().nofile,
-                names: copy.names.clone(),
-            };
-            lifecycle::start(&of.product().0, &site, cpus)
+            let mut command = Command::new(of.product().0.path());
+            command.arg("-db").arg("-f").arg(&copy.config).current_dir(&copy.folder);
+            let log = of.dir().join("haproxy.log");
+            let startup = Startup { command, address: copy.address, output: log.clone(), log };
+            let ready = |child: &mut Child| ready::connectable(copy.address, READY_WITHIN, child);
+            let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log);
+            of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, lifecycle::port_taken)
+    }
+}
+
+impl Haproxy {
+    fn reading(&self) -> Reading {
+        Reading::here(self.0.numbers(), features(self.0.said()))
     }
 }

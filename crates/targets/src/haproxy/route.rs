@@ -6,15 +6,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use super::config::{Config, Found, Section};
-
-/// The requests for which a setting is meant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
-    /// Host header.
-    pub host: String,
-    /// Request target.
-    pub path: String,
-}
+use crate::files::Requests;
 
 /// Where a `bind` or a `server` is: configuration manual 11.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,17 +92,17 @@ impl<'c> Route<'c> {
     /// The first frontend with a plain TCP listener (a status page of HAProxy's own only where there is no other), and the
     /// backend its requests reach; where all listeners speak TLS, the first of those in the same way. None when there is no listener
     /// on TCP at all.
-    pub fn find(config: &'c Config, scope: &Scope) -> Option<Route<'c>> {
+    pub fn find(config: &'c Config, requests: &Requests) -> Option<Route<'c>> {
         let inet = |bind: &Bind<'_>| bind.addresses.iter().any(|a| matches!(a, Address::Inet { .. }));
         let fronts = || config.sections().iter().filter(|s| s.is_front() && !is_off(config, s));
         let all = || fronts().flat_map(|s| binds(config, s).into_iter().filter(inet).map(move |b| (s, b)));
         let best = |tls: bool| {
             let these = || all().filter(move |(_, bind)| bind.tls == tls);
-            let with_servers = these().find(|(front, _)| backend(config, front, scope).is_some());
+            let with_servers = these().find(|(front, _)| backend(config, front, requests).is_some());
             with_servers.or_else(|| these().next())
         };
         let (front, bind) = best(false).or_else(|| best(true))?;
-        Some(Route { front, bind, back: backend(config, front, scope) })
+        Some(Route { front, bind, back: backend(config, front, requests) })
     }
 
     /// Its servers that take requests as long as others live: neither `backup` nor `disabled`.
@@ -128,10 +120,10 @@ fn is_off(config: &Config, section: &Section) -> bool {
 
 /// The backend of a frontend's requests: by the first `use_backend` whose condition holds, else `default_backend`, else itself.
 /// A condition that cannot be told from host and path alone is taken not to hold.
-fn backend<'c>(config: &'c Config, front: &'c Section, scope: &Scope) -> Option<&'c Section> {
+fn backend<'c>(config: &'c Config, front: &'c Section, requests: &Requests) -> Option<&'c Section> {
     let named = |name: &str| config.sections().iter().find(|s| s.is_back() && s.name == name);
     for rule in config.inside(front).iter().filter(|f| f.is("use_backend")) {
-        if acl::applies(config, front, rule, scope) == Some(true) {
+        if acl::applies(config, front, rule, requests) == Some(true) {
             return named(rule.arg(0)?);
         }
     }
@@ -165,7 +157,7 @@ mod tests {
             127.0.0.1:3 backup\nbackend shop\n server d 127.0.0.1:4\n";
         let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
         let back = |host: &str, path: &str| {
-            let route = Route::find(&config, &Scope { host: host.into(), path: path.into() }).unwrap();
+            let route = Route::find(&config, &Requests::to(host, path)).unwrap();
             assert_eq!(route.front.name, "www");
             (route.back.unwrap().name.clone(), route.servers(&config).len())
         };
@@ -180,7 +172,7 @@ mod tests {
             default_backend web\nbackend web\n server a 127.0.0.1:1\n";
         let find = |text: &str| {
             let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
-            Route::find(&config, &Scope::default()).map(|route| (route.front.name.clone(), route.bind.tls))
+            Route::find(&config, &Requests::default()).map(|route| (route.front.name.clone(), route.bind.tls))
         };
         assert_eq!(find(text), Some(("www".to_owned(), true)), "the one with servers");
         assert_eq!(find(&text.replace("bind /run/x.sock", "bind :80")), Some(("www".to_owned(), false)));

@@ -4,7 +4,7 @@ pub(crate) mod cache;
 pub mod config;
 pub mod evidence;
 pub mod explain;
-pub mod lifecycle;
+mod lifecycle;
 pub mod limits;
 pub mod private;
 mod product;
@@ -14,7 +14,8 @@ pub mod settings;
 use crate::error::TargetError;
 
 pub use crate::files::Backup;
-pub use lifecycle::Running;
+/// A running nginx.
+pub type Running = genkai_place::running::Running<evidence::Watch>;
 pub use product::{Nginx, facts};
 
 pub use crate::product::Prepare;

@@ -13,7 +13,7 @@ mod write;
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use genkai_model::event::Rewrite;
 
@@ -23,7 +23,7 @@ use changes::Changes;
 use write::Written;
 
 use super::config::{Config, Found};
-use crate::files::CopyError;
+use crate::files::{CopyError, CopyOptions};
 use genkai_place::port;
 
 /// Path of the status page on its own port.
@@ -31,22 +31,6 @@ pub const STATUS_PATH: &str = "/genkai-status";
 
 /// What is said of a configuration without an `http` block.
 const NO_HTTP: &str = "the configuration has no http block: there is nothing to send requests to";
-
-/// What a private copy should be like.
-pub struct Options<'a> {
-    /// An existing folder for it; absolute, without characters that nginx reads as patterns or variables.
-    pub dir: &'a Path,
-    /// Gives a free TCP port of 127.0.0.1 at each call; the same one again does no harm.
-    pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
-    /// What to pass requests to instead of the user's upstreams; none: those.
-    pub backend: Option<SocketAddr>,
-    /// Whether nginx will run as root (then it keeps the user's `user`).
-    pub root: bool,
-    /// What `nginx -V` says after `configure arguments:`.
-    pub configure: &'a str,
-    /// Whether to add a server with a status page on a port of its own.
-    pub status: bool,
-}
 
 /// A private copy on disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,11 +70,13 @@ impl Private {
     }
 }
 
-/// Writes a private copy of `config` into `options.dir`. The user's files are not touched.
+/// Writes a private copy of `config` into `options.dir`: absolute, without characters that nginx reads as patterns or variables.
+/// `configure` is what `nginx -V` says after `configure arguments:`; with `status` a server with a status page is added. The user's
+/// files are not touched.
 ///
 /// # Errors
 /// When there is no port, the folder cannot be written, or a file that is included twice needs two different changes.
-pub fn build(config: &Config, options: Options<'_>) -> Result<Private, CopyError> {
+pub fn build(config: &Config, options: CopyOptions<'_>, configure: &str, status: bool) -> Result<Private, CopyError> {
     let dir = options.dir.to_owned();
     write::check(&dir)?;
     let mut changes = Changes::new(config, &dir);
@@ -98,8 +84,8 @@ pub fn build(config: &Config, options: Options<'_>) -> Result<Private, CopyError
     let moved = listen::move_all(config, &mut changes, &mut ports, options.root)?;
     backend::redirect(config, &mut changes, &moved, options.backend)?;
     path::make_absolute(config, &mut changes)?;
-    output::redirect(config, &mut changes, options.root, options.configure)?;
-    let status = if options.status { Some(status_page(config, &mut changes, &mut ports)?) } else { None };
+    output::redirect(config, &mut changes, options.root, configure)?;
+    let status = if status { Some(status_page(config, &mut changes, &mut ports)?) } else { None };
     let Written { rewrites, files } = write::write(config, changes, &dir)?;
     Ok(Private {
         main: files[0].0.clone(),

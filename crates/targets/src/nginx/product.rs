@@ -5,24 +5,25 @@ use std::path::Path;
 
 use genkai_model::event::{Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
-use genkai_model::plan::ConfigSource;
 use tempfile::NamedTempFile;
 
-use super::config::{Address, Config, Found, Host, Route};
-use super::evidence::StubPage;
+use super::config::{Address, Config, Found, Host, Route, asked};
+use super::evidence::{StubPage, Watch, workers};
 use super::explain::explain;
-use super::lifecycle::{self, Binary, Running, Site};
+use super::lifecycle::{self, LOOKUP, arguments, command, pin};
 use super::limits::{self, Facts, Reading};
-use super::private::{self, Options, Private, STATUS_PATH};
+use super::private::{self, Private, STATUS_PATH};
 use super::remote;
-use super::settings::{self, Rendering, Scope, render};
+use super::settings::render;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
-use crate::files::with_line;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Role, Variant};
+use crate::files::{Requests, with_line};
+use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Role, Startup, Variant};
 use genkai_place::caps::Machine;
-use genkai_place::port;
+use genkai_place::process::Child;
 use genkai_place::remote::Remote;
+use genkai_place::running::Running;
+use genkai_place::{port, process_tree};
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -45,7 +46,11 @@ fn looks(file: &Looks<'_>) -> Likeness {
 
 /// The nginx that is installed.
 #[derive(Debug)]
-pub struct Nginx(Binary);
+pub struct Nginx {
+    program: Program,
+    /// With what it was built.
+    arguments: Vec<String>,
+}
 
 /// A private copy, and the copy read back: that says what really runs.
 #[derive(Clone, Debug)]
@@ -60,46 +65,32 @@ impl Product for Nginx {
     const ENTRY: &'static Entry = &ENTRY;
     type Config = Config;
     type Copy = Copied;
-    type Running = Running;
+    type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Nginx, TargetError> {
-        Binary::find(what.program, dir).map(Nginx)
+        let program = Program::find(&LOOKUP, what.program, dir)?;
+        Ok(Nginx { arguments: arguments(program.said()), program })
     }
 
     fn version(&self) -> &str {
-        self.0.version()
+        self.program.version()
     }
 
-    fn read(&self, what: &Prepare<'_>) -> Result<Config, TargetError> {
-        match &what.source {
-            ConfigSource::File(path) => {
-                Ok(Config::read(path, Path::new(self.0.value("--prefix").unwrap_or("/usr/local/nginx")))?)
-            }
-            ConfigSource::Generated => {
-                let backend = what.backend.ok_or_else(|| TargetError::no_backend(CALLED))?.to_string();
-                let rendering =
-                    Rendering { backend: &backend, port: 80, websocket: what.websocket, settings: what.settings };
-                Ok(render(&rendering)?)
-            }
-        }
+    fn read(&self, main: &Path) -> Result<Config, TargetError> {
+        let prefix = self.arguments.iter().find_map(|a| a.strip_prefix("--prefix="));
+        Ok(Config::read(main, Path::new(prefix.unwrap_or("/usr/local/nginx")))?)
     }
 
-    fn scope(host: &str, path: &str) -> Scope {
-        Scope { host: Some(host.to_owned()), path: path.to_owned() }
+    fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
+        Ok(render(backend, what.websocket))
     }
 
     fn copy(of: &Variant<Self>) -> Result<Copied, TargetError> {
-        let binary = &of.product().0;
-        let options = Options {
-            dir: of.dir(),
-            ports: &mut port::free,
-            backend: of.conditions().backend,
-            root: nix::unistd::geteuid().is_root(),
-            configure: &binary.arguments().join(" "),
-            status: binary.has("--with-http_stub_status_module"),
-        };
-        let private = private::build(of.config(), options)?;
-        let route = of.config().route(of.scope().host.as_deref(), &of.scope().path).ok_or_else(no_server)?;
+        let arguments = &of.product().arguments;
+        let status = arguments.iter().any(|a| a == "--with-http_stub_status_module");
+        let configure = arguments.join(" ");
+        let private = private::build(of.config(), of.copy_options(&mut port::free), &configure, status)?;
+        let route = of.config().route_of(of.requests()).ok_or_else(no_server)?;
         if let Some(listen) = route.listen.as_ref().filter(|l| l.ssl) {
             return Err(only_tls(&listen.found.place()));
         }
@@ -107,7 +98,7 @@ impl Product for Nginx {
         let address = private.address_of(&place).ok_or_else(no_server)?;
         let config = Config::read(&private.main, of.config().prefix())?;
         let copy = Copied { private, address, config };
-        copy.route(of.scope()).ok_or_else(no_server)?;
+        copy.route(of.requests()).ok_or_else(no_server)?;
         Ok(copy)
     }
 
@@ -119,7 +110,7 @@ impl Product for Nginx {
         copy.private.translate(message)
     }
 
-    /// One that nginx accepts must also serve somebody and stay on this machine.
+    /// One of the user's that nginx accepts must also serve somebody and stay on this machine.
     fn check(
         of: &Variant<Self>,
         copy: &Copied,
@@ -127,19 +118,17 @@ impl Product for Nginx {
         translate: &dyn Fn(&str) -> String,
     ) -> Result<Vec<String>, TargetError> {
         let main = instead.unwrap_or(&copy.private.main);
-        let warnings = lifecycle::check(&of.product().0, of.dir(), main, translate)?;
-        serves_someone(&facts(of, copy, &of.machine(&Environment::default())))?;
-        stays_here(of, copy, translate)?;
+        let warnings = lifecycle::check(&of.product().program, of.dir(), main, translate)?;
+        // A change that makes it useless is the answer of whoever tries it.
+        if !of.is_changed() {
+            serves_someone(&facts(of, copy, &of.machine(&Environment::default())))?;
+            stays_here(of, copy, translate)?;
+        }
         Ok(warnings)
     }
 
     fn with_line(copy: &Copied, line: &str) -> Result<NamedTempFile, TargetError> {
         Ok(with_line(&copy.private.main, line)?)
-    }
-
-    fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError> {
-        let effective = settings::effective(of.config(), setting, of.scope())?;
-        Ok((effective.written, effective.origin))
     }
 
     fn limits(of: &Variant<Self>, copy: &Copied, machine: &Machine, _: &Environment) -> Vec<Limit> {
@@ -151,51 +140,44 @@ impl Product for Nginx {
         false
     }
 
-    fn start(of: &Variant<Self>, copy: &Copied, cpus: Option<&[usize]>) -> Result<Running, TargetError> {
+    /// Ready when its workers run, too, which it may have put on other cores.
+    fn start(of: &Variant<Self>, copy: &Copied, cpus: Option<&[usize]>) -> Result<Running<Watch>, TargetError> {
         let start = |copy: &Copied| {
             let facts = facts(of, copy, &of.machine(&Environment::default()));
-            let page = copy.private.status.map(|address| StubPage {
-                address,
-                path: STATUS_PATH.to_owned(),
-                host: "genkai".to_owned(),
-            });
-            let site = Site {
-                prefix: of.dir().to_owned(),
-                conf: copy.private.main.clone(),
-                error_log: copy.private.error_log.clone(),
-                address: copy.address,
-                page,
-                nofile: of.conditions().nofile,
-                workers: facts.workers.value,
-                crowded: facts.crowded(),
+            let mut command = command(&of.product().program, of.dir(), &copy.private.main);
+            command.args(["-g", "daemon off; master_process on;"]);
+            let (output, log) = (of.dir().join("output.txt"), copy.private.error_log.clone());
+            let startup = Startup { command, address: copy.address, output, log };
+            let ready = |child: &mut Child| {
+                let workers = process_tree::ready(child, copy.address, facts.workers.value, workers)?;
+                pin(&workers, cpus.unwrap_or_default());
+                Ok(())
             };
-            lifecycle::start(&of.product().0, &site, cpus)
+            let page = |address| StubPage { address, path: STATUS_PATH.to_owned(), host: "genkai".to_owned() };
+            let page = copy.private.status.map(page);
+            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, page, facts.crowded(), log))
         };
-        of.started(copy, start, port_taken)
+        of.started(copy, start, |line| line.contains("bind() to ") && line.contains("failed (98: "))
     }
 }
 
-/// Whether a line of its last words says that somebody else has a port.
-fn port_taken(line: &str) -> bool {
-    line.contains("bind() to ") && line.contains("failed (98: ")
-}
-
 impl Copied {
-    fn route(&self, scope: &Scope) -> Option<Route<'_>> {
+    fn route(&self, requests: &Requests) -> Option<Route<'_>> {
         let IpAddr::V4(ip) = self.address.ip() else { return None };
         let address = Address::Inet { host: Host::V4(ip), port: self.address.port() };
-        self.config.route_by(Some(&address), scope.host.as_deref(), &scope.path)
+        let (host, path) = asked(requests);
+        self.config.route_by(Some(&address), host, path)
     }
 }
 
 /// What the limits of a copy are computed from, each with its place in the configuration.
 pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
-    let route = copy.route(of.scope()).expect("looked at when the copy was made");
+    let route = copy.route(of.requests()).expect("looked at when the copy was made");
     let origin = |found: &Found<'_>| {
         let path = found.config.file(found.file).path.to_string_lossy();
         Origin::File { path: copy.private.translate(&path).into(), line: found.line() }
     };
-    Reading { config: &copy.config, route, origin: &origin, version: of.product().0.numbers(), machine }.facts()
+    Reading { config: &copy.config, route, origin: &origin, version: of.product().program.numbers(), machine }.facts()
 }
 
 fn only_tls(place: &str) -> TargetError {

@@ -11,21 +11,11 @@ mod render;
 pub mod value;
 
 pub(in crate::nginx) use apply::in_force;
-pub use apply::{apply, effective};
 pub use lookup::{Named, check, lookup};
 pub use registry::*;
-pub use render::{Rendering, render};
+pub use render::render;
 
 pub use crate::files::SettingError;
-
-/// The requests for which a setting is meant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
-    /// Their Host header; none: the default server answers.
-    pub host: Option<String>,
-    /// Their path, with or without query.
-    pub path: String,
-}
 
 /// Where a setting is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

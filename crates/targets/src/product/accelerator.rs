@@ -14,7 +14,7 @@ use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 use tempfile::TempDir;
 
-use super::{Objection, Prepare, Prepared};
+use super::{Prepare, Prepared, Rejection};
 use crate::cache::lifecycle::{self, Cache, Start};
 use crate::cache::recipe::Recipe;
 use crate::cache::{Budget, Ground, located};
@@ -138,7 +138,7 @@ impl Prepared for Accelerator {
         &self.written
     }
 
-    fn objects(&self, _: &str) -> Result<Option<Objection>, TargetError> {
+    fn rejects(&self, _: &str) -> Result<Option<Rejection>, TargetError> {
         let what = format!("{}: genkai cannot show it a single line", self.recipe.product());
         Err(TargetError::usage(self.recipe.product(), what))
     }

@@ -2,22 +2,28 @@
 //! itself. Variants differ from it by changes.
 
 use std::fmt::Debug;
+use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
+use genkai_model::plan::ConfigSource;
 use genkai_model::transport::Transport;
 use tempfile::NamedTempFile;
 
-use super::{Entry, Objection, Prepare, Prepared, Running};
+use super::{Entry, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
-use crate::files::{Backup, Configuration, Edition};
+use crate::files::{Applied, Backup, Configuration, CopyOptions, Requests};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{self, Machine};
+use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
-use genkai_place::{PlaceError, process_tree};
+use genkai_place::tail::Tail;
+use genkai_place::{PlaceError, process_tree, running};
 
 /// A product: what is installed here, and what is particular to it. [`Deployment`] does the rest.
 pub trait Product: Debug + Send + Sync + Sized + 'static {
@@ -39,14 +45,17 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     /// Its version, e.g. `1.22.1`.
     fn version(&self) -> &str;
 
-    /// The configuration: the user's as it is on disk, or one that is rendered (with its settings).
+    /// The user's configuration, as it is on disk.
     ///
     /// # Errors
-    /// A file or setting that is wrong, with its place.
-    fn read(&self, what: &Prepare<'_>) -> Result<Self::Config, TargetError>;
+    /// A file that is wrong, with its place.
+    fn read(&self, main: &Path) -> Result<Self::Config, TargetError>;
 
-    /// The requests with this Host header for this path, which settings are meant for.
-    fn scope(host: &str, path: &str) -> <Self::Config as Configuration>::Scope;
+    /// A configuration of genkai's own, without settings: a plain reverse proxy before this backend. Nothing is written.
+    ///
+    /// # Errors
+    /// When something that it needs is not installed.
+    fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Self::Config, TargetError>;
 
     /// Makes a private copy in the variant's folder, on free ports.
     ///
@@ -80,12 +89,6 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         Err(TargetError::usage(name, format!("{name}: genkai cannot show it a single line")))
     }
 
-    /// The value of a setting in force, and where the configuration has it.
-    ///
-    /// # Errors
-    /// When there is no such setting, or nothing here that it could be set on.
-    fn value_of(of: &Variant<Self>, setting: &str) -> Result<(String, Origin), TargetError>;
-
     /// Every limit of the configuration, each with its place there. The memory of the machine is that of `environment`.
     fn limits(of: &Variant<Self>, copy: &Self::Copy, machine: &Machine, environment: &Environment) -> Vec<Limit>;
 
@@ -99,6 +102,22 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// When it does not start; the message carries its last words.
     fn start(of: &Variant<Self>, copy: &Self::Copy, cpus: Option<&[usize]>) -> Result<Self::Running, TargetError>;
+}
+
+/// A server binds sockets and answers; anything near this long is a fault.
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// How a product is started ([`Variant::launch`]). Its first process stays in the foreground, so that the guard's child is the one that serves.
+#[derive(Debug)]
+pub struct Startup {
+    /// What is run.
+    pub command: Command,
+    /// Listener that the load goes to.
+    pub address: SocketAddr,
+    /// Where what it prints goes.
+    pub output: PathBuf,
+    /// Its log of errors, which may be the same.
+    pub log: PathBuf,
 }
 
 /// What all variants of a deployment share.
@@ -115,12 +134,8 @@ pub struct Conditions {
     pub backend: Option<SocketAddr>,
     /// Hosts that the load may reach though they are not this machine.
     pub allowed: Vec<String>,
-    /// Whether requests open WebSocket connections.
-    pub websocket: bool,
     /// What a generated configuration's TLS was made with.
     pub tls: Option<TlsMaterial>,
-    /// The Host header of requests.
-    pub host: String,
     /// Soft limit on descriptors that it inherits.
     pub nofile: u64,
 }
@@ -129,7 +144,7 @@ pub struct Conditions {
 #[derive(Debug)]
 pub struct Variant<P: Product> {
     shared: Arc<Shared<P>>,
-    edition: Edition<P::Config>,
+    applied: Applied<P::Config>,
     scratch: Scratch,
 }
 
@@ -146,12 +161,23 @@ impl<P: Product> Variant<P> {
 
     /// The configuration with settings applied.
     pub fn config(&self) -> &P::Config {
-        self.edition.config()
+        self.applied.config()
     }
 
     /// The requests that count.
-    pub fn scope(&self) -> &<P::Config as Configuration>::Scope {
-        self.edition.scope()
+    pub fn requests(&self) -> &Requests {
+        self.applied.requests()
+    }
+
+    /// Whether a setting was changed since it was prepared.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.applied.is_changed()
+    }
+
+    /// What its private copy should be like.
+    pub(crate) fn copy_options<'a>(&'a self, ports: &'a mut dyn FnMut() -> io::Result<u16>) -> CopyOptions<'a> {
+        let Conditions { backend, allowed, .. } = self.conditions();
+        CopyOptions { dir: self.dir(), ports, backend: *backend, allowed, root: nix::unistd::geteuid().is_root() }
     }
 
     /// The folder of its copy.
@@ -162,6 +188,34 @@ impl<P: Product> Variant<P> {
     /// What the machine allows it.
     pub fn machine(&self, environment: &Environment) -> Machine {
         Machine::inheriting(environment, self.conditions().nofile)
+    }
+
+    /// Starts a program on these cores. `ready` waits until it answers, `watch` looks at it (its first process, its log) from then on.
+    ///
+    /// # Errors
+    /// When it ends or does not answer; the message carries its last words.
+    pub fn launch<W: running::Watch>(
+        &self,
+        startup: Startup,
+        cpus: Option<&[usize]>,
+        ready: impl FnOnce(&mut Child) -> Result<(), PlaceError>,
+        watch: impl FnOnce(u32, Tail) -> W,
+    ) -> Result<running::Running<W>, PlaceError> {
+        let Startup { command, address, output, log } = startup;
+        let spawn = Spawn {
+            name: P::ENTRY.program.0.to_owned(),
+            cpus: cpus.map(<[usize]>::to_vec),
+            log: Some(output.clone()),
+            nofile: Some(self.conditions().nofile),
+            user: None,
+        };
+        // Output of an earlier start must not be mistaken for this one's last words.
+        let _ = std::fs::remove_file(output);
+        let tail = Tail::open(&log);
+        let mut child = Child::spawn(command, spawn)?;
+        ready(&mut child)?;
+        let watch = watch(child.pid(), tail);
+        Ok(running::Running::new(child, address, watch))
     }
 
     /// Starts a copy. Where a port was taken since it was chosen (a line of its last words says so to `taken`), another copy is
@@ -197,17 +251,21 @@ impl<P: Product> Deployment<P> {
     pub fn prepare(what: Prepare<'_>) -> Result<Deployment<P>, TargetError> {
         let scratch = scratch::<P>(&what.dir)?;
         let product = P::find(&what, scratch.path())?;
-        let original = product.read(&what)?;
-        let edition = Edition::new(what.source, original, P::scope(what.host, what.path), what.settings)?;
+        let config = match &what.source {
+            ConfigSource::File(main) => product.read(main)?,
+            ConfigSource::Generated => {
+                product.plain(&what, what.backend.ok_or_else(|| TargetError::no_backend(P::ENTRY.called))?)?
+            }
+        };
+        let requests = Requests { websocket: what.websocket, ..Requests::to(what.host, what.path) };
+        let applied = Applied::new(what.source, config, requests, what.settings)?;
         let conditions = Conditions {
             backend: what.backend,
             allowed: what.allow_remote.to_vec(),
-            websocket: what.websocket,
             tls: what.tls,
-            host: what.host.to_owned(),
             nofile: caps::descriptors(),
         };
-        Deployment::made(Variant { shared: Arc::new(Shared { product, conditions }), edition, scratch })
+        Deployment::made(Variant { shared: Arc::new(Shared { product, conditions }), applied, scratch })
     }
 
     /// The same, whichever product it is.
@@ -220,9 +278,9 @@ impl<P: Product> Deployment<P> {
 
     fn made(variant: Variant<P>) -> Result<Deployment<P>, TargetError> {
         let copy = P::copy(&variant)?;
-        let translate = |message: &str| variant.edition.translate(&P::translate(&copy, message));
+        let translate = |message: &str| variant.applied.translate(&P::translate(&copy, message));
         let warnings = P::check(&variant, &copy, None, &translate)?;
-        let rewrites = variant.edition.rewrites(P::rewrites(&copy));
+        let rewrites = variant.applied.rewrites(P::rewrites(&copy));
         Ok(Deployment { variant, copy, rewrites, warnings })
     }
 
@@ -231,8 +289,8 @@ impl<P: Product> Deployment<P> {
     /// # Errors
     /// As [`Deployment::prepare`].
     pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Deployment<P>, TargetError> {
-        let (shared, edition) = (Arc::clone(&self.variant.shared), self.variant.edition.with(changes)?);
-        Deployment::made(Variant { shared, edition, scratch: scratch::<P>(dir)? })
+        let (shared, applied) = (Arc::clone(&self.variant.shared), self.variant.applied.with(changes)?);
+        Deployment::made(Variant { shared, applied, scratch: scratch::<P>(dir)? })
     }
 
     /// The configuration with settings, and the folder of its copy.
@@ -278,35 +336,35 @@ impl<P: Product> Prepared for Deployment<P> {
     }
 
     fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
-        let (value, origin) = P::value_of(&self.variant, setting)?;
-        Ok((value, self.variant.edition.held(setting, origin)))
+        let (value, origin) = self.variant.config().value_of(setting, self.variant.requests())?;
+        Ok((value, self.variant.applied.origin_of(setting, origin)))
     }
 
     fn limits(&self, environment: &Environment) -> Vec<Limit> {
         let mut all = P::limits(&self.variant, &self.copy, &self.variant.machine(environment), environment);
         for limit in &mut all {
-            limit.origin = self.variant.edition.held(&limit.setting, limit.origin.clone());
+            limit.origin = self.variant.applied.origin_of(&limit.setting, limit.origin.clone());
         }
         all
     }
 
     fn transport(&self) -> Transport {
-        let conditions = self.variant.conditions();
-        authority::transport(conditions.tls.as_ref(), &conditions.host, P::is_tls(&self.variant))
+        let (tls, host) = (self.variant.conditions().tls.as_ref(), &self.variant.requests().host);
+        authority::transport(tls, host, P::is_tls(&self.variant))
     }
 
     fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    fn objects(&self, line: &str) -> Result<Option<Objection>, TargetError> {
+    fn rejects(&self, line: &str) -> Result<Option<Rejection>, TargetError> {
         let extra = P::with_line(&self.copy, line)?;
         let named = |message: &str| message.replace(&extra.path().display().to_string(), "the configuration");
         match P::check(&self.variant, &self.copy, Some(extra.path()), &named) {
-            Ok(warnings) => Ok(Objection::warned(warnings, &self.warnings, P::ENTRY.clamps)),
+            Ok(warnings) => Ok(Rejection::warned(warnings, &self.warnings, P::ENTRY.clamps)),
             Err(TargetError { kind: ErrorKind::Rejected(words), .. }) => {
                 let unknown = words.contains(P::ENTRY.unknown);
-                Ok(Some(Objection::refused(words, unknown)))
+                Ok(Some(Rejection::refused(words, unknown)))
             }
             Err(e) => Err(e),
         }
@@ -317,11 +375,11 @@ impl<P: Product> Prepared for Deployment<P> {
     }
 
     fn diff(&self, changes: &[Change]) -> String {
-        self.variant.edition.diff(changes)
+        self.variant.applied.diff(changes)
     }
 
     fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
-        self.variant.edition.write_back(changes)
+        self.variant.applied.write_back(changes)
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {

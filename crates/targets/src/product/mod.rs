@@ -6,6 +6,7 @@
 mod accelerator;
 mod deployment;
 mod entry;
+mod program;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,8 +20,11 @@ use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
 pub(crate) use accelerator::Accelerator;
-pub use deployment::{Conditions, Deployment, Product, Variant};
+pub(crate) use deployment::READY_WITHIN;
+pub use deployment::{Conditions, Deployment, Product, Startup, Variant};
 pub use entry::{Entry, ExplainFn, Likeness, Looks, PrepareFn, Role, first};
+pub use program::Program;
+pub(crate) use program::{LONGEST, Lookup, tested};
 
 use crate::error::TargetError;
 use crate::files::Backup;
@@ -88,7 +92,7 @@ pub trait Prepared {
     ///
     /// # Errors
     /// When it cannot be asked.
-    fn objects(&self, line: &str) -> Result<Option<Objection>, TargetError>;
+    fn rejects(&self, line: &str) -> Result<Option<Rejection>, TargetError>;
 
     /// Every setting of a configuration of genkai's own making, where its limits do not tell them.
     fn written(&self) -> &[Setting] {
@@ -118,16 +122,16 @@ pub trait Prepared {
 
 /// What a product's own check says against a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Objection {
+pub struct Rejection {
     /// What it does.
-    pub kind: ObjectionKind,
+    pub kind: RejectionKind,
     /// Its words.
     pub words: String,
 }
 
-/// What a product's own check does with a line it objects to.
+/// What a product's own check does with a line that it rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObjectionKind {
+pub enum RejectionKind {
     /// It knows no such setting.
     Unknown,
     /// It knows the setting and refuses how it is written, or where.
@@ -138,19 +142,19 @@ pub enum ObjectionKind {
     Warned,
 }
 
-impl Objection {
+impl Rejection {
     /// Of a check that passed with `warnings`, of which `known` are not the line's; none where it has no others. A warning
     /// with one of the words `clamps` says that the product takes another value.
-    pub(crate) fn warned(warnings: Vec<String>, known: &[String], clamps: &[&str]) -> Option<Objection> {
+    pub(crate) fn warned(warnings: Vec<String>, known: &[String], clamps: &[&str]) -> Option<Rejection> {
         let new: Vec<String> = warnings.into_iter().filter(|warning| !known.contains(warning)).collect();
         let clamped = new.iter().any(|warning| clamps.iter().any(|words| warning.contains(words)));
-        let kind = if clamped { ObjectionKind::Clamped } else { ObjectionKind::Warned };
-        (!new.is_empty()).then(|| Objection { kind, words: new.join("; ") })
+        let kind = if clamped { RejectionKind::Clamped } else { RejectionKind::Warned };
+        (!new.is_empty()).then(|| Rejection { kind, words: new.join("; ") })
     }
 
     /// Of a check that failed; `unknown` is whether it knows no such setting.
-    pub(crate) fn refused(words: String, unknown: bool) -> Objection {
-        Objection { kind: if unknown { ObjectionKind::Unknown } else { ObjectionKind::Refused }, words }
+    pub(crate) fn refused(words: String, unknown: bool) -> Rejection {
+        Rejection { kind: if unknown { RejectionKind::Unknown } else { RejectionKind::Refused }, words }
     }
 }
 
@@ -188,16 +192,16 @@ mod tests {
     fn only_a_warning_of_another_value_clamps() {
         let said = |warnings: &[&str]| {
             let warnings = warnings.iter().map(|&words| words.to_owned()).collect();
-            Objection::warned(warnings, &["as before".to_owned()], &[", decreasing ", ", increasing "])
-                .map(|objection| objection.kind)
+            Rejection::warned(warnings, &["as before".to_owned()], &[", decreasing ", ", increasing "])
+                .map(|rejection| rejection.kind)
         };
         assert_eq!(said(&["as before"]), None);
         let less = "AH00318: WARNING: MaxRequestWorkers of 500 would require 20 servers and would exceed ServerLimit of 4, \
                     decreasing to 100.";
-        assert_eq!(said(&["as before", less]), Some(ObjectionKind::Clamped));
+        assert_eq!(said(&["as before", less]), Some(RejectionKind::Clamped));
         let more = "AH00499: WARNING: ServerLimit of 0 not allowed, increasing to 1.";
-        assert_eq!(said(&[more]), Some(ObjectionKind::Clamped));
+        assert_eq!(said(&[more]), Some(RejectionKind::Clamped));
         let other = "AH10028: WARNING: the directive is deprecated";
-        assert_eq!(said(&["as before", other]), Some(ObjectionKind::Warned));
+        assert_eq!(said(&["as before", other]), Some(RejectionKind::Warned));
     }
 }

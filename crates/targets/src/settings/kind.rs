@@ -29,7 +29,7 @@ impl Kind {
         let given = || words.iter().map(|&word| word.to_owned()).collect();
         let one = |text: String| vec![text];
         match (*self, words) {
-            (Kind::Count(least, most), [text]) => within(count(text), least, most).map(|_| given()),
+            (Kind::Count(least, most), [text]) => within(count(text), least, most).map(|n| one(n.to_string())),
             (Kind::Size(..), [text]) if text.ends_with(['g', 'G']) => None,
             (Kind::Size(least, most), [text]) => within(size(text), least, most).map(|_| given()),
             (Kind::Bytes(most), [text]) => within(size(text), 0, most).map(|n| one(n.to_string())),
@@ -75,7 +75,7 @@ mod tests {
         let written = |kind: Kind, text: &str| kind.written(&[text]).map(|words| words.join(" "));
         let some = |text: &str| Some(text.to_owned());
         assert_eq!((written(Kind::Count(1, 9), "9"), written(Kind::Count(1, 9), "10")), (some("9"), None));
-        assert_eq!(Kind::Count(1, 9).written(&["1", "2"]), None);
+        assert_eq!((Kind::Count(1, 9).written(&["1", "2"]), written(Kind::Count(1, 9), "007")), (None, some("7")));
         assert_eq!((written(Kind::Size(1, 9000), "8k"), written(Kind::Size(1, 9000), "0")), (some("8k"), None));
         assert_eq!(written(Kind::Size(1, u64::MAX), "1g"), None);
         assert_eq!((written(Kind::Bytes(1 << 40), "1m"), written(Kind::Bytes(100), "1k")), (some("1048576"), None));

@@ -85,7 +85,7 @@ impl<Context> Table<Context> {
     ///
     /// # Errors
     /// [`SettingError::Unknown`] with the nearest names.
-    pub fn lookup<E>(&self, name: &str) -> Result<&'static Setting<Context>, SettingError<E>> {
+    pub fn lookup(&self, name: &str) -> Result<&'static Setting<Context>, SettingError> {
         let names = || self.settings.iter().map(|setting| (setting.name, setting.name));
         self.find(name).ok_or_else(|| SettingError::unknown(self.product, name, names()))
     }
@@ -99,11 +99,7 @@ impl<Context> Table<Context> {
     ///
     /// # Errors
     /// [`SettingError::Unknown`], or [`SettingError::Value`] with what it accepts.
-    pub(crate) fn value<E>(
-        &self,
-        name: &str,
-        value: &str,
-    ) -> Result<(&'static Setting<Context>, String), SettingError<E>> {
+    pub(crate) fn value(&self, name: &str, value: &str) -> Result<(&'static Setting<Context>, String), SettingError> {
         let setting = self.lookup(name)?;
         let written = setting.kind.written(&[value.trim()]).map(|words| words.join(" "));
         let refused = || SettingError::value(self.product, name, value, setting.kind.allowed());

@@ -21,6 +21,11 @@ impl<T> SourcedValue<T> {
         SourcedValue { value: f(self.value), written: self.written, origin: self.origin }
     }
 
+    /// The value as written, and where that is.
+    pub(crate) fn in_words(self) -> (String, Origin) {
+        (self.written, self.origin)
+    }
+
     /// What `parse` reads in it as written; none where it does not understand that.
     pub(crate) fn parsed<U>(self, parse: impl FnOnce(&str) -> Option<U>) -> Option<SourcedValue<U>> {
         Some(SourcedValue { value: parse(&self.written)?, written: self.written, origin: self.origin })

@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use genkai_model::limit::Origin;
+
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
-use crate::files::{Configuration, Pair, pairs};
+use crate::files::{Configuration, Pair, Requests, pairs};
 
 use super::settings;
 
@@ -111,12 +113,14 @@ impl Config {
 }
 
 impl Configuration for Config {
-    type Scope = ();
-
-    fn set(&self, setting: &str, value: &str, _: &()) -> Result<Config, TargetError> {
+    fn set(&self, setting: &str, value: &str, _: &Requests) -> Result<Config, TargetError> {
         settings::settable(setting, value)?;
         let text = format!("{setting} {}", value.trim());
         Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)?, main: self.main.clone() })
+    }
+
+    fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
+        Ok(settings::value_of(self, setting)?)
     }
 
     fn is_same(one: &str, other: &str) -> bool {
@@ -156,9 +160,9 @@ mod tests {
     #[test]
     fn a_setting_changes_one_line_and_no_other_byte() {
         let before = config(TEXT);
-        let after = before.set("cache_mem", "32 MB", &()).unwrap();
+        let after = before.set("cache_mem", "32 MB", &Requests::default()).unwrap();
         assert_eq!(after.entries.files()[0].text, TEXT.replace("cache_mem 16 MB", "cache_mem 32 MB").into_bytes());
-        let added = before.set("workers", "2", &()).unwrap();
+        let added = before.set("workers", "2", &Requests::default()).unwrap();
         assert_eq!(added.entries.files()[0].text, format!("{TEXT}workers 2\n").into_bytes());
         assert!(before.diff(&added).contains("+workers 2\n"));
     }

@@ -10,11 +10,11 @@ use genkai_model::plan::ConfigSource;
 use super::config::Config;
 use super::limits::{self, Facts};
 use super::private::{self, Options};
-use super::{evidence, lifecycle, settings};
+use super::{evidence, lifecycle};
 use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
 use crate::error::TargetError;
-use crate::files::{Backup, Edition};
+use crate::files::{Applied, Backup, Configuration, Requests};
 use crate::product::{Accelerator, Prepare, Prepared};
 use genkai_place::caps::Machine;
 use genkai_place::machine;
@@ -22,7 +22,7 @@ use genkai_place::machine;
 /// A user's Squid.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
-    edition: Edition<Config>,
+    edition: Applied<Config>,
     backend: Option<std::net::SocketAddr>,
     allowed: Vec<String>,
 }
@@ -43,7 +43,7 @@ impl File {
     /// A file that cannot be read, a setting that cannot be made.
     pub(crate) fn read(path: &Path, what: &Prepare<'_>) -> Result<File, TargetError> {
         let source = ConfigSource::File(path.to_owned());
-        let edition = Edition::new(source, Config::read(path)?, (), what.settings)?;
+        let edition = Applied::new(source, Config::read(path)?, Requests::default(), what.settings)?;
         Ok(File { edition, backend: what.backend, allowed: what.allow_remote.to_vec() })
     }
 
@@ -81,7 +81,7 @@ impl Recipe for File {
     }
 
     fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
-        let (value, origin) = settings::value_of(self.edition.config(), setting)?;
+        let (value, origin) = self.edition.config().value_of(setting, self.edition.requests())?;
         Ok((value, self.origin(origin)))
     }
 

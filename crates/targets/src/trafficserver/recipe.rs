@@ -9,13 +9,12 @@ use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
 
 use super::private::{self, Options};
-use super::records::{Records, named};
-use super::settings::THROTTLE;
+use super::records::{CONNECTIONS, Records};
 use super::{lifecycle, limits};
 use crate::cache::Ground;
 use crate::cache::recipe::{Copied, Recipe};
 use crate::error::TargetError;
-use crate::files::{Backup, Edition};
+use crate::files::{Applied, Backup, Configuration, Requests};
 use crate::product::{Accelerator, Prepare, Prepared};
 use genkai_place::machine;
 
@@ -23,15 +22,13 @@ use genkai_place::machine;
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     folder: PathBuf,
-    records: Edition<Records>,
+    records: Applied<Records>,
     backend: Option<SocketAddr>,
     allowed: Vec<String>,
 }
 
 /// The file that every configuration folder has.
 pub(super) const RECORDS: &str = "records.config";
-/// The setting that caps connections.
-const CONNECTIONS: &str = "proxy.config.net.connections_throttle";
 
 /// Whether a folder is a configuration of Traffic Server.
 pub(crate) fn is(folder: &Path) -> bool {
@@ -63,7 +60,8 @@ impl Folder {
                 format!("there is no {}\n  hint: {hint}", file.display()),
             ));
         }
-        let records = Edition::new(ConfigSource::File(file.clone()), Records::read(&file)?, (), what.settings)?;
+        let records =
+            Applied::new(ConfigSource::File(file.clone()), Records::read(&file)?, Requests::default(), what.settings)?;
         Ok(Folder { folder, records, backend: what.backend, allowed: what.allow_remote.to_vec() })
     }
 
@@ -102,12 +100,8 @@ impl Recipe for Folder {
     }
 
     fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
-        let name = named(setting)?;
-        let written = self.records.config().value(&name).map(|(value, origin)| (value, self.origin(origin)));
-        Ok(written.unwrap_or_else(|| {
-            let value = if name == CONNECTIONS { THROTTLE.to_string() } else { "its default".to_owned() };
-            (value, Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned()))
-        }))
+        let (value, origin) = self.records.config().value_of(setting, self.records.requests())?;
+        Ok((value, self.origin(origin)))
     }
 
     fn limits(&self, _: &Environment) -> Vec<Limit> {

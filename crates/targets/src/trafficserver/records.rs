@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::limit::Origin;
 
+use super::settings::THROTTLE;
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
-use crate::files::{Configuration, Pair, pairs};
+use crate::files::{Configuration, Pair, Requests, pairs};
 
 /// How names of settings begin.
 const PREFIX: &str = "proxy.config.";
+/// The setting of most connections.
+pub(super) const CONNECTIONS: &str = "proxy.config.net.connections_throttle";
 
 /// The syntax.
 struct Lines;
@@ -56,9 +59,7 @@ impl Records {
 }
 
 impl Configuration for Records {
-    type Scope = ();
-
-    fn set(&self, setting: &str, value: &str, _: &()) -> Result<Records, TargetError> {
+    fn set(&self, setting: &str, value: &str, _: &Requests) -> Result<Records, TargetError> {
         let (name, value) = (named(setting)?, value.trim());
         if value.is_empty() || value.contains(['\n', '\r']) {
             return Err(TargetError::usage("Traffic Server", format!("`{name}` needs a value of one line")));
@@ -66,6 +67,14 @@ impl Configuration for Records {
         let entry = self.entry(&name);
         let kind = entry.and_then(|entry| entry.values.first()).map_or_else(|| kind(value), String::as_str);
         Ok(Records(self.0.with_line(entry, format!("CONFIG {name} {kind} {value}"), &Lines)?))
+    }
+
+    fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
+        let name = named(setting)?;
+        Ok(self.value(&name).unwrap_or_else(|| {
+            let value = if name == CONNECTIONS { THROTTLE.to_string() } else { "its default".to_owned() };
+            (value, Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned()))
+        }))
     }
 
     fn is_same(one: &str, other: &str) -> bool {
@@ -123,11 +132,11 @@ mod tests {
         let records = Records::read(&path).unwrap();
         assert_eq!(records.value("proxy.config.c.d").map(|(value, _)| value).as_deref(), Some("x y"));
         let set = |name: &str, value: &str| {
-            let changed = records.set(name, value, &()).unwrap();
+            let changed = records.set(name, value, &Requests::default()).unwrap();
             String::from_utf8(changed.0.files()[0].text.clone()).unwrap()
         };
         assert_eq!(set("a.b", "7"), text.replace("INT 3", "INT 7"));
         assert_eq!(set("proxy.config.e.f", "0.5"), format!("{text}CONFIG proxy.config.e.f FLOAT 0.5\n"));
-        assert!(records.set("throttle", "1", &()).is_err());
+        assert!(records.set("throttle", "1", &Requests::default()).is_err());
     }
 }

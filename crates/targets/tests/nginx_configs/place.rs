@@ -8,8 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use genkai_targets::files::CopyOptions;
 use genkai_targets::nginx::config::Config;
-use genkai_targets::nginx::private::{self, Options, Private};
+use genkai_targets::nginx::private::{self, Private};
 
 use super::{CASES, Case, lay_out};
 
@@ -46,9 +47,8 @@ impl Place {
 
     pub(crate) fn build(&self, backend: Option<SocketAddr>, root: bool) -> Private {
         let dir = self.run_dir();
-        let options =
-            Options { dir: &dir, ports: &mut free_port, backend, root, configure: &nginx_configure(), status: true };
-        private::build(&self.config, options).unwrap()
+        let options = CopyOptions { dir: &dir, ports: &mut free_port, backend, allowed: &[], root };
+        private::build(&self.config, options, &nginx_configure(), true).unwrap()
     }
 }
 

@@ -12,7 +12,6 @@ use genkai_model::explain::Explanation;
 use super::config::{Config, Reading};
 use super::lifecycle::environment;
 use super::limits::{self, Facts};
-use super::route::Scope;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
 
@@ -25,15 +24,14 @@ const VERSION: (u32, u32, u32) = (2, 4, 68);
 /// A file that is missing, unreadable, or not httpd's syntax.
 pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, requests, machine, .. } = *what;
-    let scope = &Scope { host: requests.host.clone(), path: requests.path.clone() };
     let folder = main.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     // Debian's HTTPD_ROOT is the main file's folder; others say ServerRoot.
     let reading =
         Reading { root: folder, environment: environment(Some(main)), defines: BTreeSet::new(), version: VERSION };
     let config = Config::read(main, reading)?;
-    let facts = Facts::of(&config, scope, machine, requests.websocket);
+    let facts = Facts::of(&config, requests, machine);
     let limits = limits::of(&facts);
     let files = config.files().map(|(_, file)| file.path.clone());
-    Ok(explanation("apache", files, limits, timers::of(&config, &facts, scope), remarks::of(&config, &facts)))
+    Ok(explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts)))
 }

@@ -5,12 +5,12 @@ use genkai_model::units::Span;
 
 use crate::apache::config::Config;
 use crate::apache::limits::Facts;
-use crate::apache::route::Scope;
 use crate::apache::settings::{
     KEEP_ALIVE_TIMEOUT, PROXY_PASS_ACQUIRE, PROXY_PASS_RETRY, REQUEST_READ_TIMEOUT, TIMEOUT, in_force, value,
 };
+use crate::files::Requests;
 
-pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Timer> {
+pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Timer> {
     let silent = "a client or backend that neither takes nor sends a byte";
     let mut all = vec![facts.timeout.clone().map(Some).timer(TIMEOUT.name, silent)];
     if facts.keep_alive {
@@ -25,7 +25,7 @@ pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Timer> {
     }
     if config.has_module("reqtimeout_module") {
         let ends = "a request that comes too slowly: Apache answers 408";
-        let times = in_force(config, &REQUEST_READ_TIMEOUT, scope).map(|()| None);
+        let times = in_force(config, &REQUEST_READ_TIMEOUT, requests).map(|()| None);
         all.push(times.timer(REQUEST_READ_TIMEOUT.name, ends));
     }
     let pass = [
@@ -34,7 +34,7 @@ pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Timer> {
     ];
     let timer = |(setting, plain, ends): (_, u64, &str)| {
         let span = |text: &str| value::interval(text, plain).map(Span::from_millis);
-        Some(in_force(config, &setting, scope).parsed(span)?.map(Some).timer(setting.name, ends))
+        Some(in_force(config, &setting, requests).parsed(span)?.map(Some).timer(setting.name, ends))
     };
     all.extend(pass.into_iter().filter(|_| facts.upstream.is_some()).filter_map(timer));
     all

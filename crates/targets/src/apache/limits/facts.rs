@@ -7,13 +7,14 @@ use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
 use crate::apache::config::Config;
-use crate::apache::route::{Route, Scope, listens};
+use crate::apache::route::{Route, listens};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY, LISTEN_BACKLOG,
     MAX_REQUEST_WORKERS, Mpm, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT,
     PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT, START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD,
     TIMEOUT, in_force, value,
 };
+use crate::files::Requests;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
@@ -88,10 +89,10 @@ pub(crate) fn most_servers(mpm: Mpm) -> u64 {
 }
 
 impl Facts {
-    /// Reads them for the requests of `scope`.
-    pub fn of(config: &Config, scope: &Scope, machine: &Machine, websocket: bool) -> Facts {
+    /// Reads them for the requests of `requests`.
+    pub fn of(config: &Config, requests: &Requests, machine: &Machine) -> Facts {
         let mpm = Mpm::of(config);
-        let reading = Reading { config, scope };
+        let reading = Reading { config, requests };
         let one = |mut held: SourcedValue<u64>| {
             if mpm == Mpm::Prefork {
                 held.value = 1;
@@ -123,7 +124,7 @@ impl Facts {
             listeners: listens(config).len() as u32,
             logs: config.named("customlog").chain(config.named("transferlog")).count().max(1) as u32,
             upstream: reading.upstream(),
-            websocket,
+            websocket: requests.websocket,
             cores: machine.cores,
             ports: machine.ports,
         }
@@ -189,12 +190,12 @@ impl Facts {
 
 struct Reading<'a> {
     config: &'a Config,
-    scope: &'a Scope,
+    requests: &'a Requests,
 }
 
 impl Reading<'_> {
     fn raw(&self, setting: &Setting) -> SourcedValue<()> {
-        in_force(self.config, setting, self.scope)
+        in_force(self.config, setting, self.requests)
     }
 
     fn written(&self, setting: &Setting) -> String {
@@ -233,8 +234,8 @@ impl Reading<'_> {
     }
 
     fn upstream(&self) -> Option<Upstream> {
-        let route = Route::find(self.config, self.scope)?;
-        let pass = route.pass(self.config, &self.scope.path)?;
+        let route = Route::find(self.config, self.requests)?;
+        let pass = route.pass(self.config, &self.requests.path)?;
         let path = self.config.file(pass.found.file).path.clone();
         let origin = Origin::File { path, line: pass.found.line };
         let (scheme, authority) = pass.authority();

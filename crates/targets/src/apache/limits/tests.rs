@@ -4,7 +4,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin};
 
 use super::*;
 use crate::apache::config::{Config, Reading};
-use crate::apache::route::Scope;
+use crate::files::Requests;
 use genkai_place::caps::Machine;
 
 fn facts(text: &str) -> Facts {
@@ -20,7 +20,7 @@ fn facts(text: &str) -> Facts {
         somaxconn: 4096,
         ports: (32768, 60999),
     };
-    Facts::of(&config, &Scope { host: "x".into(), path: "/".into() }, &machine, false)
+    Facts::of(&config, &Requests::to("x", "/"), &machine)
 }
 
 fn limit(facts: &Facts, id: &str) -> Limit {

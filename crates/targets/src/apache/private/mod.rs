@@ -10,7 +10,6 @@ mod changes;
 mod listen;
 mod output;
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +20,7 @@ pub use listen::Moved;
 use super::config::{Config, Edit, lexer::quote};
 use super::route::Route;
 use super::settings::Mpm;
-use crate::files::{CopyError, folders, save};
+use crate::files::{CopyError, CopyOptions, folders, save};
 use changes::Changes;
 use genkai_place::port;
 
@@ -31,22 +30,6 @@ pub const STATUS_PATH: &str = "/genkai-status";
 const ERROR_LOG: &str = "error.log";
 /// Subfolders: copies, access logs, caches, sockets and shared memory, mutexes.
 const FOLDERS: [&str; 5] = ["conf", "logs", "cache", "run", "locks"];
-
-/// What a private copy should be like.
-pub struct Options<'a> {
-    /// An existing folder for it.
-    pub dir: &'a Path,
-    /// Gives a free TCP port of 127.0.0.1 at each call; the same one again does no harm.
-    pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
-    /// What to pass requests to instead of the user's backends; none: those.
-    pub backend: Option<SocketAddr>,
-    /// Hosts that requests may reach though they are not this machine.
-    pub allowed: &'a [String],
-    /// Whether httpd will run as root (then it keeps the user's `User` and `Group`).
-    pub root: bool,
-    /// Folder of the modules, for the status page.
-    pub modules: &'a Path,
-}
 
 /// A private copy on disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,19 +58,24 @@ impl Private {
     }
 }
 
-/// Writes a private copy of `config` into `options.dir`. The user's files are not touched.
+/// Writes a private copy of `config` into `options.dir`, with a status page from the folder of `modules`. The user's files are not touched.
 ///
 /// # Errors
 /// When there is no port, the folder cannot be written, requests would leave this machine, or a file that is included twice
 /// needs two different changes.
-pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, CopyError> {
+pub fn build(
+    config: &Config,
+    route: &Route<'_>,
+    options: CopyOptions<'_>,
+    modules: &Path,
+) -> Result<Private, CopyError> {
     let dir = options.dir.to_owned();
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, &mut ports)?;
     backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;
     output::redirect(config, &mut changes, options.root);
-    let has_status = config.has_module("status_module") || options.modules.join("mod_status.so").exists();
+    let has_status = config.has_module("status_module") || modules.join("mod_status.so").exists();
     let status =
         if has_status { Some(SocketAddr::from(([127, 0, 0, 1], ports().map_err(CopyError::Port)?))) } else { None };
     let files = changes::copies(config, &dir);
@@ -98,7 +86,7 @@ pub fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result
         save(copy, text.as_deref().unwrap_or(&file.text))?;
     }
     let main = dir.join("httpd.conf");
-    save(&main, frame(config, &dir, &files[0].0, status, options.modules).as_bytes())?;
+    save(&main, frame(config, &dir, &files[0].0, status, modules).as_bytes())?;
     let mine = |m: &&Moved| m.port == route.listen.port && m.ip == route.listen.ip;
     let twin = |m: &&Moved| m.port == route.listen.port;
     let address = moved.iter().find(mine).or(moved.iter().find(twin)).map_or(([127, 0, 0, 1], 0).into(), |m| m.to);

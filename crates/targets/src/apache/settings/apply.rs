@@ -8,16 +8,19 @@ use super::{
     THREADS_PER_CHILD, default_of, directives,
 };
 use crate::apache::config::{Config, Edit, Found};
-use crate::apache::route::{Route, Scope};
+use crate::apache::route::Route;
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, pairs};
+use crate::files::{Configuration, Pair, Requests, pairs};
 use crate::settings::{Kind, SourcedValue};
 
 impl Configuration for Config {
-    type Scope = Scope;
+    fn set(&self, setting: &str, value: &str, requests: &Requests) -> Result<Self, TargetError> {
+        let (setting, value) = TABLE.value(setting, value)?;
+        Ok(apply(self, setting, &value, requests)?)
+    }
 
-    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, TargetError> {
-        Ok(apply(self, setting, value, scope)?)
+    fn value_of(&self, setting: &str, requests: &Requests) -> Result<(String, Origin), TargetError> {
+        Ok(in_force(self, TABLE.lookup(setting)?, requests).in_words())
     }
 
     fn is_same(one: &str, other: &str) -> bool {
@@ -29,28 +32,22 @@ impl Configuration for Config {
     }
 }
 
-/// The configuration with a setting changed. Where it is written already it is changed there; else a line is added.
-///
-/// `MaxRequestWorkers` beyond what `ServerLimit` allows brings `ServerLimit` along, `ThreadsPerChild` `ThreadLimit`: httpd
-/// would silently take less.
-///
-/// # Errors
-/// An unknown setting, a value it does not accept, or no place for it.
-pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
-    let (setting, value) = TABLE.value(name, value)?;
-    let changed = config.apply(&edits(config, setting, &value, scope)?)?;
+/// The configuration with a setting changed. `MaxRequestWorkers` beyond what `ServerLimit` allows brings `ServerLimit` along,
+/// `ThreadsPerChild` `ThreadLimit`: httpd would silently take less.
+fn apply(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Config, SettingError> {
+    let changed = config.apply(&edits(config, setting, value, requests)?)?;
     match setting.name {
-        name if name == MAX_REQUEST_WORKERS.name => room_for(changed, &value, scope),
-        name if name == THREADS_PER_CHILD.name => raised(changed, &THREAD_LIMIT, count(&value).unwrap_or(0), scope),
+        name if name == MAX_REQUEST_WORKERS.name => room_for(changed, value, requests),
+        name if name == THREADS_PER_CHILD.name => raised(changed, &THREAD_LIMIT, count(value).unwrap_or(0), requests),
         _ => Ok(changed),
     }
 }
 
-fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+fn edits(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {
     match setting.context {
-        Context::Pass => parameter(config, setting, value, scope),
+        Context::Pass => parameter(config, setting, value, requests),
         Context::Mpm => mpm(config, value),
-        _ => Ok(match held_by(config, setting, scope) {
+        _ => Ok(match held_by(config, setting, requests) {
             Some(found) => found.set_args(&arguments(setting, value)),
             None => vec![added(config, &format!("{} {value}", setting.directive))],
         }),
@@ -75,26 +72,26 @@ fn added(config: &Config, line: &str) -> Edit {
 }
 
 /// The directive that holds a setting for the requests under test.
-fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Found> {
+fn held_by<'c>(config: &'c Config, setting: &Setting, requests: &Requests) -> Option<&'c Found> {
     let names = directives(setting);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let route = || Route::find(config, scope);
+    let route = || Route::find(config, requests);
     match setting.context {
         Context::Server => Route::global(config, &names),
         Context::Host => route().and_then(|r| r.of_host(config, &names)).or_else(|| Route::global(config, &names)),
         Context::Path => {
-            route().and_then(|r| r.of_path(config, &names, &scope.path)).or_else(|| Route::global(config, &names))
+            route().and_then(|r| r.of_path(config, &names, &requests.path)).or_else(|| Route::global(config, &names))
         }
         Context::Pass | Context::Mpm => None,
     }
 }
 
-fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {
     let missing = || {
         SettingError::no_place(setting.name, "no ProxyPass holds this path; choose a path that is passed to a backend")
     };
-    let route = Route::find(config, scope).ok_or_else(missing)?;
-    let pass = route.pass(config, &scope.path).ok_or_else(missing)?;
+    let route = Route::find(config, requests).ok_or_else(missing)?;
+    let pass = route.pass(config, &requests.path).ok_or_else(missing)?;
     let text = format!("{}={value}", setting.directive);
     let key = format!("{}=", setting.directive);
     let args = &pass.found.args;
@@ -113,35 +110,27 @@ fn mpm(config: &Config, value: &str) -> Result<Vec<Edit>, SettingError> {
 }
 
 /// Raises `ServerLimit` (and for threads nothing else) so that so many workers fit.
-fn room_for(config: Config, workers: &str, scope: &Scope) -> Result<Config, SettingError> {
-    let threads = number(&config, &THREADS_PER_CHILD, scope).min(number(&config, &THREAD_LIMIT, scope)).max(1);
+fn room_for(config: Config, workers: &str, requests: &Requests) -> Result<Config, SettingError> {
+    let threads = number(&config, &THREADS_PER_CHILD, requests).min(number(&config, &THREAD_LIMIT, requests)).max(1);
     let threads = if Mpm::of(&config) == Mpm::Prefork { 1 } else { threads };
     let needed = count(workers).unwrap_or(0) / threads;
-    raised(config, &SERVER_LIMIT, needed, scope)
+    raised(config, &SERVER_LIMIT, needed, requests)
 }
 
 /// The configuration with a cap of at least so much.
-fn raised(config: Config, cap: &Setting, needed: u64, scope: &Scope) -> Result<Config, SettingError> {
-    if needed <= number(&config, cap, scope) {
+fn raised(config: Config, cap: &Setting, needed: u64, requests: &Requests) -> Result<Config, SettingError> {
+    if needed <= number(&config, cap, requests) {
         return Ok(config);
     }
-    Ok(config.apply(&edits(&config, cap, &needed.to_string(), scope)?)?)
+    Ok(config.apply(&edits(&config, cap, &needed.to_string(), requests)?)?)
 }
 
-fn number(config: &Config, setting: &Setting, scope: &Scope) -> u64 {
-    count(&in_force(config, setting, scope).written).unwrap_or(1)
+fn number(config: &Config, setting: &Setting, requests: &Requests) -> u64 {
+    count(&in_force(config, setting, requests).written).unwrap_or(1)
 }
 
 /// The value of a setting in force for the requests under test, and where it is written.
-///
-/// # Errors
-/// When there is no such setting.
-pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<SourcedValue<()>, SettingError> {
-    Ok(in_force(config, TABLE.lookup(name)?, scope))
-}
-
-/// The same of a known setting.
-pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> SourcedValue<()> {
+pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) -> SourcedValue<()> {
     let file = |found: &Found, written: String| {
         let path = config.file(found.file).path.clone();
         SourcedValue { value: (), written, origin: Origin::File { path, line: found.line } }
@@ -149,8 +138,8 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> Sou
     let default = || default_of(setting, Mpm::of(config));
     match setting.context {
         Context::Pass => {
-            let route = Route::find(config, scope);
-            let pass = route.as_ref().and_then(|r| r.pass(config, &scope.path));
+            let route = Route::find(config, requests);
+            let pass = route.as_ref().and_then(|r| r.pass(config, &requests.path));
             let given = pass.and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
             given.map_or_else(default, |(found, value)| file(found, value))
         }
@@ -158,7 +147,7 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> Sou
             let loaded = config.named("loadmodule").find(|f| f.arg(0).is_some_and(|m| m.starts_with("mpm_")));
             loaded.map_or_else(default, |found| file(found, Mpm::of(config).name().to_owned()))
         }
-        _ => held_by(config, setting, scope).map_or_else(default, |found| file(found, found.args.join(" "))),
+        _ => held_by(config, setting, requests).map_or_else(default, |found| file(found, found.args.join(" "))),
     }
 }
 
@@ -171,11 +160,10 @@ mod tests {
     const TEXT: &str = "LoadModule mpm_event_module modules/mod_mpm_event.so\nListen 80\n# workers\n<IfModule event.c>\n  \
         MaxRequestWorkers   300   \n</IfModule>\n<VirtualHost *:80>\n  Timeout 9\n  ProxyPass / \"http://b:1/\" \\\n    retry=0\n</VirtualHost>\n";
 
-    fn changed(name: &str, value: &str) -> Result<String, SettingError> {
+    fn changed(name: &str, value: &str) -> Result<String, TargetError> {
         let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
         let config = Config::of_text(Path::new("/x/httpd.conf"), TEXT.into(), reading).unwrap();
-        let scope = Scope { host: "x".into(), path: "/".into() };
-        let after = apply(&config, name, value, &scope)?;
+        let after = config.set(name, value, &Requests::to("x", "/"))?;
         Ok(String::from_utf8(after.file(crate::apache::config::FileId::MAIN).text.clone()).unwrap())
     }
 

@@ -6,7 +6,6 @@ mod render;
 pub mod value;
 
 pub(crate) use apply::in_force;
-pub use apply::{apply, effective};
 use registry::directives;
 pub use registry::*;
 pub use render::{Rendering, render};

@@ -1,36 +1,28 @@
 //! A plain reverse proxy, for when the user brings settings but no file.
 
-use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use genkai_model::plan::Upgrade;
 
-use super::{KEEP_ALIVE_TIMEOUT, LISTEN_BACKLOG, MAX_REQUEST_WORKERS, SettingError, TIMEOUT, apply};
+use super::{KEEP_ALIVE_TIMEOUT, LISTEN_BACKLOG, MAX_REQUEST_WORKERS, TIMEOUT};
 use crate::apache::config::{Config, Reading, lexer::quote};
-use crate::apache::route::Scope;
+use crate::files::ConfigError;
 use genkai_place::authority::TlsMaterial;
 
 /// What to render.
 #[derive(Clone, Debug)]
 pub struct Rendering<'a> {
-    /// Address of the backend, `host:port`.
-    pub backend: &'a str,
-    /// Port to listen on. (A private copy moves it.)
-    pub port: u16,
-    /// Whether WebSocket connections are passed through.
-    pub websocket: bool,
-    /// What passes them through.
-    pub upgrade: Upgrade,
+    /// Address of the backend.
+    pub backend: SocketAddr,
+    /// What passes WebSocket connections through; none: nothing does.
+    pub websocket: Option<Upgrade>,
     /// Listen with TLS, with these.
     pub tls: Option<&'a TlsMaterial>,
     /// Folder of the modules.
     pub modules: &'a Path,
     /// User and group of the workers, where httpd is started as root.
     pub user: Option<(&'a str, &'a str)>,
-    /// Settings by name, in the user's words.
-    pub settings: &'a BTreeMap<String, String>,
-    /// How the text is to be read.
-    pub reading: Reading,
 }
 
 /// One backend that is always tried (`retry=0`: a failure is shown, not hidden). With WebSocket, mod_proxy_http tunnels the
@@ -41,19 +33,18 @@ fn text(rendering: &Rendering<'_>) -> String {
         let file = rendering.modules.join(format!("mod_{name}.so"));
         format!("LoadModule {name}_module {}\n", quote(&file.to_string_lossy()))
     };
-    let (more, lines, scheme, parameter) = match (rendering.websocket, rendering.upgrade) {
-        (false, _) => (None, "", "http", ""),
-        (true, Upgrade::Http) => (None, "ProxyTimeout 3600\n", "http", " upgrade=websocket"),
-        (true, Upgrade::Wstunnel) => (Some("proxy_wstunnel"), "ProxyWebsocketFallbackToProxyHttp Off\n", "ws", ""),
+    let (more, lines, scheme, parameter) = match rendering.websocket {
+        None => (None, "", "http", ""),
+        Some(Upgrade::Http) => (None, "ProxyTimeout 3600\n", "http", " upgrade=websocket"),
+        Some(Upgrade::Wstunnel) => (Some("proxy_wstunnel"), "ProxyWebsocketFallbackToProxyHttp Off\n", "ws", ""),
     };
     let modules = ["mpm_worker", "authz_core", "status", "proxy", "proxy_http"].into_iter().chain(more);
     let modules: String = modules.chain(rendering.tls.map(|_| "ssl")).map(module).collect();
     let user = rendering.user.map(|(user, group)| format!("User {user}\nGroup {group}\n")).unwrap_or_default();
     format!(
-        "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen {port}{tls}\n\n\
+        "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen 80{tls}\n\n\
          MaxRequestWorkers {workers}\nListenBacklog {backlog}\nTimeout {timeout}\nKeepAlive On\nKeepAliveTimeout {idle}\n{lines}\n\
          ProxyPreserveHost On\nProxyPass / {scheme}://{backend}/ retry=0{parameter}\n",
-        port = rendering.port,
         workers = MAX_REQUEST_WORKERS.default,
         backlog = LISTEN_BACKLOG.default,
         timeout = TIMEOUT.default,
@@ -70,16 +61,10 @@ fn tls(material: &TlsMaterial) -> String {
     format!(" https\nSSLEngine On\nSSLCertificateFile {certificate}\nSSLCertificateKeyFile {key}")
 }
 
-/// A configuration of one file, `httpd.conf`, with every setting where it belongs. Nothing is written.
+/// A configuration of one file, `httpd.conf`. Nothing is written.
 ///
 /// # Errors
-/// When a setting is unknown, its value not allowed, or it has no place.
-pub fn render(rendering: &Rendering<'_>) -> Result<Config, SettingError> {
-    let text = text(rendering).into_bytes();
-    let mut config = Config::of_text(Path::new("/httpd.conf"), text, rendering.reading.clone())?;
-    let scope = Scope { host: "localhost".to_owned(), path: "/".to_owned() };
-    for (name, value) in rendering.settings {
-        config = apply(&config, name, value, &scope)?;
-    }
-    Ok(config)
+/// None: the text is httpd's syntax.
+pub fn render(rendering: &Rendering<'_>, reading: Reading) -> Result<Config, ConfigError> {
+    Config::of_text(Path::new("/httpd.conf"), text(rendering).into_bytes(), reading)
 }

@@ -43,8 +43,7 @@ pub(super) fn imported(
     line: &Line,
     depth: usize,
 ) -> Result<Vec<Line>, ConfigError> {
-    let syntax =
-        |loader: &Loader<'_>, what: &str| ConfigError::Syntax { place: loader.place(line), what: what.to_owned() };
+    let syntax = |loader: &Loader<'_>, what: &str| ConfigError::at(loader.place(line), what);
     let Some(what) = line.arg(0).filter(|word| !word.value.is_empty()) else {
         return Err(syntax(loader, "import names nothing; name a file or a snippet"));
     };

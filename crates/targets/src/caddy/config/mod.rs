@@ -4,7 +4,6 @@
 //! sites, with imports, snippets and variables of the environment put in, as Caddy does it (caddyconfig/caddyfile/parse.go).
 //! Every word knows its file and its bytes there, so changes are [`Edit`]s of the user's text.
 
-mod error;
 mod import;
 pub mod lexer;
 mod tree;
@@ -13,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-pub use error::ConfigError;
+pub use crate::files::ConfigError;
 pub use lexer::{Word, quote};
 pub use tree::{Block, Line};
 
@@ -72,9 +71,8 @@ impl Config {
     /// # Errors
     /// A file that is missing, unreadable, too large, or not a Caddyfile.
     pub fn read(main: &Path, variables: Variables) -> Result<Config, ConfigError> {
-        let failed = |source| ConfigError::Main { path: main.to_owned(), source };
-        let path = std::path::absolute(main).map_err(failed)?;
-        let text = read::bytes(&path).map_err(failed)?;
+        let path = std::path::absolute(main).map_err(ConfigError::read(main))?;
+        let text = read::bytes(&path).map_err(ConfigError::read(main))?;
         Config::of_texts(vec![(path, text)], variables)
     }
 
@@ -131,7 +129,9 @@ impl Config {
     /// When two edits overlap.
     pub fn edited_text(&self, id: FileId, edits: &[Edit]) -> Result<Option<Vec<u8>>, ConfigError> {
         let file = self.file(id);
-        edited(file, id, edits).map_err(|offset| ConfigError::Conflict { place: file.place(offset) })
+        edited(file, id, edits).map_err(|offset| {
+            ConfigError::at(file.place(offset), "needs two different changes; apply them one after the other")
+        })
     }
 
     /// The configuration with `edits` (all made against this one), read anew.
@@ -171,18 +171,15 @@ impl Loader<'_> {
         }
         let text = match self.texts.remove(&path) {
             Some(text) => text,
-            None => read::bytes(&path).map_err(|source| ConfigError::Import {
-                place: self.place(line),
-                path: path.clone(),
-                source,
-            })?,
+            None => read::bytes(&path)
+                .map_err(|e| ConfigError::at(self.place(line), format!("cannot import {}: {e}", path.display())))?,
         };
         self.add(path, text)
     }
 
     fn add(&mut self, path: PathBuf, text: Vec<u8>) -> Result<Vec<Line>, ConfigError> {
         if text.len() as u64 > read::MAX_SIZE {
-            return Err(ConfigError::TooLarge { path, limit: read::MAX_SIZE });
+            return Err(ConfigError::TooLarge(path));
         }
         let id = FileId(self.files.len());
         let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
@@ -193,7 +190,7 @@ impl Loader<'_> {
     }
 
     fn lines(&self, id: FileId, file: &File) -> Result<Vec<Line>, ConfigError> {
-        let syntax = |(offset, what)| ConfigError::Syntax { place: file.place(offset), what };
+        let syntax = |(offset, what)| ConfigError::at(file.place(offset), what);
         let known = |name: &str| self.variables.get(name).cloned();
         let tokens = lexer::tokens(id, &file.text, &known).map_err(syntax)?;
         tree::lines(id, tokens, &|offset| file.line(offset)).map_err(syntax)

@@ -7,7 +7,6 @@ use genkai_model::explain::Explanation;
 
 use super::config::{Config, variables};
 use super::limits::{self, Facts};
-use super::route::Scope;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
 
@@ -17,10 +16,9 @@ use crate::explain::{Explain, explanation};
 /// A file that is missing, unreadable, or not a Caddyfile.
 pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, requests, machine, .. } = *what;
-    let scope = &Scope { host: requests.host.clone(), path: requests.path.clone() };
     let config = Config::read(main, variables())?;
-    let facts = Facts::of(&config, None, scope, requests.websocket, machine);
+    let facts = Facts::of(&config, None, requests, machine);
     let limits = limits::of(&facts);
     let files = config.files().map(|(_, file)| file.path.clone());
-    Ok(explanation("caddy", files, limits, timers::of(&config, scope), remarks::of(&config, &facts, scope)))
+    Ok(explanation("caddy", files, limits, timers::of(&config, requests), remarks::of(&config, &facts, requests)))
 }

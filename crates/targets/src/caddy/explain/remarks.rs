@@ -6,11 +6,12 @@ use genkai_model::explain::{Remark, RemarkKind};
 
 use crate::caddy::config::{Config, Line};
 use crate::caddy::limits::Facts;
-use crate::caddy::route::{Route, Scope};
+use crate::caddy::route::Route;
 use crate::caddy::settings::{
     FAIL_DURATION, KEEPALIVE, KEEPALIVE_IDLE_CONNS_PER_HOST, LB_TRY_DURATION, MAX_FAILS, TABLE, UNHEALTHY_REQUEST_COUNT,
 };
 use crate::explain::remark;
+use crate::files::Requests;
 use crate::files::names::{nearest, table};
 
 /// Keywords with the blocks that take them (Caddy's standard modules, 2.6 to 2.11).
@@ -19,10 +20,10 @@ static KEYWORDS: &str = include_str!("directives.txt");
 /// Blocks in which any directive may stand.
 const AROUND: [&str; 5] = ["handle", "handle_path", "route", "handle_errors", "handle_response"];
 
-pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
+pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Remark> {
     let mut all = names(config);
-    all.extend(nobody(config, scope));
-    if let Some(proxy) = Route::find(config, scope).and_then(|route| route.proxy) {
+    all.extend(nobody(config, requests));
+    if let Some(proxy) = Route::find(config, requests).and_then(|route| route.proxy) {
         let mut tell = Tell { config, all: &mut all };
         health(&mut tell, proxy, facts);
         idle_connections(&mut tell, proxy);
@@ -86,12 +87,12 @@ fn below<'c>(block: &'static str, line: &'c Line, all: &mut Vec<(&'static str, &
 }
 
 /// Requests that no site takes.
-fn nobody(config: &Config, scope: &Scope) -> Option<Remark> {
-    if config.sites().is_empty() || Route::find(config, scope).is_some() {
+fn nobody(config: &Config, requests: &Requests) -> Option<Remark> {
+    if config.sites().is_empty() || Route::find(config, requests).is_some() {
         return None;
     }
     let sites: Vec<String> = config.sites().iter().map(|site| site.title()).collect();
-    let text = format!("no site takes requests to {}: Caddy answers them with an empty 200", scope.host);
+    let text = format!("no site takes requests to {}: Caddy answers them with an empty 200", requests.host);
     let hint = format!("ask for one of these with --host: {}", sites.join(", "));
     Some(remark(RemarkKind::Ignored, None, "(sites)", text, Some(hint)))
 }
@@ -149,11 +150,11 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         let config = Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap();
-        let scope = Scope { host: "localhost".into(), path: "/".into() };
+        let requests = Requests::to("localhost", "/");
         let facts =
-            Facts::of(&config, None, &scope, false, &Machine::of(&genkai_place::machine::environment(BTreeMap::new())));
+            Facts::of(&config, None, &requests, &Machine::of(&genkai_place::machine::environment(BTreeMap::new())));
         let each = |r: Remark| format!("{:?} {} {}: {}", r.kind, r.place.unwrap_or_default(), r.setting, r.text);
-        of(&config, &facts, &scope).into_iter().map(each).collect()
+        of(&config, &facts, &requests).into_iter().map(each).collect()
     }
 
     #[test]

@@ -4,9 +4,9 @@ use genkai_model::explain::Timer;
 use genkai_model::limit::Origin;
 
 use crate::caddy::config::Config;
-use crate::caddy::route::Scope;
 use crate::caddy::settings::*;
 use crate::caddy::settings::{in_force, value};
+use crate::files::Requests;
 
 /// Each with what it ends, and what counts where it is not written (2.6; app.go and httptransport.go).
 const TIMERS: &[(&Setting, &str, &str)] = &[
@@ -22,9 +22,9 @@ const TIMERS: &[(&Setting, &str, &str)] = &[
     (&LB_TRY_DURATION, "the search for an upstream that takes the request: Caddy answers 503", "at once"),
 ];
 
-pub(super) fn of(config: &Config, scope: &Scope) -> Vec<Timer> {
+pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
     let timer = |(setting, ends, otherwise): &(&Setting, &str, &str)| {
-        let held = in_force(config, setting, scope);
+        let held = in_force(config, setting, requests);
         let span = value::time(&held.written).map(Into::into);
         let (value, ends) = match &held.origin {
             Origin::Default(_) => ("not set".to_owned(), format!("{ends}; not set, it ends {otherwise}")),

@@ -6,9 +6,10 @@ use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
 use crate::caddy::config::Config;
-use crate::caddy::route::{Address, Ports, Route, Scope, Upstream};
+use crate::caddy::route::{Address, Ports, Route, Upstream};
 use crate::caddy::settings::*;
 use crate::caddy::settings::{in_force, value};
+use crate::files::Requests;
 use crate::files::number::count;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
@@ -57,19 +58,19 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of `config` for requests of `scope` (WebSocket connections where `websocket`) on this machine. `running`: the copy
+    /// The facts of `config` for these requests on this machine. `running`: the copy
     /// that runs, where there is one, with its own listeners and upstreams.
-    pub fn of(config: &Config, running: Option<&Config>, scope: &Scope, websocket: bool, machine: &Machine) -> Facts {
+    pub fn of(config: &Config, running: Option<&Config>, requests: &Requests, machine: &Machine) -> Facts {
         let actual = running.unwrap_or(config);
-        let route = Route::find(config, scope);
+        let route = Route::find(config, requests);
         let names = |route: &Route<'_>| route.upstreams().iter().map(|w| w.value.clone()).collect::<Vec<_>>();
-        let now = Route::find(actual, scope).map(|route| names(&route)).unwrap_or_default();
+        let now = Route::find(actual, requests).map(|route| names(&route)).unwrap_or_default();
         let distinct: BTreeSet<&String> = now.iter().collect();
         let set_time = |setting: &Setting| {
-            let held = written(config, setting, scope, |text| value::time(text).map(Span::from));
+            let held = written(config, setting, requests, |text| value::time(text).map(Span::from));
             held.filter(|held| !held.value.is_zero())
         };
-        let counted = |setting: &Setting| written(config, setting, scope, count).filter(|held| held.value > 0);
+        let counted = |setting: &Setting| written(config, setting, requests, count).filter(|held| held.value > 0);
         let max_requests = counted(&UNHEALTHY_REQUEST_COUNT);
         let forgiving = counted(&MAX_FAILS).is_some() || set_time(&FAIL_DURATION).is_some();
         Facts {
@@ -89,12 +90,12 @@ impl Facts {
             no_fails_allowed: max_requests.is_some() && !forgiving,
             max_requests,
             max_conns: counted(&MAX_CONNS_PER_HOST),
-            try_duration: time(config, &LB_TRY_DURATION, scope),
-            dial_timeout: time(config, &DIAL_TIMEOUT, scope),
+            try_duration: time(config, &LB_TRY_DURATION, requests),
+            dial_timeout: time(config, &DIAL_TIMEOUT, requests),
             response_header_timeout: set_time(&RESPONSE_HEADER_TIMEOUT),
             read_timeout: set_time(&READ_TIMEOUT),
-            websocket,
-            body: written(config, &MAX_SIZE, scope, value::size),
+            websocket: requests.websocket,
+            body: written(config, &MAX_SIZE, requests, value::size),
             somaxconn: machine.somaxconn,
             cores: machine.cores,
             ports: machine.ports,
@@ -111,15 +112,15 @@ impl Facts {
 fn written<T>(
     config: &Config,
     setting: &Setting,
-    scope: &Scope,
+    requests: &Requests,
     read: impl Fn(&str) -> Option<T>,
 ) -> Option<SourcedValue<T>> {
-    in_force(config, setting, scope).parsed(read).filter(|held| !matches!(held.origin, Origin::Default(_)))
+    in_force(config, setting, requests).parsed(read).filter(|held| !matches!(held.origin, Origin::Default(_)))
 }
 
 /// A time, or its default.
-fn time(config: &Config, setting: &Setting, scope: &Scope) -> SourcedValue<Span> {
-    let held = in_force(config, setting, scope);
+fn time(config: &Config, setting: &Setting, requests: &Requests) -> SourcedValue<Span> {
+    let held = in_force(config, setting, requests);
     let value = value::time(&held.written).or_else(|| value::time(setting.default)).unwrap_or_default();
     held.map(|()| value.into())
 }
@@ -153,7 +154,8 @@ mod tests {
             somaxconn: 4096,
             ports: (40_000, 40_029),
         };
-        Facts::of(&config, None, &Scope { host: "localhost".into(), path: "/".into() }, true, &machine)
+        let requests = Requests { websocket: true, ..Requests::to("localhost", "/") };
+        Facts::of(&config, None, &requests, &machine)
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
 
-use super::PrivateError;
 use crate::caddy::config::{Config, Site};
 use crate::caddy::route::{Address, Ports, Upstream, host_and_port};
+use crate::files::CopyError;
 use genkai_place::remote;
 
 /// Ports by what the user's sites are bound to (`bind`) and their ports.
@@ -17,13 +17,13 @@ pub(super) struct Moved {
 }
 
 /// Draws a port for each listener.
-pub(super) fn moved(config: &Config, draw: &mut dyn FnMut() -> io::Result<u16>) -> Result<Moved, PrivateError> {
+pub(super) fn moved(config: &Config, draw: &mut dyn FnMut() -> io::Result<u16>) -> Result<Moved, CopyError> {
     let ports = Ports::of(config);
     let mut to = BTreeMap::new();
     for site in config.sites().iter().filter(|site| !site.is_route()) {
         for address in site.addresses.iter().filter_map(|a| Address::parse(&a.value, ports)) {
             if let Entry::Vacant(place) = to.entry((bound(site), address.port)) {
-                place.insert(draw().map_err(PrivateError::Port)?);
+                place.insert(draw().map_err(CopyError::Port)?);
             }
         }
     }

@@ -12,33 +12,17 @@ mod sites;
 mod text;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
 
-use super::config::{Config, ConfigError, FileId, Line, Variables, Word, quote};
+use super::config::{Config, FileId, Line, Variables, Word, quote};
 use super::route::Route;
-use crate::files::{CopyError, folders, save};
+use crate::files::{CopyError, CopyOptions, folders, save};
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
 use listen::Moved;
-
-/// A private copy that cannot be made.
-pub(super) type PrivateError = CopyError<ConfigError>;
-
-/// What a private copy should be like.
-pub(crate) struct Options<'a> {
-    /// An existing folder for it.
-    pub(crate) dir: &'a Path,
-    /// Gives a free TCP port of 127.0.0.1 at each call; the same one again does no harm.
-    pub(crate) ports: &'a mut dyn FnMut() -> io::Result<u16>,
-    /// What to pass requests to instead of the user's upstreams; none: those.
-    pub(crate) backend: Option<SocketAddr>,
-    /// Hosts that requests may reach though they are not this machine.
-    pub(crate) allowed: &'a [String],
-}
 
 /// A private copy on disk.
 #[derive(Clone, Debug)]
@@ -90,7 +74,7 @@ impl Private {
 /// # Errors
 /// When there is no port, the folder cannot be written, requests would leave this machine, or a directive is unknown, so that nobody
 /// can say what it reaches.
-pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, PrivateError> {
+pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>) -> Result<Private, CopyError> {
     let sockets = Scratch::short("genkai-caddy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut ports = port::distinct(options.ports);
     let moved = listen::moved(config, &mut ports)?;

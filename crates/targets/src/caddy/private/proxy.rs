@@ -1,14 +1,14 @@
 //! What is behind: kept, or replaced by one backend. What leads back into the same Caddy follows its listeners in any case.
 
-use super::{Copy, PrivateError, allowed, texts};
+use super::{Copy, allowed, texts};
 use crate::caddy::config::{Line, Word};
 use crate::caddy::route::{Upstream, matcher, upstreams};
-use crate::files::masked;
+use crate::files::{CopyError, masked};
 use genkai_place::remote::Remote;
 
 impl Copy<'_> {
     /// A `reverse_proxy` to where requests go now, without parameters that reach others.
-    pub(super) fn proxy(&mut self, line: &Line) -> Result<Line, PrivateError> {
+    pub(super) fn proxy(&mut self, line: &Line) -> Result<Line, CopyError> {
         let mut words = texts(line);
         words.truncate(1 + usize::from(matcher(line).is_some()));
         for word in upstreams(line) {
@@ -56,7 +56,7 @@ impl Copy<'_> {
     }
 
     /// `php_fastcgi` and `forward_auth`: what they pass requests to must be this machine.
-    pub(super) fn other_proxy(&mut self, line: &Line) -> Result<Line, PrivateError> {
+    pub(super) fn other_proxy(&mut self, line: &Line) -> Result<Line, CopyError> {
         for word in upstreams(line) {
             self.local(line, word)?;
         }
@@ -68,7 +68,7 @@ impl Copy<'_> {
     }
 
     /// Where requests for an upstream go.
-    fn upstream(&mut self, line: &Line, word: &Word) -> Result<String, PrivateError> {
+    fn upstream(&mut self, line: &Line, word: &Word) -> Result<String, CopyError> {
         match (self.moved.own(&Upstream::parse(&word.value)), self.backend) {
             (Some(own), _) => Ok(own),
             (None, Some(backend)) => Ok(backend.to_string()),
@@ -76,16 +76,16 @@ impl Copy<'_> {
         }
     }
 
-    fn local(&self, line: &Line, word: &Word) -> Result<(), PrivateError> {
+    fn local(&self, line: &Line, word: &Word) -> Result<(), CopyError> {
         match Upstream::parse(&word.value).is_remote(self.allowed) {
             Some((host, why)) => Err(self.remote(line, &host, &why)),
             None => Ok(()),
         }
     }
 
-    fn remote(&self, line: &Line, host: &str, why: &str) -> PrivateError {
+    fn remote(&self, line: &Line, host: &str, why: &str) -> CopyError {
         let place = format!("{}: `{}`", self.config.place(line), masked(&self.config.written(line)));
-        PrivateError::Remote(Remote { place, host: host.to_owned(), why: why.to_owned(), replaceable: true })
+        CopyError::Remote(Remote { place, host: host.to_owned(), why: why.to_owned(), replaceable: true })
     }
 
     /// `transport http`, without what another backend does not speak; any other only as long as the upstreams are the user's.

@@ -1,14 +1,15 @@
 //! The sites of a copy, directive by directive.
 
 use super::text::Text;
-use super::{Copy, PrivateError, allowed, texts};
+use super::{Copy, allowed, texts};
 use crate::caddy::config::{Block, ConfigError, Line, Site, Word};
 use crate::caddy::route::Address;
+use crate::files::CopyError;
 use crate::files::names::nearest;
 
 impl Copy<'_> {
     /// Writes every site.
-    pub(super) fn sites(&mut self, out: &mut Text) -> Result<(), PrivateError> {
+    pub(super) fn sites(&mut self, out: &mut Text) -> Result<(), CopyError> {
         let config = self.config;
         for site in config.sites() {
             let mut line = self.head(site);
@@ -43,7 +44,7 @@ impl Copy<'_> {
     }
 
     /// Directives, those inside of others among them.
-    pub(super) fn directives(&mut self, lines: &[Line]) -> Result<Vec<Line>, PrivateError> {
+    pub(super) fn directives(&mut self, lines: &[Line]) -> Result<Vec<Line>, CopyError> {
         let mut all = Vec::new();
         for line in lines {
             match line.name() {
@@ -67,11 +68,11 @@ impl Copy<'_> {
     }
 
     /// A directive of which nobody can say what it reaches.
-    fn unknown(&self, line: &Line, name: &str) -> PrivateError {
+    fn unknown(&self, line: &Line, name: &str) -> CopyError {
         let known = allowed::DIRECTIVES.iter().chain(allowed::AROUND).chain(&["reverse_proxy", "php_fastcgi", "tls"]);
         let hint = nearest(name, known.copied()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         let what = format!("genkai does not know the directive `{name}`, so it cannot know what it reaches{hint}");
-        PrivateError::Config(ConfigError::Syntax { place: self.config.place(line), what })
+        CopyError::Config(ConfigError::at(self.config.place(line), what))
     }
 
     /// Certificates from files are read where they are; all others Caddy makes itself.

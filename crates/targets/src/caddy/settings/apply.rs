@@ -4,16 +4,19 @@ use genkai_model::limit::Origin;
 
 use super::{Place, Setting, SettingError, TABLE};
 use crate::caddy::config::{Block, Config, Edit, File, FileId, Line};
-use crate::caddy::route::{Route, Scope};
+use crate::caddy::route::Route;
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, pairs};
+use crate::files::{Configuration, Pair, Requests, pairs};
 use crate::settings::SourcedValue;
 
 impl Configuration for Config {
-    type Scope = Scope;
+    fn set(&self, setting: &str, value: &str, requests: &Requests) -> Result<Self, TargetError> {
+        let (setting, value) = TABLE.value(setting, value)?;
+        Ok(self.apply(&[edit(self, setting, &value, requests)?])?)
+    }
 
-    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, TargetError> {
-        Ok(apply(self, setting, value, scope)?)
+    fn value_of(&self, setting: &str, requests: &Requests) -> Result<(String, Origin), TargetError> {
+        Ok(in_force(self, TABLE.lookup(setting)?, requests).in_words())
     }
 
     fn is_same(one: &str, other: &str) -> bool {
@@ -25,23 +28,13 @@ impl Configuration for Config {
     }
 }
 
-/// The configuration with a setting changed. Where it is written already it is changed there; else it is added, with the blocks
-/// it needs.
-///
-/// # Errors
-/// An unknown setting, a value it does not accept, or no place for it.
-pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
-    let (setting, value) = TABLE.value(name, value)?;
-    Ok(config.apply(&[edit(config, setting, &value, scope)?])?)
-}
-
-fn edit(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Edit, SettingError> {
+fn edit(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Edit, SettingError> {
     let no_proxy = || {
         let missing =
             "no `reverse_proxy` passes these requests on; give a configuration that has one, or another --host";
         SettingError::no_place(setting.name, missing)
     };
-    let route = Route::find(config, scope).filter(|route| route.proxy.is_some());
+    let route = Route::find(config, requests).filter(|route| route.proxy.is_some());
     let path = path(setting);
     match setting.context {
         Place::Options => Ok(match options(config, &path, route.as_ref()) {
@@ -177,24 +170,16 @@ fn indent(file: &File, at: usize) -> String {
 }
 
 /// The value of a setting in force for the requests under test, and where it is written.
-///
-/// # Errors
-/// When there is no such setting.
-pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<SourcedValue<()>, SettingError> {
-    Ok(in_force(config, TABLE.lookup(name)?, scope))
-}
-
-/// The same of a known setting.
-pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> SourcedValue<()> {
-    let Some(line) = written(config, setting, scope) else { return setting.default_value() };
+pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) -> SourcedValue<()> {
+    let Some(line) = written(config, setting, requests) else { return setting.default_value() };
     let words: Vec<&str> = line.args().iter().map(|word| word.value.as_str()).collect();
     let origin = Origin::File { path: config.file(line.file).path.clone(), line: line.number };
     SourcedValue { value: (), written: words.join(" "), origin }
 }
 
 /// The line that holds a setting.
-fn written<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Line> {
-    let route = Route::find(config, scope);
+fn written<'c>(config: &'c Config, setting: &Setting, requests: &Requests) -> Option<&'c Line> {
+    let route = Route::find(config, requests);
     let path = path(setting);
     let (line, path) = match setting.context {
         Place::Options => options(config, &path, route.as_ref())?,
@@ -213,9 +198,9 @@ mod tests {
         reverse_proxy 127.0.0.1:3 {\n        max_fails   2 # two\n        transport http {\n            dial_timeout 1s\n        \
         }\n    }\n}\n";
 
-    fn changed(text: &str, path: &str, name: &str, value: &str) -> Result<String, SettingError> {
+    fn changed(text: &str, path: &str, name: &str, value: &str) -> Result<String, TargetError> {
         let config = Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap();
-        let after = apply(&config, name, value, &Scope { host: "localhost".into(), path: path.into() })?;
+        let after = config.set(name, value, &Requests::to("localhost", path))?;
         Ok(String::from_utf8(after.file(FileId::MAIN).text.clone()).unwrap())
     }
 
@@ -255,8 +240,8 @@ mod tests {
     #[test]
     fn values_are_told_with_their_places() {
         let config = Config::of_texts(vec![("/x".into(), TEXT.into())], Variables::new()).unwrap();
-        let scope = Scope { host: "localhost".into(), path: "/".into() };
-        let told = |name: &str| effective(&config, name, &scope).map(|held| (held.written, held.origin)).unwrap();
+        let requests = Requests::to("localhost", "/");
+        let told = |name: &str| config.value_of(name, &requests).unwrap();
         assert_eq!(told("dial_timeout"), ("1s".to_owned(), Origin::File { path: "/x".into(), line: 9 }));
         assert!(matches!(told("timeouts.idle"), (value, Origin::Default(_)) if value == "5m"));
         assert_eq!(told("read_timeout").0, "(not set)");

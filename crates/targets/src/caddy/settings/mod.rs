@@ -6,15 +6,13 @@ mod render;
 pub mod value;
 
 pub(crate) use apply::in_force;
-pub use apply::{apply, effective};
 pub use registry::*;
-pub use render::{Rendering, render};
+pub use render::render;
 
 /// A setting that genkai knows.
 pub type Setting = crate::settings::Setting<Place>;
 
-/// Why a setting cannot be made.
-pub type SettingError = crate::files::SettingError<super::config::ConfigError>;
+pub use crate::files::SettingError;
 
 /// Where a setting belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

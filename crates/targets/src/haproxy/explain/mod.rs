@@ -8,7 +8,6 @@ use genkai_model::explain::Explanation;
 
 use super::config::{Config, Reading};
 use super::limits::{self, Facts};
-use super::route::Scope;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
 
@@ -24,11 +23,10 @@ const FEATURES: [&str; 10] =
 /// A file that is missing, unreadable, or not HAProxy's syntax.
 pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, requests, machine, memory } = *what;
-    let scope = &Scope { host: requests.host.clone(), path: requests.path.clone() };
     let reading = Reading::here(VERSION, FEATURES.map(str::to_owned).into());
     let config = Config::read(main, reading)?;
-    let facts = Facts::of(&config, None, scope, requests.websocket, machine, memory);
+    let facts = Facts::of(&config, None, requests, machine, memory);
     let limits = limits::of(&facts);
     let files = config.files().map(|(_, file)| file.path.clone());
-    Ok(explanation("haproxy", files, limits, timers::of(&config, scope), remarks::of(&config, &facts, scope)))
+    Ok(explanation("haproxy", files, limits, timers::of(&config, requests), remarks::of(&config, &facts, requests)))
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use genkai_model::explain::{Remark, RemarkKind};
 
 use crate::explain::{place, remark};
+use crate::files::Requests;
 use crate::files::names::{nearest, table};
 use crate::haproxy::config::{Config, Found, Section};
 use crate::haproxy::limits::Facts;
-use crate::haproxy::route::{Route, Scope};
+use crate::haproxy::route::Route;
 use crate::haproxy::settings::{HTTP_REUSE, TABLE, first_parameter, value};
 
 /// Keywords of `global` and of proxies with the sections that take them (HAProxy 2.6's own list, `haproxy -dKcfg`, and the keyword
@@ -38,11 +39,11 @@ enum Side {
     Either,
 }
 
-pub(super) fn of(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
+pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Remark> {
     let mut all = names(config);
     all.extend(clamps(facts));
-    all.extend(contradictions(config, facts, scope));
-    all.extend(without_effect(config, facts, scope));
+    all.extend(contradictions(config, facts, requests));
+    all.extend(without_effect(config, facts, requests));
     all.extend(skipped(config));
     all.sort();
     all.dedup();
@@ -164,7 +165,7 @@ fn clamps(facts: &Facts) -> Vec<Remark> {
     out
 }
 
-fn contradictions(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
+fn contradictions(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Remark> {
     let mut out = Vec::new();
     let mut say = |place: Option<String>, setting: &str, text: String, hint: String| {
         out.push(remark(RemarkKind::Contradiction, place, setting, text, Some(hint)));
@@ -190,7 +191,7 @@ fn contradictions(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> 
         let text = format!("{} threads share {} cores: they make each other wait", facts.threads.value, facts.cores);
         say(place(&facts.threads.origin), "nbthread", text, "leave it out: HAProxy takes one a core".to_owned());
     }
-    let Some(route) = Route::find(config, scope) else { return out };
+    let Some(route) = Route::find(config, requests) else { return out };
     for found in route.servers(config) {
         let number = |key: &str| value::count(&found.option(first_parameter(found), key)?.value);
         if let (Some(min), Some(max)) = (number("minconn"), number("maxconn"))
@@ -220,7 +221,7 @@ fn missing_timeouts(config: &Config, route: &Route<'_>, say: &mut impl FnMut(Opt
 }
 
 /// What another setting, or its absence, makes pointless.
-fn without_effect(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> {
+fn without_effect(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Remark> {
     let mut out = Vec::new();
     let mut say = |found: &Found, setting: &str, text: String, hint: Option<&str>| {
         let hint = hint.map(str::to_owned);
@@ -235,7 +236,7 @@ fn without_effect(config: &Config, facts: &Facts, scope: &Scope) -> Vec<Remark> 
             format!("has no effect: the process has {} already, and HAProxy never lowers that", facts.nofile.value);
         say(found, "ulimit-n", text, Some("leave it out: HAProxy asks for what maxconn needs"));
     }
-    let Some(back) = Route::find(config, scope).and_then(|route| route.back) else { return out };
+    let Some(back) = Route::find(config, requests).and_then(|route| route.back) else { return out };
     let has = |key: &str| {
         config.inside(back).iter().any(|f| {
             matches!(f.name(), "server" | "server-template" | "default-server")

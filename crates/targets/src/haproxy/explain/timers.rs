@@ -4,8 +4,9 @@ use genkai_model::explain::Timer;
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
+use crate::files::Requests;
 use crate::haproxy::config::Config;
-use crate::haproxy::route::{Route, Scope};
+use crate::haproxy::route::Route;
 use crate::haproxy::settings::{
     Setting, TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_KEEP_ALIVE, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE,
     TIMEOUT_SERVER, TIMEOUT_TUNNEL, value, written,
@@ -26,11 +27,11 @@ const TIMERS: &[(Setting, &str, &str)] = &[
     (TIMEOUT_HTTP_KEEP_ALIVE, "a kept connection without a next request", "like timeout http-request"),
 ];
 
-pub(super) fn of(config: &Config, scope: &Scope) -> Vec<Timer> {
-    if Route::find(config, scope).is_none() {
+pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
+    if Route::find(config, requests).is_none() {
         return Vec::new();
     }
-    let timer = |(setting, ends, otherwise): &(Setting, &str, &str)| match written(config, setting, scope) {
+    let timer = |(setting, ends, otherwise): &(Setting, &str, &str)| match written(config, setting, requests) {
         Some(time) => {
             let span = value::time(&time.written).map(Span::from_millis);
             time.map(|()| span).timer(setting.directive, ends)

@@ -3,8 +3,9 @@
 use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
+use crate::files::Requests;
 use crate::haproxy::config::Config;
-use crate::haproxy::route::{Address, Route, Scope, binds};
+use crate::haproxy::route::{Address, Route, binds};
 use crate::haproxy::settings::{
     BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, SERVER_MAXCONN,
     SERVER_MAXQUEUE, Setting, TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_QUEUE, TIMEOUT_SERVER, TIMEOUT_TUNNEL,
@@ -80,24 +81,18 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of `config` for requests of `scope` (WebSocket connections where `websocket`) on a machine with so much memory.
+    /// The facts of `config` for these requests on a machine with so much memory.
     /// `running`: the copy that runs, where there is one, with its own listeners and sockets.
-    pub fn of(
-        config: &Config,
-        running: Option<&Config>,
-        scope: &Scope,
-        websocket: bool,
-        machine: &Machine,
-        memory: u64,
-    ) -> Facts {
-        let route = Route::find(config, scope);
-        let number = |setting: &Setting| number_of(config, setting, scope, value::count);
-        let threads = threads(config, scope, machine);
+    pub fn of(config: &Config, running: Option<&Config>, requests: &Requests, machine: &Machine, memory: u64) -> Facts {
+        let route = Route::find(config, requests);
+        let number = |setting: &Setting| number_of(config, setting, requests, value::count);
+        let threads = threads(config, requests, machine);
         let own = own(running.unwrap_or(config), threads.value);
-        let (maxconn, available, nofile) = connections(config, scope, machine, own);
+        let (maxconn, available, nofile) = connections(config, requests, machine, own);
         let front_maxconn = number(&FRONTEND_MAXCONN).filter(|h| h.value > 0);
         let servers = route.iter().flat_map(|r| r.servers(config)).map(count_of).fold(0, u64::saturating_add);
-        let time = |setting: &Setting| number_of(config, setting, scope, value::time).map(|h| h.map(Span::from_millis));
+        let time =
+            |setting: &Setting| number_of(config, setting, requests, value::time).map(|h| h.map(Span::from_millis));
         let queue_timeout = time(&TIMEOUT_QUEUE)
             .map(|h| (TIMEOUT_QUEUE.directive, h))
             .or_else(|| time(&TIMEOUT_CONNECT).map(|h| (TIMEOUT_CONNECT.directive, h)));
@@ -106,7 +101,7 @@ impl Facts {
         let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter();
         let rate = rates.filter_map(|s| Some((s.name, number(&s).filter(|h| h.value > 0)?)));
         Facts {
-            backlog: backlog(config, scope, front_maxconn.as_ref().unwrap_or(&maxconn)),
+            backlog: backlog(config, requests, front_maxconn.as_ref().unwrap_or(&maxconn)),
             rate: rate.min_by_key(|(_, h)| h.value),
             maxconn,
             maxconn_written: number(&MAXCONN).is_some(),
@@ -123,12 +118,12 @@ impl Facts {
             server_maxqueue: number(&SERVER_MAXQUEUE).map_or(0, |h| h.value),
             queue_timeout,
             server_timeout: time(&TIMEOUT_SERVER),
-            tunnel_timeout: tunnel_timeout(time).filter(|_| websocket),
+            tunnel_timeout: tunnel_timeout(time).filter(|_| requests.websocket),
             inet,
             somaxconn: machine.somaxconn,
             threads,
             cores: machine.cores,
-            bufsize: in_force(config, &TUNE_BUFSIZE, scope)
+            bufsize: in_force(config, &TUNE_BUFSIZE, requests)
                 .parsed(value::size)
                 .or_else(|| TUNE_BUFSIZE.default_value().parsed(value::size))
                 .expect("the default is well formed"),
@@ -164,10 +159,10 @@ fn descriptors(maxconn: u64, own: u64) -> u64 {
 fn number_of(
     config: &Config,
     setting: &Setting,
-    scope: &Scope,
+    requests: &Requests,
     read: fn(&str) -> Option<u64>,
 ) -> Option<SourcedValue<u64>> {
-    in_force(config, setting, scope).parsed(|text| read(text.split(' ').next()?))
+    in_force(config, setting, requests).parsed(|text| read(text.split(' ').next()?))
 }
 
 /// Whether a `no KEYWORD` of `global` counts.
@@ -185,8 +180,8 @@ fn count_of(found: &crate::haproxy::config::Found) -> u64 {
     }
 }
 
-fn threads(config: &Config, scope: &Scope, machine: &Machine) -> SourcedValue<u32> {
-    match number_of(config, &NBTHREAD, scope, value::count) {
+fn threads(config: &Config, requests: &Requests, machine: &Machine) -> SourcedValue<u32> {
+    match number_of(config, &NBTHREAD, requests, value::count) {
         Some(held) => held.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
         None => SourcedValue {
             value: machine.cores,
@@ -223,11 +218,11 @@ fn sockets(addresses: &[Address]) -> usize {
 /// lowers it (src/haproxy.c: main; src/limits.c: raise_rlim_nofile).
 fn connections(
     config: &Config,
-    scope: &Scope,
+    requests: &Requests,
     machine: &Machine,
     own: u64,
 ) -> (SourcedValue<u64>, u64, SourcedValue<u64>) {
-    let number = |setting: &Setting| number_of(config, setting, scope, value::count);
+    let number = |setting: &Setting| number_of(config, setting, requests, value::count);
     let most = machine.descriptors_ceiling.value as u64;
     let hard = config.global("fd-hard-limit").and_then(|f| f.arg(0)?.parse::<u64>().ok());
     let available = hard.map_or(machine.descriptors_hard, |hard| hard.min(machine.descriptors_hard));
@@ -251,15 +246,15 @@ fn connections(
     (maxconn, available, SourcedValue { value, ..asked })
 }
 
-fn backlog(config: &Config, scope: &Scope, maxconn: &SourcedValue<u64>) -> SourcedValue<u32> {
-    let route = Route::find(config, scope);
+fn backlog(config: &Config, requests: &Requests, maxconn: &SourcedValue<u64>) -> SourcedValue<u32> {
+    let route = Route::find(config, requests);
     let of_bind = route.as_ref().and_then(|r| {
         let word = r.bind.found.option(1, BACKLOG.directive)?;
         let path = config.file(r.bind.found.file).path.clone();
         let origin = Origin::File { path, line: r.bind.found.line };
         Some(SourcedValue { value: value::count(&word.value)?, written: word.value.clone(), origin })
     });
-    let held = of_bind.or_else(|| number_of(config, &BACKLOG, scope, value::count)).filter(|h| h.value > 0);
+    let held = of_bind.or_else(|| number_of(config, &BACKLOG, requests, value::count)).filter(|h| h.value > 0);
     let held = held.unwrap_or_else(|| SourcedValue {
         value: if maxconn.value > 0 { maxconn.value } else { QUEUE },
         written: maxconn.value.to_string(),
@@ -286,7 +281,8 @@ mod tests {
             somaxconn: 4096,
             ports: (32_768, 60_999),
         };
-        Facts::of(&config, None, &Scope::default(), true, &machine, 1 << 30)
+        let requests = Requests { websocket: true, ..Requests::default() };
+        Facts::of(&config, None, &requests, &machine, 1 << 30)
     }
 
     const PLAIN: &str =

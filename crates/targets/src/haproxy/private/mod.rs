@@ -9,7 +9,6 @@ mod changes;
 mod listen;
 mod output;
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -18,24 +17,10 @@ use genkai_model::event::Rewrite;
 use super::config::{Config, FileId};
 use super::evidence::Names;
 use super::route::{Address, Route};
-use crate::files::{CopyError, Edit, Origins, flat, folders, save};
+use crate::files::{CopyError, CopyOptions, Edit, Origins, flat, folders, save};
 use changes::Changes;
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
-
-/// What a private copy should be like.
-pub(crate) struct Options<'a> {
-    /// An existing folder for it.
-    pub(crate) dir: &'a Path,
-    /// Gives a free TCP port of 127.0.0.1 at each call; the same one again does no harm.
-    pub(crate) ports: &'a mut dyn FnMut() -> io::Result<u16>,
-    /// What to pass requests to instead of the user's servers; none: those.
-    pub(crate) backend: Option<SocketAddr>,
-    /// Hosts that requests may reach though they are not this machine.
-    pub(crate) allowed: &'a [String],
-    /// Whether HAProxy will run as root (then it keeps the user's `user` and `group`).
-    pub(crate) root: bool,
-}
 
 /// A private copy on disk.
 #[derive(Clone, Debug)]
@@ -80,7 +65,7 @@ impl Private {
 ///
 /// # Errors
 /// When there is no port, the folder cannot be written, or requests would leave this machine.
-pub(crate) fn build(config: &Config, route: &Route<'_>, options: Options<'_>) -> Result<Private, CopyError> {
+pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>) -> Result<Private, CopyError> {
     let sockets = Scratch::short("genkai-haproxy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut changes = Changes::new(config);
     let mut ports = port::distinct(options.ports);

@@ -1,16 +1,17 @@
 //! Conditions of rules, as far as host and path of a request decide them (configuration manual 7).
 
-use super::Scope;
+use crate::files::Requests;
 use crate::haproxy::config::{Config, Found, Section};
 
-/// Whether a rule applies to requests of `scope`; none where something else decides.
-pub(super) fn applies(config: &Config, section: &Section, rule: &Found, scope: &Scope) -> Option<bool> {
+/// Whether a rule applies to requests of `requests`; none where something else decides.
+pub(super) fn applies(config: &Config, section: &Section, rule: &Found, requests: &Requests) -> Option<bool> {
     let words: Vec<&str> = rule.words.iter().map(|w| w.value.as_str()).collect();
     let Some(at) = words.iter().position(|w| matches!(*w, "if" | "unless")) else { return Some(true) };
     let alternatives = words[at + 1..].split(|w| matches!(*w, "or" | "||"));
     let mut any = Some(false);
     for terms in alternatives {
-        let all = terms.iter().try_fold(true, |so_far, term| Some(so_far && self::term(config, section, term, scope)?));
+        let all =
+            terms.iter().try_fold(true, |so_far, term| Some(so_far && self::term(config, section, term, requests)?));
         any = match (any, all) {
             (Some(true), _) | (_, Some(true)) => Some(true),
             (Some(false), Some(false)) => Some(false),
@@ -21,7 +22,7 @@ pub(super) fn applies(config: &Config, section: &Section, rule: &Found, scope: &
 }
 
 /// One name of a condition, maybe with `!`. Lines of the same name are alternatives.
-fn term(config: &Config, section: &Section, term: &str, scope: &Scope) -> Option<bool> {
+fn term(config: &Config, section: &Section, term: &str, requests: &Requests) -> Option<bool> {
     let (negated, name) = term.strip_prefix('!').map_or((false, term), |rest| (true, rest));
     let holds = match name {
         "TRUE" => true,
@@ -29,7 +30,7 @@ fn term(config: &Config, section: &Section, term: &str, scope: &Scope) -> Option
         _ => {
             let mut lines = config.inside(section).iter().filter(|f| f.is("acl") && f.arg(0) == Some(name)).peekable();
             lines.peek()?;
-            let all: Vec<Option<bool>> = lines.map(|line| matches(line, scope)).collect();
+            let all: Vec<Option<bool>> = lines.map(|line| matches(line, requests)).collect();
             if all.contains(&Some(true)) {
                 true
             } else if all.contains(&None) {
@@ -43,10 +44,10 @@ fn term(config: &Config, section: &Section, term: &str, scope: &Scope) -> Option
 }
 
 /// `acl NAME CRITERION [-i] [--] PATTERN...`
-fn matches(line: &Found, scope: &Scope) -> Option<bool> {
+fn matches(line: &Found, requests: &Requests) -> Option<bool> {
     let criterion = line.arg(1)?;
-    let host = scope.host.split(':').next().unwrap_or_default();
-    let path = scope.path.split(['?', '#']).next().unwrap_or_default();
+    let host = requests.host.split(':').next().unwrap_or_default();
+    let path = requests.path.split(['?', '#']).next().unwrap_or_default();
     let (subject, how) = match criterion {
         "path" | "path_beg" | "path_end" | "path_sub" | "path_dir" => (path, criterion.trim_start_matches("path")),
         _ => {

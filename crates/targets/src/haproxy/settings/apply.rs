@@ -4,16 +4,19 @@ use genkai_model::limit::Origin;
 
 use super::{Context, Setting, SettingError, TABLE};
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, pairs};
+use crate::files::{Configuration, Pair, Requests, pairs};
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
-use crate::haproxy::route::{Route, Scope};
+use crate::haproxy::route::Route;
 use crate::settings::SourcedValue;
 
 impl Configuration for Config {
-    type Scope = Scope;
+    fn set(&self, setting: &str, value: &str, requests: &Requests) -> Result<Self, TargetError> {
+        let (setting, value) = TABLE.value(setting, value)?;
+        Ok(self.apply(&edits(self, setting, &value, requests)?)?)
+    }
 
-    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, TargetError> {
-        Ok(apply(self, setting, value, scope)?)
+    fn value_of(&self, setting: &str, requests: &Requests) -> Result<(String, Origin), TargetError> {
+        Ok(in_force(self, TABLE.lookup(setting)?, requests).in_words())
     }
 
     fn is_same(one: &str, other: &str) -> bool {
@@ -25,27 +28,17 @@ impl Configuration for Config {
     }
 }
 
-/// The configuration with a setting changed. Where it is written already it is changed there; else a line (or a parameter of
-/// every server) is added.
-///
-/// # Errors
-/// An unknown setting, a value it does not accept, or no place for it.
-pub fn apply(config: &Config, name: &str, value: &str, scope: &Scope) -> Result<Config, SettingError> {
-    let (setting, value) = TABLE.value(name, value)?;
-    Ok(config.apply(&edits(config, setting, &value, scope)?)?)
-}
-
-fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+fn edits(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {
     if setting.context == Context::Server {
-        return parameter(config, setting, value, scope);
+        return parameter(config, setting, value, requests);
     }
-    if let Some(found) = held_by(config, setting, scope) {
+    if let Some(found) = held_by(config, setting, requests) {
         let (first, last) = (setting.directive.split(' ').count(), &found.words[found.words.len() - 1]);
         let from = found.words.get(first).unwrap_or(last).span.start;
         return Ok(vec![Edit::new(found.file, &(from..last.span.end), value)]);
     }
     let line = format!("{} {value}", setting.directive);
-    match section(config, setting.context, scope) {
+    match section(config, setting.context, requests) {
         Some(section) => Ok(vec![added(config, section, &line)]),
         None if setting.context == Context::Global => {
             // At the top, unless there are lines that would then be in it.
@@ -64,20 +57,20 @@ fn edits(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Resu
 }
 
 /// The section in which a setting belongs.
-fn section<'c>(config: &'c Config, place: Context, scope: &Scope) -> Option<&'c Section> {
+fn section<'c>(config: &'c Config, place: Context, requests: &Requests) -> Option<&'c Section> {
     match place {
         Context::Global => config.sections().iter().rfind(|s| s.kind == "global"),
-        Context::Front => Route::find(config, scope).map(|route| route.front),
-        Context::Back | Context::Server => Route::find(config, scope).and_then(|route| route.back),
+        Context::Front => Route::find(config, requests).map(|route| route.front),
+        Context::Back | Context::Server => Route::find(config, requests).and_then(|route| route.back),
     }
 }
 
 /// The line that holds a setting for the requests under test.
-fn held_by<'c>(config: &'c Config, setting: &Setting, scope: &Scope) -> Option<&'c Found> {
+fn held_by<'c>(config: &'c Config, setting: &Setting, requests: &Requests) -> Option<&'c Found> {
     match setting.context {
         Context::Global => config.global(setting.directive),
         Context::Server => None,
-        place => config.value(section(config, place, scope)?, setting.directive),
+        place => config.value(section(config, place, requests)?, setting.directive),
     }
 }
 
@@ -90,14 +83,14 @@ fn added(config: &Config, section: &Section, text: &str) -> Edit {
 }
 
 /// A parameter of every server, where it is written; else added to each.
-fn parameter(config: &Config, setting: &Setting, value: &str, scope: &Scope) -> Result<Vec<Edit>, SettingError> {
+fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {
     let missing = || {
         SettingError::no_place(
             setting.name,
             "no `server` stands behind these requests; give a configuration that has one",
         )
     };
-    let route = Route::find(config, scope).ok_or_else(missing)?;
+    let route = Route::find(config, requests).ok_or_else(missing)?;
     let servers = route.servers(config);
     if servers.is_empty() {
         return Err(missing());
@@ -129,24 +122,16 @@ pub(crate) fn first_parameter(found: &Found) -> usize {
 
 /// The value of a setting in force for the requests under test, and where it is written. Of a parameter of servers: the first
 /// server's that has it.
-///
-/// # Errors
-/// When there is no such setting.
-pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<SourcedValue<()>, SettingError> {
-    Ok(in_force(config, TABLE.lookup(name)?, scope))
-}
-
-/// The same of a known setting.
-pub(crate) fn in_force(config: &Config, setting: &Setting, scope: &Scope) -> SourcedValue<()> {
-    written(config, setting, scope).unwrap_or_else(|| setting.default_value())
+pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) -> SourcedValue<()> {
+    written(config, setting, requests).unwrap_or_else(|| setting.default_value())
 }
 
 /// The same where it is written.
-pub(crate) fn written(config: &Config, setting: &Setting, scope: &Scope) -> Option<SourcedValue<()>> {
+pub(crate) fn written(config: &Config, setting: &Setting, requests: &Requests) -> Option<SourcedValue<()>> {
     let (found, written) = if setting.context == Context::Server {
-        server_parameter(config, setting.directive, scope)?
+        server_parameter(config, setting.directive, requests)?
     } else {
-        let found = held_by(config, setting, scope)?;
+        let found = held_by(config, setting, requests)?;
         let first = setting.directive.split(' ').count();
         let words: Vec<&str> = found.words.iter().skip(first).map(|w| w.value.as_str()).collect();
         (found, words.join(" "))
@@ -156,8 +141,8 @@ pub(crate) fn written(config: &Config, setting: &Setting, scope: &Scope) -> Opti
 }
 
 /// The first server that has a parameter, or the `default-server` that gives it.
-fn server_parameter<'c>(config: &'c Config, keyword: &str, scope: &Scope) -> Option<(&'c Found, String)> {
-    let route = Route::find(config, scope)?;
+fn server_parameter<'c>(config: &'c Config, keyword: &str, requests: &Requests) -> Option<(&'c Found, String)> {
+    let route = Route::find(config, requests)?;
     let own = |found: &'c Found| Some((found, found.option(first_parameter(found), keyword)?.value.clone()));
     let default = || config.value(route.back?, "default-server").and_then(own);
     route.servers(config).into_iter().find_map(own).or_else(default)
@@ -171,9 +156,9 @@ mod tests {
     const TEXT: &str = "# mine\ndefaults\n  mode http\n  timeout client  50s # idle\n\nfrontend f\n  bind :80\n  default_backend b\n\n\
         backend b\n  server s1 127.0.0.1:1 check\n  server s2 127.0.0.1:2 maxconn 5 check\n";
 
-    fn changed(name: &str, value: &str) -> Result<String, SettingError> {
+    fn changed(name: &str, value: &str) -> Result<String, TargetError> {
         let config = Config::of_texts(vec![("/x".into(), TEXT.into())], Reading::default()).unwrap();
-        let after = apply(&config, name, value, &Scope::default())?;
+        let after = config.set(name, value, &Requests::default())?;
         Ok(String::from_utf8(after.file(FileId::MAIN).text.clone()).unwrap())
     }
 

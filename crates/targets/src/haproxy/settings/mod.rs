@@ -6,10 +6,9 @@ mod render;
 pub mod value;
 
 pub(crate) use apply::first_parameter;
-pub use apply::{apply, effective};
 pub(crate) use apply::{in_force, written};
 pub use registry::*;
-pub use render::{Rendering, render};
+pub use render::render;
 
 pub use crate::files::SettingError;
 

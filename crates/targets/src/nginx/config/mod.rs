@@ -23,7 +23,7 @@ pub use include::{MAX_INCLUSIONS, MAX_SIZE};
 pub(in crate::nginx) use listen::is_socket_option;
 pub use listen::{Address, Family, Host, Listen, sockets};
 pub use pass::{Pass, Protocol, Target, Upstream, UpstreamServer};
-pub use route::Route;
+pub use route::{Route, asked};
 pub use syntax::{Problem, SyntaxError};
 pub use tree::{Directive, End, MAX_DEPTH, Word, parse};
 pub use walk::{Block, Found};

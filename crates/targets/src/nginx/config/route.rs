@@ -4,6 +4,7 @@
 use regex::bytes::RegexBuilder;
 
 use super::{Address, Config, Family, Found, Listen, Pass};
+use crate::files::Requests;
 
 /// The blocks that serve a request.
 #[derive(Clone, Debug)]
@@ -200,6 +201,12 @@ impl<'a> Route<'a> {
     }
 }
 
+/// Host header and path, without query, of these requests.
+pub fn asked(requests: &Requests) -> (Option<&str>, &str) {
+    let host = Some(requests.host.as_str()).filter(|host| !host.is_empty());
+    (host, requests.path.split('?').next().unwrap_or_default())
+}
+
 impl Config {
     /// The route of a request for `path` (without query). `host`: its Host header; none: the default server answers. It
     /// comes in by the first plain `listen` (else the first TLS one) that is not a Unix socket. None: there is no server.
@@ -208,6 +215,12 @@ impl Config {
         let inet = || listens.iter().filter(|l| matches!(l.address, Address::Inet { .. }));
         let listen = inet().find(|l| !l.ssl).or_else(|| inet().next()).cloned();
         self.route_by(listen.as_ref().map(|l| &l.address), host, path)
+    }
+
+    /// The route of these requests.
+    pub fn route_of(&self, requests: &Requests) -> Option<Route<'_>> {
+        let (host, path) = asked(requests);
+        self.route(host, path)
     }
 
     /// The route of a request that comes in by `address`; none: by the one that nginx makes up for servers without any.

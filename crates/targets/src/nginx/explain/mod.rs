@@ -12,7 +12,6 @@ use genkai_model::limit::Origin;
 use super::config::{Config, Found};
 use super::limits::{self, Reading};
 use super::no_server;
-use super::settings::Scope;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
 
@@ -27,14 +26,19 @@ const PREFIX: &str = "/usr/share/nginx";
 /// A file that is missing, unreadable, or not nginx's syntax; no server to send requests to.
 pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, requests, machine, .. } = *what;
-    let scope = &Scope { host: Some(requests.host.clone()), path: requests.path.clone() };
     let config = Config::read(main, Path::new(PREFIX))?;
-    let route = config.route(scope.host.as_deref(), &scope.path).ok_or_else(no_server)?;
+    let route = config.route_of(requests).ok_or_else(no_server)?;
     let origin =
         |found: &Found<'_>| Origin::File { path: found.config.file(found.file).path.clone(), line: found.line() };
     let reading = Reading { config: &config, route: route.clone(), origin: &origin, version: VERSION, machine };
     let facts = reading.facts();
     let limits = limits::of(&facts);
     let files = config.files().map(|(_, file)| file.path.clone());
-    Ok(explanation("nginx", files, limits, timers::of(&config, scope), remarks::of(&config, &facts, &route, machine)))
+    Ok(explanation(
+        "nginx",
+        files,
+        limits,
+        timers::of(&config, requests),
+        remarks::of(&config, &facts, &route, machine),
+    ))
 }

@@ -3,8 +3,10 @@
 use genkai_model::explain::Timer;
 use genkai_model::units::Span;
 
+use crate::files::{Configuration, Requests};
 use crate::nginx::config::Config;
-use crate::nginx::settings::{Scope, effective, value};
+use crate::nginx::settings::value;
+use crate::settings::SourcedValue;
 
 /// Each with what it ends. Those of the upstream count only where there is one.
 const TIMERS: &[(&str, &str)] = &[
@@ -19,14 +21,14 @@ const TIMERS: &[(&str, &str)] = &[
     ),
 ];
 
-pub(super) fn of(config: &Config, scope: &Scope) -> Vec<Timer> {
-    let proxied = config.route(scope.host.as_deref(), &scope.path).is_some_and(|r| r.pass().is_some());
+pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
+    let proxied = config.route_of(requests).is_some_and(|r| r.pass().is_some());
     let all = TIMERS.iter().filter(|(name, _)| proxied || !name.starts_with("proxy_"));
     all.filter_map(|(name, ends)| {
-        let held = effective(config, name, scope).ok()?;
-        let first = held.written.split_ascii_whitespace().next().unwrap_or_default();
-        let span = value::time(first).map(Span::from_millis);
-        Some(held.map(|()| span).timer(name, ends))
+        let (written, origin) = config.value_of(name, requests).ok()?;
+        let first = written.split_ascii_whitespace().next().unwrap_or_default();
+        let value = value::time(first).map(Span::from_millis);
+        Some(SourcedValue { value, written, origin }.timer(name, ends))
     })
     .collect()
 }

@@ -3,35 +3,20 @@
 
 use genkai_model::limit::Origin;
 
-use super::place::{places, route, upstream, zone};
+use super::place::{places, upstream, zone};
 use super::{
-    ACCESS_LOG, Context, ERROR_LOG, LIMIT_CONN, LIMIT_REQ_ZONE, Named, Scope, SettingError, WORKER_CONNECTIONS, check,
-    lookup, value,
+    ACCESS_LOG, Context, ERROR_LOG, LIMIT_CONN, LIMIT_REQ_ZONE, Named, SettingError, WORKER_CONNECTIONS, check, lookup,
+    value,
 };
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, pairs};
+use crate::files::{Configuration, Pair, Requests, pairs};
 use crate::nginx::config::lexer::quote;
 use crate::nginx::config::{Config, Edit, Found, Route, sockets};
-use crate::settings::SourcedValue;
-
-/// The value of a setting in force for `scope`.
-///
-/// # Errors
-/// When the setting is unknown, or has no place (an `upstream.` setting without an upstream block).
-pub fn effective(config: &Config, name: &str, scope: &Scope) -> Result<SourcedValue<()>, SettingError> {
-    let named = lookup(name)?;
-    let route = route(config, scope);
-    let Some((found, written)) = in_force(config, &named, route.as_ref())? else {
-        return Ok(named.setting.default_value());
-    };
-    let path = config.file(found.file).path.clone();
-    Ok(SourcedValue { value: (), written, origin: Origin::File { path, line: found.line() } })
-}
 
 /// What is written of a setting, and where it is.
 ///
 /// # Errors
-/// As [`effective`].
+/// When it has no place (an `upstream.` setting without an upstream block).
 pub(in crate::nginx) fn in_force<'a>(
     config: &'a Config,
     named: &Named<'_>,
@@ -49,10 +34,18 @@ pub(in crate::nginx) fn in_force<'a>(
 }
 
 impl Configuration for Config {
-    type Scope = Scope;
+    fn set(&self, setting: &str, value: &str, requests: &Requests) -> Result<Self, TargetError> {
+        Ok(apply(self, setting, value, requests)?)
+    }
 
-    fn set(&self, setting: &str, value: &str, scope: &Scope) -> Result<Self, TargetError> {
-        Ok(apply(self, setting, value, scope)?)
+    fn value_of(&self, setting: &str, requests: &Requests) -> Result<(String, Origin), TargetError> {
+        let named = lookup(setting)?;
+        let route = self.route_of(requests);
+        let Some((found, written)) = in_force(self, &named, route.as_ref())? else {
+            return Ok(named.setting.default_value().in_words());
+        };
+        let path = self.file(found.file).path.clone();
+        Ok((written, Origin::File { path, line: found.line() }))
     }
 
     fn is_same(one: &str, other: &str) -> bool {
@@ -66,17 +59,14 @@ impl Configuration for Config {
     }
 }
 
-/// The configuration with a setting changed for `scope`. Nothing else changes, byte for byte.
-///
-/// # Errors
-/// When the setting is unknown, the value not allowed, or there is nothing to set it on.
-pub fn apply(config: &Config, name: &str, text: &str, scope: &Scope) -> Result<Config, SettingError> {
+/// Nothing else changes, byte for byte.
+fn apply(config: &Config, name: &str, text: &str, requests: &Requests) -> Result<Config, SettingError> {
     let named = lookup(name)?;
     let words = check(name, text)?;
     if named.setting.name == WORKER_CONNECTIONS.name {
         enough(config, text)?;
     }
-    let route = route(config, scope);
+    let route = config.route_of(requests);
     let route = route.as_ref();
     let edits = match named.setting.context {
         Context::Main | Context::Events | Context::Http | Context::HttpZone => {

@@ -1,6 +1,6 @@
 //! Where a setting is written, for the requests under test.
 
-use super::{Context, LIMIT_CONN, LISTEN_BACKLOG, Named, Scope, SettingError};
+use super::{Context, LIMIT_CONN, LISTEN_BACKLOG, Named, SettingError};
 use crate::nginx::config::{Address, Config, Found, Listen, Route, Target, Upstream};
 
 /// The directives that hold a setting for requests of this route: the first is the one in force. Empty where it is not written.
@@ -29,11 +29,6 @@ pub(super) fn places<'a>(
             upstream(config, setting.name, route)?.servers.into_iter().map(|s| s.found).collect()
         }
     })
-}
-
-/// The route of the requests under test.
-pub(super) fn route<'a>(config: &'a Config, scope: &Scope) -> Option<Route<'a>> {
-    config.route(scope.host.as_deref(), scope.path.split('?').next().unwrap_or_default())
 }
 
 fn inherited<'a>(config: &'a Config, name: &str, route: Option<&Route<'a>>) -> Vec<Found<'a>> {

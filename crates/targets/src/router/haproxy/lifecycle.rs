@@ -13,9 +13,10 @@ use super::config;
 use super::evidence::{self, Sessions};
 use super::settings::{Settings, descriptors};
 use crate::error::TargetError;
+use crate::haproxy::CALLED;
 use crate::haproxy::evidence::{Names, SUBJECT, Stat, sample};
-use crate::haproxy::lifecycle::{ANSWER, port_taken};
-use crate::haproxy::{Binary, CALLED};
+use crate::haproxy::lifecycle::{find, port_taken};
+use crate::product::{LONGEST, Program};
 use crate::socket;
 use genkai_place::observation::Observation;
 use genkai_place::oneshot::finish;
@@ -33,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// An HAProxy whose program was found. It can be started, any number of times, one at a time.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    binary: Binary,
+    binary: Program,
     settings: Settings,
 }
 
@@ -43,7 +44,7 @@ impl Prepared {
     /// # Errors
     /// When it is not installed, or does not say its version.
     pub fn find(settings: Settings, dir: &Path) -> Result<Prepared, TargetError> {
-        Ok(Prepared { binary: Binary::find(None, dir)?, settings })
+        Ok(Prepared { binary: find(None, dir)?, settings })
     }
 
     /// Its version, e.g. `2.6.12`.
@@ -83,7 +84,7 @@ impl Prepared {
         write(&site.config, &config::render(&self.settings, nodes, &places))?;
         let mut command = Command::new(self.binary.path());
         command.arg("-c").arg("-f").arg(&site.config);
-        let checked = finish(command, spawn("haproxy -c", &dir.join("haproxy-check.txt")), ANSWER)?;
+        let checked = finish(command, spawn("haproxy -c", &dir.join("haproxy-check.txt")), LONGEST)?;
         if checked.status.success() { Ok(site) } else { Err(refused(&checked.text)) }
     }
 

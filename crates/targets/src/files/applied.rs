@@ -11,15 +11,38 @@ use genkai_model::plan::ConfigSource;
 use super::{Backup, Origins, Pair, SaveError, diff, write_back};
 use crate::error::TargetError;
 
+/// The requests that are looked at: they decide which virtual server and path count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Host header; empty: the default server answers.
+    pub host: String,
+    /// Request target.
+    pub path: String,
+    /// Whether they open WebSocket connections.
+    pub websocket: bool,
+}
+
+impl Requests {
+    /// Plain requests to this host for this path.
+    pub fn to(host: &str, path: &str) -> Requests {
+        Requests { host: host.to_owned(), path: path.to_owned(), websocket: false }
+    }
+}
+
 /// A product's configuration: files in which settings can be changed.
 pub trait Configuration: Sized {
-    /// The requests for which a setting is meant.
-    type Scope: std::fmt::Debug;
-    /// The same with one setting changed. Nothing is written.
+    /// The same with one setting changed, where it is in force for these requests. Where it is written already it is changed there;
+    /// else it is added. Nothing is written to files.
     ///
     /// # Errors
-    /// When there is no such setting, or it does not take that value.
-    fn set(&self, setting: &str, value: &str, scope: &Self::Scope) -> Result<Self, TargetError>;
+    /// When there is no such setting, it does not take that value, or has no place.
+    fn set(&self, setting: &str, value: &str, requests: &Requests) -> Result<Self, TargetError>;
+
+    /// The value of a setting in force for these requests, and where it is written.
+    ///
+    /// # Errors
+    /// When there is no such setting, or nothing here that it could be set on.
+    fn value_of(&self, setting: &str, requests: &Requests) -> Result<(String, Origin), TargetError>;
 
     /// Whether two names are of the same setting.
     fn is_same(one: &str, other: &str) -> bool;
@@ -43,57 +66,65 @@ pub trait Configuration: Sized {
 
 /// A configuration as the user wrote it, and as it is with settings.
 #[derive(Clone, Debug)]
-pub(crate) struct Edition<C: Configuration> {
+pub(crate) struct Applied<C: Configuration> {
     base: Arc<Base<C>>,
     config: C,
     origins: Origins,
     /// Names of the settings that were given or changed.
     given: BTreeSet<String>,
+    changed: bool,
 }
 
-/// What all editions share.
+/// What a configuration and its variants share.
 #[derive(Debug)]
 struct Base<C: Configuration> {
     source: ConfigSource,
     /// As the user wrote it; as rendered, where there is no user's file.
     original: C,
-    scope: C::Scope,
+    requests: Requests,
 }
 
-impl<C: Configuration + Clone> Edition<C> {
-    /// The user's configuration with `settings` applied. One that is rendered has them already.
+impl<C: Configuration + Clone> Applied<C> {
+    /// A configuration, as it is written, with `settings`.
     pub(crate) fn new(
         source: ConfigSource,
-        original: C,
-        scope: C::Scope,
+        written: C,
+        requests: Requests,
         settings: &BTreeMap<String, String>,
     ) -> Result<Self, TargetError> {
-        let mut config = original.clone();
-        if let ConfigSource::File(_) = source {
-            for (name, value) in settings {
-                config = config.set(name, value, &scope)?;
-            }
-        }
-        Ok(Edition::of(Arc::new(Base { source, original, scope }), config, settings.keys().cloned().collect()))
+        let set = |config: C, (name, value): (&String, &String)| config.set(name, value, &requests);
+        let config = settings.iter().try_fold(written.clone(), set)?;
+        let original = if source == ConfigSource::Generated { config.clone() } else { written };
+        Ok(Applied::of(
+            Arc::new(Base { source, original, requests }),
+            config,
+            settings.keys().cloned().collect(),
+            false,
+        ))
     }
 
-    fn of(base: Arc<Base<C>>, config: C, given: BTreeSet<String>) -> Self {
+    fn of(base: Arc<Base<C>>, config: C, given: BTreeSet<String>, changed: bool) -> Self {
         let origins = Origins::new(base.original.pairs(&config));
-        Edition { base, config, origins, given }
+        Applied { base, config, origins, given, changed }
     }
 
     /// The same with more settings changed.
     pub(crate) fn with(&self, changes: &[Change]) -> Result<Self, TargetError> {
         let given = self.given.iter().chain(changes.iter().map(|change| &change.setting)).cloned().collect();
-        Ok(Edition::of(Arc::clone(&self.base), self.changed(changes)?, given))
+        Ok(Applied::of(Arc::clone(&self.base), self.after(changes)?, given, true))
     }
 
-    fn changed(&self, changes: &[Change]) -> Result<C, TargetError> {
+    fn after(&self, changes: &[Change]) -> Result<C, TargetError> {
         let mut config = self.config.clone();
         for change in changes {
-            config = config.set(&change.setting, &change.to, &self.base.scope)?;
+            config = config.set(&change.setting, &change.to, &self.base.requests)?;
         }
         Ok(config)
+    }
+
+    /// Whether a setting was changed ([`Applied::with`]).
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed
     }
 
     /// With settings applied.
@@ -102,8 +133,8 @@ impl<C: Configuration + Clone> Edition<C> {
     }
 
     /// The requests for which the settings are meant.
-    pub(crate) fn scope(&self) -> &C::Scope {
-        &self.base.scope
+    pub(crate) fn requests(&self) -> &Requests {
+        &self.base.requests
     }
 
     /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
@@ -114,13 +145,13 @@ impl<C: Configuration + Clone> Edition<C> {
             ConfigSource::File(_) => &self.base.original,
         };
         // The changes ran; what cannot be applied was never proposed.
-        self.changed(changes).map(|after| before.diff(&after)).unwrap_or_default()
+        self.after(changes).map(|after| before.diff(&after)).unwrap_or_default()
     }
 
     /// Writes `changes` (and the settings given) into the user's files: [`write_back`]. Nothing for a generated
     /// configuration.
     pub(crate) fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
-        let after = self.changed(changes)?;
+        let after = self.after(changes)?;
         match self.base.source {
             ConfigSource::Generated => Ok(Vec::new()),
             ConfigSource::File(_) => Ok(self.base.original.write_back(&after)?),
@@ -132,8 +163,8 @@ impl<C: Configuration + Clone> Edition<C> {
         self.given.iter().any(|given| C::is_same(given, setting))
     }
 
-    /// Where a setting's value comes from, of which `origin` is the place in the configuration with settings.
-    pub(crate) fn held(&self, setting: &str, origin: Origin) -> Origin {
+    /// Where the value of a setting comes from, of which `origin` is the place in the configuration with settings.
+    pub(crate) fn origin_of(&self, setting: &str, origin: Origin) -> Origin {
         match origin {
             _ if self.is_given(setting) => Origin::Given,
             Origin::File { path, line } => self.origin(&path, line),

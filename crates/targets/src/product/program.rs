@@ -1,0 +1,105 @@
+//! A product's program that is installed: where it is, and what it says of itself; a test of a configuration by it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::error::TargetError;
+use genkai_place::PlaceError;
+use genkai_place::oneshot::{Finished, finish};
+use genkai_place::process::Spawn;
+use genkai_place::program;
+
+/// A version and a test answer at once; a test may resolve names, and each may take its time.
+pub(crate) const LONGEST: Duration = Duration::from_secs(30);
+
+/// How the program of a product is found, and how it tells its version.
+pub(crate) struct Lookup {
+    /// The product, as people call it.
+    pub(crate) product: &'static str,
+    /// The flag by which another is given.
+    pub(crate) flag: &'static str,
+    /// What distributions call it.
+    pub(crate) names: &'static [&'static str],
+    /// Folders in which it is when it was built by hand.
+    pub(crate) built: &'static [&'static str],
+    /// Arguments with which it tells its version.
+    pub(crate) ask: &'static [&'static str],
+    /// Debian's package.
+    pub(crate) package: &'static str,
+    /// The version in what it prints.
+    pub(crate) version: fn(&str) -> Option<&str>,
+}
+
+/// An installed program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    path: PathBuf,
+    version: String,
+    said: String,
+}
+
+impl Program {
+    /// Takes the program given, or finds one in `PATH` or where distributions put it, and asks for its version. `dir` takes
+    /// what it prints.
+    ///
+    /// # Errors
+    /// When there is none, or it does not tell its version.
+    pub(crate) fn find(lookup: &Lookup, given: Option<&Path>, dir: &Path) -> Result<Program, TargetError> {
+        let path = located(lookup, given)?;
+        let mut command = Command::new(&path);
+        command.args(lookup.ask);
+        let name = format!("{} {}", lookup.names[0], lookup.ask.join(" "));
+        let log = Some(dir.join(format!("{}-version.txt", lookup.flag)));
+        let said = finish(command, Spawn { name: name.clone(), log, ..Spawn::default() }, LONGEST)?.text;
+        let version = (lookup.version)(&said).map(str::to_owned);
+        let version = version.ok_or_else(|| TargetError::not_it(lookup.product, &path, &name, &said))?;
+        Ok(Program { path, version, said })
+    }
+
+    /// The executable.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its version, e.g. `1.22.1`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Major, minor, patch; zeros where it does not say.
+    pub fn numbers(&self) -> (u32, u32, u32) {
+        program::numbers(self.version.rsplit('/').next().unwrap_or_default())
+    }
+
+    /// What it printed when it was asked for its version.
+    pub(crate) fn said(&self) -> &str {
+        &self.said
+    }
+}
+
+fn located(lookup: &Lookup, given: Option<&Path>) -> Result<PathBuf, TargetError> {
+    let Lookup { product, flag, names, built, package, .. } = *lookup;
+    match given {
+        Some(path) if path.is_file() => Ok(path.to_owned()),
+        Some(path) => {
+            let hint = format!("apt-get install {package}, or leave --{flag} out to use the installed one");
+            let what = format!("there is no {product} at {}\n  hint: {hint}", path.display());
+            Err(TargetError::missing(product, what))
+        }
+        None => names.iter().find_map(|name| program::find_also_in(name, built)).ok_or_else(|| {
+            let what = format!("there is no {} in PATH or in /usr/sbin", names.join(" or "));
+            let what = format!("{product} is not installed: {what}\n  hint: apt-get install {package}");
+            TargetError::missing(product, what)
+        }),
+    }
+}
+
+/// Has a program test a configuration: `name` is the command as people type it, `dir` takes what it prints.
+///
+/// # Errors
+/// When it cannot be started.
+pub(crate) fn tested(command: Command, name: &str, dir: &Path) -> Result<Finished, PlaceError> {
+    let spawn = Spawn { name: name.to_owned(), log: Some(dir.join("check.txt")), ..Spawn::default() };
+    finish(command, spawn, LONGEST)
+}
