@@ -6,10 +6,10 @@ use std::process::Command;
 
 use super::CALLED;
 use crate::error::TargetError;
-use crate::product::{Lookup, Program, tested};
+use crate::product::{Lookup, Program, after, tested};
 
 /// How HAProxy is found. (`-vv`: with what it was built.)
-const LOOKUP: Lookup = Lookup {
+pub(crate) const LOOKUP: Lookup = Lookup {
     product: CALLED,
     flag: "haproxy",
     names: &["haproxy"],
@@ -29,9 +29,7 @@ pub(crate) fn find(given: Option<&Path>, dir: &Path) -> Result<Program, TargetEr
 
 /// `2.6.12` of `HAProxy version 2.6.12-1+deb12u4 2026/10/17 - ...`.
 fn version(said: &str) -> Option<&str> {
-    let rest = said.split_once("HAProxy version ").or_else(|| said.split_once("HA-Proxy version "))?.1;
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    Some(&rest[..end]).filter(|version| !version.is_empty())
+    after(said, "HAProxy version ").or_else(|| after(said, "HA-Proxy version "))
 }
 
 /// What it was built with, e.g. `OPENSSL`: `Feature list : +EPOLL -KQUEUE ...`.

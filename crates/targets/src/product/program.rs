@@ -14,6 +14,7 @@ use genkai_place::program;
 pub(crate) const LONGEST: Duration = Duration::from_secs(30);
 
 /// How the program of a product is found, and how it tells its version.
+#[derive(Debug)]
 pub(crate) struct Lookup {
     /// The product, as people call it.
     pub(crate) product: &'static str,
@@ -32,7 +33,7 @@ pub(crate) struct Lookup {
 }
 
 /// An installed program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     path: PathBuf,
     version: String,
@@ -78,7 +79,11 @@ impl Program {
     }
 }
 
-fn located(lookup: &Lookup, given: Option<&Path>) -> Result<PathBuf, TargetError> {
+/// Where a program is: the one given, or the one that is found.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn located(lookup: &Lookup, given: Option<&Path>) -> Result<PathBuf, TargetError> {
     let Lookup { product, flag, names, built, package, .. } = *lookup;
     match given {
         Some(path) if path.is_file() => Ok(path.to_owned()),
@@ -93,6 +98,13 @@ fn located(lookup: &Lookup, given: Option<&Path>) -> Result<PathBuf, TargetError
             TargetError::missing(product, what)
         }),
     }
+}
+
+/// The version that stands after `before` in what a program prints.
+pub(crate) fn after<'a>(said: &'a str, before: &str) -> Option<&'a str> {
+    let rest = said.split_once(before)?.1;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    Some(&rest[..end]).filter(|version| !version.is_empty())
 }
 
 /// Has a program test a configuration: `name` is the command as people type it, `dir` takes what it prints.
