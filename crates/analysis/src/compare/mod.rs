@@ -41,8 +41,14 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let stress = stress::of(record, &turns, &pairs);
     let silent = judge.silent();
     let mut caveats = caveat::of(record, &comparison, &turns, &pairs, &differing);
-    caveats.extend(dropped.iter().map(|one| caveat::dropped(one)));
-    caveats.extend(silent.iter().map(|pair| caveat::unanswered(*pair)));
+    caveats.extend(dropped.iter().map(|one| {
+        let DroppedContender { contender, block, why } = (*one).clone();
+        ComparisonCaveat::Dropped { name: contender, block, why }
+    }));
+    caveats.extend(silent.iter().map(|(base, other)| {
+        let (base, other) = ((*base).to_owned(), (*other).to_owned());
+        ComparisonCaveat::Unanswered { base, other }
+    }));
     let ran = |one: &Contender| ComparedContender {
         dropped: dropped.iter().any(|out| out.contender == one.name),
         ..contender(record, &one.name, &turns, &judge, &pairs)

@@ -30,19 +30,12 @@ fn pauses(name: &str, record: &Record) -> Vec<Pause> {
             if pause.contender != name || *at <= warm {
                 continue;
             }
-            let kind = kinds.entry(&pause.kind).or_insert_with(|| Pause {
-                kind: pause.kind.clone(),
-                count: 0,
-                total: 0.0,
-                longest: 0.0,
-            });
+            let kind = kinds.entry(&pause.kind).or_default();
             let lasted = pause.lasted_ns as f64 / 1e9;
-            *kind = Pause {
-                count: kind.count + 1,
-                total: kind.total + lasted,
-                longest: kind.longest.max(lasted),
-                kind: std::mem::take(&mut kind.kind),
-            };
+            kind.kind.clone_from(&pause.kind);
+            kind.count += 1;
+            kind.total += lasted;
+            kind.longest = kind.longest.max(lasted);
         }
     }
     let mut all: Vec<Pause> = kinds.into_values().collect();

@@ -46,7 +46,21 @@ impl Asking<'_, '_, '_, '_> {
         };
         let name = &self.comparison.contenders[contender].name;
         self.seen(name, &seen)?;
-        let round = Round { round, warm_up: round <= self.comparison.warm_up, ..told(name, case, &answer, used) };
+        let round = Round {
+            contender: name.clone(),
+            round,
+            warm_up: round <= self.comparison.warm_up,
+            case,
+            figure_ns: answer.figure,
+            delays: Payload::encode(&answer.delays),
+            due: answer.due,
+            missing: answer.missing,
+            closes: answer.closes,
+            reopened: answer.reopened,
+            lasted: answer.lasted.into(),
+            client_busy: answer.busy,
+            used,
+        };
         self.run.recorder.at(ended, Some(self.start), What::Round(Box::new(round)))
     }
 
@@ -100,24 +114,6 @@ impl Asking<'_, '_, '_, '_> {
             }
         }
         Ok(())
-    }
-}
-
-fn told(contender: &str, case: Case, answer: &Answer, used: Consumption) -> Round {
-    Round {
-        contender: contender.to_owned(),
-        round: 0,
-        warm_up: false,
-        case,
-        figure_ns: answer.figure,
-        delays: Payload::encode(&answer.delays),
-        due: answer.due,
-        missing: answer.missing,
-        closes: answer.closes.clone(),
-        reopened: answer.reopened.clone(),
-        lasted: answer.lasted.into(),
-        client_busy: answer.busy,
-        used,
     }
 }
 

@@ -45,7 +45,7 @@ pub struct LatencyContender {
 }
 
 /// Pauses of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {
     /// The collector's name for it.
     pub kind: String,
