@@ -9,7 +9,7 @@ use crate::error::TargetError;
 use crate::product::{Lookup, Program, tested};
 
 /// How HAProxy is found. (`-vv`: with what it was built.)
-const LOOKUP: Lookup = Lookup {
+pub(super) const LOOKUP: Lookup = Lookup {
     product: CALLED,
     flag: "haproxy",
     names: &["haproxy"],

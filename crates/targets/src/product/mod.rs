@@ -22,7 +22,7 @@ use genkai_model::transport::Transport;
 pub(crate) use accelerator::Accelerator;
 pub(crate) use deployment::READY_WITHIN;
 pub use deployment::{Conditions, Deployment, Product, Startup, Variant};
-pub use entry::{Entry, ExplainFn, Likeness, Looks, PrepareFn, Role, first};
+pub use entry::{Entry, ExplainFn, Likeness, Looks, PrepareFn, Proxy, Role, first};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, tested};
 

@@ -19,7 +19,6 @@ pub(crate) const ENTRY: Entry = Entry {
     called: "Redis",
     program: ("redis-server", &["--version"]),
     role: Role::Behind,
-    tls: false,
     prepare: None,
     explain: Some(explain::explain),
     looks,

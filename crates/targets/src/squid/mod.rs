@@ -23,7 +23,6 @@ pub(crate) const ENTRY: Entry = Entry {
     called: "Squid",
     program: ("squid", &["-v"]),
     role: Role::Cache,
-    tls: false,
     prepare: Some(recipe::prepare),
     explain: Some(explain::explain),
     looks,

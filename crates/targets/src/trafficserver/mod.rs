@@ -22,7 +22,6 @@ pub(crate) const ENTRY: Entry = Entry {
     called: "Traffic Server",
     program: ("traffic_server", &[]),
     role: Role::Cache,
-    tls: false,
     prepare: Some(recipe::prepare),
     explain: None,
     looks,

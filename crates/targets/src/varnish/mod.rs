@@ -22,7 +22,6 @@ pub(crate) const ENTRY: Entry = Entry {
     called: "Varnish",
     program: ("varnishd", &["-V"]),
     role: Role::Cache,
-    tls: false,
     prepare: Some(recipe::prepare),
     explain: Some(explain::explain),
     looks,

@@ -13,7 +13,7 @@ use crate::error::TargetError;
 use crate::product::{LONGEST, Lookup, Program, tested};
 
 /// How httpd is found. (An empty configuration: it must not read, and complain about, the packaged one.)
-const LOOKUP: Lookup = Lookup {
+pub(super) const LOOKUP: Lookup = Lookup {
     product: CALLED,
     flag: "apache",
     names: &["apache2", "httpd"],
