@@ -35,7 +35,7 @@ pub(crate) fn socache(ground: &Ground<'_>) -> Result<Setup, TargetError> {
 }
 
 fn setup(ground: &Ground<'_>, modules: &[&str], words: &str) -> Result<Setup, TargetError> {
-    let binary = lifecycle::find(Some(ground.program), ground.dir)?;
+    let binary = super::find(Some(ground.program), ground.dir)?;
     let all: Vec<&str> = MODULES.into_iter().chain(CACHE).chain(modules.iter().copied()).collect();
     let mut text = frame(&binary, &all, ground.listen.to_string().as_str(), ground.dir);
     text.push_str("LogFormat \"%{cache-status}e\" cache\n");

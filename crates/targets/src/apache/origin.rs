@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 use genkai_model::setting::Setting;
 
 use crate::apache::cache::{MODULES, frame, httpd};
-use crate::apache::lifecycle;
 use crate::cache::counters::Lines;
 use crate::cache::ground::run;
 use crate::cache::listed;
@@ -117,7 +116,7 @@ impl Origin {
     /// When it is missing or does not start.
     pub fn start(files: Files, cpus: Option<&[usize]>) -> Result<Origin, TargetError> {
         let dir = files.scratch.path();
-        let binary = lifecycle::find(None, dir)?;
+        let binary = super::find(None, dir)?;
         if let Some((uid, gid)) = account::unprivileged() {
             chown(dir, Some(uid), Some(gid)).map_err(TargetError::files(dir))?;
         }

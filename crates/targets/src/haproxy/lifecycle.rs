@@ -9,23 +9,8 @@ use crate::error::TargetError;
 use crate::product::{Lookup, Program, tested};
 
 /// How HAProxy is found. (`-vv`: with what it was built.)
-pub(super) const LOOKUP: Lookup = Lookup {
-    product: CALLED,
-    flag: "haproxy",
-    names: &["haproxy"],
-    built: &[],
-    ask: &["-vv"],
-    package: "haproxy",
-    version,
-};
-
-/// The HAProxy given, or the one installed. `dir` takes what it prints.
-///
-/// # Errors
-/// When there is none, or it does not tell its version.
-pub(crate) fn find(given: Option<&Path>, dir: &Path) -> Result<Program, TargetError> {
-    Program::find(&LOOKUP, given, dir)
-}
+pub(super) const LOOKUP: Lookup =
+    Lookup { names: &["haproxy"], built: &[], ask: &["-vv"], package: "haproxy", version };
 
 /// `2.6.12` of `HAProxy version 2.6.12-1+deb12u4 2026/10/17 - ...`.
 fn version(said: &str) -> Option<&str> {

@@ -13,8 +13,6 @@ use crate::product::{LONGEST, Lookup, Program, tested};
 
 /// How nginx is found. (`-V`: with what it was built.)
 pub(super) const LOOKUP: Lookup = Lookup {
-    product: CALLED,
-    flag: "nginx",
     names: &["nginx"],
     built: &["/usr/local/nginx/sbin", "/opt/nginx/sbin", "/usr/local/openresty/nginx/sbin"],
     ask: &["-V"],

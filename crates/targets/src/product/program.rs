@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use super::Entry;
 use crate::error::TargetError;
 use genkai_place::PlaceError;
 use genkai_place::oneshot::{Finished, finish};
@@ -15,10 +16,6 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(30);
 
 /// How the program of a product is found, and how it tells its version.
 pub(crate) struct Lookup {
-    /// The product, as people call it.
-    pub(crate) product: &'static str,
-    /// The flag by which another is given.
-    pub(crate) flag: &'static str,
     /// What distributions call it.
     pub(crate) names: &'static [&'static str],
     /// Folders in which it is when it was built by hand.
@@ -45,15 +42,20 @@ impl Program {
     ///
     /// # Errors
     /// When there is none, or it does not tell its version.
-    pub(crate) fn find(lookup: &Lookup, given: Option<&Path>, dir: &Path) -> Result<Program, TargetError> {
-        let path = located(lookup, given)?;
+    pub(crate) fn find(
+        entry: &Entry,
+        lookup: &Lookup,
+        given: Option<&Path>,
+        dir: &Path,
+    ) -> Result<Program, TargetError> {
+        let path = located(entry, lookup, given)?;
         let mut command = Command::new(&path);
         command.args(lookup.ask);
         let name = format!("{} {}", lookup.names[0], lookup.ask.join(" "));
-        let log = Some(dir.join(format!("{}-version.txt", lookup.flag)));
+        let log = Some(dir.join(format!("{}-version.txt", entry.name)));
         let said = finish(command, Spawn { name: name.clone(), log, ..Spawn::default() }, LONGEST)?.text;
         let version = (lookup.version)(&said).map(str::to_owned);
-        let version = version.ok_or_else(|| TargetError::not_it(lookup.product, &path, &name, &said))?;
+        let version = version.ok_or_else(|| TargetError::not_it(entry.called, &path, &name, &said))?;
         Ok(Program { path, version, said })
     }
 
@@ -78,8 +80,9 @@ impl Program {
     }
 }
 
-fn located(lookup: &Lookup, given: Option<&Path>) -> Result<PathBuf, TargetError> {
-    let Lookup { product, flag, names, built, package, .. } = *lookup;
+fn located(entry: &Entry, lookup: &Lookup, given: Option<&Path>) -> Result<PathBuf, TargetError> {
+    let Lookup { names, built, package, .. } = *lookup;
+    let Entry { name: flag, called: product, .. } = *entry;
     match given {
         Some(path) if path.is_file() => Ok(path.to_owned()),
         Some(path) => {
