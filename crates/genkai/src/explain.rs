@@ -2,7 +2,7 @@
 
 use genkai_lab::explain;
 use genkai_model::exit::Exit;
-use genkai_report::{json, text};
+use genkai_report::{json, study};
 
 use crate::cli::Explain;
 use crate::{Failure, flags, view};
@@ -23,8 +23,10 @@ pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
         if command.json {
             view::print(&json::value(&explanation));
         } else {
-            let gap = if i > 0 { "\n" } else { "" };
-            view::print(&format!("{gap}{}", text::explain(&explanation, view::stdout_style(command.color))));
+            if i > 0 {
+                view::print("\n");
+            }
+            view::document(&study::explain(&explanation), command.color);
         }
     }
     Ok(exit)

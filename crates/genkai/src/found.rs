@@ -1,15 +1,15 @@
-//! What an experiment showed that does not tune: its words, its files, its exit code.
+//! What a record showed: its words, its files, its exit code.
 
 use std::path::{Path, PathBuf};
 
-use genkai_analysis::{cache, compare, contest, held, rooms};
+use genkai_analysis::{cache, compare, contest, findings, held, rooms};
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
 use genkai_report::document::Document;
-use genkai_report::text::{self, Style};
-use genkai_report::{csv, html, json, markdown, study};
+use genkai_report::{csv, html, json, markdown, study, svg};
+use serde::Serialize;
 
-use crate::cli::OutputFlags;
+use crate::cli::Colour;
 use crate::{Failure, outputs, view};
 
 /// What a record showed.
@@ -17,68 +17,60 @@ pub(crate) struct Found {
     document: Document,
     /// `verdict.json`.
     json: String,
-    /// A file of raw data with its name.
-    table: Option<(&'static str, String)>,
+    /// A file beside these, with its name: raw data, or a figure.
+    file: Option<(&'static str, String)>,
 }
 
-/// What `record` showed; none when it is of something else, or nothing was seen.
+/// What `record` showed; none when it is a search for a limit or a load, or when nothing was seen.
 pub(crate) fn found(record: &Record) -> Option<Found> {
     if let Some(finding) = rooms::findings(record) {
-        return Some(Found::of(study::rooms(record, &finding), |says| json::finding(&finding, says)));
+        return Some(Found::of(&finding, study::rooms(record, &finding), None));
     }
     if let Some(finding) = held::findings(record) {
-        return Some(Found::of(study::held(record, &finding), |says| json::finding(&finding, says)));
+        return Some(Found::of(&finding, study::held(record, &finding), None));
     }
     if let Some(finding) = contest::findings(record) {
-        return Some(Found::of(study::contest(record, &finding), |says| json::finding(&finding, says)));
+        return Some(Found::of(&finding, study::contest(record, &finding), None));
     }
     if let Some(finding) = compare::findings(record) {
-        let table = Some(("turns.csv", csv::turns(&finding)));
-        return Some(Found {
-            table,
-            ..Found::of(study::compare(record, &finding), |says| json::finding(&finding, says))
-        });
+        let turns = ("turns.csv", csv::turns(&finding));
+        return Some(Found::of(&finding, study::compare(record, &finding), Some(turns)));
     }
     let finding = cache::findings(record)?;
-    let table = Some(("passes.csv", csv::cache(&cache::loads(record))));
-    Some(Found { table, ..Found::of(study::cache(record, &finding), |says| json::finding(&finding, says)) })
+    let passes = ("passes.csv", csv::cache(&cache::loads(record)));
+    Some(Found::of(&finding, study::cache(record, &finding), Some(passes)))
 }
 
-/// Writes and prints what was found, if there was a run at all.
-pub(crate) fn show(record: &Record, out: &Path, output: &OutputFlags, markdown: bool) -> Result<Exit, Failure> {
-    let Some(found) = found(record) else { return Ok(Exit::Interrupted) };
-    let page = found.write(record, out)?;
-    if !output.quiet {
-        view::print(&found.words(output.json, markdown, view::stdout_style(output.color)));
-        view::say(&format!("report: {}", page.display()));
-        view::say(&format!("record: {}", out.join("run.jsonl").display()));
-    }
-    Ok(found.exit(record))
+/// What a search for a limit, or a load, showed.
+pub(crate) fn tuned(record: &Record, figure: bool) -> Found {
+    let findings = findings(record);
+    let figure = figure.then(|| ("figure.svg", svg::figure(record, &findings)));
+    Found::of(&findings.verdict, study::tune(record, &findings), figure)
 }
 
 impl Found {
-    fn of(document: Document, json: impl Fn(&[String]) -> String) -> Found {
-        Found { json: json(&document.sentences), document, table: None }
+    fn of(finding: &impl Serialize, document: Document, file: Option<(&'static str, String)>) -> Found {
+        Found { json: json::finding(finding, &document.sentences), document, file }
     }
 
-    /// What is printed: Markdown, JSON or text.
-    pub(crate) fn words(&self, as_json: bool, as_markdown: bool, style: Style) -> String {
+    /// Prints it as Markdown, JSON or text.
+    pub(crate) fn print(&self, as_json: bool, as_markdown: bool, colour: Colour) {
         match (as_markdown, as_json) {
-            (true, _) => markdown(&self.document),
-            (_, true) => self.json.clone(),
-            _ => text::document(&self.document, style),
+            (true, _) => view::print(&markdown(&self.document)),
+            (_, true) => view::print(&self.json),
+            _ => view::document(&self.document, colour),
         }
     }
 
-    /// Writes `verdict.json`, `report.html` and, where there are any, raw data into `out`. Gives the page's path.
+    /// Writes `verdict.json`, `report.html` and, where there is one, the file beside them into `out`. Gives the page's path.
     ///
     /// # Errors
     /// When a file cannot be written.
     pub(crate) fn write(&self, record: &Record, out: &Path) -> Result<PathBuf, Failure> {
         let page = out.join("report.html");
         outputs::whole(&out.join("verdict.json"), &self.json)?;
-        if let Some((name, table)) = &self.table {
-            outputs::whole(&out.join(name), table)?;
+        if let Some((name, text)) = &self.file {
+            outputs::whole(&out.join(name), text)?;
         }
         outputs::whole(&page, &html::page(record.head.as_ref(), &self.document))?;
         Ok(page)

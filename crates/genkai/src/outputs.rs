@@ -1,55 +1,14 @@
-//! Every output of a record, written whole or not at all.
+//! Records read, files written whole or not at all, and what an outcome means to a script.
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use genkai_model::exit::Exit;
-use genkai_model::finding::{Findings, Outcome};
+use genkai_model::finding::Outcome;
 use genkai_model::record::Record;
-use genkai_report::document::Document;
-use genkai_report::{html, json, study, svg};
 
 use crate::Failure;
-
-/// The outputs of one record.
-pub(crate) struct Outputs<'a> {
-    /// The record.
-    pub(crate) record: &'a Record,
-    /// What it means.
-    pub(crate) findings: &'a Findings,
-}
-
-impl Outputs<'_> {
-    fn document(&self) -> Document {
-        study::tune(self.record, self.findings)
-    }
-
-    /// What `verdict.json` holds.
-    pub(crate) fn json(&self) -> String {
-        json::finding(&self.findings.verdict, &self.document().sentences)
-    }
-
-    /// Writes `verdict.json`, `report.html` and, if wanted, `figure.svg` into `dir`. Gives the page's path.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
-    pub(crate) fn write(&self, dir: &Path, figure: bool) -> Result<PathBuf, Failure> {
-        let document = self.document();
-        whole(&dir.join("verdict.json"), &json::finding(&self.findings.verdict, &document.sentences))?;
-        let page = dir.join("report.html");
-        whole(&page, &html::page(self.record.head.as_ref(), &document))?;
-        if figure {
-            whole(&dir.join("figure.svg"), &svg::figure(self.record, self.findings))?;
-        }
-        Ok(page)
-    }
-
-    /// The code that tells a script the verdict.
-    pub(crate) fn exit(&self) -> Exit {
-        exit(self.record, self.findings.verdict.outcome)
-    }
-}
 
 /// The code that tells a script how a run ended.
 pub(crate) fn exit(record: &Record, outcome: Outcome) -> Exit {

@@ -2,15 +2,10 @@
 
 use std::path::Path;
 
-use genkai_analysis::findings;
 use genkai_model::exit::Exit;
-use genkai_model::record::Record;
-use genkai_report::text;
 
 use crate::cli::Report;
-use crate::found::{self, Found};
-use crate::outputs::{self, Outputs};
-use crate::{Failure, suite, view};
+use crate::{Failure, found, outputs, suite, view};
 
 /// `genkai report DIR`.
 pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
@@ -26,33 +21,16 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         return joined.show(&dir, flags.quiet, flags.json, flags.color);
     }
     let record = outputs::record(&file)?;
-    let found = found::found(&record);
-    if flags.markdown && found.is_none() {
-        return Err(Failure::usage(
-            "--markdown: works only for comparisons, and for experiments with rooms, servers or caches",
-        ));
-    }
-    if let Some(found) = found {
-        return again(&record, &found, &dir, flags);
-    }
-    let findings = findings(&record);
-    let outputs = Outputs { record: &record, findings: &findings };
+    let found = found::found(&record).unwrap_or_else(|| found::tuned(&record, flags.svg));
     let tables = flags.tables.open()?;
-    let page = outputs.write(&dir, flags.svg)?;
+    let page = found.write(&record, &dir)?;
     let said = tables.write(&record)?;
     if !flags.quiet {
-        let shown = if flags.json {
-            outputs.json()
-        } else {
-            let style = view::stdout_style(flags.color);
-            let plain = findings.verdict.load.is_some();
-            if plain { text::measure(&record, &findings, style) } else { text::verdict(&record, &findings, style) }
-        };
-        view::print(&shown);
+        found.print(flags.json, flags.markdown, flags.color);
         view::say(&format!("report: {}", page.display()));
         said.iter().for_each(|line| view::say(line));
     }
-    Ok(outputs.exit())
+    Ok(found.exit(&record))
 }
 
 /// Refuses the forms that an experiment of several runs does not have.
@@ -74,19 +52,6 @@ fn one_run_only(flags: &Report, dir: &Path) -> Result<(), Failure> {
     Err(Failure::usage(format!(
         "{asked}: {dir} holds several runs; this output exists for a single run only\n  hint: give a part's folder: {dir}/PART"
     )))
-}
-
-/// The outputs of chat rooms, and of requests held open.
-fn again(record: &Record, found: &Found, dir: &Path, flags: &Report) -> Result<Exit, Failure> {
-    let tables = flags.tables.open()?;
-    let page = found.write(record, dir)?;
-    let said = tables.write(record)?;
-    if !flags.quiet {
-        view::print(&found.words(flags.json, flags.markdown, view::stdout_style(flags.color)));
-        view::say(&format!("report: {}", page.display()));
-        said.iter().for_each(|line| view::say(line));
-    }
-    Ok(found.exit(record))
 }
 
 #[cfg(test)]

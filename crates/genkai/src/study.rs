@@ -9,11 +9,10 @@ use genkai_lab::system::Pin;
 use genkai_lab::{LabError, contest};
 use genkai_model::exit::Exit;
 use genkai_model::plan::{Plan, Study};
-use genkai_report::{json, text};
+use genkai_report::{json, study as report};
 use genkai_targets::application::Place;
 
 use crate::cli::OutputFlags;
-use crate::outputs::Outputs;
 use crate::view::{self, View};
 use crate::{Failure, found, interrupt};
 
@@ -41,7 +40,7 @@ pub(crate) fn run(plan: Plan, place: Place, how: How, output: &OutputFlags) -> R
     if output.dry_run {
         let preview = genkai_lab::study::preview(&plan, &place, &how.pin)?;
         if !output.quiet {
-            view::print(&planned(&plan, &preview, output));
+            planned(&plan, &preview, output);
         }
         return Ok(Exit::Holds);
     }
@@ -50,10 +49,7 @@ pub(crate) fn run(plan: Plan, place: Place, how: How, output: &OutputFlags) -> R
     let job = job(plan, place, how.pin, Some(out.clone()), &interrupt);
     let job = Job { keep: output.keep, write: how.write, ..job };
     let outcome = make(&job, View::of(&job.plan.study, output.quiet, output.color, &interrupt))?;
-    let shown = match job.plan.study {
-        Study::Tune | Study::Load => tuned(&outcome, &out, output),
-        _ => found::show(&outcome.record, &out, output, how.markdown),
-    };
+    let shown = show(&job.plan.study, &outcome, &out, output, how.markdown);
     match outcome.failure {
         Some(failure) => Err(failure.into()),
         None => shown,
@@ -70,35 +66,40 @@ pub(crate) fn make(job: &Job<'_>, mut view: View) -> Result<Outcome, LabError> {
     outcome
 }
 
-/// What would be done.
-fn planned(plan: &Plan, seen: &Preview, output: &OutputFlags) -> String {
-    let style = view::stdout_style(output.color);
+/// Prints what would be done.
+fn planned(plan: &Plan, seen: &Preview, output: &OutputFlags) {
+    let (predictions, environment) = (&seen.predictions, &seen.environment);
     match plan.study {
-        Study::Compare(_) if output.json => json::comparison_plan(plan, &seen.contenders, &seen.environment),
-        Study::Compare(_) => text::compare_plan(plan, &seen.contenders, &seen.environment, style),
-        Study::Tune if !output.json => text::plan(plan, &seen.predictions, &seen.environment, style),
-        _ => json::plan(plan, &seen.predictions, &seen.environment),
+        Study::Compare(_) if output.json => {
+            view::print(&json::comparison_plan(plan, &seen.contenders, environment));
+        }
+        Study::Compare(_) => view::document(&report::compare_plan(plan, &seen.contenders, environment), output.color),
+        Study::Tune if !output.json => view::document(&report::plan(plan, predictions, environment), output.color),
+        _ => view::print(&json::plan(plan, predictions, environment)),
     }
 }
 
-/// Writes and prints what a search for a limit came to.
-fn tuned(outcome: &Outcome, out: &Path, output: &OutputFlags) -> Result<Exit, Failure> {
+/// Writes and prints what a run came to, if there was anything to see.
+fn show(study: &Study, outcome: &Outcome, out: &Path, output: &OutputFlags, markdown: bool) -> Result<Exit, Failure> {
     let record = &outcome.record;
-    let findings = genkai_analysis::findings(record);
-    let outputs = Outputs { record, findings: &findings };
-    let page = outputs.write(out, output.svg);
+    let tuning = matches!(study, Study::Tune | Study::Load);
+    let found = if tuning { Some(found::tuned(record, output.svg)) } else { found::found(record) };
+    let Some(found) = found else { return Ok(Exit::Interrupted) };
+    let page = found.write(record, out);
     if !output.quiet {
-        let words = || text::verdict(record, &findings, view::stdout_style(output.color));
-        view::print(&if output.json { outputs.json() } else { words() });
+        found.print(output.json, markdown, output.color);
     }
     let page = page?;
-    if !output.quiet && outcome.failure.is_none() {
+    if !output.quiet && (outcome.failure.is_none() || !tuning) {
         for (file, backup) in &outcome.written {
             view::say(&format!("written: {} (backup: {})", file.display(), backup.display()));
         }
         view::say(&format!("report: {}", page.display()));
+        if !tuning {
+            view::say(&format!("record: {}", out.join("run.jsonl").display()));
+        }
     }
-    Ok(outputs.exit())
+    Ok(found.exit(record))
 }
 
 /// Where this program is, and the applications: in the folder given, else where they are found.

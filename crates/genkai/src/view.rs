@@ -7,8 +7,9 @@ use anstyle::{AnsiColor, Style as Ansi};
 use genkai_engine::StopFlag;
 use genkai_model::event::Event;
 use genkai_model::plan::Study;
+use genkai_report::document::Document;
 use genkai_report::live::{Lines, Screen, guard_panics, terminal_size};
-use genkai_report::text::Style;
+use genkai_report::text::{self, Style};
 
 use crate::cli::Colour;
 use crate::keys::{self, Keys};
@@ -126,6 +127,11 @@ pub(crate) fn print(text: &str) {
         LOST.store(true, Ordering::Relaxed);
         say(&error(&format!("cannot write to standard output: {e}\n  hint: free some space, or send it elsewhere")));
     }
+}
+
+/// Prints a document to stdout.
+pub(crate) fn document(document: &Document, colour: Colour) {
+    print(&text::document(document, stdout_style(colour)));
 }
 
 /// Whether anything printed was lost.

@@ -28,6 +28,18 @@ const REWORDED: [(&str, &str); 5] = [
     ("None can be told apart from another.", "No two of them differ measurably."),
 ];
 
+/// The sections of each kind's page, in their order: figures, what they rest on, the change, how sure that is, where it ran.
+const SECTIONS: [(&str, &[&str]); 8] = [
+    ("tune", &["time", "proof", "limits", "evidence", "trials", "change", "caveats", "environment"]),
+    ("load", &["time", "trials", "caveats", "environment"]),
+    ("rooms-http", &["search", "limits", "environment"]),
+    ("rooms", &["sweep", "rooms", "way", "time", "caveats", "environment"]),
+    ("compare", &["pairs", "figures", "blocks", "caveats", "systems", "environment"]),
+    ("reverse-proxy-cache", &["costs", "figures", "rates", "pairs", "rules", "caveats", "caches", "environment"]),
+    ("websocket-servers", &["cases", "rounds", "limits", "caveats", "servers", "environment"]),
+    ("apache-websocket", &["troubles", "parts", "environment"]),
+];
+
 fn reworded(then: &str) -> String {
     REWORDED.iter().fold(then.to_owned(), |text, (then, now)| text.replace(then, now))
 }
@@ -115,6 +127,32 @@ fn records_of_every_kind_give_the_verdict_that_they_gave_before() {
         wrong.extend(lines.iter().take(8).map(|line| format!("{}: {line}\n", name(folder))));
     }
     assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// What a page carries.
+fn page(file: &Path) -> Value {
+    let page = fs::read_to_string(file).unwrap();
+    let data = page.split_once("id=\"genkai-data\"").and_then(|(_, rest)| rest.split_once('>')).unwrap().1;
+    serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn every_page_has_its_parts_in_one_order() {
+    for folder in fs::read_dir(records()).unwrap().flatten().map(|entry| entry.path()) {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let Some((_, wanted)) = SECTIONS.iter().find(|(kind, _)| name.starts_with(kind)) else { continue };
+        let dir = tempfile::tempdir().unwrap();
+        let copied = dir.path().join("run");
+        copy(&folder, &copied);
+        finish(genkai("report --quiet").arg(&copied), std::time::Duration::from_secs(60));
+        let page = page(&copied.join("report.html"));
+        let sections = page["document"]["sections"].as_array().unwrap();
+        let seen: Vec<&str> = sections.iter().filter_map(|section| section["id"].as_str()).collect();
+        let order: Vec<&str> = wanted.iter().copied().filter(|id| seen.contains(id)).collect();
+        assert_eq!(seen, order, "{name}");
+        assert_eq!(seen.last(), Some(&"environment"), "{name}");
+        assert!(seen.len() > 2 && page["document"]["headline"] != "", "{name}: {seen:?}");
+    }
 }
 
 #[test]

@@ -179,7 +179,6 @@ fn a_cache_that_swaps_two_bodies_is_found_out() {
         None,
         What::RunEnded(genkai_model::event::RunEnded { interrupted: false, failure: None, diff: String::new() }),
     );
-    origin.stop();
     let finding = findings(&record).unwrap();
     assert_eq!(finding.outcome, Outcome::Fails);
     let [Trouble::WrongBodies { name, count: 4, first: Some(first), trial: 1 }] = &finding.troubles[..] else {

@@ -27,6 +27,7 @@ fn main() -> io::Result<()> {
     }
     let rooms = fixture::rooms::finding();
     fs::write(dir.join("rooms.html"), html::page(s.record.head.as_ref(), &study::rooms(&s.record, &rooms)))?;
-    print!("{}", text::verdict(&s.record, &s.findings, Style { color: env::var_os("NO_COLOR").is_none(), width: 80 }));
+    let style = Style { color: env::var_os("NO_COLOR").is_none(), width: 80 };
+    print!("{}", text::document(&study::tune(&s.record, &s.findings), style));
     Ok(())
 }

@@ -9,6 +9,11 @@ pub fn line(text: &str) -> String {
     cut(text, LONGEST)
 }
 
+/// Words of genkai's own, in which each piece of foreign text is short already: as [`line`], but never cut.
+pub fn whole(text: &str) -> String {
+    text.chars().map(visible).collect()
+}
+
 /// As [`line`], with a bound of its own in characters.
 pub fn cut(text: &str, longest: usize) -> String {
     let mut out = String::with_capacity(text.len().min(longest * 4));

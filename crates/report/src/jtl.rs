@@ -19,6 +19,7 @@ use genkai_model::histogram::Payload;
 use genkai_model::load::{Arrivals, Load, Protocol};
 use genkai_model::record::Trial;
 
+use crate::csv::quoted;
 use crate::words;
 
 /// The columns.
@@ -257,11 +258,6 @@ fn response(row: &Row) -> (String, String) {
     }
 }
 
-/// A value, in quotes where it must be.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,12 +279,5 @@ mod tests {
         // Of 12 in a row: 1, 4, 7, 10.
         assert_eq!(all, [vec![1], vec![], vec![2], vec![0], vec![2]]);
         assert_eq!(picks(&mut 0, 3, 1), [0, 1, 2]);
-    }
-
-    #[test]
-    fn values_are_quoted_where_they_must_be() {
-        assert_eq!(quoted("a b"), "a b");
-        assert_eq!(quoted("a,b"), "\"a,b\"");
-        assert_eq!(quoted("say \"no\"\n"), "\"say \"\"no\"\"\n\"");
     }
 }

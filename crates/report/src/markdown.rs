@@ -29,10 +29,14 @@ fn section(text: &mut String, section: &Section) {
         match block {
             Block::Table(one) => table(text, one),
             Block::Heading { text: title, .. } => text.push_str(&format!("\n#### {}\n", plain(title))),
-            Block::Text { text: words, .. } => text.push_str(&format!("\n{words}\n")),
+            Block::Text { text: words, .. } => text.push_str(&format!("\n{}\n", spoken(words))),
             Block::Facts { facts } => {
                 text.push('\n');
                 facts.iter().for_each(|(label, fact)| text.push_str(&format!("- {}: {}\n", plain(label), plain(fact))));
+            }
+            Block::Code { lines, .. } => {
+                text.push('\n');
+                lines.iter().for_each(|line| text.push_str(&format!("    {}\n", clean::whole(&line.text))));
             }
             _ => {}
         }
@@ -51,14 +55,38 @@ fn table(text: &mut String, table: &Table) {
     }
 }
 
+/// A paragraph, in which what stands between backticks is code.
+fn spoken(text: &str) -> String {
+    let part = |(i, part): (usize, &str)| if i % 2 == 0 { plain(part) } else { format!("`{}`", clean::whole(part)) };
+    text.split('`').enumerate().map(part).collect()
+}
+
 /// Text that Markdown takes as it is; bars are the table's to escape.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in clean::line(text).chars() {
+    for c in clean::whole(text).chars() {
         if matches!(c, '\\' | '*' | '_' | '`' | '<' | '[' | ']' | '#') {
             out.push('\\');
         }
         out.push(c);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use genkai_model::finding::Outcome;
+
+    #[test]
+    fn a_long_sentence_is_not_cut() {
+        let long = format!("{}the end.", "Every word counts. ".repeat(40));
+        let document = Document::of(Outcome::Holds, "", vec!["Short.".to_owned(), long.clone()]);
+        assert!(markdown(&document).contains(&long));
+    }
+
+    #[test]
+    fn code_in_a_paragraph_stays_code() {
+        assert_eq!(spoken("set `worker_x` to *any* <b>"), "set `worker_x` to \\*any\\* \\<b>");
+    }
 }

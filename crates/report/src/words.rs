@@ -1,13 +1,11 @@
-//! Words for every enumeration of the model, in one place. The page gets them from here too ([`table`]).
+//! Words for every enumeration of the model, in one place.
 
 mod error;
 
-use genkai_model::error::ErrorKind;
-use genkai_model::event::{EndReason, Pinning, Purpose, Refusal, ServerState};
+use genkai_model::event::{Change, EndReason, Pinning, Purpose, Refusal, ServerState};
 use genkai_model::finding::{Against, Confidence, Moved, Outcome};
 use genkai_model::limit::Strength;
 use genkai_model::websocket::{Fate, Incident};
-use serde_json::{Map, Value, json};
 
 pub use error::{did, error, errors, side};
 
@@ -199,41 +197,10 @@ pub fn incident(incident: &Incident) -> String {
     format!("message {} of connection {}{} {what}", incident.sequence, incident.connection, when.unwrap_or_default())
 }
 
-/// Words by enumeration and wire name, for the page: `table()["against"]["no_sign"]`.
-pub fn table() -> Value {
-    fn words<T: serde::Serialize + Copy>(all: &[T], word: fn(T) -> &'static str) -> Value {
-        let entries = all.iter().map(|v| {
-            let name = serde_json::to_value(v).expect("an enumeration serialises");
-            (name.as_str().unwrap_or_default().to_owned(), json!(word(*v)))
-        });
-        Value::Object(entries.collect::<Map<_, _>>())
-    }
-    json!({
-        "errors": words(ErrorKind::ALL, error),
-        "purposes": words(
-            &[
-                Purpose::Break, Purpose::Counterfactual, Purpose::Direct, Purpose::Baseline, Purpose::Proposal,
-                Purpose::Measure,
-            ],
-            purpose,
-        ),
-        "moved": words(&[Moved::AsPredicted, Moved::Elsewhere, Moved::Not], moved),
-        "outcomes": words(&[Outcome::Holds, Outcome::Fails, Outcome::Invalid, Outcome::Unfinished], outcome),
-        "ends": words(
-            &[
-                EndReason::Completed, EndReason::BreakSeen, EndReason::ServerDied, EndReason::Interrupted,
-                EndReason::EngineFailed,
-            ],
-            ended,
-        ),
-        "states": words(
-            &[
-                ServerState::Started, ServerState::Ready, ServerState::WorkerDied, ServerState::Died,
-                ServerState::Stopped,
-            ],
-            state,
-        ),
-    })
+/// What a change does: `worker_connections from 512 to 768`.
+pub(crate) fn change(change: &Change) -> String {
+    let [setting, from, to] = [&change.setting, &change.from, &change.to].map(|text| clean::line(text));
+    format!("{setting} from {from} to {to}")
 }
 
 /// `servers on core 0, generator on core 1`.
@@ -251,6 +218,7 @@ pub(crate) fn pinning(pinning: Option<&Pinning>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use genkai_model::error::ErrorKind;
 
     #[test]
     fn every_error_has_words_of_its_own() {
@@ -258,14 +226,6 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), ErrorKind::COUNT);
-    }
-
-    #[test]
-    fn the_table_is_keyed_by_wire_names() {
-        let table = table();
-        assert_eq!(table["errors"]["status502"], "status 502 (Bad Gateway)");
-        assert_eq!(table["purposes"]["counterfactual"], "change one setting");
-        assert_eq!(table["errors"].as_object().map(Map::len), Some(ErrorKind::COUNT));
     }
 
     #[test]

@@ -1,7 +1,12 @@
 //! What `genkai doctor` prints, on a fixed checkup.
 
 use genkai_model::machine::{Checkup, Holds, Item, Machine, Raise, State};
-use genkai_report::text::{Style, doctor};
+use genkai_report::study;
+use genkai_report::text::{self, Style};
+
+fn doctor(checkup: &Checkup, style: Style) -> String {
+    text::document(&study::doctor(checkup), style)
+}
 
 fn item(name: &str, state: State, raise: Option<Raise>) -> Item {
     let (value, means) = ("128".to_owned(), "bursts of new connections beyond it are dropped".to_owned());

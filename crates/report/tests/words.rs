@@ -5,6 +5,10 @@ mod fixture;
 use genkai_report::text::Style;
 use genkai_report::{html, study, text};
 
+fn verdict(s: &fixture::Sample, style: Style) -> String {
+    text::document(&study::tune(&s.record, &s.findings), style)
+}
+
 const PLAIN: Style = Style { color: false, width: 80 };
 
 #[test]
@@ -28,21 +32,21 @@ fn causes_with_their_evidence() {
 #[test]
 fn the_verdict_at_80_and_at_40_columns() {
     let s = fixture::experiment(1.0);
-    insta::assert_snapshot!("verdict_80", text::verdict(&s.record, &s.findings, PLAIN));
-    insta::assert_snapshot!("verdict_40", text::verdict(&s.record, &s.findings, Style { width: 40, ..PLAIN }));
+    insta::assert_snapshot!("verdict_80", verdict(&s, PLAIN));
+    insta::assert_snapshot!("verdict_40", verdict(&s, Style { width: 40, ..PLAIN }));
 }
 
 #[test]
 fn the_plan_at_80_columns() {
-    let plan = text::plan(&fixture::plan(), &fixture::limits::predictions(), &fixture::environment(), PLAIN);
-    insta::assert_snapshot!(plan);
+    let plan = study::plan(&fixture::plan(), &fixture::limits::predictions(), &fixture::environment());
+    insta::assert_snapshot!(text::document(&plan, PLAIN));
 }
 
 #[test]
 fn no_story_is_wider_than_asked_or_carries_a_control_character() {
     for (name, s) in fixture::stories::all() {
         for width in [20, 40, 60, 80, 132] {
-            let shown = text::verdict(&s.record, &s.findings, Style { color: false, width });
+            let shown = verdict(&s, Style { color: false, width });
             for line in shown.lines() {
                 assert!(line.chars().count() <= width.max(20) || line.starts_with(['+', '-', ' ']), "{name}: {line}");
                 assert!(!line.chars().any(char::is_control), "{name}: {line:?}");
@@ -54,7 +58,7 @@ fn no_story_is_wider_than_asked_or_carries_a_control_character() {
 #[test]
 fn colour_says_nothing_that_words_do_not() {
     let s = fixture::experiment(1.0);
-    let coloured = text::verdict(&s.record, &s.findings, Style { color: true, width: 80 });
+    let coloured = verdict(&s, Style { color: true, width: 80 });
     assert!(coloured.contains('\x1b'));
     let mut plain = String::new();
     let mut rest = coloured.as_str();
@@ -65,5 +69,5 @@ fn colour_says_nothing_that_words_do_not() {
     plain.push_str(rest);
     // A painted label may keep spaces that a bare one has trimmed.
     let trimmed: Vec<&str> = plain.lines().map(str::trim_end).collect();
-    assert_eq!(trimmed.join("\n") + "\n", text::verdict(&s.record, &s.findings, PLAIN));
+    assert_eq!(trimmed.join("\n") + "\n", verdict(&s, PLAIN));
 }

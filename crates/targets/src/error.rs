@@ -97,12 +97,6 @@ impl TargetError {
         TargetError { product: "", kind, hint: None }
     }
 
-    /// A program is not installed; a package has it.
-    pub(crate) fn not_installed(program: &'static str, package: &str) -> TargetError {
-        let hint = format!("Debian, Ubuntu: apt-get install {package}");
-        TargetError::missing(program, format!("{program} is not installed\n  hint: {hint}"))
-    }
-
     /// A generated reverse proxy has nothing behind it.
     pub(crate) fn no_backend(product: &'static str) -> TargetError {
         let text = "a reverse proxy needs a backend\n  hint: --backend embedded, or --config FILE to use your own";

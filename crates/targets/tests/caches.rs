@@ -7,7 +7,7 @@ use std::time::Duration;
 use genkai_model::cache::OwnCounts;
 use genkai_model::units::Bytes;
 use genkai_targets::apache::origin::{Files, Origin};
-use genkai_targets::cache::{Budget, Cache, counts};
+use genkai_targets::cache::{Budget, counts};
 use genkai_targets::catalog::caches::CACHES;
 
 const OBJECTS: u32 = 12;
@@ -36,13 +36,14 @@ fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
     let files = Files::write(&dir.path().join("origin"), "/o/", OBJECTS, body).unwrap().unwrap();
     let mut origin = Origin::start(files, None).unwrap();
     let budget = Budget { memory: Bytes(32 << 20), disk: Bytes(128 << 20) };
-    for product in CACHES {
-        let name = product.name;
-        if let Err(e) = product.installed() {
+    for preset in CACHES {
+        let name = preset.name;
+        if let Err(e) = preset.installed() {
             genkai_tidy::noted::skipped(&e.to_string());
             continue;
         }
-        let mut cache = Cache::start(product, name, origin.address(), budget, None, &dir.path().join(name))
+        let mut cache = preset
+            .start(name, origin.address(), budget, None, &dir.path().join(name))
             .unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut due = Vec::new();
         let began = std::time::Instant::now();
@@ -72,7 +73,5 @@ fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
             cache.store(),
             began.elapsed()
         );
-        cache.stop();
     }
-    origin.stop();
 }

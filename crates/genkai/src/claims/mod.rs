@@ -19,7 +19,7 @@ use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict};
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::suite::Untested;
-use genkai_report::{json, markdown, text};
+use genkai_report::{json, markdown};
 use genkai_targets::catalog;
 
 use crate::cli::Claims;
@@ -259,11 +259,11 @@ fn gather(folder: &Path, deep: u32, files: &mut Vec<PathBuf>) -> std::io::Result
 
 fn show(flags: &Claims, all: &[ClaimFinding]) -> Exit {
     if !flags.quiet && !all.is_empty() {
-        view::print(&match (flags.json, flags.markdown) {
-            (true, _) => json::value(&all),
-            (_, true) => markdown(&genkai_report::study::claims(all)),
-            _ => text::document(&genkai_report::study::claims(all), view::stdout_style(flags.color)),
-        });
+        match (flags.json, flags.markdown) {
+            (true, _) => view::print(&json::value(&all)),
+            (_, true) => view::print(&markdown(&genkai_report::study::claims(all))),
+            _ => view::document(&genkai_report::study::claims(all), flags.color),
+        }
     }
     if all.iter().any(|one| one.verdict == ClaimVerdict::CannotTell) { Exit::Fails } else { Exit::Holds }
 }

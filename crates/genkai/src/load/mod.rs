@@ -5,23 +5,23 @@ mod plan;
 mod script;
 mod tables;
 
-use genkai_analysis::findings;
 use genkai_lab::job::Outcome;
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
-use genkai_report::{json, text};
+use genkai_report::{json, study as report};
 
 use crate::cli::Load;
-use crate::outputs::Outputs;
 use crate::view::{self, View};
-use crate::{Failure, interrupt, study};
+use crate::{Failure, found, interrupt, study};
 
 /// `genkai load`.
 pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let plan = plan::plan(flags)?;
     if flags.dry_run {
-        let style = view::stdout_style(flags.color);
-        view::print(&if flags.json { json::value(&plan.load) } else { text::script(&plan, style) });
+        match flags.json {
+            true => view::print(&json::value(&plan.load)),
+            false => view::document(&report::script(&plan), flags.color),
+        }
         return Ok(Exit::Holds);
     }
     let tables = flags.tables.open()?;
@@ -29,13 +29,12 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let job = study::job(plan, study::place(None)?, Pin::Free, flags.out.clone(), &interrupt);
     let view = View::of(&job.plan.study, flags.quiet, flags.color, &interrupt);
     let Outcome { record, failure, .. } = study::make(&job, view)?;
-    let findings = findings(&record);
-    let outputs = Outputs { record: &record, findings: &findings };
+    let found = found::tuned(&record, false);
     if !flags.quiet {
-        show(flags, &outputs);
+        found.print(flags.json, false, flags.color);
     }
     let out = flags.out.as_ref().map(|out| out.canonicalize().unwrap_or_else(|_| out.clone()));
-    let page = out.map(|out| outputs.write(&out, false)).transpose()?;
+    let page = out.map(|out| found.write(&record, &out)).transpose()?;
     let said = tables.write(&record)?;
     if !flags.quiet {
         page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));
@@ -43,15 +42,6 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     }
     match failure {
         Some(failure) => Err(failure.into()),
-        None => Ok(outputs.exit()),
+        None => Ok(found.exit(&record)),
     }
-}
-
-fn show(flags: &Load, outputs: &Outputs<'_>) {
-    let shown = if flags.json {
-        outputs.json()
-    } else {
-        text::measure(outputs.record, outputs.findings, view::stdout_style(flags.color))
-    };
-    view::print(&shown);
 }

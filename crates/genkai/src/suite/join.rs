@@ -10,7 +10,7 @@ use genkai_model::exit::Exit;
 use genkai_model::finding::{Findings, Outcome};
 use genkai_model::record::Record;
 use genkai_model::suite::{AdviceFinding, ChangesFinding, PartFinding, SCHEMA, SuiteFinding, Untested};
-use genkai_report::{html, json, study, text};
+use genkai_report::{html, json, study};
 
 use super::PRODUCT;
 use crate::claims::{self, Tested, shipped};
@@ -117,7 +117,10 @@ impl Joined {
         outputs::whole(&out.join("verdict.json"), &json)?;
         outputs::whole(&page, &html::page(Some(head), &document))?;
         if !quiet {
-            view::print(&if as_json { json } else { text::document(&document, view::stdout_style(color)) });
+            match as_json {
+                true => view::print(&json),
+                false => view::document(&document, color),
+            }
             view::say(&format!("report: {}; each part's: {}/PART/report.html", page.display(), out.display()));
         }
         Ok(match self.finding.outcome() {

@@ -17,7 +17,6 @@ use genkai_model::plan::Plan;
 
 use crate::claims::{Tests, shipped, threads};
 use crate::cli::OutputFlags;
-use crate::outputs::Outputs;
 use crate::view::{self, View};
 use crate::{Failure, found, interrupt, study};
 
@@ -114,7 +113,7 @@ impl Run<'_> {
         let dir = self.out.join(part.name);
         let Outcome { record, failure, .. } = self.made(search.plan.clone(), &dir)?;
         let findings = genkai_analysis::findings(&record);
-        Outputs { record: &record, findings: &findings }.write(&dir, self.output.svg)?;
+        found::tuned(&record, self.output.svg).write(&record, &dir)?;
         joined.search(part, search, &record, findings);
         failure.map_or(Ok(()), |failure| Err(failure.into()))
     }

@@ -8,7 +8,7 @@ use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 use genkai_model::units::Range;
-use genkai_report::text;
+use genkai_report::{study as report, text};
 use serde_json::{Value, json};
 
 use crate::cli::OutputFlags;
@@ -42,10 +42,10 @@ pub(super) fn show(parts: &[Part], size: Size, output: &OutputFlags) -> Result<E
         );
     }
     if !output.quiet {
-        view::print(&match output.json {
-            true => json!({ "parts": told, "seconds": [all.low, all.high] }).to_string(),
-            false => text::suite_length(parts.len(), all, style),
-        });
+        match output.json {
+            true => view::print(&json!({ "parts": told, "seconds": [all.low, all.high] }).to_string()),
+            false => view::document(&report::suite_length(parts.len(), all), output.color),
+        }
     }
     Ok(Exit::Holds)
 }
@@ -55,13 +55,13 @@ fn planned(part: &Part, size: Size, style: text::Style) -> Result<Planned, Failu
     match &part.task {
         Task::Search(search) => {
             let seen = preview(&search.plan, &study::place(None)?, &pin)?;
-            let text = text::plan(&search.plan, &seen.predictions, &seen.environment, style);
+            let text = text::document(&report::plan(&search.plan, &seen.predictions, &seen.environment), style);
             Ok(Planned { text, json: json!([search.plan]), seconds: search.seconds() })
         }
         Task::Changes(connections) => {
             let plan = apache::changes(part.name, *connections, size)?;
             let seen = preview(&plan, &study::place(None)?, &pin)?;
-            let text = text::compare_plan(&plan, &seen.contenders, &seen.environment, style);
+            let text = text::document(&report::compare_plan(&plan, &seen.contenders, &seen.environment), style);
             Ok(Planned { text, json: json!([plan]), seconds: seconds(&plan) })
         }
         Task::Claims => {

@@ -98,6 +98,5 @@ mod tests {
         let next = Account::of(None, &mut origin, None, Counters::Known(last.own, last.origin)).unwrap();
         assert_eq!(next.origin, last.origin);
         assert!(next.spent(&last)[0].cpu_us >= 20_000, "{next:?} after {last:?}");
-        origin.stop();
     }
 }

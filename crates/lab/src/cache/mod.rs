@@ -48,8 +48,8 @@ pub(crate) fn check(caching: &Caching, pin: &Pin) -> Result<Environment, LabErro
         if caching.contenders[..n].iter().any(|other| other.name == one.name) {
             return Err(LabError::Plan(format!("`{}` takes part twice under one name", one.name)));
         }
-        if let Some(product) = caches::find(&one.server)? {
-            product.installed()?;
+        if let Some(preset) = caches::find(&one.server)? {
+            preset.installed()?;
         }
     }
     if caching.requests == 0 || caching.clients == 0 || caching.rounds == 0 {
@@ -61,10 +61,10 @@ pub(crate) fn check(caching: &Caching, pin: &Pin) -> Result<Environment, LabErro
 /// Contenders that can run here, and why each of the others cannot.
 pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
     let (mut can, mut cannot) = (vec![caches::ALONE], Vec::new());
-    for product in caches::CACHES {
-        match product.installed() {
-            Ok(_) => can.push(product.name),
-            Err(e) => cannot.push((product.name, format!("{}: {e}", product.name))),
+    for preset in caches::CACHES {
+        match preset.installed() {
+            Ok(_) => can.push(preset.name),
+            Err(e) => cannot.push((preset.name, format!("{}: {e}", preset.name))),
         }
     }
     (can, cannot)
@@ -90,9 +90,7 @@ fn whole(
     }
     let origin = Origin::start(files, cpus.as_ref().map(|pinning| &*pinning.servers))?;
     let mut run = Run { job, plan: plan.clone(), dir, cpus, device, origin, recorder, trials: 0 };
-    let done = run.all();
-    run.origin.stop();
-    done
+    run.all()
 }
 
 /// Writes the origin's files below `dir`; none when somebody wants to stop.

@@ -41,7 +41,7 @@ impl Run<'_, '_, '_> {
             (std::mem::replace(&mut self.origin, origin), std::mem::replace(&mut self.device, device));
         let done = self.mounted(&image);
         self.device = device;
-        std::mem::replace(&mut self.origin, origin).stop();
+        self.origin = origin;
         done
     }
 

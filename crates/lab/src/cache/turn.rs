@@ -61,7 +61,7 @@ impl Run<'_, '_, '_> {
         let dir = self.dir.join(format!("{}-{}", place + 1, self.trials + 1));
         let cpus = self.cpus.as_ref().map(|pinning| &*pinning.servers);
         let cache = match caches::find(&one.server)? {
-            Some(product) => Some(Cache::start(product, &one.name, self.origin.address(), budget, cpus, &dir)?),
+            Some(preset) => Some(preset.start(&one.name, self.origin.address(), budget, cpus, &dir)?),
             None => None,
         };
         let entry = cache.as_ref().map_or_else(|| alone(&one.name, &self.origin), |cache| cache.entry().clone());

@@ -77,7 +77,7 @@ pub fn turns(finding: &ComparisonFinding) -> String {
 }
 
 /// Text as a field (RFC 4180, section 2).
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
@@ -110,6 +110,13 @@ fn plain(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_quoted_where_they_must_be() {
+        assert_eq!(quoted("a b"), "a b");
+        assert_eq!(quoted("a,b"), "\"a,b\"");
+        assert_eq!(quoted("say \"no\"\n"), "\"say \"\"no\"\"\n\"");
+    }
 
     #[test]
     fn a_line_has_a_cell_for_each_name() {

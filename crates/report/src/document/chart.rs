@@ -4,7 +4,7 @@ use genkai_model::finding::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::block::Table;
+use super::table::Table;
 
 /// A drawing without axes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

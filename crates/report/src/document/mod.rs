@@ -5,12 +5,15 @@
 
 mod block;
 mod chart;
+mod table;
 
-pub use block::{Block, Card, Cell, Column, Kind, Line, Mark, Style, Tab, Table, Tile};
+pub use block::{Block, Card, Line, Mark, Tab, Tile};
 pub use chart::{
     Axis, Chart, Dash, Drawing, Entry, Factor, Interval, Lane, LaneMark, LimitRow, Pane, Plot, Room, Series, Spark,
     Station, StepPoint, Steps, Time, Trace, Tracks, TracksKey, Trend, When,
 };
+pub use table::{Cell, Column, Kind, Style, Table};
+
 use genkai_model::finding::Outcome;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,6 +36,9 @@ pub struct Document {
     /// Weight and colour of these on a terminal.
     #[serde(skip)]
     pub tone: Tone,
+    /// Whether sections say these on a terminal, each beside its label.
+    #[serde(skip)]
+    pub labelled: bool,
     /// What stands beside the headline on the page.
     pub answer: Vec<Block>,
     /// The sections.
@@ -51,9 +57,17 @@ impl Document {
             sentences,
             record: "beside it",
             tone,
+            labelled: false,
             answer: Vec::new(),
             sections: Vec::new(),
         }
+    }
+
+    /// A document that judges nothing: sections, under a title where that is not empty.
+    pub fn plain(title: String, sections: Vec<Section>) -> Document {
+        let title = Some(title).filter(|title| !title.is_empty());
+        let tone = Tone::Strong;
+        Document { tone, sections, ..Document::of(Outcome::Holds, "", title.into_iter().collect()) }
     }
 
     /// The sections that `medium` shows. The page has its parts in one order, the others as they were given.
@@ -158,8 +172,14 @@ impl Section {
 
     /// Shown in Markdown too.
     #[must_use]
-    pub fn and_markdown(mut self) -> Section {
-        self.on.push(Medium::Markdown);
+    pub fn and_markdown(self) -> Section {
+        self.and(Medium::Markdown)
+    }
+
+    /// Shown on `medium` too.
+    #[must_use]
+    pub fn and(mut self, medium: Medium) -> Section {
+        self.on.push(medium);
         self
     }
 

@@ -271,10 +271,7 @@ fn note(text: String) -> News {
 
 /// What is being tried, in a line.
 fn tried(purpose: Purpose, changes: &[Change]) -> String {
-    let each: Vec<String> = changes
-        .iter()
-        .map(|c| format!("{} from {} to {}", clean::line(&c.setting), clean::line(&c.from), clean::line(&c.to)))
-        .collect();
+    let each: Vec<String> = changes.iter().map(words::change).collect();
     let what = match purpose {
         Purpose::Break => "find the load at which it breaks",
         other => words::purpose(other),

@@ -4,8 +4,8 @@ use super::compare::{interval, size, title};
 use crate::document::{Block, Document, Section, Table};
 use crate::{clean, figure};
 use genkai_model::claim::{Claim, Promised, Test};
+use genkai_model::finding::Call;
 use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
-use genkai_model::finding::{Call, Outcome};
 
 /// `The advice "..." is refuted: promised better throughput, measured x1.00 (interval 0.99-1.01).`
 pub(crate) fn sentence(finding: &ClaimFinding) -> String {
@@ -117,20 +117,17 @@ pub(crate) fn section(finding: &ClaimFinding) -> Section {
         ("measured", measured(finding)),
         ("rests on", evidence(finding)),
     ];
-    let facts = facts.map(|(label, text)| (label.to_owned(), text)).into();
     let title = format!("{}: {}", clean::line(&finding.claim.name), verdict(finding.verdict));
-    Section::terminal(&title).with([Block::Facts { facts }])
+    Section::terminal(&title).with([Block::facts(facts)])
 }
 
 /// Claims and what came of them.
 pub fn claims(all: &[ClaimFinding]) -> Document {
-    let mut document = Document::of(Outcome::Holds, "", Vec::new());
-    document.headline = "Advice put to the test".to_owned();
-    document.sections = all.iter().map(section).collect();
     let lead = "Made by `genkai claims --markdown` from its records: each change was compared with the same server without it, in shuffled \
                 blocks, under the load that its file in `claims/` says. Intervals are 95 % confidence intervals that hold together for \
                 all figures of a claim. What was measured holds for that load and machine.";
     let table = Table::new("Advice", &COLUMNS, all.iter().map(row)).block();
-    document.sections.push(Section::markdown("").with([Block::text(lead)]).with(table));
-    document
+    let table = Section::markdown("").with([Block::text(lead)]).with(table);
+    let sections = all.iter().map(section).chain([table]).collect();
+    Document { headline: "Advice put to the test".to_owned(), ..Document::plain(String::new(), sections) }
 }

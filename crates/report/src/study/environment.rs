@@ -20,7 +20,7 @@ pub(super) enum Asked {
 
 /// The section of a record; none where the record has no head.
 pub(super) fn of(record: &Record, asked: Asked) -> Option<Section> {
-    let notes = record.remarks.iter().filter_map(note).map(clean::line).collect();
+    let notes = record.remarks.iter().filter_map(note).map(clean::whole).collect();
     record.head.as_ref().map(|head| section(head, notes, asked))
 }
 
@@ -29,12 +29,11 @@ pub(super) fn section(head: &RunStarted, notes: Vec<String>, asked: Asked) -> Se
     let lead = "What is needed to judge the figures, and to run it again.";
     let command = Line { mark: Mark::None, text: shell(&head.command) };
     let command = Block::Code { label: "Command line".to_owned(), lines: vec![command] };
-    let facts = facts(head, asked).into_iter().map(|(label, text)| (label.to_owned(), text)).collect();
     let copy = rewritten(&head.rewrites)
         .block()
         .map(|table| [Block::heading("Changed in the private copy, so that it runs beside the real one"), table]);
     let section = Section::page(Part::Environment, "environment", "Environment", lead);
-    section.with([command, Block::Facts { facts }]).with(Block::notes(notes)).with(copy.into_iter().flatten())
+    section.with([command, Block::facts(facts(head, asked))]).with(Block::notes(notes)).with(copy.into_iter().flatten())
 }
 
 fn note(event: &Event) -> Option<&str> {

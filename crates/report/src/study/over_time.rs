@@ -76,9 +76,16 @@ fn said(logs: &[(i64, LogLine)]) -> Vec<Said> {
     gathered(all)
 }
 
-/// Digits make no other kind of line.
+/// Which number it is makes no other kind of line; whether there is one does.
 fn without_numbers(text: &str) -> String {
-    text.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("#")
+    let numbers = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c });
+    let mut kind = String::with_capacity(text.len());
+    numbers.for_each(|c| {
+        if c != '0' || !kind.ends_with('0') {
+            kind.push(c);
+        }
+    });
+    kind
 }
 
 /// The kinds beyond the first few as one.
@@ -221,6 +228,14 @@ mod tests {
         assert_eq!(found[1].span(), (1.0, 3.0));
         let many: Vec<_> = (0..9).map(|i| (i, line("error", &"x".repeat(i as usize + 1)))).collect();
         assert_eq!(said(&many).last().map(|one| one.text.as_str()), Some("4 other kinds of lines"));
+    }
+
+    #[test]
+    fn lines_that_differ_by_a_number_at_an_end_are_two_kinds() {
+        let kinds = ["pool www", "pool www2", "pool www17", "3 pool www"].map(without_numbers);
+        assert_eq!(kinds, ["pool www", "pool www0", "pool www0", "0 pool www"]);
+        let logs = [line("warn", "busy: pool www"), line("warn", "busy: pool www2")].map(|line| (0, line));
+        assert_eq!(said(&logs).len(), 2);
     }
 
     #[test]

@@ -1,27 +1,12 @@
-//! The verdict and the plan for a terminal: plain text with optional colour, good at 80 columns, readable at 40.
+//! Documents on a terminal: plain text with optional colour, good at 80 columns, readable at 40.
 //!
 //! Colour only repeats what words say. All foreign text goes through [`clean`](crate::clean) before a style is put
 //! around it, so nothing a server wrote reaches the terminal as a command.
 
-mod compare;
-mod doctor;
-mod document;
-mod explain;
-mod measure;
 mod page;
-mod plan;
-mod script;
-mod steps;
-mod verdict;
 
-pub use compare::compare_plan;
-pub use doctor::doctor;
-pub use document::document;
-pub use explain::explain;
-pub use measure::measure;
-pub use plan::{plan, suite_length};
-pub use script::script;
-pub use verdict::verdict;
+use crate::document::{Block, Document, Medium, Section};
+use page::Page;
 
 /// How text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,5 +20,35 @@ pub struct Style {
 impl Default for Style {
     fn default() -> Self {
         Style { color: false, width: 80 }
+    }
+}
+
+/// The document as text: the answer in sentences, then its sections.
+pub fn document(document: &Document, style: Style) -> String {
+    let mut page = Page::new(style);
+    for sentence in document.sentences.iter().filter(|_| !document.labelled) {
+        page.paragraph(document.tone, sentence);
+    }
+    document.on(Medium::Terminal).into_iter().for_each(|one| section(&mut page, one));
+    page.finish()
+}
+
+fn section(page: &mut Page, section: &Section) {
+    if section.title.is_empty() {
+        page.gap();
+    } else {
+        page.heading(&section.title);
+    }
+    section.blocks.iter().for_each(|one| block(page, one));
+}
+
+/// What needs a drawing is not for terminals.
+fn block(page: &mut Page, block: &Block) {
+    match block {
+        Block::Text { text, tone, .. } => page.paragraph(*tone, text),
+        Block::Facts { facts } => facts.iter().for_each(|(label, text)| page.labelled(label, text)),
+        Block::Table(one) => page.table(one),
+        Block::Code { lines, .. } => page.code(lines),
+        _ => {}
     }
 }

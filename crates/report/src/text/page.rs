@@ -1,4 +1,4 @@
-//! A page of text that grows downwards: wrapped paragraphs, labelled paragraphs, tables, diffs.
+//! A page of text that grows downwards: wrapped paragraphs, labelled paragraphs, tables, code.
 
 use anstyle::{AnsiColor, Style as Ansi};
 use textwrap::{Options, WordSplitter};
@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Style;
 use crate::clean;
-use crate::document::Tone;
+use crate::document::{Cell, Line, Mark, Table, Tone};
 
 /// Width of the label column, and of the margin of everything else.
 const LABEL: usize = 13;
@@ -14,10 +14,10 @@ const LABEL: usize = 13;
 const NARROW: usize = 60;
 /// Columns that a table's first column needs at least.
 const FIRST_COLUMN: usize = 22;
-/// Most lines of a diff that are shown; the rest is counted.
-const DIFF_LINES: usize = 120;
-/// Longest line of a diff, in characters.
-const DIFF_COLUMNS: usize = 240;
+/// Most lines of code that are shown; the rest is counted.
+const CODE_LINES: usize = 120;
+/// Longest line of code, in characters.
+const CODE_COLUMNS: usize = 240;
 
 fn ansi(tone: Tone) -> Ansi {
     let colour = |c: AnsiColor| Ansi::new().bold().fg_color(Some(c.into()));
@@ -45,7 +45,7 @@ impl Page {
         self.out
     }
 
-    pub(super) fn narrow(&self) -> bool {
+    fn narrow(&self) -> bool {
         self.style.width < NARROW
     }
 
@@ -102,7 +102,9 @@ impl Page {
 
     /// A table, all columns to the left; the first is wrapped where the page is too narrow for it. Where even that
     /// does not fit: one block a row, `head: cell`.
-    pub(super) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
+    pub(super) fn table(&mut self, table: &Table) {
+        let head: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        let rows: Vec<Vec<&str>> = table.rows.iter().map(|row| row.iter().map(Cell::text).collect()).collect();
         let mut widths: Vec<usize> = (0..head.len())
             .map(|c| rows.iter().map(|r| r[c].width()).chain([head[c].width()]).max().unwrap_or(0))
             .collect();
@@ -111,19 +113,16 @@ impl Page {
             widths[0] = self.style.width.saturating_sub(rest);
         }
         if widths[0] < FIRST_COLUMN.min(self.style.width) && rows.iter().any(|r| r[0].width() > widths[0]) {
-            return self.list(head, rows);
+            return self.list(&head, &rows);
         }
-        let head: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
         self.row(&head, &widths, Tone::Quiet);
-        for row in rows {
-            self.row(row, &widths, Tone::Plain);
-        }
+        rows.iter().for_each(|row| self.row(row, &widths, Tone::Plain));
     }
 
-    fn row(&mut self, cells: &[String], widths: &[usize], tone: Tone) {
-        for (i, first) in wrapped(&cells[0], widths[0]).iter().enumerate() {
+    fn row(&mut self, cells: &[&str], widths: &[usize], tone: Tone) {
+        for (i, first) in wrapped(cells[0], widths[0]).iter().enumerate() {
             let others = if i == 0 { &cells[1..] } else { &[] };
-            let all: Vec<String> = std::iter::once(first)
+            let all: Vec<String> = std::iter::once(&first.as_str())
                 .chain(others)
                 .zip(widths)
                 .map(|(cell, w)| format!("{cell}{}", " ".repeat(w.saturating_sub(cell.width()))))
@@ -132,9 +131,9 @@ impl Page {
         }
     }
 
-    fn list(&mut self, head: &[&str], rows: &[Vec<String>]) {
+    fn list(&mut self, head: &[&str], rows: &[Vec<&str>]) {
         for row in rows {
-            self.paragraph(Tone::Plain, &row[0]);
+            self.paragraph(Tone::Plain, row[0]);
             for (name, cell) in head.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty()) {
                 for line in wrapped(&format!("{name}: {cell}"), self.style.width - 2) {
                     self.put("  ", Tone::Plain, &line);
@@ -143,20 +142,19 @@ impl Page {
         }
     }
 
-    /// A unified diff, bounded; added and removed lines keep their `+` and `-`.
-    pub(super) fn diff(&mut self, text: &str) {
-        let lines: Vec<&str> = text.lines().collect();
-        for line in lines.iter().take(DIFF_LINES) {
-            let tone = match line.as_bytes().first() {
-                Some(b'+') => Tone::Good,
-                Some(b'-') => Tone::Bad,
-                Some(b'@') => Tone::Quiet,
-                _ => Tone::Plain,
+    /// Lines of code, bounded; of a diff, added and removed ones keep their `+` and `-`.
+    pub(super) fn code(&mut self, lines: &[Line]) {
+        for line in lines.iter().take(CODE_LINES) {
+            let tone = match line.mark {
+                Mark::Added => Tone::Good,
+                Mark::Removed => Tone::Bad,
+                Mark::Place => Tone::Quiet,
+                Mark::None | Mark::Same => Tone::Plain,
             };
-            self.put("", tone, &clean::cut(&line.replace('\t', "    "), DIFF_COLUMNS));
+            self.put("", tone, &clean::cut(&line.text.replace('\t', "    "), CODE_COLUMNS));
         }
-        if lines.len() > DIFF_LINES {
-            self.paragraph(Tone::Quiet, &format!("({} more lines)", lines.len() - DIFF_LINES));
+        if lines.len() > CODE_LINES {
+            self.paragraph(Tone::Quiet, &format!("({} more lines)", lines.len() - CODE_LINES));
         }
     }
 }
@@ -201,7 +199,7 @@ mod tests {
             let mut page = Page::new(Style { color: false, width });
             page.paragraph(Tone::Strong, &text);
             page.labelled("What broke", &text);
-            page.table(&["a", "b"], &[vec![text.clone(), text.clone()]]);
+            page.table(&Table::new("", &["a", "b"], [[text.clone(), text.clone()]]));
             for line in page.finish().lines() {
                 prop_assert!(line.width() <= width, "{} > {width}: {line:?}", line.width());
             }
@@ -220,7 +218,7 @@ mod tests {
             let mut page = Page::new(Style { color, width: 60 });
             page.heading("Yes");
             page.labelled("Proof", "0 of 12,345");
-            page.diff("-a\n+b\n c");
+            page.code(&[Line { mark: Mark::Added, text: "+b".to_owned() }]);
             page.finish()
         };
         let plain = draw(false);

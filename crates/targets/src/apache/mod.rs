@@ -13,7 +13,7 @@ pub mod route;
 pub mod settings;
 
 pub use product::Apache;
-pub(crate) use product::{ENTRY, find};
+pub(crate) use product::ENTRY;
 
 /// What people call it.
 pub(crate) const CALLED: &str = "Apache";

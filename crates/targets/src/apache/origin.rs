@@ -3,27 +3,19 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::SocketAddr;
-use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use genkai_model::setting::Setting;
 
-use crate::apache::cache::{MODULES, frame, httpd};
-use crate::cache::counters::Lines;
-use crate::cache::ground::run;
-use crate::cache::listed;
+use crate::apache::cache::httpd;
+use crate::apache::lifecycle;
+use crate::cache::{Budget, Cache, Sandbox, Setup, Start};
 use crate::error::TargetError;
-use crate::product::Program;
-use genkai_place::footprint::{self, Footprint};
-use genkai_place::process::{Child, Signal, Spawn};
+use genkai_place::footprint::Footprint;
 use genkai_place::scratch::Scratch;
-use genkai_place::{PlaceError, account, machine, pagecache, port, ready};
+use genkai_place::{account, pagecache};
 
-/// It binds sockets and answers.
-const READY_WITHIN: Duration = Duration::from_secs(20);
-/// Another process may take a port that was free a moment ago.
-const ATTEMPTS: u32 = 3;
 /// How old its files are: one that was changed a moment ago has a weak entity tag (server/util_etag.c of httpd).
 const AGE: Duration = Duration::from_secs(86_400);
 
@@ -47,20 +39,17 @@ pub const PAGE: &str = "0123456789abcdef0123456789abcdef\n";
 /// A running origin. Dropping it ends it; its files go with it.
 #[derive(Debug)]
 pub struct Origin {
-    child: Child,
-    address: SocketAddr,
-    version: String,
-    settings: Vec<Setting>,
-    served: Lines,
-    files: PathBuf,
-    _room: Scratch,
+    /// It is started, looked at and ended as a cache is.
+    httpd: Cache,
+    served: u64,
+    files: Files,
 }
 
-/// The files of an origin, before it is started.
+/// The files of an origin.
 #[derive(Debug)]
 pub struct Files {
-    scratch: Scratch,
     root: PathBuf,
+    scratch: Scratch,
 }
 
 impl Files {
@@ -100,7 +89,7 @@ impl Files {
         }
         // So that the kernel can let go of them whenever it is to.
         pagecache::sync(&root);
-        Ok(Some(Files { scratch, root }))
+        Ok(Some(Files { root, scratch }))
     }
 
     /// The document root.
@@ -115,114 +104,65 @@ impl Origin {
     /// # Errors
     /// When it is missing or does not start.
     pub fn start(files: Files, cpus: Option<&[usize]>) -> Result<Origin, TargetError> {
-        let dir = files.scratch.path();
-        let binary = super::find(None, dir)?;
-        if let Some((uid, gid)) = account::unprivileged() {
-            chown(dir, Some(uid), Some(gid)).map_err(TargetError::files(dir))?;
-        }
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
-            let port = port::free().map_err(TargetError::files(dir))?;
-            let address = SocketAddr::from(([127, 0, 0, 1], port));
-            let conf = dir.join("httpd.conf");
-            let text = render(&binary, address, dir, &files.root);
-            fs::write(&conf, &text).map_err(TargetError::files(&conf))?;
-            let (succeeded, said) = run(httpd(binary.path(), &conf, &["-t"]), &dir.join("check.txt"), None)?;
-            if !succeeded {
-                return Err(TargetError::command("origin", "apache2 -t", said));
-            }
-            match launch(&binary, &conf, address, dir, cpus) {
-                Ok(child) => {
-                    let served = Lines::of(dir.join("access.log"), |_| Some(false));
-                    let (version, settings) = (binary.version().to_owned(), listed(&text, dir));
-                    return Ok(Origin {
-                        child,
-                        address,
-                        version,
-                        settings,
-                        served,
-                        files: files.root,
-                        _room: files.scratch,
-                    });
-                }
-                Err(e @ PlaceError::Exited { .. }) => last = Some(e),
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Err(last.map_or_else(|| TargetError::not_installed("apache2", "apache2-bin"), TargetError::from))
+        let (name, store, dir) = ("origin", "", files.scratch.path());
+        let program = lifecycle::find(None, dir)?;
+        let start =
+            Start { name, store, program: &program, backend: None, allowed: &[], budget: Budget::USUAL, cpus, dir };
+        let httpd = Cache::start(&start, &|at| setup(at, &files.root))?;
+        Ok(Origin { httpd, served: 0, files })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.httpd.address()
     }
 
     /// Its version.
     pub fn version(&self) -> &str {
-        &self.version
+        &self.httpd.entry().version
     }
 
     /// What its configuration says, line by line.
     pub fn settings(&self) -> &[Setting] {
-        &self.settings
+        &self.httpd.entry().settings
     }
 
     /// Requests that it has answered since its start, as far as its log has them.
     pub fn served(&mut self) -> u64 {
-        self.served.count().misses
+        // One that has ended tells no more.
+        self.served = self.httpd.count().map_or(self.served, |counts| counts.misses);
+        self.served
     }
 
     /// What its processes have used.
     pub fn footprint(&self) -> Footprint {
-        footprint::of(self.child.pid())
+        self.httpd.footprint()
     }
 
     /// Its files.
     pub fn files(&self) -> pagecache::Files {
-        pagecache::of(&self.files)
+        pagecache::of(&self.files.root)
     }
 
     /// Has the kernel let go of its files.
     pub fn forget(&self) {
-        pagecache::evict(&self.files);
-    }
-
-    /// Ends it.
-    pub fn stop(mut self) {
-        self.child.stop(Signal::SIGTERM, Duration::from_secs(2));
+        pagecache::evict(&self.files.root);
     }
 }
 
-fn launch(
-    binary: &Program,
-    conf: &Path,
-    address: SocketAddr,
-    dir: &Path,
-    cpus: Option<&[usize]>,
-) -> Result<Child, PlaceError> {
-    let spawn = Spawn {
-        name: "origin".to_owned(),
-        cpus: cpus.map(<[usize]>::to_vec),
-        log: Some(dir.join("output.txt")),
-        nofile: Some(machine::hard_descriptors()),
-        user: account::unprivileged(),
-    };
-    let mut child = Child::spawn(httpd(binary.path(), conf, &["-D", "FOREGROUND"]), spawn)?;
-    ready::connectable(address, READY_WITHIN, &mut child)?;
-    Ok(child)
-}
-
-fn render(binary: &Program, address: SocketAddr, dir: &Path, root: &Path) -> String {
-    let modules: Vec<&str> = MODULES.into_iter().chain(["headers"]).collect();
-    let mut text = frame(binary, &modules, &address.to_string(), dir);
-    let (at, root) = (dir.display(), root.display());
-    text.push_str(&format!(
-        "LogFormat \"%>s\" short\nCustomLog {at}/access.log short\nDocumentRoot {root}\n<Directory {root}>\n    \
+fn setup(at: &Sandbox<'_>, root: &Path) -> Result<Setup, TargetError> {
+    let (dir, files) = (at.dir.display(), root.display());
+    let mut text = format!(
+        "LogFormat \"%>s\" short\nCustomLog {dir}/access.log short\nDocumentRoot {files}\n<Directory {files}>\n    \
          Require all granted\n</Directory>\nHeader set {MADE} %t\nHeader set {SEEN} expr=%{{req:X-Probe}}\n\
-         <Directory {root}/o>\nHeader set Cache-Control max-age=3600\n</Directory>\n"
-    ));
+         <Directory {files}/o>\nHeader set Cache-Control max-age=3600\n</Directory>\n"
+    );
     for (name, words) in PAGES {
-        text.push_str(&format!("<Directory {root}/{name}>\n{words}</Directory>\n"));
+        text.push_str(&format!("<Directory {files}/{name}>\n{words}</Directory>\n"));
     }
-    text
+    let mut setup = httpd(at, &["headers"], &text, |_| Some(false))?;
+    for one in &mut setup.settings {
+        one.value = one.value.replace(&*root.to_string_lossy(), "./htdocs");
+    }
+    Ok(setup)
 }

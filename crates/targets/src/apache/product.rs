@@ -62,14 +62,6 @@ fn looks(file: &Looks<'_>) -> Likeness {
     if file.lines.len() > 2 * file.ended() { Likeness::Perhaps } else { Likeness::None }
 }
 
-/// The httpd given, or the one installed. `dir` takes what it prints.
-///
-/// # Errors
-/// When there is none, or it does not tell its version.
-pub(crate) fn find(given: Option<&Path>, dir: &Path) -> Result<Program, TargetError> {
-    Program::find(&ENTRY, &LOOKUP, given, dir)
-}
-
 /// The httpd that is installed, and how it is run.
 #[derive(Debug)]
 pub struct Apache {
@@ -85,7 +77,7 @@ impl Product for Apache {
     type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Apache, TargetError> {
-        let program = find(what.program, dir)?;
+        let program = lifecycle::find(what.program, dir)?;
         let main = if let ConfigSource::File(path) = &what.source { Some(path.as_path()) } else { None };
         let modules = modules(&program).unwrap_or_else(|| root(program.said()).join("modules"));
         Ok(Apache { modules, environment: environment(main), program })

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use genkai_model::cache::OwnCounts;
 
-use super::ground::run;
 use crate::socket;
+use genkai_place::oneshot::finish;
+use genkai_place::process::Spawn;
 use genkai_place::status_page::read_until;
 use genkai_place::tail::Tail;
 
@@ -20,7 +21,7 @@ const ANSWER_MAX: usize = 4 << 20;
 
 /// How a cache tells what it counted since it was started.
 #[derive(Debug)]
-pub enum Counters {
+pub(crate) enum Counters {
     /// A line of its access log for each request; whether one is a hit, none for what is no request of a client.
     Lines(Lines),
     /// A page of its own, at the same listener. The number of times it was read before is handed over, for those that count it too.
@@ -54,7 +55,7 @@ pub enum Counters {
 
 /// An access log that is counted as it grows.
 #[derive(Debug)]
-pub struct Lines {
+pub(crate) struct Lines {
     tail: Tail,
     is_hit: fn(&str) -> Option<bool>,
     seen: OwnCounts,
@@ -62,12 +63,17 @@ pub struct Lines {
 
 impl Lines {
     /// Counts the lines of `log` from where it is now.
-    pub fn of(log: impl Into<PathBuf>, is_hit: fn(&str) -> Option<bool>) -> Lines {
+    fn of(log: PathBuf, is_hit: fn(&str) -> Option<bool>) -> Lines {
         Lines { tail: Tail::open(log), is_hit, seen: OwnCounts::default() }
     }
 
+    /// Counters that are those.
+    pub(crate) fn counters(log: PathBuf, is_hit: fn(&str) -> Option<bool>) -> Counters {
+        Counters::Lines(Lines::of(log, is_hit))
+    }
+
     /// All lines so far.
-    pub fn count(&mut self) -> OwnCounts {
+    fn count(&mut self) -> OwnCounts {
         loop {
             let lines = self.tail.lines();
             if lines.is_empty() {
@@ -101,7 +107,7 @@ pub(super) fn at_rest<T: PartialEq, E>(
 
 impl Counters {
     /// How far behind what happened they may be.
-    pub fn lag(&self) -> Duration {
+    pub(crate) fn lag(&self) -> Duration {
         if let Counters::Page { lag, .. } = self { *lag } else { Duration::ZERO }
     }
 
@@ -109,7 +115,7 @@ impl Counters {
     ///
     /// # Errors
     /// Why they cannot be read.
-    pub fn read(&mut self, address: SocketAddr, nth: u64) -> Result<OwnCounts, String> {
+    pub(crate) fn read(&mut self, address: SocketAddr, nth: u64) -> Result<OwnCounts, String> {
         let strange = |text: &str| format!("not understood: {}", text.chars().take(200).collect::<String>());
         match self {
             Counters::Lines(lines) => Ok(lines.count()),
@@ -120,7 +126,8 @@ impl Counters {
             Counters::Program { command, read, output } => {
                 let mut program = Command::new(&command[0]);
                 program.args(&command[1..]);
-                let text = run(program, output, None).map_err(|e| e.to_string())?.1;
+                let spawn = Spawn { name: command[0].clone(), log: Some(output.clone()), ..Spawn::default() };
+                let text = finish(program, spawn, PATIENCE).map_err(|e| e.to_string())?.text;
                 read(&text).ok_or_else(|| strange(&text))
             }
             Counters::Socket { path, ask, read } => {
@@ -182,7 +189,7 @@ mod tests {
     fn a_log_is_counted_as_it_grows() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
-        let mut lines = Lines::of(&log, |line| (line != "-").then(|| line.starts_with("HIT")));
+        let mut lines = Lines::of(log.clone(), |line| (line != "-").then(|| line.starts_with("HIT")));
         assert_eq!(lines.count(), OwnCounts::default());
         std::fs::write(&log, "HIT 200\nMISS 200\n-\nHIT").unwrap();
         assert_eq!(lines.count(), OwnCounts { hits: 1, misses: 1 });

@@ -1,22 +1,30 @@
 //! Set up, start, look, end: whatever cache it is.
 
 use std::fs;
+use std::iter;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::ExitStatus;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use genkai_model::cache::{CacheEntry, OwnCounts};
+use genkai_model::evidence::metric;
+use tempfile::TempDir;
 
-use super::Product;
-use super::counters;
-use super::ground::{Budget, Ground, Setup, run};
+use super::counters::{Counters, at_rest};
+use super::sandbox::{Budget, OUTPUT, Sandbox, Setup, run};
 use crate::error::TargetError;
+use crate::product::{Product, Program, Running, Variant};
 use genkai_place::footprint::{self, Footprint};
+use genkai_place::log_lines::{ParsedLine, aggregate};
+use genkai_place::observation::Observation;
 use genkai_place::process::{Child, Signal, Spawn};
 use genkai_place::reaper::{Cleanup, CleanupGuard};
 use genkai_place::scratch::Scratch;
-use genkai_place::{PlaceError, account, machine, pagecache, port, ready, tail};
+use genkai_place::tail::{self, Tail};
+use genkai_place::usage::Tree;
+use genkai_place::{PlaceError, account, listener, machine, pagecache, port, process_tree, ready};
 
 /// A store is made and read through before a cache listens.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -32,12 +40,20 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct Cache {
     child: Child,
     address: SocketAddr,
-    setup: Setup,
     entry: CacheEntry,
+    /// The folder of its store; none: it is in memory.
+    store: Option<PathBuf>,
+    counters: Counters,
     /// Times its counters were read.
     read: u64,
+    tree: Tree,
+    tail: Tail,
+    /// The known message that a line of its log is.
+    signature: fn(&str) -> Option<&'static str>,
+    /// Its death was told.
+    dead: bool,
     _segments: Segments,
-    scratch: Scratch,
+    _place: Place,
 }
 
 /// What is to be started, and where.
@@ -47,9 +63,11 @@ pub(crate) struct Start<'a> {
     /// Where it keeps objects, in words.
     pub(crate) store: &'a str,
     /// Its program.
-    pub(crate) program: &'a Path,
-    /// What stands behind it; none: its configuration names it.
-    pub(crate) origin: Option<SocketAddr>,
+    pub(crate) program: &'a Program,
+    /// What it passes requests to; none: what its configuration names.
+    pub(crate) backend: Option<SocketAddr>,
+    /// Hosts that requests may reach though they are not this machine.
+    pub(crate) allowed: &'a [String],
     /// What it may use.
     pub(crate) budget: Budget,
     /// Its cores.
@@ -58,52 +76,95 @@ pub(crate) struct Start<'a> {
     pub(crate) dir: &'a Path,
 }
 
-/// Writes what a cache needs and says how it is started.
-pub(crate) type SetUp<'a> = dyn Fn(&Ground<'_>) -> Result<Setup, TargetError> + 'a;
+/// A folder and a port for one use.
+#[derive(Debug)]
+pub(super) struct Place {
+    dir: TempDir,
+    listen: SocketAddr,
+    _scratch: Scratch,
+}
 
-impl Cache {
-    /// Sets `product` up in `dir`, empty, before `origin`, and waits until it listens. Reports call it `name`.
-    ///
-    /// # Errors
-    /// When it is missing, refuses its configuration, or does not start.
-    pub fn start(
-        product: &Product,
-        name: &str,
-        origin: SocketAddr,
-        budget: Budget,
-        cpus: Option<&[usize]>,
-        dir: &Path,
-    ) -> Result<Cache, TargetError> {
-        let program = product.installed()?;
-        let (store, origin) = (product.store, Some(origin));
-        Cache::set_up(&Start { name, store, program: &program, origin, budget, cpus, dir }, &product.setup)
+/// Writes what a cache needs and says how it is started.
+pub(crate) type SetUp<'a> = dyn Fn(&Sandbox<'_>) -> Result<Setup, TargetError> + 'a;
+
+impl<'a> Start<'a> {
+    /// A configuration of the user's, with what is installed.
+    pub(crate) fn of<P: Product>(of: &'a Variant<P>, program: &'a Program, cpus: Option<&'a [usize]>) -> Start<'a> {
+        let (backend, allowed) = (of.conditions().backend, &*of.conditions().allowed);
+        let (name, budget) = (P::ENTRY.name, Budget::USUAL);
+        Start { name, store: "", program, backend, allowed, budget, cpus, dir: of.dir() }
     }
 
-    /// The same, whoever sets it up.
+    /// A place through which everybody may pass.
+    pub(super) fn place(&self) -> Result<Place, TargetError> {
+        let scratch = Scratch::make(self.dir, account::unprivileged().is_some(), "genkai-cache-")?;
+        let passable = fs::Permissions::from_mode(0o711);
+        let dir = tempfile::Builder::new().prefix("turn-").permissions(passable).tempdir_in(scratch.path());
+        let dir = dir.map_err(TargetError::files(self.dir))?;
+        let port = port::free().map_err(TargetError::files(self.dir))?;
+        Ok(Place { dir, listen: SocketAddr::from(([127, 0, 0, 1], port)), _scratch: scratch })
+    }
+
+    /// It there.
+    pub(super) fn sandbox<'s>(&'s self, place: &'s Place) -> Sandbox<'s> {
+        let Start { program, backend, allowed, budget, .. } = *self;
+        Sandbox { program, dir: place.dir.path(), listen: place.listen, backend, allowed, budget }
+    }
+}
+
+impl Cache {
+    /// Sets it up, empty, and waits until it answers.
     ///
     /// # Errors
     /// When it refuses its configuration, or does not start.
-    pub(crate) fn set_up(start: &Start<'_>, set_up: &SetUp<'_>) -> Result<Cache, TargetError> {
-        let began = Instant::now();
-        let mut last = None;
-        for attempt in 1..=ATTEMPTS {
-            let dir = start.dir.join(attempt.to_string());
-            let scratch = Scratch::make(&dir, account::unprivileged().is_some(), "genkai-cache-")?;
-            let port = port::free().map_err(TargetError::files(&dir))?;
-            let listen = SocketAddr::from(([127, 0, 0, 1], port));
-            let origin = start.origin.unwrap_or(listen);
-            let ground = Ground { program: start.program, dir: scratch.path(), listen, origin, budget: start.budget };
-            match launch(start, &ground, set_up) {
-                Ok((child, setup, segments)) => {
-                    let entry = entry(start, &setup, began.elapsed());
-                    let address = listen;
-                    return Ok(Cache { child, address, setup, entry, read: 0, _segments: segments, scratch });
-                }
-                Err(e) if e.is_exit() => last = Some(e),
-                Err(e) => return Err(e),
+    pub(crate) fn start(start: &Start<'_>, set_up: &SetUp<'_>) -> Result<Cache, TargetError> {
+        let mut attempt = 1;
+        loop {
+            match Cache::launch(start, set_up) {
+                Err(e) if e.is_exit() && attempt < ATTEMPTS => attempt += 1,
+                done => return done,
             }
         }
-        Err(last.unwrap_or_else(|| TargetError::usage("", format!("{} does not start", start.name))))
+    }
+
+    fn launch(start: &Start<'_>, set_up: &SetUp<'_>) -> Result<Cache, TargetError> {
+        let began = Instant::now();
+        let place = start.place()?;
+        let at = start.sandbox(&place);
+        let Setup { check, make, serve, settings, limits, store, counters, ready, shared, messages } = set_up(&at)?;
+        let promised = |prefix: String| (prefix.clone(), CleanupGuard::new(Cleanup::Segments(prefix)));
+        let segments = Segments(shared.map(promised));
+        for command in iter::once(check).chain(make) {
+            let words = format!("{command:?}");
+            let (succeeded, said) = before(command, &at)?;
+            if !succeeded {
+                return Err(TargetError::command(start.name, words, said.trim()));
+            }
+        }
+        let child = served(start, &at, serve, ready)?;
+        let (contender, store_is, started) = (start.name.to_owned(), start.store.to_owned(), began.elapsed().into());
+        let (tree, tail, address) = (Tree::new(child.pid()), Tail::open(at.dir.join(messages.0)), at.listen);
+        Ok(Cache {
+            child,
+            address,
+            entry: CacheEntry {
+                contender,
+                version: start.program.version().to_owned(),
+                store: store_is,
+                settings,
+                limits,
+                started,
+            },
+            store,
+            counters,
+            read: 0,
+            tree,
+            tail,
+            signature: messages.1,
+            dead: false,
+            _segments: segments,
+            _place: place,
+        })
     }
 
     /// Where it listens.
@@ -116,14 +177,18 @@ impl Cache {
         &self.entry
     }
 
-    fn count(&mut self) -> Result<OwnCounts, TargetError> {
+    /// What it has counted since its start.
+    ///
+    /// # Errors
+    /// When it does not tell, or has ended.
+    pub(crate) fn count(&mut self) -> Result<OwnCounts, TargetError> {
         if self.child.try_exited().is_some() {
             return Err(self.child.exited().into());
         }
         // One that has just begun to listen may not tell its counters yet.
         let deadline = Instant::now() + SETTLE;
         loop {
-            let counts = self.setup.counters.read(self.address, self.read);
+            let counts = self.counters.read(self.address, self.read);
             self.read += 1;
             match counts {
                 Ok(counts) => return Ok(counts),
@@ -143,31 +208,40 @@ impl Cache {
 
     /// Its files; none: it has none.
     pub fn store(&self) -> Option<pagecache::Files> {
-        self.setup.store.as_deref().map(pagecache::of)
+        self.store.as_deref().map(pagecache::of)
     }
 
-    /// The folder that it writes into.
-    pub(crate) fn folder(&self) -> &Path {
-        self.scratch.path()
+    /// What was logged since the last look.
+    fn words(&mut self) -> Observation {
+        let (lines, signature) = (self.tail.lines(), self.signature);
+        let told = |line| ParsedLine { level: "", gist: line, signature: signature(line).map(Into::into) };
+        let logs = aggregate(&self.entry.contender, lines.iter().map(String::as_str), told);
+        Observation { logs, ..Observation::default() }
+    }
+}
+
+impl Running for Cache {
+    fn address(&self) -> SocketAddr {
+        self.address
     }
 
-    /// Its first process.
-    pub(crate) fn child(&mut self) -> &mut Child {
-        &mut self.child
+    fn observe(&mut self) -> Observation {
+        let words = self.words();
+        if self.dead {
+            return words;
+        }
+        let subject = &self.entry.contender;
+        let mut sample = self.tree.sample().sample(subject);
+        if let Some(queue) = listener::queue(self.address) {
+            sample.metrics.insert(format!("{subject}.{}", metric::ACCEPT_QUEUE), f64::from(queue.waiting));
+        }
+        let death = process_tree::death(&mut self.child, subject, "first");
+        self.dead = death.is_some();
+        Observation { samples: vec![sample], states: death.into_iter().collect(), ..words }
     }
 
-    /// The id of that.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.pid()
-    }
-
-    /// Ends it. What it holds is thrown away, so it need not put it in order first.
-    pub fn stop(self) {
-        self.end();
-    }
-
-    /// The same, with how its first process ended.
-    pub(crate) fn end(mut self) -> ExitStatus {
+    /// What it holds is thrown away, so it need not put it in order first.
+    fn stop(mut self: Box<Self>) -> ExitStatus {
         self.child.stop(Signal::SIGKILL, Duration::ZERO)
     }
 }
@@ -188,12 +262,12 @@ pub fn counts(
     served: &mut dyn FnMut() -> u64,
     rest: bool,
 ) -> Result<(Option<OwnCounts>, u64), TargetError> {
-    let lag = cache.as_deref().map_or(Duration::ZERO, |cache| cache.setup.counters.lag());
+    let lag = cache.as_deref().map_or(Duration::ZERO, |cache| cache.counters.lag());
     if rest && !lag.is_zero() {
         std::thread::sleep(lag);
     }
     let mut look = || Ok((cache.as_deref_mut().map(Cache::count).transpose()?, served()));
-    if rest { counters::at_rest(PAUSE, SETTLE, look) } else { look() }
+    if rest { at_rest(PAUSE, SETTLE, look) } else { look() }
 }
 
 /// Segments of shared memory (a folder of Linux's) whose names begin so. Dropping it, once who has them has ended, removes them.
@@ -209,62 +283,35 @@ impl Drop for Segments {
     }
 }
 
-fn entry(start: &Start<'_>, setup: &Setup, took: Duration) -> CacheEntry {
-    CacheEntry {
-        contender: start.name.to_owned(),
-        version: setup.version.clone(),
-        store: start.store.to_owned(),
-        settings: setup.settings.clone(),
-        limits: setup.limits.clone(),
-        started: took.into(),
+/// Does what must succeed before a start, such as a check of the configuration; whether it did, and what it printed.
+pub(super) fn before(command: Command, at: &Sandbox<'_>) -> Result<(bool, String), TargetError> {
+    let user = account::unprivileged();
+    if let Some((uid, gid)) = user {
+        account::give(at.dir, uid, gid).map_err(TargetError::files(at.dir))?;
     }
+    run(command, &at.dir.join("before.txt"), user)
 }
 
-/// What it prints, in its folder.
-pub(crate) const OUTPUT: &str = "output.txt";
-
-fn launch(start: &Start<'_>, ground: &Ground<'_>, set_up: &SetUp<'_>) -> Result<(Child, Setup, Segments), TargetError> {
-    let mut setup = set_up(ground)?;
-    let promised = |prefix: String| (prefix.clone(), CleanupGuard::new(Cleanup::Segments(prefix)));
-    let segments = Segments(setup.shared.take().map(promised));
-    while !setup.before.is_empty() {
-        check(start.name, ground, &mut setup)?;
-    }
+/// Starts the server and waits until it is ready: until the words stand in the log, where it says so in one.
+fn served(
+    start: &Start<'_>,
+    at: &Sandbox<'_>,
+    serve: Command,
+    ready: Option<(PathBuf, &str)>,
+) -> Result<Child, PlaceError> {
     let spawn = Spawn {
         name: start.name.to_owned(),
         cpus: start.cpus.map(<[usize]>::to_vec),
-        log: Some(ground.dir.join(OUTPUT)),
+        log: Some(at.dir.join(OUTPUT)),
         nofile: Some(machine::hard_descriptors()),
         user: account::unprivileged(),
     };
-    let serve = std::mem::replace(&mut setup.serve, std::process::Command::new(ground.program));
     let mut child = Child::spawn(serve, spawn)?;
-    ready::connectable(ground.listen, READY_WITHIN, &mut child)?;
-    if let Some((log, phrase)) = &setup.ready {
-        written(log, phrase, ground.listen, &mut child)?;
+    ready::connectable(at.listen, READY_WITHIN, &mut child)?;
+    if let Some((log, phrase)) = ready {
+        written(&log, phrase, at.listen, &mut child)?;
     }
-    Ok((child, setup, segments))
-}
-
-/// Does the next of what must succeed before a start, of which a check of the configuration is the first; what that printed.
-///
-/// # Errors
-/// When it fails.
-pub(crate) fn check(name: &str, ground: &Ground<'_>, setup: &mut Setup) -> Result<String, TargetError> {
-    let user = account::unprivileged();
-    if let Some((uid, gid)) = user {
-        account::give(ground.dir, uid, gid).map_err(TargetError::files(ground.dir))?;
-    }
-    if setup.before.is_empty() {
-        return Ok(String::new());
-    }
-    let command = setup.before.remove(0);
-    let words = format!("{command:?}");
-    let (succeeded, said) = run(command, &ground.dir.join(format!("before-{}.txt", setup.before.len())), user)?;
-    match succeeded {
-        true => Ok(said),
-        false => Err(TargetError::command(name, words, said.trim())),
-    }
+    Ok(child)
 }
 
 /// Waits until `phrase` stands in `log`.
@@ -285,39 +332,37 @@ fn written(log: &Path, phrase: &str, address: SocketAddr, child: &mut Child) -> 
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
-    use genkai_model::units::Bytes;
-
     use super::*;
-    use crate::cache::counters::Counters;
+    use crate::cache::Preset;
     use crate::error::ErrorKind;
+    use crate::product::Lookup;
 
     /// Makes a segment of shared memory, then fails.
-    fn setup(ground: &Ground<'_>) -> Result<Setup, TargetError> {
+    fn setup(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
         let prefix = format!("genkai-test-{}-", std::process::id());
         let mut check = Command::new("sh");
         check.args(["-c", "touch \"$0\" && ls \"$0\" && exit 1", &format!("/dev/shm/{prefix}a")]);
-        Ok(Setup {
-            version: String::new(),
-            before: vec![check],
-            serve: Command::new(ground.program),
-            settings: Vec::new(),
-            limits: Vec::new(),
-            store: None,
-            counters: Counters::Page { path: "/", read: |_, _| None, lag: Duration::ZERO },
-            ready: None,
-            shared: Some(prefix),
-        })
+        let counters = Counters::Page { path: "/", read: |_, _| None, lag: Duration::ZERO };
+        let setup = Setup::new(check, Command::new(at.program.path()), counters);
+        Ok(Setup { shared: Some(prefix), ..setup })
     }
+
+    const SHELL: Lookup = Lookup {
+        product: "none",
+        flag: "none",
+        names: &["sh"],
+        built: &[],
+        ask: &["-c", "exit"],
+        package: "none",
+        version: |_| Some("1"),
+    };
 
     #[test]
     fn one_that_does_not_start_leaves_no_shared_memory() {
         let dir = tempfile::tempdir().unwrap();
-        let product = Product { name: "none", store: "none", program: "sh", package: "none", setup };
+        let preset = Preset { name: "none", store: "none", lookup: &SHELL, setup };
         let origin = SocketAddr::from(([127, 0, 0, 1], 1));
-        let budget = Budget { memory: Bytes(1 << 20), disk: Bytes(1 << 20) };
-        let failed = Cache::start(&product, "none", origin, budget, None, dir.path()).unwrap_err();
+        let failed = preset.start("none", origin, Budget::USUAL, None, dir.path()).unwrap_err();
         let ErrorKind::Command { said, .. } = failed.kind else { panic!("{failed}") };
         assert!(said.starts_with("/dev/shm/genkai-test-"), "it was there: {said}");
         assert!(!Path::new(&said).exists());

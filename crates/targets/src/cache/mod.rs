@@ -1,17 +1,19 @@
 //! Caches in front of an origin, whichever product they are: set up empty in a folder of their own, started, counted, ended.
 //!
-//! A [`Product`] is data and one function that writes its configuration; [`crate::catalog::caches`] lists them. [`lifecycle`] starts, looks
-//! at and ends whatever it is, [`counters`] reads what each counts itself, [`recipe`] says where a configuration comes from.
+//! A [`Preset`] is a cache as genkai writes it: data, and one function that writes its configuration; [`crate::catalog::caches`] lists
+//! them. A product writes a private copy of the user's configuration instead. Either way a [`Sandbox`] is what it
+//! gets and a [`Setup`] what comes of it: [`tested`] has the product check that, [`lifecycle`] starts, looks at and ends it, [`counters`]
+//! reads what each counts itself.
 
-pub mod counters;
-pub(crate) mod ground;
-pub(crate) mod lifecycle;
-mod product;
-pub(crate) mod recipe;
+pub(crate) mod counters;
+mod lifecycle;
+mod preset;
+mod sandbox;
+mod tested;
 
-pub(crate) use ground::largest;
-pub use ground::{Budget, Ground, Setup, listed};
+pub(crate) use lifecycle::Start;
 pub use lifecycle::{Cache, counts};
-pub use product::Product;
-pub(crate) use product::located;
-pub(crate) use recipe::Generated;
+pub use preset::Preset;
+pub use sandbox::Budget;
+pub(crate) use sandbox::{Sandbox, Setup, largest, listed, run};
+pub(crate) use tested::Tested;

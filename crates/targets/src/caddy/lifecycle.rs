@@ -30,8 +30,15 @@ const ELSEWHERE: [&str; 9] = [
 ];
 
 /// How Caddy is found.
-pub(super) const LOOKUP: Lookup =
-    Lookup { names: &["caddy"], built: &[], ask: &["version"], package: "caddy", version };
+pub(super) const LOOKUP: Lookup = Lookup {
+    product: CALLED,
+    flag: "caddy",
+    names: &["caddy"],
+    built: &[],
+    ask: &["version"],
+    package: "caddy",
+    version,
+};
 
 /// Caddy with this configuration, relative paths from `folder` on. It keeps its files in the storage of `dir` and talks to nobody.
 pub(super) fn command(program: &Program, config: &Path, folder: &Path, dir: &Path, verb: &str) -> Command {

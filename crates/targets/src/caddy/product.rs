@@ -74,7 +74,7 @@ impl Product for Caddy {
     type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Caddy, TargetError> {
-        Program::find(&ENTRY, &LOOKUP, what.program, dir).map(Caddy)
+        Program::find(&LOOKUP, what.program, dir).map(Caddy)
     }
 
     fn version(&self) -> &str {

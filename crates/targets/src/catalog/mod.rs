@@ -65,12 +65,16 @@ pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, Targe
     if what.tls.is_some() && what.source == ConfigSource::Generated && !entry.is_some_and(tls) {
         return Err(no_tls(name));
     }
+    if what.tls.is_some() && entry.is_some_and(|entry| matches!(entry.role, Role::Cache)) {
+        let text = format!("{name}: genkai speaks plain HTTP to caches\n  hint: leave --tls out");
+        return Err(TargetError::usage("", text));
+    }
     let generated = what.source == ConfigSource::Generated;
     // A cache of this name is one with a configuration of the user's.
     let known = entry.filter(|entry| entry.proxy().is_some() || !generated).and_then(|entry| entry.prepare);
     match (known, caches::contender(name)) {
         (Some(prepare), _) => prepare(what),
-        (None, Some(product)) if generated => caches::prepare(product, what),
+        (None, Some(preset)) if generated => preset.prepare(&what),
         _ => Err(TargetError::usage("", format!("there is no product `{name}`; there are: {}", names().join(", ")))),
     }
 }

@@ -134,6 +134,16 @@ impl Entries {
         &self.all
     }
 
+    /// The last entry of a name, which counts where a name has one value.
+    pub fn last(&self, name: &str) -> Option<&Entry> {
+        self.all.iter().rev().find(|entry| entry.name == name)
+    }
+
+    /// The main file.
+    pub fn main(&self) -> &Path {
+        &self.files[FileId::MAIN.0].path
+    }
+
     /// `path:line` of an entry.
     pub fn place(&self, entry: &Entry) -> String {
         format!("{}:{}", self.files[entry.file.0].path.display(), entry.line)

@@ -7,7 +7,7 @@ use genkai_model::cache::OwnCounts;
 
 use super::evidence::Stat;
 use crate::cache::counters::Counters;
-use crate::cache::{Ground, Setup, largest, listed};
+use crate::cache::{Sandbox, Setup, largest, listed};
 use crate::error::TargetError;
 
 /// Bytes of the megabytes that `total-max-size` counts in.
@@ -19,10 +19,10 @@ const FRONTEND: &str = "web";
 
 /// Objects in shared memory. The cache takes no object larger than 1/256 of its size and keeps none longer than 60 s by default
 /// (`max-object-size`, `max-age`): the latter would empty it in the middle of a run.
-pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, TargetError> {
-    let socket = ground.dir.join("s");
+pub(crate) fn setup(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
+    let socket = at.dir.join("s");
     let mut text = String::new();
-    let size = (ground.budget.memory.0 / MB).clamp(1, MOST);
+    let size = (at.budget.memory.0 / MB).clamp(1, MOST);
     // Writing to a string cannot fail.
     let _ = write!(
         text,
@@ -47,31 +47,24 @@ backend site
     server origin {}
 ",
         socket.display(),
-        ground.listen,
-        ground.origin
+        at.listen,
+        at.origin()
     );
-    let file = ground.write("haproxy.cfg", &text)?;
+    let file = at.write("haproxy.cfg", &text)?;
     let haproxy = |flag: &str| {
-        let mut command = Command::new(ground.program);
+        let mut command = Command::new(at.program.path());
         command.arg(flag).arg("-f").arg(&file);
         command
     };
-    Ok(Setup {
-        version: ground.version("-v", "HAProxy version ")?,
-        before: vec![haproxy("-c")],
-        serve: haproxy("-db"),
-        settings: listed(&text, ground.dir),
-        limits: vec![largest(
-            "haproxy.cache.max_object_size",
-            "max-object-size",
-            size * MB / 256,
-            "HAProxy configuration manual, section 6.2.1: 1/256 of total-max-size by default",
-        )],
-        store: None,
-        counters: Counters::Socket { path: socket, ask: "show stat", read: counts },
-        ready: None,
-        shared: None,
-    })
+    let limit = largest(
+        "haproxy.cache.max_object_size",
+        "max-object-size",
+        size * MB / 256,
+        "HAProxy configuration manual, section 6.2.1: 1/256 of total-max-size by default",
+    );
+    let counters = Counters::Socket { path: socket, ask: "show stat", read: counts };
+    let setup = Setup::new(haproxy("-c"), haproxy("-db"), counters);
+    Ok(Setup { settings: listed(&text, at.dir), limits: vec![limit], ..setup })
 }
 
 /// `cache_lookups` and `cache_hits` of the frontend (management manual 9.1).

@@ -12,8 +12,8 @@ mod product;
 pub mod route;
 pub mod settings;
 
+pub(crate) use product::ENTRY;
 pub use product::Haproxy;
-pub(crate) use product::{ENTRY, find};
 
 /// What people call it.
 pub(crate) const CALLED: &str = "HAProxy";

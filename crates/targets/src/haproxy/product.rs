@@ -61,14 +61,6 @@ fn looks(file: &Looks<'_>) -> Likeness {
     Likeness::text(file.path.is_dir() || file.lines.iter().any(section))
 }
 
-/// The HAProxy given, or the one installed. `dir` takes what it prints.
-///
-/// # Errors
-/// When there is none, or it does not tell its version.
-pub(crate) fn find(given: Option<&Path>, dir: &Path) -> Result<Program, TargetError> {
-    Program::find(&ENTRY, &LOOKUP, given, dir)
-}
-
 /// The HAProxy that is installed.
 #[derive(Debug)]
 pub struct Haproxy(Program);
@@ -80,7 +72,7 @@ impl Product for Haproxy {
     type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Haproxy, TargetError> {
-        find(what.program, dir).map(Haproxy)
+        lifecycle::find(what.program, dir).map(Haproxy)
     }
 
     fn version(&self) -> &str {

@@ -2,40 +2,31 @@
 
 use std::process::Command;
 
-use crate::cache::counters::{Counters, Lines};
-use crate::cache::{Ground, Setup, listed};
+use crate::cache::counters::Lines;
+use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
 
 /// Memory for keys: about 8,000 a megabyte (ngx_http_proxy_module, `proxy_cache_path`).
 const KEYS: &str = "16m";
 
 /// Objects in files. Everything that `proxy_cache` needs to work, and paths; the rest is nginx's default.
-pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, TargetError> {
-    let store = ground.folder("store")?;
-    let text = render(ground, &store.display().to_string());
-    let file = ground.write("nginx.conf", &text)?;
+pub(crate) fn setup(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
+    let store = at.folder("store")?;
+    let text = render(at, &store.display().to_string());
+    let file = at.write("nginx.conf", &text)?;
     let nginx = |arguments: &[&str]| {
-        let mut command = Command::new(ground.program);
-        command.arg("-p").arg(ground.dir).arg("-e").arg(ground.dir.join("error.log"));
+        let mut command = Command::new(at.program.path());
+        command.arg("-p").arg(at.dir).arg("-e").arg(at.dir.join("error.log"));
         command.arg("-c").arg(&file).args(arguments);
         command
     };
-    Ok(Setup {
-        version: ground.version("-v", "nginx/")?,
-        before: vec![nginx(&["-t"])],
-        serve: nginx(&["-g", "daemon off;"]),
-        settings: listed(&text, ground.dir),
-        limits: Vec::new(),
-        store: Some(store),
-        counters: Counters::Lines(Lines::of(ground.dir.join("access.log"), is_hit)),
-        ready: None,
-        shared: None,
-    })
+    let counters = Lines::counters(at.dir.join("access.log"), is_hit);
+    let setup = Setup::new(nginx(&["-t"]), nginx(&["-g", "daemon off;"]), counters);
+    Ok(Setup { settings: listed(&text, at.dir), store: Some(store), ..setup })
 }
 
-fn render(ground: &Ground<'_>, store: &str) -> String {
-    let at = ground.dir.display();
-    let (listen, origin, disk) = (ground.listen, ground.origin, ground.budget.disk.0);
+fn render(at: &Sandbox<'_>, store: &str) -> String {
+    let (listen, origin, disk, at) = (at.listen, at.origin(), at.budget.disk.0, at.dir.display());
     format!(
         "\
 # A cache, written by genkai.

@@ -12,7 +12,9 @@ use crate::error::TargetError;
 use crate::product::{LONGEST, Lookup, Program, tested};
 
 /// How nginx is found. (`-V`: with what it was built.)
-pub(super) const LOOKUP: Lookup = Lookup {
+pub(crate) const LOOKUP: Lookup = Lookup {
+    product: CALLED,
+    flag: "nginx",
     names: &["nginx"],
     built: &["/usr/local/nginx/sbin", "/opt/nginx/sbin", "/usr/local/openresty/nginx/sbin"],
     ask: &["-V"],

@@ -4,7 +4,7 @@ pub(crate) mod cache;
 pub mod config;
 pub mod evidence;
 pub mod explain;
-mod lifecycle;
+pub(crate) mod lifecycle;
 pub mod limits;
 pub mod private;
 mod product;

@@ -78,7 +78,7 @@ impl Product for Nginx {
     type Running = Running<Watch>;
 
     fn find(what: &Prepare<'_>, dir: &Path) -> Result<Nginx, TargetError> {
-        let program = Program::find(&ENTRY, &LOOKUP, what.program, dir)?;
+        let program = Program::find(&LOOKUP, what.program, dir)?;
         Ok(Nginx { arguments: arguments(program.said()), program })
     }
 

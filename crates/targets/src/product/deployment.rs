@@ -54,8 +54,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     /// A configuration of genkai's own, without settings: a plain reverse proxy before this backend. Nothing is written.
     ///
     /// # Errors
-    /// When something that it needs is not installed.
-    fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Self::Config, TargetError>;
+    /// When something that it needs is not installed, or it is no plain reverse proxy.
+    fn plain(&self, _what: &Prepare<'_>, _backend: SocketAddr) -> Result<Self::Config, TargetError> {
+        let name = Self::ENTRY.name;
+        Err(TargetError::usage(name, format!("{name} needs a configuration file of your own")))
+    }
 
     /// Makes a private copy in the variant's folder, on free ports.
     ///

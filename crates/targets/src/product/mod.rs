@@ -3,7 +3,6 @@
 //! A product is an implementation of [`Product`]: data and a handful of functions. [`Deployment`] makes of any of them what
 //! can be [`Prepared`] and is [`Running`] afterwards. [`crate::catalog`] chooses by the plan's word.
 
-mod accelerator;
 mod deployment;
 mod entry;
 mod program;
@@ -19,12 +18,11 @@ use genkai_model::plan::{ConfigSource, Upgrade};
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
-pub(crate) use accelerator::Accelerator;
 pub(crate) use deployment::READY_WITHIN;
 pub use deployment::{Conditions, Deployment, Product, Startup, Variant};
 pub use entry::{Entry, ExplainFn, Likeness, Looks, PrepareFn, Proxy, Role, first};
 pub use program::Program;
-pub(crate) use program::{LONGEST, Lookup, tested};
+pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 
 use crate::error::TargetError;
 use crate::files::Backup;

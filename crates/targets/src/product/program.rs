@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::Entry;
 use crate::error::TargetError;
 use genkai_place::PlaceError;
 use genkai_place::oneshot::{Finished, finish};
@@ -15,7 +14,12 @@ use genkai_place::program;
 pub(crate) const LONGEST: Duration = Duration::from_secs(30);
 
 /// How the program of a product is found, and how it tells its version.
+#[derive(Debug)]
 pub(crate) struct Lookup {
+    /// The product, as people call it.
+    pub(crate) product: &'static str,
+    /// The flag by which another is given.
+    pub(crate) flag: &'static str,
     /// What distributions call it.
     pub(crate) names: &'static [&'static str],
     /// Folders in which it is when it was built by hand.
@@ -29,7 +33,7 @@ pub(crate) struct Lookup {
 }
 
 /// An installed program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     path: PathBuf,
     version: String,
@@ -42,20 +46,15 @@ impl Program {
     ///
     /// # Errors
     /// When there is none, or it does not tell its version.
-    pub(crate) fn find(
-        entry: &Entry,
-        lookup: &Lookup,
-        given: Option<&Path>,
-        dir: &Path,
-    ) -> Result<Program, TargetError> {
-        let path = located(entry, lookup, given)?;
+    pub(crate) fn find(lookup: &Lookup, given: Option<&Path>, dir: &Path) -> Result<Program, TargetError> {
+        let path = located(lookup, given)?;
         let mut command = Command::new(&path);
         command.args(lookup.ask);
         let name = format!("{} {}", lookup.names[0], lookup.ask.join(" "));
-        let log = Some(dir.join(format!("{}-version.txt", entry.name)));
+        let log = Some(dir.join(format!("{}-version.txt", lookup.flag)));
         let said = finish(command, Spawn { name: name.clone(), log, ..Spawn::default() }, LONGEST)?.text;
         let version = (lookup.version)(&said).map(str::to_owned);
-        let version = version.ok_or_else(|| TargetError::not_it(entry.called, &path, &name, &said))?;
+        let version = version.ok_or_else(|| TargetError::not_it(lookup.product, &path, &name, &said))?;
         Ok(Program { path, version, said })
     }
 
@@ -80,9 +79,12 @@ impl Program {
     }
 }
 
-fn located(entry: &Entry, lookup: &Lookup, given: Option<&Path>) -> Result<PathBuf, TargetError> {
-    let Lookup { names, built, package, .. } = *lookup;
-    let Entry { name: flag, called: product, .. } = *entry;
+/// Where a program is: the one given, or the one that is found.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn located(lookup: &Lookup, given: Option<&Path>) -> Result<PathBuf, TargetError> {
+    let Lookup { product, flag, names, built, package, .. } = *lookup;
     match given {
         Some(path) if path.is_file() => Ok(path.to_owned()),
         Some(path) => {
@@ -96,6 +98,13 @@ fn located(entry: &Entry, lookup: &Lookup, given: Option<&Path>) -> Result<PathB
             TargetError::missing(product, what)
         }),
     }
+}
+
+/// The version that stands after `before` in what a program prints.
+pub(crate) fn after<'a>(said: &'a str, before: &str) -> Option<&'a str> {
+    let rest = said.split_once(before)?.1;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    Some(&rest[..end]).filter(|version| !version.is_empty())
 }
 
 /// Has a program test a configuration: `name` is the command as people type it, `dir` takes what it prints.

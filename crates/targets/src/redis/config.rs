@@ -114,7 +114,7 @@ impl Config {
 
     /// The last entry of a name.
     pub fn value(&self, name: &str) -> Option<&Entry> {
-        self.entries.all().iter().rev().find(|e| e.name == name)
+        self.entries.last(name)
     }
 }
 

@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_model::limit::Origin;
-
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::files::{Configuration, Pair, Requests, pairs};
+use crate::settings::SourcedValue;
+use genkai_model::limit::Origin;
 
 use super::settings;
 
@@ -71,7 +71,6 @@ fn comment(text: &str) -> usize {
 pub struct Config {
     /// Its lines.
     pub entries: Entries,
-    main: PathBuf,
 }
 
 impl Config {
@@ -80,7 +79,7 @@ impl Config {
     /// # Errors
     /// A file that is missing, unreadable, too large, or that includes itself.
     pub fn read(main: &Path) -> Result<Config, ConfigError> {
-        Ok(Config { entries: Entries::read(main, &Lines)?, main: main.to_owned() })
+        Ok(Config { entries: Entries::read(main, &Lines)? })
     }
 
     /// A configuration of a text whose file need not exist.
@@ -88,12 +87,12 @@ impl Config {
     /// # Errors
     /// As [`Config::read`].
     pub fn of_text(path: &Path, text: Vec<u8>) -> Result<Config, ConfigError> {
-        Ok(Config { entries: Entries::of_text(path, text, &Lines)?, main: path.to_owned() })
+        Ok(Config { entries: Entries::of_text(path, text, &Lines)? })
     }
 
     /// The last directive of a name.
     pub fn value(&self, name: &str) -> Option<&Entry> {
-        self.entries.all().iter().rev().find(|e| e.name == name)
+        self.entries.last(name)
     }
 
     /// Every directive of a name.
@@ -101,9 +100,13 @@ impl Config {
         self.entries.all().iter().filter(move |e| e.name == name)
     }
 
-    /// The file that was asked for.
-    pub fn main(&self) -> &Path {
-        &self.main
+    /// The value of a directive as `read` understands it; where it does not, or it is not written: the default.
+    pub(super) fn sourced<T: Default>(&self, name: &str, read: fn(&str) -> Option<T>) -> SourcedValue<T> {
+        let entry = self.value(name).filter(|entry| read(&entry.value()).is_some());
+        let written = entry.map_or_else(|| settings::default(name).to_owned(), Entry::value);
+        let default = || Origin::Default(settings::SOURCE.to_owned());
+        let origin = entry.map_or_else(default, |entry| self.entries.origin(entry));
+        SourcedValue { value: read(&written).unwrap_or_default(), written, origin }
     }
 
     /// A directive as it is written, without line ends.
@@ -116,11 +119,13 @@ impl Configuration for Config {
     fn set(&self, setting: &str, value: &str, _: &Requests) -> Result<Config, TargetError> {
         settings::settable(setting, value)?;
         let text = format!("{setting} {}", value.trim());
-        Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)?, main: self.main.clone() })
+        Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)? })
     }
 
     fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
-        Ok(settings::value_of(self, setting)?)
+        settings::settable(setting, "x")?;
+        let SourcedValue { written, origin, .. } = self.sourced(setting, |_| Some(()));
+        Ok((written, origin))
     }
 
     fn is_same(one: &str, other: &str) -> bool {

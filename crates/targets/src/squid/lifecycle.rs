@@ -1,100 +1,130 @@
 //! Set up: check, make the store, serve in the foreground.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use genkai_model::units::Bytes;
-
 use super::config::Config;
-use super::limits::Facts;
-use super::private::Private;
-use super::settings::{Settings, Store};
-use super::{evidence, limits, render};
+use super::evidence;
+use super::limits::{self, Facts};
+use super::private::{self, Private};
 use crate::cache::counters::Counters;
-use crate::cache::{Ground, Setup, listed};
+use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
 use genkai_place::machine;
 
-/// A file an object.
-pub(crate) fn ufs(ground: &Ground<'_>) -> Result<Setup, TargetError> {
-    setup(ground, Store::Ufs)
+/// Bytes of the megabytes that `cache_dir` and `cache_mem` count in.
+const MB: u64 = 1 << 20;
+/// Largest object of a rock store, bytes: `max-size`. Squid's default for it is one slot.
+const ROCK_LARGEST: u64 = 1 << 20;
+
+/// How objects are kept (`cache_dir`, `cache_mem`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    /// A file an object, read and written by Squid's only thread.
+    Ufs,
+    /// The same by threads of their own.
+    Aufs,
+    /// One file with slots of 16 KiB.
+    Rock,
+    /// In memory, no disk.
+    Memory,
 }
 
-/// A file an object, by threads.
-pub(crate) fn aufs(ground: &Ground<'_>) -> Result<Setup, TargetError> {
-    setup(ground, Store::Aufs)
-}
-
-/// One file.
-pub(crate) fn rock(ground: &Ground<'_>) -> Result<Setup, TargetError> {
-    setup(ground, Store::Rock)
-}
-
-/// No disk.
-pub(crate) fn memory(ground: &Ground<'_>) -> Result<Setup, TargetError> {
-    setup(ground, Store::Memory)
-}
-
-fn setup(ground: &Ground<'_>, store: Store) -> Result<Setup, TargetError> {
-    let in_memory = store == Store::Memory;
-    let memory = if in_memory { ground.budget.memory } else { Bytes(0) };
-    let settings = Settings { store, memory, disk: ground.budget.disk };
-    let text = render::render(&settings, ground.listen, ground.origin, ground.dir);
-    let file = ground.write("squid.conf", &text)?;
-    let folder = ground.folder("store")?;
+/// As genkai writes it.
+pub(crate) fn setup(at: &Sandbox<'_>, store: Store) -> Result<Setup, TargetError> {
+    let text = render(at, store);
+    let file = at.write("squid.conf", &text)?;
+    let folder = at.folder("store")?;
     let facts = Facts::of(&Config::of_text(&file, text.clone().into_bytes())?, machine::hard_descriptors());
+    let on_disk = store != Store::Memory;
     Ok(Setup {
-        settings: listed(&text, ground.dir),
+        settings: listed(&text, at.dir),
         limits: limits::of_accelerator(&facts),
-        store: (!in_memory).then_some(folder),
-        ..served(ground, &file, !in_memory, false)?
+        store: on_disk.then_some(folder),
+        ..served(at, &file, on_disk, false)?
     })
 }
 
-/// A copy of a user's configuration, written and ready to be checked and served.
-pub(super) struct Written {
-    pub(super) setup: Setup,
-    /// The copy.
-    pub(super) configuration: PathBuf,
+/// An accelerator with its store in the folder `store`. Where objects are on disk none is kept in memory: with Squid's default of 256 MB a
+/// small set would be served from memory whatever the disk store is. What is not written is Squid's own default.
+fn render(at: &Sandbox<'_>, store: Store) -> String {
+    let (listen, origin, dir) = (at.listen, at.origin(), at.dir.display());
+    let (memory, disk) = (at.budget.memory.0 / MB, at.budget.disk.0 / MB);
+    let (memory, store) = match store {
+        Store::Ufs => (0, format!("cache_dir ufs {dir}/store {disk} 16 256\n")),
+        Store::Aufs => (0, format!("cache_dir aufs {dir}/store {disk} 16 256\n")),
+        Store::Rock => (0, format!("cache_dir rock {dir}/store {disk} max-size={ROCK_LARGEST}\n")),
+        Store::Memory => (memory, String::new()),
+    };
+    format!(
+        "\
+# An accelerator, written by genkai.
+http_port {listen} accel defaultsite=localhost no-vhost
+cache_peer {} parent {} 0 no-query no-digest originserver name=origin
+http_access allow localhost manager
+http_access deny manager
+http_access allow localhost
+http_access deny all
+visible_hostname localhost
+cache_mem {memory} MB
+access_log stdio:{dir}/access.log squid
+cache_log {dir}/cache.log
+pid_filename {dir}/squid.pid
+coredump_dir {dir}
+pinger_enable off
+netdb_filename none
+{store}",
+        origin.ip(),
+        origin.port(),
+    )
 }
 
-/// Of the user's configuration; `workers` is whether it has several.
-pub(super) fn copied(ground: &Ground<'_>, private: &Private, workers: bool) -> Result<Written, TargetError> {
-    let configuration = ground.write("squid.conf", &private.text)?;
+/// A private copy of the user's configuration.
+pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setup), TargetError> {
+    let private = private::build(config, at)?;
+    let file = at.write(private::NAME, &private.text)?;
     for store in &private.stores {
-        std::fs::create_dir_all(store).map_err(TargetError::files(store))?;
+        at.folder(store)?;
     }
-    let store = private.stores.first().cloned();
-    Ok(Written {
-        setup: Setup { store, ..served(ground, &configuration, !private.stores.is_empty(), workers)? },
-        configuration,
-    })
+    let workers = Facts::of(config, machine::hard_descriptors()).workers.value > 1;
+    let setup = Setup {
+        store: private.stores.first().map(|store| at.dir.join(store)),
+        messages: ("cache.log", evidence::signature),
+        ..served(at, &file, !private.stores.is_empty(), workers)?
+    };
+    Ok((private, setup))
 }
 
 /// How it is checked and served: in one process, or with `workers` by a first one that stays in the foreground.
-fn served(ground: &Ground<'_>, file: &Path, on_disk: bool, workers: bool) -> Result<Setup, TargetError> {
+fn served(at: &Sandbox<'_>, file: &Path, on_disk: bool, workers: bool) -> Result<Setup, TargetError> {
     // Names its shared memory, which other instances on the machine must not have; letters and digits only.
-    let service = format!("genkai{}x{}", std::process::id(), ground.listen.port());
+    let service = format!("genkai{}x{}", std::process::id(), at.listen.port());
     let squid = |arguments: &[&str]| {
-        let mut command = Command::new(ground.program);
+        let mut command = Command::new(at.program.path());
         command.args(arguments).args(["-n", &service]).arg("-f").arg(file);
         command
     };
-    let mut before = vec![squid(&["-k", "parse"])];
-    if on_disk {
-        before.push(squid(if workers { &["--foreground", "-z"] } else { &["-N", "-z"] }));
+    let run = if workers { "--foreground" } else { "-N" };
+    let counters = Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: Duration::ZERO };
+    // -F: it listens when its store is read, not before.
+    let setup = Setup::new(squid(&["-k", "parse"]), squid(&[run, "-F"]), counters);
+    Ok(Setup { make: on_disk.then(|| squid(&[run, "-z"])), shared: Some(service), ..setup })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Budget;
+    use crate::product::Program;
+
+    #[test]
+    fn stores_are_on_disk_or_in_memory() {
+        let (program, dir, allowed, budget) = (&Program::default(), Path::new("/x"), &[][..], Budget::USUAL);
+        let (listen, backend) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().ok());
+        let text = |store| render(&Sandbox { program, dir, listen, backend, allowed, budget }, store);
+        assert!(text(Store::Ufs).contains("cache_dir ufs /x/store 256 16 256\n"));
+        assert!(text(Store::Rock).contains("cache_dir rock /x/store 256 max-size=1048576\n"));
+        assert!(!text(Store::Memory).contains("cache_dir") && text(Store::Memory).contains("cache_mem 64 MB\n"));
     }
-    Ok(Setup {
-        version: ground.version("-v", "Version ")?,
-        before,
-        // -F: it listens when its store is read, not before.
-        serve: squid(if workers { &["--foreground", "-F"] } else { &["-N", "-F"] }),
-        settings: Vec::new(),
-        limits: Vec::new(),
-        store: None,
-        counters: Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: Duration::ZERO },
-        ready: None,
-        shared: Some(service),
-    })
 }

@@ -5,7 +5,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Stren
 
 use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
-use super::settings::{self, bytes, held};
+use super::settings::bytes;
 use crate::cache::largest;
 use crate::limits::{accept_queue, connections, counted, log, raised, valued};
 use crate::settings::SourcedValue;
@@ -37,7 +37,7 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn of(config: &Config, descriptors: u64) -> Facts {
         let number = |text: &str| text.parse().ok();
-        let one = |name: &str, read: fn(&str) -> Option<u64>| held(config, name, settings::default(name), read);
+        let one = |name: &str, read: fn(&str) -> Option<u64>| config.sourced(name, read);
         let asked = one("max_filedescriptors", number);
         let value = if asked.value == 0 { descriptors } else { asked.value.min(descriptors) };
         Facts {

@@ -1,12 +1,12 @@
 //! A private copy of a configuration: one file with all directives in their order, in which what Squid would open to the outside, write
 //! or send away is moved into one folder, onto one loopback port, or left out. The user's files are not touched.
 
-use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 
 use genkai_model::event::Rewrite;
 
 use super::config::Config;
+use crate::cache::Sandbox;
 use crate::error::TargetError;
 use crate::files::entry::Entry;
 use crate::files::masked;
@@ -67,60 +67,53 @@ const PORT_OPTIONS: &[&str] = &["tproxy", "intercept", "transparent", "require-p
 const PEER_OPTIONS: &[&str] =
     &["ssl", "tls", "ssl=", "sslcert", "sslkey", "sslcafile", "sslcapath", "sslflags", "ssldomain", "tls-"];
 
-/// What to copy it for.
-pub(super) struct Options<'a> {
-    /// Where it is to listen.
-    pub(super) listen: SocketAddr,
-    /// What it passes requests to instead of the origins it names; none: those.
-    pub(super) backend: Option<SocketAddr>,
-    /// The folder that it may write into.
-    pub(super) dir: &'a Path,
-    /// Hosts that requests may reach though they are not this machine.
-    pub(super) allowed: &'a [String],
-}
+/// The name of the copy.
+pub(super) const NAME: &str = "squid.conf";
 
 /// A private copy.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Private {
+pub(crate) struct Private {
     /// Its text.
     pub(super) text: String,
     /// Where each of its lines was written, `path:line`; none: genkai added it.
     pub(super) places: Vec<Option<String>>,
     /// What differs from the user's files.
     pub(super) rewrites: Vec<Rewrite>,
-    /// Folders of its stores.
-    pub(super) stores: Vec<std::path::PathBuf>,
+    /// Folders of its stores, in that of the copy.
+    pub(super) stores: Vec<String>,
+    /// Where it is.
+    file: PathBuf,
 }
 
 /// Makes a private copy of `config`.
 ///
 /// # Errors
 /// When nothing in it accepts requests of a web server, nothing stands behind it, or requests would leave this machine.
-pub(super) fn build(config: &Config, options: &Options<'_>) -> Result<Private, TargetError> {
-    let main = config.main().display().to_string();
+pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, TargetError> {
+    let main = config.entries.main().display().to_string();
     let port = config.each("http_port").find(|entry| is_accelerating(entry)).ok_or_else(|| {
         let hint = "genkai loads it as a web server: add `accel defaultsite=localhost` to an http_port of a copy";
         TargetError::usage("Squid", format!("{main}: there is no `http_port` with `accel`\n  hint: {hint}"))
     })?;
     let origins = config.each("cache_peer").filter(|entry| is_origin(entry)).count();
-    if origins == 0 && options.backend.is_none() {
+    if origins == 0 && at.backend.is_none() {
         let hint = "--backend embedded puts a server of genkai's own behind it";
         return Err(TargetError::usage(
             "Squid",
             format!("{main}: there is no `cache_peer` with `originserver`\n  hint: {hint}"),
         ));
     }
-    let mut private = Private::default();
+    let mut private = Private { file: at.dir.join(NAME), ..Private::default() };
     for entry in config.entries.all() {
         let written = config.written(entry);
-        let line = private.line(entry, &written, std::ptr::eq(entry, port), config, options)?;
+        let line = private.line(entry, &written, std::ptr::eq(entry, port), config, at)?;
         private.push(&line, Some(config.entries.place(entry)));
         if line != written {
             let (place, from) = (config.entries.place(entry), masked(&written));
             private.rewrites.push(Rewrite { place, from, to: masked(&line) });
         }
     }
-    private.add(config, options, origins == 0);
+    private.add(config, at, origins == 0);
     Ok(private)
 }
 
@@ -138,21 +131,21 @@ impl Private {
         written: &str,
         is_port: bool,
         config: &Config,
-        options: &Options<'_>,
+        at: &Sandbox<'_>,
     ) -> Result<String, TargetError> {
-        let dir = options.dir.display();
+        let dir = at.dir.display();
         Ok(match directive(entry) {
             "http_port" if is_port => {
                 let kept = entry.values.iter().skip(1).filter(|word| !PORT_OPTIONS.contains(&word.as_str()));
                 let words: Vec<&str> = kept.map(String::as_str).collect();
-                format!("http_port {} {}", options.listen, words.join(" "))
+                format!("http_port {} {}", at.listen, words.join(" "))
             }
             "http_port" => String::new(),
             name if LEFT_OUT.contains(&name) => String::new(),
             "external_acl_type" | "auth_param" if is_helper(entry) => {
                 return Err(helper(&config.entries.place(entry), entry));
             }
-            "cache_peer" => peer(entry, written, config, options)?,
+            "cache_peer" => peer(entry, written, config, at)?,
             "access_log" | "cache_store_log" if entry.values.first().is_some_and(|word| word == "none") => {
                 written.to_owned()
             }
@@ -164,9 +157,9 @@ impl Private {
             }
             "cache_store_log" => format!("cache_store_log stdio:{dir}/store.log"),
             "cache_dir" if entry.values.len() > 1 => {
-                let store = options.dir.join(format!("store-{}", self.stores.len() + 1));
+                let store = format!("store-{}", self.stores.len() + 1);
                 let mut words = entry.values.clone();
-                words[1] = store.display().to_string();
+                words[1] = format!("{dir}/{store}");
                 self.stores.push(store);
                 format!("cache_dir {}", words.join(" "))
             }
@@ -175,8 +168,8 @@ impl Private {
     }
 
     /// What every private Squid needs.
-    fn add(&mut self, config: &Config, options: &Options<'_>, behind: bool) {
-        let dir = options.dir.display();
+    fn add(&mut self, config: &Config, at: &Sandbox<'_>, behind: bool) {
+        let dir = at.dir.display();
         let mut all = vec![
             format!("cache_log {dir}/cache.log"),
             format!("pid_filename {dir}/squid.pid"),
@@ -192,10 +185,10 @@ impl Private {
         if config.value("visible_hostname").is_none() {
             all.push("visible_hostname localhost".to_owned());
         }
-        if let Some(backend) = options.backend.filter(|_| behind) {
+        if let Some(backend) = at.backend.filter(|_| behind) {
             let (ip, port) = (backend.ip(), backend.port());
             let line = format!("cache_peer {ip} parent {port} 0 no-query no-digest originserver name=genkai");
-            let place = config.main().display().to_string();
+            let place = config.entries.main().display().to_string();
             self.rewrites.push(Rewrite { place, from: String::new(), to: line.clone() });
             all.push(line);
         }
@@ -203,8 +196,8 @@ impl Private {
     }
 
     /// A message of Squid's (`FILE(LINE): ...`, `FILE line LINE: ...`), with the user's place where it has one.
-    pub(super) fn translate(&self, copy: &Path, message: &str) -> String {
-        let file = regex::escape(&copy.display().to_string());
+    pub(super) fn translate(&self, message: &str) -> String {
+        let file = regex::escape(&self.file.display().to_string());
         let pattern = format!(r"{file}(?:\((\d+)\)| line (\d+))");
         let Ok(place) = regex::Regex::new(&pattern) else { return message.to_owned() };
         let said = |found: &regex::Captures<'_>| {
@@ -249,10 +242,10 @@ fn is_origin(entry: &Entry) -> bool {
 }
 
 /// A peer: another origin in its place, or as it is where it is this machine.
-fn peer(entry: &Entry, written: &str, config: &Config, options: &Options<'_>) -> Result<String, TargetError> {
+fn peer(entry: &Entry, written: &str, config: &Config, at: &Sandbox<'_>) -> Result<String, TargetError> {
     let [host, kind, _, _, more @ ..] = entry.values.as_slice() else { return Ok(written.to_owned()) };
-    let Some(backend) = options.backend else {
-        remote::check(host, options.allowed, || config.entries.place(entry))?;
+    let Some(backend) = at.backend else {
+        remote::check(host, at.allowed, || config.entries.place(entry))?;
         return Ok(written.to_owned());
     };
     if !is_origin(entry) {
@@ -270,7 +263,12 @@ fn peer(entry: &Entry, written: &str, config: &Config, options: &Options<'_>) ->
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+    use std::path::Path;
+
     use super::*;
+    use crate::cache::Budget;
+    use crate::product::Program;
 
     const TEXT: &str = "\
 http_port 3128
@@ -285,8 +283,9 @@ cache_mem 8 MB
 
     fn built(text: &str, backend: Option<SocketAddr>) -> Result<Private, TargetError> {
         let config = Config::of_text(Path::new("/u/squid.conf"), text.as_bytes().to_vec()).unwrap();
+        let (program, dir, budget) = (&Program::default(), Path::new("/p"), Budget::USUAL);
         let listen = "127.0.0.1:7".parse().unwrap();
-        build(&config, &Options { listen, backend, dir: Path::new("/p"), allowed: &[] })
+        build(&config, &Sandbox { program, dir, listen, backend, allowed: &[], budget })
     }
 
     #[test]
@@ -305,7 +304,7 @@ cache_mem 8 MB
         ];
         assert_eq!(lines, expected);
         assert_eq!(private.rewrites.len(), 6);
-        assert_eq!(private.translate(Path::new("/p/squid.conf"), "/p/squid.conf(8): bad"), "/u/squid.conf:8: bad");
+        assert_eq!(private.translate("/p/squid.conf(8): bad"), "/u/squid.conf:8: bad");
         assert!(private.text.contains("\npid_filename /p/squid.pid\n"));
     }
 

@@ -1,79 +1,17 @@
 //! What can be set, by Squid's own words.
 
-use genkai_model::limit::Origin;
-use genkai_model::units::Bytes;
-
-use super::config::Config;
-use crate::error::Cause;
-use crate::files::ConfigError;
+use crate::error::TargetError;
 use crate::files::names::{nearest, table};
-use crate::settings::SourcedValue;
-
-/// How objects are kept (`cache_dir`, `cache_mem`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Store {
-    /// A file an object, read and written by Squid's only thread.
-    Ufs,
-    /// The same by threads of their own.
-    Aufs,
-    /// One file with slots of 16 KiB.
-    Rock,
-    /// In memory, no disk.
-    Memory,
-}
-
-/// Settings of an accelerator. What is not here is Squid's own default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
-    /// Where objects are.
-    pub(super) store: Store,
-    /// `cache_mem`: memory for objects. Zero where they are on disk: with Squid's default of 256 MB a small set would be served from
-    /// memory whatever the disk store is.
-    pub(super) memory: Bytes,
-    /// Size of `cache_dir`.
-    pub(super) disk: Bytes,
-}
-
-/// Largest object of a rock store, bytes: `max-size`. Squid's default for it is one slot.
-pub(super) const ROCK_LARGEST: u64 = 1 << 20;
 
 /// Every directive of Squid 5.7 (src/cf.data.pre) with its default: `-` where that is none, or no single value; `!` where the
 /// directive is obsolete and only warned of.
 static DIRECTIVES: &str = include_str!("directives.txt");
 /// Where the defaults stand.
-const SOURCE: &str = "Squid 5.7 src/cf.data.pre";
+pub(super) const SOURCE: &str = "Squid 5.7 src/cf.data.pre";
 /// A directive without a single value.
 const NONE: &str = "-";
 /// A directive that Squid no longer heeds.
 const OBSOLETE: &str = "!";
-
-/// A setting that cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingError {
-    /// There is no such directive.
-    #[error("Squid has no directive `{name}`{}", near.map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
-    Unknown {
-        /// As given.
-        name: String,
-        /// The most similar.
-        near: Option<&'static str>,
-    },
-    /// It is a list, a place, or obsolete.
-    #[error(
-        "`{0}` cannot be set here: it has no single value\n  hint: write it into a copy of the file and compare both files"
-    )]
-    Several(String),
-    /// Nothing to set it to, or more than a line.
-    #[error("`{0}` needs a value of one line")]
-    Value(String),
-    /// The configuration cannot be read with it.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-}
-
-impl Cause for SettingError {
-    const PRODUCT: &'static str = "Squid";
-}
 
 /// What is known of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,42 +43,22 @@ pub(super) fn similar(name: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// Why not.
-pub(super) fn settable(name: &str, value: &str) -> Result<(), SettingError> {
-    match known(name) {
-        None => Err(SettingError::Unknown { name: name.to_owned(), near: similar(name) }),
-        Some(Known::Default(_)) if value.trim().is_empty() || value.contains(['\n', '\r']) => {
-            Err(SettingError::Value(name.to_owned()))
+pub(super) fn settable(name: &str, value: &str) -> Result<(), TargetError> {
+    let why = match known(name) {
+        None => {
+            let near = similar(name).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            format!("Squid has no directive `{name}`{near}")
         }
-        Some(Known::Default(_)) => Ok(()),
-        Some(_) => Err(SettingError::Several(name.to_owned())),
-    }
-}
-
-/// The value of a directive that has one, as written.
-///
-/// # Errors
-/// When there is no such directive, or it has no single value.
-pub(super) fn value_of(config: &Config, name: &str) -> Result<(String, Origin), SettingError> {
-    settable(name, "x")?;
-    let default = match known(name) {
-        Some(Known::Default(value)) => value,
-        _ => NONE,
+        Some(Known::Default(_)) if value.trim().is_empty() || value.contains(['\n', '\r']) => {
+            format!("`{name}` needs a value of one line")
+        }
+        Some(Known::Default(_)) => return Ok(()),
+        Some(_) => {
+            let hint = "write it into a copy of the file and compare both files";
+            format!("`{name}` cannot be set here: it has no single value\n  hint: {hint}")
+        }
     };
-    let held = held(config, name, default, |_| Some(()));
-    Ok((held.written, held.origin))
-}
-
-/// The value of `name` as `read` understands it; where it does not, or it is not written: the default.
-pub(super) fn held<T: Default>(
-    config: &Config,
-    name: &str,
-    default: &str,
-    read: fn(&str) -> Option<T>,
-) -> SourcedValue<T> {
-    let entry = config.value(name).filter(|entry| read(&entry.value()).is_some());
-    let written = entry.map_or_else(|| default.to_owned(), |entry| entry.value());
-    let origin = entry.map_or_else(|| Origin::Default(SOURCE.to_owned()), |entry| config.entries.origin(entry));
-    SourcedValue { value: read(&written).unwrap_or_default(), written, origin }
+    Err(TargetError::usage("Squid", why))
 }
 
 /// The default of a directive that has a single one.

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use genkai_model::units::Bytes;
-
-use super::settings::Settings;
+use super::private::{self, Private};
+use super::records::Records;
 use super::{evidence, limits, render};
 use crate::cache::counters::Counters;
-use crate::cache::{Ground, Setup, listed};
+use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
 use genkai_place::machine;
 
@@ -17,46 +16,45 @@ const MODULES: [&str; 3] =
     ["/usr/lib/trafficserver/modules", "/usr/libexec/trafficserver", "/usr/local/libexec/trafficserver"];
 
 /// Objects on disk.
-pub(crate) fn setup(ground: &Ground<'_>) -> Result<Setup, TargetError> {
-    let settings = Settings { listen: ground.listen, disk: ground.budget.disk, memory: Bytes(0) };
-    let setup = served(ground)?;
+pub(crate) fn setup(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
+    let setup = served(at)?;
     let mut all = String::new();
-    for (name, text) in render::render(&settings, ground.origin, ground.dir) {
-        ground.write(&format!("etc/{name}"), &text)?;
+    for (name, text) in render::render(at) {
+        at.write(&format!("etc/{name}"), &text)?;
         all.push_str(&text.replace("CONFIG ", ""));
     }
     Ok(Setup {
-        settings: listed(&all, ground.dir),
-        limits: limits::of(machine::hard_descriptors()),
-        store: Some(ground.dir.join("store")),
+        settings: listed(&all, at.dir),
+        limits: limits::with(None, machine::hard_descriptors()),
+        store: Some(at.dir.join("store")),
         ..setup
     })
 }
 
+/// A private copy of the user's configuration.
+pub(super) fn copied(at: &Sandbox<'_>, records: &Records) -> Result<(Private, Setup), TargetError> {
+    let setup = served(at)?;
+    let private = private::build(records, at)?;
+    Ok((private, Setup { messages: ("log/diags.log", limits::signature), ..setup }))
+}
+
 /// A run root whose configuration is in its `etc`: how it is checked and served.
-pub(super) fn served(ground: &Ground<'_>) -> Result<Setup, TargetError> {
+fn served(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
     for folder in ["etc", "data", "run", "log", "store"] {
-        ground.folder(folder)?;
+        at.folder(folder)?;
     }
-    let bin = ground.program.parent().unwrap_or(Path::new("/usr/bin"));
+    let bin = at.program.path().parent().unwrap_or(Path::new("/usr/bin"));
     let modules = MODULES.iter().map(PathBuf::from).find(|folder| folder.is_dir()).unwrap_or_else(|| MODULES[0].into());
-    let root = ground.write("runroot.yaml", &render::root(ground.dir, bin, &modules))?;
+    let root = at.write("runroot.yaml", &render::root(at.dir, bin, &modules))?;
     let traffic_server = |arguments: &[&str]| {
-        let mut command = Command::new(ground.program);
+        let mut command = Command::new(at.program.path());
         command.arg(format!("--run-root={}", root.display())).args(arguments);
         command
     };
-    Ok(Setup {
-        version: ground.version("-V", "Traffic Server ")?,
-        before: vec![traffic_server(&["-C", "verify_config"])],
-        serve: traffic_server(&[]),
-        settings: Vec::new(),
-        limits: Vec::new(),
-        store: None,
-        counters: Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: 3 * render::SYNC },
-        ready: Some((ground.dir.join("log/diags.log"), "fully initialized")),
-        shared: None,
-    })
+    let counters = Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: 3 * render::SYNC };
+    let check = traffic_server(&["-C", "verify_config"]);
+    let setup = Setup::new(check, traffic_server(&[]), counters);
+    Ok(Setup { ready: Some((at.dir.join("log/diags.log"), "fully initialized")), ..setup })
 }
 
 #[cfg(test)]

@@ -2,21 +2,20 @@
 
 use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
 
-use super::settings::THROTTLE;
+use super::records::{CONNECTIONS, THROTTLE, default};
 use crate::limits::log;
 
 /// Signature of the message that it refuses connections (iocore/net/UnixNetAccept.cc).
-pub(super) const THROTTLING: &str = "trafficserver-throttling";
+const THROTTLING: &str = "trafficserver-throttling";
 
-/// Every limit of a Traffic Server with default settings and so many descriptors.
-pub(super) fn of(descriptors: u64) -> Vec<Limit> {
-    with(None, descriptors)
+/// The known message that a line of its log is.
+pub(super) fn signature(line: &str) -> Option<&'static str> {
+    line.contains("too many connections, throttling").then_some(THROTTLING)
 }
 
-/// The same with `connections_throttle` as it is written.
+/// Every limit of a Traffic Server with so many descriptors, and `connections_throttle` as it is written.
 pub(super) fn with(asked: Option<(u32, Origin)>, descriptors: u64) -> Vec<Limit> {
-    let default = || (THROTTLE, Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned()));
-    let (asked, origin) = asked.unwrap_or_else(default);
+    let (asked, origin) = asked.unwrap_or_else(|| (THROTTLE, default()));
     // src/traffic_server/traffic_server.cc: at most the descriptors less 192 ("connection throttle too high").
     let value = u64::from(asked).min(descriptors.saturating_sub(192)) as f64;
     vec![Limit {
@@ -35,6 +34,6 @@ pub(super) fn with(asked: Option<(u32, Origin)>, descriptors: u64) -> Vec<Limit>
         source: "trafficserver 9.2 iocore/net/P_UnixNet.h:178, :426".to_owned(),
         signatures: vec![log(THROTTLING, Strength::Decisive)],
         symptom: Symptom { errors: vec![genkai_model::error::ErrorKind::Reset], slow: false },
-        ..Limit::named("trafficserver.connections_throttle", "trafficserver", "proxy.config.net.connections_throttle")
+        ..Limit::named("trafficserver.connections_throttle", "trafficserver", CONNECTIONS)
     }]
 }

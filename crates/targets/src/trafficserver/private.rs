@@ -1,13 +1,13 @@
 //! A private copy of a configuration folder: every file once more; listener, stores and, where asked for, origins are replaced.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
 
 use super::plugins;
-use super::records::Records;
+use super::records::{FILE, Records};
+use crate::cache::Sandbox;
 use crate::error::TargetError;
 use crate::files::masked;
 use genkai_place::remote;
@@ -59,43 +59,47 @@ const KEYS: [&str; 3] = ["key", "p12", "pfx"];
 /// Size of a store that is a device in the user's configuration.
 const STORE: &str = "256M";
 
-/// What to copy it for.
-pub(super) struct Options<'a> {
-    /// Where it is to listen.
-    pub(super) listen: SocketAddr,
-    /// What it passes requests to instead of the origins it names; none: those.
-    pub(super) backend: Option<SocketAddr>,
-    /// The run root: the configuration goes into its `etc`.
-    pub(super) dir: &'a Path,
-    /// Hosts that requests may reach though they are not this machine.
-    pub(super) allowed: &'a [String],
+/// What is to be told of a private copy.
+#[derive(Clone, Debug)]
+pub(crate) struct Private {
+    /// What differs from the user's files.
+    pub(super) rewrites: Vec<Rewrite>,
+    /// Where its files are, and the user's.
+    folders: (PathBuf, PathBuf),
 }
 
-/// Copies `folder`, whose records.config is `records` (with settings); what differs.
+impl Private {
+    /// A message with the user's files in the place of the copies.
+    pub(super) fn translate(&self, message: &str) -> String {
+        message.replace(&*self.folders.0.to_string_lossy(), &self.folders.1.to_string_lossy())
+    }
+}
+
+/// Copies the folder of `records` (with settings) into `etc`.
 ///
 /// # Errors
 /// When files cannot be read or written, or requests would leave this machine.
-pub(super) fn build(folder: &Path, records: &Records, options: &Options<'_>) -> Result<Vec<Rewrite>, TargetError> {
-    let etc = options.dir.join("etc");
+pub(super) fn build(records: &Records, at: &Sandbox<'_>) -> Result<Private, TargetError> {
+    let (folder, etc) = (records.folder(), at.dir.join("etc"));
     let mut left = MOST.0;
     let mut rewrites = Vec::new();
     copy(folder, &etc, MOST.1, &mut left, &mut rewrites)?;
-    let text = own(records, options, &mut rewrites);
-    write(&etc.join("records.config"), &text)?;
+    let text = own(records, at, &mut rewrites);
+    write(&etc.join(FILE), &text)?;
     let mut stores = 0;
-    lines(folder, &etc, "storage.config", &mut rewrites, |line, _| Ok(store(line, options.dir, &mut stores)))?;
-    lines(folder, &etc, "remap.config", &mut rewrites, |line, place| remap(line, place, folder, options))?;
+    lines(folder, &etc, "storage.config", &mut rewrites, |line, _| Ok(store(line, at.dir, &mut stores)))?;
+    lines(folder, &etc, "remap.config", &mut rewrites, |line, place| remap(line, place, folder, at))?;
     lines(folder, &etc, "plugin.config", &mut rewrites, |line, place| {
         plugins::of_line(line, place, folder).map(|()| line.to_owned())
     })?;
     for name in EMPTIED {
         lines(folder, &etc, name, &mut rewrites, |_, _| Ok(String::new()))?;
     }
-    Ok(rewrites)
+    Ok(Private { rewrites, folders: (etc, folder.to_owned()) })
 }
 
 /// The records with the copy's own in the place of the user's.
-fn own(records: &Records, options: &Options<'_>, rewrites: &mut Vec<Rewrite>) -> String {
+fn own(records: &Records, at: &Sandbox<'_>, rewrites: &mut Vec<Rewrite>) -> String {
     let mut text = String::new();
     for entry in records.0.all() {
         let line = format!("CONFIG {} {}", entry.name, entry.value());
@@ -105,7 +109,7 @@ fn own(records: &Records, options: &Options<'_>, rewrites: &mut Vec<Rewrite>) ->
             text.push_str(&format!("{line}\n"));
         }
     }
-    let (ip, port) = (options.listen.ip(), options.listen.port());
+    let (ip, port) = (at.listen.ip(), at.listen.port());
     text.push_str(&format!("CONFIG {} STRING {port}:ip-in={ip}\nCONFIG {} STRING #-1\n{ONLY_RULES}", OWN[0], OWN[1]));
     text
 }
@@ -120,7 +124,7 @@ fn store(line: &str, dir: &Path, stores: &mut usize) -> String {
 }
 
 /// A rule goes to the backend; kept, it must stay on this machine. What is no rule that genkai knows is refused: it may lead anywhere.
-fn remap(line: &str, place: &str, folder: &Path, options: &Options<'_>) -> Result<String, TargetError> {
+fn remap(line: &str, place: &str, folder: &Path, at: &Sandbox<'_>) -> Result<String, TargetError> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let rule = words[0].to_ascii_lowercase();
     let kind = rule.strip_prefix("regex_").unwrap_or(&rule);
@@ -139,17 +143,17 @@ fn remap(line: &str, place: &str, folder: &Path, options: &Options<'_>) -> Resul
         return Err(refused(place, line));
     };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let Some(backend) = options.backend else {
+    let Some(backend) = at.backend else {
         let named = authority.rsplit('@').next().unwrap_or(authority);
         let host = named.rsplit_once(':').map_or(named, |(host, _)| host).trim_matches(['[', ']']);
-        remote::check(host, options.allowed, || place.to_owned())?;
+        remote::check(host, at.allowed, || place.to_owned())?;
         return Ok(line.to_owned());
     };
     let scheme = if scheme.to_ascii_lowercase().starts_with("ws") { "ws" } else { "http" };
     let slash = if path.starts_with('/') { "" } else { "/" };
     // The same text may stand before it: a rule may map a URL to itself.
-    let at = to.as_ptr() as usize - line.as_ptr() as usize;
-    Ok(format!("{}{scheme}://{backend}{slash}{path}{}", &line[..at], &line[at + to.len()..]))
+    let from = to.as_ptr() as usize - line.as_ptr() as usize;
+    Ok(format!("{}{scheme}://{backend}{slash}{path}{}", &line[..from], &line[from + to.len()..]))
 }
 
 fn refused(place: &str, line: &str) -> TargetError {
@@ -232,7 +236,19 @@ fn copy(
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+    use std::sync::LazyLock;
+
     use super::*;
+    use crate::cache::Budget;
+    use crate::product::Program;
+
+    static NONE: LazyLock<Program> = LazyLock::new(Program::default);
+
+    fn sandbox(dir: &Path, backend: Option<SocketAddr>) -> Sandbox<'_> {
+        let (program, listen, budget) = (&*NONE, ([127, 0, 0, 1], 7).into(), Budget::USUAL);
+        Sandbox { program, dir, listen, backend, allowed: &[], budget }
+    }
 
     #[test]
     fn the_copy_has_no_keys_and_one_way_out() {
@@ -249,9 +265,8 @@ mod tests {
         let ways = "CONFIG proxy.config.reverse_proxy.enabled INT 0\nCONFIG proxy.config.http.parent_proxies STRING 192.0.2.1:80\n";
         write("records.config", ways.as_bytes());
         let records = Records::read(&folder.join("records.config")).unwrap();
-        let (listen, backend) = ("127.0.0.1:7".parse().unwrap(), Some("127.0.0.1:9".parse().unwrap()));
-        let built = || build(&folder, &records, &Options { listen, backend, dir: dir.path(), allowed: &[] });
-        assert_eq!(built().unwrap().len(), 6);
+        let built = || build(&records, &sandbox(dir.path(), Some("127.0.0.1:9".parse().unwrap())));
+        assert_eq!(built().unwrap().rewrites.len(), 6);
         let copied = |name: &str| fs::read_to_string(dir.path().join("etc").join(name)).ok();
         assert_eq!((copied("linked.pem"), copied("binary.key"), copied("chain.pem").is_some()), (None, None, true));
         assert_eq!((copied("parent.config").unwrap().trim(), copied("ssl_multicert.config").unwrap().trim()), ("", ""));
@@ -278,8 +293,7 @@ mod tests {
         write("records.config", &format!("{named}CONFIG proxy.config.cache.ram_cache.size INT 1\n"));
         write("storage.config", "/u/store 64M volume=1\n");
         let records = Records::read(&folder.join("records.config")).unwrap();
-        let options = Options { listen: "127.0.0.1:7".parse().unwrap(), backend: None, dir: dir.path(), allowed: &[] };
-        assert_eq!(build(&folder, &records, &options).unwrap().len(), 6);
+        assert_eq!(build(&records, &sandbox(dir.path(), None)).unwrap().rewrites.len(), 6);
         let copied = |name: &str| fs::read_to_string(dir.path().join("etc").join(name)).unwrap();
         let text = copied("records.config");
         assert!(text.starts_with("CONFIG proxy.config.cache.ram_cache.size INT 1\n") && !text.contains("/u"), "{text}");
@@ -288,9 +302,8 @@ mod tests {
 
     #[test]
     fn rules_and_stores_lead_into_the_copy() {
-        let (listen, dir) = ("127.0.0.1:7".parse().unwrap(), Path::new("/p"));
         let said = |line: &str, backend: Option<SocketAddr>| {
-            remap(line, "/u/remap.config:3", Path::new("/u"), &Options { listen, backend, dir, allowed: &[] })
+            remap(line, "/u/remap.config:3", Path::new("/u"), &sandbox(Path::new("/p"), backend))
         };
         let backend = Some("127.0.0.1:9".parse().unwrap());
         let rule = "map http://www.example.com/ https://10.0.0.5:443/app @plugin=gzip.so";
@@ -321,7 +334,7 @@ mod tests {
         }
         assert!(said(".definefilter a @action=deny", backend).is_ok());
         let mut stores = 0;
-        assert_eq!(store("/var/cache/trafficserver 512M", dir, &mut stores), "/p/store-1 512M");
-        assert_eq!(store("/dev/sdb volume=1", dir, &mut stores), "/p/store-2 256M");
+        assert_eq!(store("/var/cache/trafficserver 512M", Path::new("/p"), &mut stores), "/p/store-1 512M");
+        assert_eq!(store("/dev/sdb volume=1", Path::new("/p"), &mut stores), "/p/store-2 256M");
     }
 }

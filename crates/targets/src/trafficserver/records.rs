@@ -4,16 +4,23 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::limit::Origin;
 
-use super::settings::THROTTLE;
 use crate::error::TargetError;
-use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::files::{Configuration, Pair, Requests, pairs};
 
+/// The file that every configuration folder has.
+pub(super) const FILE: &str = "records.config";
 /// How names of settings begin.
 const PREFIX: &str = "proxy.config.";
 /// The setting of most connections.
 pub(super) const CONNECTIONS: &str = "proxy.config.net.connections_throttle";
+/// Its default.
+pub(super) const THROTTLE: u32 = 30_000;
+
+/// Where defaults stand.
+pub(super) fn default() -> Origin {
+    Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned())
+}
 
 /// The syntax.
 struct Lines;
@@ -38,22 +45,32 @@ impl Syntax for Lines {
 
 /// A records.config.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Records(pub(super) Entries);
+pub(crate) struct Records(pub(super) Entries);
 
 impl Records {
-    /// Reads the file.
-    pub(super) fn read(path: &Path) -> Result<Records, ConfigError> {
-        Ok(Records(Entries::read(path, &Lines)?))
+    /// Reads the records of a folder, or of the one that the given file is in.
+    ///
+    /// # Errors
+    /// When there are none, or they cannot be read.
+    pub(super) fn read(path: &Path) -> Result<Records, TargetError> {
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+        let file = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).join(FILE);
+        if !file.is_file() {
+            let hint = "name the folder with records.config and remap.config (Traffic Server 9)";
+            let text = format!("there is no {}\n  hint: {hint}", file.display());
+            return Err(TargetError::usage("Traffic Server", text));
+        }
+        Ok(Records(Entries::read(&file, &Lines)?))
     }
 
-    /// The last line of a name.
-    pub(super) fn entry(&self, name: &str) -> Option<&Entry> {
-        self.0.all().iter().rev().find(|entry| entry.name == name)
+    /// The folder that they are in.
+    pub(super) fn folder(&self) -> &Path {
+        self.0.main().parent().unwrap_or(Path::new("/"))
     }
 
     /// The value of a setting as written.
     pub(super) fn value(&self, name: &str) -> Option<(String, Origin)> {
-        let entry = self.entry(name)?;
+        let entry = self.0.last(name)?;
         Some((entry.values.get(1..)?.join(" "), self.0.origin(entry)))
     }
 }
@@ -64,7 +81,7 @@ impl Configuration for Records {
         if value.is_empty() || value.contains(['\n', '\r']) {
             return Err(TargetError::usage("Traffic Server", format!("`{name}` needs a value of one line")));
         }
-        let entry = self.entry(&name);
+        let entry = self.0.last(&name);
         let kind = entry.and_then(|entry| entry.values.first()).map_or_else(|| kind(value), String::as_str);
         Ok(Records(self.0.with_line(entry, format!("CONFIG {name} {kind} {value}"), &Lines)?))
     }
@@ -73,7 +90,7 @@ impl Configuration for Records {
         let name = named(setting)?;
         Ok(self.value(&name).unwrap_or_else(|| {
             let value = if name == CONNECTIONS { THROTTLE.to_string() } else { "its default".to_owned() };
-            (value, Origin::Default("trafficserver 9.2 src/records/RecordsConfig.cc".to_owned()))
+            (value, default())
         }))
     }
 

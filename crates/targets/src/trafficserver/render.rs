@@ -1,10 +1,12 @@
 //! The configuration as texts.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::settings::{SMALLEST, Settings};
+use crate::cache::Sandbox;
+
+/// Smallest file that storage.config takes, bytes: a stripe is a multiple of 128 MiB (iocore/cache/P_CacheDisk.h, STORE_BLOCKS).
+const SMALLEST: u64 = 128 << 20;
 
 /// Path of the page with its statistics (plug-in stats_over_http).
 pub(super) const STATISTICS: &str = "_genkai_stats";
@@ -21,28 +23,25 @@ ip_allow:
     methods: ALL
 ";
 
-/// Every file of its configuration folder, name and text.
-pub(super) fn render(settings: &Settings, origin: SocketAddr, dir: &Path) -> Vec<(&'static str, String)> {
-    let at = dir.display();
+/// Every file of its configuration folder, name and text: objects on disk, none in memory. What is not written is Traffic Server's own
+/// default.
+pub(super) fn render(at: &Sandbox<'_>) -> Vec<(&'static str, String)> {
+    let (port, ip, sync) = (at.listen.port(), at.listen.ip(), SYNC.as_millis());
     let records = format!(
         "\
 # A cache, written by genkai.
-CONFIG proxy.config.http.server_ports STRING {}:ip-in={}
-CONFIG proxy.config.cache.ram_cache.size INT {}
-CONFIG proxy.config.raw_stat_sync_interval_ms INT {}
+CONFIG proxy.config.http.server_ports STRING {port}:ip-in={ip}
+CONFIG proxy.config.cache.ram_cache.size INT 0
+CONFIG proxy.config.raw_stat_sync_interval_ms INT {sync}
 CONFIG proxy.config.admin.user_id STRING #-1
-",
-        settings.listen.port(),
-        settings.listen.ip(),
-        settings.memory.0,
-        SYNC.as_millis(),
+"
     );
     vec![
         ("records.config", records),
-        ("remap.config", format!("map / http://{origin}/\n")),
+        ("remap.config", format!("map / http://{}/\n", at.origin())),
         ("plugin.config", format!("stats_over_http.so {STATISTICS}\n")),
         ("ip_allow.yaml", ALLOW.to_owned()),
-        ("storage.config", format!("{at}/store {}\n", settings.disk.0.max(SMALLEST))),
+        ("storage.config", format!("{}/store {}\n", at.dir.display(), at.budget.disk.0.max(SMALLEST))),
     ]
 }
 

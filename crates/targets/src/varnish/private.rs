@@ -1,12 +1,12 @@
 //! A private copy of a VCL: each file once more, its backends replaced or kept, its includes those of the copy. Only what is replaced
 //! differs, byte for byte.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
 
 use super::vcl::{Attribute, Backend, Item, Vcl};
+use crate::cache::Sandbox;
 use crate::error::TargetError;
 use crate::files::{Edit, File, FileId, edited, flat};
 use genkai_place::remote;
@@ -41,19 +41,9 @@ const KNOWN: [&str; 25] = [
     "xkey",
 ];
 
-/// What to copy it for.
-pub(super) struct Options<'a> {
-    /// What it passes requests to instead of the backends it names; none: those.
-    pub(super) backend: Option<SocketAddr>,
-    /// The folder that it may write into.
-    pub(super) dir: &'a Path,
-    /// Hosts that requests may reach though they are not this machine.
-    pub(super) allowed: &'a [String],
-}
-
 /// A private copy.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Private {
+pub(crate) struct Private {
     /// Each copy with its text, the main one first, and its original.
     pub(super) files: Vec<(PathBuf, Vec<u8>, PathBuf)>,
     /// What differs from the user's files.
@@ -64,15 +54,15 @@ pub(super) struct Private {
 ///
 /// # Errors
 /// When requests would leave this machine.
-pub(super) fn build(vcl: &Vcl, options: &Options<'_>) -> Result<Private, TargetError> {
+pub(super) fn build(vcl: &Vcl, at: &Sandbox<'_>) -> Result<Private, TargetError> {
     let copies: Vec<(PathBuf, PathBuf)> =
-        vcl.files().map(|(id, file)| (copy(id, file, options.dir), file.path.clone())).collect();
+        vcl.files().map(|(id, file)| (copy(id, file, at.dir), file.path.clone())).collect();
     let mut private = Private::default();
     for ((id, file), (path, original)) in vcl.files().zip(&copies) {
         let mut edits = Vec::new();
         for item in &file.tree {
             match item {
-                Item::Backend(backend) => private.backend(id, file, backend, options, &mut edits)?,
+                Item::Backend(backend) => private.backend(id, file, backend, at, &mut edits)?,
                 Item::Include(span, paths) => {
                     let of =
                         |path: &PathBuf| copies.iter().find(|(_, original)| original == path).map(|(copy, _)| copy);
@@ -80,8 +70,8 @@ pub(super) fn build(vcl: &Vcl, options: &Options<'_>) -> Result<Private, TargetE
                     edits.push(Edit::new(id, span, all.collect::<Vec<_>>().join(" ")));
                 }
                 // Whatever host was allowed: which one it asks stands nowhere.
-                Item::Import(name, at) if !KNOWN.contains(&name.as_str()) => {
-                    return Err(unseen(&file.place(*at), name));
+                Item::Import(name, place) if !KNOWN.contains(&name.as_str()) => {
+                    return Err(unseen(&file.place(*place), name));
                 }
                 Item::Import(..) | Item::Version(_) => {}
             }
@@ -115,13 +105,13 @@ impl Private {
         id: FileId,
         file: &File<Item>,
         backend: &Backend,
-        options: &Options<'_>,
+        at: &Sandbox<'_>,
         edits: &mut Vec<Edit>,
     ) -> Result<(), TargetError> {
         let of = |name: &str| backend.attributes.iter().find(|attribute| attribute.name == name);
-        let Some(address) = options.backend else {
+        let Some(address) = at.backend else {
             let Some(host) = of("host").map(|host| host.value.trim_matches(['[', ']'])) else { return Ok(()) };
-            return Ok(remote::check(host, options.allowed, || file.place(backend.inside))?);
+            return Ok(remote::check(host, at.allowed, || file.place(backend.inside))?);
         };
         let new = format!(".host = \"{}\"; .port = \"{}\";", address.ip(), address.port());
         let mut first = Some(new.clone());
@@ -148,7 +138,16 @@ impl Private {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
+    use crate::cache::Budget;
+    use crate::product::Program;
+
+    fn built(vcl: &Vcl, backend: Option<SocketAddr>, allowed: &[String]) -> Result<Private, TargetError> {
+        let (program, dir, budget) = (&Program::default(), Path::new("/p"), Budget::USUAL);
+        build(vcl, &Sandbox { program, dir, listen: ([127, 0, 0, 1], 7).into(), backend, allowed, budget })
+    }
 
     #[test]
     fn backends_are_replaced_and_nothing_else() {
@@ -158,8 +157,7 @@ mod tests {
             "vcl 4.1;\nbackend a {\n  .host = \"10.0.0.1\";\n  .port = \"80\";\n  .connect_timeout = 1s;\n}\n# end\n";
         std::fs::write(&main, text).unwrap();
         let vcl = Vcl::read(&main).unwrap();
-        let built = |backend| build(&vcl, &Options { backend, dir: Path::new("/p"), allowed: &[] });
-        let private = built(Some("127.0.0.1:9".parse().unwrap())).unwrap();
+        let private = built(&vcl, Some("127.0.0.1:9".parse().unwrap()), &[]).unwrap();
         let expected = text
             .replace(".host = \"10.0.0.1\";", ".host = \"127.0.0.1\"; .port = \"9\";")
             .replace("  .port = \"80\";", "  ");
@@ -169,7 +167,7 @@ mod tests {
             private.translate(&format!("('{copy}' Line 3 Pos 4)")),
             format!("('{}' Line 3 Pos 4)", main.display())
         );
-        let said = built(None).unwrap_err().to_string();
+        let said = built(&vcl, None, &[]).unwrap_err().to_string();
         assert!(said.contains("default.vcl:2") && said.contains("is not this machine"), "{said}");
     }
 
@@ -178,15 +176,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let main = dir.path().join("default.vcl");
         let backend = Some("127.0.0.1:9".parse().unwrap());
-        let built = |modules: &str, allowed: &[String]| {
+        let with = |modules: &str, allowed: &[String]| {
             std::fs::write(&main, format!("vcl 4.1;\nimport std;\n{modules}\nbackend default none;\n")).unwrap();
-            build(&Vcl::read(&main).unwrap(), &Options { backend, dir: Path::new("/p"), allowed })
+            built(&Vcl::read(&main).unwrap(), backend, allowed)
         };
-        assert!(built("import header; import directors;", &[]).is_ok());
+        assert!(with("import header; import directors;", &[]).is_ok());
         let shop = ["shop.example".to_owned()];
         for allowed in [&shop[..0], &shop[..]] {
             for name in ["goto", "mine"] {
-                let said = built(&format!("import {name};"), allowed).unwrap_err().to_string();
+                let said = with(&format!("import {name};"), allowed).unwrap_err().to_string();
                 assert!(said.contains(&format!("default.vcl:3: `import {name}`")) && said.contains("hint:"), "{said}");
             }
         }

@@ -1,55 +1,101 @@
 //! What can be set, by Varnish's own words: parameters (`-p`), and where objects are (`-s`).
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use genkai_model::units::Bytes;
+use genkai_model::limit::Origin;
 
-use crate::cache::ground::run;
+use super::vcl::Vcl;
+use crate::cache::run;
 use crate::error::TargetError;
-
-/// How objects are kept (`-s`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Storage {
-    /// In memory of the process.
-    Malloc(Bytes),
-    /// In a file that is mapped into memory; the kernel decides what stays there.
-    File(PathBuf, Bytes),
-}
-
-impl Storage {
-    /// As `-s` has it.
-    pub(super) fn argument(&self) -> String {
-        match self {
-            Storage::Malloc(size) => format!("malloc,{}", size.0),
-            Storage::File(path, size) => format!("file,{},{}", path.display(), size.0),
-        }
-    }
-}
+use crate::files::{Configuration, Pair, Requests};
 
 /// The setting that is `-s`; all others are parameters.
-pub(super) const STORAGE: &str = "storage";
+const STORAGE: &str = "storage";
 /// Its default (varnishd(1): `-s default`, which is malloc with 100 MB).
-pub(super) const DEFAULT_STORAGE: &str = "malloc,100m";
+const DEFAULT_STORAGE: &str = "malloc,100m";
+/// Where a parameter's default comes from.
+const SOURCE: &str = "varnishd -x parameter";
 
 /// `thread_pools` (default 2) and `thread_pool_max` (default 5000) of Varnish 7.1 (include/tbl/params.h).
 pub(super) const THREADS: (u32, u32) = (2, 5000);
 
-/// Settings given on top of a VCL.
-pub(super) type Given = BTreeMap<String, String>;
+/// A VCL with settings, which are in no file.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// The files.
+    pub(super) vcl: Vcl,
+    /// Settings given.
+    given: BTreeMap<String, String>,
+    /// Every parameter that it knows with its default.
+    parameters: BTreeMap<String, String>,
+}
 
-/// Arguments of varnishd that make them.
-pub(super) fn arguments(given: &Given) -> Vec<String> {
-    let one = |(name, value): (&String, &String)| match name.as_str() {
-        STORAGE => ["-s".to_owned(), value.clone()],
-        _ => ["-p".to_owned(), format!("{name}={value}")],
-    };
-    given.iter().flat_map(one).collect()
+impl Config {
+    /// Reads the VCL, and asks the program for its parameters.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a program that cannot be asked.
+    pub(super) fn read(main: &Path, program: &Path) -> Result<Config, TargetError> {
+        Ok(Config { vcl: Vcl::read(main)?, given: BTreeMap::new(), parameters: parameters(program)? })
+    }
+
+    /// Arguments of varnishd that make the settings.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let one = |(name, value): (&String, &String)| match name.as_str() {
+            STORAGE => ["-s".to_owned(), value.clone()],
+            _ => ["-p".to_owned(), format!("{name}={value}")],
+        };
+        self.given.iter().flat_map(one).collect()
+    }
+}
+
+impl Configuration for Config {
+    fn set(&self, name: &str, value: &str, requests: &Requests) -> Result<Config, TargetError> {
+        self.value_of(name, requests)?;
+        if name == STORAGE && !is_storage(value) {
+            let hint = "malloc,SIZE; varnish-file among the contenders keeps objects in a file";
+            return Err(TargetError::usage("Varnish", format!("storage `{value}` is not in memory\n  hint: {hint}")));
+        }
+        let mut set = self.clone();
+        set.given.insert(name.to_owned(), value.to_owned());
+        Ok(set)
+    }
+
+    fn value_of(&self, name: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
+        if let Some(value) = self.given.get(name) {
+            return Ok((value.clone(), Origin::Given));
+        }
+        let default = || Origin::Default(SOURCE.to_owned());
+        match self.parameters.get(name) {
+            _ if name == STORAGE => Ok((DEFAULT_STORAGE.to_owned(), default())),
+            Some(value) => Ok((value.clone(), default())),
+            None => {
+                let hint = "`storage`, or a parameter of varnishd (varnishd -x parameter lists them)";
+                Err(TargetError::usage("Varnish", format!("Varnish has no parameter `{name}`\n  hint: {hint}")))
+            }
+        }
+    }
+
+    fn is_same(one: &str, other: &str) -> bool {
+        one == other
+    }
+
+    fn pairs<'a>(&'a self, _: &'a Config) -> impl Iterator<Item = Pair<'a>> {
+        std::iter::empty()
+    }
+
+    /// Of the arguments.
+    fn diff(&self, edited: &Config) -> String {
+        let was = |name: &String| self.value_of(name, &Requests::default()).map(|(value, _)| value).unwrap_or_default();
+        let changed = edited.given.iter().filter(|(name, value)| self.given.get(*name) != Some(value));
+        changed.map(|(name, to)| format!("-varnishd -p {name}={}\n+varnishd -p {name}={to}\n", was(name))).collect()
+    }
 }
 
 /// Whether a storage is in memory: others write where the user says.
-pub(super) fn is_storage(value: &str) -> bool {
+fn is_storage(value: &str) -> bool {
     ["malloc,", "default,"].iter().any(|kind| value.starts_with(kind)) || ["malloc", "default"].contains(&value)
 }
 
@@ -57,7 +103,7 @@ pub(super) fn is_storage(value: &str) -> bool {
 ///
 /// # Errors
 /// When it cannot be asked.
-pub(super) fn parameters(program: &Path) -> Result<BTreeMap<String, String>, TargetError> {
+fn parameters(program: &Path) -> Result<BTreeMap<String, String>, TargetError> {
     let dir = tempfile::tempdir().map_err(TargetError::files(std::env::temp_dir()))?;
     let mut command = Command::new(program);
     command.args(["-x", "parameter"]);
@@ -93,8 +139,19 @@ mod tests {
 
     #[test]
     fn parameters_and_storage_are_arguments() {
-        let given = Given::from([("storage".to_owned(), "malloc,1m".to_owned()), ("a".to_owned(), "2".to_owned())]);
-        assert_eq!(arguments(&given), ["-p", "a=2", "-s", "malloc,1m"]);
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("default.vcl");
+        std::fs::write(&main, "vcl 4.1;\n").unwrap();
+        let (vcl, parameters) = (Vcl::read(&main).unwrap(), BTreeMap::from([("a".to_owned(), "1".to_owned())]));
+        let config = Config { vcl, given: BTreeMap::new(), parameters };
+        let set = config
+            .set("storage", "malloc,1m", &Requests::default())
+            .and_then(|config| config.set("a", "2", &Requests::default()))
+            .unwrap();
+        assert_eq!(set.arguments(), ["-p", "a=2", "-s", "malloc,1m"]);
+        let changed =
+            "-varnishd -p a=1\n+varnishd -p a=2\n-varnishd -p storage=malloc,100m\n+varnishd -p storage=malloc,1m\n";
+        assert_eq!(config.diff(&set), changed);
         assert!(is_storage("malloc,1m") && !is_storage("file,/etc/x,1g"));
     }
 }

@@ -30,6 +30,7 @@ pub fn rooms(record: &Record, finding: &RoomsFinding) -> Document {
     document.answer.extend([Block::Tiles { tiles: tiles(finding) }, Block::Columns { columns: columns(finding) }]);
     document.sections.extend(sweep(finding));
     document.sections.extend([scores(finding), ways(finding), over(record, finding)]);
+    document.sections.extend(sure(finding));
     document.sections.extend(environment::of(record, Asked::Load));
     document.sections.extend(in_short_sweep(finding));
     document.sections.extend(finding.runs.iter().map(in_short));
@@ -86,17 +87,24 @@ fn tiles(finding: &RoomsFinding) -> Vec<Tile> {
 }
 
 fn columns(finding: &RoomsFinding) -> Vec<(String, Vec<String>)> {
-    let several = finding.runs.len() > 1;
-    let each = |text: &dyn Fn(&RoomsRun) -> Option<String>| -> Vec<String> {
-        let said = finding.runs.iter().filter_map(|run| Some((run, text(run)?)));
-        said.map(|(run, text)| if several { format!("{}: {text}", nodes(run.nodes)) } else { text }).collect()
-    };
     let columns = [
-        ("Who came in", each(&|run| Some(sentence(&entries(run))))),
-        ("The router", each(&|run| run.router.as_ref().map(router))),
-        ("The load generator", each(&|run| Some(sentence(&generator(run))))),
+        ("Who came in", said_of_each(finding, |run| Some(sentence(&entries(run))))),
+        ("The router", said_of_each(finding, |run| run.router.as_ref().map(router))),
     ];
     columns.into_iter().filter(|(_, said)| !said.is_empty()).map(|(title, said)| (title.to_owned(), said)).collect()
+}
+
+/// What is said of each run, with its number of nodes where there are several.
+fn said_of_each(finding: &RoomsFinding, text: impl Fn(&RoomsRun) -> Option<String>) -> Vec<String> {
+    let several = finding.runs.len() > 1;
+    let said = finding.runs.iter().filter_map(|run| Some((run, text(run)?)));
+    said.map(|(run, text)| if several { format!("{}: {text}", nodes(run.nodes)) } else { text }).collect()
+}
+
+/// How the load generator did in each run.
+fn sure(finding: &RoomsFinding) -> Option<Section> {
+    let run = |run: &RoomsRun| Some(sentence(&format!("the load generator {}", generator(run))));
+    crate::document::sure(said_of_each(finding, run))
 }
 
 /// With a capital letter and a full stop.
@@ -423,6 +431,5 @@ fn in_short(run: &RoomsRun) -> Section {
     facts.extend(run.losses.iter().map(|one| ("lost", format!("{} deliveries {}", count(one.count), place(one)))));
     facts.extend(run.router.as_ref().map(|one| ("router", router(one))));
     facts.push(("generator", generator(run)));
-    let facts = facts.into_iter().map(|(label, text)| (label.to_owned(), text)).collect();
-    Section::terminal(&format!("With {}", clean::line(&nodes(run.nodes)))).with([Block::Facts { facts }])
+    Section::terminal(&format!("With {}", clean::line(&nodes(run.nodes)))).with([Block::facts(facts)])
 }

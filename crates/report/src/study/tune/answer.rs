@@ -36,17 +36,7 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
 
 /// `worker_connections from 512 to 768 and worker_rlimit_nofile from 1024 to 2048`.
 pub(super) fn changes(proposal: &[ProposedChange]) -> String {
-    let each: Vec<String> = proposal
-        .iter()
-        .map(|p| {
-            format!(
-                "{} from {} to {}",
-                clean::line(&p.change.setting),
-                clean::line(&p.change.from),
-                clean::line(&p.change.to)
-            )
-        })
-        .collect();
+    let each: Vec<String> = proposal.iter().map(|p| words::change(&p.change)).collect();
     match each.split_last() {
         None => "nothing".to_owned(),
         Some((one, [])) => one.clone(),
@@ -132,7 +122,7 @@ fn tried(v: &Verdict) -> String {
     let change = v.causes.iter().rev().find_map(|c| c.counterfactual.as_ref()).map(|c| &c.change);
     change.map_or_else(
         || "changing the likely setting".to_owned(),
-        |c| format!("changing {} from {} to {}", clean::line(&c.setting), clean::line(&c.from), clean::line(&c.to)),
+        |change| format!("changing {}", words::change(change)),
     )
 }
 

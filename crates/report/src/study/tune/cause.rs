@@ -46,8 +46,7 @@ fn begin(context: Context<'_>, broke: &Break, later: bool) -> String {
     if later {
         return format!("With that lifted, {place}");
     }
-    let mut letters = place.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    figure::capital(&place)
 }
 
 /// `the backend alone takes 700 ms a request, and p99 < 500ms allows 500 ms`.
@@ -228,12 +227,7 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
 /// What happened when only this setting was changed.
 pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<String> {
     let c = cause.counterfactual.as_ref()?;
-    let change = format!(
-        "{} from {} to {}",
-        clean::line(&c.change.setting),
-        clean::line(&c.change.from),
-        clean::line(&c.change.to)
-    );
+    let change = words::change(&c.change);
     let predicted = predicted(context, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
     Some(match (&c.observed, c.moved) {
         (Some(after), Moved::AsPredicted) => {

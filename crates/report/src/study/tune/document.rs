@@ -1,11 +1,12 @@
 //! The report of a run that tunes or measures.
 
 use genkai_model::finding::{Cause, Confidence, Findings, Outcome, TrialFinding, Verdict};
+use genkai_model::plan::Study;
 use genkai_model::record::{Record, Trial};
 
-use super::{About, causes, charts, measures, said, sentences, tracks};
+use super::{About, causes, charts, load, measures, said, sentences, terminal, tracks};
 use crate::context::Context;
-use crate::document::{Block, Document, Kind, Line, Mark, Part, Section, Style, Tab, Table, Tile, Tone};
+use crate::document::{Block, Document, Kind, Line, Mark, Medium, Part, Section, Style, Tab, Table, Tile};
 use crate::study::environment::{self, Asked};
 use crate::study::over_time;
 use crate::{clean, figure, words};
@@ -14,8 +15,13 @@ use crate::{clean, figure, words};
 pub fn tune(record: &Record, findings: &Findings) -> Document {
     let (context, verdict) = (Context::of(record), &findings.verdict);
     let mut document = Document::of(verdict.outcome, words::outcome(verdict.outcome), sentences(findings, record));
-    document.tone = Tone::of(verdict.outcome);
+    document.labelled = true;
     document.answer = answer(record, findings, context);
+    let measured = verdict.load.is_some() || record.head.as_ref().is_some_and(|head| head.plan.study == Study::Load);
+    document.sections = match measured {
+        true => load::sections(record, findings),
+        false => terminal::sections(record, findings, context),
+    };
     document.sections.extend(over(record, findings, context));
     document.sections.extend(
         [proof(findings, context), tracks::section(findings, context), evidence(record, findings)]
@@ -160,9 +166,7 @@ fn over(record: &Record, findings: &Findings, context: Context<'_>) -> Option<Se
 
 /// What a trial was, and what came of it.
 fn facts(trial: &Trial, found: Option<&TrialFinding>, context: Context<'_>) -> String {
-    let change =
-        |one: &genkai_model::event::Change| clean::line(&format!("{} from {} to {}", one.setting, one.from, one.to));
-    let changes: Vec<String> = trial.started.changes.iter().map(change).collect();
+    let changes: Vec<String> = trial.started.changes.iter().map(words::change).collect();
     let with = if changes.is_empty() {
         "With the configuration as it was.".to_owned()
     } else {
@@ -266,7 +270,8 @@ fn change(record: &Record) -> Option<Section> {
     };
     let code = Block::Code { label: "Unified diff".to_owned(), lines: diff.lines().map(line).collect() };
     let lead = "The proposal, as a diff of the configuration that was tested.";
-    Some(Section::page(Part::Change, "change", "The change", lead).with([code]))
+    let section = Section::page(Part::Change, "change", "The change", lead).with([code]);
+    Some(section.and(Medium::Terminal).and_markdown())
 }
 
 /// Every trial in one table.

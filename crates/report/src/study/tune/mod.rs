@@ -5,9 +5,12 @@ pub(super) mod cause;
 mod charts;
 pub(super) mod client;
 mod document;
+mod flows;
 mod limits;
+mod load;
 mod measures;
 mod proof;
+mod terminal;
 mod tracks;
 
 use genkai_model::finding::{Because, Cause, Confidence, Findings, Outcome};
@@ -16,11 +19,12 @@ use genkai_model::record::Record;
 use crate::context::Context;
 
 pub(crate) use cause::evidence;
-pub(crate) use client::used;
 pub use document::tune;
-pub(crate) use limits::{is_at_work, is_far, near, short_place};
-pub(crate) use measures::{Measure, measures};
-pub(crate) use proof::{Side, condition, estimate, failing, names, percentage_points, quantile};
+use limits::{is_at_work, is_far, short_place};
+use measures::{Measure, measures};
+pub(crate) use proof::estimate;
+use proof::{Side, condition, failing, names, percentage_points, quantile};
+pub(crate) use terminal::{Tense, predicted};
 
 /// What a sentence is about, for reports that label or sort them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,9 @@ use crate::error::TargetError;
 use crate::product::{LONGEST, Lookup, Program, tested};
 
 /// How httpd is found. (An empty configuration: it must not read, and complain about, the packaged one.)
-pub(super) const LOOKUP: Lookup = Lookup {
+pub(crate) const LOOKUP: Lookup = Lookup {
+    product: CALLED,
+    flag: "apache",
     names: &["apache2", "httpd"],
     built: &["/usr/local/apache2/bin", "/opt/apache2/bin"],
     ask: &["-V", "-f", "/dev/null"],
@@ -23,6 +25,14 @@ pub(super) const LOOKUP: Lookup = Lookup {
 /// Where distributions put its modules.
 const MODULES: [&str; 4] =
     ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules", "/usr/local/apache2/modules"];
+
+/// The httpd given, or the one installed. `dir` takes what it prints.
+///
+/// # Errors
+/// When there is none, or it does not tell its version.
+pub(crate) fn find(given: Option<&Path>, dir: &Path) -> Result<Program, TargetError> {
+    Program::find(&LOOKUP, given, dir)
+}
 
 fn version(said: &str) -> Option<&str> {
     said.lines().find_map(|l| l.strip_prefix("Server version: Apache/"))?.split_ascii_whitespace().next()

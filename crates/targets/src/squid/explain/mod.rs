@@ -7,7 +7,7 @@ use genkai_model::units::Span;
 
 use super::config::Config;
 use super::limits::{self, Facts};
-use super::settings::{default, held, seconds};
+use super::settings::seconds;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
 
@@ -41,7 +41,7 @@ const TIMERS: [(&str, &str); 10] = [
 
 fn timers(config: &Config) -> Vec<Timer> {
     let timer = |(name, ends): (&str, &str)| {
-        let held = held(config, name, default(name), seconds);
+        let held = config.sourced(name, seconds);
         let span = Some(Span::from_secs(held.value)).filter(|span| span.0 > 0)?;
         Some(held.map(|_| Some(span)).timer(name, ends))
     };

@@ -8,7 +8,7 @@ use crate::explain::{place, remark};
 use crate::files::entry::Entry;
 use crate::squid::config::Config;
 use crate::squid::limits::Facts;
-use crate::squid::settings::{Known, held, known, similar};
+use crate::squid::settings::{Known, bytes, known, similar};
 use genkai_place::caps::Machine;
 
 /// Kinds of `cache_dir` that Squid 5.7 as Debian builds it has (`squid -v`: --enable-storeio).
@@ -102,14 +102,15 @@ fn clamped(facts: &Facts, machine: &Machine) -> Option<Remark> {
 /// Settings that another one keeps from having an effect.
 fn unreached(config: &Config, facts: &Facts) -> Vec<Remark> {
     let mut all = Vec::new();
-    let size = |name: &str| held(config, name, "0 KB", crate::squid::settings::bytes).value;
     if let Some(entry) =
         config.value("maximum_object_size_in_memory").filter(|_| facts.object.value < facts.in_memory.value)
     {
         let text = format!("is more than maximum_object_size ({}), which counts first", facts.object.written);
         all.push(about(config, entry, RemarkKind::Ignored, text, None));
     }
-    if let Some(entry) = config.value("cache_mem").filter(|_| !facts.disk && size("cache_mem") == 0) {
+    if let Some(entry) =
+        config.value("cache_mem").filter(|_| !facts.disk && config.sourced("cache_mem", bytes).value == 0)
+    {
         let text = "is 0, and there is no cache_dir: nothing is cached".to_owned();
         all.push(about(config, entry, RemarkKind::Contradiction, text, None));
     }

@@ -12,11 +12,14 @@ use genkai_model::units::Bytes;
 
 use super::counters::Counters;
 use crate::error::TargetError;
+use crate::product::Program;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
 
 /// A version and a check answer at once; Varnish compiles C.
 const ANSWER: Duration = Duration::from_secs(30);
+/// What it prints, in its folder.
+pub(super) const OUTPUT: &str = "output.txt";
 
 /// What every contender may use for objects: the one or the other, by where it keeps them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,51 +36,77 @@ impl Budget {
 }
 
 /// Where one is set up.
-#[derive(Clone, Debug)]
-pub struct Ground<'a> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sandbox<'a> {
     /// Its program.
-    pub program: &'a Path,
+    pub(crate) program: &'a Program,
     /// A folder of its own, in which it may write.
-    pub dir: &'a Path,
+    pub(crate) dir: &'a Path,
     /// Where it is to listen.
-    pub listen: SocketAddr,
-    /// What stands behind it, unless its configuration names that.
-    pub origin: SocketAddr,
+    pub(crate) listen: SocketAddr,
+    /// What it passes requests to; none: what its configuration names.
+    pub(crate) backend: Option<SocketAddr>,
+    /// Hosts that requests may reach though they are not this machine.
+    pub(crate) allowed: &'a [String],
     /// What it may use.
-    pub budget: Budget,
+    pub(crate) budget: Budget,
 }
 
 /// A cache that is set up and can be started.
 #[derive(Debug)]
-pub struct Setup {
-    /// Its version.
-    pub version: String,
-    /// What must succeed before it is started: a check of its configuration, making its store. The first that fails, with what it
-    /// printed, is the error.
-    pub before: Vec<Command>,
+pub(crate) struct Setup {
+    /// A check of its configuration, which must succeed before it is started.
+    pub(crate) check: Command,
+    /// Makes its store, where that is not there by itself.
+    pub(crate) make: Option<Command>,
     /// The server, in the foreground.
-    pub serve: Command,
+    pub(crate) serve: Command,
     /// Every setting that is not its default.
-    pub settings: Vec<Setting>,
+    pub(crate) settings: Vec<Setting>,
     /// What caps it.
-    pub limits: Vec<Limit>,
+    pub(crate) limits: Vec<Limit>,
     /// The folder of its store; none: it is in memory.
-    pub store: Option<PathBuf>,
+    pub(crate) store: Option<PathBuf>,
     /// How it tells what it counted.
-    pub counters: Counters,
+    pub(crate) counters: Counters,
     /// A log of its folder, and what is written there when it is ready: some listen before they cache. None: it is when it listens.
-    pub ready: Option<(PathBuf, &'static str)>,
+    pub(crate) ready: Option<(PathBuf, &'static str)>,
     /// How the names of its segments of shared memory begin, which outlive a process that is killed (shm_overview(7)); none: it has no
     /// named ones.
-    pub shared: Option<String>,
+    pub(crate) shared: Option<String>,
+    /// The log that its messages are in, and the known message that a line of it is.
+    pub(crate) messages: (&'static str, fn(&str) -> Option<&'static str>),
 }
 
-impl Ground<'_> {
+impl Setup {
+    /// One that keeps objects in memory, is ready when it listens and prints what nobody knows.
+    pub(crate) fn new(check: Command, serve: Command, counters: Counters) -> Setup {
+        Setup {
+            check,
+            make: None,
+            serve,
+            settings: Vec::new(),
+            limits: Vec::new(),
+            store: None,
+            counters,
+            ready: None,
+            shared: None,
+            messages: (OUTPUT, |_| None),
+        }
+    }
+}
+
+impl Sandbox<'_> {
+    /// What stands behind one whose configuration names nothing.
+    pub(crate) fn origin(&self) -> SocketAddr {
+        self.backend.unwrap_or(self.listen)
+    }
+
     /// Writes a file into the folder.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, TargetError> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, TargetError> {
         let path = self.dir.join(name);
         fs::write(&path, text).map_err(TargetError::files(&path))?;
         Ok(path)
@@ -87,28 +116,10 @@ impl Ground<'_> {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn folder(&self, name: &str) -> Result<PathBuf, TargetError> {
+    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, TargetError> {
         let path = self.dir.join(name);
         fs::create_dir_all(&path).map_err(TargetError::files(&path))?;
         Ok(path)
-    }
-
-    /// Asks the program for its version: the word after `before` in what it prints.
-    ///
-    /// # Errors
-    /// When it does not say it.
-    pub fn version(&self, flag: &str, before: &str) -> Result<String, TargetError> {
-        let mut command = Command::new(self.program);
-        command.arg(flag);
-        let said = run(command, &self.dir.join("version.txt"), None)?.1;
-        let rest = said.split_once(before).map_or("", |(_, rest)| rest);
-        let version: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-        if !version.is_empty() {
-            return Ok(version);
-        }
-        let said: String = said.lines().next().unwrap_or_default().chars().take(200).collect();
-        let name = self.program.display().to_string();
-        Err(TargetError::command(&name, format!("{name} {flag}"), said))
     }
 }
 
@@ -129,7 +140,7 @@ pub(crate) fn run(command: Command, log: &Path, user: Option<(u32, u32)>) -> Res
 
 /// The directives of a configuration that genkai wrote, one a line, as reports list them: nothing of it is a default. The private
 /// folder is written `.`.
-pub fn listed(text: &str, dir: &Path) -> Vec<Setting> {
+pub(crate) fn listed(text: &str, dir: &Path) -> Vec<Setting> {
     let dir = dir.display().to_string();
     let lines = text.lines().map(|line| line.trim().trim_end_matches(';').trim_end_matches('{').trim());
     let plain = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', '}']) && !line.starts_with("</"));

@@ -1,42 +1,32 @@
-//! A configuration explained, for a terminal.
+//! A configuration explained.
 
 use genkai_model::explain::{Explanation, Remark, RemarkKind, Timer};
 use genkai_model::finding::Predicted;
 use genkai_model::limit::{Law, Limit, Origin};
 
-use super::Style;
-use super::page::Page;
-use crate::document::Tone;
+use crate::document::{Block, Document, Section, Tone};
 use crate::{clean, figure, words};
 
-/// The explanation: what is wrong, the limits (what bites first first), the timers.
-pub fn explain(explanation: &Explanation, style: Style) -> String {
-    let mut page = Page::new(style);
+/// The explanation: what is wrong, the limits (the tightest first), the timers.
+pub fn explain(explanation: &Explanation) -> Document {
     let main = explanation.files.first().map(|f| clean::line(&f.display().to_string())).unwrap_or_default();
     let files = figure::plural(explanation.files.len() as u64, "file", "files");
-    page.paragraph(
-        Tone::Strong,
-        &format!("{}: {main} ({files} read, nothing started)", clean::line(&explanation.product)),
-    );
-    remarks(&mut page, &explanation.remarks);
-    limits(&mut page, explanation);
-    timers(&mut page, &explanation.timers);
-    page.finish()
+    let title = format!("{}: {main} ({files} read, nothing started)", clean::line(&explanation.product));
+    let sections = [remarks(&explanation.remarks), limits(explanation)].into_iter().chain(timers(&explanation.timers));
+    Document::plain(title, sections.collect())
 }
 
-fn remarks(page: &mut Page, all: &[Remark]) {
+fn remarks(all: &[Remark]) -> Section {
     if all.is_empty() {
-        page.gap();
-        page.paragraph(Tone::Good, "Nothing is wrong with what genkai knows of it.");
-        return;
+        return Section::terminal("")
+            .with([Block::toned(Tone::Good, "Nothing is wrong with what genkai knows of it.")]);
     }
-    page.heading("What is not as it seems");
-    for remark in all {
+    let fact = |remark: &Remark| {
         let place = remark.place.as_deref().map(|p| format!(" ({})", clean::line(p))).unwrap_or_default();
         let hint = remark.hint.as_deref().map(|h| format!("; {}", clean::line(h))).unwrap_or_default();
-        let text = format!("{} {}{place}{hint}", clean::line(&remark.setting), clean::line(&remark.text));
-        page.labelled(kind(remark.kind), &text);
-    }
+        (kind(remark.kind), format!("{} {}{place}{hint}", clean::line(&remark.setting), clean::line(&remark.text)))
+    };
+    Section::terminal("What is not as it seems").with([Block::facts(all.iter().map(fact))])
 }
 
 /// A kind of remark in a word.
@@ -49,25 +39,21 @@ fn kind(kind: RemarkKind) -> &'static str {
     }
 }
 
-fn limits(page: &mut Page, explanation: &Explanation) {
-    page.heading("Limits, what bites first first");
-    for predicted in &explanation.predictions {
-        let Some(limit) = explanation.limits.iter().find(|l| l.id == predicted.limit) else { continue };
+fn limits(explanation: &Explanation) -> Section {
+    let blocks = explanation.predictions.iter().filter_map(|predicted| {
+        let limit = explanation.limits.iter().find(|l| l.id == predicted.limit)?;
         let name = format!("{} {}", words::whose(&limit.subject), words::setting(&limit.setting, &limit.value));
-        page.paragraph(Tone::Strong, &format!("{}: {}", clean::line(&name), reach(limit, predicted)));
-        page.labelled("", &format!("{}; {}", clean::line(&limit.caps), place(&limit.origin)));
-        page.labelled("", &clean::line(&formula(limit)));
-    }
+        let name = format!("{}: {}", clean::line(&name), reach(limit, predicted));
+        let facts = [format!("{}; {}", clean::line(&limit.caps), place(&limit.origin)), clean::line(&formula(limit))];
+        Some([Block::toned(Tone::Strong, name), Block::facts(facts.map(|text| ("", text)))])
+    });
+    Section::terminal("Limits, tightest first").with(blocks.flatten())
 }
 
 fn formula(limit: &Limit) -> String {
-    match &limit.remedy {
-        Some(remedy) => match &remedy.ceiling {
-            Some(ceiling) => format!("{}; at most {} ({})", limit.formula, figure::whole(ceiling.value), ceiling.by),
-            None => limit.formula.clone(),
-        },
-        None => limit.formula.clone(),
-    }
+    let ceiling = limit.remedy.as_ref().and_then(|remedy| remedy.ceiling.as_ref());
+    let most = ceiling.map(|ceiling| format!("; at most {} ({})", figure::whole(ceiling.value), ceiling.by));
+    format!("{}{}", limit.formula, most.unwrap_or_default())
 }
 
 /// What a limit means for clients.
@@ -97,15 +83,12 @@ fn place(origin: &Origin) -> String {
     }
 }
 
-fn timers(page: &mut Page, all: &[Timer]) {
-    if all.is_empty() {
-        return;
-    }
-    page.heading("Timers: what ends, and after how long");
-    for timer in all {
+fn timers(all: &[Timer]) -> Option<Section> {
+    let fact = |timer: &Timer| {
         let span = timer.span.map_or_else(|| clean::line(&timer.value), |s| s.to_string());
-        let text =
-            format!("{} ends {}; {}", clean::line(&timer.setting), clean::line(&timer.ends), place(&timer.origin));
-        page.labelled(&span, &text);
-    }
+        let (setting, ends) = (clean::line(&timer.setting), clean::line(&timer.ends));
+        (span, format!("{setting} ends {ends}; {}", place(&timer.origin)))
+    };
+    let title = "Timers: what ends, and after how long";
+    (!all.is_empty()).then(|| Section::terminal(title).with([Block::facts(all.iter().map(fact))]))
 }

@@ -1,32 +1,72 @@
-//! The plan for a terminal: everything that is decided before anything starts.
+//! What would be done, before anything starts.
 
+use genkai_model::comparison::Comparison;
+use genkai_model::contest::ContenderRecord;
 use genkai_model::event::Environment;
 use genkai_model::finding::Predicted;
 use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
 use genkai_model::plan::{Answers, Backend, ConfigSource, Plan, System};
 use genkai_model::units::Range;
 
-use super::Style;
-use super::page::Page;
-use super::verdict::{Tense, limits};
-use crate::document::Tone;
+use super::compare::{copy, title};
+use super::tune::{self, Tense};
+use crate::document::{Block, Document, Section, Tone};
 use crate::{clean, figure, words};
 
 /// The plan: the servers, the load, what must hold, how it will be found out, the limits predicted, the machine.
-pub fn plan(plan: &Plan, predicted: &[Predicted], environment: &Environment, style: Style) -> String {
-    let mut page = Page::new(style);
-    page.paragraph(Tone::Strong, &format!("Plan: {}", clean::line(&plan.title)));
-    page.gap();
-    page.labelled("Server", &system(&plan.system));
-    page.labelled("Backend", &backend(&plan.system.backend));
-    page.labelled("Load", &load(&plan.load));
-    page.labelled("Request", &request(&plan.load));
-    page.labelled("Must hold", &plan.objective.to_string());
-    page.labelled("Procedure", &procedure(plan));
-    page.labelled("Machine", &machine(environment));
+pub fn plan(plan: &Plan, predicted: &[Predicted], environment: &Environment) -> Document {
+    let facts = [
+        ("Server", system(&plan.system)),
+        ("Backend", backend(&plan.system.backend)),
+        ("Load", load(&plan.load)),
+        ("Request", request(&plan.load)),
+        ("Must hold", plan.objective.to_string()),
+        ("Procedure", procedure(plan)),
+        ("Machine", machine(environment)),
+    ];
     let closed = matches!(plan.load.arrivals, Arrivals::Users { .. });
-    limits(&mut page, closed, predicted, Tense::Before, &[]);
-    page.finish()
+    let limits = tune::predicted(closed, predicted, Tense::Before, &[]);
+    titled(plan, [Section::terminal("").with([Block::facts(facts)])].into_iter().chain(limits))
+}
+
+/// What would be compared.
+pub fn compare_plan(plan: &Plan, entries: &[ContenderRecord], environment: &Environment) -> Document {
+    let facts =
+        [("Backend", backend(&plan.system.backend)), ("Load", load(&plan.load)), ("Request", request(&plan.load))];
+    let facts = facts.into_iter().chain(plan.comparison().into_iter().flat_map(blocks));
+    let facts = Block::facts(facts.chain([("Machine", machine(environment))]));
+    let systems = Section::terminal("").with(entries.iter().flat_map(contender));
+    titled(plan, [systems, Section::terminal("").with([facts])])
+}
+
+fn titled(plan: &Plan, sections: impl IntoIterator<Item = Section>) -> Document {
+    Document::plain(format!("Plan: {}", clean::line(&plan.title)), sections.into_iter().collect())
+}
+
+fn contender(entry: &ContenderRecord) -> [Block; 2] {
+    let set: Vec<String> =
+        entry.settings.iter().filter(|s| !s.default).map(|s| format!("{} {}", s.name, s.value)).collect();
+    let set = if set.is_empty() { "all as by default".to_owned() } else { clean::line(&set.join(", ")) };
+    let server = ("Server", format!("{}; {set}", clean::line(&entry.version)));
+    let facts = [server].into_iter().chain(copy(&entry.rewrites).map(|copy| ("Copy", copy)));
+    [Block::toned(Tone::Strong, clean::line(&entry.contender)), Block::facts(facts)]
+}
+
+fn blocks(comparison: &Comparison) -> [(&'static str, String); 2] {
+    let turns = comparison.contenders.len() + usize::from(comparison.control);
+    let looks: Vec<String> = comparison.looks.iter().map(u32::to_string).collect();
+    let seconds = comparison.ramp.as_secs_f64() + comparison.hold.as_secs_f64();
+    let most = comparison.looks.last().copied().unwrap_or(0);
+    let blocks = format!(
+        "{} each ({} of load), in an order drawn for each; looked at after {}; at most {} of load",
+        figure::plural(turns as u64, "turn", "turns"),
+        figure::seconds(seconds),
+        looks.join(", "),
+        figure::seconds(seconds * turns as f64 * f64::from(most))
+    );
+    let deciding: Vec<&str> = comparison.deciding.iter().map(|figure| title(*figure)).collect();
+    let decides = format!("{}; margin {}", deciding.join(", "), figure::percent(comparison.margin));
+    [("Blocks", blocks), ("Decides", decides)]
 }
 
 fn system(system: &System) -> String {
@@ -42,7 +82,7 @@ fn system(system: &System) -> String {
     format!("{}: {source}{with}", clean::line(&system.product))
 }
 
-pub(super) fn backend(backend: &Backend) -> String {
+fn backend(backend: &Backend) -> String {
     match backend {
         Backend::Embedded(spec) => {
             let workers = spec.workers.map_or_else(
@@ -74,7 +114,7 @@ pub(super) fn backend(backend: &Backend) -> String {
     }
 }
 
-pub(super) fn load(load: &Load) -> String {
+fn load(load: &Load) -> String {
     let stages: Vec<String> = load.stages.iter().map(|stage| clean::line(&stage.to_string())).collect();
     let arrivals = match load.arrivals {
         Arrivals::Users { think, .. } if !stages.is_empty() => {
@@ -116,7 +156,7 @@ fn spaced(spacing: Spacing) -> &'static str {
     }
 }
 
-pub(super) fn request(load: &Load) -> String {
+fn request(load: &Load) -> String {
     let r = &load.request;
     let body = match &r.body {
         Body::Empty => String::new(),
@@ -146,7 +186,7 @@ fn procedure(plan: &Plan) -> String {
     )
 }
 
-pub(super) fn machine(e: &Environment) -> String {
+fn machine(e: &Environment) -> String {
     let pinning = words::pinning(e.pinning.as_ref());
     let versions: Vec<String> =
         e.versions.iter().map(|(name, version)| format!("{} {}", clean::line(name), clean::line(version))).collect();
@@ -166,13 +206,8 @@ pub(super) fn machine(e: &Environment) -> String {
 }
 
 /// How many parts an experiment has, and how long its load takes, `seconds`.
-pub fn suite_length(parts: usize, seconds: Range, style: Style) -> String {
-    let mut page = Page::new(style);
-    let parts = figure::plural(parts as u64, "part", "parts");
-    let all = figure::range(seconds, figure::seconds);
-    page.paragraph(
-        Tone::Strong,
-        &format!("{parts}: {all} of load in all, and a second or two to start and stop each server."),
-    );
-    page.finish()
+pub fn suite_length(parts: usize, seconds: Range) -> Document {
+    let (parts, all) = (figure::plural(parts as u64, "part", "parts"), figure::range(seconds, figure::seconds));
+    let text = format!("{parts}: {all} of load in all, and a second or two to start and stop each server.");
+    Document::plain(text, Vec::new())
 }

@@ -1,0 +1,220 @@
+//! The figures of a plain load, in the words that users of other load testers know: counts, rates, transfer, the latency
+//! distribution from the planned instant and from the write, statuses, failures with their side, thresholds.
+
+use genkai_model::finding::{Findings, TrialFinding};
+use genkai_model::record::Record;
+use genkai_model::summary::{Counted, Distribution, Summary, Threshold};
+
+use super::{client, flows, sentences};
+use crate::document::{Block, Section, Table, Tone};
+use crate::figure::{bytes, count, number, percent, seconds};
+use crate::{clean, words};
+
+/// Labels with a text beside each.
+type Facts = Vec<(&'static str, String)>;
+
+/// What a load on something that already runs showed.
+pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
+    let verdict = &findings.verdict;
+    let (Some(load), Some(trial)) = (&verdict.load, verdict.trials.first()) else {
+        return vec![short("").with([Block::toned(Tone::Doubtful, "No load was sent.")])];
+    };
+    let facts = counts(load).into_iter().chain(connections(load, trial));
+    let figures = [short("").with([Block::facts(facts)]), latency(load)];
+    let came = [messages(trial), flows::section(trial), statuses(load), failures(load, trial), thresholds(load, trial)];
+    let mut generator = generator(load, findings, record);
+    generator.extend(trial.used.as_ref().map(|used| Block::fact("took", client::used(used))));
+    figures.into_iter().chain(came.into_iter().flatten()).chain([short("").with(generator)]).collect()
+}
+
+/// A section of terminal and Markdown.
+fn short(title: &str) -> Section {
+    Section::terminal(title).and_markdown()
+}
+
+/// What a load counts.
+fn unit(counted: Counted) -> &'static str {
+    match counted {
+        Counted::Requests => "requests",
+        Counted::Messages => "messages",
+        Counted::Openings => "openings",
+    }
+}
+
+fn counts(load: &Summary) -> Facts {
+    let unit = unit(load.counted);
+    let share = if load.failed == 0 { 0.0 } else { load.failed as f64 / (load.ok + load.failed) as f64 };
+    let mut ended = format!("{} ok, {} failed ({})", count(load.ok), count(load.failed), percent(share));
+    if load.in_flight > 0 {
+        ended += &format!(", {} in flight at the end", count(load.in_flight));
+    }
+    let mut facts = vec![(unit, format!("{} planned in {}: {ended}", count(load.planned), seconds(load.lasted)))];
+    if load.failed > 0 && load.sent < load.ok + load.failed {
+        facts.push(("sent", format!("{} of them; the others failed before they could be", count(load.sent))));
+    }
+    let mut rate = format!("{} {unit}/s ok", number(load.ok_rate));
+    if load.failed > 0 {
+        rate += &format!(", {} {unit}/s in all", number(load.rate));
+    }
+    if let Some(each) = load.seconds.filter(|each| each.count > 1) {
+        let (low, high, stdev) = (number(each.min), number(each.max), number(each.stdev));
+        rate += &format!("; second by second {low} to {high}, standard deviation {stdev}");
+    }
+    let [received, sent] = [load.bytes_in, load.bytes_out].map(|amount| transfer(load, amount));
+    facts.extend([("rate", rate), ("received", received), ("sent out", sent)]);
+    facts
+}
+
+fn transfer(load: &Summary, amount: u64) -> String {
+    let finished = load.ok + load.failed;
+    let second = if load.lasted > 0.0 { amount as f64 / load.lasted } else { 0.0 };
+    let each = if finished > 0 { format!(", {} each", bytes(amount as f64 / finished as f64)) } else { String::new() };
+    format!("{}, {}/s{each}", bytes(amount as f64), bytes(second))
+}
+
+/// How connections were made.
+fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
+    let all = &load.connections;
+    let mut text = format!("{} opened", count(all.opened));
+    if all.most > 0 {
+        text += &format!(", at most {} at once", count(all.most));
+    }
+    if all.closed_idle > 0 {
+        text += &format!(", {} closed by the server while idle", count(all.closed_idle));
+    }
+    if all.connect.count > 0 {
+        text += &format!("; connecting took {}", brief(&all.connect));
+    }
+    let mut facts = vec![("connections", text)];
+    if let Some(goaways) = &trial.goaways {
+        let (connections, retried) = (count(goaways.connections), count(goaways.retried));
+        facts.push(("GOAWAY", format!("on {connections} connections; {retried} requests made again on another")));
+    }
+    let Some(made) = &trial.handshakes else { return facts };
+    if made.full + made.resumed > 0 {
+        facts.push(("TLS", format!("{} full handshakes, {} resumed", count(made.full), count(made.resumed))));
+    }
+    if made.upgraded > 0 {
+        facts.push(("opened", format!("{} WebSockets", count(made.upgraded))));
+    }
+    if made.took.count > 0 {
+        facts.push(("handshakes", format!("took {}", quantiles(made.took.p50, made.took.p99, made.took.max))));
+    }
+    facts
+}
+
+fn brief(times: &Distribution) -> String {
+    quantiles(times.p50, times.p99, times.max)
+}
+
+fn quantiles(p50: f64, p99: f64, max: f64) -> String {
+    format!("{} (p50), {} (p99), {} (max)", seconds(p50), seconds(p99), seconds(max))
+}
+
+fn latency(load: &Summary) -> Section {
+    let title = match load.counted {
+        Counted::Requests => "Time of successful responses",
+        Counted::Messages => "Round trips",
+        Counted::Openings => "Time to open",
+    };
+    if load.latency.count == 0 {
+        return short(title).with([Block::toned(Tone::Doubtful, "none succeeded")]);
+    }
+    let names =
+        ["min", "mean", "stdev", "50 %", "75 %", "90 %", "95 %", "99 %", "99.9 %", "99.99 %", "max"].map(str::to_owned);
+    let all = |d: &Distribution| {
+        [d.min, d.mean, d.stdev, d.p50, d.p75, d.p90, d.p95, d.p99, d.p999, d.p9999, d.max].map(seconds)
+    };
+    let rows = names.into_iter().zip(all(&load.latency)).zip(all(&load.service));
+    let rows = rows.map(|((name, planned), written)| [name, planned, written]);
+    let table = Table::new(title, &["           ", "from the plan", "from the write"], rows);
+    short(title).with([Block::Table(table)])
+}
+
+/// What became of WebSocket messages.
+fn messages(trial: &TrialFinding) -> Option<Section> {
+    let messages = trial.messages.as_ref()?;
+    let mut section = short("WebSocket");
+    if messages.sent > 0 || messages.foreign > 0 {
+        let fates = [
+            ("lost", messages.lost),
+            ("duplicated", messages.duplicated),
+            ("reordered", messages.reordered),
+            ("late", messages.late),
+            ("foreign", messages.foreign),
+        ];
+        let sent = format!("{} sent, {} echoed", count(messages.sent), count(messages.delivered));
+        let fates = fates.map(|(what, n)| format!("{} {what}", count(n))).join(", ");
+        let incidents = messages.incidents.iter().map(|one| Block::toned(Tone::Doubtful, words::incident(one)));
+        section = section.with([Block::facts([("messages", sent), ("fates", fates)])]).with(incidents);
+    }
+    let (pings, pongs) = (messages.pings, messages.pongs);
+    let pings = (pings + pongs > 0)
+        .then(|| Block::fact("pings", format!("{} answered, {} answered by the server", count(pings), count(pongs))));
+    let closes = messages.closes.iter().map(|c| format!("{} x {}", count(c.count), words::close(c.code)));
+    Some(section.with(pings).with(joined("closed", closes)))
+}
+
+/// A label with all of these; none for none.
+fn joined(label: &str, all: impl Iterator<Item = String>) -> Option<Block> {
+    let all: Vec<String> = all.collect();
+    (!all.is_empty()).then(|| Block::fact(label, all.join(", ")))
+}
+
+fn statuses(load: &Summary) -> Option<Section> {
+    let all = load.statuses.iter().map(|s| format!("{} x {}", count(s.count), s.status));
+    short("").with(joined("statuses", all)).filled()
+}
+
+/// What failed: how often, what, whose side it is on.
+fn failures(load: &Summary, trial: &TrialFinding) -> Option<Section> {
+    let kinds = load.errors.iter().map(|error| {
+        let (kind, side) = (words::error(error.kind), words::side(error.side));
+        Block::toned(Tone::Bad, format!("{} x {kind}; side: {side}", count(error.count)))
+    });
+    let after = (load.failed_after.count > 0).then(|| Block::fact("after", brief(&load.failed_after)));
+    let since = trial.broke.as_ref().map(|broke| {
+        let condition = clean::line(&broke.condition);
+        Block::fact("since", format!("at {} it stopped to hold that {condition}", seconds(broke.at)))
+    });
+    let refusal = load.refusal.as_ref().map(|one| Block::text(words::refusal(one)));
+    let blocks = kinds.chain(refusal).chain(after).chain(since);
+    (load.failed > 0).then(|| short("Failures").with(blocks))
+}
+
+fn thresholds(load: &Summary, trial: &TrialFinding) -> Option<Section> {
+    let one = |threshold: &Threshold| {
+        let (tone, mark) = if threshold.holds { (Tone::Good, "pass") } else { (Tone::Bad, "FAIL") };
+        Block::toned(tone, format!("{mark}  {}: {}", clean::line(&threshold.condition), seen(threshold)))
+    };
+    let whole = load.thresholds.iter().all(|t| t.holds);
+    let broke = trial.broke.as_ref().filter(|_| whole).map(|broke| {
+        let (at, condition) = (seconds(broke.at), clean::line(&broke.condition));
+        let text =
+            format!("FAIL  over the whole load, but from {at} on not: {condition} did not hold for a second and more.");
+        Block::toned(Tone::Bad, text)
+    });
+    (!load.thresholds.is_empty()).then(|| short("Thresholds").with(load.thresholds.iter().map(one)).with(broke))
+}
+
+/// What was seen of a condition, in its unit.
+fn seen(threshold: &Threshold) -> String {
+    match threshold.seen {
+        None => "nothing to judge by".to_owned(),
+        Some(x) if threshold.condition.starts_with("errors") => percent(x),
+        Some(x) if threshold.condition.starts_with("rate") => format!("{}/s", number(x)),
+        Some(x) => seconds(x),
+    }
+}
+
+fn generator(load: &Summary, findings: &Findings, record: &Record) -> Vec<Block> {
+    let (cores, busiest) = (number(load.cpu), percent(load.cpu_busiest));
+    let used = format!("used {cores} cores, its busiest thread {busiest} of one; {}", bytes(load.memory as f64));
+    let late = &load.lateness;
+    let late = (late.count > 0).then(|| ("lateness", format!("sent {} late", brief(late))));
+    let mut blocks = vec![Block::facts([("generator", used)].into_iter().chain(late))];
+    if !findings.verdict.client.valid {
+        blocks.extend(sentences(findings, record).into_iter().map(|said| Block::toned(Tone::Doubtful, said)));
+    }
+    blocks
+}

@@ -1,0 +1,121 @@
+//! Squid as a product: what is installed, how its configuration is read, copied, tested and started.
+
+use std::path::Path;
+
+use genkai_model::event::{Environment, Rewrite};
+use genkai_model::limit::Limit;
+
+use super::config::Config;
+use super::explain::explain;
+use super::lifecycle::copied;
+use super::limits::{self, Facts};
+use super::private::Private;
+use crate::cache::{Cache, Start, Tested};
+use crate::error::TargetError;
+use crate::product::{Deployment, Entry, Likeness, Looks, Lookup, Prepare, Product, Program, Role, Variant, after};
+use genkai_place::caps::Machine;
+use genkai_place::machine;
+
+/// How its program is found.
+pub(crate) const LOOKUP: Lookup = Lookup {
+    product: "Squid",
+    flag: "squid",
+    names: &["squid"],
+    built: &[],
+    ask: &["-v"],
+    package: "squid",
+    version: |said| after(said, "Version "),
+};
+
+/// What the catalogue knows of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "squid",
+    called: "Squid",
+    program: ("squid", &["-v"]),
+    role: Role::Cache,
+    prepare: Some(Deployment::<Squid>::boxed),
+    explain: Some(explain),
+    looks,
+    clamps: &[],
+    unknown: "",
+};
+
+/// It has a port and who may use it.
+fn looks(file: &Looks<'_>) -> Likeness {
+    let words = ["http_port", "http_access", "cache_peer", "cache_mem", "cache_dir"];
+    Likeness::text(file.begins(&words, &[';', '{']))
+}
+
+/// The Squid that is installed.
+#[derive(Debug)]
+pub(crate) struct Squid(Program);
+
+impl Product for Squid {
+    const ENTRY: &'static Entry = &ENTRY;
+    type Config = Config;
+    type Copy = Tested<Private>;
+    type Running = Cache;
+
+    fn find(what: &Prepare<'_>, dir: &Path) -> Result<Squid, TargetError> {
+        Program::find(&LOOKUP, what.program, dir).map(Squid)
+    }
+
+    fn version(&self) -> &str {
+        self.0.version()
+    }
+
+    fn read(&self, main: &Path) -> Result<Config, TargetError> {
+        Ok(Config::read(main)?)
+    }
+
+    fn copy(of: &Variant<Self>) -> Result<Tested<Private>, TargetError> {
+        Tested::of(&Start::of(of, &of.product().0, None), |at| copied(at, of.config()))
+    }
+
+    fn rewrites(copy: &Tested<Private>) -> Vec<Rewrite> {
+        copy.copy.rewrites.clone()
+    }
+
+    fn translate(copy: &Tested<Private>, message: &str) -> String {
+        copy.copy.translate(message)
+    }
+
+    fn check(
+        _: &Variant<Self>,
+        copy: &Tested<Private>,
+        _: Option<&Path>,
+        translate: &dyn Fn(&str) -> String,
+    ) -> Result<Vec<String>, TargetError> {
+        copy.verdict(ENTRY.called, told, translate)
+    }
+
+    fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
+        limits::of(&Facts::of(of.config(), machine::hard_descriptors()), machine)
+    }
+
+    fn start(of: &Variant<Self>, _: &Tested<Private>, cpus: Option<&[usize]>) -> Result<Cache, TargetError> {
+        Cache::start(&Start::of(of, &of.product().0, cpus), &|at| Ok(copied(at, of.config())?.1))
+    }
+}
+
+/// Lines of `squid -k parse` that are more than what it does, without the time before them (`2026/11/22 00:20:47| `).
+fn told(printed: &str) -> Vec<&str> {
+    let words = ["ERROR", "FATAL", "WARNING", "unrecognized", "Bungled", "obsolete"];
+    let told = printed.lines().filter(|line| words.iter().any(|word| line.contains(word)));
+    let is_time = |time: &str| time.starts_with(|c: char| c.is_ascii_digit());
+    let without_time =
+        |line| str::split_once(line, "| ").filter(|(time, _)| is_time(time)).map_or(line, |(_, rest)| rest);
+    told.take(20).map(without_time).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_message_is_left_out() {
+        let printed =
+            "2026/11/22 00:20:47| ERROR a | b\nFATAL: a | b\nProcessing: acl x\nt.conf(3): unrecognized: 'foo_bar'";
+        assert_eq!(told(printed), ["ERROR a | b", "FATAL: a | b", "t.conf(3): unrecognized: 'foo_bar'"]);
+    }
+}
