@@ -177,7 +177,7 @@ fn cpu(facts: &Facts, machine: &Machine) -> Limit {
 fn per_client(held: &SourcedValue<u64>) -> Limit {
     Limit {
         caps: "connections of one client address; a further one is closed at once".to_owned(),
-        law: connections(held.value as f64),
+        law: connections(held.value as f64, 1.0),
         formula: format!("client_ip_max_connections {}, all clients of a load from one address", held.value),
         source: "squid 5.7 src/comm/TcpAcceptor.cc: acceptOne".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Reset, ErrorKind::EofNew], slow: false },
