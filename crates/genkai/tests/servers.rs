@@ -113,7 +113,7 @@ fn every_websocket_server_has_chat_rooms() {
         let ticks = &record.trials[0].ticks;
         let errors: usize = ticks.iter().map(|tick| tick.errors.len()).sum();
         assert_eq!((ticks.iter().map(|tick| tick.ok).sum::<u64>(), errors), (20, 0), "{name}\n{}", run.story());
-        server.stop();
+        drop(server);
     }
 }
 
@@ -191,7 +191,7 @@ fn settings_take_effect() {
         let log = std::fs::read_to_string(dir.path().join("gc.log")).unwrap();
         assert!(log.contains(using) && log.contains("Heap Max Capacity: 96M"), "{name}: {log}");
         assert!((1..=16).contains(&threads(thread)), "{name}");
-        server.stop();
+        drop(server);
     }
 }
 
@@ -216,8 +216,7 @@ fn compression_and_aggregation_are_answered() {
         (set("node-ws", &[], dirs[0].path()), set("node-ws", &[("compression", "on")], dirs[1].path()));
     let offers = |server: &Application| opened(server).0.contains("permessage-deflate");
     assert_eq!((offers(&plain), offers(&packed)), (false, true));
-    plain.stop();
-    packed.stop();
+    drop((plain, packed));
     let flags =
         "--server-set tomcat.aggregation=on --server-set node-ws.compression=on --server-set jetty.compression=on";
     let (run, finding) = servers(&format!("--servers tomcat,jetty,node-ws --sizes 70k {flags}"));

@@ -10,7 +10,7 @@ use genkai_model::limit::Limit;
 use genkai_model::plan;
 use genkai_place::observation::Observation;
 use genkai_targets::embedded::Origin;
-use genkai_targets::foreign::Foreign;
+use genkai_targets::port_probe::PortProbe;
 use genkai_targets::wordpress::WordPress;
 
 use crate::error::LabError;
@@ -19,14 +19,14 @@ use crate::folder::Folder;
 /// How long a backend of the user's may take to accept a connection.
 const REACHABLE_WITHIN: Duration = Duration::from_secs(5);
 
-/// A backend in one of its forms.
+/// A backend in one of its forms. Dropping one that is ours ends it.
 pub enum Backend {
     /// An embedded server, a process of ours.
     Embedded(Box<Origin>),
     /// WordPress with its database and interpreter, processes of ours.
     WordPress(Box<WordPress>),
     /// Somebody else's process.
-    Foreign(SocketAddr, Foreign),
+    External(SocketAddr, PortProbe),
     /// Whatever the user's configuration names.
     Kept,
 }
@@ -57,10 +57,15 @@ impl Backend {
             }
             plan::Backend::Url(url) => {
                 let address = reachable(url)?;
-                Ok(Backend::Foreign(address, Foreign::new([address])))
+                Ok(Backend::External(address, PortProbe::new([address])))
             }
             plan::Backend::Kept => Ok(Backend::Kept),
         }
+    }
+
+    /// Whether its processes are ours.
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Backend::Embedded(_) | Backend::WordPress(_))
     }
 
     /// Where the product under test must connect to; none: where its configuration says.
@@ -68,7 +73,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => Some(origin.address()),
             Backend::WordPress(wordpress) => Some(wordpress.address()),
-            Backend::Foreign(address, _) => Some(*address),
+            Backend::External(address, _) => Some(*address),
             Backend::Kept => None,
         }
     }
@@ -78,7 +83,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.limits(),
             Backend::WordPress(wordpress) => wordpress.limits(),
-            Backend::Foreign(..) | Backend::Kept => Vec::new(),
+            Backend::External(..) | Backend::Kept => Vec::new(),
         }
     }
 
@@ -87,7 +92,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.observe(),
             Backend::WordPress(wordpress) => wordpress.observe(),
-            Backend::Foreign(_, watch) => watch.observe(),
+            Backend::External(_, watch) => watch.observe(),
             Backend::Kept => Observation::default(),
         }
     }
@@ -119,15 +124,6 @@ impl Backend {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// Stops what is ours.
-    pub fn stop(self) {
-        match self {
-            Backend::Embedded(origin) => origin.stop(),
-            Backend::WordPress(wordpress) => wordpress.stop(),
-            Backend::Foreign(..) | Backend::Kept => {}
         }
     }
 }

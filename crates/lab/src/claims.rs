@@ -100,8 +100,8 @@ pub(crate) fn check(job: &Job<'_>, line: &str, watcher: &mut Watcher<'_>) -> Res
         Ok((system::environment(&job.pin, Some(&*prepared)), rejection))
     };
     job.recorded(watcher, ask, |(environment, rejection), _, recorder| {
-        recorder.now(None, job.head(environment, &[]))?;
-        let (id, text) = match rejection {
+        recorder.now(None, job.head(environment.clone(), &[]))?;
+        let (id, text) = match rejection.take() {
             Some(Rejection { kind: RejectionKind::Unknown, words }) => (UNKNOWN, words),
             Some(Rejection { kind: RejectionKind::Refused, words }) => (REFUSED, words),
             Some(Rejection { kind: RejectionKind::Clamped, words }) => (CLAMPED, words),

@@ -21,39 +21,15 @@ pub enum LabError {
         /// The system's words.
         source: std::io::Error,
     },
-    /// The configuration or the server under test.
+    /// A server, or its configuration.
     #[error(transparent)]
     Target(#[from] genkai_targets::error::TargetError),
     /// A process of ours.
     #[error(transparent)]
     Local(#[from] genkai_place::PlaceError),
-    /// WordPress or what it stands on.
-    #[error(transparent)]
-    WordPress(#[from] genkai_targets::wordpress::WordPressError),
-    /// Redis.
-    #[error(transparent)]
-    Redis(#[from] genkai_targets::redis::RedisError),
-    /// A node that did not start, because Redis took no more clients.
-    #[error(
-        "redis refused {refused} connections of nodes: as many clients as maxclients allows were there (its rejected_connections rose \
-         from 0 to {refused}); a node has two connections, and genkai one\n  hint: --redis-set maxclients=N with a larger N, or fewer \
-         nodes\n  the node: {error}"
-    )]
-    RedisFull {
-        /// Redis's own count.
-        refused: u64,
-        /// What the node said.
-        error: Box<LabError>,
-    },
-    /// A server of a comparison.
-    #[error(transparent)]
-    Application(#[from] genkai_targets::application::ApplicationError),
     /// Clients of a comparison.
     #[error(transparent)]
     Broadcast(#[from] genkai_engine::broadcast::BroadcastError),
-    /// What stands before nodes.
-    #[error(transparent)]
-    Router(#[from] genkai_targets::router::RouterError),
     /// The generator.
     #[error(transparent)]
     Engine(#[from] genkai_engine::EngineError),
@@ -65,9 +41,7 @@ impl LabError {
         match self {
             LabError::Plan(_) => Exit::Usage,
             LabError::Engine(e) if e.is_usage() => Exit::Usage,
-            LabError::Application(e) if e.is_usage() => Exit::Usage,
             LabError::Target(e) if e.is_usage() => Exit::Usage,
-            LabError::Router(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,
         }
     }

@@ -44,7 +44,7 @@ pub fn answer(product: &str, load: &Load, address: SocketAddr, backend: &mut Bac
             Some(format!("before any load, {what} is answered {status}; {choose}"))
         }
         Asked::Answered { .. } => {
-            let ours = matches!(backend, Backend::Embedded(_) | Backend::WordPress(_));
+            let ours = backend.is_ours();
             std::thread::sleep(if ours { TOLD } else { Duration::ZERO });
             let unasked = ours && done(backend).is_some_and(|after| after <= before);
             unasked.then(|| format!("{what} is answered without the backend: {product} serves it itself; {choose}"))

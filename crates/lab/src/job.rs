@@ -82,7 +82,8 @@ impl Job<'_> {
         }))
     }
 
-    /// Makes a record in the job's folder: `start` starts what every trial needs, `make` makes the trials and stops it.
+    /// Makes a record in the job's folder: `start` starts what every trial needs, `make` makes the trials. What was started ends after
+    /// the record's last line is written.
     ///
     /// # Errors
     /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
@@ -90,15 +91,15 @@ impl Job<'_> {
         &self,
         watcher: &mut Watcher<'_>,
         start: impl FnOnce(&Folder) -> Result<S, LabError>,
-        make: impl FnOnce(S, &Folder, &mut Recorder<'_>) -> Result<(), LabError>,
+        make: impl FnOnce(&mut S, &Folder, &mut Recorder<'_>) -> Result<(), LabError>,
     ) -> Result<Outcome, LabError> {
         let nowhere = || LabError::Plan("a folder is needed for the record".to_owned());
         let folder = Folder::open(self.out.as_deref().ok_or_else(nowhere)?, self.keep)?;
-        let started = start(&folder)?;
+        let mut started = start(&folder)?;
         headroom::raise_descriptors();
         folder.set_aside()?;
         let mut recorder = Recorder::create(&folder.record(), watcher)?;
-        let failure = make(started, &folder, &mut recorder).err();
+        let failure = make(&mut started, &folder, &mut recorder).err();
         let failure = recorder.close(self.interrupt.is_stopped(), failure);
         Ok(Outcome { record: recorder.into_record(), written: Vec::new(), failure })
     }

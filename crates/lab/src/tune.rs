@@ -72,11 +72,10 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     preview(&job.plan, &job.pin)?;
     let mut written = Vec::new();
     let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin);
-    let outcome = job.recorded(watcher, start, |mut system, folder, recorder| {
-        let mut run = Run { job, folder, system: &mut system, recorder, written: &mut written };
+    let outcome = job.recorded(watcher, start, |system, folder, recorder| {
+        let mut run = Run { job, folder, system, recorder, written: &mut written };
         let made = run.whole();
         run.propose();
-        system.backend.stop();
         made
     })?;
     Ok(Outcome { written, ..outcome })

@@ -10,27 +10,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use genkai_model::evidence::Sample;
 use serde_json::Value;
 
-use crate::process::{Child, Signal, Spawn};
+use crate::observation::Observation;
+use crate::process::{Child, Spawn};
+use crate::usage::{Tree, Usage};
 use crate::{PlaceError, machine};
 
 /// It binds a socket and prints a line; anything near this long is a fault.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 /// Between two looks whether it has ended.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long it has to end when asked to.
-const GRACE: Duration = Duration::from_secs(2);
 /// Longest line that is read; a line of counts has a few hundred bytes.
 const LINE: u64 = 4096;
 /// Longest line that is quoted, characters.
 const QUOTED: usize = 400;
 
-/// A running server.
+/// A running server. Dropping it ends it.
 #[derive(Debug)]
 pub struct Announced {
     /// Its process.
     pub child: Child,
+    tree: Tree,
     address: SocketAddr,
     first: String,
     last: Last,
@@ -73,7 +75,8 @@ impl Announced {
         let Some(out) = child.take_stdout() else { return Err(child.exited()) };
         let (first, last) = listen(out);
         let (address, said) = ready(&mut child, &first, within)?;
-        Ok(Announced { child, address, first: said, last })
+        let tree = Tree::new(child.pid());
+        Ok(Announced { child, tree, address, first: said, last })
     }
 
     /// Where it listens.
@@ -91,9 +94,10 @@ impl Announced {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends it.
-    pub fn stop(&mut self) {
-        self.child.stop(Signal::SIGTERM, GRACE);
+    /// Looks at it: a sample of its last line and of what its process uses, or its end, as [`Observation::of`].
+    pub fn observe(&mut self, subject: &str, called: &str, sample: impl FnOnce(&str, &Usage) -> Sample) -> Observation {
+        let (line, tree) = (self.last_line(), &mut self.tree);
+        Observation::of(&mut self.child, subject, called, || sample(&line, &tree.sample()))
     }
 }
 

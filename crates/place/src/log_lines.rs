@@ -5,10 +5,15 @@ use std::collections::HashMap;
 
 use genkai_model::evidence::LogLine;
 
+use crate::tail::Tail;
+
 /// Longest text kept of a line, in characters.
 pub const TEXT_MAX: usize = 400;
 /// Kinds of unknown lines kept apart in one interval; further kinds are counted together.
 pub const UNKNOWN_MAX: usize = 16;
+
+/// Lines of a plain log that are told a look.
+const PLAIN_MAX: usize = 20;
 
 /// What a product reads from a line.
 pub struct ParsedLine<'a> {
@@ -18,6 +23,18 @@ pub struct ParsedLine<'a> {
     pub gist: &'a str,
     /// The known message it is.
     pub signature: Option<Cow<'static, str>>,
+}
+
+/// New lines of a log that has errors only and says each once: at most twenty, each as it is.
+pub fn plain(subject: &str, log: &mut Tail) -> Vec<LogLine> {
+    let line = |text: String| LogLine {
+        subject: subject.to_owned(),
+        level: "error".to_owned(),
+        text: text.chars().take(TEXT_MAX).collect(),
+        signature: None,
+        count: 1,
+    };
+    log.lines().into_iter().take(PLAIN_MAX).map(line).collect()
 }
 
 /// One [`LogLine`] of `subject` for each signature (or, of unknown lines, each gist without its numbers), in the order of

@@ -60,6 +60,8 @@ pub struct Child {
     name: String,
     log: Option<PathBuf>,
     inner: process::Child,
+    /// That it has ended was told.
+    told: bool,
     /// Set once it was reaped and its session is empty.
     ended: Option<ExitStatus>,
     /// That its group does not outlive genkai; none once it has ended.
@@ -109,7 +111,7 @@ impl Child {
             _ => PlaceError::Start { name: spawn.name.clone(), program, source },
         })?;
         let promise = Some(CleanupGuard::new(Cleanup::Group(inner.id())));
-        Ok(Child { name: spawn.name, log: spawn.log, inner, ended: None, promise })
+        Ok(Child { name: spawn.name, log: spawn.log, inner, told: false, ended: None, promise })
     }
 
     /// What messages call it.
@@ -146,6 +148,13 @@ impl Child {
     pub fn try_exited(&mut self) -> Option<ExitStatus> {
         // The zombie stays (WNOWAIT), so that its number still names its session when that is killed.
         self.ended.or_else(|| peek(self.pid()))
+    }
+
+    /// How it ended, told once.
+    pub fn death(&mut self) -> Option<ExitStatus> {
+        let status = self.try_exited().filter(|_| !self.told)?;
+        self.told = true;
+        Some(status)
     }
 
     /// The error for a child that ended too early.

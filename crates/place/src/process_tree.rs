@@ -5,8 +5,9 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use genkai_model::event::{ServerState, State};
+use genkai_model::event::State;
 
+use crate::observation::died;
 use crate::process::{Child, Signal};
 use crate::{PlaceError, ready};
 
@@ -94,9 +95,8 @@ pub fn started<Site, Running, E: From<PlaceError>>(
 
 /// The state to tell when the first process of a server (`first`: what the product calls it) has ended.
 pub fn death(child: &mut Child, subject: &str, first: &str) -> Option<State> {
-    let status = child.try_exited()?;
-    let detail = Some(format!("the {first} process ended: {status}"));
-    Some(State { subject: subject.to_owned(), state: ServerState::Died, detail })
+    let status = child.death()?;
+    Some(died(subject, &format!("the {first} process ended: "), status))
 }
 
 /// Ends it: by the product's signal for a graceful end, then fast, then by force. Afterwards no process of it is left.

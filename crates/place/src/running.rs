@@ -49,6 +49,16 @@ impl<W: Watch> Running<W> {
         self.child.pid()
     }
 
+    /// How it is looked at.
+    pub fn watch(&self) -> &W {
+        &self.watch
+    }
+
+    /// Sends a signal to its first process.
+    pub fn signal(&self, signal: Signal) {
+        self.child.signal(signal);
+    }
+
     /// Looks at it: metrics under its name, new log lines, deaths.
     pub fn observe(&mut self) -> Observation {
         if self.dead {

@@ -93,6 +93,16 @@ impl Usage {
         Sample { subject: subject.to_owned(), metrics: metrics.into() }
     }
 
+    /// The same of a server that is one process: its descriptors too.
+    pub fn sample_of_one(&self, subject: &str) -> Sample {
+        let gauges = [(metric::CPU, Some(self.cpu)), (metric::RSS, Some(self.rss as f64))];
+        let descriptors = [(metric::WORKER_FDS_MAX, self.fds_max), (metric::WORKER_FD_LIMIT, self.fd_limit)];
+        let descriptors = descriptors.map(|(name, value)| (name, value.map(|n| n as f64)));
+        let all = gauges.into_iter().chain(descriptors);
+        let metrics = all.filter_map(|(name, value)| Some((format!("{subject}.{name}"), value?))).collect();
+        Sample { subject: subject.to_owned(), metrics }
+    }
+
     fn add(&mut self, process: Consumer) {
         self.cpu += process.cpu;
         self.busiest_cpu = self.busiest_cpu.max(process.cpu);

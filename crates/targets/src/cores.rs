@@ -1,9 +1,10 @@
 //! The servers' cores, shared by everything under test: when they are full, no single server need be.
 
+use genkai_model::error::ErrorKind;
 use genkai_model::evidence::{Sample, metric};
 use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
 
-use crate::limits::reached;
+use crate::limits::{self, SLOW, grew, reached};
 
 /// Cores that all servers of a run use together, since the sample before.
 pub const SERVERS_CPU: &str = "machine.servers_cpu";
@@ -20,9 +21,6 @@ const STALLED: f64 = 0.5;
 pub fn limit(cores: u32) -> Limit {
     let cores = f64::from(cores);
     Limit {
-        id: "machine.servers_cpu".to_owned(),
-        subject: "machine".to_owned(),
-        setting: "cores of the servers".to_owned(),
         value: cores.to_string(),
         origin: Origin::Machine("sched_getaffinity(2), less the generator's cores".to_owned()),
         caps: "processor time of all servers together".to_owned(),
@@ -36,8 +34,8 @@ pub fn limit(cores: u32) -> Limit {
             reached(SERVERS_CPU, FULL * cores, Strength::Supports),
             reached(SERVERS_CPU, CROWDED * cores, Strength::Consistent),
         ],
-        symptom: Symptom { errors: Vec::new(), slow: true },
-        remedy: None,
+        symptom: SLOW,
+        ..Limit::named("machine.servers_cpu", "machine", "cores of the servers")
     }
 }
 
@@ -46,9 +44,6 @@ pub fn limit(cores: u32) -> Limit {
 pub fn machine(cores: u32) -> Limit {
     let cores = f64::from(cores);
     Limit {
-        id: "machine.cpu".to_owned(),
-        subject: "machine".to_owned(),
-        setting: "cores".to_owned(),
         value: cores.to_string(),
         origin: Origin::Machine("sysconf(3) _SC_NPROCESSORS_ONLN".to_owned()),
         caps: "processor time of everything that runs here".to_owned(),
@@ -56,8 +51,8 @@ pub fn machine(cores: u32) -> Limit {
         formula: "servers, generator and other programs on this machine together".to_owned(),
         source: "proc(5): /proc/stat".to_owned(),
         signatures: vec![reached(metric::MACHINE_CPU, FULL * cores, Strength::Consistent)],
-        symptom: Symptom { errors: Vec::new(), slow: true },
-        remedy: None,
+        symptom: SLOW,
+        ..Limit::named("machine.cpu", "machine", "cores")
     }
 }
 
@@ -65,9 +60,6 @@ pub fn machine(cores: u32) -> Limit {
 /// for the rest of every period in which it is used up, while the machine's processors look idle.
 pub fn quota(cores: f64) -> Limit {
     Limit {
-        id: "machine.cpu_quota".to_owned(),
-        subject: "machine".to_owned(),
-        setting: "CPU quota of the control group".to_owned(),
         value: cores.to_string(),
         origin: Origin::Machine("cpu.max, or cpu.cfs_quota_us by cpu.cfs_period_us".to_owned()),
         caps: "processor time of servers and generator together".to_owned(),
@@ -75,8 +67,26 @@ pub fn quota(cores: f64) -> Limit {
         formula: "who has used up the quota stands still until the period is over".to_owned(),
         source: "cgroups(7): nr_periods and nr_throttled of cpu.stat".to_owned(),
         signatures: vec![reached(metric::THROTTLED, STALLED, Strength::Supports)],
-        symptom: Symptom { errors: Vec::new(), slow: true },
-        remedy: None,
+        symptom: SLOW,
+        ..Limit::named("machine.cpu_quota", "machine", "CPU quota of the control group")
+    }
+}
+
+/// The queue of connections that wait to be accepted, of whoever's listener overflows first: the kernel's counters do not tell.
+pub fn accept_queue(somaxconn: u32) -> Limit {
+    let queue = limits::accept_queue("kernel.accept_queue", "kernel", "net.core.somaxconn", f64::from(somaxconn) + 1.0);
+    Limit {
+        value: somaxconn.to_string(),
+        origin: Origin::Machine("/proc/sys/net/core/somaxconn".to_owned()),
+        caps: "connections that may wait at a listener to be accepted at one instant".to_owned(),
+        formula: format!("at most net.core.somaxconn {somaxconn} + 1"),
+        source: "listen(2); Linux include/net/sock.h: sk_acceptq_is_full".to_owned(),
+        signatures: vec![
+            grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
+            grew(metric::LISTEN_DROPS, Strength::Consistent),
+        ],
+        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout], slow: true },
+        ..queue
     }
 }
 

@@ -6,6 +6,7 @@ use genkai_model::explain::{Explanation, Remark, RemarkKind, Timer};
 use genkai_model::limit::{Limit, Origin};
 
 pub use crate::files::Requests;
+use crate::files::entry::{Entries, Entry};
 use crate::files::masked;
 use genkai_place::caps::Machine;
 
@@ -46,6 +47,11 @@ pub(crate) fn remark(
     hint: Option<String>,
 ) -> Remark {
     Remark { kind, place, setting: setting.to_owned(), text, hint }
+}
+
+/// What is to be said of an entry.
+pub(crate) fn about(all: &Entries, entry: &Entry, kind: RemarkKind, text: String, hint: Option<String>) -> Remark {
+    remark(kind, Some(all.place(entry)), &entry.name, text, hint)
 }
 
 /// `path:line` of a value; none where it is written nowhere.

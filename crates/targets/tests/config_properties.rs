@@ -1,8 +1,6 @@
 //! What must be so for any text of HAProxy's, php-fpm's and Redis's configurations: nothing panics, nothing is lost, every word is
 //! where its span says, and a setting that is changed leaves everything else.
 
-use std::path::Path;
-
 use genkai_targets::catalog::explain;
 use genkai_targets::explain::Requests;
 use genkai_targets::files::Configuration;
@@ -101,10 +99,10 @@ proptest! {
 
     #[test]
     fn php_fpm_and_redis_lose_nothing(text in text()) {
-        let path = Path::new("/nonexistent/x.conf");
-        let fpm = phpfpm::config::Config::of_text(path, text.clone()).map(|c| c.entries);
-        let redis = redis::config::Config::of_text(path, text.clone()).map(|c| c.entries);
-        for entries in [fpm, redis].into_iter().flatten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.conf");
+        std::fs::write(&path, &text).unwrap();
+        for entries in [phpfpm::config::read(&path), redis::config::read(&path)].into_iter().flatten() {
             let file = &entries.files()[0];
             prop_assert_eq!(&file.text, &text);
             for (entry, span) in entries.all().iter().zip(&file.tree) {

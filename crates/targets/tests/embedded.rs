@@ -129,7 +129,7 @@ fn what_the_origin_does_is_what_is_observed() {
     assert!((0.0..=1.2).contains(&value(&seen, CPU).unwrap()), "one thread: {seen:?}");
     assert!(origin.limits().iter().any(|limit| limit.id == "backend.workers"));
     let address = origin.address();
-    origin.stop();
+    drop(origin);
     assert!(TcpStream::connect(address).is_err(), "still listening");
 }
 

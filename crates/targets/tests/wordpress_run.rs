@@ -15,7 +15,7 @@ use genkai_model::plan::Site;
 use genkai_place::machine;
 use genkai_place::observation::Observation;
 use genkai_place::program::search_path;
-use genkai_targets::wordpress::{Programs, TITLE, WORDPRESS, WordPress, WordPressError};
+use genkai_targets::wordpress::{Programs, TITLE, WORDPRESS, WordPress};
 
 /// How long anything may take that should take an instant.
 const SOON: Duration = Duration::from_secs(30);
@@ -107,7 +107,7 @@ fn it_answers_shows_saturation_and_leaves_nothing() {
         assert!(versions.get(name).is_some_and(|v| v.contains('.')), "{name} in {versions:?}");
     }
 
-    site.stop();
+    drop(site);
     for pid in processes {
         assert!(!alive(pid), "process {pid} survived");
     }
@@ -236,7 +236,7 @@ fn a_server_that_dies_is_told_once_and_the_rest_still_goes() {
     );
     assert!(site.observe().states.is_empty(), "told once");
     assert_eq!(get(site.address(), "a.test", "/").unwrap().0, 500, "WordPress without its database");
-    assert!(matches!(site.warm(), Err(WordPressError::Site { .. })));
+    assert!(site.warm().unwrap_err().to_string().contains("does not answer as it should"));
     drop(site);
     assert!(members(&pids).is_empty(), "dropping stops as well");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -246,7 +246,9 @@ fn a_server_that_dies_is_told_once_and_the_rest_still_goes() {
 fn what_is_not_installed_is_one_error_and_nothing_starts() {
     let dir = tempfile::tempdir().unwrap();
     let error = Programs::find(dir.path().to_str().unwrap(), Path::new(WORDPRESS)).unwrap_err();
-    let WordPressError::Missing { missing } = &error else { panic!("{error}") };
+    let said = error.to_string();
+    let (_, missing) = said.lines().next().unwrap().split_once(": ").unwrap();
+    let missing: Vec<&str> = missing.split(", ").collect();
     assert_eq!(missing.len(), 5, "all programs, not WordPress: {missing:?}");
     assert!(error.to_string().contains("apt-get install"), "{error}");
     assert!(Programs::find(&search_path(), Path::new("/nonexistent")).is_err());
@@ -270,7 +272,7 @@ fn a_failing_step_names_itself_with_its_last_words_and_what_had_started_goes() {
     assert!(!open.contains(&socket), "the database still listens");
     for children in [0, 1_000_000] {
         let error = WordPress::start_with(programs.clone(), dir.path(), &Site::new(children), None).unwrap_err();
-        assert!(matches!(error, WordPressError::Children { .. }), "{error}");
+        assert!(error.to_string().contains("choose 1 to"), "{error}");
     }
 }
 

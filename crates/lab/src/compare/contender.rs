@@ -11,8 +11,8 @@ use genkai_model::plan::System;
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 use genkai_model::units::Span;
+use genkai_targets::external::{self, ExternalServer};
 use genkai_targets::product::{Prepared, Running};
-use genkai_targets::standing::Standing;
 
 use crate::backend;
 use crate::error::LabError;
@@ -24,8 +24,8 @@ use crate::system;
 pub(super) enum Ready {
     /// A server of ours, started anew for each.
     Server(Box<dyn Prepared>),
-    /// Somebody's, which stands.
-    Standing(SocketAddr),
+    /// Somebody's, which runs already.
+    External(SocketAddr),
 }
 
 impl Ready {
@@ -37,7 +37,7 @@ impl Ready {
         folder: &dyn Fn(&str) -> Result<std::path::PathBuf, LabError>,
     ) -> Result<Ready, LabError> {
         match &contender.runs {
-            Runs::Url(url) => Ok(Ready::Standing(backend::reachable(url)?)),
+            Runs::Url(url) => Ok(Ready::External(backend::reachable(url)?)),
             Runs::Server { system, changes } => {
                 let base = system::prepare(system, load, behind, folder("base")?)?;
                 let prepared = if changes.is_empty() { base } else { base.with(changes, &folder("changed")?)? };
@@ -50,7 +50,7 @@ impl Ready {
     pub(super) fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, LabError> {
         match self {
             Ready::Server(prepared) => Ok(prepared.start(cpus)?),
-            Ready::Standing(address) => Ok(Box::new(Standing::new(*address))),
+            Ready::External(address) => Ok(Box::new(ExternalServer::new(*address))),
         }
     }
 
@@ -58,7 +58,7 @@ impl Ready {
     pub(super) fn warnings(&self) -> &[String] {
         match self {
             Ready::Server(prepared) => prepared.warnings(),
-            Ready::Standing(_) => &[],
+            Ready::External(_) => &[],
         }
     }
 
@@ -66,7 +66,7 @@ impl Ready {
     pub(super) fn transport(&self) -> Transport {
         match self {
             Ready::Server(prepared) => prepared.transport(),
-            Ready::Standing(_) => Transport::Tcp,
+            Ready::External(_) => Transport::Tcp,
         }
     }
 
@@ -74,7 +74,7 @@ impl Ready {
     pub(super) fn product(&self) -> &'static str {
         match self {
             Ready::Server(prepared) => prepared.product(),
-            Ready::Standing(_) => genkai_targets::standing::SUBJECT,
+            Ready::External(_) => external::SUBJECT,
         }
     }
 
@@ -82,7 +82,7 @@ impl Ready {
     fn rewrites(&self) -> Vec<Rewrite> {
         match self {
             Ready::Server(prepared) => redact::rewrites(prepared.rewrites()),
-            Ready::Standing(_) => Vec::new(),
+            Ready::External(_) => Vec::new(),
         }
     }
 
@@ -94,7 +94,7 @@ impl Ready {
                 (version, settings(&**prepared, system, changes, environment))
             }
             (_, Runs::Url(url)) => (redact::url(url), Vec::new()),
-            (Ready::Standing(address), _) => (address.to_string(), Vec::new()),
+            (Ready::External(address), _) => (address.to_string(), Vec::new()),
         };
         let contender = contender.name.clone();
         let rewrites = self.rewrites();

@@ -117,20 +117,17 @@ pub(crate) fn run(job: &Job<'_>, comparison: &Comparison, watcher: &mut Watcher<
     };
     job.recorded(watcher, start, |(backend, ready), _, recorder| {
         let out = vec![false; ready.len()];
-        let mut run = Run { job, comparison, ready, out, backend, environment, recorder };
-        let made = run.whole();
-        run.backend.stop();
-        made
+        Run { job, comparison, ready, out, backend, environment, recorder }.whole()
     })
 }
 
 struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
     comparison: &'r Comparison,
-    ready: Vec<Ready>,
+    ready: &'r [Ready],
     /// Who did not start any more.
     out: Vec<bool>,
-    backend: Backend,
+    backend: &'r mut Backend,
     environment: Environment,
     recorder: &'r mut Recorder<'w>,
 }
@@ -235,7 +232,7 @@ impl Run<'_, '_, '_> {
         let mut load = trial::shape(&plan.load, &what);
         load.transport = self.ready[who].transport();
         load.addresses = vec![address];
-        if first && let Some(text) = first::answer(self.ready[who].product(), &load, address, &mut self.backend) {
+        if first && let Some(text) = first::answer(self.ready[who].product(), &load, address, self.backend) {
             self.recorder.note(None, first::NOTE, format!("{}: {text}", contender.name))?;
         }
         let load = headroom::fit(&load, &headroom::look(&load.addresses, &self.environment))?;
@@ -249,7 +246,7 @@ impl Run<'_, '_, '_> {
             interrupt: self.job.interrupt,
         };
         let mut kernel = Kernel::new();
-        let backend = &mut self.backend;
+        let backend = &mut *self.backend;
         let observer = Observer { server, backend, kernel: &mut kernel, listeners: vec![address] };
         trial.run(observer, self.recorder)
     }

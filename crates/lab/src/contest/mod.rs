@@ -78,7 +78,7 @@ impl Run<'_, '_, '_> {
             let _ = thread.join();
             asked
         });
-        servers.into_iter().for_each(Application::stop);
+        drop(servers);
         let reason = match &asked {
             Err(_) => EndReason::EngineFailed,
             Ok(()) if self.job.interrupt.is_stopped() => EndReason::Interrupted,

@@ -162,7 +162,6 @@ impl Run<'_, '_, '_> {
         if let Some(report) = servers.router_report() {
             self.recorder.now(Some(number), What::Router(Box::new(report)))?;
         }
-        servers.stop();
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use genkai_targets::rooms::{self, Settings};
 
 use crate::error::LabError;
 
-/// A running node.
+/// A running node. Dropping it ends it.
 pub(super) enum Node {
     /// Chat rooms.
     Rooms(rooms::Node),
@@ -78,13 +78,6 @@ impl Node {
                 format!("node {} was killed on purpose", node.number())
             }
             Node::Http(_) => String::new(),
-        }
-    }
-
-    pub(super) fn stop(self) {
-        match self {
-            Node::Rooms(node) => node.stop(),
-            Node::Http(origin) => origin.stop(),
         }
     }
 }

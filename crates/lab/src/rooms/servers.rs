@@ -4,10 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use genkai_model::error::ErrorKind;
 use genkai_model::event::Environment;
-use genkai_model::evidence::metric;
-use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::Limit;
 use genkai_model::plan::{Backplane, Cluster, Fault};
 use genkai_model::rooms::{Loss, NodeReport, RouterReport};
 use genkai_model::units::Span;
@@ -15,6 +13,7 @@ use genkai_place::caps::Machine;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
 use genkai_targets::application::Place;
+use genkai_targets::cores;
 use genkai_targets::redis::Redis;
 use genkai_targets::rooms::Settings;
 use genkai_targets::router::{self, Router};
@@ -23,11 +22,11 @@ use super::drill::Act;
 use super::node::Node;
 use crate::error::LabError;
 
-/// All that runs. Dropping it ends it.
+/// All that runs. Dropping it ends it, in the order of the fields.
 pub(super) struct Servers {
-    redis: Option<Redis>,
-    nodes: Vec<Node>,
     router: Option<Router>,
+    nodes: Vec<Node>,
+    redis: Option<Redis>,
     /// When the router was killed, microseconds since the load began.
     resets_us: Vec<u64>,
     kernel: Kernel,
@@ -64,7 +63,10 @@ impl Servers {
             Node::start(cluster, held, number, &settings, place, cpus, dir)
         };
         let nodes = (1..=nodes).map(start).collect::<Result<Vec<Node>, _>>();
-        let nodes = nodes.map_err(|error| refused(error, redis.as_mut()))?;
+        let nodes = nodes.map_err(|error| match redis.as_mut().and_then(|redis| redis.full(&error)) {
+            Some(full) => LabError::Target(full),
+            None => error,
+        })?;
         let behind: Vec<SocketAddr> = nodes.iter().map(Node::address).collect();
         let before = |plan| Router::start(plan, clients, &behind, cpus, dir);
         let router = cluster.router.as_ref().map(before).transpose()?;
@@ -155,49 +157,10 @@ impl Servers {
         let (nodes, machine) = (self.nodes.len() as u32, Machine::of(environment));
         let router = cluster.router.as_ref().map(|plan| router::limits(plan, clients, nodes, &machine));
         let mut all = router.unwrap_or_default();
-        all.push(accept_queue(environment));
+        all.push(cores::accept_queue(environment.somaxconn));
         if self.redis.is_some() {
             all.extend(Redis::limits(&cluster.redis, &machine, environment.memory)?);
         }
         Ok(all)
-    }
-
-    /// Ends them, the router first.
-    pub(super) fn stop(self) {
-        if let Some(router) = self.router {
-            router.stop();
-        }
-        self.nodes.into_iter().for_each(Node::stop);
-        if let Some(redis) = self.redis {
-            redis.stop();
-        }
-    }
-}
-
-/// Why a node did not start, with Redis's own word where that refused it.
-fn refused(error: LabError, redis: Option<&mut Redis>) -> LabError {
-    match redis.map(Redis::refused) {
-        Some(refused @ 1..) => LabError::RedisFull { refused, error: Box::new(error) },
-        _ => error,
-    }
-}
-
-/// The queue of connections that wait to be accepted, of whoever's listener overflows first: the kernel's counters do not tell.
-fn accept_queue(environment: &Environment) -> Limit {
-    let grew = |metric: &str, strength| Signature { sign: Sign::Grew(metric.to_owned()), strength };
-    let value = f64::from(environment.somaxconn) + 1.0;
-    Limit {
-        value: environment.somaxconn.to_string(),
-        origin: Origin::Machine("/proc/sys/net/core/somaxconn".to_owned()),
-        caps: "connections that may wait at a listener to be accepted at one instant".to_owned(),
-        law: Law::Backlog { value },
-        formula: format!("at most net.core.somaxconn {} + 1", environment.somaxconn),
-        source: "listen(2); Linux include/net/sock.h: sk_acceptq_is_full".to_owned(),
-        signatures: vec![
-            grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
-            grew(metric::LISTEN_DROPS, Strength::Consistent),
-        ],
-        symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout], slow: true },
-        ..Limit::named("kernel.accept_queue", "kernel", "net.core.somaxconn")
     }
 }

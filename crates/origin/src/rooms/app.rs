@@ -8,8 +8,7 @@ use std::time::Duration;
 use genkai_wire::websocket::Kind;
 use nix::time::{ClockId, clock_gettime};
 
-use super::house::{House, encoded};
-use super::member::Member;
+use super::outgoing::encoded;
 
 /// The room of all who are connected to the application; no name of a chat room begins with a slash.
 pub(super) const ROOM: &str = "/app";
@@ -50,6 +49,14 @@ enum Wish {
     Take(usize),
 }
 
+/// What is answered.
+pub(super) enum Reply {
+    /// A text for all who are connected.
+    Everybody(Vec<u8>),
+    /// Frames for who asked, whatever already waits for it.
+    Sender(Vec<Rc<[u8]>>),
+}
+
 /// None for what is no wish.
 fn wish(kind: Kind, data: &[u8]) -> Option<Wish> {
     if kind == Kind::Binary || data.starts_with(b"take ") {
@@ -71,33 +78,35 @@ fn wish(kind: Kind, data: &[u8]) -> Option<Wish> {
 }
 
 impl App {
-    /// Does what a message says.
-    pub(super) fn obey(&self, house: &House, member: &Rc<Member>, kind: Kind, data: &[u8]) {
+    /// What a message says is to be done.
+    pub(super) fn reply(&self, kind: Kind, data: &[u8]) -> Reply {
         let now = monotonic();
-        let say = |text: String| answer(house, member, encoded(Kind::Text, text.as_bytes()));
+        let frame = |text: String| encoded(Kind::Text, text.as_bytes());
+        let text = |text: String| Reply::Sender(vec![frame(text)]);
         match wish(kind, data) {
-            Some(Wish::Stamp(sent)) => self.count(now.saturating_sub(sent)),
+            Some(Wish::Stamp(sent)) => {
+                self.count(now.saturating_sub(sent));
+                Reply::Sender(Vec::new())
+            }
             Some(Wish::Broadcast(size)) => {
-                let mut text = vec![b'.'; size];
                 let head = format!("broadcast {} ", monotonic());
-                text.resize(size.max(head.len()), b'.');
+                let mut text = vec![b'.'; size.max(head.len())];
                 text[..head.len()].copy_from_slice(head.as_bytes());
-                house.deliver(ROOM, Kind::Text, &text, None);
+                Reply::Everybody(text)
             }
             Some(Wish::Give(kind, size)) => {
                 let payload = self.payload(kind, size);
-                say(format!("giving {}", monotonic()));
-                answer(house, member, payload);
+                Reply::Sender(vec![frame(format!("giving {}", monotonic())), payload])
             }
             Some(Wish::Report) => {
-                say(format!("report {} {} {} 0", self.count.get(), self.sum.get(), self.longest.get()));
+                text(format!("report {} {} {} 0", self.count.get(), self.sum.get(), self.longest.get()))
             }
             Some(Wish::Clear) => {
                 [&self.count, &self.sum, &self.longest].into_iter().for_each(|cell| cell.set(0));
-                say("cleared".to_owned());
+                text("cleared".to_owned())
             }
-            Some(Wish::Take(size)) => say(format!("took {size}")),
-            None => say("what?".to_owned()),
+            Some(Wish::Take(size)) => text(format!("took {size}")),
+            None => text("what?".to_owned()),
         }
     }
 
@@ -118,12 +127,6 @@ impl App {
             }
         }
     }
-}
-
-/// Sends a frame to one member, whatever already waits for it: it asked.
-fn answer(house: &House, member: &Rc<Member>, frame: Rc<[u8]>) {
-    member.control(frame);
-    house.list(member);
 }
 
 /// The machine's monotonic clock, ns.

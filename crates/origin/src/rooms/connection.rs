@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use genkai_wire::http1::{Length, RequestHead, write_response};
 use genkai_wire::websocket::handshake::{Refusal, Upgrade};
-use genkai_wire::websocket::{Assembler, Decoder, Encoder, Event, Role};
+use genkai_wire::websocket::{Assembler, Decoder, Encoder, Event, Kind, Role};
 use tokio::net::TcpStream;
 
-use super::app;
+use super::app::{self, Reply};
 use super::house::House;
 use super::member::{Member, Standing};
 use crate::socket::{leave, read, write};
@@ -193,7 +193,10 @@ impl Ear {
                         Event::Data(chunk) => {
                             if let Some(message) = self.assembler.push(chunk) {
                                 match room {
-                                    app::ROOM => house.app.obey(house, member, message.kind, message.data),
+                                    app::ROOM => match house.app.reply(message.kind, message.data) {
+                                        Reply::Everybody(text) => house.deliver(room, Kind::Text, &text, None),
+                                        Reply::Sender(frames) => house.answer(member, frames),
+                                    },
                                     _ => house.received(room, message.kind, message.data),
                                 }
                             }

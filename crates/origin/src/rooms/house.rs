@@ -13,7 +13,7 @@ use super::app::App;
 use super::backplane::Backplane;
 use super::counters::Counters;
 use super::member::{Books, Member};
-use super::outgoing::{Content, Frame};
+use super::outgoing::{Content, Frame, encoded};
 use super::room::Room;
 use super::trace::Trace;
 use super::{SLOW, Spec};
@@ -99,7 +99,8 @@ impl House {
             return;
         }
         match self.backplane.get() {
-            Some(backplane) => backplane.publish(self, name, kind, data, place),
+            Some(backplane) if backplane.publish(name, kind, data, place) => {}
+            Some(_) => self.counters.unpublished.add(1),
             None => self.deliver(name, kind, data, place),
         }
     }
@@ -145,6 +146,14 @@ impl House {
         member.give_up(close, &self.books());
     }
 
+    /// Sends frames to one member: it asked.
+    pub(super) fn answer(&self, member: &Rc<Member>, frames: Vec<Rc<[u8]>>) {
+        for frame in frames {
+            member.control(frame);
+            self.list(member);
+        }
+    }
+
     /// Has what waits for `member` written soon.
     pub(super) fn list(&self, member: &Rc<Member>) {
         if member.must_be_listed() {
@@ -168,12 +177,4 @@ impl House {
             }
         }
     }
-}
-
-/// A message in one frame.
-pub(super) fn encoded(kind: Kind, data: &[u8]) -> Rc<[u8]> {
-    let mut bytes = Vec::with_capacity(data.len() + 10);
-    // It cannot fail on an encoder that has not closed and is not within a message.
-    let _ = Encoder::new(Role::Server).message(&mut bytes, kind, data, 0, &mut Scratch::default());
-    bytes.into()
 }

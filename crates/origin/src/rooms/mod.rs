@@ -13,7 +13,7 @@
 //! A client may say who it is: `/rooms/{name}?member=17`; the trace then names it where its messages were lost.
 //!
 //! One thread does everything. Reading order: [`room`] (who is where, and what a message does), [`member`] (a queue and its
-//! socket), [`connection`] (a client's side), [`backplane`] (Redis).
+//! socket), [`connection`] (a client's side), [`backplane`] (the way to other nodes), [`redis`] (what carries it).
 
 mod app;
 mod backplane;
@@ -22,6 +22,7 @@ mod counters;
 mod house;
 mod member;
 mod outgoing;
+mod redis;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -106,7 +107,7 @@ async fn run<T>(
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let counters = Arc::new(Counters::default());
     let house = Rc::new(House::new(spec, Arc::clone(&counters)));
-    let backplane = backplane::join(&house).await?;
+    let backplane = redis::join(&house).await?;
     let _begun = begin(counters)?;
     tokio::select! {
         ended = accept::forever(&listener, |stream| connection::serve(stream, Rc::clone(&house))) => ended,

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::rc::Rc;
 
+use genkai_wire::websocket::{Encoder, Kind, Role, Scratch};
+
 /// Frames given to the kernel at once; Linux takes up to 1024 (`UIO_MAXIOV`), a few dozen fill a socket's usual buffer.
 pub(super) const BATCH: usize = 64;
 
@@ -21,6 +23,14 @@ pub(super) enum Content {
     Delivery(Option<u64>),
     /// Ping, pong or close, or an answer to this member alone.
     Control,
+}
+
+/// A message in one frame.
+pub(super) fn encoded(kind: Kind, data: &[u8]) -> Rc<[u8]> {
+    let mut bytes = Vec::with_capacity(data.len() + 10);
+    // It cannot fail on an encoder that has not closed and is not within a message.
+    let _ = Encoder::new(Role::Server).message(&mut bytes, kind, data, 0, &mut Scratch::default());
+    bytes.into()
 }
 
 /// A bounded queue of frames, of which the first may be partly written.

@@ -4,24 +4,24 @@ use std::path::Path;
 use std::process::Command;
 
 use super::rooms;
-use super::settings::{Knob, Name, Settings};
-use super::{ApplicationError, Place, Product};
+use super::settings::{Knob, MAX_MESSAGE, Settings};
+use super::{Place, Product};
+use crate::error::TargetError;
 
 pub(super) const PRODUCT: Product = Product {
     name: "embedded",
     socketio: false,
-    knobs: &[Knob { name: Name::MaxMessage, default: "64k", source: "genkai serve rooms --max-message" }],
-    check: |_| Ok(()),
+    knobs: &[Knob { name: MAX_MESSAGE, default: "64k", source: "genkai serve rooms --max-message" }],
+    needs: &[],
+    built: None,
     command,
     gc_log: None,
 };
 
-fn command(place: &Place, settings: &Settings, _: &Path) -> Result<Command, ApplicationError> {
+fn command(place: &Place, settings: &Settings, _: &Path) -> Result<Command, TargetError> {
     let mut command = Command::new(&place.program);
     command.args(["serve", "rooms", "--listen", "127.0.0.1:0"]);
-    if let Some(bytes) = settings.max_message {
-        command.args(["--max-message", &bytes.0.to_string()]);
-    }
+    command.args(settings.get(MAX_MESSAGE).into_iter().flat_map(|bytes| ["--max-message", bytes]));
     command.args(settings.rooms.iter().flat_map(rooms::Settings::flags));
     Ok(command)
 }

@@ -6,15 +6,19 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use genkai_model::contest::{Consumption, Contender, ContenderRecord};
-use genkai_model::event::{ServerState, State};
+use genkai_model::event::State;
 use genkai_model::evidence::LogLine;
 use genkai_model::setting::Setting;
 use serde_json::Value;
 
 use super::gc::{self, Paused};
-use super::settings::{Name, Settings, in_force};
-use super::{ApplicationError, Place, Product};
+use super::product::unwritten;
+use super::settings::{GC, Settings, in_force};
+use super::{Place, Product};
+use crate::error::TargetError;
 use genkai_place::handshake::Announced;
+use genkai_place::log_lines::plain;
+use genkai_place::observation::died;
 use genkai_place::process::Spawn;
 use genkai_place::tail::Tail;
 use genkai_place::{machine, usage};
@@ -23,14 +27,10 @@ use genkai_place::{machine, usage};
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Its log, in the folder of its private files.
 const LOG: &str = "server.log";
-/// Lines of a log that are told a look.
-const LOG_LINES: usize = 20;
 /// Longest name of a version, characters.
 const WORDS: usize = 100;
-/// Longest log line in a record, characters.
-const LOG_LINE: usize = 400;
 
-/// A running server of the comparison.
+/// A running server of the comparison. Dropping it ends it.
 #[derive(Debug)]
 pub struct Application {
     name: String,
@@ -39,7 +39,6 @@ pub struct Application {
     gc: Option<Tail>,
     log: Tail,
     entry: ContenderRecord,
-    dead: bool,
 }
 
 /// What one look brought.
@@ -64,9 +63,8 @@ impl Product {
         settings: &Settings,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Announced, ApplicationError> {
-        let written = |source| ApplicationError::Files { server: self.name, path: dir.to_owned(), source };
-        fs::create_dir_all(dir).map_err(written)?;
+    ) -> Result<Announced, TargetError> {
+        fs::create_dir_all(dir).map_err(unwritten(self.name, dir))?;
         let command = (self.command)(place, settings, dir)?;
         let spawn = Spawn {
             name: name.to_owned(),
@@ -90,10 +88,10 @@ impl Application {
         place: &Place,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Application, ApplicationError> {
+    ) -> Result<Application, TargetError> {
         let words = &contender.settings;
         let settings = Settings::read(words, product.knobs)
-            .map_err(|why| ApplicationError::Setting { server: product.name, why })?;
+            .map_err(|why| TargetError::usage(product.name, format!("{}: {why}", product.name)))?;
         let began = Instant::now();
         let server = product.launch(&contender.name, place, &settings, cpus, dir)?;
         let mut in_force = in_force(words, product.knobs);
@@ -110,7 +108,7 @@ impl Application {
         };
         let gc = product.gc_log.map(|name| Tail::open(dir.join(name)));
         let name = contender.name.clone();
-        Ok(Application { name, product, server, gc, log: Tail::open(dir.join(LOG)), entry, dead: false })
+        Ok(Application { name, product, server, gc, log: Tail::open(dir.join(LOG)), entry })
     }
 
     /// Where it listens.
@@ -130,17 +128,14 @@ impl Application {
 
     /// Looks at it.
     pub fn observe(&mut self) -> Observed {
-        let mut seen = Observed { logs: self.logs(), pauses: self.pauses(), ..Observed::default() };
-        match self.server.child.try_exited() {
-            None => seen.used = self.used(),
-            Some(status) if !self.dead => {
-                self.dead = true;
-                let (subject, detail) = (self.name.clone(), Some(status.to_string()));
-                seen.states.push(State { subject, state: ServerState::Died, detail });
-            }
-            Some(_) => {}
+        let child = &mut self.server.child;
+        let (death, runs) = (child.death(), child.try_exited().is_none());
+        Observed {
+            used: if runs { self.used() } else { Consumption::default() },
+            pauses: self.gc.iter_mut().flat_map(Tail::lines).filter_map(|line| gc::pause(&line)).collect(),
+            logs: plain(&self.name, &mut self.log),
+            states: death.map(|status| died(&self.name, "", status)).into_iter().collect(),
         }
-        seen
     }
 
     /// What it has consumed since it began, and what it has. Each server is one process.
@@ -154,31 +149,11 @@ impl Application {
             ..Consumption::default()
         }
     }
-
-    fn pauses(&mut self) -> Vec<Paused> {
-        self.gc.iter_mut().flat_map(Tail::lines).filter_map(|line| gc::pause(&line)).collect()
-    }
-
-    fn logs(&mut self) -> Vec<LogLine> {
-        let line = |text: String| LogLine {
-            subject: self.name.clone(),
-            level: "error".to_owned(),
-            text: text.chars().take(LOG_LINE).collect(),
-            signature: None,
-            count: 1,
-        };
-        self.log.lines().into_iter().take(LOG_LINES).map(line).collect()
-    }
-
-    /// Ends it.
-    pub fn stop(mut self) {
-        self.server.stop();
-    }
 }
 
 /// The collector that a JVM chose by itself.
 fn chosen(settings: &mut [Setting], log: &str) {
-    let gc = settings.iter_mut().find(|setting| setting.default && setting.name == Name::Gc.text());
+    let gc = settings.iter_mut().find(|setting| setting.default && setting.name == GC);
     if let (Some(setting), Some(collector)) = (gc, gc::collector(log)) {
         setting.value = format!("{collector}, the JVM's choice");
     }

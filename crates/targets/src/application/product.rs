@@ -1,18 +1,18 @@
 //! What is known of each server.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
+use genkai_model::limit::{Law, Limit, Origin, RemedyUnit};
 use genkai_model::setting::Setting;
 use genkai_model::units::Bytes;
 
-use super::settings::{Knob, Name, Settings};
-use super::{ApplicationError, embedded, jetty, node, tomcat};
-
-/// Every server, in the order in which reports list them before anything is measured.
-pub const PRODUCTS: &[&Product] = &[&embedded::PRODUCT, &tomcat::PRODUCT, &jetty::PRODUCT, &node::WS, &node::SOCKET_IO];
+use super::settings::{Knob, MAX_MESSAGE, Settings};
+use crate::error::TargetError;
+use crate::limits::{errors, raised};
+use genkai_place::program;
 
 /// A server that runs the application.
 #[derive(Debug)]
@@ -23,12 +23,31 @@ pub struct Product {
     pub socketio: bool,
     /// Settings it has.
     pub knobs: &'static [Knob],
-    /// What it needs.
-    pub(super) check: fn(&Place) -> Result<(), ApplicationError>,
+    /// What must be installed.
+    pub(super) needs: &'static [Need],
+    /// The file below `apps` that there is once its application is built; none: nothing is to be built.
+    pub(super) built: Option<&'static str>,
     /// Writes what it needs into a folder and gives its command line.
-    pub(super) command: fn(&Place, &Settings, &Path) -> Result<Command, ApplicationError>,
+    pub(super) command: fn(&Place, &Settings, &Path) -> Result<Command, TargetError>,
     /// Its log of garbage collections, in that folder.
     pub(super) gc_log: Option<&'static str>,
+}
+
+/// What a server needs beside its application.
+#[derive(Debug)]
+pub(super) struct Need {
+    /// A program, or the path of a file.
+    pub(super) found: &'static str,
+    /// What messages call it.
+    pub(super) what: &'static str,
+    /// The package that has it.
+    pub(super) package: &'static str,
+}
+
+impl Need {
+    fn is_there(&self) -> bool {
+        if self.found.starts_with('/') { Path::new(self.found).exists() } else { program::find(self.found).is_some() }
+    }
 }
 
 /// Where things are.
@@ -42,26 +61,21 @@ pub struct Place {
 
 impl Place {
     /// A file that the application of `server` needs, below `apps`.
-    pub(super) fn built(&self, server: &'static str, file: &str) -> Result<PathBuf, ApplicationError> {
+    pub(super) fn built(&self, server: &'static str, file: &str) -> Result<PathBuf, TargetError> {
         let path = self.apps.as_deref().unwrap_or(Path::new("apps")).join(file);
         if path.exists() {
-            return path.canonicalize().map_err(|source| ApplicationError::Files { server, path, source });
+            return path.canonicalize().map_err(unwritten(server, &path));
         }
-        Err(ApplicationError::Unbuilt { server, missing: path, apps: self.apps.clone() })
+        let nowhere = " in genkai's source folder and start genkai there, or name its apps folder with --apps";
+        let how = if self.apps.is_some() { "" } else { nowhere };
+        let what = format!("the application is not built ({} is not there)", path.display());
+        Err(TargetError::missing(server, format!("{server}: {what}: run `make apps`{how}")))
     }
 }
 
-/// The server called `name`.
-///
-/// # Errors
-/// When there is none.
-pub fn find(name: &str) -> Result<&'static Product, ApplicationError> {
-    let found = PRODUCTS.iter().find(|product| product.name == name).copied();
-    found.ok_or_else(|| ApplicationError::Unknown { name: name.to_owned() })
-}
-
-pub(super) fn names() -> Vec<&'static str> {
-    PRODUCTS.iter().map(|product| product.name).collect()
+/// For an I/O error on a file of a server's that was to be written.
+pub(super) fn unwritten(server: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TargetError {
+    move |source| TargetError::machine(server, format!("{server}: cannot prepare {}: {source}", path.display()))
 }
 
 impl Product {
@@ -69,17 +83,20 @@ impl Product {
     ///
     /// # Errors
     /// What is missing.
-    pub fn check(&self, place: &Place) -> Result<(), ApplicationError> {
-        (self.check)(place)
+    pub fn check(&self, place: &Place) -> Result<(), TargetError> {
+        if let Some(Need { what, package, .. }) = self.needs.iter().find(|need| !need.is_there()) {
+            let text = format!("{} needs {what}: install it (Debian, Ubuntu: apt-get install {package})", self.name);
+            return Err(TargetError::missing(self.name, text));
+        }
+        self.built.map_or(Ok(()), |file| place.built(self.name, file).map(drop))
     }
 
     /// Its cap on a message of a client.
     pub fn largest(&self, in_force: &[Setting]) -> Option<Limit> {
-        let name = Name::MaxMessage;
-        let knob = self.knobs.iter().find(|knob| knob.name == name)?;
-        let setting = in_force.iter().find(|setting| setting.name == name.text())?;
+        let knob = self.knobs.iter().find(|knob| knob.name == MAX_MESSAGE)?;
+        let setting = in_force.iter().find(|setting| setting.name == MAX_MESSAGE)?;
         let value = setting.value.parse::<Bytes>().ok()?.0;
-        let id = format!("{}.{}", self.name, name.text());
+        let id = format!("{}.{MAX_MESSAGE}", self.name);
         let origin = if setting.default { Origin::Default(knob.source.to_owned()) } else { Origin::Given };
         Some(Limit {
             value: setting.value.clone(),
@@ -88,15 +105,9 @@ impl Product {
             law: Law::BodySize { value: value as f64 },
             formula: format!("{value} bytes"),
             source: knob.source.to_owned(),
-            symptom: Symptom { errors: vec![ErrorKind::Closed], slow: false },
-            remedy: Some(Remedy {
-                setting: name.text().to_owned(),
-                unit: RemedyUnit::Bytes,
-                step: 1.0,
-                ceiling: None,
-                note: None,
-            }),
-            ..Limit::named(&id, self.name, name.text())
+            symptom: errors(&[ErrorKind::Closed]),
+            remedy: Some(raised(MAX_MESSAGE, RemedyUnit::Bytes, 1.0)),
+            ..Limit::named(&id, self.name, MAX_MESSAGE)
         })
     }
 }

@@ -10,95 +10,57 @@ use super::rooms;
 /// A setting that a server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knob {
-    /// Its name.
-    pub name: Name,
+    /// Its name, as `--set` has it.
+    pub name: &'static str,
     /// The server's own value, as it would be written.
     pub default: &'static str,
     /// Where that comes from.
     pub source: &'static str,
 }
 
-/// Names of settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Name {
-    /// Largest heap, bytes.
-    Heap,
-    /// Garbage collector: serial, parallel, g1, z.
-    Gc,
-    /// Threads that serve.
-    Threads,
-    /// Bytes a connection encodes its messages into before they are written.
-    Buffer,
-    /// SO_SNDBUF of its connections, bytes.
-    SendBuffer,
-    /// Largest message it takes, bytes.
-    MaxMessage,
-    /// A connection that is silent for so long is closed.
-    IdleTimeout,
-    /// Whether messages are gathered until they are flushed.
-    Aggregation,
-    /// Whether messages are compressed (RFC 7692), which the clients then offer.
-    Compression,
-}
+/// Largest heap, bytes.
+pub(super) const HEAP: &str = "heap";
+/// Garbage collector: serial, parallel, g1, z.
+pub(super) const GC: &str = "gc";
+/// Threads that serve.
+pub(super) const THREADS: &str = "threads";
+/// Bytes a connection encodes its messages into before they are written.
+pub(super) const BUFFER: &str = "buffer";
+/// SO_SNDBUF of its connections, bytes.
+pub(super) const SEND_BUFFER: &str = "send-buffer";
+/// Largest message it takes, bytes.
+pub(super) const MAX_MESSAGE: &str = "max-message";
+/// A connection that is silent for so long is closed.
+pub(super) const IDLE_TIMEOUT: &str = "idle-timeout";
+/// Whether messages are gathered until they are flushed.
+pub(super) const AGGREGATION: &str = "aggregation";
+/// Whether messages are compressed (RFC 7692), which the clients then offer.
+pub(super) const COMPRESSION: &str = "compression";
 
-const NAMES: [(Name, &str); 9] = [
-    (Name::Heap, "heap"),
-    (Name::Gc, "gc"),
-    (Name::Threads, "threads"),
-    (Name::Buffer, "buffer"),
-    (Name::SendBuffer, "send-buffer"),
-    (Name::MaxMessage, "max-message"),
-    (Name::IdleTimeout, "idle-timeout"),
-    (Name::Aggregation, "aggregation"),
-    (Name::Compression, "compression"),
+/// Collectors of the JVM, with its flag for each.
+const COLLECTORS: [(&str, &str); 5] = [
+    ("serial", "-XX:+UseSerialGC"),
+    ("parallel", "-XX:+UseParallelGC"),
+    ("g1", "-XX:+UseG1GC"),
+    ("z", "-XX:+UseZGC"),
+    ("zgc", "-XX:+UseZGC"),
 ];
 
-impl Name {
-    /// As `--set` has it.
-    pub fn text(self) -> &'static str {
-        NAMES.iter().find(|(name, _)| *name == self).map_or("", |(_, text)| text)
-    }
-}
-
-/// Collectors of the JVM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gc {
-    /// One thread, everything stands still.
-    Serial,
-    /// Several threads, everything stands still.
-    Parallel,
-    /// Regions, mostly short pauses.
-    G1,
-    /// Concurrent, pauses below a millisecond.
-    Z,
-}
-
-/// The settings of one server. None: its own default.
+/// The settings of one server. What is not given is its own default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// See [`Name::Heap`].
-    pub heap: Option<Bytes>,
-    /// See [`Name::Gc`].
-    pub gc: Option<Gc>,
-    /// See [`Name::Threads`].
-    pub threads: Option<u32>,
-    /// See [`Name::Buffer`].
-    pub buffer: Option<Bytes>,
-    /// See [`Name::SendBuffer`].
-    pub send_buffer: Option<Bytes>,
-    /// See [`Name::MaxMessage`].
-    pub max_message: Option<Bytes>,
-    /// See [`Name::IdleTimeout`].
-    pub idle_timeout: Option<Span>,
-    /// See [`Name::Aggregation`].
-    pub aggregation: bool,
-    /// See [`Name::Compression`].
-    pub compression: bool,
+    /// As programs take them: plain numbers of bytes or milliseconds, `on` and `off`, a flag for the collector.
+    values: BTreeMap<&'static str, String>,
     /// What it is told as a node of chat rooms; none: it is none of several, and keeps no trace.
-    pub rooms: Option<rooms::Settings>,
+    pub(super) rooms: Option<rooms::Settings>,
 }
 
 impl Settings {
+    /// Of a node of chat rooms, which has its own defaults otherwise.
+    pub(crate) fn of_node(rooms: rooms::Settings) -> Settings {
+        Settings { rooms: Some(rooms), ..Settings::default() }
+    }
+
     /// Reads settings in the user's words; `knobs` are those the server has.
     ///
     /// # Errors
@@ -106,63 +68,54 @@ impl Settings {
     pub fn read(words: &BTreeMap<String, String>, knobs: &[Knob]) -> Result<Settings, String> {
         let mut settings = Settings::default();
         for (word, value) in words {
-            let Some(knob) = knobs.iter().find(|knob| knob.name.text() == word) else {
-                let all: Vec<&str> = knobs.iter().map(|knob| knob.name.text()).collect();
+            let Some(knob) = knobs.iter().find(|knob| knob.name == word) else {
+                let all: Vec<&str> = knobs.iter().map(|knob| knob.name).collect();
                 return Err(format!("it has no setting `{word}`; it has: {}", all.join(", ")));
             };
-            settings.set(knob.name, value).map_err(|why| format!("{word}={value}: {why}"))?;
+            let written = written(knob.name, value).map_err(|why| format!("{word}={value}: {why}"))?;
+            settings.values.insert(knob.name, written);
         }
         Ok(settings)
     }
 
-    fn set(&mut self, name: Name, value: &str) -> Result<(), String> {
-        let bytes = || match value.parse::<Bytes>() {
+    /// A value that is given.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    /// Whether a setting is given and on.
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        self.get(name) == Some("on")
+    }
+}
+
+/// A value as programs take it.
+fn written(name: &str, value: &str) -> Result<String, String> {
+    let number = |text: &str| text.parse().ok().filter(|n: &u32| (1..=10_000).contains(n)).map(|n| n.to_string());
+    let collector = |text: &str| COLLECTORS.iter().find(|(name, _)| *name == text).map(|(_, flag)| (*flag).to_owned());
+    match name {
+        GC => collector(&value.to_ascii_lowercase()).ok_or_else(|| "must be serial, parallel, g1 or z".to_owned()),
+        THREADS => number(value).ok_or_else(|| "must be a number from 1 to 10000".to_owned()),
+        IDLE_TIMEOUT => value.parse().map(|span: Span| (span.0 / 1_000_000).to_string()).map_err(|e| format!("{e}")),
+        AGGREGATION | COMPRESSION if !["on", "off"].contains(&value) => Err("must be on or off".to_owned()),
+        AGGREGATION | COMPRESSION => Ok(value.to_owned()),
+        _ => match value.parse::<Bytes>() {
             Ok(Bytes(0)) => Err("must be more than nothing".to_owned()),
             // What the servers keep it in: an `int`.
-            Ok(bytes) if bytes.0 > i32::MAX as u64 && name != Name::Heap => Err("must be below 2 GiB".to_owned()),
-            other => other.map_err(|e| e.to_string()),
-        };
-        let switch = || match value {
-            "on" => Ok(true),
-            "off" => Ok(false),
-            _ => Err("must be on or off".to_owned()),
-        };
-        match name {
-            Name::Heap => self.heap = Some(bytes()?),
-            Name::Gc => self.gc = Some(gc(value)?),
-            Name::Threads => {
-                let threads = value.parse().ok().filter(|n| (1..=10_000).contains(n));
-                self.threads = Some(threads.ok_or("must be a number from 1 to 10000")?);
-            }
-            Name::Buffer => self.buffer = Some(bytes()?),
-            Name::SendBuffer => self.send_buffer = Some(bytes()?),
-            Name::MaxMessage => self.max_message = Some(bytes()?),
-            Name::IdleTimeout => self.idle_timeout = Some(value.parse().map_err(|e| format!("{e}"))?),
-            Name::Aggregation => self.aggregation = switch()?,
-            Name::Compression => self.compression = switch()?,
-        }
-        Ok(())
+            Ok(bytes) if bytes.0 > i32::MAX as u64 && name != HEAP => Err("must be below 2 GiB".to_owned()),
+            other => other.map(|bytes| bytes.0.to_string()).map_err(|e| e.to_string()),
+        },
     }
 }
 
 /// Every setting of `knobs` as it is, given `words`.
 pub fn in_force(words: &BTreeMap<String, String>, knobs: &[Knob]) -> Vec<Setting> {
     let one = |knob: &Knob| {
-        let given = words.get(knob.name.text());
+        let given = words.get(knob.name);
         let value = given.map_or(knob.default, String::as_str).to_owned();
-        Setting { name: knob.name.text().to_owned(), value, default: given.is_none() }
+        Setting { name: knob.name.to_owned(), value, default: given.is_none() }
     };
     knobs.iter().map(one).collect()
-}
-
-fn gc(value: &str) -> Result<Gc, String> {
-    match value.to_ascii_lowercase().as_str() {
-        "serial" => Ok(Gc::Serial),
-        "parallel" => Ok(Gc::Parallel),
-        "g1" => Ok(Gc::G1),
-        "z" | "zgc" => Ok(Gc::Z),
-        _ => Err("must be serial, parallel, g1 or z".to_owned()),
-    }
 }
 
 #[cfg(test)]
@@ -170,10 +123,10 @@ mod tests {
     use super::*;
 
     const KNOBS: &[Knob] = &[
-        Knob { name: Name::Heap, default: "-", source: "" },
-        Knob { name: Name::Gc, default: "g1", source: "" },
-        Knob { name: Name::MaxMessage, default: "8k", source: "" },
-        Knob { name: Name::Aggregation, default: "off", source: "" },
+        Knob { name: HEAP, default: "-", source: "" },
+        Knob { name: GC, default: "g1", source: "" },
+        Knob { name: MAX_MESSAGE, default: "8k", source: "" },
+        Knob { name: AGGREGATION, default: "off", source: "" },
     ];
 
     fn read(words: &[(&str, &str)]) -> Result<Settings, String> {
@@ -184,8 +137,8 @@ mod tests {
     #[test]
     fn settings_are_typed() {
         let settings = read(&[("heap", "512m"), ("gc", "ZGC"), ("max-message", "1m"), ("aggregation", "on")]).unwrap();
-        assert_eq!((settings.heap, settings.gc), (Some(Bytes(512 << 20)), Some(Gc::Z)));
-        assert_eq!((settings.max_message, settings.aggregation), (Some(Bytes(1 << 20)), true));
+        assert_eq!((settings.get(HEAP), settings.get(GC)), (Some("536870912"), Some("-XX:+UseZGC")));
+        assert_eq!((settings.get(MAX_MESSAGE), settings.is_on(AGGREGATION)), (Some("1048576"), true));
         assert_eq!(read(&[]), Ok(Settings::default()));
     }
 
@@ -194,6 +147,7 @@ mod tests {
         for (name, value, said) in [
             ("threads", "5", "it has: heap, gc, max-message, aggregation"),
             ("gc", "magic", "serial, parallel, g1 or z"),
+            ("gc", "gc", "serial, parallel, g1 or z"),
             ("heap", "lots", "heap=lots"),
             ("max-message", "0", "more than nothing"),
             ("max-message", "3g", "below 2 GiB"),

@@ -5,8 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::settings::{Knob, Name, Settings};
-use super::{ApplicationError, Place, Product, jvm};
+use super::product::{Need, unwritten};
+use super::settings::{AGGREGATION, BUFFER, IDLE_TIMEOUT, Knob, MAX_MESSAGE, Settings};
+use super::{Place, Product, jvm};
+use crate::error::TargetError;
 
 const NAME: &str = "tomcat";
 /// Where the package tomcat10-common puts it.
@@ -18,60 +20,44 @@ pub(super) const PRODUCT: Product = Product {
     name: NAME,
     socketio: false,
     knobs: &[
-        jvm::HEAP,
-        jvm::GC,
+        jvm::HEAP_KNOB,
+        jvm::GC_KNOB,
         jvm::threads("maxThreads, AbstractEndpoint.java"),
-        Knob {
-            name: Name::Buffer,
-            default: "8k",
-            source: "org.apache.tomcat.websocket.DEFAULT_BUFFER_SIZE, Constants.java",
-        },
+        Knob { name: BUFFER, default: "8k", source: "org.apache.tomcat.websocket.DEFAULT_BUFFER_SIZE, Constants.java" },
         jvm::send_buffer("socket.txBufSize, SocketProperties.java"),
         Knob {
-            name: Name::MaxMessage,
+            name: MAX_MESSAGE,
             default: "8k",
             source: "WsServerContainer: the default text and binary buffer sizes, Constants.java DEFAULT_BUFFER_SIZE",
         },
-        Knob { name: Name::IdleTimeout, default: "0s", source: "Session.getMaxIdleTimeout, none" },
-        Knob {
-            name: Name::Aggregation,
-            default: "off",
-            source: "RemoteEndpoint.setBatchingAllowed, Jakarta WebSocket",
-        },
-        jvm::COMPRESSION,
+        Knob { name: IDLE_TIMEOUT, default: "0s", source: "Session.getMaxIdleTimeout, none" },
+        Knob { name: AGGREGATION, default: "off", source: "RemoteEndpoint.setBatchingAllowed, Jakarta WebSocket" },
+        jvm::COMPRESSION_KNOB,
     ],
-    check,
+    needs: &[
+        jvm::JAVA,
+        Need { found: "/usr/share/tomcat10/bin/bootstrap.jar", what: "Tomcat 10", package: "tomcat10-common" },
+    ],
+    built: Some("tomcat/base/.done"),
     command,
     gc_log: Some(jvm::GC_LOG),
 };
 
-fn check(place: &Place) -> Result<(), ApplicationError> {
-    jvm::check(NAME)?;
-    if !Path::new(HOME).join("bin/bootstrap.jar").exists() {
-        return Err(ApplicationError::Program { server: NAME, what: "Tomcat 10", package: "tomcat10-common" });
-    }
-    place.built(NAME, "tomcat/base/.done").map(drop)
-}
-
-fn command(place: &Place, settings: &Settings, dir: &Path) -> Result<Command, ApplicationError> {
+fn command(place: &Place, settings: &Settings, dir: &Path) -> Result<Command, TargetError> {
     let base = place.built(NAME, BASE)?;
     for folder in ["conf", "lib", "webapps"] {
         let path = dir.join(folder);
-        symlink(base.join(folder), &path).map_err(|source| ApplicationError::Files { server: NAME, path, source })?;
+        symlink(base.join(folder), &path).map_err(unwritten(NAME, &path))?;
     }
     let temp = dir.join("temp");
-    fs::create_dir_all(&temp).map_err(|source| ApplicationError::Files { server: NAME, path: temp.clone(), source })?;
+    fs::create_dir_all(&temp).map_err(unwritten(NAME, &temp))?;
     let mut command = jvm::command(settings, dir);
-    jvm::property(
-        &mut command,
-        "org.apache.tomcat.websocket.DEFAULT_BUFFER_SIZE",
-        settings.buffer.map(|bytes| bytes.0),
-    );
+    jvm::property(&mut command, "org.apache.tomcat.websocket.DEFAULT_BUFFER_SIZE", settings.get(BUFFER));
     // Messages are as large as before, whatever the buffer is.
-    if settings.buffer.is_some() && settings.max_message.is_none() {
-        jvm::property(&mut command, "genkai.maxMessage", Some(8192));
+    if settings.get(BUFFER).is_some() && settings.get(MAX_MESSAGE).is_none() {
+        jvm::property(&mut command, "genkai.maxMessage", Some("8192"));
     }
-    command.arg(format!("-Dgenkai.aggregation={}", settings.aggregation));
+    command.arg(format!("-Dgenkai.aggregation={}", settings.is_on(AGGREGATION)));
     command.arg(format!("-Dcatalina.home={HOME}")).arg(format!("-Dcatalina.base={}", dir.display()));
     command.arg(format!("-Djava.io.tmpdir={}", temp.display()));
     command.arg(format!("-Djava.util.logging.config.file={}", dir.join("conf/logging.properties").display()));

@@ -35,12 +35,9 @@ fn metrics(line: &str) -> Option<BTreeMap<String, f64>> {
 
 /// One sample of subject `backend`; `line` is the last that the origin said.
 pub(super) fn sample(line: &str, usage: &Usage) -> Sample {
-    let mut metrics = metrics(line).unwrap_or_default();
-    metrics.insert(CPU.to_owned(), usage.cpu);
-    metrics.insert(RSS.to_owned(), usage.rss as f64);
-    let descriptors = [(FDS, usage.fds_max), (FD_LIMIT, usage.fd_limit)];
-    metrics.extend(descriptors.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value? as f64))));
-    Sample { subject: "backend".to_owned(), metrics }
+    let mut sample = usage.sample_of_one("backend");
+    sample.metrics.extend(metrics(line).unwrap_or_default());
+    sample
 }
 
 #[cfg(test)]

@@ -3,59 +3,28 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use genkai_model::event::{ServerState, State};
-use genkai_model::evidence::LogLine;
 use genkai_model::limit::Limit;
-use genkai_model::plan::{Answers, OriginSpec, WebSocketServer};
+use genkai_model::plan::Answers;
 
-use super::evidence;
-use super::limits;
+use super::{Spec, evidence, limits};
 use genkai_place::handshake::Announced;
+use genkai_place::log_lines::plain;
 use genkai_place::observation::Observation;
 use genkai_place::tail::Tail;
-use genkai_place::usage::Tree;
 use genkai_place::{PlaceError, machine};
 
 /// What messages call it.
 const NAME: &str = "embedded origin";
 /// Between two lines of its counts: half of the time between two looks, so that none is older than that.
 const STATS: &str = "100ms";
-/// At most so many lines of its log are told a look; it logs only what goes wrong, and then once.
-const LOG_LINES: usize = 20;
-/// Longest log line in a record, characters.
-const LOG_LINE: usize = 400;
 
-/// What an embedded server is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Spec {
-    /// An HTTP origin.
-    Http(OriginSpec),
-    /// A WebSocket server.
-    WebSocket(WebSocketServer),
-}
-
-impl From<&OriginSpec> for Spec {
-    fn from(spec: &OriginSpec) -> Spec {
-        Spec::Http(spec.clone())
-    }
-}
-
-impl From<&WebSocketServer> for Spec {
-    fn from(spec: &WebSocketServer) -> Spec {
-        Spec::WebSocket(*spec)
-    }
-}
-
-/// A running embedded origin.
+/// A running embedded origin. Dropping it ends it.
 #[derive(Debug)]
 pub struct Origin {
     server: Announced,
     spec: Spec,
     cores: u32,
-    tree: Tree,
     tail: Tail,
-    /// Its end has been told.
-    dead: bool,
 }
 
 impl Origin {
@@ -75,9 +44,8 @@ impl Origin {
         let tail = Tail::open(&log);
         let args = std::iter::once("serve".to_owned()).chain(flags(&spec));
         let server = Announced::start(program, args, NAME, cpus, &log)?;
-        let tree = Tree::new(server.child.pid());
         let cores = cpus.map_or_else(|| machine::cores().len(), <[usize]>::len) as u32;
-        Ok(Origin { server, spec, cores, tree, tail, dead: false })
+        Ok(Origin { server, spec, cores, tail })
     }
 
     /// Where it listens.
@@ -93,34 +61,8 @@ impl Origin {
     /// Looks at it: counts at most 100 ms old, CPU since the look before. When it has ended, that is told once, and
     /// there are no more samples.
     pub fn observe(&mut self) -> Observation {
-        let mut seen = Observation { logs: self.log(), ..Observation::default() };
-        match self.server.child.try_exited() {
-            None => seen.samples.push(evidence::sample(&self.server.last_line(), &self.tree.sample())),
-            Some(status) if !self.dead => {
-                self.dead = true;
-                let (subject, detail) = ("backend".to_owned(), Some(format!("{NAME}: {status}")));
-                seen.states.push(State { subject, state: ServerState::Died, detail });
-            }
-            Some(_) => {}
-        }
-        seen
-    }
-
-    /// Ends it.
-    pub fn stop(mut self) {
-        self.server.stop();
-    }
-
-    fn log(&mut self) -> Vec<LogLine> {
-        let lines = self.tail.lines().into_iter().take(LOG_LINES);
-        let line = |text: String| LogLine {
-            subject: "backend".to_owned(),
-            level: "error".to_owned(),
-            text: text.chars().take(LOG_LINE).collect(),
-            signature: None,
-            count: 1,
-        };
-        lines.map(line).collect()
+        let logs = plain("backend", &mut self.tail);
+        Observation { logs, ..self.server.observe("backend", &format!("{NAME}: "), evidence::sample) }
     }
 }
 
@@ -157,6 +99,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
+    use genkai_model::plan::{OriginSpec, WebSocketServer};
     use genkai_model::units::{Bytes, Span, Spread};
 
     use super::*;

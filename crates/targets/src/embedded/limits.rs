@@ -10,6 +10,7 @@ use genkai_model::websocket::TOO_BIG;
 
 use super::Spec;
 use super::evidence::CPU;
+use crate::limits::{SLOW, at_once, errors, grew, reached, reached_of};
 
 /// Threads that serve: one does everything (genkai's `origin` crate, `http::serve`).
 const THREADS: u32 = 1;
@@ -33,7 +34,7 @@ fn of_websocket(spec: &WebSocketServer, cores: u32) -> Vec<Limit> {
         law: Law::Delay { time },
         formula: format!("{time} a message"),
         source: "genkai's embedded echo (`genkai serve echo --delay`)".to_owned(),
-        symptom: Symptom { errors: Vec::new(), slow: true },
+        symptom: SLOW,
         ..limit("backend.service_time", "time for a message (embedded echo)")
     });
     let mut limits = vec![message(spec)];
@@ -52,7 +53,7 @@ fn message(spec: &WebSocketServer) -> Limit {
         formula: format!("message <= {} bytes", largest.0),
         source: "RFC 6455 section 7.4.1: 1009; genkai's embedded servers (`--max-message`)".to_owned(),
         signatures: vec![Signature { sign: Sign::Closed(TOO_BIG), strength: Strength::Decisive }],
-        symptom: Symptom { errors: vec![ErrorKind::Closed, ErrorKind::ClosedAbnormally], slow: false },
+        symptom: errors(&[ErrorKind::Closed, ErrorKind::ClosedAbnormally]),
         ..limit("backend.max_message", "largest message (embedded server)")
     }
 }
@@ -84,12 +85,8 @@ fn pool(spec: &OriginSpec, workers: f64, service: f64) -> Limit {
         ),
         source: "first come, first served: throughput is workers / mean service time (Little's law)".to_owned(),
         signatures: vec![
-            supports(Sign::ReachedMetric {
-                metric: metric::BACKEND_BUSY.to_owned(),
-                of: metric::BACKEND_WORKERS.to_owned(),
-                fraction: 1.0,
-            }),
-            supports(Sign::Reached { metric: metric::BACKEND_QUEUED.to_owned(), value: 1.0 }),
+            reached_of(metric::BACKEND_BUSY, metric::BACKEND_WORKERS, 1.0, Strength::Supports),
+            reached(metric::BACKEND_QUEUED, 1.0, Strength::Supports),
         ],
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         ..limit("backend.workers", "workers (embedded origin)")
@@ -100,21 +97,11 @@ fn waiting(workers: f64, queue: f64) -> Limit {
     Limit {
         value: queue.to_string(),
         caps: "requests that may wait for a worker of the backend; further ones are answered 503".to_owned(),
-        law: Law::Slots {
-            value: workers + queue,
-            reserved: 0.0,
-            idle_cost: 0.0,
-            busy_cost: 1.0,
-            pools: 1.0,
-            soft: 1.0,
-        },
+        law: at_once(workers + queue, 1.0),
         formula: format!("{workers} in service + {queue} waiting = {} requests at once", workers + queue),
         source: "genkai's embedded origin (`genkai serve origin --queue`)".to_owned(),
-        signatures: vec![Signature {
-            sign: Sign::Grew(metric::BACKEND_REFUSED.to_owned()),
-            strength: Strength::Decisive,
-        }],
-        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
+        signatures: vec![grew(metric::BACKEND_REFUSED, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status503]),
         ..limit("backend.queue", "queue (embedded origin)")
     }
 }
@@ -127,7 +114,7 @@ fn alone(spec: &OriginSpec, service: f64) -> Limit {
         law: Law::Delay { time },
         formula: format!("{time} a request, {} s on average", short(service)),
         source: "genkai's embedded origin (`genkai serve origin --service-time`)".to_owned(),
-        symptom: Symptom { errors: Vec::new(), slow: true },
+        symptom: SLOW,
         ..limit("backend.service_time", "service time (embedded origin)")
     }
 }
@@ -141,8 +128,8 @@ fn processor(cores: u32) -> Limit {
         law: Law::Cpu { cores },
         formula: format!("{cores} core"),
         source: "sched_setaffinity(2); one event loop".to_owned(),
-        signatures: vec![supports(Sign::Reached { metric: CPU.to_owned(), value: FULL * cores })],
-        symptom: Symptom { errors: Vec::new(), slow: true },
+        signatures: vec![reached(CPU, FULL * cores, Strength::Supports)],
+        symptom: SLOW,
         ..limit("backend.cpu", "cores (embedded origin)")
     }
 }
@@ -168,10 +155,6 @@ fn short(number: f64) -> String {
 /// A limit of the backend by name.
 fn limit(id: &str, setting: &str) -> Limit {
     Limit::named(id, "backend", setting)
-}
-
-fn supports(sign: Sign) -> Signature {
-    Signature { sign, strength: Strength::Supports }
 }
 
 #[cfg(test)]

@@ -134,6 +134,18 @@ impl Entries {
         &self.all
     }
 
+    /// The last entry of a name in a section.
+    pub fn value_in(&self, section: &str, name: &str) -> Option<&Entry> {
+        self.all.iter().rev().find(|entry| entry.section == section && entry.name == name)
+    }
+
+    /// Of entries that count once those that a later one of the same name takes the place of, each with that one's place.
+    pub(crate) fn replaced(&self, once: impl Fn(&Entry) -> bool) -> Vec<(&Entry, String)> {
+        let mut last: BTreeMap<&str, &Entry> = BTreeMap::new();
+        let all = self.all.iter().filter(|entry| once(entry));
+        all.filter_map(|entry| Some((last.insert(&entry.name, entry)?, self.place(entry)))).collect()
+    }
+
     /// The last entry of a name, which counts where a name has one value.
     pub fn last(&self, name: &str) -> Option<&Entry> {
         self.all.iter().rev().find(|entry| entry.name == name)

@@ -23,7 +23,7 @@ pub(crate) const LOOKUP: Lookup = Lookup {
 ///
 /// # Errors
 /// When there is none, or it does not tell its version.
-pub(crate) fn find(given: Option<&Path>, dir: &Path) -> Result<Program, TargetError> {
+pub(super) fn find(given: Option<&Path>, dir: &Path) -> Result<Program, TargetError> {
     Program::find(&LOOKUP, given, dir)
 }
 

@@ -10,10 +10,14 @@ pub mod limits;
 mod private;
 mod product;
 pub mod route;
+pub(crate) mod router;
 pub mod settings;
 
 pub(crate) use product::ENTRY;
 pub use product::Haproxy;
+
+/// The file in its folder that it prints to.
+const LOG: &str = "haproxy.log";
 
 /// What people call it.
 pub(crate) const CALLED: &str = "HAProxy";

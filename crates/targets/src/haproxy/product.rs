@@ -8,7 +8,6 @@ use genkai_model::event::{Environment, Rewrite};
 use genkai_model::limit::Limit;
 use tempfile::NamedTempFile;
 
-use super::CALLED;
 use super::config::{Config, Reading};
 use super::evidence::Watch;
 use super::explain::explain;
@@ -17,6 +16,7 @@ use super::limits::{self, Facts};
 use super::private::{self, Private};
 use super::route::Route;
 use super::settings::render;
+use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::passing;
 use crate::product::{
@@ -117,7 +117,7 @@ impl Product for Haproxy {
         let start = |copy: &Private| {
             let mut command = Command::new(of.product().0.path());
             command.arg("-db").arg("-f").arg(&copy.config).current_dir(&copy.folder);
-            let log = of.dir().join("haproxy.log");
+            let log = of.dir().join(LOG);
             let startup = Startup { command, address: copy.address, output: log.clone(), log };
             let ready = |child: &mut Child| ready::connectable(copy.address, READY_WITHIN, child);
             let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log);

@@ -44,9 +44,9 @@ pub(crate) fn at_once(value: f64, pools: f64) -> Law {
     Law::Slots { value, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools, soft: 1.0 }
 }
 
-/// So many connections at once, idle or busy.
-pub(crate) fn connections(value: f64) -> Law {
-    Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 }
+/// So many connections at once in each of so many pools, idle or busy.
+pub(crate) fn connections(value: f64, pools: f64) -> Law {
+    Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools, soft: 1.0 }
 }
 
 /// The remedy that raises a setting in steps, without a ceiling.
@@ -58,6 +58,9 @@ pub(crate) fn raised(setting: &str, unit: RemedyUnit, step: f64) -> Remedy {
 pub(crate) fn reached_of(metric: &str, of: &str, fraction: f64, strength: Strength) -> Signature {
     Signature { sign: Sign::ReachedMetric { metric: metric.to_owned(), of: of.to_owned(), fraction }, strength }
 }
+
+/// Slowness, without failures.
+pub(crate) const SLOW: Symptom = Symptom { errors: Vec::new(), slow: true };
 
 /// The largest body of a request, of which the log says `signature` when it refuses one; none where it is not capped.
 pub(crate) fn body(product: &str, setting: &str, value: &SourcedValue<u64>, signature: &str) -> Option<Limit> {

@@ -9,6 +9,7 @@ pub mod limits;
 pub mod private;
 mod product;
 pub mod remote;
+pub(crate) mod router;
 pub mod settings;
 
 use crate::error::TargetError;

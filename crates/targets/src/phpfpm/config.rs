@@ -41,46 +41,24 @@ fn value_of(text: &str) -> Result<String, &'static str> {
     Ok(text.split(';').next().unwrap_or_default().trim().to_owned())
 }
 
-/// A configuration of php-fpm.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Its lines.
-    pub entries: Entries,
+/// Reads `main` and what it includes. A file that is a pool's alone will do.
+///
+/// # Errors
+/// A file that is missing, unreadable, too large, not php-fpm's syntax, or that includes itself.
+pub fn read(main: &Path) -> Result<Entries, ConfigError> {
+    Entries::read(main, &Ini)
 }
 
-impl Config {
-    /// Reads `main` and what it includes. A file that is a pool's alone will do.
-    ///
-    /// # Errors
-    /// A file that is missing, unreadable, too large, not php-fpm's syntax, or that includes itself.
-    pub fn read(main: &Path) -> Result<Config, ConfigError> {
-        Ok(Config { entries: Entries::read(main, &Ini)? })
-    }
-
-    /// A configuration of a text whose file need not exist.
-    ///
-    /// # Errors
-    /// As [`Config::read`].
-    pub fn of_text(path: &Path, text: Vec<u8>) -> Result<Config, ConfigError> {
-        Ok(Config { entries: Entries::of_text(path, text, &Ini)? })
-    }
-
-    /// The pools, in the order in which they are first met.
-    pub fn pools(&self) -> Vec<&str> {
-        let mut all: Vec<&str> = Vec::new();
-        for entry in self.entries.all() {
-            let name = entry.section.as_str();
-            if name != "global" && !name.is_empty() && !all.contains(&name) {
-                all.push(name);
-            }
+/// The pools, in the order in which they are first met.
+pub(super) fn pools(config: &Entries) -> Vec<&str> {
+    let mut all: Vec<&str> = Vec::new();
+    for entry in config.all() {
+        let name = entry.section.as_str();
+        if name != "global" && !name.is_empty() && !all.contains(&name) {
+            all.push(name);
         }
-        all
     }
-
-    /// The last value of a key in a section.
-    pub fn value(&self, section: &str, key: &str) -> Option<&Entry> {
-        self.entries.all().iter().rev().find(|e| e.section == section && e.name == key)
-    }
+    all
 }
 
 #[cfg(test)]
@@ -98,13 +76,13 @@ mod tests {
             "[www]\npm=static\nenv[A] = \"x ; y\"\npm.max_children = 7\n",
         )
         .unwrap();
-        let config = Config::read(&main).unwrap();
-        assert_eq!(config.pools(), ["www"]);
-        let value = |section: &str, key: &str| config.value(section, key).map(Entry::value);
+        let config = read(&main).unwrap();
+        assert_eq!(pools(&config), ["www"]);
+        let value = |section: &str, key: &str| config.value_in(section, key).map(Entry::value);
         assert_eq!(value("global", "pid").as_deref(), Some("/run/x.pid"));
         assert_eq!(value("www", "env[A]").as_deref(), Some("x ; y"));
-        assert_eq!(config.value("www", "pm.max_children").map(|e| e.line), Some(4));
+        assert_eq!(config.value_in("www", "pm.max_children").map(|e| e.line), Some(4));
         std::fs::write(&main, "include = php-fpm.conf\n").unwrap();
-        assert!(Config::read(&main).unwrap_err().to_string().contains("without end"));
+        assert!(read(&main).unwrap_err().to_string().contains("without end"));
     }
 }

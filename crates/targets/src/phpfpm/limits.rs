@@ -3,7 +3,7 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
 
-use super::config::Config;
+use crate::files::entry::Entries;
 use crate::limits::{raised, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
@@ -34,11 +34,11 @@ pub struct Pool {
 
 impl Pool {
     /// The pool of that name.
-    pub fn of(config: &Config, name: &str, machine: &Machine) -> Pool {
+    pub fn of(config: &Entries, name: &str, machine: &Machine) -> Pool {
         let held = |section: &str, key: &str, read: fn(&str) -> Option<u64>| {
-            let entry = config.value(section, key)?;
+            let entry = config.value_in(section, key)?;
             let written = entry.value();
-            Some(SourcedValue { value: read(&written)?, written, origin: config.entries.origin(entry) })
+            Some(SourcedValue { value: read(&written)?, written, origin: config.origin(entry) })
         };
         let own = |key: &str, read| held(name, key, read);
         let default = |value: u64, written: &str, source: &str| SourcedValue {
@@ -50,10 +50,10 @@ impl Pool {
         let backlog = own("listen.backlog", |text| Some(text.parse::<i64>().ok()?.try_into().unwrap_or(u64::MAX)));
         let memory = own("php_admin_value[memory_limit]", bytes).or_else(|| own("php_value[memory_limit]", bytes));
         let descriptors = own("rlimit_files", number).or_else(|| held("global", "rlimit_files", number));
-        let listen = config.value(name, "listen").map(|e| e.value()).unwrap_or_default();
+        let listen = config.value_in(name, "listen").map(|e| e.value()).unwrap_or_default();
         Pool {
             name: name.to_owned(),
-            manager: config.value(name, "pm").map(|e| e.value()).unwrap_or_default(),
+            manager: config.value_in(name, "pm").map(|e| e.value()).unwrap_or_default(),
             children: own("pm.max_children", number).filter(|h| h.value > 0),
             backlog: backlog.unwrap_or_else(|| default(BACKLOG, "511", "php-fpm: sapi/fpm/fpm/fpm_sockets.h")),
             unix: listen.starts_with('/') || !listen.contains(':') && listen.parse::<u16>().is_err(),
@@ -99,7 +99,7 @@ pub(super) fn seconds(text: &str) -> Option<u64> {
 }
 
 /// Every limit of all pools.
-pub fn of(config: &Config, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Limit> {
+pub fn of(config: &Entries, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Limit> {
     let mut all = Vec::new();
     for pool in pools {
         all.extend(pool.children.as_ref().map(|held| children(pool, held, machine)));
@@ -206,13 +206,13 @@ pub(super) fn asked(pools: &[Pool]) -> u64 {
 }
 
 /// `process.max` of all pools together.
-fn together(config: &Config, pools: &[Pool]) -> Option<Limit> {
-    let entry = config.value("global", "process.max")?;
+fn together(config: &Entries, pools: &[Pool]) -> Option<Limit> {
+    let entry = config.value_in("global", "process.max")?;
     let most = number(&entry.value()).filter(|n| *n > 0)?;
     let asked = asked(pools);
     Some(Limit {
         value: entry.value(),
-        origin: config.entries.origin(entry),
+        origin: config.origin(entry),
         caps: "children of all pools together".to_owned(),
         law: Law::Workers { workers: most as f64, queue: None, service: None, wait: None },
         formula: format!("process.max {most}; the pools ask for {asked} in all"),

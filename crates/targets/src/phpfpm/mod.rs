@@ -10,8 +10,8 @@ use genkai_model::units::Span;
 
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
+use crate::files::entry::Entries;
 use crate::product::{Entry, Likeness, Looks, Role};
-use config::Config;
 use limits::Pool;
 
 /// What the catalogue knows of it.
@@ -49,10 +49,10 @@ const TIMERS: &[(&str, &str)] = &[
 /// A file that is missing, unreadable, or not php-fpm's syntax.
 pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, machine, memory, .. } = *what;
-    let config = Config::read(main)?;
-    let pools: Vec<Pool> = config.pools().into_iter().map(|name| Pool::of(&config, name, machine)).collect();
+    let config = config::read(main)?;
+    let pools: Vec<Pool> = config::pools(&config).into_iter().map(|name| Pool::of(&config, name, machine)).collect();
     let limits = limits::of(&config, &pools, machine, memory);
-    let files = config.entries.files().iter().map(|f| f.path.clone());
+    let files = config.files().iter().map(|f| f.path.clone());
     Ok(explanation(
         "php-fpm",
         files,
@@ -62,14 +62,14 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     ))
 }
 
-fn timers(config: &Config, pool: &Pool) -> Vec<Timer> {
+fn timers(config: &Entries, pool: &Pool) -> Vec<Timer> {
     let timer = |(key, ends): &(&str, &str)| {
-        let entry = config.value(&pool.name, key)?;
+        let entry = config.value_in(&pool.name, key)?;
         let seconds = limits::seconds(&entry.value())?;
         (seconds > 0).then(|| Timer {
             setting: format!("{key} of [{}]", pool.name),
             value: entry.value(),
-            origin: config.entries.origin(entry),
+            origin: config.origin(entry),
             span: Some(Span::from_secs(seconds)),
             ends: (*ends).to_owned(),
         })

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use genkai_model::explain::{Remark, RemarkKind};
 
-use super::config::Config;
 use super::limits::{self, Pool, number, seconds};
-use crate::explain::{place, remark};
-use crate::files::entry::Entry;
+use crate::explain::{about, place, remark};
+use crate::files::entry::{Entries, Entry};
 use crate::files::names::nearest;
 use genkai_place::caps::Machine;
 
@@ -99,7 +98,7 @@ const USELESS: &[(&str, &[&str])] = &[
     ("ondemand", &["pm.start_servers", "pm.min_spare_servers", "pm.max_spare_servers", "pm.max_spawn_rate"]),
 ];
 
-pub(super) fn of(config: &Config, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Remark> {
+pub(super) fn of(config: &Entries, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Remark> {
     let mut all = names(config);
     for pool in pools {
         all.extend(manager(config, pool));
@@ -117,29 +116,29 @@ fn plain(name: &str) -> &str {
     name.split('[').next().unwrap_or(name).trim()
 }
 
-fn names(config: &Config) -> Vec<Remark> {
+fn names(config: &Entries) -> Vec<Remark> {
     let mut all = Vec::new();
-    for entry in config.entries.all() {
+    for entry in config.all() {
         let known = if entry.section == "global" || entry.section.is_empty() { GLOBAL } else { POOL };
         let name = plain(&entry.name);
         if !known.contains(&name) {
             let text = "there is no such key here: php-fpm does not start".to_owned();
             let near = nearest(name, known.iter().copied()).map(|n| format!("did you mean {n}?"));
-            all.push(remark(RemarkKind::Unknown, Some(config.entries.place(entry)), &entry.name, text, near));
+            all.push(about(config, entry, RemarkKind::Unknown, text, near));
         }
     }
     all
 }
 
 /// Numbers of children that cannot all be: php-fpm does not start.
-fn manager(config: &Config, pool: &Pool) -> Vec<Remark> {
+fn manager(config: &Entries, pool: &Pool) -> Vec<Remark> {
     let mut all = Vec::new();
     let mut say = |entry: Option<&Entry>, setting: &str, text: String, hint: &str| {
-        let place = entry.map(|e| config.entries.place(e));
+        let place = entry.map(|e| config.place(e));
         let text = format!("{text} (pool [{}])", pool.name);
         all.push(remark(RemarkKind::Contradiction, place, setting, text, Some(hint.to_owned())));
     };
-    let entry = |key: &str| config.value(&pool.name, key);
+    let entry = |key: &str| config.value_in(&pool.name, key);
     let held = |key: &str| entry(key).and_then(|e| Some((number(&e.value())?, e)));
     if !["static", "dynamic", "ondemand"].contains(&pool.manager.as_str()) {
         let text = format!("`{}` is no way to manage children: php-fpm does not start", pool.manager);
@@ -183,18 +182,18 @@ fn manager(config: &Config, pool: &Pool) -> Vec<Remark> {
     all
 }
 
-fn without_effect(config: &Config, pool: &Pool) -> Vec<Remark> {
+fn without_effect(config: &Entries, pool: &Pool) -> Vec<Remark> {
     let mut all = Vec::new();
     let mut say = |entry: &Entry, text: String, hint: Option<String>| {
-        all.push(remark(RemarkKind::Ignored, Some(config.entries.place(entry)), &entry.name, text, hint));
+        all.push(about(config, entry, RemarkKind::Ignored, text, hint));
     };
     let useless = USELESS.iter().find(|(manager, _)| *manager == pool.manager).map_or(&[][..], |(_, keys)| keys);
-    for entry in useless.iter().filter_map(|key| config.value(&pool.name, key)) {
+    for entry in useless.iter().filter_map(|key| config.value_in(&pool.name, key)) {
         say(entry, format!("has no effect with pm = {}", pool.manager), None);
     }
-    let slow = config.value(&pool.name, "request_slowlog_timeout");
+    let slow = config.value_in(&pool.name, "request_slowlog_timeout");
     if let Some(entry) =
-        config.value(&pool.name, "slowlog").filter(|_| slow.is_none_or(|e| seconds(&e.value()) == Some(0)))
+        config.value_in(&pool.name, "slowlog").filter(|_| slow.is_none_or(|e| seconds(&e.value()) == Some(0)))
     {
         say(
             entry,
@@ -202,15 +201,8 @@ fn without_effect(config: &Config, pool: &Pool) -> Vec<Remark> {
             Some("request_slowlog_timeout = 5s".to_owned()),
         );
     }
-    let mut last: BTreeMap<&str, &Entry> = BTreeMap::new();
-    for entry in config.entries.all().iter().filter(|e| e.section == pool.name && !e.name.contains('[')) {
-        if let Some(before) = last.insert(&entry.name, entry) {
-            let text = format!(
-                "is set again at {}: numbers take the later one, texts are refused",
-                config.entries.place(entry)
-            );
-            say(before, text, None);
-        }
+    for (entry, later) in config.replaced(|entry| entry.section == pool.name && !entry.name.contains('[')) {
+        say(entry, format!("is set again at {later}: numbers take the later one, texts are refused"), None);
     }
     all
 }
@@ -224,19 +216,13 @@ fn clamps(pool: &Pool, machine: &Machine) -> Option<Remark> {
 }
 
 /// What no pool does alone.
-fn together(config: &Config, pools: &[Pool], memory: u64) -> Vec<Remark> {
+fn together(config: &Entries, pools: &[Pool], memory: u64) -> Vec<Remark> {
     let mut all = Vec::new();
     let asked = limits::asked(pools);
-    let most = config.value("global", "process.max").and_then(|e| Some((number(&e.value()).filter(|n| *n > 0)?, e)));
+    let most = config.value_in("global", "process.max").and_then(|e| Some((number(&e.value()).filter(|n| *n > 0)?, e)));
     if let Some((most, entry)) = most.filter(|(most, _)| *most < asked) {
         let text = format!("{most} children of the {asked} that the pools ask for: who comes first has them");
-        all.push(remark(
-            RemarkKind::Clamped,
-            Some(config.entries.place(entry)),
-            "process.max",
-            text,
-            Some(format!("write {asked}")),
-        ));
+        all.push(about(config, entry, RemarkKind::Clamped, text, Some(format!("write {asked}"))));
     }
     let each = pools.iter().filter_map(|p| Some(p.children.as_ref()?.value.saturating_mul(p.memory_limit.value)));
     let bytes = each.fold(0, u64::saturating_add);
@@ -258,14 +244,14 @@ fn together(config: &Config, pools: &[Pool], memory: u64) -> Vec<Remark> {
     }
     let mut listens: BTreeMap<String, &Pool> = BTreeMap::new();
     for pool in pools {
-        let Some(entry) = config.value(&pool.name, "listen") else {
+        let Some(entry) = config.value_in(&pool.name, "listen") else {
             let text = format!("is missing in [{}]: php-fpm does not start", pool.name);
             all.push(remark(RemarkKind::Contradiction, None, "listen", text, None));
             continue;
         };
         if let Some(other) = listens.insert(entry.value().replace("$pool", &pool.name), pool) {
             let text = format!("is that of [{}] too: one of them gets no request", other.name);
-            all.push(remark(RemarkKind::Contradiction, Some(config.entries.place(entry)), "listen", text, None));
+            all.push(about(config, entry, RemarkKind::Contradiction, text, None));
         }
     }
     all

@@ -1,6 +1,7 @@
 //! Any product, ready to be started: its configuration read, settings applied, a private copy made, and tested by the product
 //! itself. Variants differ from it by changes.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
@@ -269,6 +270,28 @@ impl<P: Product> Deployment<P> {
             nofile: caps::descriptors(),
         };
         Deployment::made(Variant { shared: Arc::new(Shared { product, conditions }), applied, scratch })
+    }
+
+    /// The same of a configuration of genkai's own before nodes of rooms, written into `dir` as if it were its user's.
+    ///
+    /// # Errors
+    /// As [`Deployment::prepare`].
+    pub(crate) fn rendered(config: &str, dir: &Path) -> Result<Deployment<P>, TargetError> {
+        let file = dir.join("router.conf");
+        std::fs::write(&file, config).map_err(TargetError::files(&file))?;
+        Deployment::prepare(Prepare {
+            program: None,
+            source: ConfigSource::File(file),
+            settings: &BTreeMap::new(),
+            backend: None,
+            dir: dir.join(P::ENTRY.name),
+            path: "/rooms",
+            host: "localhost",
+            websocket: true,
+            upgrade: Default::default(),
+            tls: None,
+            allow_remote: &[],
+        })
     }
 
     /// The same, whichever product it is.

@@ -88,34 +88,20 @@ fn quoted(
     }
 }
 
-/// A configuration of Redis.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Its lines.
-    pub entries: Entries,
+/// Reads `main` and what it includes.
+///
+/// # Errors
+/// A file that is missing, unreadable, too large, not Redis's syntax, or that includes itself.
+pub fn read(main: &Path) -> Result<Entries, ConfigError> {
+    Entries::read(main, &Lines)
 }
 
-impl Config {
-    /// Reads `main` and what it includes.
-    ///
-    /// # Errors
-    /// A file that is missing, unreadable, too large, not Redis's syntax, or that includes itself.
-    pub fn read(main: &Path) -> Result<Config, ConfigError> {
-        Ok(Config { entries: Entries::read(main, &Lines)? })
-    }
-
-    /// A configuration of a text whose file need not exist.
-    ///
-    /// # Errors
-    /// As [`Config::read`].
-    pub fn of_text(path: &Path, text: Vec<u8>) -> Result<Config, ConfigError> {
-        Ok(Config { entries: Entries::of_text(path, text, &Lines)? })
-    }
-
-    /// The last entry of a name.
-    pub fn value(&self, name: &str) -> Option<&Entry> {
-        self.entries.last(name)
-    }
+/// A configuration of a text whose file need not exist.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn of_text(path: &Path, text: Vec<u8>) -> Result<Entries, ConfigError> {
+    Entries::of_text(path, text, &Lines)
 }
 
 #[cfg(test)]
@@ -129,7 +115,7 @@ mod tests {
         assert_eq!(words("save 900 1"), owned(&["save", "900", "1"]));
         assert_eq!(words(r#"a "b \"c\"\x41\n" 'd\'e' """#), owned(&["a", "b \"c\"A\n", "d'e", ""]));
         assert_eq!((words(r#"a "b"#), words(r#"a "b"c"#)), (None, None));
-        let config = Config::of_text(Path::new("/x"), b"# c\nMaxClients 5\nmaxclients 7\n".to_vec()).unwrap();
-        assert_eq!(config.value("maxclients").map(|e| (e.line, e.value())), Some((3, "7".to_owned())));
+        let config = of_text(Path::new("/x"), b"# c\nMaxClients 5\nmaxclients 7\n".to_vec()).unwrap();
+        assert_eq!(config.last("maxclients").map(|e| (e.line, e.value())), Some((3, "7".to_owned())));
     }
 }

@@ -23,19 +23,15 @@ const COUNTS: [&str; 8] = [
     "evicted_clients",
 ];
 
-/// One sample of subject `redis`: the counts above as `redis.NAME`, and `redis.cpu`, `redis.rss`, `redis.worker_fds_max`.
+/// One sample of subject `redis`: the counts above as `redis.NAME`, and what its process uses.
 pub(super) fn sample(info: &str, usage: &Usage) -> Sample {
     let count = |line: &str| {
         let (name, value) = line.trim_end().split_once(':')?;
         let known = COUNTS.contains(&name);
         Some((format!("redis.{name}"), value.parse::<f64>().ok().filter(|_| known)?))
     };
-    let mut sample = Sample { subject: "redis".to_owned(), metrics: info.lines().filter_map(count).collect() };
-    sample.metrics.insert("redis.cpu".to_owned(), usage.cpu);
-    sample.metrics.insert("redis.rss".to_owned(), usage.rss as f64);
-    if let Some(fds) = usage.fds_max {
-        sample.metrics.insert("redis.worker_fds_max".to_owned(), fds as f64);
-    }
+    let mut sample = usage.sample_of_one("redis");
+    sample.metrics.extend(info.lines().filter_map(count));
     sample
 }
 

@@ -1,6 +1,6 @@
 //! Settings that a user gives a private Redis: what could take it off loopback, off its folder, or away from genkai is refused.
 
-use super::RedisError;
+use crate::error::TargetError;
 
 /// Names that are the run's own business: where Redis listens and writes, who may ask it what, whom it follows, what it loads.
 const OWN: [&str; 28] = [
@@ -39,12 +39,13 @@ const OWN_PREFIXES: [&str; 2] = ["tls-", "cluster-"];
 /// Whether lines of a private Redis's configuration change only what a user may change.
 ///
 /// # Errors
-/// [`RedisError::Refused`] with the name, never with the value: it may be a password.
-pub fn check(lines: &[String]) -> Result<(), RedisError> {
-    match lines.iter().find(|line| is_refused(line)) {
-        Some(line) => Err(RedisError::Refused(line.split(' ').next().unwrap_or_default().escape_debug().to_string())),
-        None => Ok(()),
-    }
+/// With the name, never with the value: it may be a password.
+pub fn check(lines: &[String]) -> Result<(), TargetError> {
+    let Some(line) = lines.iter().find(|line| is_refused(line)) else { return Ok(()) };
+    let name = line.split(' ').next().unwrap_or_default().escape_debug();
+    let what = "where the private Redis listens and writes, and who may use it, is the run's own business";
+    let hint = "leave it out; e.g. maxclients=N or maxmemory=SIZE can be set";
+    Err(TargetError::machine(super::CALLED, format!("--redis-set {name}: {what}\n  hint: {hint}")))
 }
 
 /// On its command line a word that begins with `--` is the next setting (src/server.c: `main`), and names are not quoted.
@@ -77,6 +78,6 @@ mod tests {
             assert!(said.contains("--redis-set") && !said.contains("secret"), "{line}: {said}");
         }
         let out = check(&["maxclients 5".to_owned(), "port 1".to_owned()]).unwrap_err();
-        assert!(matches!(&out, RedisError::Refused(name) if name == "port"), "{out}");
+        assert!(out.to_string().starts_with("--redis-set port: where"), "{out}");
     }
 }

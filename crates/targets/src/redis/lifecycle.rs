@@ -1,20 +1,20 @@
 //! Find, start, ready, observe, disturb, stop.
 
 use std::cell::Cell;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use genkai_model::event::{ServerState, State};
 use genkai_model::limit::Limit;
 
 use super::line::Line;
-use super::{evidence, given, limits};
-use crate::files::ConfigError;
+use super::{CALLED, evidence, given, limits};
+use crate::error::TargetError;
 use genkai_place::caps::Machine;
 use genkai_place::observation::Observation;
-use genkai_place::process::{Child, Signal, Spawn};
+use genkai_place::process::{Child, Spawn};
 use genkai_place::tail::Tail;
 use genkai_place::usage::Tree;
 use genkai_place::{PlaceError, machine, port, process_tree, program, ready};
@@ -23,37 +23,12 @@ use genkai_place::{PlaceError, machine, port, process_tree, program, ready};
 const NAME: &str = "redis";
 /// An empty Redis is up in some milliseconds.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-/// How long it has to end when asked to.
-const GRACE: Duration = Duration::from_secs(2);
 /// Most connections that a fault on purpose takes.
 const CROWD: usize = 1000;
 /// How often one tries to be faster than subscribers that come back.
 const TRIES: u32 = 50;
 
-/// Why there is no Redis.
-#[derive(Debug, thiserror::Error)]
-pub enum RedisError {
-    /// It is not installed.
-    #[error("redis-server is not installed (not in PATH): install it (Debian, Ubuntu: apt-get install redis-server)")]
-    Missing,
-    /// It cannot be started.
-    #[error(transparent)]
-    Local(#[from] PlaceError),
-    /// Its lines are not its syntax.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A setting that a private Redis does not take from a user, by its name.
-    #[error(
-        "--redis-set {0}: where the private Redis listens and writes, and who may use it, is the run's own business\n  \
-         hint: leave it out; e.g. maxclients=N or maxmemory=SIZE can be set"
-    )]
-    Refused(String),
-    /// There is no free port.
-    #[error("no free port for redis: {0}")]
-    Port(std::io::Error),
-}
-
-/// A running Redis.
+/// A running Redis. Dropping it ends it.
 #[derive(Debug)]
 pub struct Redis {
     child: Child,
@@ -63,7 +38,6 @@ pub struct Redis {
     crowd: Vec<Line>,
     tree: Tree,
     tail: Tail,
-    dead: bool,
 }
 
 impl Redis {
@@ -72,10 +46,10 @@ impl Redis {
     ///
     /// # Errors
     /// When it is not installed or does not start, or when a line is one that [`super::check`] refuses.
-    pub fn start(config: &[String], cpus: Option<&[usize]>, dir: &Path) -> Result<Redis, RedisError> {
+    pub fn start(config: &[String], cpus: Option<&[usize]>, dir: &Path) -> Result<Redis, TargetError> {
         given::check(config)?;
-        let program = find().ok_or(RedisError::Missing)?;
-        let free = || port::free().map_err(RedisError::Port);
+        let program = find().ok_or_else(missing)?;
+        let free = || port::free().map_err(|e| TargetError::machine(CALLED, format!("no free port for redis: {e}")));
         let start = |port: &u16| Redis::start_on(&program, *port, config, cpus, dir);
         process_tree::started(NAME, free()?, start, port_taken, |_| free())
     }
@@ -119,7 +93,7 @@ impl Redis {
         };
         ready::own(address, READY_WITHIN, &mut child, is_it)?;
         let tree = Tree::new(child.pid());
-        Ok(Redis { child, address, line: opened.into_inner(), crowd: Vec::new(), tree, tail, dead: false })
+        Ok(Redis { child, address, line: opened.into_inner(), crowd: Vec::new(), tree, tail })
     }
 
     /// Where it listens, as a URL.
@@ -130,20 +104,10 @@ impl Redis {
     /// Looks at it: `INFO`, what its process consumes, its log.
     pub fn observe(&mut self) -> Observation {
         let logs = self.tail.lines().iter().filter_map(|line| evidence::log(line)).collect();
-        let mut seen = Observation { logs, ..Observation::default() };
-        match self.child.try_exited() {
-            None => {
-                let info = self.ask("INFO").unwrap_or_default();
-                seen.samples.push(evidence::sample(&info, &self.tree.sample()));
-            }
-            Some(status) if !self.dead => {
-                self.dead = true;
-                let (subject, detail) = (NAME.to_owned(), Some(status.to_string()));
-                seen.states.push(State { subject, state: ServerState::Died, detail });
-            }
-            Some(_) => {}
-        }
-        seen
+        let info = self.ask("INFO").unwrap_or_default();
+        let tree = &mut self.tree;
+        let seen = Observation::of(&mut self.child, NAME, "", || evidence::sample(&info, &tree.sample()));
+        Observation { logs, ..seen }
     }
 
     /// The limits of a Redis that runs on these lines beside its defaults on a machine with so much memory: those whose signs are
@@ -151,14 +115,21 @@ impl Redis {
     ///
     /// # Errors
     /// When they are not Redis's syntax.
-    pub fn limits(config: &[String], machine: &Machine, memory: u64) -> Result<Vec<Limit>, RedisError> {
+    pub fn limits(config: &[String], machine: &Machine, memory: u64) -> Result<Vec<Limit>, TargetError> {
         Ok(limits::of_lines(config, machine, memory)?)
     }
 
-    /// Clients that it has refused since it started, because there were as many as may be.
-    pub fn refused(&mut self) -> u64 {
+    /// Why a node did not start, where Redis refused its connections since there were as many clients as may be.
+    pub fn full(&mut self, node: &impl Display) -> Option<TargetError> {
         let seen = self.observe();
-        seen.samples.iter().find_map(|sample| sample.metrics.get(evidence::REJECTED)).map_or(0, |n| *n as u64)
+        let refused =
+            seen.samples.iter().find_map(|sample| sample.metrics.get(evidence::REJECTED)).filter(|n| **n >= 1.0)?;
+        let what =
+            format!("redis refused {refused} connections of nodes: as many clients as maxclients allows were there");
+        let why =
+            format!("its rejected_connections rose from 0 to {refused}); a node has two connections, and genkai one");
+        let hint = "--redis-set maxclients=N with a larger N, or fewer nodes";
+        Some(TargetError::machine(CALLED, format!("{what} ({why}\n  hint: {hint}\n  the node: {node}")))
     }
 
     /// Closes the connections of all subscribers: a fault on purpose. Whether it was done.
@@ -197,11 +168,6 @@ impl Redis {
         }
         answer
     }
-
-    /// Ends it.
-    pub fn stop(mut self) {
-        self.child.stop(Signal::SIGTERM, GRACE);
-    }
 }
 
 /// The process that answered `INFO`.
@@ -217,6 +183,12 @@ fn is_number(answer: &str) -> bool {
 /// Whether a line of its log says that its port is taken (server.c, `listenToPort`).
 fn port_taken(line: &str) -> bool {
     line.contains("Address already in use")
+}
+
+/// It is not installed.
+fn missing() -> TargetError {
+    let what = "redis-server is not installed (not in PATH)";
+    TargetError::missing(CALLED, format!("{what}: install it (Debian, Ubuntu: apt-get install redis-server)"))
 }
 
 /// The server's program.
@@ -251,7 +223,7 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let error = Redis::start(&["no-such-directive 1".to_owned()], None, dir.path()).unwrap_err();
-        assert!(matches!(error, RedisError::Local(PlaceError::Exited { .. })), "{error}");
+        assert!(error.is_exit(), "{error}");
         let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = held.local_addr().unwrap().port();
         let program = find().unwrap();

@@ -5,10 +5,11 @@ use std::path::Path;
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::config::Config;
+use super::config;
 use super::evidence::{OUTPUT_BUFFER, REJECTED};
 use crate::files::ConfigError;
-use crate::limits::{connections, grew, log, raised, valued};
+use crate::files::entry::Entries;
+use crate::limits::{SLOW, connections, errors, grew, log, raised, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
@@ -36,11 +37,11 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(config: &Config, machine: &Machine) -> Facts {
+    pub(super) fn of(config: &Entries, machine: &Machine) -> Facts {
         let held = |name: &str, default: &str, read: fn(&str) -> Option<u64>| {
-            let entry = config.value(name).filter(|e| read(&e.value()).is_some());
+            let entry = config.last(name).filter(|e| read(&e.value()).is_some());
             let written = entry.map_or_else(|| default.to_owned(), |e| e.value());
-            let origin = entry.map_or_else(|| Origin::Default(SOURCE.to_owned()), |e| config.entries.origin(e));
+            let origin = entry.map_or_else(|| Origin::Default(SOURCE.to_owned()), |e| config.origin(e));
             SourcedValue { value: read(&written).unwrap_or(0), written, origin }
         };
         let number = |text: &str| text.parse().ok();
@@ -75,14 +76,14 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
 }
 
 /// `client-output-buffer-limit CLASS HARD SOFT SECONDS ...`, several classes a line.
-fn pubsub(config: &Config) -> SourcedValue<(u64, u64, u64)> {
-    for entry in config.entries.all().iter().rev().filter(|e| e.name == "client-output-buffer-limit") {
+fn pubsub(config: &Entries) -> SourcedValue<(u64, u64, u64)> {
+    for entry in config.all().iter().rev().filter(|e| e.name == "client-output-buffer-limit") {
         for class in entry.values.chunks(4) {
             if let [name, hard, soft, seconds] = class
                 && name.eq_ignore_ascii_case("pubsub")
                 && let (Some(hard), Some(soft), Ok(seconds)) = (bytes(hard), bytes(soft), seconds.parse())
             {
-                let (written, origin) = (class[1..].join(" "), config.entries.origin(entry));
+                let (written, origin) = (class[1..].join(" "), config.origin(entry));
                 return SourcedValue { value: (hard, soft, seconds), written, origin };
             }
         }
@@ -91,8 +92,8 @@ fn pubsub(config: &Config) -> SourcedValue<(u64, u64, u64)> {
     SourcedValue { value: (32 << 20, 8 << 20, 60), written: "32mb 8mb 60".to_owned(), origin }
 }
 
-pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Limit> {
-    let policy = config.value("maxmemory-policy").map_or_else(|| "noeviction".to_owned(), |e| e.value());
+pub(super) fn of(config: &Entries, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Limit> {
+    let policy = config.last("maxmemory-policy").map_or_else(|| "noeviction".to_owned(), |e| e.value());
     vec![
         clients(facts, machine),
         backlog(facts, machine),
@@ -105,7 +106,7 @@ pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine, memory: u64)
 
 /// Limits of a private Redis that runs on these lines beside its defaults, those whose signs can be seen.
 pub(super) fn of_lines(lines: &[String], machine: &Machine, memory: u64) -> Result<Vec<Limit>, ConfigError> {
-    let config = Config::of_text(Path::new("(given)"), lines.join("\n").into_bytes())?;
+    let config = config::of_text(Path::new("(given)"), lines.join("\n").into_bytes())?;
     let mut all = of(&config, &Facts::of(&config, machine), machine, memory);
     all.retain(|limit| !limit.signatures.is_empty());
     for limit in all.iter_mut().filter(|limit| matches!(limit.origin, Origin::File { .. })) {
@@ -121,14 +122,14 @@ fn limit<T>(name: &str, held: &SourcedValue<T>) -> Limit {
 fn clients(facts: &Facts, machine: &Machine) -> Limit {
     Limit {
         caps: "clients at once: a process that publishes and subscribes has two".to_owned(),
-        law: connections(facts.clients as f64),
+        law: connections(facts.clients as f64, 1.0),
         formula: format!(
             "min(maxclients {}, {} descriptors - {RESERVED} of its own)",
             facts.maxclients.value, machine.descriptors_ceiling.value
         ),
         source: "Redis src/server.c: adjustOpenFilesLimit; src/networking.c: acceptCommonHandler".to_owned(),
         signatures: vec![grew(REJECTED, Strength::Decisive)],
-        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
+        symptom: errors(&[ErrorKind::Status503]),
         remedy: Some(Remedy {
             ceiling: Some(Ceiling {
                 value: machine.descriptors_ceiling.value - RESERVED as f64,
@@ -164,7 +165,7 @@ fn output(facts: &Facts) -> Limit {
         ),
         source: "Redis src/networking.c: checkClientOutputBufferLimits; pub/sub delivers at most once".to_owned(),
         signatures: vec![log(OUTPUT_BUFFER, Strength::Decisive)],
-        symptom: Symptom { errors: Vec::new(), slow: false },
+        symptom: errors(&[]),
         ..limit("client-output-buffer-limit pubsub", &facts.pubsub)
     }
 }
@@ -200,7 +201,7 @@ fn cpu(facts: &Facts) -> Limit {
         law: Law::Cpu { cores: 1.0 },
         formula: format!("1: commands run in one thread ({} read and write)", facts.threads.value),
         source: "Redis src/server.c, redis.conf on io-threads".to_owned(),
-        symptom: Symptom { errors: Vec::new(), slow: true },
+        symptom: SLOW,
         ..limit("io-threads", &facts.threads)
     }
 }

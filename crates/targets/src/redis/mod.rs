@@ -9,14 +9,17 @@ mod limits;
 mod line;
 
 pub use given::check;
-pub use lifecycle::{Redis, RedisError};
+pub use lifecycle::Redis;
 
 use crate::product::{Entry, Likeness, Looks, Role};
+
+/// What people call it.
+pub(crate) const CALLED: &str = "Redis";
 
 /// What the catalogue knows of it.
 pub(crate) const ENTRY: Entry = Entry {
     name: "redis",
-    called: "Redis",
+    called: CALLED,
     program: ("redis-server", &["--version"]),
     role: Role::Behind,
     tls: false,

@@ -1,7 +1,5 @@
 //! What a node tells of itself while it runs, and what its process shows.
 
-use std::collections::BTreeMap;
-
 use genkai_model::evidence::Sample;
 use genkai_model::rooms::Hops;
 use serde_json::Value;
@@ -18,22 +16,19 @@ pub(super) fn hops(line: &str) -> Option<Hops> {
     serde_json::from_str(line).ok()
 }
 
-/// One sample of node `number`: its counts as `node.NAME_total`, `node.members`, `node.waiting` (deliveries that wait to be
+/// One sample of a node: its counts as `node.NAME_total`, `node.members`, `node.waiting` (deliveries that wait to be
 /// written), and what its process consumes as `node.cpu` (cores), `node.rss` (bytes), `node.worker_fds_max`,
 /// `node.worker_fd_limit`.
-pub(super) fn sample(number: u32, line: &str, usage: &Usage) -> Sample {
-    let mut metrics = BTreeMap::new();
+pub(super) fn sample(subject: &str, line: &str, usage: &Usage) -> Sample {
+    let mut sample = Sample { subject: subject.to_owned(), ..usage.sample_of_one("node") };
+    let metrics = &mut sample.metrics;
     if let (Some(hops), Ok(Value::Object(counts))) = (hops(line), serde_json::from_str(line)) {
         metrics.extend(counts.iter().filter_map(|(name, n)| Some((format!("node.{name}_total"), n.as_f64()?))));
         metrics.insert("node.members".to_owned(), hops.joined.saturating_sub(hops.left) as f64);
         let settled = hops.written + hops.dropped_slow + hops.dropped_gone;
         metrics.insert("node.waiting".to_owned(), hops.queued.saturating_sub(settled) as f64);
     }
-    metrics.insert("node.cpu".to_owned(), usage.cpu);
-    metrics.insert("node.rss".to_owned(), usage.rss as f64);
-    let descriptors = [("node.worker_fds_max", usage.fds_max), ("node.worker_fd_limit", usage.fd_limit)];
-    metrics.extend(descriptors.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value? as f64))));
-    Sample { subject: subject(number), metrics }
+    sample
 }
 
 #[cfg(test)]
@@ -44,7 +39,7 @@ mod tests {
     fn counts_become_metrics() {
         let counts =
             Hops { joined: 5, left: 2, received: 9, queued: 30, written: 21, dropped_gone: 3, ..Hops::default() };
-        let sample = sample(3, &serde_json::to_string(&counts).unwrap(), &Usage::default());
+        let sample = sample("node 3", &serde_json::to_string(&counts).unwrap(), &Usage::default());
         let metric = |name: &str| sample.metrics[&format!("node.{name}")];
         assert_eq!((sample.subject.as_str(), metric("members"), metric("waiting")), ("node 3", 3.0, 6.0));
         assert_eq!((metric("received_total"), metric("cpu")), (9.0, 0.0));
@@ -52,7 +47,7 @@ mod tests {
 
     #[test]
     fn before_the_first_line_there_are_no_counts() {
-        let sample = sample(1, "", &Usage::default());
+        let sample = sample("node 1", "", &Usage::default());
         assert!(!sample.metrics.contains_key("node.members") && sample.metrics.contains_key("node.rss"));
     }
 }

@@ -3,26 +3,22 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use genkai_model::event::{ServerState, State};
 use genkai_model::rooms::{Loss, NodeReport};
 
 use super::{Settings, evidence, trace};
-use crate::application::{self, ApplicationError, Place, Product};
+use crate::application::{self, Place, Product};
+use crate::error::TargetError;
 use genkai_place::handshake::Announced;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
-use genkai_place::usage::Tree;
 
-/// A running node.
+/// A running node. Dropping it ends it.
 #[derive(Debug)]
 pub struct Node {
     number: u32,
     server: Announced,
     /// It keeps a trace.
     trace: bool,
-    tree: Tree,
-    /// Its end has been told.
-    dead: bool,
 }
 
 impl Node {
@@ -38,13 +34,12 @@ impl Node {
         settings: &Settings,
         cpus: Option<&[usize]>,
         dir: &Path,
-    ) -> Result<Node, ApplicationError> {
+    ) -> Result<Node, TargetError> {
         let dir = dir.join(format!("node-{number}"));
         let trace = settings.trace > 0;
-        let settings = application::settings::Settings { rooms: Some(settings.clone()), ..Default::default() };
+        let settings = application::settings::Settings::of_node(settings.clone());
         let server = product.launch(&format!("rooms node {number}"), place, &settings, cpus, &dir)?;
-        let tree = Tree::new(server.child.pid());
-        Ok(Node { number, server, trace, tree, dead: false })
+        Ok(Node { number, server, trace })
     }
 
     /// Its number, from 1.
@@ -59,17 +54,8 @@ impl Node {
 
     /// Looks at it: counts at most 100 ms old, CPU since the look before. When it has ended, that is told once.
     pub fn observe(&mut self) -> Observation {
-        let mut seen = Observation::default();
-        match self.server.child.try_exited() {
-            None => seen.samples.push(evidence::sample(self.number, &self.server.last_line(), &self.tree.sample())),
-            Some(status) if !self.dead => {
-                self.dead = true;
-                let (subject, detail) = (evidence::subject(self.number), Some(status.to_string()));
-                seen.states.push(State { subject, state: ServerState::Died, detail });
-            }
-            Some(_) => {}
-        }
-        seen
+        let subject = evidence::subject(self.number);
+        self.server.observe(&subject, "", |line, usage| evidence::sample(&subject, line, usage))
     }
 
     /// What it tells after a load in which `losses` were found. A node that does not answer tells its last counts.
@@ -93,10 +79,5 @@ impl Node {
     /// Ends it without a word (SIGKILL): a fault on purpose.
     pub fn kill(&self) {
         self.server.child.signal(Signal::SIGKILL);
-    }
-
-    /// Ends it.
-    pub fn stop(mut self) {
-        self.server.stop();
     }
 }

@@ -122,7 +122,7 @@ fn per_client(config: &Config) -> Option<Limit> {
     let most = config.sourced("client_ip_max_connections", number);
     (most.value > 0).then(|| Limit {
         caps: "connections of one client address; a further one is closed at once".to_owned(),
-        law: connections(most.value as f64),
+        law: connections(most.value as f64, 1.0),
         formula: format!("client_ip_max_connections {}, all clients of a load from one address", most.value),
         source: "squid 5.7 src/comm/TcpAcceptor.cc: acceptOne".to_owned(),
         symptom: errors(&[ErrorKind::Reset, ErrorKind::EofNew]),

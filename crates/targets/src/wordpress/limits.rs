@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
-use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
 
 use super::evidence::{self, log};
 use super::lifecycle::Cost;
 use super::settings::{LISTEN_BACKLOG, Settings};
+use crate::limits::{errors, grew, log as said, reached, reached_of};
 
 /// Connections the pool's accept queue holds: `min(backlog, net.core.somaxconn) + 1` (inet_csk_listen_start and
 /// sk_acceptq_is_full in Linux: a queue is full when it is longer than its cap).
@@ -62,10 +63,10 @@ fn children(settings: &Settings, cost: Cost, somaxconn: u32) -> Limit {
         ),
         source: "php.net/manual/install.fpm.configuration#pm.max-children; Little's law".to_owned(),
         signatures: vec![
-            sign(Sign::Log(log::MAX_CHILDREN.to_owned()), exhausted),
-            sign(Sign::Grew(evidence::EXHAUSTED.to_owned()), exhausted),
-            sign(reached(metric::BACKEND_BUSY, metric::BACKEND_WORKERS, 1.0), full),
-            sign(Sign::Reached { metric: metric::BACKEND_QUEUED.to_owned(), value: 1.0 }, full),
+            said(log::MAX_CHILDREN, exhausted),
+            grew(evidence::EXHAUSTED, exhausted),
+            reached_of(metric::BACKEND_BUSY, metric::BACKEND_WORKERS, 1.0, full),
+            reached(metric::BACKEND_QUEUED, 1.0, full),
         ],
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         ..limit("backend.php_fpm.max_children", "pm.max_children")
@@ -84,9 +85,9 @@ fn accept_queue(somaxconn: u32) -> Limit {
         formula: format!("min({LISTEN_BACKLOG}, net.core.somaxconn {somaxconn}) + 1 = {value}"),
         source: "listen(2); php.net/manual/install.fpm.configuration#listen-backlog".to_owned(),
         signatures: vec![
-            sign(Sign::Log(log::BACKLOG.to_owned()), Strength::Decisive),
-            sign(Sign::Reached { metric: metric::BACKEND_QUEUED.to_owned(), value: value - 1.0 }, Strength::Supports),
-            sign(Sign::Grew(metric::LISTEN_OVERFLOWS.to_owned()), Strength::Consistent),
+            said(log::BACKLOG, Strength::Decisive),
+            reached(metric::BACKEND_QUEUED, value - 1.0, Strength::Supports),
+            grew(metric::LISTEN_OVERFLOWS, Strength::Consistent),
         ],
         symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         ..limit("backend.php_fpm.backlog", "listen.backlog")
@@ -121,10 +122,10 @@ fn connections(settings: &Settings, cost: Cost) -> Limit {
                  (wp-includes/class-wpdb.php)"
             .to_owned(),
         signatures: vec![
-            sign(Sign::Grew(evidence::CONNECTIONS_REFUSED.to_owned()), Strength::Decisive),
-            sign(reached(evidence::CONNECTIONS, evidence::MAX_CONNECTIONS, 0.98), Strength::Supports),
+            grew(evidence::CONNECTIONS_REFUSED, Strength::Decisive),
+            reached_of(evidence::CONNECTIONS, evidence::MAX_CONNECTIONS, 0.98, Strength::Supports),
         ],
-        symptom: Symptom { errors: vec![ErrorKind::Status500], slow: false },
+        symptom: errors(&[ErrorKind::Status500]),
         ..limit("backend.mariadb.max_connections", "max_connections")
     }
 }
@@ -145,10 +146,7 @@ fn cpu(settings: &Settings, cost: Cost) -> Limit {
         ),
         source: "sched_setaffinity(2); the time as measured on requests in a row".to_owned(),
         // Not all of it: the kernel's own work and scheduling take a share that is nobody's.
-        signatures: vec![sign(
-            Sign::Reached { metric: evidence::CPU.to_owned(), value: 0.9 * cores },
-            Strength::Decisive,
-        )],
+        signatures: vec![reached(evidence::CPU, 0.9 * cores, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         ..limit("backend.cpu", "cores")
     }
@@ -157,14 +155,6 @@ fn cpu(settings: &Settings, cost: Cost) -> Limit {
 /// A limit of the backend by name.
 fn limit(id: &str, setting: &str) -> Limit {
     Limit::named(id, "backend", setting)
-}
-
-fn sign(sign: Sign, strength: Strength) -> Signature {
-    Signature { sign, strength }
-}
-
-fn reached(metric: &str, of: &str, fraction: f64) -> Sign {
-    Sign::ReachedMetric { metric: metric.to_owned(), of: of.to_owned(), fraction }
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@
 //! Reading order: [`WordPress`], `lifecycle` (how it comes up and goes), `settings` (what it is made of and where each
 //! value comes from), `evidence` (what it shows), `limits` (what caps it).
 
-mod error;
 mod evidence;
 mod lifecycle;
 mod limits;
 mod places;
 mod programs;
 mod settings;
+mod statistics;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,7 +24,6 @@ use genkai_model::limit::Limit;
 use genkai_model::plan::Site;
 use nix::sys::resource::{Resource, getrlimit};
 
-pub use self::error::WordPressError;
 pub use self::lifecycle::TITLE;
 pub use self::programs::{Programs, WORDPRESS};
 pub use self::settings::{INSTALL, MAX_CHILDREN};
@@ -33,9 +32,13 @@ use self::evidence::Observer;
 use self::lifecycle::{Cost, Servers, Setup};
 use self::places::Places;
 use self::settings::Settings;
+use crate::error::TargetError;
 use genkai_place::observation::Observation;
 use genkai_place::program::search_path;
 use genkai_place::{machine, tail};
+
+/// What people call it.
+const CALLED: &str = "WordPress";
 
 /// How much of a log's end a message carries, bytes.
 const LAST_WORDS: u64 = 2048;
@@ -43,7 +46,7 @@ const LAST_WORDS: u64 = 2048;
 /// net.core.somaxconn where it cannot be read: the kernel's default since 5.4.
 const SOMAXCONN: u32 = 4096;
 
-/// A running private WordPress. Stopped and removed by [`WordPress::stop`], or when dropped.
+/// A running private WordPress. Dropping it ends it and removes its files.
 #[derive(Debug)]
 pub struct WordPress {
     // In the order in which they must go.
@@ -62,7 +65,7 @@ impl WordPress {
     /// # Errors
     /// What is not installed, all of it at once, with the command that installs it; or the first step that failed with
     /// the end of its log. Then nothing is left running or lying about.
-    pub fn start(dir: &Path, site: &Site, cpus: Option<&[usize]>) -> Result<WordPress, WordPressError> {
+    pub fn start(dir: &Path, site: &Site, cpus: Option<&[usize]>) -> Result<WordPress, TargetError> {
         let programs = Programs::find(&search_path(), Path::new(WORDPRESS))?;
         Self::start_with(programs, dir, site, cpus)
     }
@@ -76,9 +79,11 @@ impl WordPress {
         dir: &Path,
         site: &Site,
         cpus: Option<&[usize]>,
-    ) -> Result<WordPress, WordPressError> {
+    ) -> Result<WordPress, TargetError> {
         if !(1..=MAX_CHILDREN).contains(&site.children) {
-            return Err(WordPressError::Children { asked: site.children });
+            let asked = site.children;
+            let text = format!("a php-fpm pool of {asked} children cannot be made here: choose 1 to {MAX_CHILDREN}");
+            return Err(TargetError::machine(CALLED, text));
         }
         let cores = cpus.map_or_else(|| machine::cores().len(), <[usize]>::len);
         let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(_, hard)| hard);
@@ -107,7 +112,7 @@ impl WordPress {
     ///
     /// # Errors
     /// An answer that is not the site's.
-    pub fn warm(&self) -> Result<(), WordPressError> {
+    pub fn warm(&self) -> Result<(), TargetError> {
         let seen = lifecycle::warm(self.servers.address, self.settings.children);
         seen.map_err(|seen| wrong(&self.servers, &self.places, seen))
     }
@@ -133,17 +138,11 @@ impl WordPress {
     pub fn pids(&self) -> [u32; 3] {
         self.servers.pids()
     }
-
-    /// Stops everything and removes its files.
-    pub fn stop(self) {
-        self.servers.stop();
-        // What cannot be removed lies in the run's private folder, which is removed as a whole.
-        let _ = self.places.remove();
-    }
 }
 
 /// An answer that is not the site's, with the end of the web server's log.
-fn wrong(servers: &Servers, places: &Places, seen: String) -> WordPressError {
+fn wrong(servers: &Servers, places: &Places, seen: String) -> TargetError {
     let tail = tail::last(&places.file("web.log"), LAST_WORDS);
-    WordPressError::Site { address: servers.address, seen, tail }
+    let what = format!("the WordPress site at http://{}/ does not answer as it should", servers.address);
+    TargetError::machine(CALLED, format!("{what}: {seen}\n{tail}"))
 }

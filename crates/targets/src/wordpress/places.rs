@@ -1,12 +1,13 @@
 //! Where everything of one instance lies, and whose it is.
 
-use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use nix::unistd::Uid;
 
-use super::error::WordPressError;
+use super::CALLED;
+use crate::error::TargetError;
 use genkai_place::account::{self, give};
 use genkai_place::scratch::Scratch;
 
@@ -32,7 +33,7 @@ pub(crate) enum Identity {
     Root,
 }
 
-/// The files of one instance. Removed, with everything in it, by [`Places::remove`] or when dropped.
+/// The files of one instance. Removed, with everything in it, when dropped.
 #[derive(Debug)]
 pub(crate) struct Places {
     root: PathBuf,
@@ -47,20 +48,25 @@ impl Places {
     ///
     /// # Errors
     /// When they cannot be made, or when `dir` has a name that configurations cannot hold.
-    pub(crate) fn make(dir: &Path) -> Result<Places, WordPressError> {
-        let dir = dir.canonicalize().map_err(WordPressError::file(dir))?;
+    pub(crate) fn make(dir: &Path) -> Result<Places, TargetError> {
+        let dir = dir.canonicalize().map_err(unwritten(dir))?;
         let identity = identity(&dir);
         if !is_plain(&dir, identity) {
-            return Err(WordPressError::Folder { path: dir });
+            let bad =
+                "a quote, `$`, `%`, backslash or control character in a folder's name (for root also a space or `*`)";
+            let what = format!("the WordPress backend cannot run in {}: {bad}", dir.display());
+            let hint = "choose another folder with --out";
+            let text = format!("{what} cannot be written into php-fpm's and MariaDB's configurations\n  hint: {hint}");
+            return Err(TargetError::machine(CALLED, text));
         }
         let root = dir.join("wp");
-        fs::DirBuilder::new().mode(0o700).create(&root).map_err(WordPressError::file(&root))?;
+        fs::DirBuilder::new().mode(0o700).create(&root).map_err(unwritten(&root))?;
         let mut places = Places { socket: root.join("db.sock"), root, identity, short: None };
         for folder in [places.data(), places.temporary(), places.site()] {
-            fs::create_dir(&folder).map_err(WordPressError::file(&folder))?;
+            fs::create_dir(&folder).map_err(unwritten(&folder))?;
         }
         if places.socket.as_os_str().len() > SOCKET_PATH_MAX {
-            let short = Scratch::short("genkai-").map_err(WordPressError::file(std::env::temp_dir()))?;
+            let short = Scratch::short("genkai-").map_err(unwritten(std::env::temp_dir()))?;
             places.socket = short.path().join("db.sock");
             places.short = Some(short);
         }
@@ -119,9 +125,9 @@ impl Places {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, WordPressError> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, TargetError> {
         let path = self.file(name);
-        fs::write(&path, text).map_err(WordPressError::file(&path))?;
+        fs::write(&path, text).map_err(unwritten(&path))?;
         Ok(path)
     }
 
@@ -129,29 +135,27 @@ impl Places {
     ///
     /// # Errors
     /// When the system refuses.
-    pub(crate) fn hand_over(&self) -> Result<(), WordPressError> {
+    pub(crate) fn hand_over(&self) -> Result<(), TargetError> {
         let Some((uid, gid)) = self.user() else { return Ok(()) };
-        give(&self.root, uid, gid).map_err(WordPressError::file(&self.root))?;
+        give(&self.root, uid, gid).map_err(unwritten(&self.root))?;
         match &self.short {
-            Some(short) => give(short.path(), uid, gid).map_err(WordPressError::file(short.path())),
+            Some(short) => give(short.path(), uid, gid).map_err(unwritten(short.path())),
             None => Ok(()),
         }
-    }
-
-    /// Removes everything.
-    ///
-    /// # Errors
-    /// When something resists; what could be removed is gone.
-    pub(crate) fn remove(self) -> Result<(), WordPressError> {
-        let root = self.root.clone();
-        drop(self);
-        if root.exists() { fs::remove_dir_all(&root).map_err(WordPressError::file(root)) } else { Ok(()) }
     }
 }
 
 impl Drop for Places {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+/// For an I/O error on `path`.
+pub(super) fn unwritten(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> TargetError {
+    let path = path.into();
+    move |source| {
+        TargetError::machine(CALLED, format!("the WordPress backend cannot write {}: {source}", path.display()))
     }
 }
 
@@ -191,7 +195,7 @@ mod tests {
         assert!(!places.socket().starts_with(&deep));
         let (socket, root) = (places.socket().to_owned(), places.root().to_owned());
         std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        places.remove().unwrap();
+        drop(places);
         assert!(!socket.parent().unwrap().exists() && !root.exists());
     }
 
@@ -202,7 +206,7 @@ mod tests {
             let folder = dir.path().join(name);
             fs::create_dir(&folder).unwrap();
             let error = Places::make(&folder).unwrap_err();
-            assert!(matches!(error, WordPressError::Folder { .. }), "{error}");
+            assert!(error.to_string().contains("cannot be written into php-fpm's"), "{error}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         }
         let spaced = Path::new("/root/my runs");

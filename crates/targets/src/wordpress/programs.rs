@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::error::WordPressError;
+use super::CALLED;
+use super::settings::INSTALL;
+use crate::error::TargetError;
 use genkai_place::program::{find_in, is_executable};
 
 /// Where Debian's package puts WordPress.
@@ -34,8 +36,8 @@ impl Programs {
     /// Finds everything in the folders of `path` (colon-separated) and in `wordpress`.
     ///
     /// # Errors
-    /// [`WordPressError::Missing`] with everything that is missing at once.
-    pub fn find(path: &str, wordpress: &Path) -> Result<Programs, WordPressError> {
+    /// With everything that is missing at once.
+    pub fn find(path: &str, wordpress: &Path) -> Result<Programs, TargetError> {
         let mut missing = Vec::new();
         let mut need = |what: &str, found: Option<PathBuf>| {
             found.unwrap_or_else(|| {
@@ -68,7 +70,10 @@ impl Programs {
                 theme,
                 path: path.to_owned(),
             }),
-            _ => Err(WordPressError::Missing { missing }),
+            _ => {
+                let what = format!("the WordPress backend needs what is not installed here: {}", missing.join(", "));
+                Err(TargetError::missing(CALLED, format!("{what}\n  hint: {INSTALL}")))
+            }
         }
     }
 

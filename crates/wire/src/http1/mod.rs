@@ -4,7 +4,7 @@
 //!   with more. They allocate nothing and look at each byte about once.
 //! * [`BodyDecoder`]: which bytes of a slice belong to the body, and where it ends.
 //! * [`ResponseReader`]: both joined, for a client that only wants to know how the exchange went.
-//! * [`write_request`], [`write_response`], [`write_chunk`], [`write_last_chunk`]: the other direction.
+//! * [`write_request`], [`write_response`]: the other direction.
 //!
 //! **Strict on purpose.** A measuring client gains nothing from guessing what a broken server meant. Everything two
 //! recipients could read in two ways (the stuff of request smuggling, RFC 9112 section 11.2) is an [`Error`]: both
@@ -35,7 +35,7 @@ pub use memo::Memo;
 pub use reader::{Ending, Progress, Received, ResponseReader};
 pub use request::RequestHead;
 pub use response::ResponseHead;
-pub use write::{Length, write_chunk, write_last_chunk, write_request, write_response};
+pub use write::{Length, write_request, write_response};
 
 /// Longest head (start line and fields, and, counted apart, the trailer section of a chunked body), bytes.
 ///

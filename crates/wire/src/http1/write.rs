@@ -68,30 +68,6 @@ pub fn write_response<'a>(
     })
 }
 
-/// Appends one chunk of a chunked body (RFC 9112 section 7.1). Nothing for empty `data`: that would end the body.
-pub fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
-    if data.is_empty() {
-        return;
-    }
-    push(out, format_args!("{:x}\r\n", data.len()));
-    out.extend_from_slice(data);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Appends the end of a chunked body, with trailer fields if any.
-///
-/// # Errors
-/// When a trailer field could not be read back as what it was. Nothing is appended then.
-pub fn write_last_chunk<'a>(
-    out: &mut Vec<u8>,
-    trailers: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<(), WriteError> {
-    all_or_nothing(out, |out| {
-        out.extend_from_slice(b"0\r\n");
-        write_fields(out, trailers, FRAMING, Length::None)
-    })
-}
-
 /// Fields that follow from the body.
 const FRAMING: &[&str] = &["content-length", "transfer-encoding"];
 

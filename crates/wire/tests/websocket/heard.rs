@@ -17,17 +17,15 @@ pub(crate) enum Said {
 pub(crate) struct Heard {
     pub(crate) said: Vec<Said>,
     pub(crate) error: Option<Error>,
-    /// Whether a message or frame is unfinished.
-    pub(crate) inside: bool,
 }
 
 impl Heard {
     pub(crate) fn clean(said: impl Into<Vec<Said>>) -> Heard {
-        Heard { said: said.into(), error: None, inside: false }
+        Heard { said: said.into(), error: None }
     }
 
     pub(crate) fn failed(said: impl Into<Vec<Said>>, error: Error) -> Heard {
-        Heard { said: said.into(), error: Some(error), inside: false }
+        Heard { said: said.into(), error: Some(error) }
     }
 }
 
@@ -50,7 +48,7 @@ pub(crate) fn hear<'a>(decoder: &mut Decoder, slices: impl IntoIterator<Item = &
             error = Some(found);
         }
     }
-    Heard { said, error, inside: decoder.is_inside() }
+    Heard { said, error }
 }
 
 fn take(

@@ -3,11 +3,8 @@
 mod log;
 mod stat;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-
-use genkai_model::evidence::Sample;
 
 pub use log::signature;
 pub(crate) use log::{LINE, Session, aggregate, ended, unanswered};
@@ -73,6 +70,15 @@ impl Watch {
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, names: Names, log: Tail) -> Watch {
         Watch { address, socket, names, tree: Tree::new(pid), tail: log }
     }
+
+    /// Its statistics.
+    pub(crate) fn stat(&self) -> Stat {
+        Stat::read(&self.ask("show stat"))
+    }
+
+    fn ask(&self, command: &str) -> String {
+        socket::ask(&self.socket, command).unwrap_or_default()
+    }
 }
 
 impl running::Watch for Watch {
@@ -81,17 +87,13 @@ impl running::Watch for Watch {
     const GRACEFUL: Signal = Signal::SIGUSR1;
 
     fn look(&mut self) -> Observation {
-        let ask = |command: &str| socket::ask(&self.socket, command).unwrap_or_default();
-        let stat = Stat::read(&ask("show stat"));
+        let stat = self.stat();
         let usage = self.tree.sample();
-        let mut sample = sample(&ask("show info"), &stat, &self.names, &usage);
-        let mut own = BTreeMap::new();
-        own.extend(usage.fd_limit.map(|limit| (metrics::FD_LIMIT.to_owned(), limit as f64)));
+        let mut sample = sample(&self.ask("show info"), &stat, &self.names, &usage);
         if let Some(queue) = listener::queue(self.address) {
-            own.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
-            own.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
+            sample.metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
+            sample.metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
         }
-        sample.metrics.append(&mut own);
         Observation { samples: vec![sample], ..self.last_words() }
     }
 
@@ -99,9 +101,4 @@ impl running::Watch for Watch {
         let lines = self.tail.lines();
         Observation { logs: aggregate(lines.iter().map(String::as_str)), ..Observation::default() }
     }
-}
-
-/// A sample of subject `haproxy`.
-fn subject(metrics: BTreeMap<String, f64>) -> Sample {
-    Sample { subject: SUBJECT.to_owned(), metrics }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use genkai_model::evidence::Sample;
 
-use super::{SUBJECT, subject};
+use super::SUBJECT;
 use genkai_place::usage::Usage;
 
 /// What `show info` tells of the whole process, as `haproxy.NAME` (management manual 9.3, `show info`).
@@ -117,7 +117,8 @@ impl Stat {
 /// One sample of subject `haproxy`: of `show info` what [`INFO`] names (a rate limit only where there is one); of `show stat`
 /// sessions, queue and errors of the sections looked at, and the fullest server; what its process consumes.
 pub(crate) fn sample(info: &str, stat: &Stat, names: &Names, usage: &Usage) -> Sample {
-    let mut metrics = BTreeMap::new();
+    let mut sample = usage.sample_of_one(SUBJECT);
+    let metrics = &mut sample.metrics;
     for line in info.lines() {
         let Some((name, value)) = line.split_once(": ") else { continue };
         let known = INFO.iter().find(|(known, _)| *known == name);
@@ -127,13 +128,8 @@ pub(crate) fn sample(info: &str, stat: &Stat, names: &Names, usage: &Usage) -> S
             metrics.insert(format!("{SUBJECT}.{known}"), value);
         }
     }
-    stat.metrics(names, &mut metrics);
-    metrics.insert(format!("{SUBJECT}.cpu"), usage.cpu);
-    metrics.insert(format!("{SUBJECT}.rss"), usage.rss as f64);
-    if let Some(fds) = usage.fds_max {
-        metrics.insert(format!("{SUBJECT}.worker_fds_max"), fds as f64);
-    }
-    subject(metrics)
+    stat.metrics(names, metrics);
+    sample
 }
 
 /// A table as HAProxy 2.6.12 tells it, columns beyond `econ` left out.

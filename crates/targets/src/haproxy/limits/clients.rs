@@ -26,30 +26,39 @@ fn remedy(setting: &str, facts: &Facts, most: u64, by: String) -> Remedy {
     }
 }
 
+/// What is always so of `maxconn` of `global`: its signs and what clients see.
+pub(crate) fn holding() -> Limit {
+    Limit {
+        source: "HAProxy src/listener.c: listener_accept (a full process stops accepting); src/haproxy.c: \
+                 compute_ideal_maxconn"
+            .to_owned(),
+        signatures: vec![full(metrics::CONNECTIONS, metrics::MAXCONN)],
+        symptom: waits(),
+        ..Limit::named("haproxy.maxconn", "haproxy", MAXCONN.name)
+    }
+}
+
 /// `maxconn` of `global`.
 pub(super) fn maxconn(facts: &Facts) -> Limit {
     let value = facts.maxconn.value;
     let most = (facts.nofile_ceiling.value as u64).saturating_sub(facts.own) / 2;
     Limit {
         caps: "connections of clients at once, of all frontends".to_owned(),
-        law: connections(value as f64),
+        law: connections(value as f64, 1.0),
         formula: if facts.maxconn_written {
             format!("maxconn {value}: a client is one connection, idle or busy")
         } else {
             format!("({} descriptors - {} of its own) / 2, at least 100", facts.available, facts.own)
         },
-        source: "HAProxy src/listener.c: listener_accept (a full process stops accepting); src/haproxy.c: \
-                 compute_ideal_maxconn"
-            .to_owned(),
-        signatures: vec![full(metrics::CONNECTIONS, metrics::MAXCONN)],
-        symptom: waits(),
+        value: facts.maxconn.written.clone(),
+        origin: facts.maxconn.origin.clone(),
         remedy: Some(remedy(
             MAXCONN.name,
             facts,
             most,
             format!("two descriptors a connection, {}", facts.nofile_ceiling.by),
         )),
-        ..valued("haproxy.maxconn", "haproxy", MAXCONN.name, &facts.maxconn)
+        ..holding()
     }
 }
 
@@ -58,7 +67,7 @@ pub(super) fn frontend(facts: &Facts) -> Option<Limit> {
     let held = facts.front_maxconn.as_ref().filter(|held| held.value < facts.maxconn.value)?;
     Some(Limit {
         caps: format!("connections of clients at once to `{}`", facts.front),
-        law: connections(held.value as f64),
+        law: connections(held.value as f64, 1.0),
         formula: format!("maxconn {} of `{}`", held.value, facts.front),
         source: "HAProxy src/listener.c: listener_accept (a full frontend stops accepting)".to_owned(),
         signatures: vec![full(metrics::SESSIONS, metrics::SESSIONS_LIMIT)],

@@ -9,6 +9,7 @@ mod facts;
 mod system;
 
 pub(crate) use backend::queueing;
+pub(crate) use clients::holding;
 pub use facts::Facts;
 
 use genkai_model::limit::Limit;

@@ -1,13 +1,10 @@
 //! What is wrong with a configuration, or is not what it seems.
 
-use std::collections::BTreeMap;
-
 use genkai_model::explain::{Remark, RemarkKind};
 
-use crate::explain::{place, remark};
-use crate::files::entry::Entry;
+use crate::explain::{about, place, remark};
+use crate::files::entry::{Entries, Entry};
 use crate::files::names::{nearest, table};
-use crate::redis::config::Config;
 use crate::redis::limits::{Facts, RESERVED};
 use genkai_place::caps::Machine;
 
@@ -24,7 +21,7 @@ const NEEDS: &[(&str, &str, &str)] = &[
     ("cluster-node-timeout", "cluster-enabled", "no"),
 ];
 
-pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Remark> {
+pub(super) fn of(config: &Entries, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Remark> {
     let mut all = names(config);
     all.extend(clamps(facts, machine));
     all.extend(without_effect(config));
@@ -34,17 +31,17 @@ pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine, memory: u64)
     all
 }
 
-fn names(config: &Config) -> Vec<Remark> {
+fn names(config: &Entries) -> Vec<Remark> {
     let unknown = |e: &&Entry| !table(DIRECTIVES).any(|(name, _)| name == e.name);
-    let modules = config.value("loadmodule").is_some();
+    let modules = config.last("loadmodule").is_some();
     let say = |entry: &Entry| {
         let text = "there is no such directive in Redis 7.0: it does not start".to_owned();
         let near = nearest(&entry.name, table(DIRECTIVES).map(|(n, _)| n)).map(|n| format!("did you mean {n}?"));
-        remark(RemarkKind::Unknown, Some(config.entries.place(entry)), &entry.name, text, near)
+        about(config, entry, RemarkKind::Unknown, text, near)
     };
     // A module may bring names of its own, which have a dot.
     let ours = |e: &&Entry| !(modules && e.name.contains('.'));
-    config.entries.all().iter().filter(unknown).filter(ours).map(say).collect()
+    config.all().iter().filter(unknown).filter(ours).map(say).collect()
 }
 
 fn clamps(facts: &Facts, machine: &Machine) -> Vec<Remark> {
@@ -64,30 +61,27 @@ fn clamps(facts: &Facts, machine: &Machine) -> Vec<Remark> {
     all
 }
 
-fn without_effect(config: &Config) -> Vec<Remark> {
+fn without_effect(config: &Entries) -> Vec<Remark> {
     let mut all = Vec::new();
     let mut say = |entry: &Entry, text: String| {
-        all.push(remark(RemarkKind::Ignored, Some(config.entries.place(entry)), &entry.name, text, None));
+        all.push(about(config, entry, RemarkKind::Ignored, text, None));
     };
     for (name, other, off) in NEEDS {
-        let is_off = config.value(other).is_none_or(|e| e.value().eq_ignore_ascii_case(off));
+        let is_off = config.last(other).is_none_or(|e| e.value().eq_ignore_ascii_case(off));
         // Debian's file writes every default; only what differs from it was meant.
         let usual = ["everysec", "noeviction", "no", "15000"];
-        let entry = config.value(name).filter(|e| is_off && !usual.contains(&e.value().as_str()));
+        let entry = config.last(name).filter(|e| is_off && !usual.contains(&e.value().as_str()));
         if let Some(entry) = entry {
             say(entry, format!("has no effect: {other} is {off}"));
         }
     }
-    let mut last: BTreeMap<&str, &Entry> = BTreeMap::new();
-    for entry in config.entries.all().iter().filter(|e| !SEVERAL.contains(&e.name.as_str())) {
-        if let Some(before) = last.insert(&entry.name, entry) {
-            say(before, format!("is set again at {}: the later one counts", config.entries.place(entry)));
-        }
+    for (entry, later) in config.replaced(|entry| !SEVERAL.contains(&entry.name.as_str())) {
+        say(entry, format!("is set again at {later}: the later one counts"));
     }
     all
 }
 
-fn contradictions(config: &Config, facts: &Facts, memory: u64) -> Vec<Remark> {
+fn contradictions(config: &Entries, facts: &Facts, memory: u64) -> Vec<Remark> {
     let mut all = Vec::new();
     let mut say = |place, setting: &str, text: String, hint: String| {
         all.push(remark(RemarkKind::Contradiction, place, setting, text, Some(hint)));
@@ -108,17 +102,12 @@ fn contradictions(config: &Config, facts: &Facts, memory: u64) -> Vec<Remark> {
         );
     }
     let open =
-        config.value("bind").is_some_and(|e| e.values.iter().any(|v| matches!(v.as_str(), "*" | "0.0.0.0" | "::")));
-    let protected = config.value("protected-mode").is_none_or(|e| e.value() != "no");
-    let password = ["requirepass", "aclfile", "user"].iter().any(|name| config.value(name).is_some());
-    if let Some(entry) = config.value("bind").filter(|_| open && protected && !password) {
+        config.last("bind").is_some_and(|e| e.values.iter().any(|v| matches!(v.as_str(), "*" | "0.0.0.0" | "::")));
+    let protected = config.last("protected-mode").is_none_or(|e| e.value() != "no");
+    let password = ["requirepass", "aclfile", "user"].iter().any(|name| config.last(name).is_some());
+    if let Some(entry) = config.last("bind").filter(|_| open && protected && !password) {
         let text = "lets nobody in but this machine: protected-mode is on and there is no password".to_owned();
-        say(
-            Some(config.entries.place(entry)),
-            "bind",
-            text,
-            "requirepass, or bind to addresses that are meant".to_owned(),
-        );
+        say(Some(config.place(entry)), "bind", text, "requirepass, or bind to addresses that are meant".to_owned());
     }
     all
 }

@@ -1,10 +1,8 @@
 //! What is wrong with a configuration, or is not what it seems.
 
-use std::collections::BTreeMap;
-
 use genkai_model::explain::{Remark, RemarkKind};
 
-use crate::explain::{place, remark};
+use crate::explain::{about, place, remark};
 use crate::files::entry::Entry;
 use crate::squid::config::Config;
 use crate::squid::limits::{OBJECT, descriptors};
@@ -27,20 +25,16 @@ pub(super) fn of(config: &Config, machine: &Machine) -> Vec<Remark> {
     all
 }
 
-fn about(config: &Config, entry: &Entry, kind: RemarkKind, text: String, hint: Option<String>) -> Remark {
-    remark(kind, Some(config.entries.place(entry)), &entry.name, text, hint)
-}
-
 fn name(config: &Config, entry: &Entry) -> Option<Remark> {
     match known(&entry.name) {
         None => {
             let near = similar(&entry.name).map(|near| format!("did you mean {near}?"));
             let text = "there is no such directive in Squid 5.7: it does not start".to_owned();
-            Some(about(config, entry, RemarkKind::Unknown, text, near))
+            Some(about(&config.entries, entry, RemarkKind::Unknown, text, near))
         }
         Some(Known::Obsolete) => {
             let text = "is obsolete: Squid 5 only warns of it".to_owned();
-            Some(about(config, entry, RemarkKind::Ignored, text, Some("leave it out".to_owned())))
+            Some(about(&config.entries, entry, RemarkKind::Ignored, text, Some("leave it out".to_owned())))
         }
         Some(_) => None,
     }
@@ -52,7 +46,7 @@ fn port(config: &Config, entry: &Entry) -> Option<Remark> {
     let option = ["defaultsite", "vhost", "vport", "no-vhost"].into_iter().find(|option| has(option))?;
     (!has("accel")).then(|| {
         let text = format!("`{option}` needs `accel` before it: Squid 5 does not start");
-        about(config, entry, RemarkKind::Contradiction, text, Some("http_port PORT accel ...".to_owned()))
+        about(&config.entries, entry, RemarkKind::Contradiction, text, Some("http_port PORT accel ...".to_owned()))
     })
 }
 
@@ -63,7 +57,7 @@ fn store(config: &Config, entry: &Entry) -> Option<Remark> {
         "this Squid has no store `{kind}`: it starts without this store, and `squid -k parse` says nothing is wrong"
     );
     let hint = (kind == "coss").then(|| "rock is what took its place in Squid 3.5".to_owned());
-    Some(about(config, entry, RemarkKind::Ignored, text, hint))
+    Some(about(&config.entries, entry, RemarkKind::Ignored, text, hint))
 }
 
 /// Names of protocols are compared as they are written (src/HttpUpgradeProtocolAccess.cc), and browsers write `websocket`.
@@ -71,7 +65,7 @@ fn upgrade(config: &Config, entry: &Entry) -> Option<Remark> {
     let name = entry.values.first()?.trim_matches('"');
     (name != "websocket" && name.eq_ignore_ascii_case("websocket")).then(|| {
         let text = format!("`{name}` matches no client: names are compared with case, and clients write `websocket`");
-        about(config, entry, RemarkKind::Ignored, text, Some("websocket".to_owned()))
+        about(&config.entries, entry, RemarkKind::Ignored, text, Some("websocket".to_owned()))
     })
 }
 
@@ -81,15 +75,9 @@ fn repeated(config: &Config) -> Vec<Remark> {
     if config.value("if").is_some() {
         return Vec::new();
     }
-    let single = |entry: &&Entry| matches!(known(&entry.name), Some(Known::Default(_)));
-    let (mut last, mut all): (BTreeMap<&str, &Entry>, Vec<Remark>) = (BTreeMap::new(), Vec::new());
-    for entry in config.entries.all().iter().filter(single) {
-        if let Some(before) = last.insert(&entry.name, entry) {
-            let text = format!("is set again at {}: the later one counts", config.entries.place(entry));
-            all.push(about(config, before, RemarkKind::Ignored, text, None));
-        }
-    }
-    all
+    let replaced = config.entries.replaced(|entry| matches!(known(&entry.name), Some(Known::Default(_)))).into_iter();
+    let text = |later: String| format!("is set again at {later}: the later one counts");
+    replaced.map(|(entry, later)| about(&config.entries, entry, RemarkKind::Ignored, text(later), None)).collect()
 }
 
 fn clamped(config: &Config, machine: &Machine) -> Option<Remark> {
@@ -106,19 +94,19 @@ fn unreached(config: &Config) -> Vec<Remark> {
     let [object, in_memory] = OBJECT.map(|name| config.sourced(name, bytes));
     if let Some(entry) = config.value(OBJECT[1]).filter(|_| object.value < in_memory.value) {
         let text = format!("is more than maximum_object_size ({}), which counts first", object.written);
-        all.push(about(config, entry, RemarkKind::Ignored, text, None));
+        all.push(about(&config.entries, entry, RemarkKind::Ignored, text, None));
     }
     if let Some(entry) = config
         .value("cache_mem")
         .filter(|_| config.value("cache_dir").is_none() && config.sourced("cache_mem", bytes).value == 0)
     {
         let text = "is 0, and there is no cache_dir: nothing is cached".to_owned();
-        all.push(about(config, entry, RemarkKind::Contradiction, text, None));
+        all.push(about(&config.entries, entry, RemarkKind::Contradiction, text, None));
     }
     let denied = config.each("cache").any(|entry| entry.values == ["deny", "all"]);
     if let Some(entry) = config.value("cache_dir").filter(|_| denied) {
         let text = "holds nothing: `cache deny all`".to_owned();
-        all.push(about(config, entry, RemarkKind::Ignored, text, None));
+        all.push(about(&config.entries, entry, RemarkKind::Ignored, text, None));
     }
     all
 }

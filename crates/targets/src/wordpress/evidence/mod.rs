@@ -8,7 +8,6 @@
 //! * [`WORKER_CPU_MAX`] - the busiest process, as a fraction of a core.
 
 pub(super) mod log;
-pub(super) mod statistics;
 pub(super) mod status;
 
 use std::collections::BTreeMap;
@@ -55,8 +54,6 @@ pub(super) struct Observer {
     tails: [(Writer, Tail); 3],
     /// Requests that could not be handed to php-fpm, from the web server's log.
     refused: u64,
-    /// Servers whose death was told already: web, php-fpm, database.
-    dead: [bool; 3],
 }
 
 impl Observer {
@@ -74,7 +71,6 @@ impl Observer {
                 tail(Writer::MariaDb, "mariadb.log"),
             ],
             refused: 0,
-            dead: [false; 3],
         }
     }
 
@@ -85,7 +81,7 @@ impl Observer {
         let of = |signature| logs.iter().filter(move |l| l.signature.as_deref() == Some(signature));
         self.refused += of(log::BACKLOG).map(|l| l.count).sum::<u64>();
         let mut states: Vec<State> = of(log::CHILD_DIED).map(|l| state(ServerState::WorkerDied, &l.text)).collect();
-        states.extend(self.deaths(servers));
+        states.extend(Observer::deaths(servers));
         let metrics = self.metrics(servers, settings);
         Observation { samples: vec![Sample { subject: "backend".to_owned(), metrics }], logs, states }
     }
@@ -121,16 +117,12 @@ impl Observer {
     }
 
     /// Servers that have ended by themselves, each told once.
-    fn deaths(&mut self, servers: &mut Servers) -> Vec<State> {
-        let children = [&mut servers.web, &mut servers.php_fpm, &mut servers.mariadb];
-        let newly = children.into_iter().zip(&mut self.dead).filter(|(_, dead)| !**dead);
-        newly
-            .filter_map(|(child, dead)| {
-                let status = child.try_exited()?;
-                *dead = true;
-                Some(state(ServerState::Died, &format!("{} ended ({status})", Child::name(child))))
-            })
-            .collect()
+    fn deaths(servers: &mut Servers) -> Vec<State> {
+        let ended = |child: &mut Child| {
+            let status = child.death()?;
+            Some(state(ServerState::Died, &format!("{} ended ({status})", child.name())))
+        };
+        [&mut servers.web, &mut servers.php_fpm, &mut servers.mariadb].into_iter().filter_map(ended).collect()
     }
 }
 

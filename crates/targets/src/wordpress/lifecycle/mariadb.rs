@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::Instant;
 
-use super::{PAUSE, READY_WITHIN, Setup};
-use crate::wordpress::error::WordPressError;
-use crate::wordpress::evidence::statistics::Statistics;
+use super::{PAUSE, READY_WITHIN, Setup, failed};
+use crate::error::TargetError;
 use crate::wordpress::places::Identity;
 use crate::wordpress::settings;
+use crate::wordpress::statistics::Statistics;
 use genkai_place::process::Child;
 
 /// Name in messages.
@@ -16,7 +16,7 @@ const NAME: &str = "the WordPress backend's MariaDB";
 /// Makes the system tables: accounts without passwords (`normal` authentication), no test database.
 ///
 /// The tool is a shell script that quotes the data folder but not its other arguments, so paths go nowhere else.
-pub(super) fn install(setup: &Setup) -> Result<(), WordPressError> {
+pub(super) fn install(setup: &Setup) -> Result<(), TargetError> {
     setup.places.write("accounts.sql", settings::ACCOUNTS)?;
     setup.places.write("mariadb.cnf", &settings::mariadb(setup.settings, setup.places))?;
     setup.places.hand_over()?;
@@ -32,7 +32,7 @@ pub(super) fn install(setup: &Setup) -> Result<(), WordPressError> {
 
 /// Starts the server and connects to it as the observer, which only works once it accepts connections and has run the
 /// statements of [`settings::ACCOUNTS`].
-pub(super) fn start(setup: &Setup) -> Result<(Child, Statistics), WordPressError> {
+pub(super) fn start(setup: &Setup) -> Result<(Child, Statistics), TargetError> {
     let mut command = setup.programs.command(&setup.programs.mariadbd);
     command.arg(format!("--defaults-file={}", setup.places.file("mariadb.cnf").display()));
     command.current_dir(setup.places.root());
@@ -45,8 +45,8 @@ pub(super) fn start(setup: &Setup) -> Result<(Child, Statistics), WordPressError
         match Statistics::connect(setup.places.socket()) {
             Ok(statistics) => return Ok((child, statistics)),
             Err(why) if Instant::now() >= deadline => {
-                let failed = format!("did not get ready within {} s ({why})", READY_WITHIN.as_secs());
-                return Err(WordPressError::Server { name: NAME.to_owned(), failed, tail: child.last_words() });
+                let how = format!("did not get ready within {} s ({why})", READY_WITHIN.as_secs());
+                return Err(failed(NAME, &how, &child.last_words()));
             }
             Err(_) => thread::sleep(PAUSE),
         }

@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Setup;
-use crate::wordpress::error::WordPressError;
+use crate::error::TargetError;
+use crate::wordpress::places::unwritten;
 use genkai_place::usage::Tree;
 
 /// The site's title; the front page must show it.
@@ -35,9 +36,9 @@ const WARM_AT_ONCE: u32 = 16;
 ///
 /// PHP resolves links, so that WordPress would take the package's folder (with Debian's configuration) for its own;
 /// `prepend.php`, run before every script, defines `ABSPATH` first.
-pub(super) fn write(setup: &Setup) -> Result<(), WordPressError> {
+pub(super) fn write(setup: &Setup) -> Result<(), TargetError> {
     let (places, programs) = (setup.places, setup.programs);
-    let entries = fs::read_dir(&programs.wordpress).map_err(WordPressError::file(&programs.wordpress))?;
+    let entries = fs::read_dir(&programs.wordpress).map_err(unwritten(&programs.wordpress))?;
     for entry in entries.flatten() {
         let name = entry.file_name();
         if name != "wp-config.php" && name != "wp-content" && name != ".htaccess" {
@@ -47,7 +48,7 @@ pub(super) fn write(setup: &Setup) -> Result<(), WordPressError> {
     let content = places.site().join("wp-content");
     for folder in ["mu-plugins", "plugins", "uploads", "languages"] {
         let folder = content.join(folder);
-        fs::create_dir_all(&folder).map_err(WordPressError::file(&folder))?;
+        fs::create_dir_all(&folder).map_err(unwritten(&folder))?;
     }
     link(&programs.wordpress.join("wp-content/themes"), &content.join("themes"))?;
     places.write("site/wp-config.php", include_str!("../php/wp-config.php"))?;
@@ -58,8 +59,8 @@ pub(super) fn write(setup: &Setup) -> Result<(), WordPressError> {
     Ok(())
 }
 
-fn link(from: &Path, to: &Path) -> Result<(), WordPressError> {
-    symlink(from, to).map_err(WordPressError::file(to))
+fn link(from: &Path, to: &Path) -> Result<(), TargetError> {
+    symlink(from, to).map_err(unwritten(to))
 }
 
 /// What every script knows first. Paths hold neither quotes nor backslashes (`Places::make` sees to that).
@@ -76,7 +77,7 @@ fn prepend(setup: &Setup) -> String {
 }
 
 /// Runs WordPress's installer and writes the posts.
-pub(super) fn install(setup: &Setup) -> Result<(), WordPressError> {
+pub(super) fn install(setup: &Setup) -> Result<(), TargetError> {
     let mut command = setup.programs.command(&setup.programs.php);
     command.arg("-c").arg(setup.places.file("php.ini")).arg(setup.places.file("install.php"));
     command.current_dir(setup.places.root());

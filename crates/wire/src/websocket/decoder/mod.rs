@@ -93,16 +93,6 @@ impl Decoder {
         self
     }
 
-    /// Whether the peer is in the middle of a message or a frame: when the connection ends here, something is lost. Not so
-    /// after a close frame or an error.
-    pub fn is_inside(&self) -> bool {
-        match self.state {
-            State::Header { len: 0, .. } => self.message.is_some(),
-            State::Closed | State::Failed(_) => false,
-            _ => true,
-        }
-    }
-
     /// Decodes from the start of `bytes`: how many of them it used, and what they said. `None`: all are used, more must
     /// come. Call again with the rest of `bytes`, unchanged, until then: there may be an event in no bytes at all.
     ///

@@ -1,4 +1,4 @@
-//! A server that stands on this machine already, as a contender: nothing of it is started, changed or ended; what its
+//! A server that runs on this machine already, as a contender: nothing of it is started, changed or ended; what its
 //! processes use is seen where they may be looked at.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::{FDTarget, all_processes};
 
-use crate::foreign::Foreign;
+use crate::port_probe::PortProbe;
 use crate::product::Running;
 use genkai_place::observation::Observation;
 use genkai_place::usage::Tree;
@@ -18,32 +18,31 @@ pub const SUBJECT: &str = "server";
 
 /// A server that is there.
 #[derive(Debug)]
-pub struct Standing {
+pub struct ExternalServer {
     address: SocketAddr,
-    watch: Foreign,
+    probe: PortProbe,
     /// Its processes; none where they cannot be found (another user's, in another namespace).
     tree: Option<Tree>,
 }
 
-impl Standing {
+impl ExternalServer {
     /// The server that listens on `address`.
-    pub fn new(address: SocketAddr) -> Standing {
-        Standing { address, watch: Foreign::new([address]), tree: listener(address).map(|pid| Tree::new(pid as u32)) }
-    }
-
-    /// Whether its processes can be looked at.
-    pub fn is_seen(&self) -> bool {
-        self.tree.is_some()
+    pub fn new(address: SocketAddr) -> ExternalServer {
+        ExternalServer {
+            address,
+            probe: PortProbe::new([address]),
+            tree: listener(address).map(|pid| Tree::new(pid as u32)),
+        }
     }
 }
 
-impl Running for Standing {
+impl Running for ExternalServer {
     fn address(&self) -> SocketAddr {
         self.address
     }
 
     fn observe(&mut self) -> Observation {
-        let mut seen = self.watch.observe();
+        let mut seen = self.probe.observe();
         for state in &mut seen.states {
             SUBJECT.clone_into(&mut state.subject);
         }
@@ -85,13 +84,13 @@ mod tests {
     #[test]
     fn a_listener_is_found_with_what_it_uses() {
         let open = TcpListener::bind("127.57.0.1:0").unwrap();
-        let mut standing = Standing::new(open.local_addr().unwrap());
-        assert!(standing.is_seen());
-        let seen = standing.observe();
+        let mut server = ExternalServer::new(open.local_addr().unwrap());
+        assert!(server.tree.is_some());
+        let seen = server.observe();
         let sample = seen.samples.first().expect("our own process");
         assert!(sample.metrics["server.rss"] > 1e6, "{sample:?}");
         let closed = TcpListener::bind("127.57.0.1:0").unwrap().local_addr().unwrap();
-        let mut nobody = Standing::new(closed);
+        let mut nobody = ExternalServer::new(closed);
         assert!(nobody.observe().samples.is_empty());
     }
 }

@@ -18,18 +18,18 @@ const MOST: usize = 8;
 
 /// Watches addresses of somebody else's server.
 #[derive(Debug)]
-pub struct Foreign {
+pub struct PortProbe {
     addresses: Vec<SocketAddr>,
     /// Those that have refused since they last accepted, or have never accepted: nothing more is said of them.
     silent: BTreeSet<SocketAddr>,
     last: Option<Instant>,
 }
 
-impl Foreign {
+impl PortProbe {
     /// Watches the first eight of `addresses`. An address is only said to have ended once it has accepted a connection.
-    pub fn new(addresses: impl IntoIterator<Item = SocketAddr>) -> Foreign {
+    pub fn new(addresses: impl IntoIterator<Item = SocketAddr>) -> PortProbe {
         let all: BTreeSet<SocketAddr> = addresses.into_iter().take(MOST).collect();
-        Foreign { addresses: all.iter().copied().collect(), silent: all, last: None }
+        PortProbe { addresses: all.iter().copied().collect(), silent: all, last: None }
     }
 
     /// Tries to connect to each address, at most twice a second. [`ServerState::Died`] when one refuses that accepted before,
@@ -66,19 +66,19 @@ mod tests {
     use std::net::TcpListener;
 
     /// Looks again whatever the clock says.
-    fn look(foreign: &mut Foreign) -> Vec<(ServerState, String)> {
-        foreign.last = foreign.last.and_then(|last| last.checked_sub(EVERY));
-        let seen = foreign.observe();
+    fn look(probe: &mut PortProbe) -> Vec<(ServerState, String)> {
+        probe.last = probe.last.and_then(|last| last.checked_sub(EVERY));
+        let seen = probe.observe();
         assert!(seen.samples.is_empty() && seen.logs.is_empty());
         seen.states.into_iter().map(|s| (s.state, s.detail.unwrap())).collect()
     }
 
     /// Looks until there is something to tell. A closed listener lives on in a process that another test has forked and
     /// that has not come to its exec yet.
-    fn look_until_told(foreign: &mut Foreign) -> Vec<(ServerState, String)> {
+    fn look_until_told(probe: &mut PortProbe) -> Vec<(ServerState, String)> {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            let seen = look(foreign);
+            let seen = look(probe);
             if !seen.is_empty() || Instant::now() > deadline {
                 return seen;
             }
@@ -90,33 +90,33 @@ mod tests {
         // An address of its own, so that no other test is given the port meanwhile.
         let listener = TcpListener::bind("127.54.3.2:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let mut foreign = Foreign::new([address]);
-        assert_eq!(look(&mut foreign), [], "it is there, as expected");
+        let mut probe = PortProbe::new([address]);
+        assert_eq!(look(&mut probe), [], "it is there, as expected");
         drop(listener);
-        let seen = look_until_told(&mut foreign);
+        let seen = look_until_told(&mut probe);
         assert_eq!((seen.len(), seen[0].0), (1, ServerState::Died), "{seen:?}");
         assert!(seen[0].1.starts_with(&format!("{address} stopped accepting connections")), "{seen:?}");
-        assert_eq!(look(&mut foreign), [], "told once");
+        assert_eq!(look(&mut probe), [], "told once");
         let _again = TcpListener::bind(address).unwrap();
-        assert_eq!(look(&mut foreign), [(ServerState::Ready, format!("{address} accepts connections"))]);
-        assert_eq!(look(&mut foreign), []);
+        assert_eq!(look(&mut probe), [(ServerState::Ready, format!("{address} accepts connections"))]);
+        assert_eq!(look(&mut probe), []);
     }
 
     #[test]
     fn what_never_accepted_has_not_ended() {
         let closed = TcpListener::bind("127.54.3.3:0").unwrap().local_addr().unwrap();
-        let mut foreign = Foreign::new([closed]);
-        assert_eq!(look(&mut foreign), []);
-        assert_eq!(look(&mut foreign), []);
+        let mut probe = PortProbe::new([closed]);
+        assert_eq!(look(&mut probe), []);
+        assert_eq!(look(&mut probe), []);
     }
 
     #[test]
     fn it_is_not_asked_more_often_than_needed() {
         let listener = TcpListener::bind("127.54.3.4:0").unwrap();
-        let mut foreign = Foreign::new([listener.local_addr().unwrap()]);
-        foreign.observe();
+        let mut probe = PortProbe::new([listener.local_addr().unwrap()]);
+        probe.observe();
         drop(listener);
-        assert_eq!(foreign.observe().states, [], "too soon to look again");
-        assert_eq!(look_until_told(&mut foreign).len(), 1);
+        assert_eq!(probe.observe().states, [], "too soon to look again");
+        assert_eq!(look_until_told(&mut probe).len(), 1);
     }
 }

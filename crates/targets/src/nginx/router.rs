@@ -1,44 +1,30 @@
 //! nginx as a router before nodes: a configuration that is its user's file, as far as nginx's own folder is concerned.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Sign, Signature, Strength, Symptom};
-use genkai_model::plan::{self, ConfigSource};
+use genkai_model::limit::{Limit, Strength};
+use genkai_model::plan;
 
-use super::RouterError;
-use crate::nginx::Nginx;
-use crate::nginx::evidence::signature;
-use crate::product::{Deployment, Prepare};
+use super::Nginx;
+use super::evidence::signature;
+use crate::error::TargetError;
+use crate::limits::{connections, errors, log};
+use crate::product::Deployment;
 
 /// Slots of a worker beside those of clients: listeners, the channel to the master, the status page.
 const OWN: u32 = 64;
 
-/// Writes the configuration into `dir` and prepares nginx with it.
-pub(super) fn prepare(
+/// Prepares it before `nodes`, with room for so many clients.
+pub(crate) fn prepare(
     plan: &plan::Router,
     clients: u32,
     nodes: &[SocketAddr],
     dir: &Path,
-) -> Result<Deployment<Nginx>, RouterError> {
-    let file = dir.join("router.conf");
-    std::fs::write(&file, render(plan, clients, nodes))?;
-    Ok(Deployment::prepare(Prepare {
-        program: None,
-        source: ConfigSource::File(file),
-        settings: &BTreeMap::new(),
-        backend: None,
-        dir: dir.join("nginx"),
-        path: "/rooms",
-        host: "localhost",
-        websocket: true,
-        upgrade: Default::default(),
-        tls: None,
-        allow_remote: &[],
-    })?)
+) -> Result<Deployment<Nginx>, TargetError> {
+    Deployment::rendered(&render(plan, clients, nodes), dir)
 }
 
 /// A client takes two slots (one to the node). `max_conns` without a shared zone counts for a worker, of which there is one; a
@@ -82,24 +68,20 @@ http {{
 }
 
 /// What this configuration caps, beside nginx's own limits, which have room for all clients.
-pub(super) fn limits(plan: &plan::Router, nodes: u32) -> Vec<Limit> {
+pub(crate) fn limits(plan: &plan::Router, nodes: u32) -> Vec<Limit> {
     plan.node_connections.map(|cap| max_conns(cap, nodes)).into_iter().collect()
 }
 
 fn max_conns(cap: u32, nodes: u32) -> Limit {
-    let value = f64::from(cap);
     Limit {
         value: cap.to_string(),
         caps: "connections a node may have at once; further requests are answered 502".to_owned(),
-        law: Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: f64::from(nodes), soft: 1.0 },
+        law: connections(f64::from(cap), f64::from(nodes)),
         formula: format!("nodes ({nodes}) x max_conns {cap}"),
         source: "ngx_http_upstream_module, `max_conns`; src/http/modules/ngx_http_upstream_least_conn_module.c"
             .to_owned(),
-        signatures: vec![Signature {
-            sign: Sign::Log(signature::UPSTREAM_NONE_LIVE.to_owned()),
-            strength: Strength::Supports,
-        }],
-        symptom: Symptom { errors: vec![ErrorKind::Status502], slow: false },
+        signatures: vec![log(signature::UPSTREAM_NONE_LIVE, Strength::Supports)],
+        symptom: errors(&[ErrorKind::Status502]),
         ..Limit::named("nginx.upstream.max_conns", "nginx", "max_conns")
     }
 }
