@@ -41,7 +41,7 @@ describe("the page", () => {
 
   it("is the same for chat rooms and requests held open", async () => {
     const rooms = await drawn(roomsSample());
-    expect([...rooms.querySelectorAll("main > section")].map((s) => s.id)).toEqual(["verdict", "sweep", "rooms", "way", "time", "environment"]);
+    expect([...rooms.querySelectorAll("main > section")].map((s) => s.id)).toEqual(["verdict", "sweep", "rooms", "way", "time", "caveats", "environment"]);
     expect(rooms.querySelectorAll(".heat .cell")).toHaveLength(20);
     expect([...rooms.querySelectorAll(".station.lossy")].map((s) => s.textContent).join()).toContain("−290");
     const held = await drawn(heldSample());

@@ -12,9 +12,6 @@ use crate::{Failure, view};
 /// `genkai doctor`.
 pub(crate) fn run(flags: &Doctor) -> Result<Exit, Failure> {
     let checkup = examine(survey(&known()), flags.connections);
-    match flags.json {
-        true => view::print(&json::value(&checkup)),
-        false => view::document(&study::doctor(&checkup), flags.color),
-    }
+    view::show(flags.json.then(|| json::value(&checkup)), &study::doctor(&checkup), flags.color);
     Ok(if checkup.good { Exit::Holds } else { Exit::Environment })
 }

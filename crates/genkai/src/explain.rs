@@ -20,14 +20,11 @@ pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
         if !explanation.remarks.is_empty() {
             exit = Exit::Fails;
         }
-        if command.json {
-            view::print(&json::value(&explanation));
-        } else {
-            if i > 0 {
-                view::print("\n");
-            }
-            view::document(&study::explain(&explanation), command.color);
+        if i > 0 && !command.json {
+            view::print("\n");
         }
+        let json = command.json.then(|| json::value(&explanation));
+        view::show(json, &study::explain(&explanation), command.color);
     }
     Ok(exit)
 }

@@ -55,11 +55,9 @@ impl Found {
 
     /// Prints it as Markdown, JSON or text.
     pub(crate) fn print(&self, as_json: bool, as_markdown: bool, colour: Colour) {
-        match (as_markdown, as_json) {
-            (true, _) => view::print(&markdown(&self.document)),
-            (_, true) => view::print(&self.json),
-            _ => view::document(&self.document, colour),
-        }
+        let markdown = as_markdown.then(|| markdown(&self.document));
+        let shown = markdown.or_else(|| as_json.then(|| self.json.clone()));
+        view::show(shown, &self.document, colour);
     }
 
     /// Writes `verdict.json`, `report.html` and, where there is one, the file beside them into `out`. Gives the page's path.

@@ -69,14 +69,17 @@ pub(crate) fn make(job: &Job<'_>, mut view: View) -> Result<Outcome, LabError> {
 /// Prints what would be done.
 fn planned(plan: &Plan, seen: &Preview, output: &OutputFlags) {
     let (predictions, environment) = (&seen.predictions, &seen.environment);
-    match plan.study {
-        Study::Compare(_) if output.json => {
-            view::print(&json::comparison_plan(plan, &seen.contenders, environment));
-        }
-        Study::Compare(_) => view::document(&report::compare_plan(plan, &seen.contenders, environment), output.color),
-        Study::Tune if !output.json => view::document(&report::plan(plan, predictions, environment), output.color),
-        _ => view::print(&json::plan(plan, predictions, environment)),
-    }
+    let json = || match plan.study {
+        Study::Compare(_) => json::comparison_plan(plan, &seen.contenders, environment),
+        _ => json::plan(plan, predictions, environment),
+    };
+    let document = match plan.study {
+        Study::Compare(_) => report::compare_plan(plan, &seen.contenders, environment),
+        _ => report::plan(plan, predictions, environment),
+    };
+    // Only these two have a plan in words.
+    let words = matches!(plan.study, Study::Compare(_) | Study::Tune) && !output.json;
+    view::show((!words).then(json), &document, output.color);
 }
 
 /// Writes and prints what a run came to, if there was anything to see.

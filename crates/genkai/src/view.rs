@@ -129,9 +129,9 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Prints a document to stdout.
-pub(crate) fn document(document: &Document, colour: Colour) {
-    print(&text::document(document, stdout_style(colour)));
+/// Prints a document: in another form where that was asked for, else as text.
+pub(crate) fn show(form: Option<String>, document: &Document, colour: Colour) {
+    print(&form.unwrap_or_else(|| text::document(document, stdout_style(colour))));
 }
 
 /// Whether anything printed was lost.

@@ -125,12 +125,16 @@ pub(crate) fn clients(range: Range) -> String {
     format!("{} clients", figure::range(range, figure::whole))
 }
 
+/// `12 of 3,400 requests failed`.
+pub(crate) fn failed(context: Context<'_>, trial: &TrialFinding) -> String {
+    format!("{} of {} {} failed", figure::count(trial.failed), figure::count(trial.finished), context.counted())
+}
+
 /// `2,345 of 12,000 requests failed (19.5 %)`; the percentage where it is not zero.
 pub(crate) fn failed_of(context: Context<'_>, trial: &TrialFinding) -> String {
-    let (failed, finished) = (trial.failed, trial.finished);
-    let base = format!("{} of {} {} failed", figure::count(failed), figure::count(finished), context.counted());
-    if failed == 0 || finished == 0 {
+    let base = failed(context, trial);
+    if trial.failed == 0 || trial.finished == 0 {
         return base;
     }
-    format!("{base} ({})", figure::percent(failed as f64 / finished as f64))
+    format!("{base} ({})", figure::percent(trial.failed as f64 / trial.finished as f64))
 }

@@ -6,47 +6,25 @@ use genkai_model::units::{Bytes, Spread};
 use crate::fault::Fault;
 use crate::form::parsed;
 use crate::native::whole;
-use crate::shape::{Format, Kind, Shape, field};
+use crate::shape::{Format, Kind, Shape, field, reads, shape};
 use crate::yaml::Node;
 
-static WHAT: Format = Format {
-    name: "a backend",
-    pattern: Some("^(embedded|wordpress|keep|http://.*)$"),
-    example: "embedded, wordpress, keep or http://127.0.0.1:8080",
-    read: |text| match text {
-        "embedded" | "wordpress" | "keep" => Ok(()),
-        text if text.starts_with("http://") => Ok(()),
-        _ => Err(String::new()),
-    },
-};
-pub(crate) static SIZE: Format = Format {
-    name: "a size",
-    pattern: Some("^[0-9]+[kmgKMG]?[bB]?$"),
-    example: "512, 64k or 1m",
-    read: parsed::<Bytes>,
-};
-pub(crate) static SPREAD: Format = Format {
-    name: "a time or a distribution",
-    pattern: None,
-    example: "50ms, exp(50ms) or lognormal(50ms,0.5)",
-    read: parsed::<Spread>,
-};
+static WHAT: Format = reads("a backend", "embedded, wordpress, keep or http://127.0.0.1:8080", |text| match text {
+    "embedded" | "wordpress" | "keep" => Ok(()),
+    text if text.starts_with("http://") => Ok(()),
+    _ => Err(String::new()),
+})
+.pattern("^(embedded|wordpress|keep|http://.*)$");
+pub(crate) static SIZE: Format = reads("a size", "512, 64k or 1m", parsed::<Bytes>).pattern("^[0-9]+[kmgKMG]?[bB]?$");
+pub(crate) static SPREAD: Format =
+    reads("a time or a distribution", "50ms, exp(50ms) or lognormal(50ms,0.5)", parsed::<Spread>);
 
-static EMBEDDED: Shape = Shape {
-    name: "an embedded backend",
-    about: "genkai's own origin.",
-    needs: &[],
-    keys: &[
-        field("body", Kind::Read(&SIZE), "Size of each response body; 10k if left out."),
-        field("time", Kind::Read(&SPREAD), "Time to serve a request; 0s if left out."),
-        field("workers", Kind::Whole(1), "Requests served at once, like a php-fpm pool; no limit if left out."),
-        field(
-            "queue",
-            Kind::Whole(0),
-            "Requests that may wait for a worker; further ones get 503. No limit if left out.",
-        ),
-    ],
-};
+static EMBEDDED: Shape = shape("an embedded backend", "genkai's own origin.").keys(&[
+    field("body", Kind::Read(&SIZE), "Size of each response body; 10k if left out."),
+    field("time", Kind::Read(&SPREAD), "Time to serve a request; 0s if left out."),
+    field("workers", Kind::Whole(1), "Requests served at once, like a php-fpm pool; no limit if left out."),
+    field("queue", Kind::Whole(0), "Requests that may wait for a worker; further ones get 503. No limit if left out."),
+]);
 
 /// A backend: a word, an address, or the embedded one's behaviour.
 pub(crate) static BACKEND: Kind = Kind::Either(&[Kind::Read(&WHAT), Kind::Object(&EMBEDDED)]);

@@ -209,16 +209,7 @@ impl<'a> Builder<'a> {
     /// A JSON string with places inside.
     fn quoted(&mut self, text: &str, place: Place, out: &mut Template) -> Result<(), Fault> {
         out.push_text("\"");
-        for part in parse(text, place)?.0 {
-            out.push(Template(vec![match part {
-                Part::Text(text) => {
-                    let mut quoted = String::new();
-                    Form::Quoted.write(&mut quoted, &text);
-                    Part::Text(quoted)
-                }
-                Part::Value { from, .. } => Part::Value { from, form: Form::Quoted },
-            }]));
-        }
+        written(parse(text, place)?, Form::Quoted, out);
         out.push_text("\"");
         Ok(())
     }
@@ -230,16 +221,7 @@ impl<'a> Builder<'a> {
             let mut name = if n > 0 { "&".to_owned() } else { String::new() };
             Form::Form.write(&mut name, &key.name);
             out.push_text(&(name + "="));
-            for part in self.template(value).0 {
-                out.push(Template(vec![match part {
-                    Part::Text(text) => {
-                        let mut encoded = String::new();
-                        Form::Form.write(&mut encoded, &text);
-                        Part::Text(encoded)
-                    }
-                    Part::Value { from, .. } => Part::Value { from, form: Form::Form },
-                }]));
-            }
+            written(self.template(value), Form::Form, &mut out);
         }
         out
     }
@@ -298,6 +280,20 @@ pub(crate) struct Levels {
 /// Whether an address is of WebSockets, which are opened by HTTP/1.1.
 pub(crate) fn opens_websockets(url: &str) -> bool {
     ["ws://", "wss://", "ws+unix:"].iter().any(|scheme| url.starts_with(scheme))
+}
+
+/// Adds a template whose text and values are written in `form`.
+fn written(template: Template, form: Form, out: &mut Template) {
+    for part in template.0 {
+        out.push(Template(vec![match part {
+            Part::Text(text) => {
+                let mut formed = String::new();
+                form.write(&mut formed, &text);
+                Part::Text(formed)
+            }
+            Part::Value { from, .. } => Part::Value { from, form },
+        }]));
+    }
 }
 
 pub(crate) fn parse(text: &str, place: Place) -> Result<Template, Fault> {

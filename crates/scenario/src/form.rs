@@ -5,111 +5,63 @@ use genkai_model::stage;
 use genkai_model::template::Template;
 use genkai_model::units::{Span, Spread};
 
-use crate::shape::{Format, Kind, Shape, field};
+use crate::shape::{Format, Kind, Shape, field, needed, reads, shape};
 
 pub(crate) fn parsed<T: std::str::FromStr>(text: &str) -> Result<(), String> {
     text.parse::<T>().map(drop).map_err(|_| String::new())
 }
 
-pub(crate) static SPAN: Format = Format {
-    name: "a duration",
-    pattern: Some("^[0-9.]+ *(ns|us|ms|s|m|h)?$"),
-    example: "500ms, 10s or 2m",
-    read: parsed::<Span>,
-};
-pub(crate) static TEMPLATE: Format = Format {
-    name: "text",
-    pattern: None,
-    example: "/users/{{id}}",
-    read: |text| text.parse::<Template>().map(drop).map_err(|e| format!(": {e}")),
-};
-static PAUSE: Format = Format {
-    name: "a duration, a distribution or a variable",
-    pattern: None,
-    example: "1s, uniform(1s,3s), exp(2s) or \"{{pause}}\"",
-    read: |text| if text.contains("{{") { (TEMPLATE.read)(text) } else { parsed::<Spread>(text) },
-};
-static LEVEL: Format = Format {
-    name: "a level",
-    pattern: Some("^[0-9.]+( *\\.\\. *[0-9.]+)?$"),
-    example: "50 or 0..50",
-    read: |text| stage::levels(text).filter(|_| !text.contains(['/', 'p'])).map(drop).ok_or_else(String::new),
-};
-static USERS: Format = Format {
-    name: "a number of users",
-    pattern: Some("^[0-9]+( *\\.\\. *[0-9]+)?$"),
-    example: "50 or 0..50",
-    read: |text| {
-        let whole =
-            |(_, from, to): (Option<stage::Unit>, Option<f64>, f64)| from.unwrap_or(0.0).fract() + to.fract() == 0.0;
-        (LEVEL.read)(text)?;
-        stage::levels(text).filter(|levels| whole(*levels)).map(drop).ok_or_else(String::new)
-    },
-};
-pub(crate) static OBJECTIVE: Format = Format {
-    name: "an objective",
-    pattern: None,
-    example: "\"errors < 0.1%, p99 < 500ms\"",
-    read: parsed::<Objective>,
-};
-pub(crate) static ADDRESS: Format = Format {
-    name: "an address",
-    pattern: Some("^(https?|wss?|unix|ws\\+unix):"),
-    example: "http://127.0.0.1:8080",
-    read: |text| {
-        let known = ["http://", "https://", "ws://", "wss://", "unix:", "ws+unix:"];
-        if known.iter().any(|scheme| text.starts_with(scheme)) { Ok(()) } else { Err(String::new()) }
-    },
-};
-static REQUEST: Format = Format {
-    name: "a method and a path",
-    pattern: Some("^[A-Za-z]+ +[^ ].*$"),
-    example: "GET /users/{{id}}",
-    read: |text| {
-        let (method, path) = text.trim().split_once(' ').ok_or_else(String::new)?;
-        if method.is_empty()
-            || !method.bytes().all(|b| b.is_ascii_alphabetic())
-            || method.eq_ignore_ascii_case("connect")
-        {
-            return Err(String::new());
-        }
-        (TEMPLATE.read)(path.trim())
-    },
-};
-static STATUS: Format = Format {
-    name: "a status",
-    pattern: Some("^[1-9]([0-9]{2}|xx)(-[1-9][0-9]{2})?$"),
-    example: "200, 2xx or 200-299",
-    read: |text| statuses(text).map(drop).ok_or_else(String::new),
-};
-pub(crate) static JSON: Format = Format {
-    name: "a place in JSON",
-    pattern: Some("^([/$].*)?$"),
-    example: "/user/name (RFC 6901) or $.user.name (RFC 9535)",
-    read: |text| match text.chars().next() {
+pub(crate) static SPAN: Format =
+    reads("a duration", "500ms, 10s or 2m", parsed::<Span>).pattern("^[0-9.]+ *(ns|us|ms|s|m|h)?$");
+pub(crate) static TEMPLATE: Format =
+    reads("text", "/users/{{id}}", |text| text.parse::<Template>().map(drop).map_err(|e| format!(": {e}")));
+static PAUSE: Format =
+    reads("a duration, a distribution or a variable", "1s, uniform(1s,3s), exp(2s) or \"{{pause}}\"", |text| {
+        if text.contains("{{") { (TEMPLATE.read)(text) } else { parsed::<Spread>(text) }
+    });
+static LEVEL: Format = reads("a level", "50 or 0..50", |text| {
+    stage::levels(text).filter(|_| !text.contains(['/', 'p'])).map(drop).ok_or_else(String::new)
+})
+.pattern("^[0-9.]+( *\\.\\. *[0-9.]+)?$");
+static USERS: Format = reads("a number of users", "50 or 0..50", |text| {
+    let whole =
+        |(_, from, to): (Option<stage::Unit>, Option<f64>, f64)| from.unwrap_or(0.0).fract() + to.fract() == 0.0;
+    (LEVEL.read)(text)?;
+    stage::levels(text).filter(|levels| whole(*levels)).map(drop).ok_or_else(String::new)
+})
+.pattern("^[0-9]+( *\\.\\. *[0-9]+)?$");
+pub(crate) static OBJECTIVE: Format = reads("an objective", "\"errors < 0.1%, p99 < 500ms\"", parsed::<Objective>);
+pub(crate) static ADDRESS: Format = reads("an address", "http://127.0.0.1:8080", |text| {
+    let known = ["http://", "https://", "ws://", "wss://", "unix:", "ws+unix:"];
+    if known.iter().any(|scheme| text.starts_with(scheme)) { Ok(()) } else { Err(String::new()) }
+})
+.pattern("^(https?|wss?|unix|ws\\+unix):");
+static REQUEST: Format = reads("a method and a path", "GET /users/{{id}}", |text| {
+    let (method, path) = text.trim().split_once(' ').ok_or_else(String::new)?;
+    if method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphabetic()) || method.eq_ignore_ascii_case("connect") {
+        return Err(String::new());
+    }
+    (TEMPLATE.read)(path.trim())
+})
+.pattern("^[A-Za-z]+ +[^ ].*$");
+static STATUS: Format =
+    reads("a status", "200, 2xx or 200-299", |text| statuses(text).map(drop).ok_or_else(String::new))
+        .pattern("^[1-9]([0-9]{2}|xx)(-[1-9][0-9]{2})?$");
+pub(crate) static JSON: Format =
+    reads("a place in JSON", "/user/name (RFC 6901) or $.user.name (RFC 9535)", |text| match text.chars().next() {
         None | Some('/') => Ok(()),
         Some('$') => serde_json_path::JsonPath::parse(text).map(drop).map_err(|e| format!(": {e}")),
         Some(_) => Err(String::new()),
-    },
-};
-pub(crate) static REGEX: Format = Format {
-    name: "a regular expression",
-    pattern: None,
-    example: "'id=([0-9]+)'",
-    read: |text| {
-        regex::Regex::new(text).map(drop).map_err(|e| format!(": {}", e.to_string().lines().last().unwrap_or_default()))
-    },
-};
-static TIMES: Format = Format {
-    name: "a number, `forever` or a variable",
-    pattern: None,
-    example: "3, forever or \"{{n}}\"",
-    read: |text| match text {
-        "forever" => Ok(()),
-        text if text.contains("{{") => (TEMPLATE.read)(text),
-        text => parsed::<u64>(text),
-    },
-};
+    })
+    .pattern("^([/$].*)?$");
+pub(crate) static REGEX: Format = reads("a regular expression", "'id=([0-9]+)'", |text| {
+    regex::Regex::new(text).map(drop).map_err(|e| format!(": {}", e.to_string().lines().last().unwrap_or_default()))
+});
+static TIMES: Format = reads("a number, `forever` or a variable", "3, forever or \"{{n}}\"", |text| match text {
+    "forever" => Ok(()),
+    text if text.contains("{{") => (TEMPLATE.read)(text),
+    text => parsed::<u64>(text),
+});
 
 /// The statuses that `200`, `2xx` or `200-299` mean: first and last.
 pub(crate) fn statuses(text: &str) -> Option<(u16, u16)> {
@@ -126,11 +78,8 @@ pub(crate) fn statuses(text: &str) -> Option<(u16, u16)> {
 static TEXT: Kind = Kind::Read(&TEMPLATE);
 
 /// The whole file.
-pub(crate) static SCENARIO: Shape = Shape {
-    name: "a scenario",
-    about: "What users do, and how many of them: genkai load FILE",
-    needs: &["phases", "flows"],
-    keys: &[
+pub(crate) static SCENARIO: Shape =
+    shape("a scenario", "What users do, and how many of them: genkai load FILE").keys(&[
         field("title", Kind::Text, "Title in reports"),
         field("target", Kind::Read(&ADDRESS), "Address that all requests go to, e.g. http://127.0.0.1:8080/api"),
         field(
@@ -140,7 +89,7 @@ pub(crate) static SCENARIO: Shape = Shape {
         ),
         field("http2", Kind::Bool, HTTP2),
         field("streams", Kind::Whole(1), STREAMS),
-        field(
+        needed(
             "phases",
             Kind::List(&Kind::Object(&PHASE)),
             "Phases of the load, one after the other; all of users, or all of rates",
@@ -156,115 +105,76 @@ pub(crate) static SCENARIO: Shape = Shape {
         field("headers", Kind::Map(&TEXT), "Header fields of every request and every WebSocket handshake"),
         field("variables", Kind::Map(&Kind::Any), "Values for {{name}}; each run takes a random element of a list"),
         field("data", Kind::OneOrMore(&Kind::Object(&TABLE)), "CSV files; each run takes one row"),
-        field("flows", Kind::List(&Kind::Object(&FLOW)), "What users do; each run takes one flow, by weight"),
-    ],
-};
+        needed("flows", Kind::List(&Kind::Object(&FLOW)), "What users do; each run takes one flow, by weight"),
+    ]);
 
 const HTTP2: &str = "Use HTTP/2: negotiated by ALPN with https://, without negotiation with http:// and unix: [false]";
 const STREAMS: &str = "HTTP/2: users that share a connection; fewer if the server allows fewer [10]";
 
-static TARGET: Shape = Shape {
-    name: "a target",
-    about: "Where steps go, and what is spoken there",
-    needs: &["url"],
-    keys: &[
-        field("url", Kind::Read(&ADDRESS), "Its address, e.g. https://127.0.0.1:8443/api"),
-        field("http2", Kind::Bool, HTTP2),
-        field("streams", Kind::Whole(1), STREAMS),
-    ],
-};
+static TARGET: Shape = shape("a target", "Where steps go, and what is spoken there").keys(&[
+    needed("url", Kind::Read(&ADDRESS), "Its address, e.g. https://127.0.0.1:8443/api"),
+    field("http2", Kind::Bool, HTTP2),
+    field("streams", Kind::Whole(1), STREAMS),
+]);
 
-static PHASE: Shape = Shape {
-    name: "a phase",
-    about: "A part of the load: users, rate, count or pause",
-    needs: &[],
-    keys: &[
-        field("users", Kind::Read(&USERS), "Number of users, e.g. 50, or from and to, e.g. 0..50"),
-        field("rate", Kind::Read(&LEVEL), "Runs started per second, however long they take, e.g. 10 or 0..10"),
-        field("count", Kind::Whole(1), "Runs started, spread over the phase"),
-        field("pause", Kind::Read(&SPAN), "Start nothing for this time"),
-        field("for", Kind::Read(&SPAN), "Duration"),
-        field("name", Kind::Text, "Title in reports"),
-    ],
-};
+static PHASE: Shape = shape("a phase", "A part of the load: users, rate, count or pause").keys(&[
+    field("users", Kind::Read(&USERS), "Number of users, e.g. 50, or from and to, e.g. 0..50"),
+    field("rate", Kind::Read(&LEVEL), "Runs started per second, however long they take, e.g. 10 or 0..10"),
+    field("count", Kind::Whole(1), "Runs started, spread over the phase"),
+    field("pause", Kind::Read(&SPAN), "Start nothing for this time"),
+    field("for", Kind::Read(&SPAN), "Duration"),
+    field("name", Kind::Text, "Title in reports"),
+]);
 
-static TABLE: Shape = Shape {
-    name: "data",
-    about: "A CSV file whose columns become variables",
-    needs: &["file"],
-    keys: &[
-        field("file", Kind::Text, "The file, from the scenario's folder"),
-        field("columns", Kind::List(&Kind::Text), "Names of the columns [the first line]"),
-        field("order", Kind::Word(&["sequence", "random"]), "Order in which runs take rows [sequence]"),
-        field("delimiter", Kind::Text, "Character between values [,]"),
-    ],
-};
+static TABLE: Shape = shape("data", "A CSV file whose columns become variables").keys(&[
+    needed("file", Kind::Text, "The file, from the scenario's folder"),
+    field("columns", Kind::List(&Kind::Text), "Names of the columns [the first line]"),
+    field("order", Kind::Word(&["sequence", "random"]), "Order in which runs take rows [sequence]"),
+    field("delimiter", Kind::Text, "Character between values [,]"),
+]);
 
-static FLOW: Shape = Shape {
-    name: "a flow",
-    about: "What a user does, from beginning to end",
-    needs: &["steps"],
-    keys: &[
-        field("name", Kind::Text, "Its name"),
-        field("weight", Kind::Whole(0), "Weight relative to the other flows [1]"),
-        field("steps", Kind::Same(&STEPS), "Steps, in order"),
-    ],
-};
+static FLOW: Shape = shape("a flow", "What a user does, from beginning to end").keys(&[
+    field("name", Kind::Text, "Its name"),
+    field("weight", Kind::Whole(0), "Weight relative to the other flows [1]"),
+    needed("steps", Kind::Same(&STEPS), "Steps, in order"),
+]);
 
 static STEPS: Kind = Kind::List(&Kind::Step(&[&ASK, &DIAL, &SAY, &HEAR, &THINK, &LOOP]));
 
-static ASK: Shape = Shape {
-    name: "a request",
-    about: "An HTTP request and its response",
-    needs: &["request"],
-    keys: &[
-        field("request", Kind::Read(&REQUEST), "Method and path, e.g. POST /login"),
-        field("name", Kind::Text, "Name in reports [method and path]"),
-        field("target", Kind::Text, "Name of its target [the first]"),
-        field("headers", Kind::Map(&TEXT), "Header fields"),
-        field("query", Kind::Map(&TEXT), "Parameters added to the path"),
-        field("body", TEXT_BODY, "Body as it is"),
-        field("json", Kind::Any, "Body as JSON"),
-        field("form", Kind::Map(&TEXT), "Body as an HTML form"),
-        field("timeout", Kind::Read(&SPAN), "Timeout of this request"),
-        field("redirects", Kind::Whole(0), "Redirects to follow"),
-        field("capture", Kind::Map(&Kind::Object(&CAPTURE)), "Variables to take from the response"),
-        field("check", Kind::Object(&CHECK), "Conditions on the response"),
-    ],
-};
+static ASK: Shape = shape("a request", "An HTTP request and its response").keys(&[
+    needed("request", Kind::Read(&REQUEST), "Method and path, e.g. POST /login"),
+    field("name", Kind::Text, "Name in reports [method and path]"),
+    field("target", Kind::Text, "Name of its target [the first]"),
+    field("headers", Kind::Map(&TEXT), "Header fields"),
+    field("query", Kind::Map(&TEXT), "Parameters added to the path"),
+    field("body", TEXT_BODY, "Body as it is"),
+    field("json", Kind::Any, "Body as JSON"),
+    field("form", Kind::Map(&TEXT), "Body as an HTML form"),
+    field("timeout", Kind::Read(&SPAN), "Timeout of this request"),
+    field("redirects", Kind::Whole(0), "Redirects to follow"),
+    field("capture", Kind::Map(&Kind::Object(&CAPTURE)), "Variables to take from the response"),
+    field("check", Kind::Object(&CHECK), "Conditions on the response"),
+]);
 const TEXT_BODY: Kind = Kind::Read(&TEMPLATE);
 
-static DIAL: Shape = Shape {
-    name: "a connect",
-    about: "A WebSocket is opened",
-    needs: &["connect"],
-    keys: &[
-        field("connect", Kind::Read(&TEMPLATE), "Path"),
-        field("name", Kind::Text, "Name in reports"),
-        field("target", Kind::Text, "Name of its target [the first]"),
-        field("headers", Kind::Map(&TEXT), "Header fields of the handshake"),
-        field("subprotocols", Kind::List(&Kind::Text), "Subprotocols to offer, preferred first"),
-        field("deflate", Kind::Bool, "Offer permessage-deflate [false]"),
-    ],
-};
+static DIAL: Shape = shape("a connect", "A WebSocket is opened").keys(&[
+    needed("connect", Kind::Read(&TEMPLATE), "Path"),
+    field("name", Kind::Text, "Name in reports"),
+    field("target", Kind::Text, "Name of its target [the first]"),
+    field("headers", Kind::Map(&TEXT), "Header fields of the handshake"),
+    field("subprotocols", Kind::List(&Kind::Text), "Subprotocols to offer, preferred first"),
+    field("deflate", Kind::Bool, "Offer permessage-deflate [false]"),
+]);
 
-static SAY: Shape = Shape {
-    name: "a send",
-    about: "Sends a message on the open WebSocket",
-    needs: &["send"],
-    keys: &[
-        field("send", Kind::Any, "Text, or a mapping or list that becomes JSON"),
-        field("name", Kind::Text, "Name in reports"),
-        field("binary", Kind::Bool, "Send a binary message [false]"),
-    ],
-};
+static SAY: Shape = shape("a send", "Sends a message on the open WebSocket").keys(&[
+    needed("send", Kind::Any, "Text, or a mapping or list that becomes JSON"),
+    field("name", Kind::Text, "Name in reports"),
+    field("binary", Kind::Bool, "Send a binary message [false]"),
+]);
 
-static HEAR: Shape = Shape {
-    name: "an expect",
-    about: "Waits for the next message; the time counts from the last message sent",
-    needs: &["expect"],
-    keys: &[
-        field(
+static HEAR: Shape =
+    shape("an expect", "Waits for the next message; the time counts from the last message sent").keys(&[
+        needed(
             "expect",
             Kind::Either(&[Kind::Object(&CHECK), Kind::Read(&TEMPLATE)]),
             "Conditions on the message; or text that it must contain",
@@ -273,57 +183,36 @@ static HEAR: Shape = Shape {
         field("within", Kind::Read(&SPAN), "Longest wait [the timeout]"),
         field("search", Kind::Bool, "Skip messages that do not meet the conditions [false]"),
         field("capture", Kind::Map(&Kind::Object(&CAPTURE)), "Variables to take from the message"),
-    ],
-};
+    ]);
 
-static THINK: Shape = Shape {
-    name: "a think",
-    about: "A pause",
-    needs: &["think"],
-    keys: &[field("think", Kind::Read(&PAUSE), "Duration")],
-};
+static THINK: Shape = shape("a think", "A pause").keys(&[needed("think", Kind::Read(&PAUSE), "Duration")]);
 
-static LOOP: Shape = Shape {
-    name: "a loop",
-    about: "Repeats steps",
-    needs: &["loop", "steps"],
-    keys: &[
-        field(
-            "loop",
-            Kind::Either(&[Kind::Read(&TIMES), Kind::List(&Kind::Any)]),
-            "Number of rounds, or a list: one round for each element",
-        ),
-        field("as", Kind::Text, "Variable for the number of the round, from 0, or the element [loop]"),
-        field("steps", Kind::Same(&STEPS), "Steps, in order"),
-    ],
-};
+static LOOP: Shape = shape("a loop", "Repeats steps").keys(&[
+    needed(
+        "loop",
+        Kind::Either(&[Kind::Read(&TIMES), Kind::List(&Kind::Any)]),
+        "Number of rounds, or a list: one round for each element",
+    ),
+    field("as", Kind::Text, "Variable for the number of the round, from 0, or the element [loop]"),
+    needed("steps", Kind::Same(&STEPS), "Steps, in order"),
+]);
 
-static CAPTURE: Shape = Shape {
-    name: "a capture",
-    about: "Where to find a value: json, regex, header or body",
-    needs: &[],
-    keys: &[
-        field("json", Kind::Read(&JSON), "In the JSON: a pointer, or a path that begins with $"),
-        field("regex", Kind::Read(&REGEX), "The first match of this regular expression"),
-        field("group", Kind::Whole(0), "Group of the match [1, or 0 if there is none]"),
-        field("header", Kind::Text, "In this header field"),
-        field("body", Kind::Bool, "The whole body"),
-        field("optional", Kind::Bool, "Continue the run if the value is missing [false]"),
-    ],
-};
+static CAPTURE: Shape = shape("a capture", "Where to find a value: json, regex, header or body").keys(&[
+    field("json", Kind::Read(&JSON), "In the JSON: a pointer, or a path that begins with $"),
+    field("regex", Kind::Read(&REGEX), "The first match of this regular expression"),
+    field("group", Kind::Whole(0), "Group of the match [1, or 0 if there is none]"),
+    field("header", Kind::Text, "In this header field"),
+    field("body", Kind::Bool, "The whole body"),
+    field("optional", Kind::Bool, "Continue the run if the value is missing [false]"),
+]);
 
-static CHECK: Shape = Shape {
-    name: "a check",
-    about: "Conditions on a response or message",
-    needs: &[],
-    keys: &[
-        field("status", Kind::OneOrMore(&Kind::Read(&STATUS)), "Status, one of these, e.g. 200, 2xx, 200-204"),
-        field("contains", Kind::OneOrMore(&TEXT), "Text that it contains"),
-        field("matches", Kind::Read(&REGEX), "Regular expression that it matches"),
-        field("json", Kind::Map(&TEXT), "Values in its JSON, e.g. /user/name: \"{{name}}\""),
-        field("exists", Kind::OneOrMore(&Kind::Read(&JSON)), "Places in its JSON that have a value"),
-        field("header", Kind::Map(&TEXT), "Header fields that contain this text"),
-        field("latency", Kind::Read(&SPAN), "Time that it took at most"),
-        field("strict", Kind::Bool, "End the run if a condition does not hold [false]"),
-    ],
-};
+static CHECK: Shape = shape("a check", "Conditions on a response or message").keys(&[
+    field("status", Kind::OneOrMore(&Kind::Read(&STATUS)), "Status, one of these, e.g. 200, 2xx, 200-204"),
+    field("contains", Kind::OneOrMore(&TEXT), "Text that it contains"),
+    field("matches", Kind::Read(&REGEX), "Regular expression that it matches"),
+    field("json", Kind::Map(&TEXT), "Values in its JSON, e.g. /user/name: \"{{name}}\""),
+    field("exists", Kind::OneOrMore(&Kind::Read(&JSON)), "Places in its JSON that have a value"),
+    field("header", Kind::Map(&TEXT), "Header fields that contain this text"),
+    field("latency", Kind::Read(&SPAN), "Time that it took at most"),
+    field("strict", Kind::Bool, "End the run if a condition does not hold [false]"),
+]);

@@ -98,18 +98,19 @@ fn object(shape: &Shape, definitions: &mut Definitions<'_>) -> Value {
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), field.about.into());
         }
-        let schema = if shape.needs.contains(&field.name) {
+        let schema = if field.needed {
             schema
         } else {
             json!({ "anyOf": [schema, { "type": "null" }], "description": field.about })
         };
         properties.insert(field.name.to_owned(), schema);
     }
+    let required: Vec<&str> = shape.keys.iter().filter(|field| field.needed).map(|field| field.name).collect();
     json!({
         "type": "object",
         "description": shape.about,
         "properties": properties,
-        "required": shape.needs,
+        "required": required,
         "additionalProperties": false,
     })
 }

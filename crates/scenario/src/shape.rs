@@ -48,13 +48,34 @@ pub(crate) struct Format {
     pub(crate) read: fn(&str) -> Result<(), String>,
 }
 
+/// Text in a format, which has a name with its article, an example, and a function that reads it.
+pub(crate) const fn reads(name: &'static str, example: &'static str, read: fn(&str) -> Result<(), String>) -> Format {
+    Format { name, pattern: None, example, read }
+}
+
+impl Format {
+    /// The same with a pattern for the schema.
+    pub(crate) const fn pattern(self, pattern: &'static str) -> Format {
+        Format { pattern: Some(pattern), ..self }
+    }
+}
+
 /// A mapping with known keys.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) keys: &'static [Field],
-    /// Keys that must be there.
-    pub(crate) needs: &'static [&'static str],
+}
+
+/// A shape that has no keys yet.
+pub(crate) const fn shape(name: &'static str, about: &'static str) -> Shape {
+    Shape { name, about, keys: &[] }
+}
+
+impl Shape {
+    pub(crate) const fn keys(self, keys: &'static [Field]) -> Shape {
+        Shape { keys, ..self }
+    }
 }
 
 /// A key and what it means.
@@ -62,11 +83,18 @@ pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) about: &'static str,
+    /// Whether it must be there.
+    pub(crate) needed: bool,
 }
 
-/// A field of a shape.
+/// A field that may be there.
 pub(crate) const fn field(name: &'static str, kind: Kind, about: &'static str) -> Field {
-    Field { name, kind, about }
+    Field { name, kind, about, needed: false }
+}
+
+/// A field that must be there.
+pub(crate) const fn needed(name: &'static str, kind: Kind, about: &'static str) -> Field {
+    Field { name, kind, about, needed: true }
 }
 
 /// What is done otherwise than the file says: place and sentence.
@@ -93,7 +121,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, name: &str, notes: &mut Notes) -> 
             None => wrong(format.name),
             Some(text) => (format.read)(text).map_err(|why| {
                 let what = format!("`{name}` must be {}, not `{text}`{why}", format.name);
-                Fault::at(node.place, what, format!("write it like {}", format.example))
+                node.fault(what, format!("write it like {}", format.example))
             }),
         },
         Kind::List(inner) => match &node.value {
@@ -111,7 +139,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, name: &str, notes: &mut Notes) -> 
             None => wrong(&kinds.iter().map(wanted).collect::<Vec<_>>().join(" or ")),
         },
         Kind::Step(shapes) => step(node, shapes, name, notes),
-        Kind::Refused(why) => Err(Fault::at(node.place, format!("`{name}` cannot be done: {why}"), "remove it")),
+        Kind::Refused(why) => Err(node.fault(format!("`{name}` cannot be done: {why}"), "remove it")),
         Kind::Noted(how) => {
             notes.push((node.place, format!("`{name}`: {how}")));
             Ok(())
@@ -124,7 +152,7 @@ fn unlike(node: &Node, wanted: &str, name: &str) -> Fault {
         Some(text) if !node.is_null() => format!("{}, `{text}`", node.kind()),
         _ => node.kind().to_owned(),
     };
-    Fault::at(node.place, format!("`{name}` must be {wanted}, not {seen}"), "")
+    node.fault(format!("`{name}` must be {wanted}, not {seen}"), "")
 }
 
 /// Refuses what is none of `words`; `name` names it in the message.
@@ -164,7 +192,7 @@ fn wanted(kind: &Kind) -> String {
 fn object(node: &Node, shape: &Shape, name: &str, notes: &mut Notes) -> Result<(), Fault> {
     let Value::Map(map) = &node.value else {
         let what = format!("`{name}` must be a mapping, not {}", node.kind());
-        return Err(Fault::at(node.place, what, format!("known keys: {}", known(shape))));
+        return Err(node.fault(what, format!("known keys: {}", known(shape))));
     };
     for (key, value) in map {
         let Some(field) = shape.keys.iter().find(|field| field.name == key.name) else {
@@ -177,7 +205,7 @@ fn object(node: &Node, shape: &Shape, name: &str, notes: &mut Notes) -> Result<(
             ));
         };
         // A key without a value is as if it were not there, unless it is all that says what is meant.
-        let empty = value.is_null() && !shape.needs.contains(&field.name);
+        let empty = value.is_null() && !field.needed;
         match field.kind {
             Kind::Refused(why) => {
                 return Err(Fault::at(key.place, format!("`{}` cannot be done: {why}", key.name), "remove it"));
@@ -187,8 +215,8 @@ fn object(node: &Node, shape: &Shape, name: &str, notes: &mut Notes) -> Result<(
             _ => check(value, &field.kind, field.name, notes)?,
         }
     }
-    match shape.needs.iter().find(|need| !node.has(need)) {
-        Some(need) => Err(Fault::at(node.place, format!("{} needs `{need}`", shape.name), "")),
+    match shape.keys.iter().find(|field| field.needed && !node.has(field.name)) {
+        Some(field) => Err(node.fault(format!("{} needs `{}`", shape.name, field.name), "")),
         None => Ok(()),
     }
 }
@@ -197,7 +225,7 @@ fn step(node: &Node, shapes: &[&Shape], name: &str, notes: &mut Notes) -> Result
     let kinds: Vec<&str> = shapes.iter().map(|shape| shape.keys[0].name).collect();
     if !matches!(node.value, Value::Map(_)) {
         let what = format!("each of `{name}` must be a mapping, not {}", node.kind());
-        return Err(Fault::at(node.place, what, format!("it begins with one of {}", kinds.join(", "))));
+        return Err(node.fault(what, format!("it begins with one of {}", kinds.join(", "))));
     }
     match shapes.iter().find(|shape| node.has(shape.keys[0].name)) {
         Some(shape) => object(node, shape, shape.name, notes),
@@ -205,9 +233,7 @@ fn step(node: &Node, shapes: &[&Shape], name: &str, notes: &mut Notes) -> Result
             Some((key, _)) => {
                 Err(unknown(key.place, &key.name, name, kinds.iter().copied(), format!("one of {}", kinds.join(", "))))
             }
-            None => {
-                Err(Fault::at(node.place, format!("one of `{name}` is empty"), format!("one of {}", kinds.join(", "))))
-            }
+            None => Err(node.fault(format!("one of `{name}` is empty"), format!("one of {}", kinds.join(", ")))),
         },
     }
 }

@@ -7,7 +7,7 @@ use genkai_model::plan::Backend;
 
 use crate::backend::{BACKEND, backend};
 use crate::fault::Fault;
-use crate::shape::{self, Format, Kind, Shape, field};
+use crate::shape::{self, Format, Kind, Shape, field, needed, reads, shape};
 use crate::yaml::{self, Node};
 
 /// Systems as a file names them.
@@ -43,22 +43,21 @@ pub enum What {
     Url(String),
 }
 
-static URL: Format = Format {
-    name: "an address",
-    pattern: Some("^http://"),
-    example: "http://127.0.0.1:8080",
-    read: |text| if text.starts_with("http://") { Ok(()) } else { Err(String::new()) },
-};
+static URL: Format =
+    reads(
+        "an address",
+        "http://127.0.0.1:8080",
+        |text| {
+            if text.starts_with("http://") { Ok(()) } else { Err(String::new()) }
+        },
+    )
+    .pattern("^http://");
 
 /// Settings by name.
 pub(crate) static SETTINGS: Kind = Kind::Map(&Kind::Text);
 
-static SYSTEM: Shape = Shape {
-    name: "a system",
-    about: "A system that takes part.",
-    needs: &["name"],
-    keys: &[
-        field("name", Kind::Text, "Name in reports, unique in this file."),
+static SYSTEM: Shape = shape("a system", "A system that takes part.").keys(&[
+        needed("name", Kind::Text, "Name in reports, unique in this file."),
         field(
             "product",
             Kind::Product,
@@ -71,20 +70,15 @@ static SYSTEM: Shape = Shape {
         ),
         field("url", Kind::Read(&URL), "Server that already runs on this machine, instead of a product or a file."),
         field("set", Kind::Same(&SETTINGS), "Settings changed on top of it, by name."),
-    ],
-};
+    ]);
 
 /// The whole file.
-pub(crate) static SYSTEMS: Shape = Shape {
-    name: "a file of systems",
-    about: "Systems to be compared by `genkai compare FILE`.",
-    needs: &["systems"],
-    keys: &[
+pub(crate) static SYSTEMS: Shape =
+    shape("a file of systems", "Systems to be compared by `genkai compare FILE`.").keys(&[
         field("title", Kind::Text, "Title of the comparison in reports."),
         field("backend", Kind::Same(&BACKEND), "Backend of every system."),
-        field("systems", Kind::List(&Kind::Object(&SYSTEM)), "The systems."),
-    ],
-};
+        needed("systems", Kind::List(&Kind::Object(&SYSTEM)), "The systems."),
+    ]);
 
 /// Reads the systems in `text`, which is that of `file`; paths in it are from `folder`, products are some of `products`.
 ///
@@ -92,11 +86,11 @@ pub(crate) static SYSTEMS: Shape = Shape {
 /// The first mistake.
 pub fn read(file: &str, text: &str, folder: &std::path::Path, products: &[&str]) -> Result<Systems, Fault> {
     let made = tree(text, &SYSTEMS).and_then(|root| {
-        let systems = root.get("systems").map(Node::list).unwrap_or_default();
+        let systems = root.items("systems");
         if systems.is_empty() {
-            return Err(Fault::at(root.place, "there is no system", "add one under `systems`"));
+            return Err(root.fault("there is no system", "add one under `systems`"));
         }
-        let title = root.get("title").and_then(Node::scalar).unwrap_or_default().to_owned();
+        let title = root.text("title").unwrap_or_default().to_owned();
         let systems = systems.iter().map(|node| system(node, folder, products)).collect::<Result<Vec<_>, _>>()?;
         Ok(Systems { title, backend: backend(root.get("backend"))?, systems })
     });
@@ -107,20 +101,20 @@ fn system(node: &Node, folder: &std::path::Path, products: &[&str]) -> Result<Na
     if let Some(product) = node.get("product").filter(|node| !node.is_null()) {
         shape::one_of(product, products, "product")?;
     }
-    let text = |name: &str| node.get(name).and_then(Node::scalar).map(str::to_owned);
+    let text = |name: &str| node.text(name).map(str::to_owned);
     let what = match (text("url"), text("config"), text("product")) {
         (Some(url), None, None) => What::Url(url.trim_end_matches('/').to_owned()),
         (None, Some(config), product) => What::File(folder.join(config), product),
         (None, None, Some(product)) => What::Product(product),
         (Some(_), ..) => {
             let hint = "what already runs has neither; keep one of them";
-            return Err(Fault::at(node.place, "both `url` and `config` or `product`", hint));
+            return Err(node.fault("both `url` and `config` or `product`", hint));
         }
-        (None, None, None) => return Err(Fault::at(node.place, "a system needs `product`, `config` or `url`", "")),
+        (None, None, None) => return Err(node.fault("a system needs `product`, `config` or `url`", "")),
     };
     let settings = settings(node.get("set"));
     if matches!(what, What::Url(_)) && !settings.is_empty() {
-        return Err(Fault::at(node.place, "`set` on what already runs", "name its configuration with `config`"));
+        return Err(node.fault("`set` on what already runs", "name its configuration with `config`"));
     }
     Ok(NamedSystem { name: text("name").unwrap_or_default(), what, settings })
 }

@@ -62,6 +62,36 @@ impl Node {
         self.map().iter().find(|(key, _)| key.name == name).map(|(_, node)| node).filter(|node| !node.is_null())
     }
 
+    /// The text of a key.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Node::scalar)
+    }
+
+    /// Whether a key is true or false.
+    pub(crate) fn is(&self, name: &str) -> Option<bool> {
+        self.get(name).and_then(Node::boolean)
+    }
+
+    /// The list of a key; empty without one.
+    pub(crate) fn items(&self, name: &str) -> &[Node] {
+        self.get(name).map(Node::list).unwrap_or_default()
+    }
+
+    /// The value of a key, or the elements of its list; empty without one.
+    pub(crate) fn each_of(&self, name: &str) -> &[Node] {
+        self.get(name).map(Node::each).unwrap_or_default()
+    }
+
+    /// The mapping of a key; empty without one.
+    pub(crate) fn entries(&self, name: &str) -> &[(Key, Node)] {
+        self.get(name).map(Node::map).unwrap_or_default()
+    }
+
+    /// A mistake here.
+    pub(crate) fn fault(&self, what: impl Into<String>, hint: impl Into<String>) -> Fault {
+        Fault::at(self.place, what, hint)
+    }
+
     /// Whether the key is there, whatever its value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.map().iter().any(|(key, _)| key.name == name)
@@ -215,7 +245,7 @@ fn place(span: &Span) -> Place {
 impl Builder {
     fn begin(&mut self, node: Node, anchor: usize) -> Result<(), Fault> {
         if self.open.len() >= DEEPEST {
-            return Err(Fault::at(node.place, format!("nested deeper than {DEEPEST}"), ""));
+            return Err(node.fault(format!("nested deeper than {DEEPEST}"), ""));
         }
         self.open.push(Open { node, anchor, key: None });
         Ok(())
@@ -233,7 +263,7 @@ impl Builder {
     fn put(&mut self, node: Node, anchor: usize) -> Result<(), Fault> {
         self.nodes += 1;
         if self.nodes > MOST {
-            return Err(Fault::at(node.place, format!("the document has more than {MOST} parts"), ""));
+            return Err(node.fault(format!("the document has more than {MOST} parts"), ""));
         }
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
@@ -248,10 +278,10 @@ impl Builder {
                 Some(key) => map.push((key, node)),
                 None => {
                     let Some(name) = node.scalar() else {
-                        return Err(Fault::at(node.place, "a key must be text", "quote it, e.g. \"{{name}}\""));
+                        return Err(node.fault("a key must be text", "quote it, e.g. \"{{name}}\""));
                     };
                     if name != "<<" && map.iter().any(|(key, _)| key.name == name) {
-                        return Err(Fault::at(node.place, format!("`{name}` is there twice"), "keep one of them"));
+                        return Err(node.fault(format!("`{name}` is there twice"), "keep one of them"));
                     }
                     open.key = Some(Key { place: node.place, name: name.to_owned() });
                 }

@@ -259,11 +259,9 @@ fn gather(folder: &Path, deep: u32, files: &mut Vec<PathBuf>) -> std::io::Result
 
 fn show(flags: &Claims, all: &[ClaimFinding]) -> Exit {
     if !flags.quiet && !all.is_empty() {
-        match (flags.json, flags.markdown) {
-            (true, _) => view::print(&json::value(&all)),
-            (_, true) => view::print(&markdown(&genkai_report::study::claims(all))),
-            _ => view::document(&genkai_report::study::claims(all), flags.color),
-        }
+        let document = genkai_report::study::claims(all);
+        let json = flags.json.then(|| json::value(&all));
+        view::show(json.or_else(|| flags.markdown.then(|| markdown(&document))), &document, flags.color);
     }
     if all.iter().any(|one| one.verdict == ClaimVerdict::CannotTell) { Exit::Fails } else { Exit::Holds }
 }

@@ -18,10 +18,7 @@ use crate::{Failure, found, interrupt, study};
 pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
     let plan = plan::plan(flags)?;
     if flags.dry_run {
-        match flags.json {
-            true => view::print(&json::value(&plan.load)),
-            false => view::document(&report::script(&plan), flags.color),
-        }
+        view::show(flags.json.then(|| json::value(&plan.load)), &report::script(&plan), flags.color);
         return Ok(Exit::Holds);
     }
     let tables = flags.tables.open()?;

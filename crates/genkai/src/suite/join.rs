@@ -117,10 +117,7 @@ impl Joined {
         outputs::whole(&out.join("verdict.json"), &json)?;
         outputs::whole(&page, &html::page(Some(head), &document))?;
         if !quiet {
-            match as_json {
-                true => view::print(&json),
-                false => view::document(&document, color),
-            }
+            view::show(as_json.then_some(json), &document, color);
             view::say(&format!("report: {}; each part's: {}/PART/report.html", page.display(), out.display()));
         }
         Ok(match self.finding.outcome() {

@@ -44,7 +44,7 @@ pub(super) fn show(parts: &[Part], size: Size, output: &OutputFlags) -> Result<E
     if !output.quiet {
         match output.json {
             true => view::print(&json!({ "parts": told, "seconds": [all.low, all.high] }).to_string()),
-            false => view::document(&report::suite_length(parts.len(), all), output.color),
+            false => view::show(None, &report::suite_length(parts.len(), all), output.color),
         }
     }
     Ok(Exit::Holds)

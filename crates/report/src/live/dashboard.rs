@@ -6,9 +6,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Sparkline};
+use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
 
 use super::load::Load;
+use super::pen::{self, dim, put, strong};
 use super::slice::{Slice, Times};
 use super::view::View;
 use crate::unit::Unit;
@@ -38,14 +39,6 @@ const QUANTILES: [(&str, f64); 7] =
 const LINES: [(&str, f64, Color); 3] =
     [("p50", 0.5, Color::Green), ("p90", 0.9, Color::Yellow), ("p99", 0.99, Color::Red)];
 
-fn dim() -> Style {
-    Style::new().add_modifier(Modifier::DIM)
-}
-
-fn strong() -> Style {
-    Style::new().add_modifier(Modifier::BOLD)
-}
-
 /// Draws it over the whole frame, which has at least [`LEAST`] lines.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &View, load: &Load) {
     let area = frame.area();
@@ -68,10 +61,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, load: &Load) {
 /// One line of an area; none below its end.
 fn row(area: Rect, i: u16) -> Rect {
     Rect { y: area.y.saturating_add(i).min(area.bottom()), height: u16::from(i < area.height), ..area }
-}
-
-fn put(frame: &mut Frame<'_>, area: Rect, line: impl Into<Line<'static>>) {
-    frame.render_widget(line.into(), area);
 }
 
 fn head(frame: &mut Frame<'_>, area: Rect, view: &View, load: &Load) {
@@ -166,12 +155,8 @@ fn rates(frame: &mut Frame<'_>, area: Rect, load: &Load) {
 fn bars(frame: &mut Frame<'_>, area: Rect, name: String, values: &[f64], colour: Color) {
     put(frame, row(area, 0), Line::styled(name, dim()));
     let area = Rect { y: area.y + u16::from(area.height > 0), height: area.height.saturating_sub(1), ..area };
-    let largest = values.iter().copied().fold(0.0, f64::max);
-    let height = u64::from(area.height) * 8;
-    // A value above nothing shows at least the smallest bar, so that a few failures among many are not lost.
-    let bar = |v: f64| if v > 0.0 { ((v / largest * height as f64).round() as u64).max(1) } else { 0 };
-    let data: Vec<u64> = stretched(values, usize::from(area.width)).map(bar).collect();
-    frame.render_widget(Sparkline::default().data(&data).max(height.max(1)).style(Style::new().fg(colour)), area);
+    let values: Vec<f64> = stretched(values, usize::from(area.width)).collect();
+    pen::bars(frame, area, &values, colour);
 }
 
 /// The slices of a scale over `width` columns; what has not happened yet is empty.

@@ -4,9 +4,9 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect, Size};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Sparkline;
 
 use super::dashboard;
+use super::pen::{bars, dim, put, strong};
 use super::view::View;
 use crate::figure;
 
@@ -45,18 +45,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
         h if h < FULL => compact(frame, area, view),
         _ => full(frame, area, view),
     }
-}
-
-fn put(frame: &mut Frame<'_>, area: Rect, line: Line<'_>) {
-    frame.render_widget(line, Rect { height: area.height.min(1), ..area });
-}
-
-fn dim() -> Style {
-    Style::new().add_modifier(Modifier::DIM)
-}
-
-fn strong() -> Style {
-    Style::new().add_modifier(Modifier::BOLD)
 }
 
 fn compact(frame: &mut Frame<'_>, area: Rect, view: &View) {
@@ -117,9 +105,5 @@ fn chart(frame: &mut Frame<'_>, area: Rect, name: &str, view: &View, pick: fn(&(
     put(frame, columns[0], Line::from(name.to_owned()));
     let scale = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..columns[0] };
     put(frame, scale, Line::from(Span::styled(format!("up to {}", figure::number(largest.round())), dim())));
-    // A value above nothing shows at least the smallest bar, so that a few failures among many are not lost.
-    let height = u64::from(area.height) * 8;
-    let bars = recent.iter().map(|v| if *v > 0.0 { ((v / largest * height as f64).round() as u64).max(1) } else { 0 });
-    let bars: Vec<u64> = bars.collect();
-    frame.render_widget(Sparkline::default().data(&bars).max(height).style(Style::new().fg(colour)), columns[1]);
+    bars(frame, columns[1], &recent, colour);
 }

@@ -7,6 +7,7 @@ mod dashboard;
 mod draw;
 mod lines;
 mod load;
+mod pen;
 mod scale;
 mod screen;
 mod slice;

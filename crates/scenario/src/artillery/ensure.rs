@@ -43,8 +43,8 @@ fn expressions(node: &Node, all: &mut Vec<Condition>) -> Result<(), Fault> {
     let hint = "write it like http.response_time.p95 < 250 and http.request_rate > 10";
     for part in text.split(" and ") {
         let words: Vec<&str> = part.split_whitespace().collect();
-        let [metric, operator, value] = words.as_slice() else { return Err(Fault::at(node.place, what(), hint)) };
-        let value: f64 = value.parse().map_err(|_| Fault::at(node.place, what(), hint))?;
+        let [metric, operator, value] = words.as_slice() else { return Err(node.fault(what(), hint)) };
+        let value: f64 = value.parse().map_err(|_| node.fault(what(), hint))?;
         all.push(condition(metric, operator.trim_end_matches('='), value, node.place)?);
     }
     Ok(())

@@ -64,7 +64,7 @@ pub(crate) fn read(mut root: Node, world: &World<'_>, notes: &mut Notes) -> Resu
     for path in [&["http", "defaults", "headers"][..], &["defaults", "headers"]] {
         common.headers.extend(headers(at(path), &mut builder)?);
     }
-    for (n, node) in root.get("scenarios").map(Node::list).unwrap_or_default().iter().enumerate() {
+    for (n, node) in root.items("scenarios").iter().enumerate() {
         scenario(n, node, &mut builder, &common, notes)?;
     }
     if at(&["http", "http2"]).and_then(Node::boolean) == Some(true) {
@@ -74,9 +74,9 @@ pub(crate) fn read(mut root: Node, world: &World<'_>, notes: &mut Notes) -> Resu
 }
 
 fn scenario(n: usize, node: &Node, builder: &mut Builder<'_>, common: &Common, notes: &mut Notes) -> Result<(), Fault> {
-    let name = node.get("name").and_then(Node::scalar).map_or_else(|| format!("scenario {}", n + 1), str::to_owned);
+    let name = node.text("name").map_or_else(|| format!("scenario {}", n + 1), str::to_owned);
     let flow = node.get("flow").unwrap_or(node);
-    let talks = node.get("engine").and_then(Node::scalar).is_some_and(|engine| engine != "http");
+    let talks = node.text("engine").is_some_and(|engine| engine != "http");
     shape::check(flow, if talks { &form::WS_STEPS } else { &form::HTTP_STEPS }, "flow", notes)?;
     for (_, value) in common.headers.iter().chain(&common.ws_headers) {
         builder.uses(value, node.place);
@@ -86,7 +86,7 @@ fn scenario(n: usize, node: &Node, builder: &mut Builder<'_>, common: &Common, n
     }
     let steps = if talks { steps::talk(flow, builder, common)? } else { steps::ask(flow, builder, common)? };
     if !steps.iter().any(waits) {
-        return Err(Fault::at(flow.place, format!("`{name}` sends nothing"), ""));
+        return Err(flow.fault(format!("`{name}` sends nothing"), ""));
     }
     let weight = node.get("weight").map_or(1, |node| whole(node).min(1_000_000) as u32);
     builder.flow(Flow { name, weight, steps })
@@ -100,7 +100,7 @@ fn choose(root: &mut Node, world: &World<'_>) -> Result<(), Fault> {
         let known: Vec<&str> =
             environments.map(Node::map).unwrap_or_default().iter().map(|(key, _)| key.name.as_str()).collect();
         let what = format!("there is no environment `{name}` under config.environments");
-        return Err(Fault::at(root.place, what, format!("known: {}", known.join(", "))));
+        return Err(root.fault(what, format!("known: {}", known.join(", "))));
     };
     if let Value::Map(map) = &mut root.value
         && let Some((_, config)) = map.iter_mut().find(|(key, _)| key.name == "config")
@@ -112,9 +112,8 @@ fn choose(root: &mut Node, world: &World<'_>) -> Result<(), Fault> {
 
 fn target(config: &Node, builder: &mut Builder<'_>) -> Result<String, Fault> {
     let given = builder.world.targets.iter().map(|(_, url)| url.clone()).next();
-    let own = config.get("target").and_then(Node::scalar).map(str::to_owned);
-    let url =
-        given.or(own).ok_or_else(|| Fault::at(config.place, "`config` has no `target`", "add it, or give --target"))?;
+    let own = config.text("target").map(str::to_owned);
+    let url = given.or(own).ok_or_else(|| config.fault("`config` has no `target`", "add it, or give --target"))?;
     builder.target("target", &url);
     builder.variable("target", vec![url.clone().into()]);
     builder.variable("$environment", vec![builder.world.chosen.unwrap_or_default().into()]);
@@ -122,21 +121,21 @@ fn target(config: &Node, builder: &mut Builder<'_>) -> Result<String, Fault> {
 }
 
 fn variables(config: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
-    for (key, node) in config.get("variables").map(Node::map).unwrap_or_default() {
+    for (key, node) in config.entries("variables") {
         let values: Vec<_> = node.each().iter().map(Node::json).collect();
         if values.is_empty() {
-            return Err(Fault::at(node.place, format!("`{}` has no value", key.name), "give at least one"));
+            return Err(node.fault(format!("`{}` has no value", key.name), "give at least one"));
         }
         builder.variable(&key.name, values);
     }
-    for node in config.get("payload").map(Node::each).unwrap_or_default() {
-        let text = |name: &str| node.get(name).and_then(Node::scalar);
-        let is = |name: &str| node.get(name).and_then(Node::boolean);
+    for node in config.each_of("payload") {
+        let text = |name: &str| node.text(name);
+        let is = |name: &str| node.is(name);
         let file = text("path").unwrap_or_default();
         let columns = node.get("fields").map(|_| texts(node.get("fields")));
         let all = is("loadAll").unwrap_or(false);
         if columns.is_none() && !all {
-            return Err(Fault::at(node.place, "`payload` needs `fields`", "name its columns: fields: [a, b]"));
+            return Err(node.fault("`payload` needs `fields`", "name its columns: fields: [a, b]"));
         }
         let order = if text("order") == Some("sequence") { Order::Sequence } else { Order::Random };
         let skip_first = is("skipHeader").unwrap_or(false);
@@ -145,7 +144,7 @@ fn variables(config: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
         let cast = is("cast").unwrap_or(true);
         if all {
             let Some(name) = text("name") else {
-                return Err(Fault::at(node.place, "`loadAll` needs `name`", "the variable that holds all rows"));
+                return Err(node.fault("`loadAll` needs `name`", "the variable that holds all rows"));
             };
             let row = |row: &Vec<String>| {
                 columns
@@ -166,16 +165,16 @@ fn variables(config: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
 
 /// Phases (`phases.ts` of Artillery's runner): ramps in steps of a second there, without steps here; the same number arrives.
 fn phases(config: &Node, builder: &mut Builder<'_>) -> Result<Levels, Fault> {
-    let nodes = config.get("phases").map(Node::list).unwrap_or_default();
+    let nodes = config.items("phases");
     let place = config.get("phases").map_or(config.place, |node| node.place);
     let (mut stages, mut most, mut mode) = (Vec::new(), None, None);
     for node in nodes {
         let number = |name: &str| node.get(name).and_then(Node::number);
-        let lasts = |name: &str| node.get(name).and_then(Node::scalar).and_then(time);
+        let lasts = |name: &str| node.text(name).and_then(time);
         let (lasts, from, to) = match (lasts("pause"), lasts("duration")) {
             (Some(pause), None) => (pause, 0.0, 0.0),
-            (Some(_), Some(_)) => return Err(Fault::at(node.place, "both `pause` and `duration`", "keep one of them")),
-            (None, None) => return Err(Fault::at(node.place, "a phase needs `duration`", "e.g. duration: 60")),
+            (Some(_), Some(_)) => return Err(node.fault("both `pause` and `duration`", "keep one of them")),
+            (None, None) => return Err(node.fault("a phase needs `duration`", "e.g. duration: 60")),
             (None, Some(lasts)) => {
                 let seconds = lasts.as_secs_f64().max(1e-9);
                 match (number("arrivalRate"), number("rampTo"), number("arrivalCount")) {
@@ -185,28 +184,24 @@ fn phases(config: &Node, builder: &mut Builder<'_>) -> Result<Levels, Fault> {
                     (rate, Some(to), None) => (lasts, rate.unwrap_or(0.0), to),
                     _ => {
                         let hint = "arrivalRate, with rampTo if it changes; or arrivalCount";
-                        return Err(Fault::at(node.place, "this phase does not say how many arrive", hint));
+                        return Err(node.fault("this phase does not say how many arrive", hint));
                     }
                 }
             }
         };
         if let Some(cap) = node.get("maxVusers").map(whole) {
             if most.is_some_and(|most| most != cap) {
-                return Err(Fault::at(
-                    node.place,
-                    "`maxVusers` differs from another phase's",
-                    "give all phases the same",
-                ));
+                return Err(node.fault("`maxVusers` differs from another phase's", "give all phases the same"));
             }
             most = Some(cap);
         }
-        if let Some(its) = node.get("mode").and_then(Node::scalar) {
+        if let Some(its) = node.text("mode") {
             if mode.is_some_and(|mode| mode != its) {
-                return Err(Fault::at(node.place, "`mode` differs from another phase's", "give all phases the same"));
+                return Err(node.fault("`mode` differs from another phase's", "give all phases the same"));
             }
             mode = Some(its);
         }
-        stages.push(Stage { lasts, from, to, name: node.get("name").and_then(Node::scalar).map(str::to_owned) });
+        stages.push(Stage { lasts, from, to, name: node.text("name").map(str::to_owned) });
     }
     if most.is_some() && !nodes.iter().all(|node| node.has("maxVusers") || node.has("pause")) {
         return Err(Fault::at(place, "some phases have `maxVusers` and some have not", "give all phases the same"));
@@ -255,10 +250,8 @@ fn jitter(node: Option<&Node>) -> Result<Option<(f64, bool)>, Fault> {
         .filter(|(by, _)| (0.0..=1e6).contains(by))
     {
         Some(jitter) => Ok(Some(jitter)),
-        None => Err(Fault::at(
-            node.place,
-            format!("`jitter` must be a share or a duration, not `{text}`"),
-            "e.g. \"20%\" or 500ms",
-        )),
+        None => {
+            Err(node.fault(format!("`jitter` must be a share or a duration, not `{text}`"), "e.g. \"20%\" or 500ms"))
+        }
     }
 }

@@ -10,23 +10,19 @@ use crate::yaml::{Key, Node};
 
 pub(super) fn captures(node: &Node, builder: &mut Builder<'_>) -> Result<Vec<Capture>, Fault> {
     let mut all = Vec::new();
-    for (key, node) in node.get("capture").map(Node::map).unwrap_or_default() {
-        let text = |name: &str| node.get(name).and_then(Node::scalar).map(str::to_owned);
+    for (key, node) in node.entries("capture") {
+        let text = |name: &str| node.text(name).map(str::to_owned);
         let from = match (text("json"), text("regex"), text("header"), node.has("body")) {
             (Some(json), None, None, false) => Source::Json(json),
             (None, Some(pattern), None, false) => regex(pattern, node)?,
             (None, None, Some(name), false) => Source::Header(name),
             (None, None, None, true) => Source::Body,
             _ => {
-                return Err(Fault::at(
-                    node.place,
-                    "a capture has one of json, regex, header, body",
-                    "e.g. {json: /token}",
-                ));
+                return Err(node.fault("a capture has one of json, regex, header, body", "e.g. {json: /token}"));
             }
         };
         builder.defines(&key.name);
-        let optional = node.get("optional").and_then(Node::boolean).unwrap_or(false);
+        let optional = node.is("optional").unwrap_or(false);
         all.push(Capture { variable: key.name.clone(), from, optional });
     }
     Ok(all)
@@ -37,7 +33,7 @@ pub(crate) fn regex(pattern: String, node: &Node) -> Result<Source, Fault> {
     let groups = regex::Regex::new(&pattern).map_or(1, |regex| regex.captures_len());
     let group = node.get("group").map_or(u64::from(groups > 1), whole) as u32;
     if group as usize >= groups {
-        return Err(Fault::at(node.place, format!("`{pattern}` has no group {group}"), "put it in parentheses"));
+        return Err(node.fault(format!("`{pattern}` has no group {group}"), "put it in parentheses"));
     }
     Ok(Source::Regex { pattern, group })
 }
@@ -51,7 +47,7 @@ fn in_json(path: &Key) -> Result<(), Fault> {
 }
 
 pub(super) fn checks(node: &Node, of: &str, builder: &mut Builder<'_>) -> Result<Vec<Check>, Fault> {
-    let strict = node.get("strict").and_then(Node::boolean).unwrap_or(false);
+    let strict = node.is("strict").unwrap_or(false);
     let mut all = Vec::new();
     for (key, value) in node.map() {
         if value.is_null() {

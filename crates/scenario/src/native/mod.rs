@@ -36,30 +36,30 @@ pub(crate) fn read(root: &Node, world: &World<'_>, notes: &mut Notes) -> Result<
     let mut builder = Builder::new(world);
     targets(root, &mut builder)?;
     builder.timeout = root.get("timeout").and_then(span);
-    builder.objective = root.get("objective").and_then(Node::scalar).and_then(|text| text.parse().ok());
+    builder.objective = root.text("objective").and_then(|text| text.parse().ok());
     builder.requests = root.get("requests").map(whole);
     builder.scenario.drain = root.get("drain").and_then(span).unwrap_or(builder.scenario.drain);
     variables(root, &mut builder)?;
     let levels = phases(root)?;
     let defaults = Defaults {
         headers: headers(root, &mut builder),
-        cookies: root.get("cookies").and_then(Node::boolean).unwrap_or(true),
+        cookies: root.is("cookies").unwrap_or(true),
         redirects: root.get("redirects").map_or(0, |node| whole(node).min(20) as u8),
     };
-    let flows = root.get("flows").map(Node::list).unwrap_or_default();
+    let flows = root.items("flows");
     for (n, node) in flows.iter().enumerate() {
-        let name = node.get("name").and_then(Node::scalar).map_or_else(|| format!("flow {}", n + 1), str::to_owned);
+        let name = node.text("name").map_or_else(|| format!("flow {}", n + 1), str::to_owned);
         for (_, value) in &defaults.headers {
             builder.uses(value, node.place);
         }
         let steps = steps(node.get("steps"), &mut builder, &defaults)?;
         if !steps.iter().any(waits) {
             let hint = "add a request, or connect, send and expect";
-            return Err(Fault::at(node.place, format!("`{name}` sends nothing"), hint));
+            return Err(node.fault(format!("`{name}` sends nothing"), hint));
         }
         builder.flow(Flow { name, weight: node.get("weight").map_or(1, |n| whole(n).min(1_000_000) as u32), steps })?;
     }
-    let title = root.get("title").and_then(Node::scalar).unwrap_or_default();
+    let title = root.text("title").unwrap_or_default();
     builder.script(title, levels)
 }
 
@@ -81,15 +81,15 @@ pub(crate) fn whole(node: &Node) -> u64 {
 }
 
 fn variables(root: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
-    for (key, node) in root.get("variables").map(Node::map).unwrap_or_default() {
+    for (key, node) in root.entries("variables") {
         let values: Vec<_> = node.each().iter().map(Node::json).collect();
         if values.is_empty() {
-            return Err(Fault::at(node.place, format!("`{}` has no value", key.name), "give at least one"));
+            return Err(node.fault(format!("`{}` has no value", key.name), "give at least one"));
         }
         builder.variable(&key.name, values);
     }
-    for node in root.get("data").map(Node::each).unwrap_or_default() {
-        let text = |name: &str| node.get(name).and_then(Node::scalar);
+    for node in root.each_of("data") {
+        let text = |name: &str| node.text(name);
         let file = text("file").unwrap_or_default();
         let columns = node.get("columns").map(|columns| {
             columns.list().iter().map(|one| one.scalar().unwrap_or_default().to_owned()).collect::<Vec<_>>()
@@ -109,6 +109,6 @@ pub(crate) fn delimiter(node: &Node) -> Result<u8, Fault> {
     match given.scalar().map(str::as_bytes) {
         Some([one]) => Ok(*one),
         Some(b"\\t" | b"tab") => Ok(b'\t'),
-        _ => Err(Fault::at(given.place, "`delimiter` must be one character", "e.g. \";\"")),
+        _ => Err(given.fault("`delimiter` must be one character", "e.g. \";\"")),
     }
 }

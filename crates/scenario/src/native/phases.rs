@@ -9,33 +9,29 @@ use crate::fault::Fault;
 use crate::yaml::Node;
 
 pub(super) fn phases(root: &Node) -> Result<Levels, Fault> {
-    let nodes = root.get("phases").map(Node::list).unwrap_or_default();
+    let nodes = root.items("phases");
     let place = root.get("phases").map_or(root.place, |node| node.place);
     let (mut stages, mut unit, mut at) = (Vec::new(), None, 0.0);
     for node in nodes {
-        let name = node.get("name").and_then(Node::scalar).map(str::to_owned);
+        let name = node.text("name").map(str::to_owned);
         let lasts = node.get("for").and_then(span);
         let of: Vec<&str> = ["users", "rate", "count", "pause"].into_iter().filter(|key| node.has(key)).collect();
         let [of] = of.as_slice() else {
-            return Err(Fault::at(
-                node.place,
-                "a phase has one of users, rate, count, pause",
-                "e.g. {users: 0..50, for: 10s}",
-            ));
+            return Err(node.fault("a phase has one of users, rate, count, pause", "e.g. {users: 0..50, for: 10s}"));
         };
         let value = node.get(of).unwrap_or(node);
         let lasts = match (*of, lasts) {
             ("pause", None) => span(value).unwrap_or_default(),
             ("pause", Some(_)) => {
-                return Err(Fault::at(node.place, "a pause already has its duration", "remove `for`"));
+                return Err(node.fault("a pause already has its duration", "remove `for`"));
             }
             (_, Some(lasts)) => lasts,
-            (_, None) => return Err(Fault::at(node.place, "a phase needs `for`", "e.g. for: 10s")),
+            (_, None) => return Err(node.fault("a phase needs `for`", "e.g. for: 10s")),
         };
         let its = if *of == "users" { Unit::Users } else { Unit::Rate };
         if *of != "pause" && *unit.get_or_insert(its) != its {
             let what = "phases of users and phases of a rate cannot be mixed";
-            return Err(Fault::at(node.place, what, "split the file in two, or give all phases the same kind"));
+            return Err(node.fault(what, "split the file in two, or give all phases the same kind"));
         }
         let (from, to) = match *of {
             "pause" => (0.0, 0.0),
@@ -52,7 +48,7 @@ pub(super) fn phases(root: &Node) -> Result<Levels, Fault> {
         at = to;
         stages.push(Stage { lasts, from, to, name });
     }
-    let spacing = match root.get("spacing").and_then(Node::scalar) {
+    let spacing = match root.text("spacing") {
         Some("poisson") => Spacing::Poisson,
         _ => Spacing::Uniform,
     };

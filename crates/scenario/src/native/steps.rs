@@ -38,7 +38,7 @@ pub(crate) fn without_query(path: &str) -> &str {
 
 /// What a step is counted as.
 fn label(node: &Node, default: &str) -> String {
-    node.get("name").and_then(Node::scalar).unwrap_or(default).to_owned()
+    node.text("name").unwrap_or(default).to_owned()
 }
 
 fn target(node: &Node, builder: &Builder<'_>) -> Result<u32, Fault> {
@@ -49,12 +49,12 @@ fn target(node: &Node, builder: &Builder<'_>) -> Result<u32, Fault> {
         let hint = nearest(name, all()).map_or(format!("known: {}", all().collect::<Vec<_>>().join(", ")), |near| {
             format!("did you mean `{near}`?")
         });
-        Fault::at(given.place, format!("unknown target `{name}`"), hint)
+        given.fault(format!("unknown target `{name}`"), hint)
     })
 }
 
 pub(super) fn headers(node: &Node, builder: &mut Builder<'_>) -> Vec<(String, Template)> {
-    let fields = node.get("headers").map(Node::map).unwrap_or_default();
+    let fields = node.entries("headers");
     fields.iter().map(|(key, value)| (key.name.clone(), builder.template(value))).collect()
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn add_header(headers: &mut Vec<(String, Template)>, name: &str, valu
 }
 
 fn request(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Result<Step, Fault> {
-    let line = node.get("request").and_then(Node::scalar).unwrap_or_default().trim();
+    let line = node.text("request").unwrap_or_default().trim();
     let (method, path) = line.split_once(' ').unwrap_or((line, "/"));
     let place = node.get("request").map_or(node.place, |node| node.place);
     let name = label(node, &format!("{} {}", method.to_ascii_uppercase(), without_query(path.trim())));
@@ -98,7 +98,7 @@ fn request(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Resul
             add_header(&mut headers, "Content-Type", "application/x-www-form-urlencoded");
             node.get("form").map(|form| builder.form(form))
         }
-        _ => return Err(Fault::at(node.place, "a request has one of body, json, form", "keep one of them")),
+        _ => return Err(node.fault("a request has one of body, json, form", "keep one of them")),
     };
     Ok(Step::Request(Box::new(Request {
         name: builder.name(&name, place)?,
@@ -119,7 +119,7 @@ fn connect(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Resul
     let given = node.get("connect");
     let path = given.map_or_else(|| Template::text("/"), |path| builder.template(path));
     let name = label(node, &format!("connect {}", without_query(&path.to_string())));
-    let subprotocols = node.get("subprotocols").map(Node::list).unwrap_or_default();
+    let subprotocols = node.items("subprotocols");
     let headers = headers(node, builder);
     Ok(Step::Connect(Box::new(Connect {
         name: builder.name(&name, node.place)?,
@@ -127,7 +127,7 @@ fn connect(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Resul
         path,
         headers: with_defaults(headers, &defaults.headers),
         subprotocols: subprotocols.iter().filter_map(Node::scalar).map(str::to_owned).collect(),
-        deflate: node.get("deflate").and_then(Node::boolean).unwrap_or(false).then_some(Deflate::Takeover),
+        deflate: node.is("deflate").unwrap_or(false).then_some(Deflate::Takeover),
     })))
 }
 
@@ -141,7 +141,7 @@ fn send(node: &Node, builder: &mut Builder<'_>) -> Result<Step, Fault> {
         None => Template::default(),
     };
     let name = label(node, "send");
-    let binary = node.get("binary").and_then(Node::boolean).unwrap_or(false);
+    let binary = node.is("binary").unwrap_or(false);
     Ok(Step::Send(Send { name: builder.name(&name, node.place)?, payload, binary }))
 }
 
@@ -156,12 +156,12 @@ fn expect(node: &Node, builder: &mut Builder<'_>) -> Result<Step, Fault> {
         None => Vec::new(),
     };
     if let Some(bad) = node.get("expect").and_then(|check| check.get("status").or(check.get("header"))) {
-        return Err(Fault::at(bad.place, "a message has no status and no header fields", "check what it holds"));
+        return Err(bad.fault("a message has no status and no header fields", "check what it holds"));
     }
     Ok(Step::Expect(Expect {
         name: builder.name(&name, node.place)?,
         within: node.get("within").and_then(span),
-        search: node.get("search").and_then(Node::boolean).unwrap_or(false),
+        search: node.is("search").unwrap_or(false),
         captures: captures(node, builder)?,
         checks,
     }))
@@ -175,7 +175,7 @@ fn think(node: &Node, builder: &mut Builder<'_>) -> Think {
 }
 
 fn looped(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Result<Step, Fault> {
-    let variable = node.get("as").and_then(Node::scalar).unwrap_or("loop").to_owned();
+    let variable = node.text("as").unwrap_or("loop").to_owned();
     builder.defines(&variable);
     let times = match node.get("loop") {
         Some(Node { value: Value::List(list), .. }) => Times::Over(list.iter().map(Node::json).collect()),
@@ -187,7 +187,7 @@ fn looped(node: &Node, builder: &mut Builder<'_>, defaults: &Defaults) -> Result
     };
     let inner = steps(node.get("steps"), builder, defaults)?;
     if !inner.iter().any(waits) && !inner.iter().any(|step| matches!(step, Step::Think(_))) {
-        return Err(Fault::at(node.place, "a loop that waits for nothing", "add a request, an expect or a think"));
+        return Err(node.fault("a loop that waits for nothing", "add a request, an expect or a think"));
     }
     Ok(Step::Loop(Loop { times, variable, steps: inner }))
 }

@@ -31,7 +31,7 @@ pub(super) fn targets(root: &Node, builder: &mut Builder<'_>) -> Result<(), Faul
     }
     if all.is_empty() {
         let hint = "add `target: http://127.0.0.1:8080`, or give --target";
-        return Err(Fault::at(root.place, "there is no target", hint));
+        return Err(root.fault("there is no target", hint));
     }
     for mut target in all {
         target.http2 = http2(root, &target)?;
@@ -47,7 +47,7 @@ pub(super) fn targets(root: &Node, builder: &mut Builder<'_>) -> Result<(), Faul
 
 fn written(root: &Node) -> Result<Vec<Named<'_>>, Fault> {
     match (root.get("target"), root.get("targets")) {
-        (Some(_), Some(both)) => Err(Fault::at(both.place, "both `target` and `targets`", "keep one of them")),
+        (Some(_), Some(both)) => Err(both.fault("both `target` and `targets`", "keep one of them")),
         (Some(one), None) => Ok(vec![Named::new("target", one.scalar().unwrap_or_default(), Some(one))]),
         (None, Some(some)) => Ok(some
             .map()
@@ -76,7 +76,7 @@ fn http2(root: &Node, target: &Named<'_>) -> Result<Option<Http2>, Fault> {
     match (wanted, asked, own("streams")) {
         (true, Some(asked), _) if talks => {
             let hint = "WebSockets are opened by HTTP/1.1; for requests write https:// or http://";
-            Err(Fault::at(asked.place, format!("`http2` with {}", target.url), hint))
+            Err(asked.fault(format!("`http2` with {}", target.url), hint))
         }
         (true, ..) => {
             let streams = own("streams")
@@ -90,5 +90,5 @@ fn http2(root: &Node, target: &Named<'_>) -> Result<Option<Http2>, Fault> {
 }
 
 fn needs_http2(streams: &Node) -> Fault {
-    Fault::at(streams.place, "`streams`: HTTP/1.1 has none", "add `http2: true`")
+    streams.fault("`streams`: HTTP/1.1 has none", "add `http2: true`")
 }

@@ -5,7 +5,6 @@ use genkai_model::finding::{Break, Candidate, Cause, Counterfactual, Evidence, M
 use genkai_model::limit::Strength;
 use genkai_model::objective::Condition;
 
-use super::{CauseSaid, Other};
 use crate::context::{self, Context};
 use crate::{clean, figure, words};
 
@@ -280,25 +279,8 @@ fn between(context: Context<'_>, cause: &Cause, after: &Break) -> String {
     format!("from {} to {}", context.bare(cause.broke.level), context.level(after.level))
 }
 
-/// The whole cause in words.
-pub(super) fn said(context: Context<'_>, cause: &Cause) -> CauseSaid {
-    let l = &cause.limit;
-    CauseSaid {
-        title: format!("{}: {}", words::subject(&l.subject), words::setting(&l.setting, &l.value)),
-        formula: format!("{}: {} ({})", clean::line(&l.caps), clean::line(&l.formula), clean::line(&l.source)),
-        broke: broke(context, cause, false),
-        confidence: words::confidence(cause.confidence).to_owned(),
-        evidence: cause.evidence.iter().map(evidence).collect(),
-        counterfactual: counterfactual(context, cause),
-        others: cause.others.iter().map(other).collect(),
-    }
-}
-
-fn other(candidate: &Candidate) -> Other {
+/// Why a candidate is not the cause.
+pub(super) fn why_not(candidate: &Candidate) -> String {
     let why: Vec<&str> = candidate.against.iter().map(|a| words::against(*a)).collect();
-    Other {
-        name: format!("{}: {}", words::subject(&candidate.subject), clean::line(&candidate.setting)),
-        why: if why.is_empty() { "less speaks for it".to_owned() } else { why.join("; ") },
-        evidence: candidate.evidence.iter().map(evidence).collect(),
-    }
+    if why.is_empty() { "less speaks for it".to_owned() } else { why.join("; ") }
 }

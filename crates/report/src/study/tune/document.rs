@@ -1,11 +1,11 @@
 //! The report of a run that tunes or measures.
 
-use genkai_model::finding::{Cause, Confidence, Findings, Outcome, TrialFinding, Verdict};
+use genkai_model::finding::{Candidate, Cause, Confidence, Evidence, Findings, Outcome, TrialFinding, Verdict};
 use genkai_model::plan::Study;
 use genkai_model::record::{Record, Trial};
 
-use super::{About, causes, charts, load, measures, said, sentences, terminal, tracks};
-use crate::context::Context;
+use super::{About, cause, charts, load, measures, said, sentences, terminal, tracks};
+use crate::context::{Context, failed};
 use crate::document::{Block, Document, Kind, Line, Mark, Medium, Part, Section, Style, Tab, Table, Tile};
 use crate::study::environment::{self, Asked};
 use crate::study::over_time;
@@ -24,7 +24,7 @@ pub fn tune(record: &Record, findings: &Findings) -> Document {
     };
     document.sections.extend(over(record, findings, context));
     document.sections.extend(
-        [proof(findings, context), tracks::section(findings, context), evidence(record, findings)]
+        [proof(findings, context), tracks::section(findings, context), evidence(findings, context)]
             .into_iter()
             .flatten(),
     );
@@ -94,7 +94,7 @@ fn broke(verdict: &Verdict, cause: Option<&Cause>, context: Context<'_>) -> Vec<
     let Some(held) = held else { return Vec::new() };
     let of = format!("of {} responses", figure::count(held.latency.count));
     vec![
-        Tile::new("It held at", level(held.asked, context), failed(held, context)),
+        Tile::new("It held at", level(held.asked, context), failed(context, held)),
         Tile::new("p99 latency", figure::seconds(held.latency.p99), of),
     ]
 }
@@ -102,11 +102,6 @@ fn broke(verdict: &Verdict, cause: Option<&Cause>, context: Context<'_>) -> Vec<
 /// `243 users`.
 fn level(level: f64, context: Context<'_>) -> String {
     format!("{} {}", figure::whole(level), context.unit())
-}
-
-/// `12 of 3,400 requests failed`.
-fn failed(trial: &TrialFinding, context: Context<'_>) -> String {
-    format!("{} of {} {} failed", figure::count(trial.failed), figure::count(trial.finished), context.counted())
 }
 
 /// What lifting the cause alone did.
@@ -177,7 +172,7 @@ fn facts(trial: &Trial, found: Option<&TrialFinding>, context: Context<'_>) -> S
         let (asked, share) = (level(found.asked, context), share(found));
         parts.push(format!(
             "{asked} asked for; {} ({share}) in {}.",
-            failed(found, context),
+            failed(context, found),
             figure::seconds(found.lasted)
         ));
         parts.extend((!found.errors.is_empty()).then(|| format!("Failures: {}.", words::errors(&found.errors))));
@@ -218,39 +213,40 @@ fn proof(findings: &Findings, context: Context<'_>) -> Option<Section> {
 }
 
 /// Each cause with its evidence, its test, and the candidates that were set aside.
-fn evidence(record: &Record, findings: &Findings) -> Option<Section> {
-    let all = causes(findings, record);
-    let articles = all.into_iter().zip(&findings.verdict.causes).map(|(said, cause)| article(said, cause.confidence));
+fn evidence(findings: &Findings, context: Context<'_>) -> Option<Section> {
+    let articles = findings.verdict.causes.iter().map(|cause| article(cause, context));
     let lead =
         "What the servers and clients showed in the same seconds, and the test that decides: change one setting alone.";
     Section::page(Part::Evidence, "evidence", "Evidence", lead).with(articles).filled()
 }
 
-fn article(said: super::CauseSaid, confidence: Confidence) -> Block {
-    let (style, sign) = match confidence {
+fn article(cause: &Cause, context: Context<'_>) -> Block {
+    let (style, sign) = match cause.confidence {
         Confidence::Proved => (Style::Proved, "✓"),
         Confidence::Likely => (Style::Likely, "≈"),
         Confidence::Possible => (Style::Possible, "?"),
         Confidence::Refuted => (Style::Refuted, "✕"),
     };
     let heading = |text: &str| Block::Heading { text: text.to_owned(), level: 4 };
+    let shown = |all: &[Evidence]| all.iter().map(cause::evidence).collect::<Vec<String>>();
+    let limit = &cause.limit;
+    let [caps, formula, source] = [&limit.caps, &limit.formula, &limit.source].map(|text| clean::line(text));
     let mut blocks = vec![
-        Block::heading(said.title),
-        Block::styled(style, format!("{sign} {}", said.confidence)),
-        Block::styled(Style::Formula, said.formula),
+        Block::heading(format!("{}: {}", words::subject(&limit.subject), words::setting(&limit.setting, &limit.value))),
+        Block::styled(style, format!("{sign} {}", words::confidence(cause.confidence))),
+        Block::styled(Style::Formula, format!("{caps}: {formula} ({source})")),
         heading("What speaks for it"),
-        Block::Notes { items: said.evidence, style: Style::Evidence },
+        Block::Notes { items: shown(&cause.evidence), style: Style::Evidence },
     ];
-    blocks.extend(
-        said.counterfactual.into_iter().flat_map(|text| [heading("What changing it alone did"), Block::text(text)]),
-    );
-    let (seen, unseen): (Vec<_>, Vec<_>) = said.others.into_iter().partition(|other| !other.evidence.is_empty());
-    let others = !(seen.is_empty() && unseen.is_empty());
-    blocks.extend(others.then(|| heading("What else it could have been, and why it is not")));
-    let rows = seen.into_iter().map(|other| [other.name, other.why, other.evidence.join("; ")]);
+    let changed = cause::counterfactual(context, cause);
+    blocks.extend(changed.into_iter().flat_map(|text| [heading("What changing it alone did"), Block::text(text)]));
+    blocks.extend((!cause.others.is_empty()).then(|| heading("What else it could have been, and why it is not")));
+    let name = |one: &Candidate| format!("{}: {}", words::subject(&one.subject), clean::line(&one.setting));
+    let (seen, unseen): (Vec<_>, Vec<_>) = cause.others.iter().partition(|other| !other.evidence.is_empty());
+    let rows = seen.into_iter().map(|other| [name(other), cause::why_not(other), shown(&other.evidence).join("; ")]);
     let head = ["candidate", "why not", "what spoke for it"];
     blocks.extend(Table::new("Other candidates", &head, rows).kinds(Kind::Prose, [2]).block());
-    let names: Vec<String> = unseen.into_iter().map(|other| other.name).collect();
+    let names: Vec<String> = unseen.into_iter().map(name).collect();
     blocks
         .extend((!names.is_empty()).then(|| Block::aside(format!("Nothing at all spoke for: {}.", names.join("; ")))));
     Block::Article { blocks }

@@ -72,36 +72,6 @@ pub struct Sentence {
     pub text: String,
 }
 
-/// A cause in words, for reports that show each with its evidence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CauseSaid {
-    /// `nginx: worker_connections = 512`.
-    pub(crate) title: String,
-    /// What the limit caps, and its formula with numbers.
-    pub(crate) formula: String,
-    /// What broke.
-    pub(crate) broke: String,
-    /// How sure.
-    pub(crate) confidence: String,
-    /// What speaks for it.
-    pub(crate) evidence: Vec<String>,
-    /// What happened when only its setting was changed.
-    pub(crate) counterfactual: Option<String>,
-    /// The other candidates with why each is not the cause.
-    pub(crate) others: Vec<Other>,
-}
-
-/// A candidate that is not the cause.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Other {
-    /// `nginx: worker_rlimit_nofile`.
-    pub(crate) name: String,
-    /// Why it is not the cause.
-    pub(crate) why: String,
-    /// What spoke for it all the same.
-    pub(crate) evidence: Vec<String>,
-}
-
 /// The verdict in sentences, the answer first.
 pub fn sentences(findings: &Findings, record: &Record) -> Vec<String> {
     said(findings, record).into_iter().map(|s| s.text).collect()
@@ -152,10 +122,4 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
         say(About::Caveat, Some(client::caveat(context, c)));
     }
     all
-}
-
-/// Each cause of the verdict in words, in order.
-fn causes(findings: &Findings, record: &Record) -> Vec<CauseSaid> {
-    let context = Context::of(record);
-    findings.verdict.causes.iter().map(|c| cause::said(context, c)).collect()
 }

@@ -6,29 +6,20 @@ mod steps;
 pub(super) use config::CONFIG;
 pub(super) use steps::{HTTP_STEPS, WAITED, WS_STEPS};
 
-use crate::shape::{Format, Kind, Shape, field};
+use crate::shape::{Format, Kind, Shape, field, needed, reads, shape};
 
 /// Numbers are seconds, text is read as the npm package `ms` does.
-static TIME: Format = Format {
-    name: "a duration",
-    pattern: None,
-    example: "60, \"5m\" or \"500ms\"",
-    read: |text| crate::artillery::time(text).map(drop).ok_or_else(String::new),
-};
+static TIME: Format = reads("a duration", "60, \"5m\" or \"500ms\"", |text| {
+    crate::artillery::time(text).map(drop).ok_or_else(String::new)
+});
 
-static TEMPLATE: Format = Format {
-    name: "text",
-    pattern: None,
-    example: "/users/{{ id }}",
-    read: |text| text.parse::<genkai_model::template::Template>().map(drop).map_err(|e| format!(": {e}")),
-};
+static TEMPLATE: Format = reads("text", "/users/{{ id }}", |text| {
+    text.parse::<genkai_model::template::Template>().map(drop).map_err(|e| format!(": {e}"))
+});
 
-static PAUSE: Format = Format {
-    name: "a duration or a variable",
-    pattern: None,
-    example: "1, \"500ms\" or \"{{ pause }}\"",
-    read: |text| if text.contains("{{") { (TEMPLATE.read)(text) } else { (TIME.read)(text) },
-};
+static PAUSE: Format = reads("a duration or a variable", "1, \"500ms\" or \"{{ pause }}\"", |text| {
+    if text.contains("{{") { (TEMPLATE.read)(text) } else { (TIME.read)(text) }
+});
 
 const TEXT: Kind = Kind::Read(&TEMPLATE);
 
@@ -37,32 +28,22 @@ const CODE: Kind = Kind::Refused("genkai runs no JavaScript");
 const BROWSER: Kind = Kind::Refused("genkai drives no browser and no other engine than http and ws");
 
 /// The whole file.
-pub(super) static SCRIPT: Shape = Shape {
-    name: "an Artillery script",
-    about: "",
-    needs: &["config", "scenarios"],
-    keys: &[
-        field("config", Kind::Object(&CONFIG), ""),
-        field("scenarios", Kind::List(&Kind::Object(&FLOW)), ""),
-        field("before", Kind::Refused("genkai has no flow that runs once before the load"), ""),
-        field("after", Kind::Refused("genkai has no flow that runs once after the load"), ""),
-    ],
-};
+pub(super) static SCRIPT: Shape = shape("an Artillery script", "").keys(&[
+    needed("config", Kind::Object(&CONFIG), ""),
+    needed("scenarios", Kind::List(&Kind::Object(&FLOW)), ""),
+    field("before", Kind::Refused("genkai has no flow that runs once before the load"), ""),
+    field("after", Kind::Refused("genkai has no flow that runs once after the load"), ""),
+]);
 
-static FLOW: Shape = Shape {
-    name: "a scenario",
-    about: "",
-    needs: &["flow"],
-    keys: &[
-        field("name", Kind::Text, ""),
-        field("weight", Kind::Whole(0), ""),
-        field("engine", Kind::Word(&["http", "ws", "websocket"]), ""),
-        field("flow", Kind::List(&Kind::Any), ""),
-        field("beforeScenario", CODE, ""),
-        field("afterScenario", CODE, ""),
-        field("beforeRequest", CODE, ""),
-        field("afterResponse", CODE, ""),
-        field("testFunction", BROWSER, ""),
-        field("flowFunction", BROWSER, ""),
-    ],
-};
+static FLOW: Shape = shape("a scenario", "").keys(&[
+    field("name", Kind::Text, ""),
+    field("weight", Kind::Whole(0), ""),
+    field("engine", Kind::Word(&["http", "ws", "websocket"]), ""),
+    needed("flow", Kind::List(&Kind::Any), ""),
+    field("beforeScenario", CODE, ""),
+    field("afterScenario", CODE, ""),
+    field("beforeRequest", CODE, ""),
+    field("afterResponse", CODE, ""),
+    field("testFunction", BROWSER, ""),
+    field("flowFunction", BROWSER, ""),
+]);

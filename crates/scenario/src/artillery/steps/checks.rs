@@ -12,17 +12,17 @@ use crate::yaml::Node;
 
 pub(super) fn captures(node: &Node, builder: &mut Builder<'_>, common: &Common) -> Result<Vec<Capture>, Fault> {
     let mut all = Vec::new();
-    for node in node.get("capture").map(Node::each).unwrap_or_default() {
-        let text = |name: &str| node.get(name).and_then(Node::scalar).map(str::to_owned);
+    for node in node.each_of("capture") {
+        let text = |name: &str| node.text(name).map(str::to_owned);
         let from = match (text("json"), text("regexp"), text("header")) {
             (Some(path), None, None) => Source::Json(path),
             (None, Some(pattern), None) => regex(flagged(pattern, node)?, node)?,
             (None, None, Some(name)) => Source::Header(name),
-            _ => return Err(Fault::at(node.place, "a capture has one of json, regexp, header", "keep one of them")),
+            _ => return Err(node.fault("a capture has one of json, regexp, header", "keep one of them")),
         };
         let variable = text("as").unwrap_or_default();
         builder.defines(&variable);
-        let strict = node.get("strict").and_then(Node::boolean).unwrap_or(common.strict);
+        let strict = node.is("strict").unwrap_or(common.strict);
         all.push(Capture { variable, from, optional: !strict });
     }
     Ok(all)
@@ -30,13 +30,11 @@ pub(super) fn captures(node: &Node, builder: &mut Builder<'_>, common: &Common) 
 
 /// Flags of a JavaScript regular expression, as the expression itself says them.
 fn flagged(pattern: String, node: &Node) -> Result<String, Fault> {
-    let Some(flags) = node.get("flags").and_then(Node::scalar) else { return Ok(pattern) };
+    let Some(flags) = node.text("flags") else { return Ok(pattern) };
     if let Some(bad) = flags.chars().find(|flag| !"gimsu".contains(*flag)) {
-        return Err(Fault::at(
-            node.place,
-            format!("the flag `{bad}` of a regular expression cannot be done"),
-            "known: g, i, m, s, u",
-        ));
+        return Err(
+            node.fault(format!("the flag `{bad}` of a regular expression cannot be done"), "known: g, i, m, s, u")
+        );
     }
     // The first match is taken whether `g` says so or not, and all text is Unicode.
     let own: String = flags.chars().filter(|flag| "ims".contains(*flag)).collect();
@@ -45,10 +43,10 @@ fn flagged(pattern: String, node: &Node) -> Result<String, Fault> {
 
 pub(super) fn matches(node: &Node, of: &str, builder: &mut Builder<'_>) -> Result<Vec<Check>, Fault> {
     let mut all = Vec::new();
-    for node in node.get("match").map(Node::each).unwrap_or_default() {
-        let path = node.get("json").and_then(Node::scalar).unwrap_or_default().to_owned();
+    for node in node.each_of("match") {
+        let path = node.text("json").unwrap_or_default().to_owned();
         let value = node.get("value").map_or(Ok(Template::default()), |node| template(node, builder))?;
-        let strict = node.get("strict").and_then(Node::boolean).unwrap_or(true);
+        let strict = node.is("strict").unwrap_or(true);
         let about = format!("{path} = {value}");
         all.push(builder.check(of, &about, Expected::Equals(Source::Json(path), value), strict, node.place)?);
     }

@@ -60,7 +60,7 @@ pub(super) fn talk(flow: &Node, builder: &mut Builder<'_>, common: &Common) -> R
     let mut steps = vec![connect(first, flow.place, builder, common)?];
     for (n, node) in flow.list().iter().enumerate() {
         if n > 0 && node.has("connect") {
-            return Err(Fault::at(node.place, "`connect` must be the first step", "a virtual user has one connection"));
+            return Err(node.fault("`connect` must be the first step", "a virtual user has one connection"));
         }
     }
     steps.extend(said(flow, builder, common)?);
@@ -70,7 +70,7 @@ pub(super) fn talk(flow: &Node, builder: &mut Builder<'_>, common: &Common) -> R
 fn said(flow: &Node, builder: &mut Builder<'_>, common: &Common) -> Result<Vec<Step>, Fault> {
     let mut steps = Vec::new();
     for node in flow.list() {
-        let label = node.get("name").and_then(Node::scalar);
+        let label = node.text("name");
         if let Some(message) = node.get("send") {
             let waited = message.has("payload") && (message.has("capture") || message.has("match"));
             if waited {
@@ -93,7 +93,7 @@ fn said(flow: &Node, builder: &mut Builder<'_>, common: &Common) -> Result<Vec<S
         } else if node.has("loop") {
             steps.push(repeat(node, builder, |inner, builder| said(inner, builder, common))?);
         } else if node.has("connect") && node.place != flow.list()[0].place {
-            return Err(Fault::at(node.place, "`connect` must be the first step", "a virtual user has one connection"));
+            return Err(node.fault("`connect` must be the first step", "a virtual user has one connection"));
         }
     }
     Ok(steps)
@@ -150,7 +150,7 @@ fn repeat(
     };
     let inner = read(node.get("loop").unwrap_or(node), builder)?;
     if !inner.iter().any(waits) && !inner.iter().any(|step| matches!(step, Step::Think(_))) && times == Times::Forever {
-        return Err(Fault::at(node.place, "a loop for ever that waits for nothing", "add a think"));
+        return Err(node.fault("a loop for ever that waits for nothing", "add a think"));
     }
     Ok(Step::Loop(Loop { times, variable, steps: inner }))
 }

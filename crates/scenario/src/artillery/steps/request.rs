@@ -1,5 +1,7 @@
 //! Requests, and openings of WebSockets: where they go and what they carry.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use genkai_model::scenario::{Connect, Request, Step};
 use genkai_model::template::{Part, Template};
 use genkai_model::units::Span;
@@ -41,10 +43,10 @@ fn address(node: &Node, builder: &mut Builder<'_>, common: &Common) -> Result<(u
     };
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     if end == rest.len() && joined.0.len() > 1 {
-        return Err(Fault::at(node.place, "the host must not depend on a variable", "name each target in full"));
+        return Err(node.fault("the host must not depend on a variable", "name each target in full"));
     }
     if !["http", "https", "ws", "wss"].contains(&scheme.as_str()) {
-        return Err(Fault::at(node.place, format!("`{scheme}://` is not spoken here"), "http, https, ws or wss"));
+        return Err(node.fault(format!("`{scheme}://` is not spoken here"), "http, https, ws or wss"));
     }
     let (host, path) = rest.split_at(end);
     let url = format!("{scheme}://{host}");
@@ -58,10 +60,8 @@ pub(super) fn request(method: &str, node: &Node, builder: &mut Builder<'_>, comm
     let url = node.get("url").unwrap_or(node);
     let (target, mut path) = address(url, builder, common)?;
     let method = method.to_ascii_uppercase();
-    let label = node
-        .get("name")
-        .and_then(Node::scalar)
-        .map_or_else(|| format!("{method} {}", without_query(&path.to_string())), str::to_owned);
+    let label =
+        node.text("name").map_or_else(|| format!("{method} {}", without_query(&path.to_string())), str::to_owned);
     if let Some(query) = node.get("qs") {
         path.push_text(if path.to_string().contains('?') { "&" } else { "?" });
         let form = builder.form(query);
@@ -80,14 +80,14 @@ pub(super) fn request(method: &str, node: &Node, builder: &mut Builder<'_>, comm
             Some(settled(form, builder))
         }
         (None, None, Some(body)) => Some(template(body, builder)?),
-        _ => return Err(Fault::at(node.place, "a request has one of json, form, body", "keep one of them")),
+        _ => return Err(node.fault("a request has one of json, form, body", "keep one of them")),
     };
     if let Some(auth) = node.get("auth") {
         headers.push(("Authorization".to_owned(), basic(auth, builder)?));
     }
-    let follows = node.get("followRedirect").and_then(Node::boolean).unwrap_or(true);
+    let follows = node.is("followRedirect").unwrap_or(true);
     let mut checks = matches(node, &label, builder)?;
-    for expectation in node.get("expect").map(Node::each).unwrap_or_default() {
+    for expectation in node.each_of("expect") {
         checks.extend(expectations(expectation, &label, builder)?);
     }
     Ok(Step::Request(Box::new(Request {
@@ -115,29 +115,12 @@ fn basic(node: &Node, builder: &mut Builder<'_>) -> Result<Template, Fault> {
             [] => {}
             [Part::Text(text)] => plain.push_str(text),
             _ => {
-                return Err(Fault::at(
-                    node.place,
-                    "`auth` with a variable cannot be done",
-                    "give an Authorization header",
-                ));
+                return Err(node.fault("`auth` with a variable cannot be done", "give an Authorization header"));
             }
         }
         plain.push_str(if name == "user" { ":" } else { "" });
     }
-    Ok(Template::text(format!("Basic {}", base64(plain.as_bytes()))))
-}
-
-/// RFC 4648 section 4.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for three in bytes.chunks(3) {
-        let bits = three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for n in 0..4 {
-            out.push(if n <= three.len() { LETTERS[(bits >> (18 - 6 * n) & 63) as usize] as char } else { '=' });
-        }
-    }
-    out
+    Ok(Template::text(format!("Basic {}", STANDARD.encode(plain))))
 }
 
 pub(super) fn connect(
@@ -164,18 +147,4 @@ pub(super) fn connect(
         subprotocols,
         deflate: deflate.then_some(Deflate::Takeover),
     })))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_encoded_is_as_the_standards_have_it() {
-        // RFC 4648 section 10, RFC 7617 section 2.
-        for (plain, encoded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foobar", "Zm9vYmFy")] {
-            assert_eq!(base64(plain.as_bytes()), encoded);
-        }
-        assert_eq!(base64(b"Aladdin:open sesame"), "QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-    }
 }
