@@ -13,7 +13,7 @@ use genkai_model::plan::{
 };
 use genkai_model::units::{Span, Spread};
 
-use crate::cli::{Apache, BackendFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
+use crate::cli::{BackendFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
 use crate::study::{self, How};
 use crate::target::local_only;
 use crate::{Failure, flags, websocket};
@@ -25,27 +25,14 @@ const RATE_RAMP: Span = Span::from_secs(15);
 
 /// `genkai tune PRODUCT`.
 pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
-    let (name, program, flags, front) = match product {
-        Product::Nginx(nginx) => ("nginx", nginx.nginx.clone(), &nginx.flags, Front::default()),
-        Product::Apache(apache) => ("apache", apache.apache.clone(), &apache.flags, front(apache)),
-        Product::Haproxy(haproxy) => {
-            ("haproxy", haproxy.haproxy.clone(), &haproxy.flags, Front { tls: haproxy.tls, ..Front::default() })
-        }
-        Product::Caddy(caddy) => {
-            ("caddy", caddy.caddy.clone(), &caddy.flags, Front { tls: caddy.tls, ..Front::default() })
-        }
-    };
-    let pin = flags::pin(&flags.search.pin)?;
-    let plan = plan(name, program, flags, front, &pin)?;
-    study::run(plan, study::place(None)?, How { pin, write: flags.write, ..How::default() }, &flags.output)
-}
-
-fn front(flags: &Apache) -> Front {
-    let upgrade = match flags.upgrade {
+    let Product { name, program, tls, upgrade, flags } = product;
+    let upgrade = match upgrade {
         Some(UpgradeFlag::Wstunnel) => Upgrade::Wstunnel,
         Some(UpgradeFlag::Http) | None => Upgrade::Http,
     };
-    Front { tls: flags.tls, upgrade }
+    let pin = flags::pin(&flags.search.pin)?;
+    let plan = plan(name, program.clone(), flags, Front { tls: *tls, upgrade }, &pin)?;
+    study::run(plan, study::place(None)?, How { pin, write: flags.write, ..How::default() }, &flags.output)
 }
 
 fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {

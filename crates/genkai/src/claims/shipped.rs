@@ -7,33 +7,8 @@ use genkai_targets::catalog;
 
 use crate::Failure;
 
-/// Their files: name and text.
-const FILES: &[(&str, &str)] = &[
-    ("apache-event-mpm.yaml", include_str!("../../../../claims/apache-event-mpm.yaml")),
-    ("apache-fewer-larger-children.yaml", include_str!("../../../../claims/apache-fewer-larger-children.yaml")),
-    ("apache-keep-alive-timeout.yaml", include_str!("../../../../claims/apache-keep-alive-timeout.yaml")),
-    (
-        "apache-max-request-workers-clamped.yaml",
-        include_str!("../../../../claims/apache-max-request-workers-clamped.yaml"),
-    ),
-    ("apache-max-request-workers.yaml", include_str!("../../../../claims/apache-max-request-workers.yaml")),
-    ("apache-mcache-size.yaml", include_str!("../../../../claims/apache-mcache-size.yaml")),
-    ("apache-proxy-receive-buffer-size.yaml", include_str!("../../../../claims/apache-proxy-receive-buffer-size.yaml")),
-    ("apache-proxy-send-buffer-size.yaml", include_str!("../../../../claims/apache-proxy-send-buffer-size.yaml")),
-    ("apache-proxy-timeout.yaml", include_str!("../../../../claims/apache-proxy-timeout.yaml")),
-    ("apache-proxy-websocket-async.yaml", include_str!("../../../../claims/apache-proxy-websocket-async.yaml")),
-    ("apache-threads-per-child-64.yaml", include_str!("../../../../claims/apache-threads-per-child-64.yaml")),
-    (
-        "nginx-client-max-body-size-requests.yaml",
-        include_str!("../../../../claims/nginx-client-max-body-size-requests.yaml"),
-    ),
-    (
-        "nginx-client-max-body-size-responses.yaml",
-        include_str!("../../../../claims/nginx-client-max-body-size-responses.yaml"),
-    ),
-    ("nginx-worker-connections-default.yaml", include_str!("../../../../claims/nginx-worker-connections-default.yaml")),
-    ("nginx-worker-connections-enough.yaml", include_str!("../../../../claims/nginx-worker-connections-enough.yaml")),
-];
+/// Their files: name and text, in order of their names (build.rs).
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/claims.rs"));
 
 /// All of them, in order of their names; with `product`, those about it.
 ///

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
 use genkai_model::exit::Exit;
 use genkai_model::objective::Objective;
 use genkai_model::units::Span;
+use genkai_targets::catalog::PRODUCTS;
+use genkai_targets::product::{Entry, Proxy};
 
 use super::{BackendFlags, LoadFlags, OutputFlags, WebSocketFlags, help};
 
@@ -15,74 +17,87 @@ pub(crate) struct Tune {
     pub(crate) product: Product,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Product {
-    /// nginx, as a reverse proxy in front of a backend
-    #[command(after_help = NGINX_EXAMPLES, after_long_help = help::below(NGINX_EXAMPLES, NOTES, Exit::ALL))]
-    Nginx(Box<Nginx>),
-    /// Apache httpd, as a reverse proxy in front of a backend
-    #[command(after_help = APACHE_EXAMPLES, after_long_help = help::below(APACHE_EXAMPLES, NOTES, Exit::ALL))]
-    Apache(Box<Apache>),
-    /// HAProxy, as a reverse proxy in front of a backend
-    #[command(after_help = HAPROXY_EXAMPLES, after_long_help = help::below(HAPROXY_EXAMPLES, NOTES, Exit::ALL))]
-    Haproxy(Box<Haproxy>),
-    /// Caddy, as a reverse proxy in front of a backend
-    #[command(after_help = CADDY_EXAMPLES, after_long_help = help::below(CADDY_EXAMPLES, NOTES, Exit::ALL))]
-    Caddy(Box<Caddy>),
+/// One of the catalogue's reverse proxies, with its flags.
+#[derive(Debug)]
+pub(crate) struct Product {
+    pub(crate) name: &'static str,
+    pub(crate) program: Option<PathBuf>,
+    pub(crate) tls: bool,
+    pub(crate) upgrade: Option<UpgradeFlag>,
+    pub(crate) flags: Box<TuneFlags>,
 }
 
 const NOTES: &str = "\
 genkai works on a private copy. It reads your files and changes them only with --write, once the change is proved. The load goes to \
 127.0.0.1 only, unless --allow-remote names another host.";
 
-const NGINX_EXAMPLES: &str = "\
-Examples:
-  genkai tune nginx --set worker_connections=512 --users 300 --spawn-rate 10
-  genkai tune nginx --config /etc/nginx/nginx.conf --backend embedded --users 500
-  genkai tune nginx --config ./nginx.conf --backend http://127.0.0.1:8080 --objective \"p99 < 500ms\"
-  genkai tune nginx --set worker_connections=512 --users 300 --dry-run";
+/// The reverse proxies of the catalogue.
+fn proxies() -> impl Iterator<Item = (&'static Entry, &'static Proxy)> {
+    PRODUCTS.iter().filter_map(|entry| Some((*entry, entry.proxy()?)))
+}
 
-const APACHE_EXAMPLES: &str = "\
-Examples:
-  genkai tune apache --set MaxRequestWorkers=300 --users 500 --spawn-rate 20
-  genkai tune apache --set mpm=prefork --set MaxRequestWorkers=150 --users 300
-  genkai tune apache --config /etc/apache2/apache2.conf --backend embedded --users 500
-  genkai tune apache --config ./httpd.conf --backend http://127.0.0.1:8080 --objective \"p99 < 500ms\"
-  genkai tune apache --websocket --tls --set MaxRequestWorkers=300 --users 500 --think 1s
-  genkai tune apache --websocket --set Timeout=60 --set ProxyTimeout=60 --connections 100 --hold 2m
-  genkai tune apache --websocket --broadcast 1s --users 100 --objective \"delivered > 99.99%\"";
+/// The command of a reverse proxy.
+fn command(entry: &'static Entry, proxy: &'static Proxy) -> Command {
+    let examples = proxy.examples.iter().map(|flags| format!("\n  genkai tune {} {flags}", entry.name));
+    let examples = format!("Examples:{}", examples.collect::<String>());
+    let programs = if proxy.programs.len() > 1 { format!(" ({})", proxy.programs.join(", ")) } else { String::new() };
+    let program = format!("{} program{programs} to run [default: the one installed]", entry.called);
+    let program = Arg::new(entry.name).long(entry.name).value_name("PROGRAM").help(program);
+    let program = program.help_heading("System").hide_short_help(true).value_parser(value_parser!(PathBuf));
+    let command = Command::new(entry.name).arg(program);
+    let command = if proxy.tls { TlsFlags::augment_args(command) } else { command };
+    let command = if proxy.upgrades { UpgradeFlags::augment_args(command) } else { command };
+    TuneFlags::augment_args(command)
+        .about(format!("{}, as a reverse proxy in front of a backend", proxy.title))
+        .after_help(examples.clone())
+        .after_long_help(help::below(&examples, NOTES, Exit::ALL))
+}
 
-const HAPROXY_EXAMPLES: &str = "\
-Examples:
-  genkai tune haproxy --set maxconn=300 --users 500 --spawn-rate 20
-  genkai tune haproxy --set server.maxconn=20 --set timeout.queue=2s --users 200
-  genkai tune haproxy --config /etc/haproxy/haproxy.cfg --backend embedded --users 500
-  genkai tune haproxy --websocket --tls --set timeout.tunnel=60s --connections 100 --hold 2m
-  genkai tune haproxy --config ./haproxy.cfg --backend http://127.0.0.1:8080";
+impl Subcommand for Product {
+    fn augment_subcommands(command: Command) -> Command {
+        command.subcommands(proxies().map(|(entry, proxy)| self::command(entry, proxy))).subcommand_required(true)
+    }
 
-const CADDY_EXAMPLES: &str = "\
-Examples:
-  genkai tune caddy --set max_conns_per_host=20 --users 200
-  genkai tune caddy --config /etc/caddy/Caddyfile --backend embedded --users 500
-  genkai tune caddy --config ./Caddyfile --header \"Host: www.example.com\"";
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
 
-#[derive(Debug, Args)]
-pub(crate) struct Nginx {
-    /// nginx program to run [default: the one installed]
-    #[arg(long, value_name = "PROGRAM", help_heading = "System", hide_short_help = true)]
-    pub(crate) nginx: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) flags: TuneFlags,
+    fn has_subcommand(name: &str) -> bool {
+        proxies().any(|(entry, _)| entry.name == name)
+    }
+}
+
+impl FromArgMatches for Product {
+    fn from_arg_matches(all: &ArgMatches) -> Result<Product, clap::Error> {
+        let chosen = all.subcommand();
+        let known = chosen.and_then(|(name, flags)| Some((proxies().find(|(entry, _)| entry.name == name)?, flags)));
+        let Some(((entry, proxy), flags)) = known else {
+            return Err(clap::Error::new(clap::error::ErrorKind::MissingSubcommand));
+        };
+        Ok(Product {
+            name: entry.name,
+            program: flags.get_one(entry.name).cloned(),
+            tls: proxy.tls && TlsFlags::from_arg_matches(flags)?.tls,
+            upgrade: if proxy.upgrades { UpgradeFlags::from_arg_matches(flags)?.upgrade } else { None },
+            flags: Box::new(TuneFlags::from_arg_matches(flags)?),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, all: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Product::from_arg_matches(all)?;
+        Ok(())
+    }
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Apache {
-    /// Apache program (apache2, httpd) to run [default: the one installed]
-    #[arg(long, value_name = "PROGRAM", help_heading = "System", hide_short_help = true)]
-    pub(crate) apache: Option<PathBuf>,
+struct TlsFlags {
     /// Generated configuration: listen with TLS; the load trusts an authority made for the run
     #[arg(long, conflicts_with = "config", help_heading = "System")]
-    pub(crate) tls: bool,
+    tls: bool,
+}
+
+#[derive(Debug, Args)]
+struct UpgradeFlags {
     /// Generated configuration: module that proxies WebSockets [default: http]
     #[arg(
         long,
@@ -92,33 +107,7 @@ pub(crate) struct Apache {
         help_heading = "System",
         hide_short_help = true
     )]
-    pub(crate) upgrade: Option<UpgradeFlag>,
-    #[command(flatten)]
-    pub(crate) flags: TuneFlags,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Haproxy {
-    /// HAProxy program to run [default: the one installed]
-    #[arg(long, value_name = "PROGRAM", help_heading = "System", hide_short_help = true)]
-    pub(crate) haproxy: Option<PathBuf>,
-    /// Generated configuration: listen with TLS; the load trusts an authority made for the run
-    #[arg(long, conflicts_with = "config", help_heading = "System")]
-    pub(crate) tls: bool,
-    #[command(flatten)]
-    pub(crate) flags: TuneFlags,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Caddy {
-    /// Caddy program to run [default: the one installed]
-    #[arg(long, value_name = "PROGRAM", help_heading = "System", hide_short_help = true)]
-    pub(crate) caddy: Option<PathBuf>,
-    /// Generated configuration: listen with TLS; the load trusts an authority made for the run
-    #[arg(long, conflicts_with = "config", help_heading = "System")]
-    pub(crate) tls: bool,
-    #[command(flatten)]
-    pub(crate) flags: TuneFlags,
+    upgrade: Option<UpgradeFlag>,
 }
 
 /// The module that proxies WebSockets.

@@ -13,14 +13,14 @@ use super::CALLED;
 use super::config::{Config, Reading};
 use super::evidence::{Watch, children};
 use super::explain::explain;
-use super::lifecycle::{self, command, environment, modules, root};
+use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts};
 use super::private::{self, Private};
 use super::route::Route;
 use super::settings::{Rendering, render};
 use crate::error::TargetError;
 use crate::files::with_line;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Role, Startup, Variant};
+use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
@@ -35,8 +35,21 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "apache",
     called: CALLED,
     program: ("apache2", &["-v"]),
-    role: Role::Proxy,
-    tls: true,
+    role: Role::Proxy(Proxy {
+        title: "Apache httpd",
+        programs: LOOKUP.names,
+        tls: true,
+        upgrades: true,
+        examples: &[
+            "--set MaxRequestWorkers=300 --users 500 --spawn-rate 20",
+            "--set mpm=prefork --set MaxRequestWorkers=150 --users 300",
+            "--config /etc/apache2/apache2.conf --backend embedded --users 500",
+            "--config ./httpd.conf --backend http://127.0.0.1:8080 --objective \"p99 < 500ms\"",
+            "--websocket --tls --set MaxRequestWorkers=300 --users 500 --think 1s",
+            "--websocket --set Timeout=60 --set ProxyTimeout=60 --connections 100 --hold 2m",
+            "--websocket --broadcast 1s --users 100 --objective \"delivered > 99.99%\"",
+        ],
+    }),
     prepare: Some(Deployment::<Apache>::boxed),
     explain: Some(explain),
     looks,

@@ -4,16 +4,14 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::event::{Change, Environment};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::setting::Setting;
-use genkai_model::transport::Transport;
 
 use super::lifecycle::{Cache, Start};
 use super::sandbox::{Budget, Sandbox, Setup};
 use super::tested::Tested;
 use crate::error::TargetError;
-use crate::files::Backup;
 use crate::product::{Lookup, Prepare, Prepared, Program, Rejection, Running, located};
 
 /// What is known of it.
@@ -134,32 +132,12 @@ impl Prepared for Written {
         Vec::new()
     }
 
-    fn transport(&self) -> Transport {
-        Transport::Tcp
-    }
-
-    fn warnings(&self) -> &[String] {
-        &[]
-    }
-
     fn rejects(&self, _: &str) -> Result<Option<Rejection>, TargetError> {
         Err(self.preset.fixed())
     }
 
     fn written(&self) -> &[Setting] {
         &self.settings
-    }
-
-    fn rewrites(&self) -> &[Rewrite] {
-        &[]
-    }
-
-    fn diff(&self, _: &[Change]) -> String {
-        String::new()
-    }
-
-    fn write_back(&self, _: &[Change]) -> Result<Vec<Backup>, TargetError> {
-        Ok(Vec::new())
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {

@@ -151,6 +151,11 @@ pub(crate) fn listed(text: &str, dir: &Path) -> Vec<Setting> {
     plain.map(setting).collect()
 }
 
+/// What a copy may not have: it leads past what the configuration names.
+pub(crate) fn unseen(product: &'static str, what: &str, hint: &str) -> TargetError {
+    TargetError::usage(product, format!("{what} hosts that genkai does not see\n  hint: {hint}"))
+}
+
 /// The largest object that a cache keeps; a larger one is fetched from the origin every time, and nothing says so.
 pub(crate) fn largest(id: &str, setting: &str, bytes: u64, source: &str) -> Limit {
     let product = id.split('.').next().unwrap_or_default();

@@ -19,7 +19,7 @@ use super::settings::render;
 use crate::error::TargetError;
 use crate::files::passing;
 use crate::product::{
-    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, READY_WITHIN, Role, Startup, Variant, first,
+    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, first,
 };
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
@@ -31,8 +31,17 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "caddy",
     called: CALLED,
     program: ("caddy", &["version"]),
-    role: Role::Proxy,
-    tls: true,
+    role: Role::Proxy(Proxy {
+        title: CALLED,
+        programs: LOOKUP.names,
+        tls: true,
+        upgrades: false,
+        examples: &[
+            "--set max_conns_per_host=20 --users 200",
+            "--config /etc/caddy/Caddyfile --backend embedded --users 500",
+            "--config ./Caddyfile --host www.example.com --backend http://127.0.0.1:8080",
+        ],
+    }),
     prepare: Some(Deployment::<Caddy>::boxed),
     explain: Some(explain),
     looks,

@@ -29,7 +29,7 @@ pub const PRODUCTS: &[&Entry] = &[
 
 /// Names of the products that can be a plain reverse proxy. Caches have names of their own ([`caches::compared`]).
 pub fn proxies() -> impl Iterator<Item = &'static str> {
-    PRODUCTS.iter().filter(|entry| entry.role == Role::Proxy).map(|entry| entry.name)
+    PRODUCTS.iter().filter(|entry| entry.proxy().is_some()).map(|entry| entry.name)
 }
 
 /// What can be named without a configuration: plain reverse proxies, and caches as genkai writes them.
@@ -39,7 +39,8 @@ pub fn names() -> Vec<String> {
 
 /// What a file of systems can name: products whose configurations can take part, and caches as genkai writes them.
 pub fn systems() -> Vec<String> {
-    let products = PRODUCTS.iter().filter(|entry| entry.role != Role::Behind).map(|entry| entry.name.to_owned());
+    let products =
+        PRODUCTS.iter().filter(|entry| !matches!(entry.role, Role::Behind)).map(|entry| entry.name.to_owned());
     let products: Vec<String> = products.collect();
     let caches = caches::compared().into_iter().filter(|name| !products.contains(name));
     products.iter().cloned().chain(caches).collect()
@@ -61,16 +62,16 @@ fn find(name: &str) -> Option<&'static Entry> {
 /// The product is unknown or missing, or does not accept what it is given.
 pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError> {
     let entry = find(name);
-    if what.tls.is_some() && what.source == ConfigSource::Generated && !entry.is_some_and(|entry| entry.tls) {
+    if what.tls.is_some() && what.source == ConfigSource::Generated && !entry.is_some_and(tls) {
         return Err(no_tls(name));
     }
-    if what.tls.is_some() && entry.is_some_and(|entry| entry.role == Role::Cache) {
+    if what.tls.is_some() && entry.is_some_and(|entry| matches!(entry.role, Role::Cache)) {
         let text = format!("{name}: genkai speaks plain HTTP to caches\n  hint: leave --tls out");
         return Err(TargetError::usage("", text));
     }
     let generated = what.source == ConfigSource::Generated;
     // A cache of this name is one with a configuration of the user's.
-    let known = entry.filter(|entry| entry.role == Role::Proxy || !generated).and_then(|entry| entry.prepare);
+    let known = entry.filter(|entry| entry.proxy().is_some() || !generated).and_then(|entry| entry.prepare);
     match (known, caches::contender(name)) {
         (Some(prepare), _) => prepare(what),
         (None, Some(preset)) if generated => preset.prepare(&what),
@@ -78,8 +79,13 @@ pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, Targe
     }
 }
 
+/// Whether a product listens with TLS where genkai writes its configuration.
+fn tls(entry: &Entry) -> bool {
+    entry.proxy().is_some_and(|proxy| proxy.tls)
+}
+
 fn no_tls(name: &str) -> TargetError {
-    let with: Vec<&str> = PRODUCTS.iter().filter(|entry| entry.tls).map(|entry| entry.name).collect();
+    let with: Vec<&str> = PRODUCTS.iter().filter(|entry| tls(entry)).map(|entry| entry.name).collect();
     let hint = format!("give a configuration of {name} that listens with TLS, or leave TLS out");
     let what = format!("{name} with TLS: genkai writes listeners with TLS for {} only", with.join(", "));
     TargetError::usage("", format!("{what}\n  hint: {hint}"))

@@ -2,6 +2,7 @@
 //! user's files. Knows no product's syntax: it sees paths and bytes.
 
 mod applied;
+mod changes;
 mod copy;
 mod diff;
 mod edit;
@@ -22,6 +23,7 @@ use std::path::Path;
 
 pub(crate) use applied::Applied;
 pub use applied::{Configuration, Requests};
+pub(crate) use changes::{Changes, numbered, renamed};
 pub use copy::{CopyError, CopyOptions};
 pub(crate) use copy::{folders, save};
 pub use diff::diff;

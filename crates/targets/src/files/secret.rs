@@ -18,30 +18,30 @@ static PATTERNS: LazyLock<[(Regex, &str); 13]> = LazyLock::new(|| {
             regex(r#"(?im)^([-+ \t]*[\w-]*(?:password|passwd|passphrase|secret|token|authorization)[\w-]*[ \t]+).+$"#),
             "$1***",
         ),
-        // HAProxy: `user NAME insecure-password P groups g`, `stats auth NAME:P`, `... ca-sign-pass P`.
+        // `user NAME insecure-password P groups g`, `stats auth NAME:P`, `... ca-sign-pass P`.
         (regex(r#"(?i)\b((?:insecure-)?password|ca-sign-pass)([ \t]+)("[^"]*"|'[^']*'|\S+)"#), "$1$2***"),
         (regex(r#"(?i)\b(stats[ \t]+auth[ \t]+)\S+"#), "$1***"),
-        // Redis: `requirepass P`, `masterauth P`, `user NAME on >P #HASH`, `tls-key-file-pass P`.
+        // `requirepass P`, `masterauth P`, `user NAME on >P #HASH`, `tls-key-file-pass P`.
         (
             regex(
                 r#"(?im)^([-+ \t]*(?:requirepass|masterauth|sentinel[ \t]+auth-pass[ \t]+\S+|(?:tls-[\w-]*|key-file)-pass|user[ \t]+\S+[ \t]+(?:on|off|reset))[ \t]+).+$"#,
             ),
             "$1***",
         ),
-        // php-fpm: `env[DB_PASSWORD] = P`; what an application is told this way is nobody else's affair.
+        // `env[DB_PASSWORD] = P`; what an application is told this way is nobody else's affair.
         (regex(r"(?im)^([-+ \t]*(?:env|php(?:_admin)?_value)\[[^\]]*\][ \t]*=[ \t]*).+$"), "$1***"),
-        // HAProxy: `setenv NAME P`, `presetenv NAME P`; Apache: `SetEnv NAME P`.
+        // `setenv NAME P`, `presetenv NAME P`.
         (regex(r"(?im)^([-+ \t]*(?:pre)?setenv[ \t]+\S+[ \t]+).+$"), "$1***"),
-        // Squid: `cache_peer ... login=NAME:P`, where `*` stands for every name; `login=PASS` is no password.
+        // `cache_peer ... login=NAME:P`, where `*` stands for every name; `login=PASS` is no password.
         (regex(r#"(?i)\b(login=)(?:"[^"]*:[^"]*"|[^\s:"]+:(?:"[^"]*"|\S+))"#), "$1***"),
-        // Traffic Server's plug-ins: `--secret_key P`, `--access_key=P`, `@pparam=--secret_key @pparam=P`.
+        // Plug-ins: `--secret_key P`, `--access_key=P`, `@pparam=--secret_key @pparam=P`.
         (
             regex(
                 r#"(?i)(--[\w-]*(?:secret|access)[_-]key|--session[_-]token)("?(?:[ \t]+"?@pparam=|[ \t]*=[ \t]*|[ \t]+))("[^"]*"|'[^']*'|\S+)"#,
             ),
             "$1$2***",
         ),
-        // Caddy: `acme_dns PROVIDER P`, `mac_key P`; hashes of passwords, as `basic_auth` has them.
+        // `acme_dns PROVIDER P`, `mac_key P`; hashes of passwords.
         (regex(r"(?im)^([-+ \t]*(?:acme_dns[ \t]+\S+|mac_key)[ \t]+).+$"), "$1***"),
         (regex(r"\$2[aby]\$[0-9]{2}\$[./A-Za-z0-9]{53}"), MASK),
     ]

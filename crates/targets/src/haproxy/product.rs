@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use super::config::{Config, Reading};
 use super::evidence::Watch;
 use super::explain::explain;
-use super::lifecycle::{self, features};
+use super::lifecycle::{self, LOOKUP, features};
 use super::limits::{self, Facts};
 use super::private::{self, Private};
 use super::route::Route;
@@ -20,7 +20,7 @@ use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::passing;
 use crate::product::{
-    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, READY_WITHIN, Role, Startup, Variant, first,
+    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, first,
 };
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
@@ -32,8 +32,19 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "haproxy",
     called: CALLED,
     program: ("haproxy", &["-v"]),
-    role: Role::Proxy,
-    tls: true,
+    role: Role::Proxy(Proxy {
+        title: CALLED,
+        programs: LOOKUP.names,
+        tls: true,
+        upgrades: false,
+        examples: &[
+            "--set maxconn=300 --users 500 --spawn-rate 20",
+            "--set server.maxconn=20 --set timeout.queue=2s --users 200",
+            "--config /etc/haproxy/haproxy.cfg --backend embedded --users 500",
+            "--websocket --tls --set timeout.tunnel=60s --connections 100 --hold 2m",
+            "--config ./haproxy.cfg --backend http://127.0.0.1:8080",
+        ],
+    }),
     prepare: Some(Deployment::<Haproxy>::boxed),
     explain: Some(explain),
     looks,

@@ -140,10 +140,6 @@ pub(crate) struct AcceptQueue<'a> {
     pub(crate) somaxconn: u32,
     /// Where the product's source has its default.
     pub(crate) default: &'a str,
-    /// Metric of connections that the kernel dropped at the listener.
-    pub(crate) drops: &'a str,
-    /// Metric of connections that wait to be accepted.
-    pub(crate) waiting: &'a str,
 }
 
 impl AcceptQueue<'_> {
@@ -179,9 +175,9 @@ impl AcceptQueue<'_> {
                 self.default
             ),
             signatures: vec![
-                grew(self.drops, Strength::Decisive),
+                grew(&format!("{subject}.listen_drops_total"), Strength::Decisive),
                 grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
-                reached(self.waiting, queue, Strength::Supports),
+                reached(&format!("{subject}.{}", metric::ACCEPT_QUEUE), queue, Strength::Supports),
             ],
             remedy: Some(Remedy {
                 ceiling: Some(Ceiling { value: f64::from(somaxconn), by: format!("net.core.somaxconn {somaxconn}") }),
@@ -256,17 +252,8 @@ mod tests {
         let queue = |value: u32| {
             let backlog = SourcedValue { value, written: value.to_string(), origin: Origin::Given };
             let (subject, product, setting, short) = ("nginx", "nginx", "listen.backlog", "backlog");
-            let queue = AcceptQueue {
-                subject,
-                product,
-                setting,
-                short,
-                backlog: &backlog,
-                somaxconn: 128,
-                default: "x",
-                drops: "d",
-                waiting: "w",
-            };
+            let queue =
+                AcceptQueue { subject, product, setting, short, backlog: &backlog, somaxconn: 128, default: "x" };
             let limit = queue.limit();
             (limit.id, limit.subject, limit.value, limit.law, limit.remedy.is_some())
         };

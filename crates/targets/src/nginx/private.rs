@@ -23,7 +23,7 @@ use changes::Changes;
 use write::Written;
 
 use super::config::{Config, Found};
-use crate::files::{CopyError, CopyOptions};
+use crate::files::{CopyError, CopyOptions, renamed};
 use genkai_place::port;
 
 /// Path of the status page on its own port.
@@ -64,9 +64,7 @@ impl Private {
 
     /// A message of nginx's with the copies' names replaced by the originals'. Line numbers are the same.
     pub fn translate(&self, message: &str) -> String {
-        self.files.iter().fold(message.to_owned(), |text, (copy, original)| {
-            text.replace(&*copy.to_string_lossy(), &original.to_string_lossy())
-        })
+        renamed(message, &self.files)
     }
 }
 

@@ -18,7 +18,7 @@ use super::settings::render;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Role, Startup, Variant};
+use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::remote::Remote;
@@ -30,8 +30,18 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "nginx",
     called: CALLED,
     program: ("nginx", &["-v"]),
-    role: Role::Proxy,
-    tls: false,
+    role: Role::Proxy(Proxy {
+        title: CALLED,
+        programs: LOOKUP.names,
+        tls: false,
+        upgrades: false,
+        examples: &[
+            "--set worker_connections=512 --users 300 --spawn-rate 10",
+            "--config /etc/nginx/nginx.conf --backend embedded --users 500",
+            "--config ./nginx.conf --backend http://127.0.0.1:8080 --objective \"p99 < 500ms\"",
+            "--set worker_connections=512 --users 300 --dry-run",
+        ],
+    }),
     prepare: Some(Deployment::<Nginx>::boxed),
     explain: Some(explain),
     looks,

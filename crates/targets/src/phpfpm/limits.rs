@@ -61,11 +61,8 @@ impl Pool {
                 let bytes = bytes(MEMORY_LIMIT).unwrap_or(0);
                 default(bytes, MEMORY_LIMIT, "PHP main/main.c; php.ini may say otherwise")
             }),
-            descriptors: descriptors.unwrap_or_else(|| SourcedValue {
-                value: machine.descriptors,
-                written: machine.descriptors.to_string(),
-                origin: Origin::Machine("ulimit -n".to_owned()),
-            }),
+            descriptors: descriptors
+                .unwrap_or_else(|| SourcedValue::plain(machine.descriptors, Origin::Machine("ulimit -n".to_owned()))),
         }
     }
 }

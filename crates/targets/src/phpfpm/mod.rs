@@ -20,7 +20,6 @@ pub(crate) const ENTRY: Entry = Entry {
     called: "php-fpm",
     program: ("php-fpm", &[]),
     role: Role::Behind,
-    tls: false,
     prepare: None,
     explain: Some(explain),
     looks,

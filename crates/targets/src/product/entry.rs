@@ -24,8 +24,6 @@ pub struct Entry {
     pub program: (&'static str, &'static [&'static str]),
     /// What it can be under test.
     pub role: Role,
-    /// Whether it listens with TLS where genkai writes its configuration.
-    pub tls: bool,
     /// Prepares it; none: it is not put under test alone.
     pub prepare: Option<PrepareFn>,
     /// Explains its configuration; none: it does not.
@@ -38,11 +36,33 @@ pub struct Entry {
     pub unknown: &'static str,
 }
 
+/// What is known of a plain reverse proxy: what the command line says of it.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Its whole name.
+    pub title: &'static str,
+    /// What distributions call its program.
+    pub programs: &'static [&'static str],
+    /// Whether it listens with TLS where genkai writes its configuration.
+    pub tls: bool,
+    /// Whether there are several ways in which it passes WebSocket connections on.
+    pub upgrades: bool,
+    /// Flags of `genkai tune` to begin with.
+    pub examples: &'static [&'static str],
+}
+
+impl Entry {
+    /// What is known of it as a plain reverse proxy; none: it is none.
+    pub fn proxy(&self) -> Option<&Proxy> {
+        if let Role::Proxy(proxy) = &self.role { Some(proxy) } else { None }
+    }
+}
+
 /// What a product can be under test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Role {
     /// A plain reverse proxy, which genkai can write by itself.
-    Proxy,
+    Proxy(Proxy),
     /// A cache with a configuration of the user's.
     Cache,
     /// Something behind a server.

@@ -20,7 +20,7 @@ use genkai_model::transport::Transport;
 
 pub(crate) use deployment::READY_WITHIN;
 pub use deployment::{Conditions, Deployment, Product, Startup, Variant};
-pub use entry::{Entry, ExplainFn, Likeness, Looks, PrepareFn, Role, first};
+pub use entry::{Entry, ExplainFn, Likeness, Looks, PrepareFn, Proxy, Role, first};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 
@@ -81,10 +81,14 @@ pub trait Prepared {
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
 
     /// What carries connections to its listener.
-    fn transport(&self) -> Transport;
+    fn transport(&self) -> Transport {
+        Transport::Tcp
+    }
 
     /// What the product's own check warns of: values that it does not take as they are written.
-    fn warnings(&self) -> &[String];
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
 
     /// What the product's own check says against this configuration with one more line, at the top level; none: nothing.
     ///
@@ -98,18 +102,24 @@ pub trait Prepared {
     }
 
     /// Where the private copy differs from the user's files; nothing for a generated configuration.
-    fn rewrites(&self) -> &[Rewrite];
+    fn rewrites(&self) -> &[Rewrite] {
+        &[]
+    }
 
     /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
     /// there are none.
-    fn diff(&self, changes: &[Change]) -> String;
+    fn diff(&self, _changes: &[Change]) -> String {
+        String::new()
+    }
 
     /// Writes `changes` (and the settings given) into the user's files, all or none, each with a backup beside it. Nothing
     /// for a generated configuration.
     ///
     /// # Errors
     /// When a change cannot be applied, or a file was changed by somebody else or cannot be written.
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError>;
+    fn write_back(&self, _changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
+        Ok(Vec::new())
+    }
 
     /// Starts it on the cores given and waits until it answers.
     ///

@@ -22,7 +22,6 @@ pub(crate) const ENTRY: Entry = Entry {
     called: CALLED,
     program: ("redis-server", &["--version"]),
     role: Role::Behind,
-    tls: false,
     prepare: None,
     explain: Some(explain::explain),
     looks,

@@ -16,6 +16,14 @@ pub struct SourcedValue<T> {
 }
 
 impl<T> SourcedValue<T> {
+    /// A number that is written as it is.
+    pub(crate) fn plain(value: T, origin: Origin) -> SourcedValue<T>
+    where
+        T: ToString,
+    {
+        SourcedValue { written: value.to_string(), value, origin }
+    }
+
     /// The same value as another number or type.
     pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> SourcedValue<U> {
         SourcedValue { value: f(self.value), written: self.written, origin: self.origin }

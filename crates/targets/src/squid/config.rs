@@ -124,8 +124,7 @@ impl Configuration for Config {
 
     fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
         settings::settable(setting, "x")?;
-        let SourcedValue { written, origin, .. } = self.sourced(setting, |_| Some(()));
-        Ok((written, origin))
+        Ok(self.sourced(setting, |_| Some(())).in_words())
     }
 
     fn is_same(one: &str, other: &str) -> bool {

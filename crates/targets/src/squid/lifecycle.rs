@@ -5,9 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::config::Config;
-use super::evidence;
-use super::limits::{self, Facts};
 use super::private::{self, Private};
+use super::{evidence, limits};
 use crate::cache::counters::Counters;
 use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
@@ -36,11 +35,11 @@ pub(crate) fn setup(at: &Sandbox<'_>, store: Store) -> Result<Setup, TargetError
     let text = render(at, store);
     let file = at.write("squid.conf", &text)?;
     let folder = at.folder("store")?;
-    let facts = Facts::of(&Config::of_text(&file, text.clone().into_bytes())?, machine::hard_descriptors());
+    let config = Config::of_text(&file, text.clone().into_bytes())?;
     let on_disk = store != Store::Memory;
     Ok(Setup {
         settings: listed(&text, at.dir),
-        limits: limits::of_accelerator(&facts),
+        limits: limits::of_accelerator(&config, machine::hard_descriptors()),
         store: on_disk.then_some(folder),
         ..served(at, &file, on_disk, false)?
     })
@@ -87,7 +86,7 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
     for store in &private.stores {
         at.folder(store)?;
     }
-    let workers = Facts::of(config, machine::hard_descriptors()).workers.value > 1;
+    let workers = limits::workers(config).value > 1;
     let setup = Setup {
         store: private.stores.first().map(|store| at.dir.join(store)),
         messages: ("cache.log", evidence::signature),

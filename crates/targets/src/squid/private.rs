@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use genkai_model::event::Rewrite;
 
 use super::config::Config;
-use crate::cache::Sandbox;
+use crate::cache::{Sandbox, unseen};
 use crate::error::TargetError;
 use crate::files::entry::Entry;
 use crate::files::masked;
@@ -143,7 +143,11 @@ impl Private {
             "http_port" => String::new(),
             name if LEFT_OUT.contains(&name) => String::new(),
             "external_acl_type" | "auth_param" if is_helper(entry) => {
-                return Err(helper(&config.entries.place(entry), entry));
+                // Without the program the rules that ask it would not be read.
+                let hint = "in a copy, leave it out, with the `acl` lines that ask it and the rules that use those";
+                let place = config.entries.place(entry);
+                let what = format!("{place}: `{}` starts a program that may ask", entry.name);
+                return Err(unseen("Squid", &what, hint));
             }
             "cache_peer" => peer(entry, written, config, at)?,
             "access_log" | "cache_store_log" if entry.values.first().is_some_and(|word| word == "none") => {
@@ -217,18 +221,6 @@ fn directive(entry: &Entry) -> &str {
 /// Whether it starts a program that rules of the configuration ask; of `auth_param` other lines only say how.
 fn is_helper(entry: &Entry) -> bool {
     entry.name == "external_acl_type" || entry.values.get(1).is_some_and(|word| word == "program")
-}
-
-/// Without the program the rules that ask it would not be read.
-fn helper(place: &str, entry: &Entry) -> TargetError {
-    let hint = "in a copy, leave it out, with the `acl` lines that ask it and the rules that use those";
-    TargetError::usage(
-        "Squid",
-        format!(
-            "{place}: `{}` starts a program that may ask hosts that genkai does not see\n  hint: {hint}",
-            entry.name
-        ),
-    )
 }
 
 /// Whether a listener takes requests as a web server gets them.

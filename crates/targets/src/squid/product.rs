@@ -8,7 +8,7 @@ use genkai_model::limit::Limit;
 use super::config::Config;
 use super::explain::explain;
 use super::lifecycle::copied;
-use super::limits::{self, Facts};
+use super::limits;
 use super::private::Private;
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
@@ -33,7 +33,6 @@ pub(crate) const ENTRY: Entry = Entry {
     called: "Squid",
     program: ("squid", &["-v"]),
     role: Role::Cache,
-    tls: false,
     prepare: Some(Deployment::<Squid>::boxed),
     explain: Some(explain),
     looks,
@@ -73,25 +72,25 @@ impl Product for Squid {
         Tested::of(&Start::of(of, &of.product().0, None), |at| copied(at, of.config()))
     }
 
-    fn rewrites(copy: &Tested<Private>) -> Vec<Rewrite> {
-        copy.copy.rewrites.clone()
+    fn rewrites(tested: &Tested<Private>) -> Vec<Rewrite> {
+        tested.copy.rewrites.clone()
     }
 
-    fn translate(copy: &Tested<Private>, message: &str) -> String {
-        copy.copy.translate(message)
+    fn translate(tested: &Tested<Private>, message: &str) -> String {
+        tested.copy.translate(message)
     }
 
     fn check(
         _: &Variant<Self>,
-        copy: &Tested<Private>,
+        tested: &Tested<Private>,
         _: Option<&Path>,
         translate: &dyn Fn(&str) -> String,
     ) -> Result<Vec<String>, TargetError> {
-        copy.verdict(ENTRY.called, told, translate)
+        tested.verdict(ENTRY.called, told, translate)
     }
 
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(&Facts::of(of.config(), machine::hard_descriptors()), machine)
+        limits::of(of.config(), machine::hard_descriptors(), machine)
     }
 
     fn start(of: &Variant<Self>, _: &Tested<Private>, cpus: Option<&[usize]>) -> Result<Cache, TargetError> {

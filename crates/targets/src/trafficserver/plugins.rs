@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::cache::unseen;
 use crate::error::TargetError;
 use crate::files::masked;
 
@@ -81,16 +82,11 @@ impl PlugIn<'_> {
         match file {
             _ if KNOWN.contains(&file) => Ok(()),
             _ if RULED.contains(&file) => self.given.iter().try_for_each(|given| self.rules(given, place, folder)),
-            _ => Err(TargetError::usage(
-                "Traffic Server",
-                format!(
-                    "{place}: the plug-in `{}` may pass requests to hosts that genkai does not see\n  hint: in a copy, leave it out; \
-                 these may stay: {}, {}",
-                    masked(self.name),
-                    KNOWN.join(", "),
-                    RULED.join(", ")
-                ),
-            )),
+            _ => {
+                let stay = [&KNOWN[..], &RULED].concat().join(", ");
+                let what = format!("{place}: the plug-in `{}` may pass requests to", masked(self.name));
+                Err(unseen("Traffic Server", &what, &format!("in a copy, leave it out; these may stay: {stay}")))
+            }
         }
     }
 
@@ -104,13 +100,8 @@ impl PlugIn<'_> {
         let mut rules = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let Some(lead) = rules.find_map(|line| LEADS.iter().find(|lead| line.contains(*lead))) else { return Ok(()) };
         let of = if is_file { format!(" in {}", path.display()) } else { String::new() };
-        Err(TargetError::usage(
-            "Traffic Server",
-            format!(
-                "{place}: `{lead}`{of} has `{}` pass requests to hosts that genkai does not see\n  hint: in a copy, leave that rule out",
-                masked(self.name)
-            ),
-        ))
+        let what = format!("{place}: `{lead}`{of} has `{}` pass requests to", masked(self.name));
+        Err(unseen("Traffic Server", &what, "in a copy, leave that rule out"))
     }
 }
 

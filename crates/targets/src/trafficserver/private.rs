@@ -7,7 +7,7 @@ use genkai_model::event::Rewrite;
 
 use super::plugins;
 use super::records::{FILE, Records};
-use crate::cache::Sandbox;
+use crate::cache::{Sandbox, unseen};
 use crate::error::TargetError;
 use crate::files::masked;
 use genkai_place::remote;
@@ -158,11 +158,7 @@ fn remap(line: &str, place: &str, folder: &Path, at: &Sandbox<'_>) -> Result<Str
 
 fn refused(place: &str, line: &str) -> TargetError {
     let hint = "in a copy, leave it out or write it as plain rules of remap.config, one a line: `map FROM TO`";
-    let line = masked(line);
-    TargetError::usage(
-        "Traffic Server",
-        format!("{place}: `{line}` may pass requests to hosts that genkai does not see\n  hint: {hint}"),
-    )
+    unseen("Traffic Server", &format!("{place}: `{}` may pass requests to", masked(line)), hint)
 }
 
 /// Whether a file is, or has in it, a private key.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use genkai_model::event::Rewrite;
 
 use super::vcl::{Attribute, Backend, Item, Vcl};
-use crate::cache::Sandbox;
+use crate::cache::{Sandbox, unseen};
 use crate::error::TargetError;
 use crate::files::{Edit, File, FileId, edited, flat};
 use genkai_place::remote;
@@ -71,7 +71,9 @@ pub(super) fn build(vcl: &Vcl, at: &Sandbox<'_>) -> Result<Private, TargetError>
                 }
                 // Whatever host was allowed: which one it asks stands nowhere.
                 Item::Import(name, place) if !KNOWN.contains(&name.as_str()) => {
-                    return Err(unseen(&file.place(*place), name));
+                    let hint = "in a copy, leave it out, or write backends in the place of it; these may stay";
+                    let what = format!("{}: `import {name}` may pass requests to", file.place(*place));
+                    return Err(unseen("Varnish", &what, &format!("{hint}: {}", KNOWN.join(", "))));
                 }
                 Item::Import(..) | Item::Version(_) => {}
             }
@@ -81,18 +83,6 @@ pub(super) fn build(vcl: &Vcl, at: &Sandbox<'_>) -> Result<Private, TargetError>
         private.files.push((path.clone(), text, original.clone()));
     }
     Ok(private)
-}
-
-/// Requests may go where no backend says.
-fn unseen(place: &str, module: &str) -> TargetError {
-    TargetError::usage(
-        "Varnish",
-        format!(
-            "{place}: `import {module}` may pass requests to hosts that genkai does not see\n  hint: in a copy, leave it out, or write backends \
-         in the place of it; these may stay: {}",
-            KNOWN.join(", ")
-        ),
-    )
 }
 
 fn copy(id: FileId, file: &File<Item>, dir: &Path) -> PathBuf {

@@ -35,7 +35,6 @@ pub(crate) const ENTRY: Entry = Entry {
     called: "Varnish",
     program: ("varnishd", &["-V"]),
     role: Role::Cache,
-    tls: false,
     prepare: Some(Deployment::<Varnish>::boxed),
     explain: Some(explain),
     looks,
@@ -78,21 +77,21 @@ impl Product for Varnish {
         Tested::of(&Start::of(of, &of.product().0, None), |at| copied(at, of.config()))
     }
 
-    fn rewrites(copy: &Tested<Private>) -> Vec<Rewrite> {
-        copy.copy.rewrites.clone()
+    fn rewrites(tested: &Tested<Private>) -> Vec<Rewrite> {
+        tested.copy.rewrites.clone()
     }
 
-    fn translate(copy: &Tested<Private>, message: &str) -> String {
-        copy.copy.translate(message)
+    fn translate(tested: &Tested<Private>, message: &str) -> String {
+        tested.copy.translate(message)
     }
 
     fn check(
         _: &Variant<Self>,
-        copy: &Tested<Private>,
+        tested: &Tested<Private>,
         _: Option<&Path>,
         translate: &dyn Fn(&str) -> String,
     ) -> Result<Vec<String>, TargetError> {
-        copy.verdict(ENTRY.called, told, translate)
+        tested.verdict(ENTRY.called, told, translate)
     }
 
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {

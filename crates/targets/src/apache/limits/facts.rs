@@ -115,11 +115,10 @@ impl Facts {
             timeout,
             keep_alive: !reading.written(&KEEP_ALIVE).eq_ignore_ascii_case("off"),
             keep_alive_timeout: reading.span(&KEEP_ALIVE_TIMEOUT),
-            nofile: SourcedValue {
-                value: machine.descriptors,
-                written: machine.descriptors.to_string(),
-                origin: Origin::Machine("inherited: `ulimit -n` (RLIMIT_NOFILE)".to_owned()),
-            },
+            nofile: SourcedValue::plain(
+                machine.descriptors,
+                Origin::Machine("inherited: `ulimit -n` (RLIMIT_NOFILE)".to_owned()),
+            ),
             nofile_ceiling: machine.descriptors_ceiling.clone(),
             listeners: listens(config).len() as u32,
             logs: config.named("customlog").chain(config.named("transferlog")).count().max(1) as u32,

@@ -1,39 +1,21 @@
 //! The changes of a private copy while they are collected. Each replaces whole lines and keeps their number, so that
 //! httpd's messages can be told in terms of the user's files.
 
-use std::path::{Path, PathBuf};
-
 use genkai_model::event::Rewrite;
 
-use crate::apache::config::{Config, Edit, FileId, Found, lexer::quote};
-use crate::files::{Names, flat};
+use crate::apache::config::{Config, Edit, Found, lexer::quote};
+use crate::files;
 
 /// Collects edits and what they mean.
-pub(super) struct Changes<'c> {
-    pub(super) config: &'c Config,
-    pub(super) dir: PathBuf,
-    pub(super) edits: Vec<Edit>,
-    pub(super) rewrites: Vec<Rewrite>,
-    /// Names given to files in the folder.
-    names: Names,
-}
+pub(super) type Changes<'c> = files::Changes<'c, Config>;
 
-impl<'c> Changes<'c> {
-    pub(super) fn new(config: &'c Config, dir: &Path) -> Self {
-        Changes { config, dir: dir.to_owned(), edits: Vec::new(), rewrites: Vec::new(), names: Names::default() }
-    }
-
+impl Changes<'_> {
     /// Replaces the line of a directive (or a section's head) by text without line ends.
     pub(super) fn line(&mut self, found: &Found, text: String, tell: bool) {
-        let file = self.config.file(found.file);
         if tell {
-            let rewrite = Rewrite { place: self.config.place(found), from: found.written(), to: text.clone() };
-            if !self.rewrites.contains(&rewrite) {
-                self.rewrites.push(rewrite);
-            }
+            self.list(Rewrite { place: self.config.place(found), from: found.written(), to: text.clone() });
         }
-        let removed = memchr::memchr_iter(b'\n', &file.text[found.head.clone()]).count();
-        self.edits.push(Edit::new(found.file, &found.head, text + &"\n".repeat(removed)));
+        self.edit(self.config.file(found.file), Edit::new(found.file, &found.head, text));
     }
 
     /// New arguments; nothing when they are the old ones.
@@ -60,17 +42,4 @@ impl<'c> Changes<'c> {
     pub(super) fn drop(&mut self, found: &Found) {
         self.line(found, String::new(), true);
     }
-
-    /// A path in the folder for what the user calls `name`: the same for the same name, another for another.
-    pub(super) fn path(&mut self, folder: &str, name: &str) -> PathBuf {
-        self.dir.join(self.names.path(folder, name))
-    }
-}
-
-/// Where the copy of each file is: numbered, as names may be alike.
-pub(super) fn copies(config: &Config, dir: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let copy = |(FileId(id), file): (FileId, &crate::apache::config::File)| {
-        (dir.join(format!("conf/{id:03}-{}", flat(&file.path.to_string_lossy()))), file.path.clone())
-    };
-    config.files().map(copy).collect()
 }

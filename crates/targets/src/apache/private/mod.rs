@@ -20,7 +20,7 @@ pub use listen::Moved;
 use super::config::{Config, Edit, lexer::quote};
 use super::route::Route;
 use super::settings::Mpm;
-use crate::files::{CopyError, CopyOptions, folders, save};
+use crate::files::{CopyError, CopyOptions, folders, numbered, renamed, save};
 use changes::Changes;
 use genkai_place::port;
 
@@ -52,9 +52,7 @@ impl Private {
     /// A message of httpd's with the copies' names replaced by the originals', as `in FILE:LINE` where it names a line. Line
     /// numbers are the same.
     pub fn translate(&self, message: &str) -> String {
-        self.files.iter().fold(message.to_owned(), |text, (copy, original)| {
-            text.replace(&*copy.to_string_lossy(), &original.to_string_lossy())
-        })
+        renamed(message, &self.files)
     }
 }
 
@@ -78,7 +76,7 @@ pub fn build(
     let has_status = config.has_module("status_module") || modules.join("mod_status.so").exists();
     let status =
         if has_status { Some(SocketAddr::from(([127, 0, 0, 1], ports().map_err(CopyError::Port)?))) } else { None };
-    let files = changes::copies(config, &dir);
+    let files: Vec<_> = config.files().map(|(id, file)| (numbered(&dir, id, file), file.path.clone())).collect();
     folders(&dir, &FOLDERS)?;
     includes(config, &mut changes, &files)?;
     for ((id, file), (copy, _)) in config.files().zip(&files) {

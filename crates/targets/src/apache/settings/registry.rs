@@ -1,8 +1,9 @@
 //! The table of settings. Defaults are those compiled into httpd 2.4.68, read in the source file named with each; a
 //! distribution's own files may set others.
 
+use super::Context::{self, Host, Pass, Path, Server};
 use super::value::{FACTOR, INTERVAL, MILLISECONDS};
-use super::{Context, Mpm, Setting};
+use super::{Mpm, Setting};
 use crate::settings::Kind::{self, Bytes, Count, Line, Seconds, Word};
 use crate::settings::{SourcedValue, Table};
 
@@ -20,61 +21,52 @@ const FLAG: Kind = Word(&["On", "Off"]);
 
 /// Workers, of all children together.
 pub const MAX_REQUEST_WORKERS: Setting =
-    Setting::new("MaxRequestWorkers", Context::Server, Count(1, MANY), "400", MPMS).once_called(&["MaxClients"]);
+    Setting::new("MaxRequestWorkers", Server, Count(1, MANY), "400", MPMS).once_called(&["MaxClients"]);
 /// Most children that there can be.
-pub const SERVER_LIMIT: Setting = Setting::new("ServerLimit", Context::Server, Count(1, 200_000), "16", MPMS);
+pub const SERVER_LIMIT: Setting = Setting::new("ServerLimit", Server, Count(1, 200_000), "16", MPMS);
 /// Threads of a child.
-pub const THREADS_PER_CHILD: Setting = Setting::new("ThreadsPerChild", Context::Server, Count(1, 100_000), "25", MPMS);
+pub const THREADS_PER_CHILD: Setting = Setting::new("ThreadsPerChild", Server, Count(1, 100_000), "25", MPMS);
 /// Most threads that a child can have.
-pub const THREAD_LIMIT: Setting = Setting::new("ThreadLimit", Context::Server, Count(1, 100_000), "64", MPMS);
+pub const THREAD_LIMIT: Setting = Setting::new("ThreadLimit", Server, Count(1, 100_000), "64", MPMS);
 /// Children at the start.
-pub const START_SERVERS: Setting = Setting::new("StartServers", Context::Server, Count(0, MANY), "3", MPMS);
+pub const START_SERVERS: Setting = Setting::new("StartServers", Server, Count(0, MANY), "3", MPMS);
 /// Idle connections that event lets a child hold for each idle thread.
-pub const ASYNC_REQUEST_WORKER_FACTOR: Setting =
-    Setting::new("AsyncRequestWorkerFactor", Context::Server, FACTOR, "2", MPMS);
+pub const ASYNC_REQUEST_WORKER_FACTOR: Setting = Setting::new("AsyncRequestWorkerFactor", Server, FACTOR, "2", MPMS);
 /// Length of a listener's accept queue.
 pub const LISTEN_BACKLOG: Setting =
-    Setting::new("ListenBacklog", Context::Server, Count(1, MANY), "511", "httpd include/mpm_common.h:63");
+    Setting::new("ListenBacklog", Server, Count(1, MANY), "511", "httpd include/mpm_common.h:63");
 /// How long a peer may be silent.
-pub const TIMEOUT: Setting =
-    Setting::new("Timeout", Context::Host, Seconds, "60", "httpd include/httpd.h: DEFAULT_TIMEOUT");
+pub const TIMEOUT: Setting = Setting::new("Timeout", Host, Seconds, "60", "httpd include/httpd.h: DEFAULT_TIMEOUT");
 /// Whether connections are kept.
-pub const KEEP_ALIVE: Setting = Setting::new("KeepAlive", Context::Host, FLAG, "On", HTTP);
+pub const KEEP_ALIVE: Setting = Setting::new("KeepAlive", Host, FLAG, "On", HTTP);
 /// How long a kept connection may be idle.
-pub const KEEP_ALIVE_TIMEOUT: Setting = Setting::new("KeepAliveTimeout", Context::Host, INTERVAL, "5", HTTP);
+pub const KEEP_ALIVE_TIMEOUT: Setting = Setting::new("KeepAliveTimeout", Host, INTERVAL, "5", HTTP);
 /// How long a backend may be silent.
-pub const PROXY_TIMEOUT: Setting = Setting::new("ProxyTimeout", Context::Host, INTERVAL, "", PROXY);
+pub const PROXY_TIMEOUT: Setting = Setting::new("ProxyTimeout", Host, INTERVAL, "", PROXY);
 /// Whether mod_proxy_wstunnel hands over to mod_proxy_http.
-pub const PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP: Setting = Setting::new(
-    "ProxyWebsocketFallbackToProxyHttp",
-    Context::Host,
-    FLAG,
-    "On",
-    "httpd modules/proxy/mod_proxy_wstunnel.c",
-);
+pub const PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP: Setting =
+    Setting::new("ProxyWebsocketFallbackToProxyHttp", Host, FLAG, "On", "httpd modules/proxy/mod_proxy_wstunnel.c");
 /// How long a request may take to arrive.
 pub const REQUEST_READ_TIMEOUT: Setting =
-    Setting::new("RequestReadTimeout", Context::Host, Line, "header=20-40,MinRate=500 body=20,MinRate=500", REQTIMEOUT);
+    Setting::new("RequestReadTimeout", Host, Line, "header=20-40,MinRate=500 body=20,MinRate=500", REQTIMEOUT);
 /// Largest body of a request.
 pub const LIMIT_REQUEST_BODY: Setting = Setting::new(
     "LimitRequestBody",
-    Context::Path,
+    Path,
     Bytes(1 << 62),
     "1073741824",
     "httpd server/core.c: AP_DEFAULT_LIMIT_REQ_BODY (since 2.4.54)",
 );
 /// Connections of a child to a backend at once.
-pub const PROXY_PASS_MAX: Setting =
-    Setting::new("ProxyPass.max", Context::Pass, Count(1, MANY), "", WORKER).held_by("max");
+pub const PROXY_PASS_MAX: Setting = Setting::new("ProxyPass.max", Pass, Count(1, MANY), "", WORKER).held_by("max");
 /// How long a request waits for a free connection.
 pub const PROXY_PASS_ACQUIRE: Setting =
-    Setting::new("ProxyPass.acquire", Context::Pass, MILLISECONDS, "", WORKER).held_by("acquire");
+    Setting::new("ProxyPass.acquire", Pass, MILLISECONDS, "", WORKER).held_by("acquire");
 /// How long a backend that failed is not asked again.
-pub const PROXY_PASS_RETRY: Setting =
-    Setting::new("ProxyPass.retry", Context::Pass, Seconds, "60", WORKER).held_by("retry");
+pub const PROXY_PASS_RETRY: Setting = Setting::new("ProxyPass.retry", Pass, Seconds, "60", WORKER).held_by("retry");
 /// How long the backend of a pass may be silent.
 pub const PROXY_PASS_TIMEOUT: Setting =
-    Setting::new("ProxyPass.timeout", Context::Pass, INTERVAL, "", WORKER).held_by("timeout");
+    Setting::new("ProxyPass.timeout", Pass, INTERVAL, "", WORKER).held_by("timeout");
 /// The multi-processing module.
 pub const MPM: Setting =
     Setting::new("mpm", Context::Mpm, Word(&["event", "worker", "prefork"]), "event", "httpd configure.in: --with-mpm")
@@ -89,41 +81,40 @@ pub static TABLE: Table<Context> = Table {
         THREADS_PER_CHILD,
         THREAD_LIMIT,
         START_SERVERS,
-        Setting::new("MinSpareThreads", Context::Server, Count(1, MANY), "75", MPMS),
-        Setting::new("MaxSpareThreads", Context::Server, Count(1, MANY), "250", MPMS),
-        Setting::new("MinSpareServers", Context::Server, Count(1, MANY), "", MPMS),
-        Setting::new("MaxSpareServers", Context::Server, Count(1, MANY), "", MPMS),
-        Setting::new("MaxConnectionsPerChild", Context::Server, Count(0, MANY), "0", MPMS)
-            .once_called(&["MaxRequestsPerChild"]),
+        Setting::new("MinSpareThreads", Server, Count(1, MANY), "75", MPMS),
+        Setting::new("MaxSpareThreads", Server, Count(1, MANY), "250", MPMS),
+        Setting::new("MinSpareServers", Server, Count(1, MANY), "", MPMS),
+        Setting::new("MaxSpareServers", Server, Count(1, MANY), "", MPMS),
+        Setting::new("MaxConnectionsPerChild", Server, Count(0, MANY), "0", MPMS).once_called(&["MaxRequestsPerChild"]),
         ASYNC_REQUEST_WORKER_FACTOR,
         LISTEN_BACKLOG,
-        Setting::new("GracefulShutdownTimeout", Context::Server, Count(0, MANY), "0", COMMON),
-        Setting::new("SendBufferSize", Context::Server, Bytes(1 << 31), "0", COMMON),
-        Setting::new("ReceiveBufferSize", Context::Server, Bytes(1 << 31), "0", COMMON),
+        Setting::new("GracefulShutdownTimeout", Server, Count(0, MANY), "0", COMMON),
+        Setting::new("SendBufferSize", Server, Bytes(1 << 31), "0", COMMON),
+        Setting::new("ReceiveBufferSize", Server, Bytes(1 << 31), "0", COMMON),
         TIMEOUT,
         KEEP_ALIVE,
         KEEP_ALIVE_TIMEOUT,
-        Setting::new("MaxKeepAliveRequests", Context::Host, Count(0, MANY), "100", HTTP),
+        Setting::new("MaxKeepAliveRequests", Host, Count(0, MANY), "100", HTTP),
         PROXY_TIMEOUT,
-        Setting::new("ProxyIOBufferSize", Context::Host, Bytes(1 << 31), "8192", PROXY),
-        Setting::new("ProxyReceiveBufferSize", Context::Host, Bytes(1 << 31), "0", PROXY),
+        Setting::new("ProxyIOBufferSize", Host, Bytes(1 << 31), "8192", PROXY),
+        Setting::new("ProxyReceiveBufferSize", Host, Bytes(1 << 31), "0", PROXY),
         PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP,
-        Setting::new("LimitRequestLine", Context::Host, Bytes(1 << 20), "8190", CORE),
-        Setting::new("LimitRequestFields", Context::Host, Count(0, 32767), "100", CORE),
-        Setting::new("LimitRequestFieldSize", Context::Host, Bytes(1 << 20), "8190", CORE),
+        Setting::new("LimitRequestLine", Host, Bytes(1 << 20), "8190", CORE),
+        Setting::new("LimitRequestFields", Host, Count(0, 32767), "100", CORE),
+        Setting::new("LimitRequestFieldSize", Host, Bytes(1 << 20), "8190", CORE),
         REQUEST_READ_TIMEOUT,
         LIMIT_REQUEST_BODY,
-        Setting::new("ReadBufferSize", Context::Path, Bytes(1 << 31), "8192", CORE),
-        Setting::new("EnableSendfile", Context::Path, FLAG, "Off", CORE),
+        Setting::new("ReadBufferSize", Path, Bytes(1 << 31), "8192", CORE),
+        Setting::new("EnableSendfile", Path, FLAG, "Off", CORE),
         PROXY_PASS_MAX,
-        Setting::new("ProxyPass.smax", Context::Pass, Count(0, MANY), "", WORKER).held_by("smax"),
-        Setting::new("ProxyPass.ttl", Context::Pass, Seconds, "", WORKER).held_by("ttl"),
+        Setting::new("ProxyPass.smax", Pass, Count(0, MANY), "", WORKER).held_by("smax"),
+        Setting::new("ProxyPass.ttl", Pass, Seconds, "", WORKER).held_by("ttl"),
         PROXY_PASS_ACQUIRE,
         PROXY_PASS_TIMEOUT,
-        Setting::new("ProxyPass.connectiontimeout", Context::Pass, INTERVAL, "", WORKER).held_by("connectiontimeout"),
+        Setting::new("ProxyPass.connectiontimeout", Pass, INTERVAL, "", WORKER).held_by("connectiontimeout"),
         PROXY_PASS_RETRY,
-        Setting::new("ProxyPass.disablereuse", Context::Pass, FLAG, "Off", WORKER).held_by("disablereuse"),
-        Setting::new("ProxyPass.upgrade", Context::Pass, Line, "", WORKER).held_by("upgrade"),
+        Setting::new("ProxyPass.disablereuse", Pass, FLAG, "Off", WORKER).held_by("disablereuse"),
+        Setting::new("ProxyPass.upgrade", Pass, Line, "", WORKER).held_by("upgrade"),
         MPM,
     ],
 };

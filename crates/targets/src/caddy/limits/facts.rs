@@ -74,11 +74,7 @@ impl Facts {
         let max_requests = counted(&UNHEALTHY_REQUEST_COUNT);
         let forgiving = counted(&MAX_FAILS).is_some() || set_time(&FAIL_DURATION).is_some();
         Facts {
-            nofile: SourcedValue {
-                value: machine.descriptors_hard,
-                written: machine.descriptors_hard.to_string(),
-                origin: Origin::Machine("hard RLIMIT_NOFILE".to_owned()),
-            },
+            nofile: SourcedValue::plain(machine.descriptors_hard, Origin::Machine("hard RLIMIT_NOFILE".to_owned())),
             own: OWN + listeners(actual),
             upstreams: SourcedValue {
                 value: (),

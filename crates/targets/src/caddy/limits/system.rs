@@ -40,11 +40,9 @@ pub(super) fn backlog(facts: &Facts) -> Limit {
         product: CALLED,
         setting: "somaxconn",
         short: "Go",
-        backlog: &SourcedValue { value: facts.somaxconn, written: facts.somaxconn.to_string(), origin },
+        backlog: &SourcedValue::plain(facts.somaxconn, origin),
         somaxconn: facts.somaxconn,
         default: "",
-        drops: metrics::LISTEN_DROPS,
-        waiting: metrics::ACCEPT_QUEUE,
     };
     Limit {
         subject: "kernel".to_owned(),

@@ -2,8 +2,9 @@
 //!
 //! The directive of a setting is the path of lines that lead to it, from its place on.
 
+use super::Place::{self, Options, Proxy, Site};
+use super::Setting;
 use super::value::{SIZE, TIME, TIME_OR_OFF, WORDS};
-use super::{Place, Setting};
 use crate::caddy::CALLED;
 use crate::settings::Kind::Count;
 use crate::settings::Table;
@@ -16,51 +17,47 @@ const SERVER: &str = "Caddy modules/caddyhttp/app.go";
 
 /// How long a connect to an upstream may last.
 pub const DIAL_TIMEOUT: Setting =
-    Setting::new("dial_timeout", Place::Proxy, TIME, "3s", TRANSPORT).held_by("transport http/dial_timeout");
+    Setting::new("dial_timeout", Proxy, TIME, "3s", TRANSPORT).held_by("transport http/dial_timeout");
 /// How long the head of an answer may take.
-pub const RESPONSE_HEADER_TIMEOUT: Setting = Setting::new("response_header_timeout", Place::Proxy, TIME, "", TRANSPORT)
+pub const RESPONSE_HEADER_TIMEOUT: Setting = Setting::new("response_header_timeout", Proxy, TIME, "", TRANSPORT)
     .held_by("transport http/response_header_timeout");
 /// How long an upstream may be silent.
 pub const READ_TIMEOUT: Setting =
-    Setting::new("read_timeout", Place::Proxy, TIME, "", TRANSPORT).held_by("transport http/read_timeout");
+    Setting::new("read_timeout", Proxy, TIME, "", TRANSPORT).held_by("transport http/read_timeout");
 /// How long an upstream may not read.
 pub const WRITE_TIMEOUT: Setting =
-    Setting::new("write_timeout", Place::Proxy, TIME, "", TRANSPORT).held_by("transport http/write_timeout");
+    Setting::new("write_timeout", Proxy, TIME, "", TRANSPORT).held_by("transport http/write_timeout");
 /// Connections to an upstream at once; 0: any number.
-pub const MAX_CONNS_PER_HOST: Setting =
-    Setting::new("max_conns_per_host", Place::Proxy, Count(0, MANY), "0", TRANSPORT)
-        .held_by("transport http/max_conns_per_host");
+pub const MAX_CONNS_PER_HOST: Setting = Setting::new("max_conns_per_host", Proxy, Count(0, MANY), "0", TRANSPORT)
+    .held_by("transport http/max_conns_per_host");
 /// How long a connection to an upstream may be idle.
 pub const KEEPALIVE: Setting =
-    Setting::new("keepalive", Place::Proxy, TIME_OR_OFF, "2m", TRANSPORT).held_by("transport http/keepalive");
+    Setting::new("keepalive", Proxy, TIME_OR_OFF, "2m", TRANSPORT).held_by("transport http/keepalive");
 /// Idle connections to an upstream.
 pub const KEEPALIVE_IDLE_CONNS_PER_HOST: Setting =
-    Setting::new("keepalive_idle_conns_per_host", Place::Proxy, Count(0, MANY), "32", TRANSPORT)
+    Setting::new("keepalive_idle_conns_per_host", Proxy, Count(0, MANY), "32", TRANSPORT)
         .held_by("transport http/keepalive_idle_conns_per_host");
 /// How long a request tries for an upstream that takes it.
-pub const LB_TRY_DURATION: Setting = Setting::new("lb_try_duration", Place::Proxy, TIME, "0", PROXY);
+pub const LB_TRY_DURATION: Setting = Setting::new("lb_try_duration", Proxy, TIME, "0", PROXY);
 /// How long a failure of an upstream is remembered.
-pub const FAIL_DURATION: Setting = Setting::new("fail_duration", Place::Proxy, TIME, "0", PROXY);
+pub const FAIL_DURATION: Setting = Setting::new("fail_duration", Proxy, TIME, "0", PROXY);
 /// Failures after which an upstream counts as down.
-pub const MAX_FAILS: Setting = Setting::new("max_fails", Place::Proxy, Count(0, MANY), "", PROXY);
+pub const MAX_FAILS: Setting = Setting::new("max_fails", Proxy, Count(0, MANY), "", PROXY);
 /// Requests that an upstream gets at once; 0: any number.
-pub const UNHEALTHY_REQUEST_COUNT: Setting =
-    Setting::new("unhealthy_request_count", Place::Proxy, Count(0, MANY), "0", PROXY);
+pub const UNHEALTHY_REQUEST_COUNT: Setting = Setting::new("unhealthy_request_count", Proxy, Count(0, MANY), "0", PROXY);
 /// Largest request body.
 pub const MAX_SIZE: Setting =
-    Setting::new("request_body.max_size", Place::Site, SIZE, "", BODY).held_by("request_body/max_size");
+    Setting::new("request_body.max_size", Site, SIZE, "", BODY).held_by("request_body/max_size");
 /// How long a request may take to come.
 pub const READ_BODY: Setting =
-    Setting::new("timeouts.read_body", Place::Options, TIME, "", SERVER).held_by("servers/timeouts/read_body");
+    Setting::new("timeouts.read_body", Options, TIME, "", SERVER).held_by("servers/timeouts/read_body");
 /// How long the head of a request may take to come.
 pub const READ_HEADER: Setting =
-    Setting::new("timeouts.read_header", Place::Options, TIME, "", SERVER).held_by("servers/timeouts/read_header");
+    Setting::new("timeouts.read_header", Options, TIME, "", SERVER).held_by("servers/timeouts/read_header");
 /// How long an answer may take.
-pub const WRITE: Setting =
-    Setting::new("timeouts.write", Place::Options, TIME, "", SERVER).held_by("servers/timeouts/write");
+pub const WRITE: Setting = Setting::new("timeouts.write", Options, TIME, "", SERVER).held_by("servers/timeouts/write");
 /// How long a kept connection may be idle.
-pub const IDLE: Setting =
-    Setting::new("timeouts.idle", Place::Options, TIME, "5m", SERVER).held_by("servers/timeouts/idle");
+pub const IDLE: Setting = Setting::new("timeouts.idle", Options, TIME, "5m", SERVER).held_by("servers/timeouts/idle");
 
 /// Every setting of Caddy that genkai knows.
 pub static TABLE: Table<Place> = Table {
@@ -82,18 +79,18 @@ pub static TABLE: Table<Place> = Table {
         READ_HEADER,
         WRITE,
         IDLE,
-        Setting::new("keepalive_idle_conns", Place::Proxy, Count(0, MANY), "0", TRANSPORT)
+        Setting::new("keepalive_idle_conns", Proxy, Count(0, MANY), "0", TRANSPORT)
             .held_by("transport http/keepalive_idle_conns"),
-        Setting::new("read_buffer", Place::Proxy, SIZE, "4KiB", TRANSPORT).held_by("transport http/read_buffer"),
-        Setting::new("write_buffer", Place::Proxy, SIZE, "4KiB", TRANSPORT).held_by("transport http/write_buffer"),
-        Setting::new("lb_policy", Place::Proxy, WORDS, "random", PROXY),
-        Setting::new("lb_retries", Place::Proxy, Count(0, MANY), "0", PROXY),
-        Setting::new("lb_try_interval", Place::Proxy, TIME, "250ms", PROXY),
-        Setting::new("unhealthy_latency", Place::Proxy, TIME, "", PROXY),
-        Setting::new("flush_interval", Place::Proxy, WORDS, "", PROXY),
-        Setting::new("max_header_size", Place::Options, SIZE, "1MiB", "Go net/http: DefaultMaxHeaderBytes")
+        Setting::new("read_buffer", Proxy, SIZE, "4KiB", TRANSPORT).held_by("transport http/read_buffer"),
+        Setting::new("write_buffer", Proxy, SIZE, "4KiB", TRANSPORT).held_by("transport http/write_buffer"),
+        Setting::new("lb_policy", Proxy, WORDS, "random", PROXY),
+        Setting::new("lb_retries", Proxy, Count(0, MANY), "0", PROXY),
+        Setting::new("lb_try_interval", Proxy, TIME, "250ms", PROXY),
+        Setting::new("unhealthy_latency", Proxy, TIME, "", PROXY),
+        Setting::new("flush_interval", Proxy, WORDS, "", PROXY),
+        Setting::new("max_header_size", Options, SIZE, "1MiB", "Go net/http: DefaultMaxHeaderBytes")
             .held_by("servers/max_header_size"),
-        Setting::new("grace_period", Place::Options, TIME, "", SERVER),
+        Setting::new("grace_period", Options, TIME, "", SERVER),
     ],
 };
 

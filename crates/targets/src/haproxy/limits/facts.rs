@@ -228,19 +228,16 @@ fn connections(
     let available = hard.map_or(machine.descriptors_hard, |hard| hard.min(machine.descriptors_hard));
     let maxconn = number(&MAXCONN).unwrap_or_else(|| {
         let value = (available.saturating_sub(own) / 2).max(LEAST);
-        SourcedValue {
+        SourcedValue::plain(
             value,
-            written: value.to_string(),
-            origin: Origin::Default(format!(
+            Origin::Default(format!(
                 "computed from {available} descriptors (HAProxy src/haproxy.c: compute_ideal_maxconn)"
             )),
-        }
+        )
     });
     let needed = descriptors(maxconn.value, own);
-    let asked = number(&ULIMIT_N).unwrap_or_else(|| SourcedValue {
-        value: needed,
-        written: needed.to_string(),
-        origin: Origin::Default("HAProxy src/haproxy.c: what maxconn needs".to_owned()),
+    let asked = number(&ULIMIT_N).unwrap_or_else(|| {
+        SourcedValue::plain(needed, Origin::Default("HAProxy src/haproxy.c: what maxconn needs".to_owned()))
     });
     let value = asked.value.min(most).max(machine.descriptors);
     (maxconn, available, SourcedValue { value, ..asked })

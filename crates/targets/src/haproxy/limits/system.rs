@@ -21,8 +21,6 @@ pub(super) fn backlog(facts: &Facts) -> Limit {
         backlog: &facts.backlog,
         somaxconn: facts.somaxconn,
         default: "HAProxy src/listener.c: listener_backlog (maxconn of the frontend, else 1024)",
-        drops: metrics::LISTEN_DROPS,
-        waiting: metrics::ACCEPT_QUEUE,
     }
     .limit();
     Limit { source: limit.source.replace("default 511: ", "default: "), ..limit }

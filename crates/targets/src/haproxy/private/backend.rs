@@ -167,7 +167,7 @@ backend c
 
     fn redirected(backend: Option<SocketAddr>) -> (String, Vec<String>) {
         let config = Config::of_texts(vec![("/x".into(), CONFIG.into())], Reading::default()).unwrap();
-        let mut changes = Changes::new(&config);
+        let mut changes = Changes::new(&config, std::path::Path::new("/"));
         redirect(&config, &mut changes, &[], backend, &[]).unwrap();
         let text = config.edited_text(FileId::MAIN, &changes.edits).unwrap();
         let text = text.map_or_else(|| CONFIG.to_owned(), |text| String::from_utf8(text).unwrap());

@@ -2,20 +2,13 @@
 
 use genkai_model::event::Rewrite;
 
+use crate::files;
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
 
 /// Collects edits and what they mean.
-pub(super) struct Changes<'c> {
-    config: &'c Config,
-    pub(super) edits: Vec<Edit>,
-    pub(super) rewrites: Vec<Rewrite>,
-}
+pub(super) type Changes<'c> = files::Changes<'c, Config>;
 
-impl<'c> Changes<'c> {
-    pub(super) fn new(config: &'c Config) -> Self {
-        Changes { config, edits: Vec::new(), rewrites: Vec::new() }
-    }
-
+impl Changes<'_> {
     /// Leaves a line out.
     pub(super) fn drop(&mut self, found: &Found) {
         self.replace(found, String::new());
@@ -37,9 +30,7 @@ impl<'c> Changes<'c> {
     fn replace(&mut self, found: &Found, with: String) {
         let rewrite =
             Rewrite { place: self.config.place(found), from: self.config.text(found, &found.span), to: with.clone() };
-        if !self.rewrites.contains(&rewrite) {
-            self.rewrites.push(rewrite);
-        }
+        self.list(rewrite);
         self.edits.push(Edit::new(found.file, &found.span, with));
     }
 

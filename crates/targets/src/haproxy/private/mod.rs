@@ -17,7 +17,7 @@ use genkai_model::event::Rewrite;
 use super::config::{Config, FileId};
 use super::evidence::Names;
 use super::route::{Address, Route};
-use crate::files::{CopyError, CopyOptions, Edit, Origins, flat, folders, save};
+use crate::files::{CopyError, CopyOptions, Edit, Origins, flat, folders, renamed, save};
 use changes::Changes;
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
@@ -54,10 +54,7 @@ impl Private {
     /// A message of HAProxy's (`parsing [FILE:LINE] : ...`) as ` in FILE:LINE: ...` of the user's files.
     pub(crate) fn translate(&self, message: &str) -> String {
         let place = regex::Regex::new(r"(?:parsing )?\[(/[^\]]+?):(\d+)\] ?").expect("pattern is a constant");
-        let text = self.origins.translate(&place.replace_all(message, " in $1:$2"));
-        self.files
-            .iter()
-            .fold(text, |text, (copy, original)| text.replace(&*copy.to_string_lossy(), &original.to_string_lossy()))
+        renamed(&self.origins.translate(&place.replace_all(message, " in $1:$2")), &self.files)
     }
 }
 
@@ -67,7 +64,7 @@ impl Private {
 /// When there is no port, the folder cannot be written, or requests would leave this machine.
 pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>) -> Result<Private, CopyError> {
     let sockets = Scratch::short("genkai-haproxy-").map_err(CopyError::write(std::env::temp_dir()))?;
-    let mut changes = Changes::new(config);
+    let mut changes = Changes::new(config, options.dir);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, &mut ports, sockets.path())?;
     backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;

@@ -1,8 +1,9 @@
 //! The table of settings. Defaults are those compiled into HAProxy 2.6, read in the source file or manual section named with
 //! each; a distribution's own file may set others.
 
+use super::Context::{self, Back, Front, Global, Server};
+use super::Setting;
 use super::value::TIME;
-use super::{Context, Setting};
 use crate::settings::Kind::{Bytes, Count, Line};
 use crate::settings::Table;
 
@@ -13,74 +14,58 @@ const SERVER: &str = "HAProxy configuration manual 5.2";
 
 /// Connections of the process.
 pub const MAXCONN: Setting =
-    Setting::new("maxconn", Context::Global, Count(1, MANY), "", "HAProxy src/haproxy.c: compute_ideal_maxconn");
+    Setting::new("maxconn", Global, Count(1, MANY), "", "HAProxy src/haproxy.c: compute_ideal_maxconn");
 /// Descriptors of the process.
-pub const ULIMIT_N: Setting =
-    Setting::new("ulimit-n", Context::Global, Count(1, MANY), "", "HAProxy src/haproxy.c: init");
+pub const ULIMIT_N: Setting = Setting::new("ulimit-n", Global, Count(1, MANY), "", "HAProxy src/haproxy.c: init");
 /// Threads.
 pub const NBTHREAD: Setting =
-    Setting::new("nbthread", Context::Global, Count(1, 64), "", "HAProxy src/thread.c: thread_cpus_enabled_at_boot");
+    Setting::new("nbthread", Global, Count(1, 64), "", "HAProxy src/thread.c: thread_cpus_enabled_at_boot");
 /// Connections a second of the process.
-pub const MAXCONNRATE: Setting = Setting::new("maxconnrate", Context::Global, Count(0, MANY), "0", GLOBAL);
+pub const MAXCONNRATE: Setting = Setting::new("maxconnrate", Global, Count(0, MANY), "0", GLOBAL);
 /// Sessions a second of the process.
-pub const MAXSESSRATE: Setting = Setting::new("maxsessrate", Context::Global, Count(0, MANY), "0", GLOBAL);
+pub const MAXSESSRATE: Setting = Setting::new("maxsessrate", Global, Count(0, MANY), "0", GLOBAL);
 /// Bytes of one buffer.
-pub const TUNE_BUFSIZE: Setting = Setting::new(
-    "tune.bufsize",
-    Context::Global,
-    Bytes(1 << 30),
-    "16384",
-    "HAProxy include/haproxy/defaults.h: BUFSIZE",
-);
+pub const TUNE_BUFSIZE: Setting =
+    Setting::new("tune.bufsize", Global, Bytes(1 << 30), "16384", "HAProxy include/haproxy/defaults.h: BUFSIZE");
 /// Connections of the frontend.
-pub const FRONTEND_MAXCONN: Setting = Setting::new(
-    "frontend.maxconn",
-    Context::Front,
-    Count(0, MANY),
-    "",
-    "HAProxy src/cfgparse.c: check_config_validity",
-)
-.held_by("maxconn");
+pub const FRONTEND_MAXCONN: Setting =
+    Setting::new("frontend.maxconn", Front, Count(0, MANY), "", "HAProxy src/cfgparse.c: check_config_validity")
+        .held_by("maxconn");
 /// Length of a listener's accept queue.
 pub const BACKLOG: Setting =
-    Setting::new("backlog", Context::Front, Count(0, MANY), "", "HAProxy src/listener.c: listener_backlog");
+    Setting::new("backlog", Front, Count(0, MANY), "", "HAProxy src/listener.c: listener_backlog");
 /// Sessions a second of the frontend.
 pub const RATE_LIMIT_SESSIONS: Setting =
-    Setting::new("rate-limit.sessions", Context::Front, Count(0, MANY), "0", MANUAL).held_by("rate-limit sessions");
+    Setting::new("rate-limit.sessions", Front, Count(0, MANY), "0", MANUAL).held_by("rate-limit sessions");
 /// How long a client may be silent.
-pub const TIMEOUT_CLIENT: Setting =
-    Setting::new("timeout.client", Context::Front, TIME, "", MANUAL).held_by("timeout client");
+pub const TIMEOUT_CLIENT: Setting = Setting::new("timeout.client", Front, TIME, "", MANUAL).held_by("timeout client");
 /// How long a request may take to arrive.
 pub const TIMEOUT_HTTP_REQUEST: Setting =
-    Setting::new("timeout.http-request", Context::Front, TIME, "", MANUAL).held_by("timeout http-request");
+    Setting::new("timeout.http-request", Front, TIME, "", MANUAL).held_by("timeout http-request");
 /// How long a kept connection may be idle.
 pub const TIMEOUT_HTTP_KEEP_ALIVE: Setting =
-    Setting::new("timeout.http-keep-alive", Context::Front, TIME, "", MANUAL).held_by("timeout http-keep-alive");
+    Setting::new("timeout.http-keep-alive", Front, TIME, "", MANUAL).held_by("timeout http-keep-alive");
 /// How long a server may take to accept.
-pub const TIMEOUT_CONNECT: Setting =
-    Setting::new("timeout.connect", Context::Back, TIME, "", MANUAL).held_by("timeout connect");
+pub const TIMEOUT_CONNECT: Setting = Setting::new("timeout.connect", Back, TIME, "", MANUAL).held_by("timeout connect");
 /// How long a server may be silent.
-pub const TIMEOUT_SERVER: Setting =
-    Setting::new("timeout.server", Context::Back, TIME, "", MANUAL).held_by("timeout server");
+pub const TIMEOUT_SERVER: Setting = Setting::new("timeout.server", Back, TIME, "", MANUAL).held_by("timeout server");
 /// How long a request may wait for a server.
-pub const TIMEOUT_QUEUE: Setting =
-    Setting::new("timeout.queue", Context::Back, TIME, "", MANUAL).held_by("timeout queue");
+pub const TIMEOUT_QUEUE: Setting = Setting::new("timeout.queue", Back, TIME, "", MANUAL).held_by("timeout queue");
 /// How long a tunnel may be silent in both directions.
-pub const TIMEOUT_TUNNEL: Setting =
-    Setting::new("timeout.tunnel", Context::Back, TIME, "", MANUAL).held_by("timeout tunnel");
+pub const TIMEOUT_TUNNEL: Setting = Setting::new("timeout.tunnel", Back, TIME, "", MANUAL).held_by("timeout tunnel");
 /// How often a server is tried again.
-pub const RETRIES: Setting = Setting::new("retries", Context::Back, Count(0, MANY), "3", MANUAL);
+pub const RETRIES: Setting = Setting::new("retries", Back, Count(0, MANY), "3", MANUAL);
 /// Whether connections to servers are shared.
-pub const HTTP_REUSE: Setting = Setting::new("http-reuse", Context::Back, Line, "safe", MANUAL);
+pub const HTTP_REUSE: Setting = Setting::new("http-reuse", Back, Line, "safe", MANUAL);
 /// Requests that a server gets at once.
 pub const SERVER_MAXCONN: Setting =
-    Setting::new("server.maxconn", Context::Server, Count(0, MANY), "0", SERVER).held_by("maxconn");
+    Setting::new("server.maxconn", Server, Count(0, MANY), "0", SERVER).held_by("maxconn");
 /// The same under little load.
 pub const SERVER_MINCONN: Setting =
-    Setting::new("server.minconn", Context::Server, Count(0, MANY), "0", SERVER).held_by("minconn");
+    Setting::new("server.minconn", Server, Count(0, MANY), "0", SERVER).held_by("minconn");
 /// Requests that may wait for one server.
 pub const SERVER_MAXQUEUE: Setting =
-    Setting::new("server.maxqueue", Context::Server, Count(0, MANY), "0", SERVER).held_by("maxqueue");
+    Setting::new("server.maxqueue", Server, Count(0, MANY), "0", SERVER).held_by("maxqueue");
 
 /// Every setting of HAProxy that genkai knows.
 pub static TABLE: Table<Context> = Table {
@@ -92,7 +77,7 @@ pub static TABLE: Table<Context> = Table {
         MAXCONNRATE,
         MAXSESSRATE,
         TUNE_BUFSIZE,
-        Setting::new("tune.maxaccept", Context::Global, Count(1, MANY), "4", "HAProxy src/haproxy.c: MAX_ACCEPT"),
+        Setting::new("tune.maxaccept", Global, Count(1, MANY), "4", "HAProxy src/haproxy.c: MAX_ACCEPT"),
         FRONTEND_MAXCONN,
         BACKLOG,
         RATE_LIMIT_SESSIONS,
@@ -104,8 +89,8 @@ pub static TABLE: Table<Context> = Table {
         TIMEOUT_QUEUE,
         TIMEOUT_TUNNEL,
         RETRIES,
-        Setting::new("fullconn", Context::Back, Count(1, MANY), "", MANUAL),
-        Setting::new("balance", Context::Back, Line, "roundrobin", MANUAL),
+        Setting::new("fullconn", Back, Count(1, MANY), "", MANUAL),
+        Setting::new("balance", Back, Line, "roundrobin", MANUAL),
         HTTP_REUSE,
         SERVER_MAXCONN,
         SERVER_MINCONN,

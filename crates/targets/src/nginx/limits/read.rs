@@ -113,11 +113,9 @@ impl Reading<'_> {
             // More than may be had: setrlimit(2) fails, an alert is logged, and the worker keeps what it inherited.
             Some(asked) if asked.value as f64 > self.machine.descriptors_ceiling.value => asked.map(|_| inherited),
             Some(asked) => asked,
-            None => SourcedValue {
-                value: inherited,
-                written: inherited.to_string(),
-                origin: Origin::Machine("inherited: `ulimit -n` (RLIMIT_NOFILE)".to_owned()),
-            },
+            None => {
+                SourcedValue::plain(inherited, Origin::Machine("inherited: `ulimit -n` (RLIMIT_NOFILE)".to_owned()))
+            }
         }
     }
 

@@ -17,8 +17,6 @@ pub(super) fn backlog(facts: &Facts) -> Limit {
         backlog: &facts.backlog,
         somaxconn: facts.somaxconn,
         default: LISTEN_BACKLOG.source,
-        drops: metrics::LISTEN_DROPS,
-        waiting: metrics::ACCEPT_QUEUE,
     }
     .limit()
 }

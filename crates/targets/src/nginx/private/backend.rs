@@ -76,7 +76,7 @@ fn http(changes: &mut Changes<'_>, pass: &Pass<'_>, authority: &str) {
     let quoted = String::from_utf8_lossy(&lexer::quote(argument.as_bytes())).into_owned();
     let text = format!("proxy_pass {quoted};");
     changes.list(Rewrite { from: found.written(), to: text.trim_end_matches(';').to_owned(), place: found.place() });
-    changes.edit(found.replace(text.into_bytes()));
+    changes.keep(found.replace(text.into_bytes()));
 }
 
 fn to(changes: &mut Changes<'_>, pass: &Pass<'_>, scheme: &str, authority: &str) {

@@ -114,7 +114,7 @@ fn defaults(config: &Config, changes: &mut Changes<'_>, configure: &str) -> Resu
     for text in texts {
         let edit = config.insert_at_start(&http, &text)?;
         changes.list(Rewrite { from: String::new(), to: text.clone(), place: http.place() });
-        changes.edit(edit);
+        changes.keep(edit);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use genkai_model::event::Rewrite;
 
 use super::changes::Changes;
 use crate::files::CopyError;
-use crate::files::{flat, folders, save};
+use crate::files::{folders, numbered, save};
 use crate::nginx::config::{Config, Directive, Edit, File, FileId, lexer};
 
 /// Subfolders: copies, access logs, temporary files, caches, Unix sockets.
@@ -28,11 +28,8 @@ pub(super) fn check(dir: &Path) -> Result<(), CopyError> {
 /// Where the copy of each file is: the main one by its usual name, the others numbered, as names may be alike.
 fn copies(config: &Config, dir: &Path) -> Vec<(PathBuf, PathBuf)> {
     let copy = |(id, file): (FileId, &File)| {
-        let name = match id {
-            FileId::MAIN => "nginx.conf".to_owned(),
-            _ => format!("conf/{:03}-{}", id.0, flat(&file.path.to_string_lossy())),
-        };
-        (dir.join(name), file.path.clone())
+        let copy = if id == FileId::MAIN { dir.join("nginx.conf") } else { numbered(dir, id, file) };
+        (copy, file.path.clone())
     };
     config.files().map(copy).collect()
 }
@@ -52,12 +49,12 @@ pub(super) fn write(config: &Config, mut changes: Changes<'_>, dir: &Path) -> Re
         if file.text.starts_with(b"\xEF\xBB\xBF") {
             // nginx takes the byte order mark for a part of the first word.
             changes.list(Rewrite { from: "U+FEFF".into(), to: String::new(), place: file.place(0) });
-            changes.edit(Edit::new(id, &(0..3), ""));
+            changes.keep(Edit::new(id, &(0..3), ""));
         }
         includes(config, &file.tree, &mut |directive, targets| {
             let paths = targets.iter().map(|t| copies[t.0].0.as_os_str().as_bytes());
             let texts: Vec<_> = paths.map(|p| [b"include ", &*lexer::quote(p), b";"].concat()).collect();
-            changes.edit(Edit::new(id, &directive.span, texts.join(&b' ')));
+            changes.keep(Edit::new(id, &directive.span, texts.join(&b' ')));
         });
     }
     folders(dir, &FOLDERS)?;

@@ -6,7 +6,7 @@ use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;
 
 use super::config::Config;
-use super::limits::{self, Facts};
+use super::limits;
 use super::settings::seconds;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
@@ -19,10 +19,9 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, machine, .. } = *what;
     let config = Config::read(main)?;
     // Started as a service or by genkai it gets the hard limit.
-    let facts = Facts::of(&config, machine.descriptors_hard);
-    let limits = limits::of(&facts, machine);
+    let limits = limits::of(&config, machine.descriptors_hard, machine);
     let files = config.entries.files().iter().map(|file| file.path.clone());
-    Ok(explanation("squid", files, limits, timers(&config), remarks::of(&config, &facts, machine)))
+    Ok(explanation("squid", files, limits, timers(&config), remarks::of(&config, machine)))
 }
 
 /// Settings that count time, with what they end (src/cf.data.pre).

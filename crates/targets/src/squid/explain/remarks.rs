@@ -5,21 +5,21 @@ use genkai_model::explain::{Remark, RemarkKind};
 use crate::explain::{about, place, remark};
 use crate::files::entry::Entry;
 use crate::squid::config::Config;
-use crate::squid::limits::Facts;
+use crate::squid::limits::{OBJECT, descriptors};
 use crate::squid::settings::{Known, bytes, known, similar};
 use genkai_place::caps::Machine;
 
 /// Kinds of `cache_dir` that Squid 5.7 as Debian builds it has (`squid -v`: --enable-storeio).
 const STORES: &[&str] = &["ufs", "aufs", "diskd", "rock"];
 
-pub(super) fn of(config: &Config, facts: &Facts, machine: &Machine) -> Vec<Remark> {
+pub(super) fn of(config: &Config, machine: &Machine) -> Vec<Remark> {
     let mut all: Vec<Remark> = config.entries.all().iter().filter_map(|entry| name(config, entry)).collect();
     all.extend(config.each("http_port").filter_map(|entry| port(config, entry)));
     all.extend(config.each("cache_dir").filter_map(|entry| store(config, entry)));
     all.extend(config.each("http_upgrade_request_protocols").filter_map(|entry| upgrade(config, entry)));
     all.extend(repeated(config));
-    all.extend(clamped(facts, machine));
-    all.extend(unreached(config, facts));
+    all.extend(clamped(config, machine));
+    all.extend(unreached(config));
     all.sort();
     all.dedup();
     all
@@ -80,24 +80,25 @@ fn repeated(config: &Config) -> Vec<Remark> {
     replaced.map(|(entry, later)| about(&config.entries, entry, RemarkKind::Ignored, text(later), None)).collect()
 }
 
-fn clamped(facts: &Facts, machine: &Machine) -> Option<Remark> {
-    let asked: u64 = facts.descriptors.written.parse().ok().filter(|asked| *asked > facts.available)?;
-    let text = format!("{asked} is taken as {}: {}", facts.available, machine.descriptors_ceiling.by);
-    let place = place(&facts.descriptors.origin);
+fn clamped(config: &Config, machine: &Machine) -> Option<Remark> {
+    let descriptors = descriptors(config, machine.descriptors_hard);
+    let asked: u64 = descriptors.written.parse().ok().filter(|asked| *asked > descriptors.value)?;
+    let text = format!("{asked} is taken as {}: {}", descriptors.value, machine.descriptors_ceiling.by);
+    let place = place(&descriptors.origin);
     Some(remark(RemarkKind::Clamped, place, "max_filedescriptors", text, Some(format!("ulimit -n {asked}"))))
 }
 
 /// Settings that another one keeps from having an effect.
-fn unreached(config: &Config, facts: &Facts) -> Vec<Remark> {
+fn unreached(config: &Config) -> Vec<Remark> {
     let mut all = Vec::new();
-    if let Some(entry) =
-        config.value("maximum_object_size_in_memory").filter(|_| facts.object.value < facts.in_memory.value)
-    {
-        let text = format!("is more than maximum_object_size ({}), which counts first", facts.object.written);
+    let [object, in_memory] = OBJECT.map(|name| config.sourced(name, bytes));
+    if let Some(entry) = config.value(OBJECT[1]).filter(|_| object.value < in_memory.value) {
+        let text = format!("is more than maximum_object_size ({}), which counts first", object.written);
         all.push(about(&config.entries, entry, RemarkKind::Ignored, text, None));
     }
-    if let Some(entry) =
-        config.value("cache_mem").filter(|_| !facts.disk && config.sourced("cache_mem", bytes).value == 0)
+    if let Some(entry) = config
+        .value("cache_mem")
+        .filter(|_| config.value("cache_dir").is_none() && config.sourced("cache_mem", bytes).value == 0)
     {
         let text = "is 0, and there is no cache_dir: nothing is cached".to_owned();
         all.push(about(&config.entries, entry, RemarkKind::Contradiction, text, None));
@@ -128,8 +129,7 @@ mod tests {
             somaxconn: 4096,
             ports: (32_768, 60_999),
         };
-        let facts = Facts::of(&config, 20_000);
-        of(&config, &facts, &machine).into_iter().map(|one| (one.kind, one.setting)).collect()
+        of(&config, &machine).into_iter().map(|one| (one.kind, one.setting)).collect()
     }
 
     #[test]
