@@ -42,9 +42,7 @@ pub(crate) fn finding(
             _ => None,
         })
     };
-    let cut_short = record.end.as_ref().is_some_and(|end| end.interrupted);
     let (verdict, kept) = match &claim.test {
-        Test::Line(_) if cut_short => (ClaimVerdict::CannotTell, Vec::new()),
         Test::Line(_) if notes(UNKNOWN).next().is_some() => (ClaimVerdict::DoesNotExist, Vec::new()),
         Test::Line(_) if notes(REFUSED).next().is_some() => (ClaimVerdict::Refused, Vec::new()),
         Test::Line(_) if notes(CLAMPED).next().is_some() => (ClaimVerdict::Clamped, Vec::new()),

@@ -12,8 +12,13 @@ use crate::{Failure, view};
 pub(crate) fn man(flags: &Man) -> Result<Exit, Failure> {
     let failed = |e: io::Error| Failure::environment(format!("cannot write to {}: {e}", flags.out.display()));
     std::fs::create_dir_all(&flags.out).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), &flags.out).map_err(failed)?;
+    clap_mangen::generate_to(all_shown(Cli::command()), &flags.out).map_err(failed)?;
     Ok(Exit::Holds)
+}
+
+/// Every flag shown in short help, too: a manual page has no text of those that are not.
+fn all_shown(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(all_shown)
 }
 
 /// `genkai completions SHELL`.

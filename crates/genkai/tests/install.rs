@@ -40,6 +40,9 @@ fn every_command_has_a_manual_page_without_warnings() {
     for page in &pages {
         checked("man", &["--warnings", "-l", "-Tutf8"], page);
     }
+    let tune = std::fs::read_to_string(dir.path().join("genkai-tune-nginx.1")).unwrap();
+    let after = tune.split("\\fB\\-\\-think\\fR").last().and_then(|rest| rest.lines().nth(1));
+    assert!(after.is_some_and(|text| text.len() > 20 && !text.starts_with('.')), "a flag that -h hides: {after:?}");
     let load = std::fs::read_to_string(dir.path().join("genkai-load.1")).unwrap();
     assert!(load.contains("\\-\\-http2") && load.contains("Exit codes") && load.contains("Examples"), "{load}");
 }

@@ -41,10 +41,10 @@ pub(crate) enum ExperimentName {
     #[command(after_help = examples::NGINX, after_long_help = examples::below(examples::NGINX, "the configuration carries the load", "it does not; the verdict says why, and what helps"))]
     NginxWorkerConnections(NginxWorkerConnections),
     /// Apache in front of a WebSocket application: what does it bear, and what is behind each of the troubles that people report?
-    #[command(after_help = examples::APACHE, after_long_help = examples::below(examples::APACHE, "every part holds its objective", "a part does not hold; the verdict says why, and what helps"))]
+    #[command(after_help = examples::APACHE, after_long_help = examples::below(examples::APACHE, "every limit was named, every change and claim is decided", "one of them is not; the report says which"))]
     ApacheWebsocket(ApacheWebSocket),
     /// 100 chat rooms of 100 clients: which messages are lost, and where? how many nodes keep a full score?
-    #[command(after_help = examples::ROOMS, after_long_help = examples::below(examples::ROOMS, "every message reached every member", "messages were lost, refused or late; the report says where"))]
+    #[command(after_help = examples::ROOMS, after_long_help = examples::below(examples::ROOMS, "a full score, with at least one of the numbers of nodes", "no full score; the report says where messages were lost"))]
     Rooms(Box<RoomsFlags>),
     /// Tomcat, Jetty, Node.js ws, Socket.IO: which is faster at what, and how sure is that? which messages are refused?
     #[command(after_help = examples::SERVERS, after_long_help = examples::below(examples::SERVERS, "every server answered every round", "a server failed in a round; the report says which"))]
@@ -53,7 +53,7 @@ pub(crate) enum ExperimentName {
     #[command(after_help = examples::HELD, after_long_help = examples::below(examples::HELD, "the largest number tried was held without a refusal", "requests were refused before it; the report says by whom"))]
     RoomsHttp(HeldFlags),
     /// which cache in front of static content: how fast is each cold and warm, at what cost, and is the difference one?
-    #[command(after_help = examples::CACHES, after_long_help = examples::below(examples::CACHES, "every cache did what it must", "a cache did something wrong; the report says what"))]
+    #[command(after_help = examples::CACHES, after_long_help = examples::below(examples::CACHES, "no cache sent a wrong body, lost a request or miscounted", "one did; the report says which"))]
     ReverseProxyCache(Box<CacheFlags>),
 }
 

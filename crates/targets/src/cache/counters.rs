@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use genkai_model::cache::OwnCounts;
 
+use super::sandbox::ANSWER;
 use crate::socket;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
@@ -127,7 +128,7 @@ impl Counters {
                 let mut program = Command::new(&command[0]);
                 program.args(&command[1..]);
                 let spawn = Spawn { name: command[0].clone(), log: Some(output.clone()), ..Spawn::default() };
-                let text = finish(program, spawn, PATIENCE).map_err(|e| e.to_string())?.text;
+                let text = finish(program, spawn, ANSWER).map_err(|e| e.to_string())?.text;
                 read(&text).ok_or_else(|| strange(&text))
             }
             Counters::Socket { path, ask, read } => {

@@ -17,7 +17,8 @@ type Facts = Vec<(&'static str, String)>;
 pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     let verdict = &findings.verdict;
     let (Some(load), Some(trial)) = (&verdict.load, verdict.trials.first()) else {
-        return vec![short("").with([Block::toned(Tone::Doubtful, "No load was sent.")])];
+        let why = sentences(findings, record).into_iter().map(Block::text);
+        return vec![short("").with([Block::toned(Tone::Doubtful, "No load was sent.")].into_iter().chain(why))];
     };
     let facts = counts(load).into_iter().chain(connections(load, trial));
     let figures = [short("").with([Block::facts(facts)]), latency(load)];
