@@ -68,7 +68,7 @@ fn grown(
 }
 
 /// Starts a server at `site`. Where a port of it was taken since it was chosen (a line of the server's last words says so to
-/// `taken`), at another that `anew` makes, so often.
+/// `taken`), at another that `anew` makes, so often. Gives the site, too.
 ///
 /// # Errors
 /// When it does not start, or [`PlaceError::Ports`] after [`STARTS`] times.
@@ -78,11 +78,11 @@ pub fn started<Site, Running, E: From<PlaceError>>(
     start: impl Fn(&Site) -> Result<Running, PlaceError>,
     taken: fn(&str) -> bool,
     anew: impl Fn(Site) -> Result<Site, E>,
-) -> Result<Running, E> {
+) -> Result<(Running, Site), E> {
     let mut said = String::new();
     for _ in 0..STARTS {
         let error = match start(&site) {
-            Ok(running) => return Ok(running),
+            Ok(running) => return Ok((running, site)),
             Err(error) => error,
         };
         let PlaceError::Exited { tail, .. } = &error else { return Err(error.into()) };

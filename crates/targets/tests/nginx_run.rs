@@ -358,6 +358,10 @@ fn a_port_that_was_taken_meanwhile_is_replaced() {
     let server = Watched::start(&nginx);
     assert_ne!(server.running.address(), squatter.local_addr().unwrap());
     assert_eq!(get(server.running.address(), "/"), Some(200));
+    drop(server);
+    let again = Watched::start(&nginx);
+    assert_ne!(again.running.address(), squatter.local_addr().unwrap(), "the files have the other port");
+    assert_eq!(get(again.running.address(), "/"), Some(200));
 }
 
 #[test]

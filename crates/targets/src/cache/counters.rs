@@ -12,6 +12,7 @@ use super::sandbox::ANSWER;
 use crate::socket;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
+use genkai_place::scratch::Scratch;
 use genkai_place::status_page::read_until;
 use genkai_place::tail::Tail;
 
@@ -45,8 +46,10 @@ pub(crate) enum Counters {
     },
     /// A Unix socket that answers a line.
     Socket {
-        /// Where it is.
-        path: PathBuf,
+        /// Its folder, which goes with the cache.
+        folder: Scratch,
+        /// Its name there.
+        name: &'static str,
         /// The line.
         ask: &'static str,
         /// What it answers.
@@ -131,8 +134,9 @@ impl Counters {
                 let text = finish(program, spawn, ANSWER).map_err(|e| e.to_string())?.text;
                 read(&text).ok_or_else(|| strange(&text))
             }
-            Counters::Socket { path, ask, read } => {
-                let text = socket::ask(path, ask).ok_or("its statistics socket does not answer")?;
+            Counters::Socket { folder, name, ask, read } => {
+                let text =
+                    socket::ask(&folder.path().join(name), ask).ok_or("its statistics socket does not answer")?;
                 read(&text).ok_or_else(|| strange(&text))
             }
         }

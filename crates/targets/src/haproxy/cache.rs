@@ -9,18 +9,26 @@ use super::evidence::Stat;
 use crate::cache::counters::Counters;
 use crate::cache::{Sandbox, Setup, largest, listed};
 use crate::error::TargetError;
+use genkai_place::account;
+use genkai_place::scratch::Scratch;
 
 /// Bytes of the megabytes that `total-max-size` counts in.
 const MB: u64 = 1 << 20;
 /// Largest `total-max-size` (configuration manual, section 6.2.1).
 const MOST: u64 = 4095;
+/// The statistics socket in its folder.
+const SOCKET: &str = "s";
 /// Name of the frontend.
 const FRONTEND: &str = "web";
 
 /// Objects in shared memory. The cache takes no object larger than 1/256 of its size and keeps none longer than 60 s by default
 /// (`max-object-size`, `max-age`): the latter would empty it in the middle of a run.
 pub(crate) fn setup(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
-    let socket = at.dir.join("s");
+    // The path of a Unix socket is short, that of a run's folder need not be.
+    let folder = Scratch::short("genkai-haproxy-").map_err(TargetError::files(std::env::temp_dir()))?;
+    if let Some((uid, gid)) = account::unprivileged() {
+        account::give(folder.path(), uid, gid).map_err(TargetError::files(folder.path()))?;
+    }
     let mut text = String::new();
     let size = (at.budget.memory.0 / MB).clamp(1, MOST);
     // Writing to a string cannot fail.
@@ -46,7 +54,7 @@ frontend {FRONTEND}
 backend site
     server origin {}
 ",
-        socket.display(),
+        folder.path().join(SOCKET).display(),
         at.listen,
         at.origin()
     );
@@ -62,9 +70,10 @@ backend site
         size * MB / 256,
         "HAProxy configuration manual, section 6.2.1: 1/256 of total-max-size by default",
     );
-    let counters = Counters::Socket { path: socket, ask: "show stat", read: counts };
+    let settings = listed(&text, folder.path());
+    let counters = Counters::Socket { folder, name: SOCKET, ask: "show stat", read: counts };
     let setup = Setup::new(haproxy("-c"), haproxy("-db"), counters);
-    Ok(Setup { settings: listed(&text, at.dir), limits: vec![limit], ..setup })
+    Ok(Setup { settings, limits: vec![limit], ..setup })
 }
 
 /// `cache_lookups` and `cache_hits` of the frontend (management manual 9.1).

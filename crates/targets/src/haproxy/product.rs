@@ -22,6 +22,7 @@ use crate::files::passing;
 use crate::product::{
     Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, first,
 };
+use crate::socket;
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
@@ -130,7 +131,9 @@ impl Product for Haproxy {
             command.arg("-db").arg("-f").arg(&copy.config).current_dir(&copy.folder);
             let log = of.dir().join(LOG);
             let startup = Startup { command, address: copy.address, output: log.clone(), log };
-            let ready = |child: &mut Child| ready::connectable(copy.address, READY_WITHIN, child);
+            // It has bound all its sockets before it serves the one that tells who it is.
+            let is_it = |pid| process(&socket::ask(&copy.socket(), "show info").unwrap_or_default()) == Some(pid);
+            let ready = |child: &mut Child| ready::own(copy.address, READY_WITHIN, child, is_it);
             let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log);
             of.launch(startup, cpus, ready, watch)
         };
@@ -138,8 +141,24 @@ impl Product for Haproxy {
     }
 }
 
+/// The process that answered `show info`.
+fn process(info: &str) -> Option<u32> {
+    info.lines().find_map(|line| line.strip_prefix("Pid: "))?.trim().parse().ok()
+}
+
 impl Haproxy {
     fn reading(&self) -> Reading {
         Reading::here(self.0.numbers(), features(self.0.said()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_that_answers_says_who_it_is() {
+        assert_eq!(process("Name: HAProxy\nPid: 4711\nUptime: 0d 0h00m00s\n"), Some(4711));
+        assert_eq!(process(""), None);
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use genkai_model::event::{Change, Environment, Rewrite};
@@ -150,6 +150,8 @@ pub struct Variant<P: Product> {
     shared: Arc<Shared<P>>,
     applied: Applied<P::Config>,
     scratch: Scratch,
+    /// The copy that was started last, where that is not the first: it has other ports, in the same files.
+    moved: Mutex<Option<P::Copy>>,
 }
 
 impl<P: Product> Variant<P> {
@@ -222,18 +224,22 @@ impl<P: Product> Variant<P> {
         Ok(running::Running::new(child, address, watch))
     }
 
-    /// Starts a copy. Where a port was taken since it was chosen (a line of its last words says so to `taken`), another copy is
-    /// made on other ports.
+    /// Starts the copy that is on disk: `first`, or the one that took its place. Where a port was taken since it was chosen (a line of
+    /// its last words says so to `taken`), another copy is made on other ports.
     ///
     /// # Errors
     /// When it does not start; the message carries its last words.
     pub fn started(
         &self,
-        copy: &P::Copy,
+        first: &P::Copy,
         start: impl Fn(&P::Copy) -> Result<P::Running, PlaceError>,
         taken: fn(&str) -> bool,
     ) -> Result<P::Running, TargetError> {
-        process_tree::started(P::ENTRY.called, copy.clone(), start, taken, |_| P::copy(self))
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let copy = moved.clone().unwrap_or_else(|| first.clone());
+        let (running, copy) = process_tree::started(P::ENTRY.called, copy, start, taken, |_| P::copy(self))?;
+        *moved = Some(copy);
+        Ok(running)
     }
 }
 
@@ -269,7 +275,8 @@ impl<P: Product> Deployment<P> {
             tls: what.tls,
             nofile: caps::descriptors(),
         };
-        Deployment::made(Variant { shared: Arc::new(Shared { product, conditions }), applied, scratch })
+        let shared = Arc::new(Shared { product, conditions });
+        Deployment::made(Variant { shared, applied, scratch, moved: Mutex::default() })
     }
 
     /// The same of a configuration of genkai's own before nodes of rooms, written into `dir` as if it were its user's.
@@ -291,6 +298,11 @@ impl<P: Product> Deployment<P> {
             upgrade: Default::default(),
             tls: None,
             allow_remote: &[],
+        })
+        .map_err(|error| match error.kind {
+            // The user wrote none of it.
+            ErrorKind::Rejected(_) => TargetError::machine(error.product, error),
+            _ => error,
         })
     }
 
@@ -316,7 +328,7 @@ impl<P: Product> Deployment<P> {
     /// As [`Deployment::prepare`].
     pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Deployment<P>, TargetError> {
         let (shared, applied) = (Arc::clone(&self.variant.shared), self.variant.applied.with(changes)?);
-        Deployment::made(Variant { shared, applied, scratch: scratch::<P>(dir)? })
+        Deployment::made(Variant { shared, applied, scratch: scratch::<P>(dir)?, moved: Mutex::default() })
     }
 
     /// The configuration with settings, and the folder of its copy.

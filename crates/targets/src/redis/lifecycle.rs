@@ -51,7 +51,7 @@ impl Redis {
         let program = find().ok_or_else(missing)?;
         let free = || port::free().map_err(|e| TargetError::machine(CALLED, format!("no free port for redis: {e}")));
         let start = |port: &u16| Redis::start_on(&program, *port, config, cpus, dir);
-        process_tree::started(NAME, free()?, start, port_taken, |_| free())
+        process_tree::started(NAME, free()?, start, port_taken, |_| free()).map(|(redis, _)| redis)
     }
 
     fn start_on(

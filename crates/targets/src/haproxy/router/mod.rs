@@ -28,9 +28,9 @@ pub(crate) use limits::of as limits;
 /// It, running. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Router {
-    haproxy: Deployment<Haproxy>,
-    /// None only while it is killed and started anew.
+    /// None only while it is killed and started anew. It ends before its files go.
     running: Option<Running<Watch>>,
+    haproxy: Deployment<Haproxy>,
     cpus: Option<Vec<usize>>,
     address: SocketAddr,
     log: Tail,

@@ -66,7 +66,7 @@ fn started<Site, Running>(
     site: impl Fn() -> Result<Site, TargetError>,
     start: impl Fn(&Site) -> Result<Running, PlaceError>,
 ) -> Result<Running, TargetError> {
-    process_tree::started(name, site()?, start, port_taken, |_| site())
+    process_tree::started(name, site()?, start, port_taken, |_| site()).map(|(running, _)| running)
 }
 
 /// EADDRINUSE in the words of strerror(3) (nginx, and php-fpm: "unable to bind listening socket ... (98)").
