@@ -41,23 +41,13 @@ impl Unit {
         }
     }
 
-    /// How long it takes, in the plural.
-    pub(crate) fn latencies(self) -> &'static str {
+    /// How long it takes, and the plural of that.
+    pub(crate) fn latency(self) -> (&'static str, &'static str) {
         match self {
-            Unit::Requests => "latencies",
-            Unit::Messages => "round trips",
-            Unit::Openings => "times to open",
-            Unit::Deliveries => "delivery times",
-        }
-    }
-
-    /// How long it takes.
-    pub(crate) fn latency(self) -> &'static str {
-        match self {
-            Unit::Requests => "latency",
-            Unit::Messages => "round trip",
-            Unit::Openings => "time to open",
-            Unit::Deliveries => "delivery time",
+            Unit::Requests => ("latency", "latencies"),
+            Unit::Messages => ("round trip", "round trips"),
+            Unit::Openings => ("time to open", "times to open"),
+            Unit::Deliveries => ("delivery time", "delivery times"),
         }
     }
 }

@@ -12,7 +12,7 @@ use genkai_model::template::{Form, Origin, Part, Template};
 use genkai_model::units::{Span, Spread};
 
 use crate::fault::{Fault, Place};
-use crate::shape::nearest;
+use crate::shape::meant;
 use crate::yaml::{Node, Value};
 use crate::{Script, World};
 
@@ -155,10 +155,9 @@ impl<'a> Builder<'a> {
         for (name, place) in std::mem::take(&mut self.used) {
             if !self.known.contains(&name) && !own.contains(&name) {
                 let all = || self.known.iter().chain(&own).map(String::as_str);
-                let hint = match nearest(&name, all()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None if all().next().is_none() => "define it under `variables`, or capture it".to_owned(),
-                    None => format!("known: {}", all().collect::<Vec<_>>().join(", ")),
+                let hint = match all().next() {
+                    None => "define it under `variables`, or capture it".to_owned(),
+                    Some(_) => meant(&name, all()),
                 };
                 return Err(Fault::at(place, format!("unknown variable `{name}`"), hint));
             }

@@ -252,8 +252,16 @@ fn unknown<'a>(place: Place, seen: &str, of: &str, names: impl Iterator<Item = &
     )
 }
 
+/// Which of `names` was perhaps meant, else all that are known.
+pub(crate) fn meant<'a>(seen: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+    nearest(seen, names.clone()).map_or_else(
+        || format!("known: {}", names.collect::<Vec<_>>().join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    )
+}
+
 /// The name most like `seen`, if any is.
-pub(crate) fn nearest<'a>(seen: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn nearest<'a>(seen: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let seen = seen.to_lowercase();
     names
         .map(|name| (strsim::damerau_levenshtein(&seen, &name.to_lowercase()), name))

@@ -11,7 +11,7 @@ use genkai_scenario::{What, claim, schema, systems};
 use proptest::prelude::*;
 
 /// Some that a caller may know.
-const PRODUCTS: &[&str] = &["nginx", "apache", "haproxy"];
+const PRODUCTS: &[&str] = &["nginx", "apache", "haproxy", "caddy"];
 
 const PAIR: &str = "\
 title: two proxies

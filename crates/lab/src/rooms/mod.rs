@@ -1,8 +1,8 @@
 //! Chat rooms: backplane, nodes and router up, members in, everybody talks, nodes are asked what became of messages, servers
-//! down; once for each number of nodes. Or requests held open, in one trial after the other ([`held`]).
+//! down; once for each number of nodes. Or requests held open, in one trial after the other ([`idle`]).
 
 mod drill;
-mod held;
+mod idle;
 mod node;
 mod servers;
 mod size;

@@ -169,7 +169,7 @@ fn percentiles(frame: &mut Frame<'_>, area: Rect, load: &Load) {
     let slices = load.scales.shown().slices();
     let lines: Vec<Vec<(f64, f64)>> = LINES.map(|(_, q, _)| points(&slices, q)).into();
     let top = lines.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
-    let mut name = vec![Span::styled(format!("{} over time ", load.unit.latency()), dim())];
+    let mut name = vec![Span::styled(format!("{} over time ", load.unit.latency().0), dim())];
     name.extend(LINES.iter().map(|(name, _, colour)| Span::styled(format!(" {name}"), Style::new().fg(*colour))));
     put(frame, row(area, 0), Line::from(name));
     let area = Rect { y: area.y + u16::from(area.height > 0), height: area.height.saturating_sub(1), ..area };
@@ -228,7 +228,7 @@ fn figures(frame: &mut Frame<'_>, area: Rect, load: &Load, recent: &Slice) {
 
 /// How the times of the chosen time are spread.
 fn spread(frame: &mut Frame<'_>, area: Rect, load: &Load, times: &Times) {
-    put(frame, row(area, 0), Line::styled(format!("{}, {}", load.unit.latencies(), load.scales.shown().name()), dim()));
+    put(frame, row(area, 0), Line::styled(format!("{}, {}", load.unit.latency().1, load.scales.shown().name()), dim()));
     let ranges = times.ranges(usize::from(area.height.saturating_sub(1)));
     let most = ranges.iter().map(|r| r.1).max().unwrap_or(0).max(1);
     let room = usize::from(area.width).saturating_sub(24);

@@ -129,21 +129,19 @@ fn variables(config: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
         builder.variable(&key.name, values);
     }
     for node in config.each_of("payload") {
-        let text = |name: &str| node.text(name);
-        let is = |name: &str| node.is(name);
-        let file = text("path").unwrap_or_default();
+        let file = node.text("path").unwrap_or_default();
         let columns = node.get("fields").map(|_| texts(node.get("fields")));
-        let all = is("loadAll").unwrap_or(false);
+        let all = node.is("loadAll").unwrap_or(false);
         if columns.is_none() && !all {
             return Err(node.fault("`payload` needs `fields`", "name its columns: fields: [a, b]"));
         }
-        let order = if text("order") == Some("sequence") { Order::Sequence } else { Order::Random };
-        let skip_first = is("skipHeader").unwrap_or(false);
+        let order = if node.text("order") == Some("sequence") { Order::Sequence } else { Order::Random };
+        let skip_first = node.is("skipHeader").unwrap_or(false);
         let reading = Reading { file, place: node.place, columns, skip_first, delimiter: delimiter(node)? };
         let (columns, rows) = data::rows(builder, &reading)?;
-        let cast = is("cast").unwrap_or(true);
+        let cast = node.is("cast").unwrap_or(true);
         if all {
-            let Some(name) = text("name") else {
+            let Some(name) = node.text("name") else {
                 return Err(node.fault("`loadAll` needs `name`", "the variable that holds all rows"));
             };
             let row = |row: &Vec<String>| {

@@ -89,13 +89,12 @@ fn variables(root: &Node, builder: &mut Builder<'_>) -> Result<(), Fault> {
         builder.variable(&key.name, values);
     }
     for node in root.each_of("data") {
-        let text = |name: &str| node.text(name);
-        let file = text("file").unwrap_or_default();
+        let file = node.text("file").unwrap_or_default();
         let columns = node.get("columns").map(|columns| {
             columns.list().iter().map(|one| one.scalar().unwrap_or_default().to_owned()).collect::<Vec<_>>()
         });
         let delimiter = delimiter(node)?;
-        let order = if text("order") == Some("random") { Order::Random } else { Order::Sequence };
+        let order = if node.text("order") == Some("random") { Order::Random } else { Order::Sequence };
         let reading = Reading { file, place: node.place, columns, skip_first: false, delimiter };
         let (columns, rows) = data::rows(builder, &reading)?;
         builder.knows(&columns);

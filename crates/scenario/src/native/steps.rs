@@ -8,7 +8,7 @@ use super::checks::{captures, checks};
 use super::{Defaults, span, waits, whole};
 use crate::builder::{self, Builder};
 use crate::fault::Fault;
-use crate::shape::nearest;
+use crate::shape::meant;
 use crate::yaml::{Node, Value};
 
 pub(super) fn steps(node: Option<&Node>, builder: &mut Builder<'_>, defaults: &Defaults) -> Result<Vec<Step>, Fault> {
@@ -45,12 +45,8 @@ fn target(node: &Node, builder: &Builder<'_>) -> Result<u32, Fault> {
     let Some(given) = node.get("target") else { return Ok(0) };
     let name = given.scalar().unwrap_or_default();
     let all = || builder.scenario.targets.iter().map(|target| target.name.as_str());
-    all().position(|known| known == name).map(|n| n as u32).ok_or_else(|| {
-        let hint = nearest(name, all()).map_or(format!("known: {}", all().collect::<Vec<_>>().join(", ")), |near| {
-            format!("did you mean `{near}`?")
-        });
-        given.fault(format!("unknown target `{name}`"), hint)
-    })
+    let unknown = || given.fault(format!("unknown target `{name}`"), meant(name, all()));
+    all().position(|known| known == name).map(|n| n as u32).ok_or_else(unknown)
 }
 
 pub(super) fn headers(node: &Node, builder: &mut Builder<'_>) -> Vec<(String, Template)> {

@@ -7,81 +7,11 @@ use genkai_model::explain::{Remark, RemarkKind};
 use super::limits::{self, Pool, number, seconds};
 use crate::explain::{about, place, remark};
 use crate::files::entry::{Entries, Entry};
-use crate::files::names::nearest;
+use crate::files::names::{nearest, table};
 use genkai_place::caps::Machine;
 
-/// Keys of `[global]` (fpm_conf.c: `ini_fpm_global_options`, PHP 8).
-const GLOBAL: &[&str] = &[
-    "pid",
-    "error_log",
-    "syslog.facility",
-    "syslog.ident",
-    "log_buffering",
-    "log_level",
-    "log_limit",
-    "emergency_restart_threshold",
-    "emergency_restart_interval",
-    "process_control_timeout",
-    "process.max",
-    "process.priority",
-    "daemonize",
-    "rlimit_files",
-    "rlimit_core",
-    "events.mechanism",
-    "systemd_interval",
-    "include",
-];
-/// Keys of a pool (`ini_fpm_pool_options`).
-const POOL: &[&str] = &[
-    "prefix",
-    "user",
-    "group",
-    "listen",
-    "listen.backlog",
-    "listen.owner",
-    "listen.group",
-    "listen.mode",
-    "listen.acl_users",
-    "listen.acl_groups",
-    "listen.allowed_clients",
-    "listen.setfib",
-    "process.priority",
-    "process.dumpable",
-    "pm",
-    "pm.max_children",
-    "pm.start_servers",
-    "pm.min_spare_servers",
-    "pm.max_spare_servers",
-    "pm.max_spawn_rate",
-    "pm.process_idle_timeout",
-    "pm.max_requests",
-    "pm.status_path",
-    "pm.status_listen",
-    "ping.path",
-    "ping.response",
-    "access.log",
-    "access.format",
-    "access.suppress_path",
-    "slowlog",
-    "request_slowlog_timeout",
-    "request_slowlog_trace_depth",
-    "request_terminate_timeout",
-    "request_terminate_timeout_track_finished",
-    "rlimit_files",
-    "rlimit_core",
-    "chroot",
-    "chdir",
-    "catch_workers_output",
-    "decorate_workers_output",
-    "clear_env",
-    "security.limit_extensions",
-    "apparmor_hat",
-    "env",
-    "php_value",
-    "php_flag",
-    "php_admin_value",
-    "php_admin_flag",
-];
+/// Every key of PHP 8, with where it may stand (fpm_conf.c: `ini_fpm_global_options`, `ini_fpm_pool_options`).
+static KEYS: &str = include_str!("keys.txt");
 /// Keys that one way of managing children has no use for.
 const USELESS: &[(&str, &[&str])] = &[
     (
@@ -119,11 +49,12 @@ fn plain(name: &str) -> &str {
 fn names(config: &Entries) -> Vec<Remark> {
     let mut all = Vec::new();
     for entry in config.all() {
-        let known = if entry.section == "global" || entry.section.is_empty() { GLOBAL } else { POOL };
+        let section = if entry.section == "global" || entry.section.is_empty() { "global" } else { "pool" };
+        let known = || table(KEYS).filter(|(_, sections)| sections.split(',').any(|one| one == section));
         let name = plain(&entry.name);
-        if !known.contains(&name) {
+        if !known().any(|(key, _)| key == name) {
             let text = "there is no such key here: php-fpm does not start".to_owned();
-            let near = nearest(name, known.iter().copied()).map(|n| format!("did you mean {n}?"));
+            let near = nearest(name, known().map(|(key, _)| key)).map(|n| format!("did you mean {n}?"));
             all.push(about(config, entry, RemarkKind::Unknown, text, near));
         }
     }
