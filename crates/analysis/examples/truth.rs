@@ -26,7 +26,7 @@ fn main() {
             println!("  {name:<22} equal systems, {pairs} pairs: {:.1} % (at most 5)", 100.0 * said.differs);
         }
     }
-    println!("At least two of equal rivals (caches, servers of a contest) are told apart, each compared with each:");
+    println!("At least two of equal rivals (caches, servers of a comparison) are told apart, each compared with each:");
     for (rivals, rounds) in [(2, 5), (8, 3), (8, 5), (11, 5)] {
         let told = 100.0 * equal_rivals(Noise::Normal, rivals, rounds, TIMES / 10);
         println!("  {rivals:2} rivals, {rounds} rounds: {told:.1} % (at most 5)");

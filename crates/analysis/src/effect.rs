@@ -215,10 +215,12 @@ pub fn ranks<'a>(names: &[&'a str], ahead: &[(&str, &str)]) -> BTreeMap<&'a str,
 }
 
 /// The same by pairs of which both are among `names`: those that are certain.
-pub fn ranks_by<'a>(names: &[&'a str], pairs: &[RankedPair]) -> BTreeMap<&'a str, (u32, u32)> {
+pub fn ranks_by<'a>(names: impl Iterator<Item = &'a String>, pairs: &[RankedPair]) -> BTreeMap<String, (u32, u32)> {
+    let names: Vec<&str> = names.map(String::as_str).collect();
     let among = |name: &String| names.contains(&name.as_str());
     let certain = pairs.iter().filter(|pair| pair.certain && among(&pair.faster) && among(&pair.slower));
-    ranks(names, &certain.map(|pair| (pair.faster.as_str(), pair.slower.as_str())).collect::<Vec<_>>())
+    let ranks = ranks(&names, &certain.map(|pair| (pair.faster.as_str(), pair.slower.as_str())).collect::<Vec<_>>());
+    ranks.into_iter().map(|(name, ranks)| (name.to_owned(), ranks)).collect()
 }
 
 #[cfg(test)]

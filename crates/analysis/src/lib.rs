@@ -7,7 +7,7 @@
 //!
 //! Reading order: [`window`] (ticks added up), [`capacity`] (a limit's law against a load), [`diagnosis`] (when it broke
 //! and which limit it was), [`client`] (was it the generator itself), [`tuning`] (what to try next, from the record
-//! alone), [`rooms`] (chat rooms: where messages went), [`contest`] (servers compared), [`compare`] (systems compared), [`effect`], [`spending`] and [`order`] (what all comparisons share), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
+//! alone), [`rooms`] (chat rooms: where messages went), [`latencies`] (servers compared), [`compare`] (systems compared), [`effect`], [`spending`] and [`order`] (what all comparisons share), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
 mod busy;
 pub mod cache;
@@ -15,11 +15,11 @@ pub mod capacity;
 pub mod claims;
 pub mod client;
 pub mod compare;
-pub mod contest;
 pub mod diagnosis;
 pub mod effect;
 pub mod flows;
-pub mod held;
+pub mod idle_requests;
+pub mod latencies;
 pub mod machine;
 pub mod order;
 pub mod proof;

@@ -3,7 +3,7 @@
 mod world;
 
 use genkai_analysis::cache::{findings, loads, next};
-use genkai_model::cache::{Aim, CachePass, Caching, Contestant, DeviceUse, OwnCounts, RateSearch, Side, Spent, Warmth};
+use genkai_model::cache::{Aim, CachePass, Caching, Contender, DeviceUse, OwnCounts, RateSearch, Side, Spent, Warmth};
 use genkai_model::content::{Content, Mix, Sizes};
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
@@ -24,7 +24,7 @@ use world::parts::{plan, users};
 const REQUESTS: u64 = 1_000;
 
 fn caching(names: &[&str], rounds: u32, rate: Option<f64>) -> Caching {
-    let contender = |name: &&str| Contestant { name: (*name).to_owned(), server: (*name).to_owned() };
+    let contender = |name: &&str| Contender { name: (*name).to_owned(), server: (*name).to_owned() };
     let sizes = Sizes::LogNormal { median: Bytes(3_000), sigma: 0.5 };
     Caching {
         contenders: names.iter().map(contender).collect(),
@@ -304,9 +304,9 @@ fn the_search_follows_from_the_record() {
     let story = searched(&["a"], 3, capacity);
     let loads = loads(&story.record).len() as u32;
     let finding = story.findings();
-    assert_eq!(finding.held.iter().map(|one| one.warmth).collect::<Vec<_>>(), [Warmth::Cold, Warmth::Warm]);
-    assert_eq!(finding.held.iter().map(|one| one.loads).sum::<u32>() + 6, loads, "every load is told");
-    for found in &finding.held {
+    assert_eq!(finding.best_rates.iter().map(|one| one.warmth).collect::<Vec<_>>(), [Warmth::Cold, Warmth::Warm]);
+    assert_eq!(finding.best_rates.iter().map(|one| one.loads).sum::<u32>() + 6, loads, "every load is told");
+    for found in &finding.best_rates {
         let one = &found.standings[0];
         assert_eq!(one.repeats.iter().map(|repeat| repeat.round).collect::<Vec<_>>(), [1, 2, 3]);
         for repeat in &one.repeats {
@@ -341,7 +341,7 @@ fn highest_rates_are_ranked_by_what_rounds_carry() {
             % 64]
     };
     let finding = searched(&["a", "b", "c"], 4, capacity).findings();
-    let warm = finding.held.iter().find(|one| one.warmth == Warmth::Warm).unwrap();
+    let warm = finding.best_rates.iter().find(|one| one.warmth == Warmth::Warm).unwrap();
     let ranks: Vec<(&str, u32, u32)> =
         warm.standings.iter().map(|one| (one.name.as_str(), one.best, one.worst)).collect();
     assert_eq!(ranks, [("a", 1, 2), ("b", 1, 2), ("c", 3, 3)], "{warm:?}");

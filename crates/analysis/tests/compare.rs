@@ -5,7 +5,6 @@ mod world;
 use genkai_analysis::compare::{findings, is_enough};
 use genkai_model::claim::{Claim, LoadTest, Promise, Promised, Test};
 use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
-use genkai_model::contest::ContenderRecord;
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{
     Disconnects, EndReason, Event, Note, Rewrite, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
@@ -16,6 +15,7 @@ use genkai_model::finding::claim::ClaimVerdict;
 use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding, Ended};
 use genkai_model::finding::{Call, Outcome};
 use genkai_model::histogram::{self, Payload};
+use genkai_model::latencies::ContenderRecord;
 use genkai_model::load::{Load, Protocol};
 use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Record;
@@ -180,7 +180,7 @@ fn what_a_private_copy_differs_in_stays_with_its_contender() {
     };
     story.push(None, What::Contender(Box::new(entry)));
     story.blocks(5, &[("base", PLAIN), ("more", PLAIN)]);
-    let subjects = story.findings().subjects;
+    let subjects = story.findings().contenders;
     assert_eq!((subjects[0].rewrites.as_slice(), subjects[1].rewrites.as_slice()), (&[][..], &[rewrite][..]));
 }
 
@@ -212,7 +212,7 @@ fn equal_contenders_are_equal_and_their_control_too() {
         assert_eq!(effect.call, Call::Same, "{effect:?}");
     }
     assert_eq!((finding.outcome, finding.ended), (Outcome::Holds, Ended::Early));
-    assert_eq!(finding.subjects[0].warm_up, Some(0.0));
+    assert_eq!(finding.contenders[0].warm_up, Some(0.0));
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn where_nobody_is_stressed_a_ranking_means_nothing() {
     busy.blocks(5, &[("a", PLAIN), ("b", Does { rate: 108.0, ..PLAIN })]);
     let finding = busy.findings();
     assert!(finding.stress.anybody);
-    let throughput = |n: usize| (finding.subjects[n].figures[1].best, finding.subjects[n].figures[1].worst);
+    let throughput = |n: usize| (finding.contenders[n].figures[1].best, finding.contenders[n].figures[1].worst);
     assert_eq!((throughput(0), throughput(1)), ((2, 2), (1, 1)), "the second is first for certain");
 }
 
@@ -374,7 +374,7 @@ fn a_warm_up_is_seen_and_left_out() {
     let mut story = Story::new(comparison(&["a", "b"], true));
     story.blocks(5, &[("a", PLAIN), ("b", slow)]);
     let finding = story.findings();
-    assert_eq!(finding.subjects[1].warm_up, Some(0.5));
+    assert_eq!(finding.contenders[1].warm_up, Some(0.5));
     assert_eq!(call(&finding, Figure::Throughput), Call::Same, "only what is steady counts");
 }
 
@@ -449,7 +449,7 @@ fn who_is_out_is_compared_with_nobody_and_the_others_go_on() {
     assert_eq!((finding.blocks, finding.pairs.len()), (5, 1));
     assert_eq!(call(&finding, Figure::Throughput), Call::Better);
     let ranks: Vec<(bool, u32, u32)> =
-        finding.subjects.iter().map(|one| (one.out, one.figures[1].best, one.figures[1].worst)).collect();
+        finding.contenders.iter().map(|one| (one.dropped, one.figures[1].best, one.figures[1].worst)).collect();
     assert_eq!(ranks[..2], [(false, 2, 2), (false, 1, 1)], "ranks are those of who plays");
     assert!(ranks[2].0);
     assert_eq!(finding.outcome, Outcome::Fails, "a contender is missing");

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use genkai_engine::broadcast::{Answer, BroadcastClients, BroadcastError, ClientOptions};
-use genkai_model::contest::Case;
+use genkai_model::latencies::Case;
 use product::{Product, folder, said};
 
 const PATIENCE: Duration = Duration::from_secs(20);

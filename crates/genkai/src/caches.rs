@@ -101,7 +101,7 @@ fn recorded(file: &Path, requests: Option<u32>, caching: &mut Caching) -> Result
     Ok(())
 }
 
-/// The caches asked for; without a wish those of the size that can run.
+/// The caches asked for; none asked for: those of the size that can run.
 fn contenders(size: Size, asked: &[String]) -> Vec<String> {
     if !asked.is_empty() {
         return asked.to_vec();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_analysis::{cache, compare, contest, findings, held, rooms};
+use genkai_analysis::{cache, compare, findings, idle_requests, latencies, rooms};
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
 use genkai_report::document::Document;
@@ -26,11 +26,11 @@ pub(crate) fn found(record: &Record) -> Option<Found> {
     if let Some(finding) = rooms::findings(record) {
         return Some(Found::of(&finding, study::rooms(record, &finding), None));
     }
-    if let Some(finding) = held::findings(record) {
-        return Some(Found::of(&finding, study::held(record, &finding), None));
+    if let Some(finding) = idle_requests::findings(record) {
+        return Some(Found::of(&finding, study::idle_requests(record, &finding), None));
     }
-    if let Some(finding) = contest::findings(record) {
-        return Some(Found::of(&finding, study::contest(record, &finding), None));
+    if let Some(finding) = latencies::findings(record) {
+        return Some(Found::of(&finding, study::latencies(record, &finding), None));
     }
     if let Some(finding) = compare::findings(record) {
         let turns = ("turns.csv", csv::turns(&finding));

@@ -1,7 +1,7 @@
 //! `genkai experiment run rooms` and `rooms-http`: flags to plans.
 
 use genkai_lab::experiment::rooms::Site;
-use genkai_lab::experiment::{held, rooms as experiment};
+use genkai_lab::experiment::{idle_requests, rooms as experiment};
 use genkai_model::plan::{Backplane, Plan, Router};
 use genkai_model::units::{Bytes, Span};
 use genkai_model::websocket::SMALLEST_MESSAGE;
@@ -69,7 +69,7 @@ fn message(size: Option<Bytes>) -> Result<Option<Bytes>, Failure> {
 /// When requests would be held for no time.
 pub(crate) fn held(flags: &HeldFlags) -> Result<Plan, Failure> {
     let size = flags.run.size();
-    let mut shape = held::Shape::of(size);
+    let mut shape = idle_requests::Shape::of(size);
     shape.nodes = flags.nodes.unwrap_or(shape.nodes);
     shape.time = flags.hold.unwrap_or(shape.time);
     shape.most = flags.most.unwrap_or(shape.most);
@@ -78,7 +78,7 @@ pub(crate) fn held(flags: &HeldFlags) -> Result<Plan, Failure> {
     }
     // Who waits as long as requests are held gets the place of one that is done, and is not refused.
     let wait = Span(QUEUE_TIMEOUT.0.min(shape.time.0 / 5));
-    Ok(held::plan(size, shape, router(&flags.router, wait)))
+    Ok(idle_requests::plan(size, shape, router(&flags.router, wait)))
 }
 
 /// How long a request waits for a node with room.

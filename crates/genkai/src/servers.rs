@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use genkai_lab::contest;
 use genkai_lab::experiment::servers as experiment;
+use genkai_lab::latencies;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 use genkai_model::units::Bytes;
@@ -25,24 +25,24 @@ const SMALLEST: u64 = 64;
 /// When they contradict each other, or nothing can be compared here.
 fn plan(flags: &ServersFlags, place: &Place) -> Result<Plan, Failure> {
     let size = flags.run.size();
-    let mut contest = experiment::shape(size);
-    contest.clients = flags.clients.unwrap_or(contest.clients);
-    contest.rounds = flags.rounds.unwrap_or(contest.rounds);
-    contest.warm_up = flags.warm_up.unwrap_or(contest.warm_up);
-    contest.starts = flags.starts.unwrap_or(contest.starts);
-    contest.message = flags.message.unwrap_or(contest.message);
-    contest.timeout = flags.answer_timeout.unwrap_or(contest.timeout);
-    contest.seed = flags.seed.unwrap_or(contest.seed);
+    let mut comparison = experiment::shape(size);
+    comparison.clients = flags.clients.unwrap_or(comparison.clients);
+    comparison.rounds = flags.rounds.unwrap_or(comparison.rounds);
+    comparison.warm_up = flags.warm_up.unwrap_or(comparison.warm_up);
+    comparison.starts = flags.starts.unwrap_or(comparison.starts);
+    comparison.message = flags.message.unwrap_or(comparison.message);
+    comparison.timeout = flags.answer_timeout.unwrap_or(comparison.timeout);
+    comparison.seed = flags.seed.unwrap_or(comparison.seed);
     if !flags.sizes.is_empty() {
-        contest.sizes.clone_from(&flags.sizes);
-        contest.sizes.sort_unstable();
-        contest.sizes.dedup();
+        comparison.sizes.clone_from(&flags.sizes);
+        comparison.sizes.sort_unstable();
+        comparison.sizes.dedup();
     }
     let within = |bytes: &Bytes| (SMALLEST..=LARGEST).contains(&bytes.0);
-    if !contest.sizes.iter().chain([&contest.message]).all(within) {
+    if !comparison.sizes.iter().chain([&comparison.message]).all(within) {
         return Err(Failure::usage("--sizes, --message: must be from 64 bytes to 64 MiB"));
     }
-    if contest.timeout.0 == 0 {
+    if comparison.timeout.0 == 0 {
         return Err(Failure::usage("--answer-timeout: must be longer than zero"));
     }
     let servers = servers(&flags.servers, place)?;
@@ -56,11 +56,11 @@ fn plan(flags: &ServersFlags, place: &Place) -> Result<Plan, Failure> {
         Ok(experiment::Sweep { server, setting, values: values.split(',').map(str::to_owned).collect() })
     });
     let sweeps = sweeps.collect::<Result<Vec<_>, Failure>>()?;
-    contest.contenders = experiment::contenders(&servers, &settings, &sweeps);
-    Ok(experiment::plan(size, contest))
+    comparison.contenders = experiment::contenders(&servers, &settings, &sweeps);
+    Ok(experiment::plan(size, comparison))
 }
 
-/// The servers asked for, each once; without a wish all that can run.
+/// The servers asked for, each once; none asked for: all that can run.
 fn servers(asked: &[String], place: &Place) -> Result<Vec<String>, Failure> {
     let mut all: Vec<String> = Vec::new();
     for server in asked {
@@ -71,7 +71,7 @@ fn servers(asked: &[String], place: &Place) -> Result<Vec<String>, Failure> {
     if !all.is_empty() {
         return Ok(all);
     }
-    let (can, cannot) = contest::available(place);
+    let (can, cannot) = latencies::available(place);
     if can.len() < 2 {
         let why = cannot.join("\n  ");
         return Err(Failure::environment(format!(

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use genkai_engine::StopFlag;
 use genkai_lab::job::{Job, Outcome, Preview};
 use genkai_lab::system::Pin;
-use genkai_lab::{LabError, contest};
+use genkai_lab::{LabError, latencies};
 use genkai_model::exit::Exit;
 use genkai_model::plan::{Plan, Study};
 use genkai_report::{json, study as report};
@@ -110,7 +110,7 @@ fn show(study: &Study, outcome: &Outcome, out: &Path, output: &OutputFlags, mark
 /// # Errors
 /// When the program does not know itself.
 pub(crate) fn place(apps: Option<&Path>) -> Result<Place, Failure> {
-    Ok(contest::place(&crate::program()?, apps))
+    Ok(latencies::place(&crate::program()?, apps))
 }
 
 /// A run of `plan` by this program, from now, with its record in `out`.

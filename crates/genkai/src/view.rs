@@ -58,7 +58,7 @@ impl View {
     /// What suits a study, and stderr. A key can set `stop`.
     pub(crate) fn of(study: &Study, quiet: bool, colour: Colour, stop: &StopFlag) -> View {
         match study {
-            Study::Contest(_) | Study::Cache(_) => View::plain(quiet),
+            Study::Latencies(_) | Study::Cache(_) => View::plain(quiet),
             _ => View::choose(quiet, colour, stop),
         }
     }

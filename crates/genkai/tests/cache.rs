@@ -29,12 +29,12 @@ fn a_run_leaves_its_outputs_and_a_report_makes_them_again() {
         assert!(run.stdout.contains(said), "{said}\n{}", run.story());
     }
     let finding = verdict(&run.out);
-    for rates in &finding.held {
+    for rates in &finding.best_rates {
         assert_eq!(rates.standings.len(), 2, "both: {rates:?}");
         let rounds = |one: &BestRate| one.repeats.iter().map(|repeat| repeat.round).collect::<Vec<_>>();
         assert!(rates.standings.iter().all(|one| rounds(one) == [1, 2]), "in every round: {rates:?}");
     }
-    assert_eq!(finding.held.len(), 2, "cold and warm");
+    assert_eq!(finding.best_rates.len(), 2, "cold and warm");
     let warm = finding.passes.iter().find(|pass| pass.warmth == Warmth::Warm).unwrap();
     assert_eq!(warm.standings.iter().map(|one| one.requests).sum::<u64>(), 2 * 2 * 30);
     let table = fs::read_to_string(run.out.join("passes.csv")).unwrap();

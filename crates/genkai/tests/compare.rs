@@ -46,10 +46,10 @@ fn the_same_server_twice_is_no_difference() {
     for effect in finding.pairs.iter().chain(&finding.control).flat_map(|pair| &pair.effects) {
         assert!(matches!(effect.call, Call::Same | Call::CannotTell { .. }), "{effect:?}\n{}", run.story());
     }
-    assert_eq!(finding.subjects[1].name, "nginx (2)");
+    assert_eq!(finding.contenders[1].name, "nginx (2)");
     assert_eq!(call(&finding, Figure::Failures), Call::Same, "{}", run.story());
     assert!(
-        finding.subjects.iter().all(|one| one.figures[6].value.is_some()),
+        finding.contenders.iter().all(|one| one.figures[6].value.is_some()),
         "processor time is seen: {}",
         run.story()
     );
@@ -70,8 +70,9 @@ fn enough_worker_connections_are_better_and_the_record_says_it_again() {
         run.story()
     );
     assert!(found.caveats.contains(&ComparisonCaveat::Survivors { name: "baseline".to_owned() }), "{}", run.story());
-    let set =
-        |n: usize| found.subjects[n].settings.iter().find(|s| s.name == "worker_connections").map(|s| s.value.clone());
+    let set = |n: usize| {
+        found.contenders[n].settings.iter().find(|s| s.name == "worker_connections").map(|s| s.value.clone())
+    };
     assert_eq!(
         (set(0).as_deref(), set(1).as_deref()),
         (Some("32"), Some("1024")),
@@ -98,7 +99,7 @@ fn what_already_runs_is_seen_and_not_stressed() {
     assert!(!finding.stress.anybody && finding.stress.busiest.is_some(), "{}", run.story());
     assert_eq!((finding.outcome, run.code), (Outcome::Invalid, Some(4)), "{}", run.story());
     assert!(run.says()[0].starts_with("Nobody was stressed"), "{}", run.story());
-    let memory = finding.subjects[0].figures[7].value.unwrap().value;
+    let memory = finding.contenders[0].figures[7].value.unwrap().value;
     assert!(memory > 1e6, "the memory of a process that is not ours: {memory}");
 }
 
@@ -252,8 +253,8 @@ fn a_user_s_caches_and_an_address_are_contenders() {
     let run = run(&compare(&format!("{words} http://{address} {load}")));
     let finding = finding(&run.out);
     assert_eq!(finding.blocks, 2, "{}", run.story());
-    assert_eq!(finding.subjects.len(), files.len() + 1, "{}", run.story());
-    for subject in &finding.subjects {
+    assert_eq!(finding.contenders.len(), files.len() + 1, "{}", run.story());
+    for subject in &finding.contenders {
         let value = |n: usize| subject.figures[n].value.map_or(0.0, |value| value.value);
         assert!(value(0) == 0.0 && value(1) > 10.0, "{subject:?}\n{}", run.story());
         assert!(value(6) > 0.0 && value(7) > 1e6, "processor time and memory are seen: {subject:?}");
@@ -261,7 +262,7 @@ fn a_user_s_caches_and_an_address_are_contenders() {
     for (name, text, _) in &files {
         assert_eq!(&std::fs::read_to_string(dir.path().join(name)).unwrap(), text, "the user's file stays as it is");
     }
-    if let Some(squid) = finding.subjects.iter().find(|one| one.version.starts_with("squid ")) {
+    if let Some(squid) = finding.contenders.iter().find(|one| one.version.starts_with("squid ")) {
         assert!(squid.name.ends_with("squid.conf"), "{squid:?}");
         let shown = show(genkai("compare --quick --dry-run").args([
             "--base",
@@ -310,7 +311,7 @@ fn one_that_does_not_start_any_more_is_out_and_the_others_go_on() {
     let found = finding(&broken.out);
     assert_eq!((found.blocks, found.pairs.len()), (3, 1), "{}", broken.story());
     let out: Vec<(&str, bool, u32)> =
-        found.subjects.iter().map(|one| (one.name.as_str(), one.out, one.turns)).collect();
+        found.contenders.iter().map(|one| (one.name.as_str(), one.dropped, one.turns)).collect();
     assert_eq!(out[2], ("nginx", true, 1), "{}", broken.story());
     assert!(out[..2].iter().all(|(_, out, turns)| !out && *turns == 3), "{}", broken.story());
     let why = found.caveats.iter().find_map(|caveat| match caveat {

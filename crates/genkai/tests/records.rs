@@ -14,7 +14,8 @@ use serde_json::Value;
 use harness::{finish, genkai};
 
 /// Words that are plainer today, wherever they stood then: (then, now).
-const REWORDED: [(&str, &str); 5] = [
+const REWORDED: [(&str, &str); 6] = [
+    ("Intervals hold together with", "The confidence intervals hold together with"),
     (
         "What was offered was the limit: no cache was busy, and differences say nothing of them. Offer more: --clients, no --rate; a machine",
         "The offered load was the limit: no cache was busy, so the differences say nothing about them. Raise --clients or drop --rate; use a machine",

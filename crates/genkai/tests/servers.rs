@@ -8,9 +8,9 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use genkai_model::contest::{Case, Contender, Round};
 use genkai_model::finding::Outcome;
-use genkai_model::finding::contest::{ContestCaveat, ContestFinding};
+use genkai_model::finding::latencies::{LatencyCaveat, LatencyFinding};
+use genkai_model::latencies::{Case, Contender, Round};
 use genkai_targets::application::{self, Application};
 use harness::{Run, genkai, machine, run};
 
@@ -18,7 +18,7 @@ use harness::{Run, genkai, machine, run};
 const SMALL: &str = "experiment run websocket-servers --clients 6 --rounds 3 --warm-up 1 --message 100";
 const ALL: [&str; 5] = ["embedded", "tomcat", "jetty", "node-ws", "socketio"];
 
-fn servers(flags: &str) -> (Run, ContestFinding) {
+fn servers(flags: &str) -> (Run, LatencyFinding) {
     let run = run(&genkai(&format!("{SMALL} {flags}")));
     let text = std::fs::read_to_string(run.out.join("verdict.json"))
         .unwrap_or_else(|e| panic!("{e}; `make packages-test apps` makes what the servers need\n{}", run.story()));
@@ -35,10 +35,10 @@ fn every_server_speaks_the_protocol_and_has_its_limit() {
     let _machine = machine();
     let (run, finding) = servers("--sizes 1k,70k");
     assert_eq!((finding.outcome, run.code), (Outcome::Holds, Some(0)), "{}", run.story());
-    let names: Vec<&str> = finding.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
+    let names: Vec<&str> = finding.contenders.iter().map(|entrant| entrant.name.as_str()).collect();
     assert_eq!(names, ALL);
     for (entrant, version) in
-        finding.entrants.iter().zip(["genkai ", "Apache Tomcat/10", "Jetty 12", "ws 8", "socket.io 4"])
+        finding.contenders.iter().zip(["genkai ", "Apache Tomcat/10", "Jetty 12", "ws 8", "socket.io 4"])
     {
         assert!(entrant.version.starts_with(version), "{}", entrant.version);
         let usage = &entrant.usage;
@@ -58,13 +58,13 @@ fn every_server_speaks_the_protocol_and_has_its_limit() {
             assert!(if standing.name == "embedded" { standing.worst == 0 } else { ranked }, "{standing:?}");
         }
     }
-    assert!(finding.caveats.contains(&ContestCaveat::OneStart));
+    assert!(finding.caveats.contains(&LatencyCaveat::OneStart));
     limits(&run, &finding);
     record(&run);
 }
 
 /// The largest messages that servers take by default, to the byte.
-fn limits(run: &Run, finding: &ContestFinding) {
+fn limits(run: &Run, finding: &LatencyFinding) {
     let seen: Vec<_> = finding
         .limits
         .iter()
@@ -135,14 +135,14 @@ fn settings_lift_limits_and_set_them() {
         ("socketio", &binary[..], Some(2000), 2001, Some(1009), true),
     ];
     assert_eq!(seen, expected, "{}", run.story());
-    let tomcat = &finding.entrants[0];
+    let tomcat = &finding.contenders[0];
     let setting = tomcat.settings.iter().find(|setting| setting.name == "max-message").unwrap();
     assert_eq!((setting.value.as_str(), setting.default), ("100k", false));
 }
 
 /// Starts a server with settings.
 fn set(name: &str, settings: &[(&str, &str)], dir: &Path) -> Application {
-    let place = genkai_lab::contest::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
+    let place = genkai_lab::latencies::place(Path::new(env!("CARGO_BIN_EXE_genkai")), None);
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let contender =
         Contender { name: name.to_owned(), server: name.to_owned(), settings, variant: false, reference: false };
@@ -243,7 +243,7 @@ fn a_swept_setting_is_asked_for_large_messages_beside_its_server() {
         finding.cases.iter().flat_map(|case| &case.standings).all(|one| one.figure.is_some_and(|figure| figure.n == 2))
     );
     assert_eq!(run.record().trials.len(), 2);
-    assert!(!finding.caveats.contains(&ContestCaveat::OneStart));
+    assert!(!finding.caveats.contains(&LatencyCaveat::OneStart));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use genkai_engine::StopFlag;
-use genkai_model::contest::ContenderRecord;
 use genkai_model::event::{Environment, Rewrite, RunStarted, SCHEMA, What};
 use genkai_model::finding::Predicted;
+use genkai_model::latencies::ContenderRecord;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_targets::application::Place;

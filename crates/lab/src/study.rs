@@ -7,7 +7,7 @@ use crate::error::LabError;
 use crate::job::{Job, Outcome, Preview};
 use crate::recorder::Watcher;
 use crate::system::{self, Pin};
-use crate::{cache, claims, compare, contest, measure, rooms, tune};
+use crate::{cache, claims, compare, latencies, measure, rooms, tune};
 
 /// Checks a plan without starting a server under test: configurations are read and tested by the products themselves, the load is held
 /// against this machine.
@@ -21,7 +21,7 @@ pub fn preview(plan: &Plan, place: &Place, pin: &Pin) -> Result<Preview, LabErro
         Study::Rooms(cluster) | Study::IdleRequests { cluster, .. } => {
             rooms::check(plan, cluster, place, pin).map(Preview::of)
         }
-        Study::Contest(contest) => contest::check(contest, place, pin).map(Preview::of),
+        Study::Latencies(comparison) => latencies::check(comparison, place, pin).map(Preview::of),
         Study::Compare(_) if claims::line(plan).is_some() => Ok(Preview::of(system::environment(pin, None))),
         Study::Compare(comparison) => compare::preview(plan, comparison, pin),
         Study::Cache(caching) => cache::check(caching, pin).map(Preview::of),
@@ -37,7 +37,7 @@ pub fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError
         Study::Load => measure::run(job, watcher),
         Study::Tune => tune::run(job, watcher),
         Study::Rooms(cluster) | Study::IdleRequests { cluster, .. } => rooms::run(job, cluster, watcher),
-        Study::Contest(contest) => contest::run(job, contest, watcher),
+        Study::Latencies(comparison) => latencies::run(job, comparison, watcher),
         Study::Compare(comparison) => match claims::line(&job.plan) {
             Some(line) => claims::check(job, line, watcher),
             None => compare::run(job, comparison, watcher),

@@ -74,9 +74,9 @@ fn what_a_cold_cache_misses_the_origin_is_asked_for_and_a_warm_one_misses_nothin
             assert!(one.cost.cpu > 0.0 && one.cost.memory > 0.0, "{one:?}");
         }
     }
-    let nginx = finding.participants.iter().find(|one| one.name == "nginx").unwrap();
+    let nginx = finding.contenders.iter().find(|one| one.name == "nginx").unwrap();
     assert!(nginx.settings.iter().any(|setting| setting.name == "proxy_cache_path"), "{nginx:?}");
-    for one in finding.participants.iter().filter(|one| one.name != "origin") {
+    for one in finding.contenders.iter().filter(|one| one.name != "origin") {
         assert_eq!(one.conformance.len(), 6, "{}", one.name);
         assert!(one.conformance.iter().all(|rule| matches!(rule.verdict, Kept::Kept | Kept::Passed)), "{one:?}");
     }
@@ -93,7 +93,7 @@ fn the_same_against_itself_is_equal() {
     let dir = tempfile::tempdir().unwrap();
     let plan = small(&["nginx", "nginx"], |plan| (plan.rate, plan.requests, plan.rounds) = (Some(80.0), 24, 4));
     let (_, finding) = made(plan, dir.path());
-    let names: Vec<&str> = finding.participants.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = finding.contenders.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["nginx", "nginx#2"]);
     for pass in &finding.passes {
         assert!(pass.pairs.iter().all(|pair| !pair.certain), "{pass:?}");

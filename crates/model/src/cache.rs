@@ -13,7 +13,7 @@ use crate::units::{Bytes, Span};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Caching {
     /// Who takes part.
-    pub contenders: Vec<Contestant>,
+    pub contenders: Vec<Contender>,
     /// What the origin has.
     pub content: Content,
     /// In which order it is asked for.
@@ -43,7 +43,8 @@ pub struct Caching {
 
 /// Who takes part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Contestant {
+#[schemars(rename = "CompetingCache")]
+pub struct Contender {
     /// What reports call it, unlike any other's.
     pub name: String,
     /// What it is, e.g. `squid-rock`.
@@ -139,7 +140,7 @@ impl AccessTime {
 /// A contender as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheEntry {
-    /// [`Contestant::name`].
+    /// [`Contender::name`].
     pub contender: String,
     /// Its version, e.g. `5.7`.
     pub version: String,
@@ -156,7 +157,7 @@ pub struct CacheEntry {
 /// What one load on one contender came to, beside what clients saw.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CachePass {
-    /// [`Contestant::name`].
+    /// [`Contender::name`].
     pub contender: String,
     /// What it was for.
     #[serde(flatten)]
@@ -276,7 +277,7 @@ impl Rule {
 /// How a contender kept a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conformance {
-    /// [`Contestant::name`].
+    /// [`Contender::name`].
     pub contender: String,
     /// The rule.
     pub rule: Rule,

@@ -40,7 +40,7 @@ pub enum Test {
 /// Changes under a load, and what they are said to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadTest {
-    /// The changes, as [`Wish`](crate::setting::RequestedChange) reads them. Of several each is tested alone, and all together.
+    /// The changes, as [`RequestedChange`](crate::setting::RequestedChange) reads them. Of several each is tested alone, and all together.
     pub changes: Vec<String>,
     /// The load.
     pub load: Load,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cache::Caching;
 use crate::comparison::Comparison;
-use crate::contest::Contest;
 use crate::idle_requests::IdleSearch;
+use crate::latencies::LatencyComparison;
 use crate::load::Load;
 use crate::objective::Objective;
 use crate::units::Span;
@@ -53,7 +53,8 @@ pub enum Study {
         search: IdleSearch,
     },
     /// How fast WebSocket servers answer beside each other.
-    Contest(Contest),
+    #[serde(rename = "contest")]
+    Latencies(LatencyComparison),
     /// How systems differ under the load.
     Compare(Comparison),
     /// How caches differ in front of an origin.
@@ -80,8 +81,8 @@ impl Plan {
     }
 
     /// The comparison of WebSocket servers, if that is the study.
-    pub fn contest(&self) -> Option<&Contest> {
-        if let Study::Contest(contest) = &self.study { Some(contest) } else { None }
+    pub fn latencies(&self) -> Option<&LatencyComparison> {
+        if let Study::Latencies(comparison) = &self.study { Some(comparison) } else { None }
     }
 
     /// The comparison of systems, if that is the study.
@@ -113,7 +114,7 @@ struct Stored {
     procedure: Procedure,
     study: Option<Study>,
     cluster: Option<StoredCluster>,
-    contest: Option<Contest>,
+    contest: Option<LatencyComparison>,
     comparison: Option<Comparison>,
     caching: Option<Box<Caching>>,
 }
@@ -135,7 +136,7 @@ impl Stored {
         });
         let study = study
             .or(cluster)
-            .or(self.contest.map(Study::Contest))
+            .or(self.contest.map(Study::Latencies))
             .or(self.comparison.map(Study::Compare))
             .or(self.caching.map(Study::Cache));
         // `genkai load` called its server so, and nothing else did.
@@ -198,9 +199,12 @@ mod tests {
         let held = old("rooms", json!({ "cluster": held }));
         assert_eq!(held.idle_requests().map(|search| search.most), Some(64));
         assert_eq!(held.cluster().map(|cluster| cluster.nodes.len()), Some(2));
-        let contest = json!({ "contenders": [], "clients": 2, "message": "128", "sizes": [], "rounds": 1, "warm_up": 0, "starts": 1,
+        let comparison = json!({ "contenders": [], "clients": 2, "message": "128", "sizes": [], "rounds": 1, "warm_up": 0, "starts": 1,
             "timeout": "10s", "seed": 1 });
-        assert_eq!(old("websocket-servers", json!({ "contest": contest })).contest().map(|one| one.clients), Some(2));
+        assert_eq!(
+            old("websocket-servers", json!({ "contest": comparison })).latencies().map(|one| one.clients),
+            Some(2)
+        );
         let comparison = json!({ "contenders": [], "control": true, "ramp": "1s", "hold": "1s", "looks": [2], "margin": 0.05,
             "deciding": ["throughput"], "seed": 1 });
         assert_eq!(old("nginx", json!({ "comparison": comparison })).comparison().map(|one| one.looks[0]), Some(2));

@@ -2,9 +2,9 @@
 
 use crate::cache::{CacheEntry, CachePass, Conformance};
 use crate::comparison::Turn;
-use crate::contest::{Collection, ContenderRecord, Round};
 use crate::event::{Event, Limits, READ, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
 use crate::evidence::{LogLine, Sample};
+use crate::latencies::{Collection, ContenderRecord, Round};
 use crate::rooms::{Attendance, NodeReport, RouterReport};
 
 /// A record in memory. Grows by [`Record::push`], the same whether events come from a live run or from a file.

@@ -96,15 +96,15 @@ mod tests {
 
     #[test]
     fn changes_are_read_as_people_write_them() {
-        let wish = |setting: &str, from: Option<&str>, to: &str| RequestedChange {
+        let asked = |setting: &str, from: Option<&str>, to: &str| RequestedChange {
             setting: setting.to_owned(),
             from: from.map(str::to_owned),
             to: to.to_owned(),
         };
-        assert_eq!("ProxyTimeout 60 -> 300".parse(), Ok(wish("ProxyTimeout", Some("60"), "300")));
-        assert_eq!("proxy_buffers 8 4k->16 8k".parse(), Ok(wish("proxy_buffers", Some("8 4k"), "16 8k")));
-        assert_eq!("gzip -> on".parse(), Ok(wish("gzip", None, "on")));
-        assert_eq!(" worker_connections=1024 ".parse(), Ok(wish("worker_connections", None, "1024")));
+        assert_eq!("ProxyTimeout 60 -> 300".parse(), Ok(asked("ProxyTimeout", Some("60"), "300")));
+        assert_eq!("proxy_buffers 8 4k->16 8k".parse(), Ok(asked("proxy_buffers", Some("8 4k"), "16 8k")));
+        assert_eq!("gzip -> on".parse(), Ok(asked("gzip", None, "on")));
+        assert_eq!(" worker_connections=1024 ".parse(), Ok(asked("worker_connections", None, "1024")));
         for bad in ["", "worker_connections", "a ->", "-> 3", "= 3", "a b = 3"] {
             let error = bad.parse::<RequestedChange>().unwrap_err().to_string();
             assert!(error.contains("512 -> 1024"), "{bad}: {error}");
@@ -114,8 +114,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_shown_is_read(setting in "[A-Za-z_.]{1,12}", from in proptest::option::of("[a-z0-9]{1,6}( [a-z0-9]{1,4})?"), to in "[a-z0-9]{1,6}( [a-z0-9]{1,4})?") {
-            let wish = RequestedChange { setting, from, to };
-            prop_assert_eq!(wish.to_string().parse::<RequestedChange>(), Ok(wish));
+            let asked = RequestedChange { setting, from, to };
+            prop_assert_eq!(asked.to_string().parse::<RequestedChange>(), Ok(asked));
         }
 
         #[test]

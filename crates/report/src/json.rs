@@ -1,8 +1,8 @@
 //! What was found, and plans, as JSON for scripts; every text ends with a newline.
 
-use genkai_model::contest::ContenderRecord;
 use genkai_model::event::Environment;
 use genkai_model::finding::Predicted;
+use genkai_model::latencies::ContenderRecord;
 use genkai_model::plan::Plan;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use genkai_model::event::{self, Event};
 use genkai_model::finding::cache::CacheFinding;
 use genkai_model::finding::comparison::ComparisonFinding;
-use genkai_model::finding::contest::ContestFinding;
 use genkai_model::finding::idle_requests::IdleFinding;
+use genkai_model::finding::latencies::LatencyFinding;
 use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{self, Verdict};
 use genkai_model::suite::{self, SuiteFinding};
@@ -22,7 +22,7 @@ pub fn all() -> [(&'static str, String); 9] {
         ("verdict", verdict::<Verdict>("genkai verdict", format(finding::SCHEMA))),
         ("rooms", verdict::<RoomsFinding>("genkai rooms", None)),
         ("rooms-http", verdict::<IdleFinding>("genkai rooms-http", None)),
-        ("contest", verdict::<ContestFinding>("genkai contest", None)),
+        ("contest", verdict::<LatencyFinding>("genkai contest", None)),
         ("comparison", verdict::<ComparisonFinding>("genkai comparison", None)),
         ("reverse-proxy-cache", verdict::<CacheFinding>("genkai reverse-proxy-cache", None)),
         ("apache-websocket", verdict::<SuiteFinding>("genkai apache-websocket", format(suite::SCHEMA))),

@@ -99,9 +99,9 @@ fn finding(stressed: bool) -> CacheFinding {
         memory: Bytes(64 << 20),
         disk: Bytes(256 << 20),
         pinning: Some(Pinning { servers: vec![0], client: vec![1] }),
-        participants: vec![participant("a|b"), participant("\u{1b}[2Jc")],
+        contenders: vec![participant("a|b"), participant("\u{1b}[2Jc")],
         passes: vec![PassFinding { warmth: Warmth::Warm, standings, pairs: vec![pair], stressed }],
-        held: vec![rates()],
+        best_rates: vec![rates()],
         mounts: vec![],
         troubles: vec![
             Trouble::WrongBodies { name: "c".to_owned(), count: 2, first: Some(wrong), trial: 4 },
@@ -145,7 +145,7 @@ fn the_sentences_say_who_is_faster_and_what_went_wrong() {
 #[test]
 fn who_was_too_fast_for_the_search_comes_first() {
     let mut finding = finding(true);
-    let standing = &mut finding.held[0].standings[1];
+    let standing = &mut finding.best_rates[0].standings[1];
     standing.rate = None;
     for repeat in &mut standing.repeats {
         (repeat.fails, repeat.client_limited) = (None, true);
@@ -156,7 +156,7 @@ fn who_was_too_fast_for_the_search_comes_first() {
                 (2,835-3,465) requests/s with a|b.";
     assert!(shown.contains(said), "{shown}");
 
-    let standings = &mut finding.held[0].standings;
+    let standings = &mut finding.best_rates[0].standings;
     for repeat in standings.iter_mut().flat_map(|one| &mut one.repeats) {
         (repeat.holds, repeat.fails, repeat.client_limited) = (None, Some(50.0), false);
     }
@@ -167,7 +167,7 @@ fn who_was_too_fast_for_the_search_comes_first() {
 #[test]
 fn what_no_number_of_rounds_tells_has_no_reason_made_up() {
     let mut finding = finding(true);
-    finding.held[0].pairs[0].more = None;
+    finding.best_rates[0].pairs[0].more = None;
     let shown = text::document(&document(&finding), text::Style { width: 400, ..text::Style::default() });
     assert!(shown.contains("No number of rounds up to 1,000 would tell them, as it stands."), "{shown}");
 }

@@ -54,7 +54,7 @@ fn subject(name: &str, values: [f64; 8]) -> ComparedContender {
         held: 3,
         turns: 6,
         warm_up: Some(0.2),
-        out: false,
+        dropped: false,
     }
 }
 
@@ -91,7 +91,7 @@ fn finding() -> ComparisonFinding {
         alpha: 0.05,
         each: 0.002,
         ended: Ended::Planned,
-        subjects: vec![
+        contenders: vec![
             subject("baseline", [0.173, 1310.0, 0.0221, 0.0268, 0.0315, 0.0347, 56e-6, 11e6]),
             subject(other, [0.0, 2380.0, 0.0244, 0.0314, 0.0382, 0.0429, 50e-6, 12e6]),
         ],
@@ -140,7 +140,7 @@ fn sentences_are_to_quote() {
              1.52-2.18); worse in memory x1.07 (interval 1.05-1.09); no measurable difference in p95 latency, longest latency; \
              cannot tell about p50 latency, p99 latency.",
             "Control: baseline against itself shows no difference, as it must.",
-            "After 6 blocks, as many as were planned. Intervals hold together with 95 %, all 8 statements and every look at the data \
+            "After 6 blocks, as many as were planned. The confidence intervals hold together with 95 %, all 8 statements and every look at the data \
              counted; less than 5 % either way is no difference that matters; to decide the rest would take about --blocks 11.",
             "The load was felt: baseline was busiest: 23 % of the servers' cores, or of the one that a worker can use.",
             "baseline: in 4 of 6 turns no steady state was reached; a longer --hold would give other figures.",
@@ -193,12 +193,14 @@ fn markdown_is_a_table_that_no_name_breaks() {
 fn what_a_private_copy_differs_in_is_in_every_form() {
     let mut finding = finding();
     let (place, from, to) = ("/u/squid.conf:3".to_owned(), "http_port 80 accel".to_owned(), String::new());
-    finding.subjects[0].rewrites = vec![Rewrite { place, from, to }];
+    finding.contenders[0].rewrites = vec![Rewrite { place, from, to }];
     let said = "1 line of squid.conf differs in its private copy";
     let shown = text::document(&document(&finding), text::Style::default());
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words.matches(&format!("{said}: see the report")).count(), 1, "{shown}");
-    assert!(markdown(&document(&finding)).contains(said));
+    let shown = markdown(&document(&finding));
+    assert!(shown.contains(&format!("- copy: {said}\n")), "{shown}");
+    assert!(shown.contains("| /u/squid.conf:3 | http\\_port 80 accel |"), "{shown}");
     let value: serde_json::Value = file(&finding);
     assert_eq!(value["subjects"][0]["rewrites"][0]["from"], "http_port 80 accel");
     assert!(value["subjects"][1].get("rewrites").is_none(), "{value}");

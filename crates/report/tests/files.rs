@@ -77,16 +77,16 @@ fn what_rooms_showed_is_valid_and_says_something() {
 #[test]
 fn what_holding_requests_showed_is_valid_and_has_its_page() {
     let v = validator("rooms-http");
-    let (s, finding) = (fixture::experiment(2.0), fixture::held::finding());
+    let (s, finding) = (fixture::experiment(2.0), fixture::idle_requests::finding());
     let mut value: Value =
-        serde_json::from_str(&json::finding(&finding, &study::held(&s.record, &finding).sentences)).unwrap();
+        serde_json::from_str(&json::finding(&finding, &study::idle_requests(&s.record, &finding).sentences)).unwrap();
     let errors: Vec<String> = v.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let back: genkai_model::finding::idle_requests::IdleFinding = serde_json::from_value(value.clone()).unwrap();
     assert_eq!(back, finding);
     value["trials"][0]["client"] = "fine".into();
     assert!(!v.is_valid(&value), "a made-up check is not valid");
-    let data = page(&s, &study::held(&s.record, &finding));
+    let data = page(&s, &study::idle_requests(&s.record, &finding));
     same_as_committed("page/test/held.json", &format!("{data}\n"));
     assert_eq!(section(&data, "search")["blocks"][1]["rows"][1][4], "6 waited too long for a node with room");
     assert!(data.to_string().contains("server.maxconn = 5"));

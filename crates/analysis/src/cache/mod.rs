@@ -14,8 +14,8 @@ mod trouble;
 
 use genkai_model::cache::{Aim, CachePass, Caching, Warmth};
 use genkai_model::event::Tick;
+use genkai_model::finding::Outcome;
 use genkai_model::finding::cache::{CacheContender, CacheFinding, CacheLoad, PassFinding, Trouble};
-use genkai_model::finding::{Outcome, RankedPair};
 use genkai_model::objective::Objective;
 use genkai_model::record::{Record, Trial};
 use hdrhistogram::Histogram;
@@ -23,7 +23,7 @@ use hdrhistogram::Histogram;
 pub use search::next;
 
 use crate::proof::is_whole;
-use crate::{client, effect, series, window};
+use crate::{client, series, window};
 
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<CacheFinding> {
@@ -34,7 +34,7 @@ pub fn findings(record: &Record) -> Option<CacheFinding> {
         return None;
     }
     let passes = [Warmth::Cold, Warmth::Warm].map(|warmth| pass::of(&context, warmth)).to_vec();
-    let held = rates::of(&context);
+    let best_rates = rates::of(&context);
     let troubles = trouble::of(plan, record, &context.seen);
     Some(CacheFinding {
         objects: plan.content.objects,
@@ -45,11 +45,11 @@ pub fn findings(record: &Record) -> Option<CacheFinding> {
         memory: plan.memory,
         disk: plan.disk,
         pinning: head.environment.pinning.clone(),
-        participants: plan.contenders.iter().map(|one| participant(&one.name, record)).collect(),
+        contenders: plan.contenders.iter().map(|one| contender(&one.name, record)).collect(),
         mounts: mount::of(&context.seen),
-        caveats: caveat::of(&context, &passes, &held),
+        caveats: caveat::of(&context, &passes, &best_rates),
         outcome: outcome(plan, &passes, &troubles, record),
-        held,
+        best_rates,
         passes,
         troubles,
     })
@@ -112,19 +112,12 @@ impl<'r> Passes<'r> {
     }
 }
 
-/// Best and worst rank of each of `names`, in their order, by those pairs that are certain.
-fn ranks<'a>(names: impl Iterator<Item = &'a str>, pairs: &[RankedPair]) -> Vec<(u32, u32)> {
-    let names: Vec<&str> = names.collect();
-    let ranks = effect::ranks_by(&names, pairs);
-    names.iter().map(|name| ranks[name]).collect()
-}
-
 /// Processor time that the servers of a run had, cores' worth.
 fn cores(record: &Record) -> f64 {
     record.head.as_ref().map_or(1.0, |head| head.environment.server_time())
 }
 
-fn participant(name: &str, record: &Record) -> CacheContender {
+fn contender(name: &str, record: &Record) -> CacheContender {
     let entries: Vec<_> = record.caches.iter().filter(|entry| entry.contender == name).collect();
     let first = entries.first();
     CacheContender {

@@ -1,4 +1,4 @@
-//! One pass of all contenders: how fast each was, and who can be told apart.
+//! One pass of all contenders: how fast each was, and who differs.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use genkai_model::finding::RankedPair;
 use genkai_model::finding::cache::{CacheRound, CacheStanding, Flow, PassFinding};
 use genkai_model::record::Trial;
 
-use super::{Context, cost, is_client_limited, ranks, seconds, settling, within_second};
+use super::{Context, cost, is_client_limited, seconds, settling, within_second};
 use crate::client;
 use crate::effect::{self, Match};
 use crate::statistics::{self, ALPHA};
@@ -37,10 +37,8 @@ pub(super) fn of(context: &Context<'_>, warmth: Warmth) -> PassFinding {
     let pairs = pairs(&all, context.plan.rate.is_none());
     let stressed = all.iter().any(|one| one.stressed) || pairs.iter().any(|pair| pair.certain);
     let mut standings: Vec<CacheStanding> = all.into_iter().map(|one| one.standing).collect();
-    let ranks = ranks(standings.iter().map(|one| &*one.name), &pairs);
-    for (standing, rank) in standings.iter_mut().zip(ranks) {
-        (standing.best, standing.worst) = rank;
-    }
+    let ranks = effect::ranks_by(standings.iter().map(|one| &one.name), &pairs);
+    standings.iter_mut().for_each(|one| (one.best, one.worst) = ranks[&one.name]);
     PassFinding { warmth, standings, pairs, stressed }
 }
 

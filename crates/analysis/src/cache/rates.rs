@@ -1,4 +1,4 @@
-//! The highest rate that each contender holds, over rounds, and who can be told apart by it.
+//! The highest rate that each contender holds, over rounds, and who differs in it.
 //!
 //! A round knows a rate that held and one that did not; what lies between is not known. The interval of a mean over rounds therefore is
 //! Student's, on logarithms of the middles, and on either side half of the mean distance between the two.
@@ -8,7 +8,7 @@ use genkai_model::finding::cache::{BestRate, RateFinding, RateRepeat};
 use genkai_model::finding::{Estimate, RankedPair};
 use genkai_model::units::Range;
 
-use super::{Context, ranks, search};
+use super::{Context, search};
 use crate::effect::{self, Match};
 use crate::statistics::{self, ALPHA};
 
@@ -33,10 +33,8 @@ fn one(context: &Context<'_>, warmth: Warmth) -> Option<RateFinding> {
     let value = |one: &BestRate| one.rate.map_or(0.0, |rate| rate.value);
     standings.sort_by(|a, b| value(b).total_cmp(&value(a)));
     let pairs = pairs(&standings);
-    let ranks = ranks(standings.iter().map(|one| &*one.name), &pairs);
-    for (standing, rank) in standings.iter_mut().zip(ranks) {
-        (standing.best, standing.worst) = rank;
-    }
+    let ranks = effect::ranks_by(standings.iter().map(|one| &one.name), &pairs);
+    standings.iter_mut().for_each(|one| (one.best, one.worst) = ranks[&one.name]);
     (loads > 0).then_some(RateFinding { warmth, standings, pairs, loads, unsettled })
 }
 
@@ -155,8 +153,9 @@ mod tests {
         let pair = &pairs[0];
         assert_eq!((&*pair.faster, &*pair.slower, pair.certain), ("b", "a", true), "{pair:?}");
         assert!((1.29..1.31).contains(&pair.ratio.value) && pair.ratio.interval.low > 1.0, "{pair:?}");
-        let ranks = ranks(["a", "b"].into_iter(), &pairs);
-        assert_eq!(ranks, [(2, 2), (1, 1)]);
+        let names = ["a", "b"].map(str::to_owned);
+        let ranks = effect::ranks_by(names.iter(), &pairs);
+        assert_eq!([ranks["a"], ranks["b"]], [(2, 2), (1, 1)]);
     }
 
     /// Its best round is the one that is left out.

@@ -33,7 +33,7 @@ pub struct Forecast<'l> {
     pub bites: Option<f64>,
 }
 
-/// What is predicted for each limit under `load`, what bites first first. `service_seen` is how long responses took
+/// What is predicted for each limit under `load`, tightest first. `service_seen` is how long responses took
 /// before anything broke; without it, rates are given only where a limit itself knows its service time.
 ///
 /// Waiting counts as failure only from the request's deadline on; [`predict_under`] knows the objective.
@@ -52,7 +52,7 @@ pub fn predict_under(
     forecast(limits, &demand).into_iter().map(|f| f.predicted).collect()
 }
 
-/// The predictions for `limits` under `demand`, what bites first first.
+/// The predictions for `limits` under `demand`, tightest first.
 pub fn forecast<'l>(limits: &'l [Limit], demand: &Demand) -> Vec<Forecast<'l>> {
     let mut all: Vec<Forecast<'l>> = limits.iter().map(|limit| of(limit, demand)).collect();
     let key = |f: &Forecast<'_>| f.bites.unwrap_or(f64::INFINITY);

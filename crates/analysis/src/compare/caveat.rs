@@ -1,6 +1,6 @@
 //! What limits the answer of a comparison of systems.
 
-use genkai_model::comparison::{Comparison, DroppedContender};
+use genkai_model::comparison::Comparison;
 use genkai_model::figure::Figure;
 use genkai_model::finding::Call;
 use genkai_model::finding::comparison::{ComparedPair, ComparisonCaveat};
@@ -40,14 +40,6 @@ pub(super) fn of(
         found.push(ComparisonCaveat::RecordCutOff);
     }
     found
-}
-
-pub(super) fn unanswered((base, other): (&str, &str)) -> ComparisonCaveat {
-    ComparisonCaveat::Unanswered { base: base.to_owned(), other: other.to_owned() }
-}
-
-pub(super) fn out(out: &DroppedContender) -> ComparisonCaveat {
-    ComparisonCaveat::Dropped { name: out.contender.clone(), block: out.block, why: out.why.clone() }
 }
 
 fn client(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {

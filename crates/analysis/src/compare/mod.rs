@@ -2,7 +2,7 @@
 //!
 //! A contender is a name: nothing here knows a product. A block is the unit of observation: each contender was started anew and
 //! loaded once in it, so blocks share no process, and requests within a turn are no independent observations (as in
-//! [`contest`](crate::contest)).
+//! [`latencies`](crate::latencies)).
 
 mod caveat;
 mod pairs;
@@ -10,8 +10,7 @@ mod stress;
 mod turn;
 
 use genkai_model::comparison::{Comparison, Contender, DroppedContender};
-use genkai_model::error::ErrorCount;
-use genkai_model::event::{Event, Rewrite, What};
+use genkai_model::event::{Rewrite, What};
 use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended,
@@ -32,8 +31,8 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let plan = &record.head.as_ref()?.plan;
     let comparison = plan.comparison()?.clone();
     let turns = turn::all(record);
-    let outs = outs(record);
-    let playing = playing(&comparison, &outs);
+    let dropped = dropped(record);
+    let playing = playing(&comparison, &dropped);
     let blocks = blocks(&playing, &turns);
     let judge = Judge::new(&comparison, playing, &turns, begun(record));
     let (mut pairs, control) = (judge.pairs(), judge.control());
@@ -42,13 +41,19 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let stress = stress::of(record, &turns, &pairs);
     let silent = judge.silent();
     let mut caveats = caveat::of(record, &comparison, &turns, &pairs, &differing);
-    caveats.extend(outs.iter().map(|out| caveat::out(out)));
-    caveats.extend(silent.iter().map(|pair| caveat::unanswered(*pair)));
-    let subject = |one: &Contender| ComparedContender {
-        out: outs.iter().any(|out| out.contender == one.name),
-        ..subject(record, &one.name, &turns, &judge, &pairs)
+    caveats.extend(dropped.iter().map(|one| {
+        let DroppedContender { contender, block, why } = (*one).clone();
+        ComparisonCaveat::Dropped { name: contender, block, why }
+    }));
+    caveats.extend(silent.iter().map(|(base, other)| {
+        let (base, other) = ((*base).to_owned(), (*other).to_owned());
+        ComparisonCaveat::Unanswered { base, other }
+    }));
+    let ran = |one: &Contender| ComparedContender {
+        dropped: dropped.iter().any(|out| out.contender == one.name),
+        ..contender(record, &one.name, &turns, &judge, &pairs)
     };
-    let subjects = comparison.contenders.iter().map(subject).collect();
+    let contenders = comparison.contenders.iter().map(ran).collect();
     let ended = ended(record, &comparison, begun(record));
     let decided = judge.decided(&pairs);
     let clients = caveats.iter().any(|c| matches!(c, ComparisonCaveat::ClientLimit { .. }));
@@ -57,7 +62,7 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
         () if blocks < 2 || pairs.is_empty() => Outcome::Unfinished,
         () if silent.len() == pairs.len() => Outcome::Invalid,
         () if !differing.deciding.is_empty() || (comparison.base.is_none() && !stress.anybody) => Outcome::Invalid,
-        () if decided && outs.is_empty() => Outcome::Holds,
+        () if decided && dropped.is_empty() => Outcome::Holds,
         () => Outcome::Fails,
     };
     let claim = claims::finding(record, &comparison, &pairs, blocks, outcome, stress.anybody).map(Box::new);
@@ -67,7 +72,7 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
         alpha: ALPHA,
         each: judge.each(),
         ended,
-        subjects,
+        contenders,
         pairs,
         control,
         stress,
@@ -86,7 +91,7 @@ pub fn is_enough(record: &Record) -> bool {
     if comparison.looks.last().is_none_or(|last| begun >= *last) {
         return true;
     }
-    let playing = playing(comparison, &outs(record));
+    let playing = playing(comparison, &dropped(record));
     if Judge::new(comparison, playing.clone(), &[], begun).names().is_empty() {
         return true;
     }
@@ -99,21 +104,18 @@ pub fn is_enough(record: &Record) -> bool {
 }
 
 /// Contenders that did not start any more.
-fn outs(record: &Record) -> Vec<&DroppedContender> {
-    record.remarks.iter().filter_map(out).collect()
-}
-
-fn out(event: &Event) -> Option<&DroppedContender> {
-    match &event.what {
-        What::Dropped(out) => Some(out),
+fn dropped(record: &Record) -> Vec<&DroppedContender> {
+    let all = record.remarks.iter().filter_map(|event| match &event.what {
+        What::Dropped(one) => Some(&**one),
         _ => None,
-    }
+    });
+    all.collect()
 }
 
 /// The names of all others.
-fn playing<'c>(comparison: &'c Comparison, outs: &[&DroppedContender]) -> Vec<&'c str> {
+fn playing<'c>(comparison: &'c Comparison, dropped: &[&DroppedContender]) -> Vec<&'c str> {
     let names = comparison.contenders.iter().map(|one| one.name.as_str());
-    names.filter(|name| !outs.iter().any(|out| out.contender == **name)).collect()
+    names.filter(|name| !dropped.iter().any(|one| one.contender == **name)).collect()
 }
 
 /// The last block that was begun. Looks are planned in these: how many turns of them count depends on what was seen.
@@ -141,7 +143,7 @@ fn ended(record: &Record, comparison: &Comparison, begun: u32) -> Ended {
     }
 }
 
-fn subject(
+fn contender(
     record: &Record,
     name: &str,
     turns: &[Seen<'_>],
@@ -162,25 +164,12 @@ fn subject(
         settings,
         rewrites,
         figures: figures.collect(),
-        errors: errors(&own),
+        errors: Tally::of(own.iter().flat_map(|seen| &seen.trial.ticks)).errors,
         held: own.iter().filter(|seen| seen.held).count() as u32,
         turns: own.len() as u32,
         warm_up: warm_up.get(warm_up.len() / 2).copied(),
-        out: false,
+        dropped: false,
     }
-}
-
-/// Failed requests by kind, most frequent first.
-fn errors(own: &[&Seen<'_>]) -> Vec<ErrorCount> {
-    let mut all: Vec<ErrorCount> = Vec::new();
-    for error in own.iter().flat_map(|seen| Tally::of(&seen.trial.ticks).errors) {
-        match all.iter_mut().find(|known| known.kind == error.kind) {
-            Some(known) => known.count += error.count,
-            None => all.push(error),
-        }
-    }
-    all.sort_by_key(|error| std::cmp::Reverse(error.count));
-    all
 }
 
 /// A figure's mean over turns.

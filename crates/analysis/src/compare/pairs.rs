@@ -17,7 +17,7 @@ const FAILURES: f64 = 0.1;
 /// Judges pairs after so many blocks.
 pub(super) struct Judge<'a> {
     comparison: &'a Comparison,
-    /// Contenders that are not out.
+    /// Contenders that were not dropped.
     playing: Vec<&'a str>,
     turns: &'a [Seen<'a>],
     /// What this look, and the last one, may leave out.

@@ -35,7 +35,7 @@ fn asked(record: &Record, state: &SearchState<'_>) -> Demand {
     Demand { service: service.or(cold.service), ..cold }
 }
 
-/// Every limit of the system as it is, what bites first first, with where those that were met really broke.
+/// Every limit of the system as it is, tightest first, with where those that were met really broke.
 pub(crate) fn predictions(record: &Record, state: &SearchState<'_>) -> Vec<Predicted> {
     let limits = baseline(record, state);
     let mut all: Vec<Predicted> =

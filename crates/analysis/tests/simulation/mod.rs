@@ -73,7 +73,7 @@ pub fn coverage_of_failures(blocks: usize, times: u32) -> f64 {
 }
 
 /// How often, of `times`, at least two of so many equal rivals are told apart, each compared with each over so many rounds, as caches and
-/// servers of a contest are.
+/// servers of a comparison are.
 pub fn equal_rivals(noise: Noise, rivals: usize, rounds: u32, times: u32) -> f64 {
     let mut random = Pcg64Mcg::seed_from_u64(37);
     let told = (0..times).filter(|_| {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use genkai_model::contest::Case;
 use genkai_model::histogram::empty;
+use genkai_model::latencies::Case;
 use genkai_model::websocket::CloseCount;
 use genkai_wire::websocket::Kind;
 use hdrhistogram::Histogram;

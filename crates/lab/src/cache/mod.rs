@@ -20,6 +20,7 @@ use genkai_targets::error::TargetError;
 
 use turn::{Ask, Subject};
 
+use crate::compare::distinct;
 use crate::error::LabError;
 use crate::folder::Folder;
 use crate::job::{Job, Outcome};
@@ -44,10 +45,8 @@ pub(crate) fn check(caching: &Caching, pin: &Pin) -> Result<Environment, LabErro
     if caching.contenders.is_empty() {
         return Err(LabError::Plan("there is no cache to measure".to_owned()));
     }
-    for (n, one) in caching.contenders.iter().enumerate() {
-        if caching.contenders[..n].iter().any(|other| other.name == one.name) {
-            return Err(LabError::Plan(format!("`{}` takes part twice under one name", one.name)));
-        }
+    distinct(caching.contenders.iter().map(|one| &one.name))?;
+    for one in &caching.contenders {
         if let Some(preset) = caches::find(&one.server)? {
             preset.installed()?;
         }

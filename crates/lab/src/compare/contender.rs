@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use genkai_model::comparison::{Contender, Runs};
-use genkai_model::contest::ContenderRecord;
 use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::latencies::ContenderRecord;
 use genkai_model::limit::Origin;
 use genkai_model::load::Load;
 use genkai_model::plan::System;

@@ -5,6 +5,7 @@ mod changes;
 mod contender;
 mod order;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use genkai_analysis::capacity::demand;
@@ -77,10 +78,8 @@ fn whole(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
     if !(2..=MOST).contains(&all.len()) {
         return wrong(format!("{} to compare: there must be two to {MOST}", all.len()));
     }
-    for (n, one) in all.iter().enumerate() {
-        if all[..n].iter().any(|other| other.name == one.name) {
-            return wrong(format!("`{}` takes part twice\n  hint: give one of them another name", one.name));
-        }
+    distinct(all.iter().map(|one| &one.name))?;
+    for one in all {
         if let Runs::Server { system, .. } = &one.runs
             && system.backend != plan.system.backend
         {
@@ -100,6 +99,13 @@ fn whole(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Checks that no two contenders have one name.
+pub(crate) fn distinct<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), LabError> {
+    let mut known = BTreeSet::new();
+    let again = |name| LabError::Plan(format!("`{name}` takes part twice\n  hint: give one of them another name"));
+    names.find(|name| !known.insert(*name)).map_or(Ok(()), |name| Err(again(name)))
+}
+
 /// Makes the run.
 ///
 /// # Errors
@@ -116,8 +122,8 @@ pub(crate) fn run(job: &Job<'_>, comparison: &Comparison, watcher: &mut Watcher<
         Ok((backend, ready))
     };
     job.recorded(watcher, start, |(backend, ready), _, recorder| {
-        let out = vec![false; ready.len()];
-        Run { job, comparison, ready, out, backend, environment, recorder }.whole()
+        let dropped = vec![false; ready.len()];
+        Run { job, comparison, ready, dropped, backend, environment, recorder }.whole()
     })
 }
 
@@ -126,7 +132,7 @@ struct Run<'r, 'j, 'w> {
     comparison: &'r Comparison,
     ready: &'r [Ready],
     /// Who did not start any more.
-    out: Vec<bool>,
+    dropped: Vec<bool>,
     backend: &'r mut Backend,
     environment: Environment,
     recorder: &'r mut Recorder<'w>,
@@ -148,7 +154,7 @@ impl Run<'_, '_, '_> {
         self.try_out()?;
         for number in 1.. {
             for (who, turn) in order::block(self.comparison, number) {
-                if self.out[who] {
+                if self.dropped[who] {
                     continue;
                 }
                 if self.job.interrupt.is_stopped() || self.turn(who, turn)? == EndReason::Interrupted {
@@ -181,7 +187,7 @@ impl Run<'_, '_, '_> {
         self.environment.pinning.as_ref().map(|pinning| pinning.servers.as_slice())
     }
 
-    /// One turn: a fresh server, load, server down. Who does not start, nor at once again, is out, and the others go on.
+    /// One turn: a fresh server, load, server down. Who does not start, nor at once again, is dropped, and the others go on.
     fn turn(&mut self, who: usize, turn: Turn) -> Result<EndReason, LabError> {
         let first = turn.block == 1 && !turn.control;
         let block = turn.block;
@@ -207,7 +213,7 @@ impl Run<'_, '_, '_> {
         let mut server = match started {
             Ok(server) => server,
             Err(why) => {
-                self.out[who] = true;
+                self.dropped[who] = true;
                 let (contender, why) = (self.comparison.contenders[who].name.clone(), why.to_string());
                 self.recorder.now(None, What::Dropped(Box::new(DroppedContender { contender, block, why })))?;
                 return Ok(EndReason::Completed);

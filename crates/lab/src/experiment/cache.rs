@@ -1,6 +1,6 @@
 //! The comparison of caches as a plan.
 
-use genkai_model::cache::{Caching, Contestant, RateSearch};
+use genkai_model::cache::{Caching, Contender, RateSearch};
 use genkai_model::content::{Content, Mix, Sizes};
 use genkai_model::load::Load;
 use genkai_model::objective::{Condition, Objective};
@@ -43,12 +43,12 @@ pub fn objective() -> Objective {
 }
 
 /// Contenders of these names; one that is named again has a number: the same against itself.
-pub fn contenders(names: &[String]) -> Vec<Contestant> {
-    let mut all: Vec<Contestant> = Vec::new();
+pub fn contenders(names: &[String]) -> Vec<Contender> {
+    let mut all: Vec<Contender> = Vec::new();
     for server in names {
         let before = all.iter().filter(|one| one.server == *server).count();
         let name = if before == 0 { server.clone() } else { format!("{server}#{}", before + 1) };
-        all.push(Contestant { name, server: server.clone() });
+        all.push(Contender { name, server: server.clone() });
     }
     all
 }

@@ -2,7 +2,7 @@
 
 pub mod apache;
 pub mod cache;
-pub mod held;
+pub mod idle_requests;
 pub mod rooms;
 pub mod servers;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{Contender, Contest};
+use genkai_model::latencies::{Contender, LatencyComparison};
 use genkai_model::objective::Objective;
 use genkai_model::plan::{Plan, Study, System};
 use genkai_model::units::{Bytes, Span};
@@ -10,15 +10,15 @@ use genkai_targets::application::REFERENCE;
 
 use super::{Size, procedure, users};
 
-/// How many, how often, how large: a contest without contenders.
-pub fn shape(size: Size) -> Contest {
+/// How many, how often, how large: a comparison without contenders.
+pub fn shape(size: Size) -> LatencyComparison {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     let (clients, sizes, rounds, warm_up, starts) = match size {
         Size::Quick => (200, vec![16 * KIB, MIB, 4 * MIB], 10, 10, 1),
         Size::Full => (1000, vec![KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB], 10, 30, 5),
     };
-    Contest {
+    LatencyComparison {
         contenders: Vec::new(),
         clients,
         message: Bytes(128),
@@ -67,13 +67,13 @@ pub fn contenders(
     plain.chain(swept).collect()
 }
 
-/// The plan of a contest.
-pub fn plan(size: Size, contest: Contest) -> Plan {
-    let mut load = users(contest.clients, f64::from(contest.clients));
+/// The plan of a comparison.
+pub fn plan(size: Size, comparison: LatencyComparison) -> Plan {
+    let mut load = users(comparison.clients, f64::from(comparison.clients));
     load.request.path = "/app".to_owned();
     let title = format!("websocket-servers ({})", size.word());
     let system = System::generated("websocket-servers");
-    Plan { study: Study::Contest(contest), ..Plan::of(title, system, load, Objective::default(), procedure(size)) }
+    Plan { study: Study::Latencies(comparison), ..Plan::of(title, system, load, Objective::default(), procedure(size)) }
 }
 
 #[cfg(test)]

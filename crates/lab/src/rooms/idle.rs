@@ -1,6 +1,6 @@
 //! The search: ever more requests held open, until it is known from how many on some are refused.
 
-use genkai_analysis::held;
+use genkai_analysis::idle_requests;
 use genkai_model::idle_requests::IdleSearch;
 use genkai_model::load::{Arrivals, Load, Stop};
 use genkai_model::plan::Cluster;
@@ -22,7 +22,9 @@ impl Run<'_, '_, '_> {
     pub(super) fn search(&mut self, cluster: &Cluster, search: IdleSearch) -> Result<(), LabError> {
         let (nodes, mut before) = (cluster.nodes.first().copied().unwrap_or(1), None);
         for number in 1..=TRIALS {
-            let Some(requests) = held::next(self.recorder.record()).filter(|_| !self.job.interrupt.is_stopped()) else {
+            let Some(requests) =
+                idle_requests::next(self.recorder.record()).filter(|_| !self.job.interrupt.is_stopped())
+            else {
                 break;
             };
             let changes = self.change("requests", before.replace(requests).unwrap_or(requests), requests);

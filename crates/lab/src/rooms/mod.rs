@@ -17,11 +17,11 @@ use genkai_targets::application::{self, Place};
 use genkai_targets::rooms::SERVERS;
 use genkai_targets::{redis, router};
 
-use crate::contest;
 use crate::error::LabError;
 use crate::folder::Folder;
 use crate::generator::{Generator, Recorded};
 use crate::job::{Job, Outcome};
+use crate::latencies;
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
 use crate::system::{self, Pin};
@@ -54,7 +54,7 @@ pub(crate) fn check(plan: &Plan, cluster: &Cluster, place: &Place, pin: &Pin) ->
         let text = format!("`{}` is no server of rooms; there are: {}", cluster.server, SERVERS.join(", "));
         return Err(LabError::Plan(text));
     }
-    contest::runs(application::find(&cluster.server)?, place)?;
+    latencies::runs(application::find(&cluster.server)?, place)?;
     let environment = system::environment(pin, None);
     size::bounded(&plan.load)?;
     size::fitted(&plan.load, &environment)?;

@@ -33,11 +33,13 @@ pub struct CacheFinding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinning: Option<Pinning>,
     /// Who took part.
-    pub participants: Vec<CacheContender>,
+    #[serde(rename = "participants")]
+    pub contenders: Vec<CacheContender>,
     /// The cold pass and the warm one.
     pub passes: Vec<PassFinding>,
     /// Highest rates, where they were looked for: cold, then warm.
-    pub held: Vec<RateFinding>,
+    #[serde(rename = "held")]
+    pub best_rates: Vec<RateFinding>,
     /// The origin on file systems with and without access times.
     pub mounts: Vec<Mount>,
     /// What went wrong.

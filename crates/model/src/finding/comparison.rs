@@ -24,7 +24,8 @@ pub struct ComparisonFinding {
     /// Why it ended.
     pub ended: Ended,
     /// The contenders, in the order given.
-    pub subjects: Vec<ComparedContender>,
+    #[serde(rename = "subjects")]
+    pub contenders: Vec<ComparedContender>,
     /// Those that were compared.
     pub pairs: Vec<ComparedPair>,
     /// The first contender against itself.
@@ -78,8 +79,8 @@ pub struct ComparedContender {
     /// Seconds after the ramp until it was steady: the median over turns.
     pub warm_up: Option<f64>,
     /// Whether it did not start any more, and so is compared with nobody.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub out: bool,
+    #[serde(default, rename = "out", skip_serializing_if = "std::ops::Not::not")]
+    pub dropped: bool,
 }
 
 /// A figure of a contender.

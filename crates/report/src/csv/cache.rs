@@ -1,108 +1,83 @@
 //! Every load of a comparison of caches: one header, one line a load.
 
-use std::fmt::Write as _;
-
-use genkai_model::cache::{Aim, OwnCounts, Side, Spent, Warmth};
+use genkai_model::cache::{Aim, Side, Spent, Warmth};
 use genkai_model::finding::cache::CacheLoad;
 
-use super::plain;
+use super::{Column, head, line, plain, quoted};
 
-/// Names of the columns, in order. Columns are only ever added at the end.
-pub const HEADER: &[&str] = &[
-    "trial",
-    "contender",
-    "aim",
-    "round",
-    "pass",
-    "offered_per_s",
-    "seconds",
-    "requests",
-    "ok",
-    "failed",
-    "ok_per_s",
-    "latency_p50_ms",
-    "latency_p99_ms",
-    "latency_max_ms",
-    "own_hits",
-    "own_misses",
-    "origin_requests",
-    "cache_cpu_s",
-    "origin_cpu_s",
-    "cache_rss",
-    "cache_pss",
-    "cache_read",
-    "cache_written",
-    "store_bytes",
-    "store_in_page_cache",
-    "content_in_page_cache_before",
-    "content_in_page_cache_after",
-    "device",
-    "device_read",
-    "device_written",
-    "device_busy_s",
-    "origin_rss",
-    "origin_pss",
-    "origin_read",
-    "origin_written",
-    "connects",
-    "bytes_in",
-    "bytes_out",
-    "within_1_s",
-    "client_cpu",
-    "settled_after_s",
+/// The columns, in order. Columns are only ever added at the end.
+const LOADS: [Column<CacheLoad>; 41] = [
+    ("trial", |l| l.trial.trial.to_string()),
+    ("contender", |l| quoted(&l.pass.contender)),
+    ("aim", |l| aim(l).0.to_owned()),
+    ("round", |l| aim(l).1.to_string()),
+    ("pass", |l| if l.pass.warmth == Warmth::Cold { "cold" } else { "warm" }.to_owned()),
+    ("offered_per_s", |l| aim(l).2.map_or_else(String::new, plain)),
+    ("seconds", |l| plain(l.trial.lasted)),
+    ("requests", |l| l.trial.finished.to_string()),
+    ("ok", |l| (l.trial.finished - l.trial.failed).to_string()),
+    ("failed", |l| l.trial.failed.to_string()),
+    ("ok_per_s", |l| plain(l.trial.rate)),
+    ("latency_p50_ms", |l| plain(l.trial.latency.p50 * 1e3)),
+    ("latency_p99_ms", |l| plain(l.trial.latency.p99 * 1e3)),
+    ("latency_max_ms", |l| plain(l.trial.latency.max * 1e3)),
+    ("own_hits", |l| count(l.pass.own.map(|own| own.hits))),
+    ("own_misses", |l| count(l.pass.own.map(|own| own.misses))),
+    ("origin_requests", |l| l.pass.origin.to_string()),
+    ("cache_cpu_s", |l| cpu(l, Side::Cache)),
+    ("origin_cpu_s", |l| cpu(l, Side::Origin)),
+    ("cache_rss", |l| used(l, Side::Cache, |spent| Some(spent.rss))),
+    ("cache_pss", |l| used(l, Side::Cache, |spent| spent.pss)),
+    ("cache_read", |l| used(l, Side::Cache, |spent| spent.read)),
+    ("cache_written", |l| used(l, Side::Cache, |spent| spent.written)),
+    ("store_bytes", |l| count(l.pass.store_bytes)),
+    ("store_in_page_cache", |l| count(l.pass.store_resident)),
+    ("content_in_page_cache_before", |l| count(l.pass.content_before)),
+    ("content_in_page_cache_after", |l| count(l.pass.content_after)),
+    ("device", |l| l.pass.device.as_ref().map_or_else(String::new, |device| quoted(&device.name))),
+    ("device_read", |l| count(l.pass.device.as_ref().map(|device| device.read))),
+    ("device_written", |l| count(l.pass.device.as_ref().map(|device| device.written))),
+    ("device_busy_s", |l| l.pass.device.as_ref().map_or_else(String::new, |device| plain(device.busy_us as f64 / 1e6))),
+    ("origin_rss", |l| used(l, Side::Origin, |spent| Some(spent.rss))),
+    ("origin_pss", |l| used(l, Side::Origin, |spent| spent.pss)),
+    ("origin_read", |l| used(l, Side::Origin, |spent| spent.read)),
+    ("origin_written", |l| used(l, Side::Origin, |spent| spent.written)),
+    ("connects", |l| l.connects.to_string()),
+    ("bytes_in", |l| l.bytes_in.to_string()),
+    ("bytes_out", |l| l.bytes_out.to_string()),
+    ("within_1_s", |l| l.within_second.to_string()),
+    ("client_cpu", |l| plain(l.trial.client.cpu_max)),
+    ("settled_after_s", |l| l.settled_after.map_or_else(String::new, plain)),
 ];
 
 /// The header and a line for each load and what it came to.
 pub fn cache<'a>(all: impl IntoIterator<Item = &'a CacheLoad>) -> String {
-    let mut text = HEADER.join(",");
-    text.push('\n');
-    for load in all {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", line(load).join(","));
+    let lines = all.into_iter().map(|load| line(&LOADS, load));
+    std::iter::once(head(&LOADS)).chain(lines).map(|line| line + "\n").collect()
+}
+
+/// What a load was for, in which round, and the rate that was offered in a search.
+fn aim(load: &CacheLoad) -> (&'static str, u32, Option<f64>) {
+    match load.pass.aim {
+        Aim::Pass { round } => ("pass", round, None),
+        Aim::Search { round, rate } => ("search", round, Some(rate)),
+        Aim::Mount { round, option } => (option.option(), round, None),
     }
-    text
 }
 
-fn line(load: &CacheLoad) -> Vec<String> {
-    let (pass, trial) = (&load.pass, &load.trial);
-    let (aim, round, offered) = match pass.aim {
-        Aim::Pass { round } => ("pass".to_owned(), round.to_string(), String::new()),
-        Aim::Search { round, rate } => ("search".to_owned(), round.to_string(), plain(rate)),
-        Aim::Mount { round, option } => (option.option().to_owned(), round.to_string(), String::new()),
-    };
-    let warmth = if pass.warmth == Warmth::Cold { "cold" } else { "warm" };
-    let mut cells = vec![trial.trial.to_string(), name(&pass.contender), aim, round, warmth.to_owned(), offered];
-    cells.push(plain(trial.lasted));
-    cells.extend([trial.finished, trial.finished - trial.failed, trial.failed].map(|n| n.to_string()));
-    cells.push(plain(trial.rate));
-    let l = &trial.latency;
-    cells.extend([l.p50, l.p99, l.max].map(|s| plain(s * 1e3)));
-    let count = |pick: fn(&OwnCounts) -> u64| pass.own.as_ref().map(pick);
-    cells.extend([count(|own| own.hits), count(|own| own.misses), Some(pass.origin)].map(cell));
-    let of = |side| pass.spent.iter().find(|spent: &&Spent| spent.side == side);
-    let cpu = |side| of(side).map_or_else(String::new, |spent| plain(spent.cpu_us as f64 / 1e6));
-    cells.extend([cpu(Side::Cache), cpu(Side::Origin)]);
-    let cache = of(Side::Cache);
-    cells.push(cell(cache.map(|spent| spent.rss)));
-    cells.extend([cache.and_then(|s| s.pss), cache.and_then(|s| s.read), cache.and_then(|s| s.written)].map(cell));
-    cells.extend([pass.store_bytes, pass.store_resident, pass.content_before, pass.content_after].map(cell));
-    let device = pass.device.as_ref();
-    cells.push(device.map_or_else(String::new, |device| name(&device.name)));
-    cells.extend([device.map(|d| d.read), device.map(|d| d.written)].map(cell));
-    cells.push(device.map_or_else(String::new, |d| plain(d.busy_us as f64 / 1e6)));
-    let origin = of(Side::Origin);
-    cells.push(cell(origin.map(|spent| spent.rss)));
-    cells.extend([origin.and_then(|s| s.pss), origin.and_then(|s| s.read), origin.and_then(|s| s.written)].map(cell));
-    cells.extend([load.connects, load.bytes_in, load.bytes_out, load.within_second].map(|n| n.to_string()));
-    cells.extend([plain(trial.client.cpu_max), load.settled_after.map_or_else(String::new, plain)]);
-    cells
+/// What one side used, in a cell.
+fn used(load: &CacheLoad, side: Side, pick: fn(&Spent) -> Option<u64>) -> String {
+    count(of(load, side).and_then(pick))
 }
 
-fn cell(value: Option<u64>) -> String {
+fn cpu(load: &CacheLoad, side: Side) -> String {
+    of(load, side).map_or_else(String::new, |spent| plain(spent.cpu_us as f64 / 1e6))
+}
+
+fn of(load: &CacheLoad, side: Side) -> Option<&Spent> {
+    load.pass.spent.iter().find(|spent| spent.side == side)
+}
+
+fn count(value: Option<u64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
-}
-
-/// Names are the user's words: letters and signs without meaning in CSV (RFC 4180).
-fn name(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() && !",\"".contains(*c)).collect()
 }

@@ -11,39 +11,42 @@ use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::{ComparisonFinding, TurnFinding};
 use genkai_model::summary::{Distribution, Interval};
 
-pub use cache::{HEADER as CACHE_HEADER, cache};
+pub use cache::cache;
 
-/// Names of the columns, in order. Columns are only ever added at the end.
-pub const HEADER: &[&str] = &[
-    "from_s",
-    "to_s",
-    "level",
-    "planned",
-    "sent",
-    "ok",
-    "failed",
-    "in_flight",
-    "connections",
-    "opened",
-    "bytes_in",
-    "bytes_out",
-    "latency_min_ms",
-    "latency_mean_ms",
-    "latency_p50_ms",
-    "latency_p75_ms",
-    "latency_p90_ms",
-    "latency_p95_ms",
-    "latency_p99_ms",
-    "latency_p999_ms",
-    "latency_max_ms",
-    "service_p50_ms",
-    "service_p99_ms",
-    "service_max_ms",
-    "connect_p50_ms",
-    "connect_max_ms",
-    "lateness_p50_ms",
-    "lateness_p99_ms",
-    "cpu_cores",
+/// A column: its name, and what a line has there.
+type Column<T> = (&'static str, fn(&T) -> String);
+
+/// The columns of intervals, in order. Columns are only ever added at the end.
+const INTERVALS: [Column<Interval>; 29] = [
+    ("from_s", |i| plain(i.from)),
+    ("to_s", |i| plain(i.to)),
+    ("level", |i| plain(i.level)),
+    ("planned", |i| i.planned.to_string()),
+    ("sent", |i| i.sent.to_string()),
+    ("ok", |i| i.ok.to_string()),
+    ("failed", |i| i.failed.to_string()),
+    ("in_flight", |i| i.in_flight.to_string()),
+    ("connections", |i| i.connections.to_string()),
+    ("opened", |i| i.opened.to_string()),
+    ("bytes_in", |i| i.bytes_in.to_string()),
+    ("bytes_out", |i| i.bytes_out.to_string()),
+    ("latency_min_ms", |i| ms(&i.latency, i.latency.min)),
+    ("latency_mean_ms", |i| ms(&i.latency, i.latency.mean)),
+    ("latency_p50_ms", |i| ms(&i.latency, i.latency.p50)),
+    ("latency_p75_ms", |i| ms(&i.latency, i.latency.p75)),
+    ("latency_p90_ms", |i| ms(&i.latency, i.latency.p90)),
+    ("latency_p95_ms", |i| ms(&i.latency, i.latency.p95)),
+    ("latency_p99_ms", |i| ms(&i.latency, i.latency.p99)),
+    ("latency_p999_ms", |i| ms(&i.latency, i.latency.p999)),
+    ("latency_max_ms", |i| ms(&i.latency, i.latency.max)),
+    ("service_p50_ms", |i| ms(&i.service, i.service.p50)),
+    ("service_p99_ms", |i| ms(&i.service, i.service.p99)),
+    ("service_max_ms", |i| ms(&i.service, i.service.max)),
+    ("connect_p50_ms", |i| ms(&i.connect, i.connect.p50)),
+    ("connect_max_ms", |i| ms(&i.connect, i.connect.max)),
+    ("lateness_p50_ms", |i| ms(&i.lateness, i.lateness.p50)),
+    ("lateness_p99_ms", |i| ms(&i.lateness, i.lateness.p99)),
+    ("cpu_cores", |i| plain(i.cpu)),
 ];
 
 /// Writes the header and a line an interval.
@@ -51,29 +54,48 @@ pub const HEADER: &[&str] = &[
 /// # Errors
 /// When `out` cannot be written.
 pub fn intervals(out: &mut impl Write, all: impl IntoIterator<Item = Interval>) -> io::Result<()> {
-    writeln!(out, "{}", HEADER.join(","))?;
+    writeln!(out, "{}", head(&INTERVALS))?;
     for interval in all {
-        writeln!(out, "{}", line(&interval).join(","))?;
+        writeln!(out, "{}", line(&INTERVALS, &interval))?;
     }
     Ok(())
 }
 
+fn head<T>(columns: &[Column<T>]) -> String {
+    columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",")
+}
+
+fn line<T>(columns: &[Column<T>], of: &T) -> String {
+    columns.iter().map(|(_, cell)| cell(of)).collect::<Vec<_>>().join(",")
+}
+
+/// The columns of turns before those of their figures.
+const TURNS: [Column<TurnFinding>; 10] = [
+    ("trial", |turn| turn.trial.to_string()),
+    ("block", |turn| turn.block.to_string()),
+    ("place", |turn| turn.place.to_string()),
+    ("contender", |turn| quoted(&turn.contender)),
+    ("control", |turn| turn.control.to_string()),
+    ("counts", |turn| turn.counts.to_string()),
+    ("finished", |turn| turn.finished.to_string()),
+    ("failed", |turn| turn.failed.to_string()),
+    ("steady_after", |turn| exact(turn.steady_after)),
+    ("busy", |turn| exact(turn.busy)),
+];
+
 /// A line a turn of a comparison of systems, with a header: seconds, requests a second, bytes; empty where there is nothing.
 pub fn turns(finding: &ComparisonFinding) -> String {
-    let figures: Vec<&str> = Figure::ALL.iter().map(|(_, name)| *name).collect();
-    let head =
-        format!("trial,block,place,contender,control,counts,finished,failed,steady_after,busy,{}", figures.join(","));
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let turn = |turn: &TurnFinding| {
-        let mut cells = vec![turn.trial.to_string(), turn.block.to_string(), turn.place.to_string()];
-        cells.extend([quoted(&turn.contender), turn.control.to_string(), turn.counts.to_string()]);
-        cells.extend([turn.finished.to_string(), turn.failed.to_string()]);
-        cells.extend([turn.steady_after, turn.busy].map(number));
-        cells.extend(turn.values.iter().map(|value| number(*value)));
-        cells.join(",")
-    };
-    let lines: Vec<String> = std::iter::once(head).chain(finding.turns.iter().map(turn)).collect();
-    lines.join("\n") + "\n"
+    let names = Figure::ALL.iter().map(|(_, name)| *name);
+    let mut text = std::iter::once(head(&TURNS).as_str()).chain(names).collect::<Vec<_>>().join(",") + "\n";
+    for turn in &finding.turns {
+        let values = turn.values.iter().map(|value| exact(*value));
+        text += &(std::iter::once(line(&TURNS, turn)).chain(values).collect::<Vec<_>>().join(",") + "\n");
+    }
+    text
+}
+
+fn exact(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
 }
 
 /// Text as a field (RFC 4180, section 2).
@@ -81,23 +103,9 @@ pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-fn line(i: &Interval) -> Vec<String> {
-    let whole = [i.sent, i.ok, i.failed, i.in_flight, i.connections, i.opened, i.bytes_in, i.bytes_out];
-    let mut cells = vec![plain(i.from), plain(i.to), plain(i.level), i.planned.to_string()];
-    cells.extend(whole.map(|n| n.to_string()));
-    let l = &i.latency;
-    cells.extend(ms(l, &[l.min, l.mean, l.p50, l.p75, l.p90, l.p95, l.p99, l.p999, l.max]));
-    cells.extend(ms(&i.service, &[i.service.p50, i.service.p99, i.service.max]));
-    cells.extend(ms(&i.connect, &[i.connect.p50, i.connect.max]));
-    cells.extend(ms(&i.lateness, &[i.lateness.p50, i.lateness.p99]));
-    cells.push(plain(i.cpu));
-    cells
-}
-
-/// Figures of a distribution in milliseconds; empty cells where there were no values.
-fn ms<'a>(of: &Distribution, figures: &'a [f64]) -> impl Iterator<Item = String> + use<'a> {
-    let none = of.count == 0;
-    figures.iter().map(move |x| if none { String::new() } else { plain(x * 1e3) })
+/// A figure of a distribution in milliseconds; an empty cell where there were no values.
+fn ms(of: &Distribution, figure: f64) -> String {
+    if of.count == 0 { String::new() } else { plain(figure * 1e3) }
 }
 
 /// A number without exponent, at most six decimals.
@@ -145,7 +153,7 @@ mod tests {
         intervals(&mut out, [interval]).unwrap();
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split(',').collect()).collect();
-        assert_eq!((lines.len(), lines[0].len(), lines[1].len()), (2, HEADER.len(), HEADER.len()));
+        assert_eq!((lines.len(), lines[0].len(), lines[1].len()), (2, INTERVALS.len(), INTERVALS.len()));
         let cell = |name: &str| lines[1][lines[0].iter().position(|h| *h == name).unwrap()];
         let seen =
             ["to_s", "planned", "ok", "bytes_out", "latency_p50_ms", "latency_max_ms", "connect_p50_ms", "cpu_cores"]

@@ -1,6 +1,6 @@
 //! Advice put to the test, in words.
 
-use super::compare::{interval, size, title};
+use super::comparison::{self, brief, title};
 use crate::document::{Block, Document, Section, Table};
 use crate::{clean, figure};
 use genkai_model::claim::{Claim, Promised, Test};
@@ -66,12 +66,7 @@ fn kept(one: &KeptPromise) -> String {
     let what = title(one.promise.figure);
     match &one.effect {
         Some(effect) if effect.effect.is_some() => {
-            format!(
-                "{what}: promised {promised}, measured {} (interval {}), {}",
-                size(effect),
-                interval(effect),
-                call(effect.call, one)
-            )
+            format!("{what}: promised {promised}, measured {}, {}", brief(effect), call(effect.call, one))
         }
         _ => format!("{what}: promised {promised}, nothing was measured"),
     }
@@ -81,7 +76,7 @@ fn call(call: Call, one: &KeptPromise) -> String {
     match call {
         _ if matches!((one.promise.becomes, one.kept), (Promised::Times(_), Some(false))) => "not that much".to_owned(),
         Call::CannotTell { .. } => "which does not decide it".to_owned(),
-        other if one.kept.is_some() => super::compare::call(other),
+        other if one.kept.is_some() => comparison::call(other),
         _ => "which does not decide it: nobody was stressed, so that is what was asked".to_owned(),
     }
 }

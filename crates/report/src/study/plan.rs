@@ -1,14 +1,15 @@
 //! What would be done, before anything starts.
 
 use genkai_model::comparison::Comparison;
-use genkai_model::contest::ContenderRecord;
 use genkai_model::event::Environment;
 use genkai_model::finding::Predicted;
+use genkai_model::latencies::ContenderRecord;
 use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
 use genkai_model::plan::{Answers, Backend, ConfigSource, Plan, System};
 use genkai_model::units::Range;
 
-use super::compare::{copy, title};
+use super::compare::copy;
+use super::comparison::title;
 use super::tune::{self, Tense};
 use crate::document::{Block, Document, Section, Tone};
 use crate::{clean, figure, words};

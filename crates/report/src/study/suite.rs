@@ -1,5 +1,6 @@
 //! An experiment of several runs: every answer, the troubles with what is behind them, the loads in figures, changes, advice.
 
+use super::comparison::{call, interval, size, title};
 use super::environment::{self, Asked};
 use super::{claim, compare};
 use crate::document::{Block, Cell, Document, Kind, Part, Section, Table, Tone};
@@ -118,13 +119,13 @@ fn effects(one: &ChangesFinding) -> Table {
     let cell = |pair: &genkai_model::finding::comparison::ComparedPair, figure: Figure| {
         let effect = pair.effects.iter().find(|effect| effect.figure == figure);
         effect.map_or_else(String::new, |effect| {
-            format!("{}: {} ({})", compare::call(effect.call), compare::size(effect), compare::interval(effect))
+            format!("{}: {} ({})", call(effect.call), size(effect), interval(effect))
         })
     };
     let row = |pair: &genkai_model::finding::comparison::ComparedPair| {
         std::iter::once(clean::line(&pair.other)).chain(SHOWN.map(|figure| cell(pair, figure))).collect::<Vec<String>>()
     };
-    let head: Vec<&str> = std::iter::once("change").chain(SHOWN.map(compare::title)).collect();
+    let head: Vec<&str> = std::iter::once("change").chain(SHOWN.map(title)).collect();
     Table::new("Each change", &head, one.comparison.pairs.iter().map(row)).kinds(Kind::Prose, 1..5)
 }
 

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use genkai_model::contest::{Consumption, Contender, ContenderRecord};
 use genkai_model::event::State;
 use genkai_model::evidence::LogLine;
+use genkai_model::latencies::{Consumption, Contender, ContenderRecord};
 use genkai_model::setting::Setting;
 use serde_json::Value;
 

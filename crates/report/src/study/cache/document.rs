@@ -1,7 +1,8 @@
 //! The report of a comparison of caches.
 
-use super::{answer, caveat, held, highest, mount, rank, ranked, rule, sentences, spread, trouble, warmth};
+use super::{answer, best_rate, caveat, highest, mount, rank, rule, sentences, spread, trouble, warmth};
 use crate::document::{Block, Card, Document, Drawing, Entry, Interval, Kind, Part, Section, Table, sure};
+use crate::study::comparison::{ranked, ranks};
 use crate::study::environment::{self, Asked};
 use crate::{clean, figure, words};
 use genkai_model::cache::{Conformance, Kept, Rule, Warmth};
@@ -37,7 +38,7 @@ pub fn cache(record: &Record, finding: &CacheFinding) -> Document {
     document.sections.extend(passes(finding).flat_map(|pass| [speed(pass), cost(pass)]));
     document.sections.extend(rates_in_short(finding));
     document.sections.push(Section::terminal("Caches").and_markdown().with([Block::fact("budget", budget(finding))]));
-    document.sections.extend(finding.participants.iter().map(in_short));
+    document.sections.extend(finding.contenders.iter().map(in_short));
     document
 }
 
@@ -82,7 +83,7 @@ fn card(title: &str, names: &[&str], known: &[Known<'_>], show: fn(f64) -> Strin
 
 /// Every measure as a small drawing.
 fn costs(finding: &CacheFinding) -> Section {
-    let names: Vec<&str> = finding.participants.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = finding.contenders.iter().map(|one| one.name.as_str()).collect();
     let drawn = |(title, of, show): &Measure| {
         let known: Vec<Known<'_>> = finding
             .passes
@@ -104,7 +105,7 @@ type Figure = (&'static str, &'static str, fn(&CacheStanding) -> String);
 const SPEED: [Figure; 9] = [
     ("cache", "cache", |one| clean::line(&one.name)),
     ("rank", "rank", rank),
-    ("requests/s (95 % interval)", "requests/s (95 %)", spread),
+    ("requests/s (95 % confidence interval)", "requests/s (95 %)", spread),
     ("p50", "p50", |one| figure::seconds(one.latency.p50)),
     ("p99", "p99", |one| figure::seconds(one.latency.p99)),
     ("within 1 s", "", |one| format!("{} of {}", figure::count(one.within_second), figure::count(one.requests))),
@@ -167,15 +168,12 @@ fn cost(pass: &PassFinding) -> Section {
 /// Each two of a pass or a search, folded away; none without pairs.
 fn every(title: String, pairs: &[RankedPair]) -> Option<Block> {
     let row = |pair: &RankedPair| {
-        let more =
-            pair.more.map_or_else(|| "more than 1,000, or no number".to_owned(), |more| figure::count(more.into()));
-        [
-            format!("{} / {}", clean::line(&pair.faster), clean::line(&pair.slower)),
-            format!("{}×", figure::number(pair.ratio.value)),
-            figure::range(pair.ratio.interval, figure::number),
-            if pair.certain { "yes" } else { "not measurably" }.to_owned(),
-            if pair.certain { "–".to_owned() } else { more },
-        ]
+        let more = match pair.more {
+            _ if pair.certain => "–".to_owned(),
+            Some(more) => figure::count(more.into()),
+            None => "more than 1,000, or no number".to_owned(),
+        };
+        ranked([&pair.faster, &pair.slower], pair).into_iter().chain([more])
     };
     let head = ["faster / slower", "ratio", "interval, all pairs together", "differ", "more rounds it would take"];
     let table = Table::new(&title, &head, pairs.iter().map(row)).kinds(Kind::Figure, [1, 2, 4]).block()?;
@@ -186,8 +184,10 @@ fn pairs(finding: &CacheFinding) -> Option<Section> {
     let state = |of: Warmth| warmth(of).to_lowercase();
     let passes =
         finding.passes.iter().map(|pass| every(format!("Every pair, {} pass", state(pass.warmth)), &pass.pairs));
-    let rates =
-        finding.held.iter().map(|one| every(format!("Every pair, highest rates {}", state(one.warmth)), &one.pairs));
+    let rates = finding
+        .best_rates
+        .iter()
+        .map(|one| every(format!("Every pair, highest rates {}", state(one.warmth)), &one.pairs));
     let lead = "Rates of the same round are compared.";
     Section::page(Part::Evidence, "pairs", "Two by two", lead).with(passes.chain(rates).flatten()).filled()
 }
@@ -195,22 +195,23 @@ fn pairs(finding: &CacheFinding) -> Option<Section> {
 /// The highest rates: cold and warm of each.
 fn rates(finding: &CacheFinding) -> Table {
     let of = |name: &str, warmth: Warmth| {
-        let mut all = finding.held.iter().filter(|rates| rates.warmth == warmth).flat_map(|rates| &rates.standings);
-        let found = all.find(|held| held.name == name);
-        found.map_or_else(|| ["-".to_owned(), "-".to_owned()], |one| [ranked(one.best, one.worst), held(one)])
+        let mut all =
+            finding.best_rates.iter().filter(|rates| rates.warmth == warmth).flat_map(|rates| &rates.standings);
+        let found = all.find(|one| one.name == name);
+        found.map_or_else(|| ["-".to_owned(), "-".to_owned()], |one| [ranks(one.best, one.worst), best_rate(one)])
     };
     let row = |one: &CacheContender| {
         let both = [Warmth::Cold, Warmth::Warm].into_iter().flat_map(|warmth| of(&one.name, warmth));
         std::iter::once(clean::line(&one.name)).chain(both).collect::<Vec<String>>()
     };
-    let shown: &[CacheContender] = if finding.held.is_empty() { &[] } else { &finding.participants };
+    let shown: &[CacheContender] = if finding.best_rates.is_empty() { &[] } else { &finding.contenders };
     let head = ["cache", "rank cold", "cold (95 %)", "rank warm", "warm (95 %)"];
     Table::new("Highest rates", &head, shown.iter().map(row)).figures()
 }
 
 fn highest_rates(finding: &CacheFinding) -> Option<Section> {
     let all = finding
-        .held
+        .best_rates
         .iter()
         .flat_map(|rates| rates.standings.iter().map(|one| (one.name.as_str(), rates.warmth, one.rate)));
     let known: Vec<Known<'_>> = all.collect();
@@ -246,7 +247,7 @@ fn rules(finding: &CacheFinding) -> Option<Section> {
         std::iter::once(clean::line(&one.name)).chain(cells).collect::<Vec<String>>()
     };
     let head: Vec<&str> = std::iter::once("cache").chain(Rule::ALL.into_iter().map(rule)).collect();
-    let tried = finding.participants.iter().filter(|one| !one.conformance.is_empty());
+    let tried = finding.contenders.iter().filter(|one| !one.conformance.is_empty());
     let table = Table::new("Rules of HTTP", &head, tried.map(row)).block();
     let lead = "Each tried with a few requests on pages made for it.";
     Section::page(Part::Evidence, "rules", "Rules of HTTP", lead).with(table).filled()
@@ -259,7 +260,7 @@ fn caches(finding: &CacheFinding) -> Section {
         [clean::line(&one.name), clean::line(&one.version), one.store.clone(), settings(one), caps]
     };
     let head = ["cache", "version", "keeps objects in", "settings", "caps"];
-    let table = Table::new("Caches", &head, finding.participants.iter().map(row));
+    let table = Table::new("Caches", &head, finding.contenders.iter().map(row));
     let lead = "Every setting that is not the product's own default.";
     Section::page(Part::Environment, "caches", "The caches as they ran", lead).with(table.block())
 }

@@ -2,6 +2,7 @@
 
 mod document;
 
+use super::comparison::ranks;
 use crate::{clean, figure, words};
 use genkai_model::cache::{Rule, Warmth};
 use genkai_model::finding::cache::{
@@ -96,11 +97,7 @@ fn rate(one: &CacheStanding) -> String {
 
 /// `1`, `2-3`.
 fn rank(one: &CacheStanding) -> String {
-    ranked(one.best, one.worst)
-}
-
-fn ranked(best: u32, worst: u32) -> String {
-    if best == worst { best.to_string() } else { format!("{best}-{worst}") }
+    ranks(one.best, one.worst)
 }
 
 /// `3,120 (3,000-3,240)`.
@@ -138,7 +135,7 @@ fn highest(finding: &CacheFinding) -> impl Iterator<Item = String> + '_ {
             ))
         }
     };
-    finding.held.iter().filter_map(said)
+    finding.best_rates.iter().filter_map(said)
 }
 
 /// Those without a rate because a search met no end of theirs, each with what it bore; none: there are none.
@@ -148,7 +145,7 @@ fn beyond(rates: &RateFinding) -> Option<String> {
         one.rate.is_none() && one.repeats.iter().any(open)
     };
     let all = rates.standings.iter().filter(met_none);
-    let all: Vec<String> = all.map(|one| format!("{} bears {}", clean::line(&one.name), held(one))).collect();
+    let all: Vec<String> = all.map(|one| format!("{} bears {}", clean::line(&one.name), best_rate(one))).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
@@ -181,15 +178,15 @@ fn more(rates: &RateFinding, tied: &[&BestRate]) -> String {
 }
 
 /// `12,000 (11,500-12,600)`; what is known where searches found no two sides.
-fn held(held: &BestRate) -> String {
+fn best_rate(one: &BestRate) -> String {
     let per_second = |x: f64| format!("{}/s", figure::count(x as u64));
-    let limited = held.repeats.iter().filter(|one| one.client_limited).count();
-    let most = held.repeats.iter().filter_map(|one| one.holds).reduce(f64::max);
-    let least = held.repeats.iter().filter_map(|one| one.fails).reduce(f64::min);
-    match (held.rate, most, least) {
+    let limited = one.repeats.iter().filter(|one| one.client_limited).count();
+    let most = one.repeats.iter().filter_map(|one| one.holds).reduce(f64::max);
+    let least = one.repeats.iter().filter_map(|one| one.fails).reduce(f64::min);
+    match (one.rate, most, least) {
         (Some(rate), ..) if limited == 0 => figures(rate),
         (Some(rate), ..) => {
-            format!("{}, load generator at its limit in {limited} of {}", figures(rate), held.repeats.len())
+            format!("{}, load generator at its limit in {limited} of {}", figures(rate), one.repeats.len())
         }
         (None, Some(holds), _) if limited > 0 => {
             format!("{} or more: all that this load generator can offer", per_second(holds))

@@ -1,6 +1,6 @@
 //! What limits the answer of a comparison of systems, in words.
 
-use super::title;
+use crate::study::comparison::title;
 use crate::study::tune::client;
 use crate::study::tune::estimate;
 use crate::{clean, figure};

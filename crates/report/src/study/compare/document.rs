@@ -1,11 +1,12 @@
 //! The report of a comparison.
 
-use super::{call, caveat, control, interval, pair, place, sentences, shown, size, stress, sure as certainty, title};
+use super::{caveat, control, pair, place, sentences, shown, stress, sure as certainty};
 use crate::document::{
     Block, Card, Chart, Document, Drawing, Entry, Factor, Interval, Kind, Part, Plot, Section, Series, Table, Trend,
     sure,
 };
 use crate::study::claim;
+use crate::study::comparison::{call, interval, size, title};
 use crate::study::environment::{self, Asked};
 use crate::{clean, figure, words};
 use genkai_model::event::Rewrite;
@@ -46,7 +47,7 @@ pub fn compare(record: &Record, finding: &ComparisonFinding) -> Document {
         );
     }
     document.sections.push(Section::terminal("Systems"));
-    document.sections.extend(finding.subjects.iter().map(subject));
+    document.sections.extend(finding.contenders.iter().flat_map(subject));
     document
 }
 
@@ -57,8 +58,8 @@ fn beside(pair: &ComparedPair) -> String {
 
 /// A row a figure, a column a contender.
 fn figures(finding: &ComparisonFinding) -> Table {
-    let ranked = finding.comparison.base.is_none() && finding.subjects.len() > 2;
-    let names = finding.subjects.iter().map(|subject| clean::line(&subject.name));
+    let ranked = finding.comparison.base.is_none() && finding.contenders.len() > 2;
+    let names = finding.contenders.iter().map(|subject| clean::line(&subject.name));
     let head: Vec<String> = std::iter::once("figure".to_owned()).chain(names).collect();
     let row = |(n, (figure, _)): (usize, &(Figure, &str))| {
         let cell = |subject: &ComparedContender| {
@@ -66,7 +67,7 @@ fn figures(finding: &ComparisonFinding) -> Table {
             let rank = if ranked { format!(" ({})", place(subject, one)) } else { String::new() };
             format!("{}{rank}", shown(*figure, one))
         };
-        std::iter::once(title(*figure).to_owned()).chain(finding.subjects.iter().map(cell)).collect::<Vec<String>>()
+        std::iter::once(title(*figure).to_owned()).chain(finding.contenders.iter().map(cell)).collect::<Vec<String>>()
     };
     Table::new("Figures", &head, Figure::ALL.iter().enumerate().map(row)).figures()
 }
@@ -123,7 +124,7 @@ fn by_contender(finding: &ComparisonFinding) -> Section {
             let mark = Interval::new(subject.figures[n].value, filled, shown(*figure, &subject.figures[n]));
             Entry { name: clean::line(&subject.name), marks: vec![mark] }
         };
-        let entries = finding.subjects.iter().map(entry).collect();
+        let entries = finding.contenders.iter().map(entry).collect();
         Card::new(title(*figure), [Block::Drawing(Drawing::intervals(entries))])
     };
     let cards = Figure::ALL.iter().enumerate().map(card).collect();
@@ -206,8 +207,8 @@ fn systems(finding: &ComparisonFinding) -> Section {
         [clean::line(&one.name), clean::line(&one.version), settings(one), errors, held]
     };
     let head = ["system", "server", "settings that are not the default", "failures", "objective held, turns"];
-    let table = Table::new("Systems", &head, finding.subjects.iter().map(row));
-    let copies = finding.subjects.iter().filter_map(|one| {
+    let table = Table::new("Systems", &head, finding.contenders.iter().map(row));
+    let copies = finding.contenders.iter().filter_map(|one| {
         let summary = format!("{}: {}", clean::line(&one.name), copy(&one.rewrites)?);
         Some(Block::details(summary, [Block::Table(environment::rewritten(&one.rewrites))]))
     });
@@ -215,19 +216,21 @@ fn systems(finding: &ComparisonFinding) -> Section {
     Section::page(Part::Environment, "systems", "The systems as they ran", lead).with(table.block()).with(copies)
 }
 
-/// A system in short.
-fn subject(one: &ComparedContender) -> Section {
-    let mut facts = vec![("server", clean::line(&one.version)), ("settings", settings(one))];
-    facts.extend(copy(&one.rewrites).map(|copy| ("copy", format!("{copy}: see the report"))));
-    if !one.errors.is_empty() {
-        facts.push(("failures", words::errors(&one.errors)));
-    }
-    facts
-        .extend(one.warm_up.map(|warm_up| ("steady", format!("{} after the ramp (median)", figure::seconds(warm_up)))));
-    let turns = figure::plural(one.turns.into(), "turn", "turns");
-    facts.push(("objective", format!("held in {} of {turns}", one.held)));
-    let facts = facts.into_iter().map(|(label, text)| (label.to_owned(), text)).collect();
-    Section::terminal(&clean::line(&one.name)).and_markdown().with([Block::Facts { facts }])
+/// A system in short. Markdown has what its private copy differs in, line by line; a terminal leaves that to the page.
+fn subject(one: &ComparedContender) -> [Section; 2] {
+    let facts = |more: &str| {
+        let mut facts = vec![("server", clean::line(&one.version)), ("settings", settings(one))];
+        facts.extend(copy(&one.rewrites).map(|copy| ("copy", format!("{copy}{more}"))));
+        facts.extend((!one.errors.is_empty()).then(|| ("failures", words::errors(&one.errors))));
+        let steady = |warm_up| ("steady", format!("{} after the ramp (median)", figure::seconds(warm_up)));
+        facts.extend(one.warm_up.map(steady));
+        let turns = figure::plural(one.turns.into(), "turn", "turns");
+        facts.push(("objective", format!("held in {} of {turns}", one.held)));
+        [Block::facts(facts)]
+    };
+    let name = clean::line(&one.name);
+    let copied = environment::rewritten(&one.rewrites).block();
+    [Section::terminal(&name).with(facts(": see the report")), Section::markdown(&name).with(facts("")).with(copied)]
 }
 
 /// `worker_connections 1024, gzip on`; all others are the defaults.

@@ -3,9 +3,10 @@
 mod caveat;
 mod document;
 
+use super::claim;
+use super::comparison::{brief, ranks, title, unit};
 use crate::{clean, figure};
 use genkai_model::claim::Test;
-use genkai_model::comparison::Comparison;
 use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended,
@@ -23,14 +24,14 @@ const TOLD: usize = 6;
 /// The answer that can be quoted, a sentence a pair, how sure that is, what limits it.
 pub(crate) fn sentences(finding: &ComparisonFinding) -> Vec<String> {
     if let Some(claim) = finding.claim.as_ref().filter(|claim| matches!(claim.claim.test, Test::Line(_))) {
-        return vec![crate::study::claim::sentence(claim)];
+        return vec![claim::sentence(claim)];
     }
     let mut all = vec![headline(finding)];
     let quoted = all.first().cloned();
     if finding.blocks >= 2 && finding.pairs.first().map(pair) != quoted {
         all.extend(finding.pairs.iter().take(TOLD).map(pair));
     }
-    all.extend(finding.claim.iter().map(|claim| crate::study::claim::sentence(claim)));
+    all.extend(finding.claim.iter().map(|claim| claim::sentence(claim)));
     all.extend(control(finding));
     all.push(sure(finding));
     all.extend(stress(finding));
@@ -40,12 +41,12 @@ pub(crate) fn sentences(finding: &ComparisonFinding) -> Vec<String> {
 
 /// The sentence to quote.
 pub(crate) fn headline(finding: &ComparisonFinding) -> String {
-    let out = finding.subjects.iter().filter(|subject| subject.out).count();
-    if finding.pairs.is_empty() && out > 0 {
+    let dropped = finding.contenders.iter().filter(|one| one.dropped).count();
+    if finding.pairs.is_empty() && dropped > 0 {
         return format!(
             "{} of {} did not start any more: there is nothing to compare.",
-            out,
-            figure::plural(finding.subjects.len() as u64, "contender", "contenders")
+            dropped,
+            figure::plural(finding.contenders.len() as u64, "contender", "contenders")
         );
     }
     if finding.blocks < 2 {
@@ -94,130 +95,50 @@ pub(crate) fn differs(pair: &ComparedPair) -> bool {
 
 /// `better in failures, throughput, worse in memory`.
 fn directions(pair: &ComparedPair) -> String {
-    let titles = |wanted: Call| -> Vec<&str> {
-        pair.effects.iter().filter(|effect| effect.call == wanted).map(|effect| title(effect.figure)).collect()
-    };
-    let said = |what: &str, all: Vec<&str>| (!all.is_empty()).then(|| format!("{what} in {}", all.join(", ")));
-    let parts = [said("better", titles(Call::Better)), said("worse", titles(Call::Worse))];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let said = ["better in", "worse in"].into_iter().zip([Call::Better, Call::Worse]);
+    said.filter_map(|(what, wanted)| effects(pair, what, |call| call == wanted, named)).collect::<Vec<_>>().join(", ")
+}
+
+/// `better in failures, memory`: the figures whose effect is called so, each in words; none where there is none.
+fn effects(
+    pair: &ComparedPair,
+    what: &str,
+    wanted: impl Fn(Call) -> bool,
+    word: fn(&Effect) -> String,
+) -> Option<String> {
+    let all: Vec<String> = pair.effects.iter().filter(|one| wanted(one.call)).map(word).collect();
+    (!all.is_empty()).then(|| format!("{what} {}", all.join(", ")))
+}
+
+fn named(one: &Effect) -> String {
+    title(one.figure).to_owned()
 }
 
 /// `Throughput: a 1, b 2-3, c 2-3 (a range is a tie).`
 fn ranking(finding: &ComparisonFinding) -> String {
     let of = |subject: &ComparedContender| subject.figures.iter().find(|one| one.figure == Figure::Throughput).cloned();
-    let playing = finding.subjects.iter().filter(|subject| !subject.out);
+    let playing = finding.contenders.iter().filter(|one| !one.dropped);
     let mut all: Vec<(&ComparedContender, ComparedFigure)> =
         playing.filter_map(|subject| Some((subject, of(subject)?))).collect();
     all.sort_by_key(|(_, one)| (one.best, one.worst));
     let one = |(subject, one): &(&ComparedContender, ComparedFigure)| {
-        format!("{} {} ({})", rank(one), clean::line(&subject.name), shown(Figure::Throughput, one))
+        format!("{} {} ({})", ranks(one.best, one.worst), clean::line(&subject.name), shown(Figure::Throughput, one))
     };
     let ranks: Vec<String> = all.iter().map(one).collect();
     format!("By throughput: {}. A range of ranks is a tie.", ranks.join(", "))
 }
 
-/// `worker_connections 512 -> 1024 beside baseline: better in failures (...); no measurable difference in ...; cannot tell ...`.
+/// `worker_connections 512 -> 1024 beside baseline: better in failures (...); no measurable difference in ...; cannot tell about ...`.
 pub(crate) fn pair(pair: &ComparedPair) -> String {
-    let told = |wanted: fn(&Call) -> bool| -> Vec<String> {
-        pair.effects
-            .iter()
-            .filter(|one| wanted(&one.call))
-            .map(|one| format!("{} {}", title(one.figure), brief(one)))
-            .collect()
-    };
-    let named = |wanted: fn(&Call) -> bool| -> Vec<&str> {
-        pair.effects.iter().filter(|one| wanted(&one.call)).map(|one| title(one.figure)).collect()
-    };
-    let mut parts = Vec::new();
-    for (what, all) in
-        [("better in", told(|call| *call == Call::Better)), ("worse in", told(|call| *call == Call::Worse))]
-    {
-        if !all.is_empty() {
-            parts.push(format!("{what} {}", all.join(", ")));
-        }
-    }
-    let same = named(|call| *call == Call::Same);
-    if !same.is_empty() {
-        parts.push(format!("no measurable difference in {}", same.join(", ")));
-    }
-    let open = named(|call| matches!(call, Call::CannotTell { .. }));
-    if !open.is_empty() {
-        parts.push(format!("cannot tell about {}", open.join(", ")));
-    }
+    let sized = |one: &Effect| format!("{} {}", title(one.figure), brief(one));
+    let parts = [
+        effects(pair, "better in", |call| call == Call::Better, sized),
+        effects(pair, "worse in", |call| call == Call::Worse, sized),
+        effects(pair, "no measurable difference in", |call| call == Call::Same, named),
+        effects(pair, "cannot tell about", |call| matches!(call, Call::CannotTell { .. }), named),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     format!("{} beside {}: {}.", clean::line(&pair.other), clean::line(&pair.base), parts.join("; "))
-}
-
-/// `x1.23 (95 % interval 1.10-1.37)`.
-pub(crate) fn brief(effect: &Effect) -> String {
-    effect.effect.map_or_else(String::new, |_| format!("{} (interval {})", size(effect), interval(effect)))
-}
-
-/// The size of an effect: `x1.23`, `-3.2 percentage points`.
-pub(crate) fn size(effect: &Effect) -> String {
-    let Some(seen) = effect.effect else { return "-".to_owned() };
-    match effect.figure.is_fraction() {
-        true => format!("{} points", points(seen.value)),
-        false => format!("x{}", figure::number(seen.value)),
-    }
-}
-
-/// A difference of fractions in percentage points, with its sign.
-pub(crate) fn points(x: f64) -> String {
-    figure::signed(x * 100.0, figure::number)
-}
-
-/// Its interval.
-pub(crate) fn interval(effect: &Effect) -> String {
-    let Some(seen) = effect.effect else { return "-".to_owned() };
-    let show = |x: f64| match effect.figure.is_fraction() {
-        true => points(x),
-        false => figure::number(x),
-    };
-    figure::range(seen.interval, show)
-}
-
-/// What an effect means, in a few words.
-pub(crate) fn call(call: Call) -> String {
-    called(call, ["block", "blocks"])
-}
-
-/// The same where something else than blocks is counted: one of it, and many.
-pub(crate) fn called(call: Call, [one, many]: [&str; 2]) -> String {
-    match call {
-        Call::Better => "better".to_owned(),
-        Call::Worse => "worse".to_owned(),
-        Call::Same => "no measurable difference".to_owned(),
-        Call::CannotTell { more: Some(more) } => {
-            let unit = if more == 1 { one } else { many };
-            format!("cannot tell (about {} more {unit} needed)", figure::count(more.into()))
-        }
-        Call::CannotTell { more: None } => format!("cannot tell (more than 1,000 more {many})"),
-        Call::Missing => "nothing to compare".to_owned(),
-    }
-}
-
-/// What a figure is called.
-pub(crate) fn title(figure: Figure) -> &'static str {
-    match figure {
-        Figure::Failures => "failures",
-        Figure::Throughput => "throughput",
-        Figure::P50 => "p50 latency",
-        Figure::P95 => "p95 latency",
-        Figure::P99 => "p99 latency",
-        Figure::Max => "longest latency",
-        Figure::Cpu => "CPU per request",
-        Figure::Memory => "memory",
-    }
-}
-
-/// A value of a figure with its unit.
-pub(crate) fn unit(figure: Figure, value: f64) -> String {
-    match figure {
-        Figure::Failures => figure::percent(value),
-        Figure::Throughput => format!("{}/s", figure::number(value)),
-        Figure::Memory => figure::bytes(value),
-        _ => figure::seconds(value),
-    }
 }
 
 /// A contender's figure.
@@ -225,22 +146,16 @@ pub(crate) fn shown(figure: Figure, one: &ComparedFigure) -> String {
     one.value.map_or_else(|| "-".to_owned(), |value| unit(figure, value.value))
 }
 
-/// `1`, `2-3`.
-pub(crate) fn rank(one: &ComparedFigure) -> String {
-    if one.best == one.worst { one.best.to_string() } else { format!("{}-{}", one.best, one.worst) }
-}
-
-/// The same of a contender: who is out has none.
-pub(crate) fn place(subject: &ComparedContender, one: &ComparedFigure) -> String {
-    if subject.out { "out".to_owned() } else { rank(one) }
+/// A contender's rank by a figure: who was dropped has none.
+fn place(subject: &ComparedContender, one: &ComparedFigure) -> String {
+    if subject.dropped { "dropped".to_owned() } else { ranks(one.best, one.worst) }
 }
 
 /// The first contender against itself.
 pub(crate) fn control(finding: &ComparisonFinding) -> Option<String> {
     let control = finding.control.as_ref().filter(|_| finding.blocks >= 2)?;
-    let differs = control.effects.iter().any(|effect| matches!(effect.call, Call::Better | Call::Worse));
     let seen = control.effects.is_empty() || control.effects.iter().any(|effect| effect.call != Call::Missing);
-    (!differs && seen)
+    (!differs(control) && seen)
         .then(|| format!("Control: {} against itself shows no difference, as it must.", clean::line(&control.base)))
 }
 
@@ -256,17 +171,17 @@ pub(crate) fn sure(finding: &ComparisonFinding) -> String {
     let statements = finding.pairs.iter().map(|pair| pair.effects.len() as u64).sum::<u64>();
     let together = figure::plural(statements, "statement", "statements");
     format!(
-        "After {blocks}{why}. Intervals hold together with {}, all {together} and every look at the data counted; less than {} either way \
+        "After {blocks}{why}. The confidence intervals hold together with {}, all {together} and every look at the data counted; less than {} either way \
          is no difference that matters{}.",
         figure::percent(1.0 - finding.alpha),
         figure::percent(finding.comparison.margin),
-        open(&finding.comparison, finding),
+        open(finding),
     )
 }
 
 /// What it would take to decide what is open.
-fn open(comparison: &Comparison, finding: &ComparisonFinding) -> String {
-    let decides = |effect: &&Effect| comparison.deciding.contains(&effect.figure);
+fn open(finding: &ComparisonFinding) -> String {
+    let decides = |effect: &&Effect| finding.comparison.deciding.contains(&effect.figure);
     let all: Vec<Call> =
         finding.pairs.iter().flat_map(|pair| pair.effects.iter().filter(decides)).map(|effect| effect.call).collect();
     let needed: Vec<Option<u32>> =

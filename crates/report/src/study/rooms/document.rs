@@ -431,5 +431,5 @@ fn in_short(run: &RoomsRun) -> Section {
     facts.extend(run.losses.iter().map(|one| ("lost", format!("{} deliveries {}", count(one.count), place(one)))));
     facts.extend(run.router.as_ref().map(|one| ("router", router(one))));
     facts.push(("generator", generator(run)));
-    Section::terminal(&format!("With {}", clean::line(&nodes(run.nodes)))).with([Block::facts(facts)])
+    Section::terminal(&format!("With {}", clean::line(&nodes(run.nodes)))).and_markdown().with([Block::facts(facts)])
 }

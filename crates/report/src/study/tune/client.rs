@@ -104,17 +104,17 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             figure::whole(*asked)
         ),
         Caveat::BackendBore { trial, level, through, longer: true, shared } => format!(
-            "Asked directly, without {}, the backend held up to {} (trial {trial}); with it, it broke at {}: what is short lies before the \
+            "The backend alone held up to {} (trial {trial}); with {} in front of it, it broke at {}: the bottleneck is in front of the \
              backend{}.",
-            context.product(),
             context.level(*level),
+            context.product(),
             figure::whole(*through),
             if *shared { ", or is processor time that both share" } else { "" }
         ),
         Caveat::BackendBore { trial, level, through, longer: false, .. } => {
             let product = context.product();
             format!(
-                "Asked directly, without {product}, the backend broke at {} (trial {trial}), but not as it does behind {product} at {}: \
+                "The backend alone broke at {} (trial {trial}), but not as it does behind {product} at {}: \
                  that says nothing of the cause.",
                 context.level(*level),
                 figure::whole(*through)

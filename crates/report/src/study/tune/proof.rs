@@ -6,7 +6,7 @@ use genkai_model::finding::{
 use genkai_model::objective::{Condition, Objective};
 
 use crate::context::{self, Context};
-use crate::study::compare;
+use crate::study::comparison;
 use crate::{clean, figure};
 
 /// The proof's figures, if there was one.
@@ -144,7 +144,7 @@ fn elsewhere(cause: &Cause) -> bool {
 fn decided(context: Context<'_>, p: &Proof) -> String {
     let d = &p.decided;
     let pairs = figure::plural(u64::from(p.pairs), "interleaved pair", "interleaved pairs");
-    let call = compare::called(d.call, ["pair", "pairs"]);
+    let call = comparison::called(d.call, ["pair", "pairs"]);
     let why = match (d.by, d.chance) {
         (Rule::Separation, Some(of)) => format!(
             " The objective failed with every baseline and held with every proposal: if the change did nothing, and trials \
@@ -185,7 +185,7 @@ fn size(p: &Proof) -> String {
             figure::range(effect.interval, figure::number)
         );
     }
-    format!(", {} points (interval {})", compare::points(effect.value), percentage_points(effect))
+    format!(", {} points (interval {})", comparison::points(effect.value), percentage_points(effect))
 }
 
 /// The condition that an objective of one words.

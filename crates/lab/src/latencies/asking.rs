@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use genkai_engine::broadcast::Answer;
-use genkai_model::contest::{Case, Collection, Consumption, Contest, Round};
 use genkai_model::event::What;
 use genkai_model::histogram::Payload;
+use genkai_model::latencies::{Case, Collection, Consumption, LatencyComparison, Round};
 use genkai_model::limit::Law;
 use genkai_targets::application::{Application, Observed};
 use nix::time::{ClockId, clock_gettime};
@@ -18,7 +18,7 @@ use crate::error::LabError;
 pub(super) struct Asking<'a, 'r, 'j, 'w> {
     pub(super) run: &'a mut Run<'r, 'j, 'w>,
     pub(super) start: u32,
-    pub(super) contest: &'a Contest,
+    pub(super) comparison: &'a LatencyComparison,
     pub(super) servers: &'a mut [Application],
     pub(super) asker: &'a Asker,
     /// Which of them could not be asked once; that was told.
@@ -30,7 +30,7 @@ impl Asking<'_, '_, '_, '_> {
     pub(super) fn ask(&mut self, contender: usize, case: Case, round: u32) -> Result<(), LabError> {
         let times = |servers: &[Application]| -> Vec<u64> { servers.iter().map(|s| s.used().cpu_us).collect() };
         let before = times(self.servers);
-        let answer = match self.asker.ask(contender, case, self.contest.message.0 as usize) {
+        let answer = match self.asker.ask(contender, case, self.comparison.message.0 as usize) {
             Err(LabError::Broadcast(e)) if e.is_of_server() => self.gone(contender, case, &e.to_string())?,
             other => other?,
         };
@@ -44,20 +44,34 @@ impl Asking<'_, '_, '_, '_> {
             heap: answer.heap,
             ..seen.used
         };
-        let name = &self.contest.contenders[contender].name;
+        let name = &self.comparison.contenders[contender].name;
         self.seen(name, &seen)?;
-        let round = Round { round, warm_up: round <= self.contest.warm_up, ..told(name, case, &answer, used) };
+        let round = Round {
+            contender: name.clone(),
+            round,
+            warm_up: round <= self.comparison.warm_up,
+            case,
+            figure_ns: answer.figure,
+            delays: Payload::encode(&answer.delays),
+            due: answer.due,
+            missing: answer.missing,
+            closes: answer.closes,
+            reopened: answer.reopened,
+            lasted: answer.lasted.into(),
+            client_busy: answer.busy,
+            used,
+        };
         self.run.recorder.at(ended, Some(self.start), What::Round(Box::new(round)))
     }
 
     /// A contender cannot be asked any more; the others are.
     fn gone(&mut self, contender: usize, case: Case, why: &str) -> Result<Answer, LabError> {
-        let name = &self.contest.contenders[contender].name;
+        let name = &self.comparison.contenders[contender].name;
         if !std::mem::replace(&mut self.lost[contender], true) {
             self.run.recorder.note(Some(self.start), "server-gone", format!("{name}: {why}"))?;
         }
         let several = matches!(case, Case::Receive | Case::Send);
-        Ok(Answer::none(if several { self.contest.clients.into() } else { 1 }))
+        Ok(Answer::none(if several { self.comparison.clients.into() } else { 1 }))
     }
 
     /// Writes down what one look at a server brought.
@@ -89,35 +103,17 @@ impl Asking<'_, '_, '_, '_> {
                 Law::BodySize { value } => Some(value as u64),
                 _ => None,
             });
-            if self.contest.contenders[contender].variant {
+            if self.comparison.contenders[contender].variant {
                 continue;
             }
-            for case in order::probes(self.contest, limit) {
+            for case in order::probes(self.comparison, limit) {
                 if self.run.job.interrupt.is_stopped() {
                     return Ok(());
                 }
-                self.ask(contender, case, self.contest.warm_up + 1)?;
+                self.ask(contender, case, self.comparison.warm_up + 1)?;
             }
         }
         Ok(())
-    }
-}
-
-fn told(contender: &str, case: Case, answer: &Answer, used: Consumption) -> Round {
-    Round {
-        contender: contender.to_owned(),
-        round: 0,
-        warm_up: false,
-        case,
-        figure_ns: answer.figure,
-        delays: Payload::encode(&answer.delays),
-        due: answer.due,
-        missing: answer.missing,
-        closes: answer.closes.clone(),
-        reopened: answer.reopened.clone(),
-        lasted: answer.lasted.into(),
-        client_busy: answer.busy,
-        used,
     }
 }
 

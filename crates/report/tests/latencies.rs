@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{Case, Contender, Contest};
-use genkai_model::finding::contest::{
-    CaseFinding, ContestCaveat, ContestContender, ContestFinding, ContestStanding, MessageLimit, Pause, Usage,
+use genkai_model::finding::latencies::{
+    CaseFinding, LatencyCaveat, LatencyContender, LatencyFinding, LatencyStanding, MessageLimit, Pause, Usage,
 };
 use genkai_model::finding::{Estimate, Outcome, RankedPair};
+use genkai_model::latencies::{Case, Contender, LatencyComparison};
 use genkai_model::record::Record;
 use genkai_model::setting::Setting;
 use genkai_model::units::{Bytes, Range, Span};
@@ -17,8 +17,8 @@ fn estimate(value: f64) -> Estimate {
     Estimate { value, interval: Range { low: value * 0.9, high: value * 1.1 }, n: 10 }
 }
 
-fn standing(name: &str, seconds: f64, best: u32, worst: u32) -> ContestStanding {
-    ContestStanding {
+fn standing(name: &str, seconds: f64, best: u32, worst: u32) -> LatencyStanding {
+    LatencyStanding {
         name: name.to_owned(),
         figure: Some(estimate(seconds)),
         best,
@@ -34,7 +34,7 @@ fn pair(faster: &str, slower: &str, ratio: f64, certain: bool) -> RankedPair {
     RankedPair { faster: faster.to_owned(), slower: slower.to_owned(), ratio: estimate(ratio), certain, more: None }
 }
 
-fn finding() -> ContestFinding {
+fn finding() -> LatencyFinding {
     let contender = |name: &str| Contender {
         name: name.to_owned(),
         server: name.to_owned(),
@@ -42,7 +42,7 @@ fn finding() -> ContestFinding {
         variant: false,
         reference: false,
     };
-    let contest = Contest {
+    let comparison = LatencyComparison {
         contenders: ["a", "b\u{1b}[31m", "c"].map(contender).to_vec(),
         clients: 1200,
         message: Bytes(128),
@@ -69,9 +69,9 @@ fn finding() -> ContestFinding {
         pairs: vec![pair("a", "c", 1.1, false)],
         told_apart: false,
     };
-    ContestFinding {
-        contest,
-        entrants: vec![ContestContender {
+    LatencyFinding {
+        comparison,
+        contenders: vec![LatencyContender {
             name: "c".to_owned(),
             version: "C 1.2".to_owned(),
             settings: vec![Setting { name: "heap".to_owned(), value: "1g".to_owned(), default: false }],
@@ -92,15 +92,15 @@ fn finding() -> ContestFinding {
             source: Some("Constants.java".to_owned()),
         }],
         caveats: vec![
-            ContestCaveat::OneStart,
-            ContestCaveat::Unanswered { name: "c".to_owned(), case: Case::Send, rounds: 1, code: Some(1001) },
+            LatencyCaveat::OneStart,
+            LatencyCaveat::Unanswered { name: "c".to_owned(), case: Case::Send, rounds: 1, code: Some(1001) },
         ],
         outcome: Outcome::Holds,
     }
 }
 
 fn document() -> Document {
-    study::contest(&Record::default(), &finding())
+    study::latencies(&Record::default(), &finding())
 }
 
 fn file() -> serde_json::Value {
@@ -159,7 +159,7 @@ fn the_file_follows_its_schema() {
 
 #[test]
 fn without_an_answer_that_is_said_first() {
-    let unfinished = ContestFinding { outcome: Outcome::Unfinished, ..finding() };
-    let shown = text::document(&study::contest(&Record::default(), &unfinished), text::Style::default());
+    let unfinished = LatencyFinding { outcome: Outcome::Unfinished, ..finding() };
+    let shown = text::document(&study::latencies(&Record::default(), &unfinished), text::Style::default());
     assert!(shown.starts_with("The run was cut off"), "{shown}");
 }

@@ -8,27 +8,27 @@ mod compare;
 mod contender;
 mod limits;
 
-use genkai_model::contest::{Case, Contest, Round};
 use genkai_model::finding::Outcome;
-use genkai_model::finding::contest::{CaseFinding, ContestFinding};
+use genkai_model::finding::latencies::{CaseFinding, LatencyFinding};
+use genkai_model::latencies::{Case, LatencyComparison, Round};
 use genkai_model::record::{Record, Trial};
 
 /// What the comparison of a record showed; none when there was none.
-pub fn findings(record: &Record) -> Option<ContestFinding> {
-    let contest = record.head.as_ref()?.plan.contest()?.clone();
+pub fn findings(record: &Record) -> Option<LatencyFinding> {
+    let comparison = record.head.as_ref()?.plan.latencies()?.clone();
     if record.trials.iter().all(|trial| trial.rounds.is_empty()) {
         return None;
     }
     let counted = Counted::of(record);
     let cases: Vec<CaseFinding> =
-        counted.cases().into_iter().map(|case| compare::case(&contest, &counted, case)).collect();
-    Some(ContestFinding {
-        entrants: contender::all(&contest, record),
-        limits: limits::of(&contest, record),
-        caveats: caveat::of(&contest, record, &counted, &cases),
-        outcome: outcome(record, &contest, &cases),
+        counted.cases().into_iter().map(|case| compare::case(&comparison, &counted, case)).collect();
+    Some(LatencyFinding {
+        contenders: contender::all(&comparison, record),
+        limits: limits::of(&comparison, record),
+        caveats: caveat::of(&comparison, record, &counted, &cases),
+        outcome: outcome(record, &comparison, &cases),
         cases,
-        contest,
+        comparison,
     })
 }
 
@@ -60,10 +60,10 @@ impl<'r> Counted<'r> {
     }
 }
 
-fn outcome(record: &Record, contest: &Contest, cases: &[CaseFinding]) -> Outcome {
+fn outcome(record: &Record, comparison: &LatencyComparison, cases: &[CaseFinding]) -> Outcome {
     let standings = || cases.iter().flat_map(|case| &case.standings);
     let short = standings().any(|standing| standing.figure.is_none() && standing.failed == 0);
-    if record.end.is_none() || cases.is_empty() || short || contest.contenders.is_empty() {
+    if record.end.is_none() || cases.is_empty() || short || comparison.contenders.is_empty() {
         return Outcome::Unfinished;
     }
     if standings().any(|standing| standing.failed > 0) { Outcome::Fails } else { Outcome::Holds }

@@ -4,22 +4,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Outcome, RankedPair};
-use crate::contest::{Case, Contest};
+use crate::latencies::{Case, LatencyComparison};
 use crate::setting::Setting;
 
 /// A comparison and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ContestFinding {
+pub struct LatencyFinding {
     /// What was to be done.
-    pub contest: Contest,
+    #[serde(rename = "contest")]
+    pub comparison: LatencyComparison,
     /// Who took part.
-    pub entrants: Vec<ContestContender>,
+    #[serde(rename = "entrants")]
+    pub contenders: Vec<LatencyContender>,
     /// Each case, in the order asked.
     pub cases: Vec<CaseFinding>,
     /// Messages that servers did not take, and why.
     pub limits: Vec<MessageLimit>,
     /// What limits the answer.
-    pub caveats: Vec<ContestCaveat>,
+    pub caveats: Vec<LatencyCaveat>,
     /// Holds: every contender answered every round of the cases that are compared. Fails: one did not. Invalid: the client
     /// was the limit. Unfinished: there are not enough rounds.
     pub outcome: Outcome,
@@ -27,7 +29,7 @@ pub struct ContestFinding {
 
 /// A contender as it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ContestContender {
+pub struct LatencyContender {
     /// Its name.
     pub name: String,
     /// Version of the server and of what it runs on.
@@ -43,7 +45,7 @@ pub struct ContestContender {
 }
 
 /// Pauses of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {
     /// The collector's name for it.
     pub kind: String,
@@ -77,7 +79,7 @@ pub struct CaseFinding {
     #[serde(flatten)]
     pub case: Case,
     /// Contenders, the fastest first.
-    pub standings: Vec<ContestStanding>,
+    pub standings: Vec<LatencyStanding>,
     /// Each two of them.
     pub pairs: Vec<RankedPair>,
     /// Whether any two can be told apart.
@@ -86,7 +88,7 @@ pub struct CaseFinding {
 
 /// How a contender stands in a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ContestStanding {
+pub struct LatencyStanding {
     /// Its name.
     pub name: String,
     /// The geometric mean of the figure over its observations, seconds, with its interval.
@@ -144,7 +146,7 @@ pub struct MessageLimit {
 /// What limits an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "caveat")]
-pub enum ContestCaveat {
+pub enum LatencyCaveat {
     /// All rounds are of one start of the servers: another start of the same server may differ by more than the intervals say.
     OneStart,
     /// The figures still fell or rose while they were taken: the warm-up was too short.

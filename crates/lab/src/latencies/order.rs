@@ -1,23 +1,20 @@
 //! In which order contenders are asked.
 
-use genkai_model::contest::{Case, Contest};
+use genkai_model::latencies::{Case, LatencyComparison};
 
 use genkai_analysis::order::Order;
 
 /// Bytes that a protocol on top may add to a message.
 const ENVELOPE: u64 = 64;
 
-/// One question: which contender (its place in the contest), and what.
-pub(super) type Question = (usize, Case);
-
-/// The questions of one round: case by case, since only figures of one case are compared, the contenders in an order drawn for
+/// The questions of one round, each of which contender (its place in the comparison): case by case, since only figures of one case are compared, the contenders in an order drawn for
 /// that case and round. Whatever drifts on the machine meets all of them alike, and none always follows the same other.
-pub(super) fn round(contest: &Contest, start: u32, round: u32) -> Vec<Question> {
-    let mut order = Order::of(contest.seed, start, round);
+pub(super) fn round(comparison: &LatencyComparison, start: u32, round: u32) -> Vec<(usize, Case)> {
+    let mut order = Order::of(comparison.seed, start, round);
     let mut all = Vec::new();
-    for case in cases(contest) {
-        let asked: Vec<usize> = (0..contest.contenders.len())
-            .filter(|n| !contest.contenders[*n].variant || matches!(case, Case::Give { .. }))
+    for case in cases(comparison) {
+        let asked: Vec<usize> = (0..comparison.contenders.len())
+            .filter(|n| !comparison.contenders[*n].variant || matches!(case, Case::Give { .. }))
             .collect();
         all.extend(order.next(asked.len()).into_iter().map(|place| (asked[place], case)));
     }
@@ -25,19 +22,19 @@ pub(super) fn round(contest: &Contest, start: u32, round: u32) -> Vec<Question> 
 }
 
 /// What is asked in every round.
-fn cases(contest: &Contest) -> Vec<Case> {
+fn cases(comparison: &LatencyComparison) -> Vec<Case> {
     let mut all = vec![Case::Receive, Case::Send];
     for binary in [false, true] {
-        all.extend(contest.sizes.iter().map(|size| Case::Give { bytes: size.0, binary }));
+        all.extend(comparison.sizes.iter().map(|size| Case::Give { bytes: size.0, binary }));
     }
     all
 }
 
-/// Sizes of messages that a client sends to a contender to see which it takes, in ascending order: those of the contest, and
+/// Sizes of messages that a client sends to a contender to see which it takes, in ascending order: those of the comparison, and
 /// where its limit is known, the largest message that it should take, one byte more, and a few less: a protocol on top adds
 /// some before the server counts.
-pub(super) fn probes(contest: &Contest, limit: Option<u64>) -> Vec<Case> {
-    let mut sizes: Vec<u64> = contest.sizes.iter().map(|size| size.0).collect();
+pub(super) fn probes(comparison: &LatencyComparison, limit: Option<u64>) -> Vec<Case> {
+    let mut sizes: Vec<u64> = comparison.sizes.iter().map(|size| size.0).collect();
     let largest = sizes.last().copied().unwrap_or(0);
     if let Some(limit) = limit.filter(|limit| *limit <= largest) {
         sizes.extend([limit.saturating_sub(ENVELOPE).max(1), limit, limit + 1]);
@@ -52,12 +49,12 @@ pub(super) fn probes(contest: &Contest, limit: Option<u64>) -> Vec<Case> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use genkai_model::contest::Contender;
+    use genkai_model::latencies::Contender;
     use genkai_model::units::{Bytes, Span};
 
     use super::*;
 
-    fn contest(seed: u64) -> Contest {
+    fn comparison(seed: u64) -> LatencyComparison {
         let contender = |name: &str, variant| Contender {
             name: name.to_owned(),
             server: "x".to_owned(),
@@ -65,7 +62,7 @@ mod tests {
             variant,
             reference: false,
         };
-        Contest {
+        LatencyComparison {
             contenders: vec![
                 contender("a", false),
                 contender("b", false),
@@ -85,9 +82,9 @@ mod tests {
 
     #[test]
     fn everybody_is_asked_everything_once_a_round() {
-        let contest = contest(1);
+        let comparison = comparison(1);
         for number in 1..=20 {
-            let mut all = round(&contest, 1, number);
+            let mut all = round(&comparison, 1, number);
             assert_eq!(all.len(), 3 * 2 + 4 * 4);
             assert!(
                 all.iter().all(|(who, case)| *who != 3 || matches!(case, Case::Give { .. })),
@@ -104,10 +101,10 @@ mod tests {
 
     #[test]
     fn orders_differ_between_rounds_and_repeat_with_the_seed() {
-        let firsts = |seed| -> Vec<usize> { (1..=40).map(|n| round(&contest(seed), 1, n)[0].0).collect() };
+        let firsts = |seed| -> Vec<usize> { (1..=40).map(|n| round(&comparison(seed), 1, n)[0].0).collect() };
         assert_eq!(firsts(7), firsts(7));
         assert_ne!(firsts(7), firsts(8));
-        assert_ne!(round(&contest(7), 1, 3), round(&contest(7), 2, 3), "another start, another order");
+        assert_ne!(round(&comparison(7), 1, 3), round(&comparison(7), 2, 3), "another start, another order");
         for who in 0..3 {
             let first = firsts(7).iter().filter(|n| **n == who).count();
             assert!((4..=26).contains(&first), "contender {who} is first {first} times of 40");
@@ -117,7 +114,7 @@ mod tests {
     #[test]
     fn a_limit_is_probed_at_both_sides() {
         let sizes = |limit| -> Vec<u64> {
-            let all = probes(&contest(1), limit);
+            let all = probes(&comparison(1), limit);
             all.iter().map(|case| if let Case::Take { bytes, .. } = case { *bytes } else { 0 }).collect()
         };
         assert_eq!(sizes(Some(8192)), [1000, 1000, 8128, 8128, 8192, 8192, 8193, 8193, 100_000, 100_000]);

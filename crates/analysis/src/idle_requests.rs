@@ -18,17 +18,17 @@ const PRECISION: f64 = 0.005;
 
 /// How many requests the next trial is to hold; none when it is known.
 pub fn next(record: &Record) -> Option<u32> {
-    let held = held(record)?;
+    let search = search(record)?;
     let trials = trials(record);
     // A trial that did not run to its end was cut off: the search too.
-    if trials.len() < record.trials.len() { None } else { step(&held, &trials) }
+    if trials.len() < record.trials.len() { None } else { step(&search, &trials) }
 }
 
-fn step(held: &IdleSearch, trials: &[IdleTrial]) -> Option<u32> {
+fn step(search: &IdleSearch, trials: &[IdleTrial]) -> Option<u32> {
     match bounds(trials) {
-        (None, None) => Some(held.first.min(held.most).max(1)),
-        (Some(n), None) if n >= held.most => None,
-        (Some(n), None) => Some(n.saturating_mul(2).min(held.most)),
+        (None, None) => Some(search.first.min(search.most).max(1)),
+        (Some(n), None) if n >= search.most => None,
+        (Some(n), None) => Some(n.saturating_mul(2).min(search.most)),
         (borne, Some(refused)) => {
             let borne = borne.unwrap_or(0);
             let apart = refused.saturating_sub(borne);
@@ -38,7 +38,7 @@ fn step(held: &IdleSearch, trials: &[IdleTrial]) -> Option<u32> {
     }
 }
 
-fn held(record: &Record) -> Option<IdleSearch> {
+fn search(record: &Record) -> Option<IdleSearch> {
     record.head.as_ref()?.plan.idle_requests()
 }
 
@@ -77,7 +77,7 @@ fn one(trial: &Trial, objective: &Objective) -> IdleTrial {
 
 /// What a search found; none for a record of something else.
 pub fn findings(record: &Record) -> Option<IdleFinding> {
-    let held = held(record)?;
+    let search = search(record)?;
     let trials = trials(record);
     let (largest, refused_from) = bounds(&trials);
     let decides = trials.iter().find(|trial| Some(trial.requests) == refused_from.or(largest));
@@ -86,8 +86,8 @@ pub fn findings(record: &Record) -> Option<IdleFinding> {
     let nodes = record.head.as_ref().and_then(|head| head.plan.cluster()?.nodes.first().copied()).unwrap_or(1);
     Some(IdleFinding {
         nodes,
-        time: held.time,
-        outcome: outcome(&held, &trials, decides),
+        time: search.time,
+        outcome: outcome(&search, &trials, decides),
         largest,
         refused_from,
         limits: limits.map(signs_of).unwrap_or_default(),
@@ -96,11 +96,11 @@ pub fn findings(record: &Record) -> Option<IdleFinding> {
 }
 
 /// What all `trials` say; `decides` is the one at the bound.
-fn outcome(held: &IdleSearch, trials: &[IdleTrial], decides: Option<&IdleTrial>) -> Outcome {
+fn outcome(search: &IdleSearch, trials: &[IdleTrial], decides: Option<&IdleTrial>) -> Outcome {
     match decides {
         None => Outcome::Unfinished,
         Some(trial) if !trial.client.valid => Outcome::Invalid,
-        Some(_) if step(held, trials).is_some() => Outcome::Unfinished,
+        Some(_) if step(search, trials).is_some() => Outcome::Unfinished,
         Some(trial) if trial.is_borne() => Outcome::Holds,
         Some(_) => Outcome::Fails,
     }
@@ -164,11 +164,11 @@ mod tests {
         began(&mut record, 3, None);
         assert_eq!(record.trials.len(), 3);
         assert_eq!(super::trials(&record).iter().map(|trial| trial.trial).collect::<Vec<_>>(), [1]);
-        let held = IdleSearch { time: Span::from_secs(1), first: 125, most: 1_000 };
+        let search = IdleSearch { time: Span::from_secs(1), first: 125, most: 1_000 };
         let all = [trial(125, true), trial(1_000, true), trial(250, false)];
-        assert_eq!(outcome(&held, &all[..1], all.first()), Outcome::Unfinished, "twice as many come next");
-        assert_eq!(outcome(&held, &all[..2], all.get(1)), Outcome::Holds);
-        assert_eq!(outcome(&held, &all[..0], None), Outcome::Unfinished);
+        assert_eq!(outcome(&search, &all[..1], all.first()), Outcome::Unfinished, "twice as many come next");
+        assert_eq!(outcome(&search, &all[..2], all.get(1)), Outcome::Holds);
+        assert_eq!(outcome(&search, &all[..0], None), Outcome::Unfinished);
     }
 
     /// A trial in which nothing was seen, and how it ended, if it did.
@@ -189,13 +189,13 @@ mod tests {
         #[test]
         fn the_search_ends_at_the_capacity(capacity in 0u32..20_000, first in 1u32..3_000, most in 1u32..20_000) {
             let mut all: Vec<IdleTrial> = Vec::new();
-            let held = IdleSearch { time: genkai_model::units::Span::from_secs(1), first, most };
+            let search = IdleSearch { time: genkai_model::units::Span::from_secs(1), first, most };
             for _ in 0..60 {
-                let Some(n) = step(&held, &all) else { break };
+                let Some(n) = step(&search, &all) else { break };
                 prop_assert!(n >= 1 && n <= most);
                 all.push(trial(n, n <= capacity));
             }
-            prop_assert!(step(&held, &all).is_none(), "it does not end: {} trials", all.len());
+            prop_assert!(step(&search, &all).is_none(), "it does not end: {} trials", all.len());
             match bounds(&all) {
                 (largest, Some(refused)) => {
                     let largest = largest.unwrap_or(0);

@@ -4,12 +4,12 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use genkai_analysis::contest::findings;
-use genkai_model::contest::{Case, Collection, Consumption, Contender, ContenderRecord, Contest, Round};
+use genkai_analysis::latencies::findings;
 use genkai_model::event::{Event, RunEnded, RunStarted, SCHEMA, TrialStarted, What};
 use genkai_model::finding::Outcome;
-use genkai_model::finding::contest::{CaseFinding, ContestCaveat, ContestFinding};
+use genkai_model::finding::latencies::{CaseFinding, LatencyCaveat, LatencyFinding};
 use genkai_model::histogram::Payload;
+use genkai_model::latencies::{Case, Collection, Consumption, Contender, ContenderRecord, LatencyComparison, Round};
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit};
 use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Record;
@@ -24,7 +24,7 @@ use world::parts::{plan, users};
 
 const LARGE: Case = Case::Give { bytes: 1 << 20, binary: true };
 
-fn contest(names: &[&str], starts: u32) -> Contest {
+fn comparison(names: &[&str], starts: u32) -> LatencyComparison {
     let contender = |name: &&str| Contender {
         name: (*name).to_owned(),
         server: (*name).to_owned(),
@@ -32,7 +32,7 @@ fn contest(names: &[&str], starts: u32) -> Contest {
         variant: false,
         reference: false,
     };
-    Contest {
+    LatencyComparison {
         contenders: names.iter().map(contender).collect(),
         clients: 100,
         message: Bytes(128),
@@ -52,7 +52,7 @@ struct Story {
 }
 
 impl Story {
-    fn new(contest: Contest) -> Story {
+    fn new(comparison: LatencyComparison) -> Story {
         let mut story = Story { record: Record::default(), at_us: 0 };
         let head = RunStarted {
             schema: SCHEMA.to_owned(),
@@ -60,7 +60,7 @@ impl Story {
             started: "2025-11-21T11:00:00Z".to_owned(),
             command: Vec::new(),
             environment: Default::default(),
-            plan: Plan { study: Study::Contest(contest), ..plan(users(1, 1.0), "errors < 0.1%") },
+            plan: Plan { study: Study::Latencies(comparison), ..plan(users(1, 1.0), "errors < 0.1%") },
             rewrites: Vec::new(),
         };
         story.push(None, What::RunStarted(Box::new(head)));
@@ -81,7 +81,7 @@ impl Story {
         self.push(Some(start), What::Round(Box::new(round)));
     }
 
-    fn findings(mut self) -> ContestFinding {
+    fn findings(mut self) -> LatencyFinding {
         let end = RunEnded { interrupted: false, failure: None, diff: String::new() };
         self.push(None, What::RunEnded(end));
         findings(&self.record).unwrap()
@@ -108,9 +108,9 @@ fn round(name: &str, number: u32, case: Case, ms: f64) -> Round {
 
 /// Rounds of one case: what each contender takes in the median, ms, with a spread of so much (standard deviation of the
 /// logarithm), and drift that meets all of a round.
-fn measured(medians: &[(&str, f64)], spread: f64, starts: u32, seed: u64, case: Case) -> ContestFinding {
+fn measured(medians: &[(&str, f64)], spread: f64, starts: u32, seed: u64, case: Case) -> LatencyFinding {
     let names: Vec<&str> = medians.iter().map(|(name, _)| *name).collect();
-    let mut story = Story::new(contest(&names, starts));
+    let mut story = Story::new(comparison(&names, starts));
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let noise = LogNormal::new(0.0, spread).unwrap();
     let drift = LogNormal::new(0.0, 0.3).unwrap();
@@ -132,7 +132,7 @@ fn ranks(case: &CaseFinding) -> Vec<(&str, u32, u32)> {
 
 #[test]
 fn the_reference_is_measured_and_takes_no_rank() {
-    let mut all = contest(&["a", "own", "b"], 1);
+    let mut all = comparison(&["a", "own", "b"], 1);
     all.contenders[1].reference = true;
     let mut story = Story::new(all);
     story.start(1);
@@ -189,12 +189,12 @@ fn with_several_starts_a_start_is_an_observation() {
     let case = &finding.cases[0];
     assert!(case.standings.iter().all(|one| one.figure.unwrap().n == 5 && one.rounds.len() == 50));
     assert!(case.pairs[0].certain && case.pairs[0].ratio.n == 5);
-    assert!(!finding.caveats.contains(&ContestCaveat::OneStart));
+    assert!(!finding.caveats.contains(&LatencyCaveat::OneStart));
 }
 
 #[test]
 fn where_the_client_is_the_limit_nothing_is_told_apart() {
-    let mut story = Story::new(contest(&["a", "b"], 1));
+    let mut story = Story::new(comparison(&["a", "b"], 1));
     story.start(1);
     for number in 1..=10 {
         for (name, ms) in [("a", 1.0), ("b", 5.0)] {
@@ -205,13 +205,13 @@ fn where_the_client_is_the_limit_nothing_is_told_apart() {
     }
     let finding = story.findings();
     assert_eq!(finding.cases.iter().map(|case| case.told_apart).collect::<Vec<_>>(), [false, true]);
-    let busy = finding.caveats.iter().filter(|caveat| matches!(caveat, ContestCaveat::ClientBusy { case: LARGE, .. }));
+    let busy = finding.caveats.iter().filter(|caveat| matches!(caveat, LatencyCaveat::ClientBusy { case: LARGE, .. }));
     assert_eq!(busy.count(), 2, "{:?}", finding.caveats);
 }
 
 #[test]
 fn a_warm_up_that_was_too_short_is_seen() {
-    let mut story = Story::new(contest(&["a", "b"], 1));
+    let mut story = Story::new(comparison(&["a", "b"], 1));
     story.start(1);
     for number in 1..=10 {
         let jitter = 1.0 + f64::from(number % 3) * 0.01;
@@ -221,15 +221,15 @@ fn a_warm_up_that_was_too_short_is_seen() {
     }
     let finding = story.findings();
     assert_eq!(finding.cases.len(), 1, "a warm-up makes no case");
-    let drifts: Vec<&ContestCaveat> =
-        finding.caveats.iter().filter(|caveat| matches!(caveat, ContestCaveat::Drift { .. })).collect();
-    let [ContestCaveat::Drift { name, ratio, .. }] = drifts[..] else { panic!("{drifts:?}") };
+    let drifts: Vec<&LatencyCaveat> =
+        finding.caveats.iter().filter(|caveat| matches!(caveat, LatencyCaveat::Drift { .. })).collect();
+    let [LatencyCaveat::Drift { name, ratio, .. }] = drifts[..] else { panic!("{drifts:?}") };
     assert!(name == "b" && (0.4..0.5).contains(&ratio.value), "{ratio:?}");
 }
 
 #[test]
 fn a_server_that_does_not_answer_fails_and_is_named() {
-    let mut story = Story::new(contest(&["a", "b"], 1));
+    let mut story = Story::new(comparison(&["a", "b"], 1));
     story.start(1);
     for number in 1..=10 {
         story.round(1, round("a", number, Case::Receive, 2.0 + f64::from(number) * 0.01));
@@ -242,14 +242,14 @@ fn a_server_that_does_not_answer_fails_and_is_named() {
     }
     let finding = story.findings();
     assert_eq!(finding.outcome, Outcome::Fails);
-    let told = ContestCaveat::Unanswered { name: "b".to_owned(), case: Case::Receive, rounds: 3, code: Some(1001) };
+    let told = LatencyCaveat::Unanswered { name: "b".to_owned(), case: Case::Receive, rounds: 3, code: Some(1001) };
     assert!(finding.caveats.contains(&told), "{:?}", finding.caveats);
     assert_eq!(finding.cases[0].pairs[0].ratio.n, 7, "rounds that both answered");
 }
 
 #[test]
 fn connections_that_end_while_nobody_asks_are_told() {
-    let mut story = Story::new(contest(&["a", "b"], 1));
+    let mut story = Story::new(comparison(&["a", "b"], 1));
     story.start(1);
     for number in 1..=4 {
         let mut again = round("a", number, Case::Receive, 2.0 + f64::from(number) * 0.01);
@@ -258,15 +258,15 @@ fn connections_that_end_while_nobody_asks_are_told() {
         story.round(1, round("b", number, Case::Receive, 3.0 + f64::from(number) * 0.01));
     }
     let finding = story.findings();
-    let told: Vec<&ContestCaveat> =
-        finding.caveats.iter().filter(|caveat| matches!(caveat, ContestCaveat::Reopened { .. })).collect();
-    assert_eq!(told, [&ContestCaveat::Reopened { name: "a".to_owned(), connections: 400, code: 1001 }]);
+    let told: Vec<&LatencyCaveat> =
+        finding.caveats.iter().filter(|caveat| matches!(caveat, LatencyCaveat::Reopened { .. })).collect();
+    assert_eq!(told, [&LatencyCaveat::Reopened { name: "a".to_owned(), connections: 400, code: 1001 }]);
     assert_eq!(finding.outcome, Outcome::Holds, "they were opened again");
 }
 
 #[test]
 fn pauses_belong_to_the_round_in_which_they_were() {
-    let mut story = Story::new(contest(&["a", "b"], 1));
+    let mut story = Story::new(comparison(&["a", "b"], 1));
     story.start(1);
     for number in 1..=3 {
         for name in ["a", "b"] {
@@ -293,7 +293,7 @@ fn pauses_belong_to_the_round_in_which_they_were() {
         standing.rounds.iter().map(|round| round.paused).collect()
     };
     assert_eq!((paused("a"), paused("b")), (vec![0.0, 0.02, 0.0], vec![0.0; 3]));
-    let pause = &finding.entrants[0].pauses[0];
+    let pause = &finding.contenders[0].pauses[0];
     assert_eq!((pause.kind.as_str(), pause.count, pause.longest), ("Pause Young", 1, 0.02));
 }
 
@@ -323,7 +323,7 @@ fn entry(name: &str, largest: Option<u64>) -> ContenderRecord {
 
 /// What is said of a server with this limit that took messages up to `takes` and ended the others with `code`.
 fn limits(limit: u64, takes: u64, code: u16, sizes: &[u64]) -> Vec<(Option<u64>, u64, bool)> {
-    let mut story = Story::new(contest(&["a", "b"], 1));
+    let mut story = Story::new(comparison(&["a", "b"], 1));
     story.start(1);
     story.push(Some(1), What::Contender(Box::new(entry("a", Some(limit)))));
     story.round(1, round("a", 1, Case::Receive, 1.0));

@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{Contest, Round};
-use genkai_model::finding::contest::{ContestContender, Pause, Usage};
+use genkai_model::finding::latencies::{LatencyContender, Pause, Usage};
+use genkai_model::latencies::{LatencyComparison, Round};
 use genkai_model::record::Record;
 
-pub(super) fn all(contest: &Contest, record: &Record) -> Vec<ContestContender> {
-    contest.contenders.iter().filter_map(|contender| entrant(&contender.name, record)).collect()
+pub(super) fn all(comparison: &LatencyComparison, record: &Record) -> Vec<LatencyContender> {
+    comparison.contenders.iter().filter_map(|one| contender(&one.name, record)).collect()
 }
 
 /// None for one that never came up.
-fn entrant(name: &str, record: &Record) -> Option<ContestContender> {
+fn contender(name: &str, record: &Record) -> Option<LatencyContender> {
     let entries: Vec<_> =
         record.trials.iter().flat_map(|trial| &trial.entries).filter(|entry| entry.contender == name).collect();
     let last = entries.last()?;
     let started = entries.iter().map(|entry| entry.started.as_secs_f64()).sum::<f64>() / entries.len() as f64;
     let (version, settings) = (last.version.clone(), last.settings.clone());
     let (name, pauses, usage) = (name.to_owned(), pauses(name, record), usage(name, record));
-    Some(ContestContender { name, version, settings, started, pauses, usage })
+    Some(LatencyContender { name, version, settings, started, pauses, usage })
 }
 
 /// Pauses after the warm-up, longest in sum first.
@@ -30,19 +30,12 @@ fn pauses(name: &str, record: &Record) -> Vec<Pause> {
             if pause.contender != name || *at <= warm {
                 continue;
             }
-            let kind = kinds.entry(&pause.kind).or_insert_with(|| Pause {
-                kind: pause.kind.clone(),
-                count: 0,
-                total: 0.0,
-                longest: 0.0,
-            });
+            let kind = kinds.entry(&pause.kind).or_default();
             let lasted = pause.lasted_ns as f64 / 1e9;
-            *kind = Pause {
-                count: kind.count + 1,
-                total: kind.total + lasted,
-                longest: kind.longest.max(lasted),
-                kind: std::mem::take(&mut kind.kind),
-            };
+            kind.kind.clone_from(&pause.kind);
+            kind.count += 1;
+            kind.total += lasted;
+            kind.longest = kind.longest.max(lasted);
         }
     }
     let mut all: Vec<Pause> = kinds.into_values().collect();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{Case, Contest, Round};
-use genkai_model::finding::contest::MessageLimit;
+use genkai_model::finding::latencies::MessageLimit;
+use genkai_model::latencies::{Case, LatencyComparison, Round};
 use genkai_model::limit::{Law, Limit, Origin};
 use genkai_model::record::Record;
 
@@ -16,9 +16,9 @@ const ENVELOPE: u64 = 64;
 /// ended.
 type Takes = BTreeMap<u64, (bool, Option<u16>)>;
 
-pub(super) fn of(contest: &Contest, record: &Record) -> Vec<MessageLimit> {
+pub(super) fn of(comparison: &LatencyComparison, record: &Record) -> Vec<MessageLimit> {
     let mut all: Vec<MessageLimit> = Vec::new();
-    for contender in &contest.contenders {
+    for contender in &comparison.contenders {
         let entries = || record.trials.iter().flat_map(|trial| &trial.entries);
         let limit = entries().find(|entry| entry.contender == contender.name).and_then(|entry| entry.largest.as_ref());
         let rounds = || record.trials.iter().flat_map(|trial| trial.rounds.iter().map(|(_, round)| round));

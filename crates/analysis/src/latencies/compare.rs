@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::contest::{Case, Contest, Round};
 use genkai_model::finding::RankedPair;
-use genkai_model::finding::contest::{CaseFinding, ContestStanding, MeasuredRound};
+use genkai_model::finding::latencies::{CaseFinding, LatencyStanding, MeasuredRound};
 use genkai_model::histogram::empty;
+use genkai_model::latencies::{Case, LatencyComparison, Round};
 use genkai_model::record::Trial;
 
 use super::Counted;
@@ -25,35 +25,24 @@ pub(super) const BUSY: f64 = 0.9;
 type Observations = BTreeMap<(u32, u32), f64>;
 
 /// One case.
-pub(super) fn case(contest: &Contest, counted: &Counted<'_>, case: Case) -> CaseFinding {
-    let several = contest.starts > 1;
-    let mut standings: Vec<(ContestStanding, Observations, bool)> = Vec::new();
-    for contender in &contest.contenders {
+pub(super) fn case(comparison: &LatencyComparison, counted: &Counted<'_>, case: Case) -> CaseFinding {
+    let several = comparison.starts > 1;
+    let mut standings: Vec<(LatencyStanding, Observations, bool)> = Vec::new();
+    for contender in &comparison.contenders {
         let rounds: Vec<_> = counted.of_one(&contender.name, case).collect();
         if !rounds.is_empty() {
             let observations = observations(&rounds, several);
             standings.push((standing(&contender.name, &rounds, &observations), observations, busy(&rounds) > BUSY));
         }
     }
-    let by = |standing: &ContestStanding| standing.figure.map_or(f64::INFINITY, |figure| figure.value);
+    let by = |standing: &LatencyStanding| standing.figure.map_or(f64::INFINITY, |figure| figure.value);
     standings.sort_by(|a, b| by(&a.0).total_cmp(&by(&b.0)));
     let pairs = pairs(&standings);
-    let mut standings: Vec<ContestStanding> = standings.into_iter().map(|(standing, ..)| standing).collect();
-    let reference = contest.contenders.iter().find(|one| one.reference).map(|one| one.name.as_str());
-    rank(&mut standings, &pairs, reference);
+    let mut standings: Vec<LatencyStanding> = standings.into_iter().map(|(standing, ..)| standing).collect();
+    let ranked = comparison.contenders.iter().filter(|one| !one.reference).map(|one| &one.name);
+    let ranks = effect::ranks_by(ranked.filter(|name| standings.iter().any(|one| one.name == **name)), &pairs);
+    standings.iter_mut().for_each(|one| (one.best, one.worst) = ranks.get(&one.name).copied().unwrap_or_default());
     CaseFinding { case, standings, told_apart: pairs.iter().any(|pair| pair.certain), pairs }
-}
-
-/// Gives everybody but the reference the ranks that the certain pairs among them leave open.
-fn rank(standings: &mut [ContestStanding], pairs: &[RankedPair], reference: Option<&str>) {
-    let names: Vec<String> = standings.iter().map(|one| one.name.clone()).collect();
-    let ranked: Vec<&str> = names.iter().map(String::as_str).filter(|name| Some(*name) != reference).collect();
-    let ranks = effect::ranks_by(&ranked, pairs);
-    for standing in standings.iter_mut() {
-        if let Some(rank) = ranks.get(standing.name.as_str()) {
-            (standing.best, standing.worst) = *rank;
-        }
-    }
 }
 
 /// Part of the time in which the client's thread was busy, the mean; 0 where the client is no part of the figure: several
@@ -78,14 +67,14 @@ fn observations(rounds: &[(&Trial, i64, &Round)], several: bool) -> Observations
     starts.into_iter().map(|(start, logs)| ((start, 0), mean(&logs))).collect()
 }
 
-fn standing(name: &str, rounds: &[(&Trial, i64, &Round)], observations: &Observations) -> ContestStanding {
+fn standing(name: &str, rounds: &[(&Trial, i64, &Round)], observations: &Observations) -> LatencyStanding {
     let values: Vec<f64> = observations.values().copied().collect();
     let mut delays = empty();
     for (_, _, round) in rounds {
         // A payload that is none adds nothing.
         let _ = round.delays.add_to(&mut delays);
     }
-    ContestStanding {
+    LatencyStanding {
         name: name.to_owned(),
         figure: statistics::geometric(&values, ALPHA),
         best: 0,
@@ -112,7 +101,7 @@ fn observed(trial: &Trial, at: i64, round: &Round) -> MeasuredRound {
 }
 
 /// Each two contenders of which there are observations of the same rounds.
-fn pairs(standings: &[(ContestStanding, Observations, bool)]) -> Vec<RankedPair> {
+fn pairs(standings: &[(LatencyStanding, Observations, bool)]) -> Vec<RankedPair> {
     let observations: Vec<&Observations> = standings.iter().map(|(_, observations, _)| observations).collect();
     let name = |place: usize| standings[place].0.name.clone();
     let is_busy = |place: usize| standings[place].2;

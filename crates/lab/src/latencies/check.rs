@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_model::contest::Contest;
 use genkai_model::event::Environment;
+use genkai_model::latencies::LatencyComparison;
 use genkai_place::machine;
 use genkai_targets::application::{self, Place, Product};
 
+use crate::compare::distinct;
 use crate::error::LabError;
 use crate::system::{self, Pin};
 
@@ -38,29 +39,27 @@ pub fn available(place: &Place) -> (Vec<&'static str>, Vec<String>) {
 ///
 /// # Errors
 /// When it contradicts itself, or something that it needs is missing.
-pub(crate) fn check(contest: &Contest, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
-    if contest.contenders.len() < 2 {
+pub(crate) fn check(comparison: &LatencyComparison, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
+    if comparison.contenders.len() < 2 {
         return Err(LabError::Plan("there must be at least two servers to compare".to_owned()));
     }
-    for (n, contender) in contest.contenders.iter().enumerate() {
-        if contest.contenders[..n].iter().any(|other| other.name == contender.name) {
-            return Err(LabError::Plan(format!("`{}` takes part twice", contender.name)));
-        }
+    distinct(comparison.contenders.iter().map(|one| &one.name))?;
+    for contender in &comparison.contenders {
         let product = application::find(&contender.server)?;
         let settings = application::settings::Settings::read(&contender.settings, product.knobs);
         settings.map_err(|why| LabError::Plan(format!("{}: {why}", contender.server)))?;
         runs(product, place)?;
     }
     let environment = system::environment(pin, None);
-    let needed = u64::from(contest.clients) * contest.contenders.len() as u64 + OTHERS;
+    let needed = u64::from(comparison.clients) * comparison.contenders.len() as u64 + OTHERS;
     let limit = environment.descriptors.max(machine::hard_descriptors());
     if needed > limit {
-        let most = (limit - OTHERS) / contest.contenders.len() as u64;
+        let most = (limit - OTHERS) / comparison.contenders.len() as u64;
         return Err(LabError::Environment(format!(
             "{} clients of {} servers need {needed} descriptors in one process, which may have {limit}\n  hint: --clients {most}, \
              or raise the limit (`ulimit -Hn`)",
-            contest.clients,
-            contest.contenders.len()
+            comparison.clients,
+            comparison.contenders.len()
         )));
     }
     Ok(environment)

@@ -9,11 +9,11 @@ mod order;
 use std::time::Instant;
 
 use genkai_engine::broadcast::ClientOptions;
-use genkai_model::contest::Contest;
 use genkai_model::event::{EndReason, Environment, TrialEnded, TrialStarted, What};
+use genkai_model::latencies::LatencyComparison;
 use genkai_targets::application::{self, Application};
 
-use asker::{Asker, Clients};
+use asker::Asker;
 use asking::Asking;
 pub use check::{available, place};
 pub(crate) use check::{check, runs};
@@ -28,9 +28,17 @@ use crate::redact;
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
-pub(crate) fn run(job: &Job<'_>, contest: &Contest, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(contest, &job.place, &job.pin)?;
-    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole(contest))
+pub(crate) fn run(
+    job: &Job<'_>,
+    comparison: &LatencyComparison,
+    watcher: &mut Watcher<'_>,
+) -> Result<Outcome, LabError> {
+    let environment = check(comparison, &job.place, &job.pin)?;
+    job.recorded(
+        watcher,
+        |_| Ok(()),
+        |(), folder, recorder| Run { job, folder, environment, recorder }.whole(comparison),
+    )
 }
 
 struct Run<'r, 'j, 'w> {
@@ -41,27 +49,27 @@ struct Run<'r, 'j, 'w> {
 }
 
 impl Run<'_, '_, '_> {
-    fn whole(&mut self, contest: &Contest) -> Result<(), LabError> {
+    fn whole(&mut self, comparison: &LatencyComparison) -> Result<(), LabError> {
         self.recorder.now(None, self.job.head(self.environment.clone(), &[]))?;
         for text in available(&self.job.place).1 {
             self.recorder.note(None, "server-left-out", text)?;
         }
-        for start in 1..=contest.starts {
+        for start in 1..=comparison.starts {
             if !self.job.interrupt.is_stopped() {
-                self.start(start, contest)?;
+                self.start(start, comparison)?;
             }
         }
         Ok(())
     }
 
     /// One start of all servers.
-    fn start(&mut self, number: u32, contest: &Contest) -> Result<(), LabError> {
+    fn start(&mut self, number: u32, comparison: &LatencyComparison) -> Result<(), LabError> {
         let started = TrialStarted::measure(redact::load(&self.job.plan.load));
         let began = Instant::now();
         self.recorder.now(Some(number), What::TrialStarted(Box::new(started)))?;
         let cpus = self.environment.pinning.clone();
         let mut servers = Vec::new();
-        for contender in &contest.contenders {
+        for contender in &comparison.contenders {
             let dir = self.folder.private(&format!("start-{number}-{}", servers.len() + 1))?;
             let product = application::find(&contender.server)?;
             let cores = cpus.as_ref().map(|pinning| &*pinning.servers);
@@ -72,7 +80,7 @@ impl Run<'_, '_, '_> {
         let cpu = cpus.as_ref().and_then(|pinning| pinning.client.first().copied());
         let asked = std::thread::scope(|scope| {
             let (asker, thread) = Asker::start(scope, cpu);
-            let asked = self.rounds(number, contest, &mut servers, &asker);
+            let asked = self.rounds(number, comparison, &mut servers, &asker);
             drop(asker);
             // It has nothing to give; that it panicked is told by its silence.
             let _ = thread.join();
@@ -92,23 +100,19 @@ impl Run<'_, '_, '_> {
     fn rounds(
         &mut self,
         start: u32,
-        contest: &Contest,
+        comparison: &LatencyComparison,
         servers: &mut [Application],
         asker: &Asker,
     ) -> Result<(), LabError> {
-        for (server, contender) in servers.iter().zip(&contest.contenders) {
+        for (server, contender) in servers.iter().zip(&comparison.contenders) {
             let compression = contender.settings.get("compression").is_some_and(|value| value == "on");
-            asker.gather(Clients {
-                address: server.address(),
-                options: ClientOptions { socketio: server.product().socketio, compression },
-                count: contest.clients as usize,
-                patience: contest.timeout.duration(),
-            })?;
+            let options = ClientOptions { socketio: server.product().socketio, compression };
+            asker.gather(server.address(), options, comparison.clients as usize, comparison.timeout.duration())?;
         }
         let lost = vec![false; servers.len()];
-        let mut asking = Asking { run: self, start, contest, servers, asker, lost };
-        for round in 1..=contest.warm_up + contest.rounds {
-            for (contender, case) in order::round(contest, start, round) {
+        let mut asking = Asking { run: self, start, comparison, servers, asker, lost };
+        for round in 1..=comparison.warm_up + comparison.rounds {
+            for (contender, case) in order::round(comparison, start, round) {
                 if asking.run.job.interrupt.is_stopped() {
                     return Ok(());
                 }

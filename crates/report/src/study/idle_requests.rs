@@ -65,7 +65,7 @@ fn refused(trial: &IdleTrial) -> String {
 }
 
 /// The report.
-pub fn held(record: &Record, finding: &IdleFinding) -> Document {
+pub fn idle_requests(record: &Record, finding: &IdleFinding) -> Document {
     let turned = match finding.outcome {
         Outcome::Holds => "none was refused",
         Outcome::Fails => "some are refused",
@@ -167,8 +167,7 @@ fn limit_in_short(found: &IdleLimit) -> Section {
     let limit = &found.limit;
     let mut facts = vec![("formula", limit.formula.clone()), ("source", limit.source.clone())];
     facts.extend(found.evidence.iter().map(|evidence| ("evidence", super::tune::evidence(evidence))));
-    let facts = facts.into_iter().map(|(label, text)| (label.to_owned(), text)).collect();
-    Section::terminal(&format!("{} = {}", limit.setting, limit.value)).with([Block::Facts { facts }])
+    Section::terminal(&format!("{} = {}", limit.setting, limit.value)).and_markdown().with([Block::facts(facts)])
 }
 
 fn in_short(finding: &IdleFinding) -> Section {

@@ -1,13 +1,14 @@
 //! Servers compared, in words.
 
-use genkai_model::contest::{Case, Contender, Contest};
-use genkai_model::finding::contest::{
-    CaseFinding, ContestCaveat, ContestContender, ContestFinding, ContestStanding, MeasuredRound, MessageLimit,
+use genkai_model::finding::latencies::{
+    CaseFinding, LatencyCaveat, LatencyContender, LatencyFinding, LatencyStanding, MeasuredRound, MessageLimit,
 };
 use genkai_model::finding::{Estimate, Outcome, RankedPair};
+use genkai_model::latencies::{Case, Contender, LatencyComparison};
 use genkai_model::record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::comparison::{ranked, ranks};
 use super::environment::{self, Asked};
 use super::tune::estimate;
 use crate::document::{
@@ -20,16 +21,16 @@ use crate::{clean, figure};
 const LISTED: usize = 3;
 
 /// The answer: a sentence a case, then what limits it.
-fn sentences(finding: &ContestFinding) -> Vec<String> {
+fn sentences(finding: &LatencyFinding) -> Vec<String> {
     let mut all = vec![headline(finding)];
-    all.extend(finding.cases.iter().map(|case| answer(&finding.contest, case)));
+    all.extend(finding.cases.iter().map(|case| answer(&finding.comparison, case)));
     all.extend(finding.limits.iter().map(limit));
     all.extend(finding.caveats.iter().map(caveat));
     all
 }
 
 /// `embedded is the fastest for certain in 5 of 8 cases, jetty in 1; 2 are not decided.`
-fn headline(finding: &ContestFinding) -> String {
+fn headline(finding: &LatencyFinding) -> String {
     let certain = |case: &CaseFinding| {
         case.standings.iter().find(|one| (one.best, one.worst) == (1, 1)).map(|one| one.name.clone())
     };
@@ -51,21 +52,21 @@ fn headline(finding: &ContestFinding) -> String {
     format!("{} is the fastest for certain in {count} of {of}{rest}{open}.", clean::line(name))
 }
 
-/// `One message to 200 clients, until the last has it: embedded 1.2 ms (1), tomcat 2.1 ms (2). They can be told apart.`: each with
+/// `One message to 200 clients, until the last has it: embedded 1.2 ms (1), tomcat 2.1 ms (2). All differ.`: each with
 /// its rank.
-fn answer(contest: &Contest, case: &CaseFinding) -> String {
-    let one = |standing: &ContestStanding| {
+fn answer(comparison: &LatencyComparison, case: &CaseFinding) -> String {
+    let one = |standing: &LatencyStanding| {
         let figure = standing.figure.map_or("no answer".to_owned(), |figure| figure::seconds(figure.value));
         format!("{} {figure} ({})", clean::line(&standing.name), rank(standing))
     };
     let all: Vec<String> = case.standings.iter().map(one).collect();
-    format!("{}: {}. {}", title(contest, case.case), all.join(", "), differ(case))
+    format!("{}: {}. {}", title(comparison, case.case), all.join(", "), differ(case))
 }
 
 /// What a case measures.
-fn title(contest: &Contest, case: Case) -> String {
+fn title(comparison: &LatencyComparison, case: Case) -> String {
     let kind = |binary: bool| if binary { "binary" } else { "text" };
-    let clients = figure::count(contest.clients.into());
+    let clients = figure::count(comparison.clients.into());
     match case {
         Case::Receive => format!("One message to {clients} clients, until the last has it"),
         Case::Send => format!("{clients} clients send at once, mean time until the server has a message"),
@@ -101,19 +102,17 @@ fn differ(case: &CaseFinding) -> String {
 }
 
 /// `1`, `2-3`.
-fn rank(standing: &ContestStanding) -> String {
-    if standing.best == 0 {
-        "reference".to_owned()
-    } else if standing.best == standing.worst {
-        standing.best.to_string()
-    } else {
-        format!("{}-{}", standing.best, standing.worst)
-    }
+fn rank(standing: &LatencyStanding) -> String {
+    if standing.best == 0 { "reference".to_owned() } else { ranks(standing.best, standing.worst) }
 }
 
-/// `1.2 ms, 95 % interval 1.1 ms-1.3 ms, n=10`.
+/// `1.2 ms (1.1-1.3 ms), n=10`.
 fn of(figure: Option<Estimate>) -> String {
-    figure.map_or_else(|| "-".to_owned(), |figure| estimate(figure, figure::seconds))
+    let of = |one: Estimate| {
+        let interval = figure::range(one.interval, figure::seconds);
+        format!("{} ({interval}), n={}", figure::seconds(one.value), one.n)
+    };
+    figure.map_or_else(|| "-".to_owned(), of)
 }
 
 /// What a server did not take.
@@ -142,57 +141,57 @@ fn limit(limit: &MessageLimit) -> String {
 }
 
 /// What limits the answer.
-fn caveat(caveat: &ContestCaveat) -> String {
+fn caveat(caveat: &LatencyCaveat) -> String {
     match caveat {
-        ContestCaveat::OneStart => {
+        LatencyCaveat::OneStart => {
             "All rounds are of one start of the servers; another start of the same server may differ \
                                     by more than these intervals say (--starts 5 measures that)."
                 .to_owned()
         }
-        ContestCaveat::Drift { name, case, ratio } => format!(
+        LatencyCaveat::Drift { name, case, ratio } => format!(
             "{}, {case}: the later half of its rounds takes {} times as long as the earlier half; a longer --warm-up tells \
              whether that ends.",
             clean::line(name),
             estimate(*ratio, figure::number)
         ),
-        ContestCaveat::ClientBusy { name, case, busy } => format!(
+        LatencyCaveat::ClientBusy { name, case, busy } => format!(
             "{}, {case}: the load generator was busy {} of the time, so it is the limit there, not the server.",
             clean::line(name),
             figure::percent(*busy)
         ),
-        ContestCaveat::Disturbed { name, fraction } => format!(
+        LatencyCaveat::Disturbed { name, fraction } => format!(
             "While {} was asked, the other servers used {} of the processor time that it used.",
             clean::line(name),
             figure::percent(*fraction)
         ),
-        ContestCaveat::Unanswered { name, case, rounds, code } => format!(
+        LatencyCaveat::Unanswered { name, case, rounds, code } => format!(
             "{}, {case}: {} without a whole answer{}.",
             clean::line(name),
             figure::plural((*rounds).into(), "round", "rounds"),
             code.map_or_else(String::new, |code| format!(" (connections ended with {code})"))
         ),
-        ContestCaveat::Reopened { name, connections, code } => format!(
+        LatencyCaveat::Reopened { name, connections, code } => format!(
             "{}: {} ended (mostly with {code}) while nothing was asked of it, and were opened again; an idle timeout may be the \
              reason.",
             clean::line(name),
             figure::plural(*connections, "connection", "connections")
         ),
-        ContestCaveat::RecordCutOff => "The record ends before the run did.".to_owned(),
+        LatencyCaveat::RecordCutOff => "The record ends before the run did.".to_owned(),
     }
 }
 
 /// `heap 512m, threads 200 (default)`.
-fn settings(entrant: &ContestContender) -> String {
+fn settings(server: &LatencyContender) -> String {
     let one = |setting: &genkai_model::setting::Setting| {
         let default = if setting.default { " (default)" } else { "" };
         format!("{} {}{default}", setting.name, clean::line(&setting.value))
     };
-    entrant.settings.iter().map(one).collect::<Vec<_>>().join(", ")
+    server.settings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// `Pause Young (Normal): 12 pauses, 34 ms in all, 5 ms the longest`; none without a collector.
-fn pauses(entrant: &ContestContender) -> Option<String> {
-    let one = |pause: &genkai_model::finding::contest::Pause| {
+fn pauses(server: &LatencyContender) -> Option<String> {
+    let one = |pause: &genkai_model::finding::latencies::Pause| {
         format!(
             "{}: {}, {} in all, {} the longest",
             clean::line(&pause.kind),
@@ -201,13 +200,13 @@ fn pauses(entrant: &ContestContender) -> Option<String> {
             figure::seconds(pause.longest)
         )
     };
-    let all: Vec<String> = entrant.pauses.iter().map(one).collect();
+    let all: Vec<String> = server.pauses.iter().map(one).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// `0.8 s of processor time, 120 MiB resident, 64 MiB of heap, 41 threads, 215 descriptors`.
-fn usage(entrant: &ContestContender) -> String {
-    let usage = &entrant.usage;
+fn usage(server: &LatencyContender) -> String {
+    let usage = &server.usage;
     let mut all = vec![
         format!("{} of processor time", figure::seconds(usage.cpu)),
         format!("{} resident", figure::bytes(usage.rss as f64)),
@@ -219,7 +218,7 @@ fn usage(entrant: &ContestContender) -> String {
 }
 
 /// The report.
-pub fn contest(record: &Record, finding: &ContestFinding) -> Document {
+pub fn latencies(record: &Record, finding: &LatencyFinding) -> Document {
     let turned = match finding.outcome {
         Outcome::Holds => "every server answered every round",
         Outcome::Fails => "a server did not answer in some rounds",
@@ -227,61 +226,62 @@ pub fn contest(record: &Record, finding: &ContestFinding) -> Document {
         Outcome::Unfinished => "cut off before there was an answer",
     };
     let mut document = Document::of(finding.outcome, turned, sentences(finding));
-    document.answer = vec![Block::Table(matrix(finding)), Block::aside(method(&finding.contest))];
+    document.answer = vec![Block::Table(matrix(finding)), Block::aside(method(&finding.comparison))];
     document.sections.extend([cases(finding), rounds(finding)]);
     document.sections.extend(
         [changed(finding), limits(finding), sure(finding.caveats.iter().map(caveat).collect())].into_iter().flatten(),
     );
     document.sections.push(servers(finding));
     document.sections.extend(environment::of(record, Asked::Nothing));
-    document.sections.extend(finding.cases.iter().map(|case| ranking(&finding.contest, case)));
-    document.sections.push(Section::terminal("Servers"));
-    document.sections.extend(finding.entrants.iter().map(in_short));
+    document.sections.extend(finding.cases.iter().map(|case| ranking(&finding.comparison, case)));
+    document.sections.push(Section::terminal("Servers").and_markdown());
+    document.sections.extend(finding.contenders.iter().map(in_short));
     document
 }
 
 /// How it was measured.
-fn method(contest: &Contest) -> String {
-    let starts = if contest.starts > 1 { format!(", {} starts of all servers", contest.starts) } else { String::new() };
+fn method(comparison: &LatencyComparison) -> String {
+    let starts =
+        if comparison.starts > 1 { format!(", {} starts of all servers", comparison.starts) } else { String::new() };
     format!(
         "Bold: the fastest for certain. A rank is a range where the intervals do not decide it. {} rounds after {} to warm up{starts}, \
          servers asked in an order drawn for each round.",
-        contest.rounds, contest.warm_up
+        comparison.rounds, comparison.warm_up
     )
 }
 
 /// Every figure: a row a case, a column a server.
-fn matrix(finding: &ContestFinding) -> Table {
-    let names: Vec<String> = finding.entrants.iter().map(|one| clean::line(&one.name)).collect();
-    let cell = |case: &CaseFinding, entrant: &ContestContender| {
-        let Some(one) = case.standings.iter().find(|one| one.name == entrant.name) else { return "–".into() };
+fn matrix(finding: &LatencyFinding) -> Table {
+    let names: Vec<String> = finding.contenders.iter().map(|one| clean::line(&one.name)).collect();
+    let cell = |case: &CaseFinding, server: &LatencyContender| {
+        let Some(one) = case.standings.iter().find(|one| one.name == server.name) else { return "–".into() };
         let text = format!("{} ({})", value(one), rank(one));
         if (one.best, one.worst) == (1, 1) { Cell::styled(Style::Strong, text) } else { text.into() }
     };
     let row = |case: &CaseFinding| {
-        let title = Cell::from(title(&finding.contest, case.case));
-        std::iter::once(title).chain(finding.entrants.iter().map(|one| cell(case, one))).collect::<Vec<Cell>>()
+        let title = Cell::from(title(&finding.comparison, case.case));
+        std::iter::once(title).chain(finding.contenders.iter().map(|one| cell(case, one))).collect::<Vec<Cell>>()
     };
     let head: Vec<String> = std::iter::once("figure (rank)".to_owned()).chain(names).collect();
     Table { matrix: true, ..Table::new("Figures and ranks", &head, finding.cases.iter().map(row)).figures() }
 }
 
 /// `1.2 ms`.
-fn value(standing: &ContestStanding) -> String {
+fn value(standing: &LatencyStanding) -> String {
     standing.figure.map_or_else(|| "–".to_owned(), |figure| figure::seconds(figure.value))
 }
 
 /// Each case: who stands where, with intervals.
-fn cases(finding: &ContestFinding) -> Section {
+fn cases(finding: &LatencyFinding) -> Section {
     let card = |case: &CaseFinding| {
-        let entry = |one: &ContestStanding| Entry {
+        let entry = |one: &LatencyStanding| Entry {
             name: format!("{}. {}", rank(one), clean::line(&one.name)),
             marks: vec![Interval::new(one.figure, true, value(one))],
         };
         let drawn = Drawing::intervals(case.standings.iter().map(entry).collect());
         let every = pairs(case).block().map(|table| Block::details("Every pair", [table]));
         let blocks = [Block::Drawing(drawn), Block::aside(differ(case))];
-        Card::new(title(&finding.contest, case.case), blocks.into_iter().chain(every))
+        Card::new(title(&finding.comparison, case.case), blocks.into_iter().chain(every))
     };
     let lead = "Shorter is better. Dots are geometric means, whiskers 95 % confidence intervals; a rank is a range where intervals do not \
                 decide it.";
@@ -291,37 +291,30 @@ fn cases(finding: &ContestFinding) -> Section {
 
 /// Every two servers of a case.
 fn pairs(case: &CaseFinding) -> Table {
-    let row = |pair: &RankedPair| {
-        [
-            format!("{} / {}", clean::line(&pair.slower), clean::line(&pair.faster)),
-            format!("{}×", figure::number(pair.ratio.value)),
-            figure::range(pair.ratio.interval, figure::number),
-            if pair.certain { "yes".to_owned() } else { "not measurably".to_owned() },
-        ]
-    };
+    let row = |pair: &RankedPair| ranked([&pair.slower, &pair.faster], pair);
     let head = ["slower / faster", "ratio", "interval, all pairs together", "differ"];
     Table::new("Every pair", &head, case.pairs.iter().map(row)).kinds(Kind::Figure, [1, 2])
 }
 
 /// Each case over its rounds.
-fn rounds(finding: &ContestFinding) -> Section {
-    let names: Vec<String> = finding.contest.contenders.iter().map(|one| clean::line(&one.name)).collect();
-    let tone = |name: &str| finding.contest.contenders.iter().position(|one| one.name == name).unwrap_or(0);
-    let charts = finding.cases.iter().map(|case| Block::Chart(over(&finding.contest, case, &tone))).collect();
+fn rounds(finding: &LatencyFinding) -> Section {
+    let names: Vec<String> = finding.comparison.contenders.iter().map(|one| clean::line(&one.name)).collect();
+    let tone = |name: &str| finding.comparison.contenders.iter().position(|one| one.name == name).unwrap_or(0);
+    let charts = finding.cases.iter().map(|case| Block::Chart(over(&finding.comparison, case, &tone))).collect();
     let lead = "Every round that counts. A ring is a round in which the server's garbage collector paused it.";
     let blocks = [Block::Legend { names }, Block::Multiples { blocks: charts }];
     Section::page(Part::Evidence, "rounds", "Over the rounds", lead).with(blocks)
 }
 
 /// A case over the rounds of all starts, one after the other.
-fn over(contest: &Contest, case: &CaseFinding, tone: &impl Fn(&str) -> usize) -> Chart {
+fn over(comparison: &LatencyComparison, case: &CaseFinding, tone: &impl Fn(&str) -> usize) -> Chart {
     let all = case.standings.iter().flat_map(|one| &one.rounds).map(|round| (round.start, round.round));
     let order: Vec<(u32, u32)> = all.collect::<BTreeSet<_>>().into_iter().collect();
     let at = |round: &MeasuredRound| {
         order.iter().position(|one| *one == (round.start, round.round)).map_or(0.0, |i| i as f64 + 1.0)
     };
     let ms = |seconds: f64| seconds * 1e3;
-    let line = |one: &ContestStanding| {
+    let line = |one: &LatencyStanding| {
         let paused = one.rounds.iter().filter(|round| round.paused > 0.0);
         Series {
             name: clean::line(&one.name),
@@ -332,7 +325,7 @@ fn over(contest: &Contest, case: &CaseFinding, tone: &impl Fn(&str) -> usize) ->
     };
     let names: Vec<String> = case.standings.iter().map(|one| clean::line(&one.name)).collect();
     let row = |key: &(u32, u32)| {
-        let of = |one: &ContestStanding| one.rounds.iter().find(|round| (round.start, round.round) == *key).cloned();
+        let of = |one: &LatencyStanding| one.rounds.iter().find(|round| (round.start, round.round) == *key).cloned();
         let rounds: Vec<Option<MeasuredRound>> = case.standings.iter().map(of).collect();
         let figure = |round: &Option<MeasuredRound>| {
             round.as_ref().and_then(|one| one.figure).map_or("–".to_owned(), figure::seconds)
@@ -347,7 +340,7 @@ fn over(contest: &Contest, case: &CaseFinding, tone: &impl Fn(&str) -> usize) ->
     };
     let head: Vec<String> =
         std::iter::once("round".to_owned()).chain(names.iter().cloned()).chain(["paused".to_owned()]).collect();
-    let title = title(contest, case.case);
+    let title = title(comparison, case.case);
     Chart {
         description: format!(
             "The figure of each of {} rounds that count, a line for each of {}. Rings are rounds in which a garbage collector paused the \
@@ -367,13 +360,13 @@ fn over(contest: &Contest, case: &CaseFinding, tone: &impl Fn(&str) -> usize) ->
 }
 
 /// Servers with a setting changed, each beside the same server without.
-fn changed(finding: &ContestFinding) -> Option<Section> {
-    let all = &finding.contest.contenders;
+fn changed(finding: &LatencyFinding) -> Option<Section> {
+    let all = &finding.comparison.contenders;
     let plain = |variant: &Contender| all.iter().find(|one| one.server == variant.server && !one.variant);
     let both = all.iter().filter(|one| one.variant).filter_map(|variant| Some((plain(variant)?, variant)));
     let rows: Vec<Vec<String>> = both
         .flat_map(|(plain, variant)| {
-            finding.cases.iter().filter_map(|case| beside(&finding.contest, case, &plain.name, &variant.name))
+            finding.cases.iter().filter_map(|case| beside(&finding.comparison, case, &plain.name, &variant.name))
         })
         .collect();
     let head = ["message", "before", "", "after", "", "change"];
@@ -384,7 +377,7 @@ fn changed(finding: &ContestFinding) -> Option<Section> {
 }
 
 /// A row, where both were asked this case.
-fn beside(contest: &Contest, case: &CaseFinding, plain: &str, variant: &str) -> Option<Vec<String>> {
+fn beside(comparison: &LatencyComparison, case: &CaseFinding, plain: &str, variant: &str) -> Option<Vec<String>> {
     let of = |name: &str| case.standings.iter().find(|one| one.name == name).map(value);
     let is = |name: &str| name == plain || name == variant;
     let pair = case.pairs.iter().find(|pair| is(&pair.faster) && is(&pair.slower))?;
@@ -395,19 +388,19 @@ fn beside(contest: &Contest, case: &CaseFinding, plain: &str, variant: &str) -> 
         (true, true) => format!("faster, {ratio}"),
         (true, false) => format!("slower, {ratio}"),
     };
-    Some(vec![title(contest, case.case), clean::line(plain), of(plain)?, clean::line(variant), of(variant)?, change])
+    Some(vec![title(comparison, case.case), clean::line(plain), of(plain)?, clean::line(variant), of(variant)?, change])
 }
 
 /// Messages that were refused.
-fn limits(finding: &ContestFinding) -> Option<Section> {
+fn limits(finding: &LatencyFinding) -> Option<Section> {
     let lead = "What a client may send to each server as it was set, tried with one message after the other.";
     let said = Block::notes(finding.limits.iter().map(limit).collect());
     Section::page(Part::Evidence, "limits", "Messages that are too big", lead).with(said).filled()
 }
 
 /// The servers as they ran.
-fn servers(finding: &ContestFinding) -> Section {
-    let row = |one: &ContestContender| {
+fn servers(finding: &LatencyFinding) -> Section {
+    let row = |one: &LatencyContender| {
         let pauses = pauses(one).unwrap_or_else(|| "–".to_owned());
         [
             clean::line(&one.name),
@@ -421,14 +414,14 @@ fn servers(finding: &ContestFinding) -> Section {
     let head =
         ["server", "version", "settings", "used in all rounds that count", "collector's pauses", "listened after"];
     let lead = "The same small application on each (apps/ of genkai's source).";
-    let table = Table::new("Servers", &head, finding.entrants.iter().map(row));
+    let table = Table::new("Servers", &head, finding.contenders.iter().map(row));
     Section::page(Part::Environment, "servers", "The servers as they ran", lead).with(table.block())
 }
 
 /// A case in short.
-fn ranking(contest: &Contest, case: &CaseFinding) -> Section {
+fn ranking(comparison: &LatencyComparison, case: &CaseFinding) -> Section {
     let best = case.standings.first().map(|standing| standing.name.as_str()).unwrap_or_default();
-    let row = |standing: &ContestStanding| {
+    let row = |standing: &LatencyStanding| {
         let pair = case.pairs.iter().find(|pair| pair.faster == best && pair.slower == standing.name);
         let ratio = pair.map_or_else(String::new, |pair| {
             let interval = figure::range(pair.ratio.interval, figure::number);
@@ -436,17 +429,16 @@ fn ranking(contest: &Contest, case: &CaseFinding) -> Section {
         });
         [clean::line(&standing.name), rank(standing), of(standing.figure), ratio]
     };
-    let title = title(contest, case.case);
-    let head = ["server", "rank", "figure", "times the fastest"];
+    let title = title(comparison, case.case);
+    let head = ["server", "rank", "figure (95 % confidence interval)", "times the fastest"];
     let table = Table::new(&title, &head, case.standings.iter().map(row));
     Section::terminal(&title).and_markdown().with(table.block())
 }
 
 /// A server in short.
-fn in_short(one: &ContestContender) -> Section {
+fn in_short(one: &LatencyContender) -> Section {
     let started = format!("{}; listened after {}", clean::line(&one.version), figure::seconds(one.started));
     let pauses = pauses(one).map(|pauses| Block::fact("collector", pauses));
-    let facts =
-        [(clean::line(&one.name), started), ("settings".to_owned(), settings(one)), ("used".to_owned(), usage(one))];
-    Section::terminal("").with([Block::Facts { facts: facts.into() }]).with(pauses)
+    let facts = [(&*clean::line(&one.name), started), ("settings", settings(one)), ("used", usage(one))];
+    Section::terminal("").and_markdown().with([Block::facts(facts)]).with(pauses)
 }

@@ -14,7 +14,7 @@ use crate::websocket::CloseCount;
 
 /// A comparison. All servers run at once, with all their clients connected; only one is asked at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Contest {
+pub struct LatencyComparison {
     /// Who takes part.
     pub contenders: Vec<Contender>,
     /// Clients connected to each.

@@ -1,0 +1,94 @@
+//! Words that all comparisons share: figures, effects on them, ranks.
+
+use genkai_model::figure::Figure;
+use genkai_model::finding::{Call, Effect, RankedPair};
+
+use crate::{clean, figure};
+
+/// The ranks that a comparison leaves open: `1`, `2-3`.
+pub(super) fn ranks(best: u32, worst: u32) -> String {
+    if best == worst { best.to_string() } else { format!("{best}-{worst}") }
+}
+
+/// Two that are ranked, `first / second`: how they differ, as cells of a table.
+pub(super) fn ranked([first, second]: [&str; 2], pair: &RankedPair) -> [String; 4] {
+    [
+        format!("{} / {}", clean::line(first), clean::line(second)),
+        format!("{}×", figure::number(pair.ratio.value)),
+        figure::range(pair.ratio.interval, figure::number),
+        if pair.certain { "yes" } else { "not measurably" }.to_owned(),
+    ]
+}
+
+/// `x1.23 (interval 1.10-1.37)`.
+pub(super) fn brief(effect: &Effect) -> String {
+    effect.effect.map_or_else(String::new, |_| format!("{} (interval {})", size(effect), interval(effect)))
+}
+
+/// The size of an effect: `x1.23`, `-3.2 percentage points`.
+pub(crate) fn size(effect: &Effect) -> String {
+    let Some(seen) = effect.effect else { return "-".to_owned() };
+    match effect.figure.is_fraction() {
+        true => format!("{} points", points(seen.value)),
+        false => format!("x{}", figure::number(seen.value)),
+    }
+}
+
+/// A difference of fractions in percentage points, with its sign.
+pub(crate) fn points(x: f64) -> String {
+    figure::signed(x * 100.0, figure::number)
+}
+
+/// Its interval.
+pub(crate) fn interval(effect: &Effect) -> String {
+    let Some(seen) = effect.effect else { return "-".to_owned() };
+    let show = |x: f64| match effect.figure.is_fraction() {
+        true => points(x),
+        false => figure::number(x),
+    };
+    figure::range(seen.interval, show)
+}
+
+/// What an effect means, in a few words.
+pub(crate) fn call(call: Call) -> String {
+    called(call, ["block", "blocks"])
+}
+
+/// The same where something else than blocks is counted: one of it, and many.
+pub(crate) fn called(call: Call, [one, many]: [&str; 2]) -> String {
+    match call {
+        Call::Better => "better".to_owned(),
+        Call::Worse => "worse".to_owned(),
+        Call::Same => "no measurable difference".to_owned(),
+        Call::CannotTell { more: Some(more) } => {
+            let unit = if more == 1 { one } else { many };
+            format!("cannot tell (about {} more {unit} needed)", figure::count(more.into()))
+        }
+        Call::CannotTell { more: None } => format!("cannot tell (more than 1,000 more {many})"),
+        Call::Missing => "nothing to compare".to_owned(),
+    }
+}
+
+/// What a figure is called.
+pub(crate) fn title(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Failures => "failures",
+        Figure::Throughput => "throughput",
+        Figure::P50 => "p50 latency",
+        Figure::P95 => "p95 latency",
+        Figure::P99 => "p99 latency",
+        Figure::Max => "longest latency",
+        Figure::Cpu => "CPU per request",
+        Figure::Memory => "memory",
+    }
+}
+
+/// A value of a figure with its unit.
+pub(crate) fn unit(figure: Figure, value: f64) -> String {
+    match figure {
+        Figure::Failures => figure::percent(value),
+        Figure::Throughput => format!("{}/s", figure::number(value)),
+        Figure::Memory => figure::bytes(value),
+        _ => figure::seconds(value),
+    }
+}
