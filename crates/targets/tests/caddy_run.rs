@@ -283,5 +283,5 @@ fn what_cannot_run_is_told_with_the_users_places() {
     let refused = told(&site("reverse_proxy h:1 {\n\t\tmax_fails many\n\t}"), here);
     assert!(refused.contains("Caddy does not accept") && refused.contains(&format!("in {}", at(4))), "{refused}");
     let nobody = told("other.example {\n\trespond x\n}\n", here);
-    assert!(nobody.contains("--host: other.example"), "{nobody}");
+    assert!(nobody.contains("Host: NAME\": other.example"), "{nobody}");
 }

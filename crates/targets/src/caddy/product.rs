@@ -39,7 +39,7 @@ pub(crate) const ENTRY: Entry = Entry {
         examples: &[
             "--set max_conns_per_host=20 --users 200",
             "--config /etc/caddy/Caddyfile --backend embedded --users 500",
-            "--config ./Caddyfile --host www.example.com --backend http://127.0.0.1:8080",
+            "--config ./Caddyfile --header \"Host: www.example.com\"",
         ],
     }),
     prepare: Some(Deployment::<Caddy>::boxed),
@@ -144,6 +144,6 @@ impl Product for Caddy {
 /// No site takes such requests: Caddy would answer them with an empty 200, which looks like success.
 fn nobody(config: &Config, host: &str) -> TargetError {
     let sites: Vec<String> = config.sites().iter().map(|site| site.title()).collect();
-    let hint = format!("ask for one of its sites with --host: {}", sites.join(", "));
+    let hint = format!("ask for one of its sites, e.g. with --header \"Host: NAME\": {}", sites.join(", "));
     TargetError::usage(CALLED, format!("no site of the configuration takes requests to `{host}`\n  hint: {hint}"))
 }

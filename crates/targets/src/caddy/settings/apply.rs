@@ -30,8 +30,7 @@ impl Configuration for Config {
 
 fn edit(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Edit, SettingError> {
     let no_proxy = || {
-        let missing =
-            "no `reverse_proxy` passes these requests on; give a configuration that has one, or another --host";
+        let missing = "no `reverse_proxy` passes these requests on; give a configuration that has one, or another host";
         SettingError::no_place(setting.name, missing)
     };
     let route = Route::find(config, requests).filter(|route| route.proxy.is_some());
