@@ -14,7 +14,8 @@ use serde_json::Value;
 use harness::{finish, genkai};
 
 /// Words that are plainer today, wherever they stood then: (then, now).
-const REWORDED: [(&str, &str); 6] = [
+const REWORDED: [(&str, &str); 7] = [
+    ("95 % interval", "95 % confidence interval"),
     ("Intervals hold together with", "The confidence intervals hold together with"),
     (
         "What was offered was the limit: no cache was busy, and differences say nothing of them. Offer more: --clients, no --rate; a machine",

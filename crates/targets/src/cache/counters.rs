@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use genkai_model::cache::OwnCounts;
 
-use super::sandbox::ANSWER;
 use crate::socket;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
@@ -18,6 +17,8 @@ use genkai_place::tail::Tail;
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A program that prints them may wait for its server first.
+const ANSWER: Duration = Duration::from_secs(30);
 /// Longest answer that is read.
 const ANSWER_MAX: usize = 4 << 20;
 

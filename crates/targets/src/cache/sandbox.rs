@@ -17,7 +17,7 @@ use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
 
 /// A version and a check answer at once; Varnish compiles C.
-pub(super) const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(30);
 /// What it prints, in its folder.
 pub(super) const OUTPUT: &str = "output.txt";
 

@@ -55,15 +55,15 @@ fn speed(context: Context<'_>, p: &Proof) -> String {
     )
 }
 
-/// `19.5 %, 95 % interval 18.1-20.9 %, n=3`.
+/// `19.5 %, 95 % confidence interval 18.1-20.9 %, n=3`.
 pub(crate) fn estimate(e: Estimate, show: impl Fn(f64) -> String + Copy) -> String {
-    format!("{}, 95 % interval {}, n={}", show(e.value), figure::range(e.interval, show), e.n)
+    format!("{}, 95 % confidence interval {}, n={}", show(e.value), figure::range(e.interval, show), e.n)
 }
 
-/// `+290/s, 95 % interval +250/s to +330/s`.
+/// `+290/s, 95 % confidence interval +250/s to +330/s`.
 pub(crate) fn difference(e: Estimate, show: impl Fn(f64) -> String + Copy) -> String {
     let sign = |x| figure::signed(x, show);
-    format!("{}, 95 % interval {} to {}", sign(e.value), sign(e.interval.low), sign(e.interval.high))
+    format!("{}, 95 % confidence interval {} to {}", sign(e.value), sign(e.interval.low), sign(e.interval.high))
 }
 
 /// What baseline and proposal are called: `worker_connections 512` and `768`, the setting named once, where it is first
