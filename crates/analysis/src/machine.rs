@@ -71,7 +71,7 @@ fn holds(machine: &Machine) -> Holds {
 /// Sources are chosen by themselves on loopback.
 fn flags(machine: &Machine, holds: &Holds, asked: u64) -> String {
     let processes = asked.div_ceil(holds.one_process.max(1)).max(1);
-    let more = if asked > range(machine) { " (elsewhere than on loopback with --source too)" } else { "" };
+    let more = if asked > range(machine) { " (not on loopback: add --source)" } else { "" };
     format!("--connections {asked} --processes {processes}{more}")
 }
 

@@ -98,7 +98,7 @@ fn what_already_runs_is_seen_and_not_stressed() {
     let finding = finding(&run.out);
     assert!(!finding.stress.anybody && finding.stress.busiest.is_some(), "{}", run.story());
     assert_eq!((finding.outcome, run.code), (Outcome::Invalid, Some(4)), "{}", run.story());
-    assert!(run.says()[0].starts_with("Nobody was stressed"), "{}", run.story());
+    assert!(run.says()[0].starts_with("No contender was stressed"), "{}", run.story());
     let memory = finding.contenders[0].figures[7].value.unwrap().value;
     assert!(memory > 1e6, "the memory of a process that is not ours: {memory}");
 }
@@ -139,7 +139,7 @@ fn what_cannot_be_compared_is_said_before_anything_starts() {
     );
     let systems = file("s.yaml", "systems:\n  - {name: a, product: nginx}\n  - {name: a, product: nginx}\n");
     for (arguments, part) in [
-        (vec!["nginx"], "there must be two to 16"),
+        (vec!["nginx"], "give two to 16 systems"),
         (vec!["nginx", "nonsense"], "no such file, and not one of nginx, apache, haproxy, caddy, nginx-cache"),
         (vec!["http://192.0.2.7", "nginx"], "is not this machine"),
         (vec!["http://127.0.0.1:9/path", "nginx"], "`/path` would have no effect"),

@@ -149,7 +149,7 @@ fn sentences_are_to_quote() {
     let mut idle = finding();
     idle.comparison.base = None;
     idle.stress.anybody = false;
-    assert!(says(&idle)[0].starts_with("Nobody was stressed"), "{:?}", says(&idle));
+    assert!(says(&idle)[0].starts_with("No contender was stressed"), "{:?}", says(&idle));
     let mut silent = finding();
     let effects = silent.pairs.iter_mut().flat_map(|pair| &mut pair.effects);
     effects.for_each(|effect| (effect.effect, effect.call) = (None, Call::Missing));

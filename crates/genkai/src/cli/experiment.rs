@@ -40,7 +40,7 @@ pub(crate) enum ExperimentName {
     /// nginx in front of a web application: must I change worker_connections, and to what?
     #[command(after_help = examples::NGINX, after_long_help = examples::below(examples::NGINX, "the configuration carries the load", "it does not; the verdict says why, and what helps"))]
     NginxWorkerConnections(NginxWorkerConnections),
-    /// Apache in front of a WebSocket application: what does it bear, and what is behind each of the troubles that people report?
+    /// Apache in front of a WebSocket application: what does it carry, and what is behind each of the troubles that people report?
     #[command(after_help = examples::APACHE, after_long_help = examples::below(examples::APACHE, "every limit was named, every change and claim is decided", "one of them is not; the report says which"))]
     ApacheWebsocket(ApacheWebSocket),
     /// 100 chat rooms of 100 clients: which messages are lost, and where? how many nodes keep a full score?
@@ -49,10 +49,10 @@ pub(crate) enum ExperimentName {
     /// Tomcat, Jetty, Node.js ws, Socket.IO: which is faster at what, and how sure is that? which messages are refused?
     #[command(after_help = examples::SERVERS, after_long_help = examples::below(examples::SERVERS, "every server answered every round", "a server failed in a round; the report says which"))]
     WebsocketServers(Box<ServersFlags>),
-    /// requests held open for 25 s each: how many at once does a node bear without a refusal, and what refuses?
+    /// requests held open for 25 s each: how many at once does a node hold without a refusal, and what refuses?
     #[command(after_help = examples::HELD, after_long_help = examples::below(examples::HELD, "the largest number tried was held without a refusal", "requests were refused before it; the report says by whom"))]
     RoomsHttp(HeldFlags),
-    /// which cache in front of static content: how fast is each cold and warm, at what cost, and is the difference one?
+    /// which cache in front of static content: how fast is each cold and warm, at what cost, and is the difference real?
     #[command(after_help = examples::CACHES, after_long_help = examples::below(examples::CACHES, "no cache sent a wrong body, lost a request or miscounted", "one did; the report says which"))]
     ReverseProxyCache(Box<CacheFlags>),
 }

@@ -76,7 +76,7 @@ fn whole(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
     let wrong = |why: String| Err(LabError::Plan(why));
     let all = &comparison.contenders;
     if !(2..=MOST).contains(&all.len()) {
-        return wrong(format!("{} to compare: there must be two to {MOST}", all.len()));
+        return wrong(format!("{} to compare: give two to {MOST} systems", all.len()));
     }
     distinct(all.iter().map(|one| &one.name))?;
     for one in all {

@@ -18,8 +18,7 @@ pub fn explain(explanation: &Explanation) -> Document {
 
 fn remarks(all: &[Remark]) -> Section {
     if all.is_empty() {
-        return Section::terminal("")
-            .with([Block::toned(Tone::Good, "Nothing is wrong with what genkai knows of it.")]);
+        return Section::terminal("").with([Block::toned(Tone::Good, "genkai knows of no mistake in it.")]);
     }
     let fact = |remark: &Remark| {
         let place = remark.place.as_deref().map(|p| format!(" ({})", clean::line(p))).unwrap_or_default();

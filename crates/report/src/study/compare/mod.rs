@@ -60,7 +60,7 @@ pub(crate) fn headline(finding: &ComparisonFinding) -> String {
         return "No request was answered by any of them: there is nothing to compare.".to_owned();
     }
     if finding.comparison.base.is_none() && !finding.stress.anybody {
-        return "Nobody was stressed: the load offered was the limit, so differences in throughput mean nothing."
+        return "No contender was stressed: the load offered was the limit, so differences in throughput mean nothing."
             .to_owned();
     }
     match (&finding.comparison.base, &finding.pairs[..]) {
@@ -215,7 +215,7 @@ pub(crate) fn stress(finding: &ComparisonFinding) -> Option<String> {
             Some("What the servers used cannot be seen, so whether the load was felt cannot be told.".to_owned())
         }
         (false, used) => Some(format!(
-            "Nobody was stressed ({}, none failed, none had a queue): what differs in throughput is what was asked, not what they can do. \
+            "No contender was stressed ({}, none failed, none had a queue): what differs in throughput is what was asked, not what they can do. \
              A higher --users or --rate would tell.",
             used.unwrap_or_default()
         )),

@@ -126,7 +126,7 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             )
         }
         Caveat::AtWorkButHeld { limit, sign } => format!(
-            "{} was at work already, although the objective held: {}.",
+            "{} had been reached, but the objective still held: {}.",
             clean::line(limit),
             super::cause::evidence(sign)
         ),

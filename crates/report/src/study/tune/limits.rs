@@ -14,7 +14,7 @@ pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
     let at_work = is_at_work(p, &v.caveats);
     let met = v.causes.iter().rev().find_map(|c| c.counterfactual.as_ref()?.observed.as_ref());
     let reach = match met.filter(|_| p.observed.is_some()) {
-        _ if at_work => "It was at work already, although the objective held.".to_owned(),
+        _ if at_work => "It had been reached, but the objective still held.".to_owned(),
         Some(broke) => {
             let beyond = context.asked().is_some_and(|asked| broke.level > asked);
             format!(

@@ -176,7 +176,7 @@ fn failures(load: &Summary, trial: &TrialFinding) -> Option<Section> {
     let after = (load.failed_after.count > 0).then(|| Block::fact("after", brief(&load.failed_after)));
     let since = trial.broke.as_ref().map(|broke| {
         let condition = clean::line(&broke.condition);
-        Block::fact("since", format!("at {} it stopped to hold that {condition}", seconds(broke.at)))
+        Block::fact("since", format!("from {} on, {condition} failed", seconds(broke.at)))
     });
     let refusal = load.refusal.as_ref().map(|one| Block::text(words::refusal(one)));
     let blocks = kinds.chain(refusal).chain(after).chain(since);

@@ -74,12 +74,12 @@ pub(crate) fn predicted(closed: bool, all: &[Predicted], tense: Tense, caveats: 
     let (near, far) = near(all, caveats);
     let row = |p: &&Predicted| {
         let name = format!("{} {}", words::subject(&p.subject), words::setting(&p.setting, &p.value));
-        let seen = if is_at_work(p, caveats) { "at work, but held".to_owned() } else { outcome(p, closed, tense) };
+        let seen = if is_at_work(p, caveats) { "reached, but held".to_owned() } else { outcome(p, closed, tense) };
         [name, short_place(p, closed), seen]
     };
     let (seen, what) = match tense {
-        Tense::Before => ("reach", "Far beyond this load, or not to be told beforehand"),
-        Tense::After => ("seen", "No sign of, and far beyond this load or not to be told beforehand"),
+        Tense::Before => ("reach", "Far beyond this load, or not predictable"),
+        Tense::After => ("seen", "No sign of these, which are far beyond this load or not predictable"),
     };
     let title = "Limits, predicted from the configuration";
     let table = Table::new(title, &["limit", "predicted at", seen], near.iter().take(LIMITS).map(row)).block();
