@@ -178,7 +178,7 @@ fn trouble(part: &PartFinding) -> Option<Vec<String>> {
     Some(vec![trouble, if part.named { behind } else { format!("{behind} (?)") }, predicted, seen])
 }
 
-/// Where the formula puts a limit and where it was met, in its own unit.
+/// Where the formula puts a limit and where it was reached, in its own unit.
 fn places(cause: &Cause) -> (String, String) {
     for evidence in &cause.evidence {
         match evidence {
@@ -266,7 +266,7 @@ fn turned(finding: &SuiteFinding) -> &'static str {
 }
 
 fn troubles_section(finding: &SuiteFinding) -> Option<Section> {
-    let lead = "Each made on purpose. Where the formula puts the limit, and where it was met.";
+    let lead = "Each made on purpose. Where the formula puts the limit, and where it was reached.";
     let table = troubles(finding).block();
     Section::page(Part::Figure, "troubles", "The troubles that people report", lead).with(table).filled()
 }

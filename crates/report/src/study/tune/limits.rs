@@ -18,7 +18,7 @@ pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
         Some(broke) => {
             let beyond = context.asked().is_some_and(|asked| broke.level > asked);
             format!(
-                "It was met {}, {} the load asked for.",
+                "It was reached {}, {} the load asked for.",
                 context.when(broke),
                 if beyond { "beyond" } else { "within" }
             )
