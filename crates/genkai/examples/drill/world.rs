@@ -182,7 +182,7 @@ fn listening(mut command: Command, words: &str) -> io::Result<(Guard, String)> {
     let guard = Guard(child);
     let mut line = String::new();
     BufReader::new(out).read_line(&mut line)?;
-    let address = line.split('"').nth(3).filter(|a| a.contains(':'));
+    let address = line.split('"').nth(3).map(|a| a.trim_start_matches("http://")).filter(|a| a.contains(':'));
     let address = address.ok_or_else(|| io::Error::other(format!("`{words}` said `{line}`")))?.to_owned();
     Ok((guard, address))
 }

@@ -89,7 +89,7 @@ fn users(product: &'static str, bears: &'static str) -> Vec<Case> {
     .flags("--users 80 --spawn-rate 15")
     .flags(bears)
     .objective("errors < 0.1%, p99 < 300ms")
-    .behind(Scripted("lock --time 0.01"))
+    .behind(Scripted("lock --held 0.01 --time 0.001"))
     .cause("backend.by_itself")
     .off(NO_NUMBER);
     vec![slow, pool, lock]

@@ -116,7 +116,7 @@ fn others() -> Vec<Case> {
         case("haproxy-bufsize", "a response head of 20 kB, larger than tune.bufsize takes")
             .flags("--users 10 --spawn-rate 10")
             .config(cfg("", "server s {backend}"))
-            .behind(Scripted("fixed --time 0.01 --header-size 20000"))
+            .behind(Scripted("headers --fields 1 --size 20000 --time 0.01"))
             .cause("haproxy.tune.bufsize")
             .off(SIZE),
     ]

@@ -215,7 +215,7 @@ fn others() -> Vec<Case> {
             .config(
                 "events { }\nhttp { server { listen 80; location / { proxy_buffer_size 4k; proxy_pass http://{backend}; } } }\n",
             )
-            .behind(Scripted("fixed --time 0.01 --header-size 6000"))
+            .behind(Scripted("headers --fields 1 --size 6000 --time 0.01"))
             .cause("nginx.proxy_buffer_size")
             .off(SIZE),
     ]
