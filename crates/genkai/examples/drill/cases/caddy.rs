@@ -38,7 +38,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("caddy-body", "request_body max_size 8kB, bodies of 20k")
             .flags("--users 10 --spawn-rate 10 --body-size 20k --backend embedded --backend-time 20ms")
             .config("http://:80 {\n\trequest_body {\n\t\tmax_size 8kB\n\t}\n\treverse_proxy 127.0.0.1:9\n}\n")
-            .cause("caddy.max_size")
+            .cause("caddy.request_body.max_size")
             .off(SIZE),
         case("caddy-refused", "nobody listens where the upstream should be")
             .flags("--users 20 --spawn-rate 20")
