@@ -138,7 +138,7 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
             return Ok(Runs::Url(url));
         }
         Named::Product(product) => (product, ConfigSource::Generated),
-        Named::File(path) => (catalog::guess(&path).to_owned(), ConfigSource::File(path)),
+        Named::File(path) => (catalog::guess(&path)?.to_owned(), ConfigSource::File(path)),
     };
     let system = System {
         product,
