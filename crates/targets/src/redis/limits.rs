@@ -32,8 +32,10 @@ pub(super) struct Facts {
     pub(super) pubsub: SourcedValue<(u64, u64, u64)>,
     /// `client-query-buffer-limit`, bytes.
     pub(super) query: SourcedValue<u64>,
-    /// Threads that read and write.
+    /// Threads that write.
     pub(super) threads: SourcedValue<u64>,
+    /// Whether they read, too.
+    pub(super) threads_read: bool,
 }
 
 impl Facts {
@@ -55,6 +57,7 @@ impl Facts {
             pubsub: pubsub(config),
             query: held("client-query-buffer-limit", "1gb", bytes),
             threads: held("io-threads", "1", number),
+            threads_read: config.last("io-threads-do-reads").is_some_and(|e| e.value().eq_ignore_ascii_case("yes")),
         }
     }
 }
@@ -199,7 +202,11 @@ fn cpu(facts: &Facts) -> Limit {
     Limit {
         caps: "cores that can run commands".to_owned(),
         law: Law::Cpu { cores: 1.0 },
-        formula: format!("1: commands run in one thread ({} read and write)", facts.threads.value),
+        formula: match (facts.threads.value, facts.threads_read) {
+            (0 | 1, _) => "1: one thread reads, runs commands, and writes".to_owned(),
+            (n, true) => format!("1: commands run in one thread ({n} read and write)"),
+            (n, false) => format!("1: commands run in one thread, which reads, too ({n} write; io-threads-do-reads is no)"),
+        },
         source: "Redis src/server.c, redis.conf on io-threads".to_owned(),
         symptom: SLOW,
         ..limit("io-threads", &facts.threads)

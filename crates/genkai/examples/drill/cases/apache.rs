@@ -28,9 +28,17 @@ pub(super) const CASES: &[Case] = &[
         name: "apache-clamped",
         fault: "MaxRequestWorkers 400 that ServerLimit 3 clamps to 75",
         product: "apache",
-        flags: "--set ServerLimit=3 --set MaxRequestWorkers=75 --set ThreadsPerChild=25 --users 120 --spawn-rate 15 \
-                --backend-time 200ms --timeout 8s",
-        expect: Cause(&["apache.MaxRequestWorkers"]),
+        flags: "--users 120 --spawn-rate 15 --backend-time 200ms --timeout 8s",
+        config: Some(
+            "LoadModule mpm_worker_module /usr/lib/apache2/modules/mod_mpm_worker.so\n\
+             LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n\
+             LoadModule status_module /usr/lib/apache2/modules/mod_status.so\n\
+             LoadModule proxy_module /usr/lib/apache2/modules/mod_proxy.so\n\
+             LoadModule proxy_http_module /usr/lib/apache2/modules/mod_proxy_http.so\n\
+             User www-data\nGroup www-data\nListen 80\nThreadsPerChild 25\nServerLimit 3\nMaxRequestWorkers 400\n\
+             ProxyPass / http://{backend}/ retry=0\n",
+        ),
+        expect: Cause(&["apache.ServerLimit"]),
         off: HANGS,
         ..PLAIN
     },
