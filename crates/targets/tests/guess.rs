@@ -19,7 +19,10 @@ const POOL: &str = "[global]\npid = /run/php/php8.2-fpm.pid\nerror_log = /var/lo
 fn each_product_is_told_by_the_names_it_knows() {
     for (text, product) in [
         ("# c\nuser www-data; # who\nevents {\n worker_connections 1;\n}\nlog_format a\n 'b';\n", "nginx"),
-        ("events {\n}\nhttp {\n types {\n  text/html html;\n  a/b c;\n  a/c d;\n }\n server { listen 80; }\n}\n", "nginx"),
+        (
+            "events {\n}\nhttp {\n types {\n  text/html html;\n  a/b c;\n  a/c d;\n }\n server { listen 80; }\n}\n",
+            "nginx",
+        ),
         ("Listen 80\n<VirtualHost *:80>\n RewriteRule ^/{a} /b;\n</VirtualHost>\n", "apache"),
         ("LISTEN 80\nServerName \\\n x\n<Location />\nRequire all denied\n</Location>\n", "apache"),
         ("# c\nglobal\n  daemon\nfrontend f\n  bind :80\n", "haproxy"),
@@ -51,7 +54,13 @@ fn a_misspelt_or_broken_line_does_not_hide_whose_a_file_is() {
 
 #[test]
 fn nobody_is_guessed_where_none_or_two_know_a_file() {
-    for text in ["", "# only a comment\n", "127.0.0.1 localhost\n::1 ip6-localhost\n", "root:x:0:0:root:/root:/bin/sh\n", "a\nb\nc\n"] {
+    for text in [
+        "",
+        "# only a comment\n",
+        "127.0.0.1 localhost\n::1 ip6-localhost\n",
+        "root:x:0:0:root:/root:/bin/sh\n",
+        "a\nb\nc\n",
+    ] {
         let said = of(text).unwrap_err();
         assert!(said.contains("no product"), "{said}");
     }
@@ -86,6 +95,10 @@ fn the_stock_files_of_this_machine_are_told() {
         ("/etc/caddy/Caddyfile", "caddy"),
     ] {
         let told = |path| guess(path).map_err(|e| format!("{e:?}"));
-        assert!(!Path::new(path).exists() || told(Path::new(path)) == Ok(product), "{path}: {:?}", told(Path::new(path)));
+        assert!(
+            !Path::new(path).exists() || told(Path::new(path)) == Ok(product),
+            "{path}: {:?}",
+            told(Path::new(path))
+        );
     }
 }

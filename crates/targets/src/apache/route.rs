@@ -212,7 +212,8 @@ impl<'a> Pass<'a> {
     /// A `key=value` after the URL: keys have no case, and of several the last counts (mod_proxy.c: `apr_table_setn`).
     pub fn parameter(&self, key: &str) -> Option<&str> {
         let rest = self.found.args.get(self.index + 1..)?;
-        let value = |a: &'a String| a.split_once('=').filter(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, v)| v);
+        let value =
+            |a: &'a String| a.split_once('=').filter(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, v)| v);
         rest.iter().rev().find_map(value)
     }
 

@@ -18,9 +18,7 @@ use super::route::Route;
 use super::settings::render;
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{
-    Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant,
-};
+use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::running::Running;

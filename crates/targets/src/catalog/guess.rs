@@ -83,7 +83,12 @@ const GRAMMARS: &[Grammar] = &[
         more: &["{"],
         statements: of_caddy,
     },
-    Grammar { product: squid::ENTRY.name, names: include_str!("../squid/directives.txt"), more: &[], statements: plain },
+    Grammar {
+        product: squid::ENTRY.name,
+        names: include_str!("../squid/directives.txt"),
+        more: &[],
+        statements: plain,
+    },
     Grammar {
         product: phpfpm::ENTRY.name,
         names: include_str!("../phpfpm/keys.txt"),
@@ -106,8 +111,8 @@ pub fn guess(main: &Path) -> Result<&'static str, TargetError> {
     if let Some(product) = by_name(main) {
         return Ok(product);
     }
-    let bytes = std::fs::read(main)
-        .map_err(|e| TargetError::usage("", format!("cannot read {}: {e}", main.display())))?;
+    let bytes =
+        std::fs::read(main).map_err(|e| TargetError::usage("", format!("cannot read {}: {e}", main.display())))?;
     let text = String::from_utf8_lossy(&bytes);
     if is_vcl(&text) {
         return Ok(varnish::ENTRY.name);

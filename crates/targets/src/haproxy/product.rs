@@ -19,9 +19,7 @@ use super::settings::render;
 use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{
-    Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant,
-};
+use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
 use crate::socket;
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;

@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod limits;
+mod refused;
 mod remarks;
 
 use genkai_model::explain::{Explanation, Timer};

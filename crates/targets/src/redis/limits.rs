@@ -205,7 +205,9 @@ fn cpu(facts: &Facts) -> Limit {
         formula: match (facts.threads.value, facts.threads_read) {
             (0 | 1, _) => "1: one thread reads, runs commands, and writes".to_owned(),
             (n, true) => format!("1: commands run in one thread ({n} read and write)"),
-            (n, false) => format!("1: commands run in one thread, which reads, too ({n} write; io-threads-do-reads is no)"),
+            (n, false) => {
+                format!("1: commands run in one thread, which reads, too ({n} write; io-threads-do-reads is no)")
+            }
         },
         source: "Redis src/server.c, redis.conf on io-threads".to_owned(),
         symptom: SLOW,

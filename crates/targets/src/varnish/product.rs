@@ -13,9 +13,7 @@ use super::settings::Config;
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
 use crate::files::Configuration;
-use crate::product::{
-    Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after,
-};
+use crate::product::{Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
 
 /// How its program is found.

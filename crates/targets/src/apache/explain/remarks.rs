@@ -4,20 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use genkai_model::explain::{Remark, RemarkKind};
-use genkai_model::limit::Origin;
 
-use super::refused;
+use super::{clamped, refused};
 use crate::apache::config::modules::{any_loaded, directives};
 use crate::apache::config::{Config, Found};
-use crate::apache::limits::{Facts, most_servers};
-use crate::apache::settings::{Context, Mpm, Setting, TABLE};
+use crate::apache::limits::Facts;
+use crate::apache::settings::{Context, Setting, TABLE};
 use crate::explain::{place, remark};
 use crate::files::names::nearest;
 use crate::settings::Kind;
 
 pub(super) fn of(config: &Config, facts: &Facts) -> Vec<Remark> {
     let mut all = names(config);
-    all.extend(clamps(facts));
+    all.extend(clamped::of(facts));
     all.extend(contradictions(config, facts));
     all.extend(without_effect(config, facts));
     all.extend(undefined(config));
@@ -29,8 +28,7 @@ pub(super) fn of(config: &Config, facts: &Facts) -> Vec<Remark> {
 
 /// Directives that no module brings, and those of modules that are not loaded. Either keeps httpd from starting.
 fn names(config: &Config) -> Vec<Remark> {
-    let known: BTreeMap<String, &str> =
-        directives().map(|(n, modules)| (n.to_ascii_lowercase(), modules)).collect();
+    let known: BTreeMap<String, &str> = directives().map(|(n, modules)| (n.to_ascii_lowercase(), modules)).collect();
     let macros = config.has_module("macro_module");
     let mut all = Vec::new();
     for found in config.found() {
@@ -54,58 +52,6 @@ fn names(config: &Config) -> Vec<Remark> {
                 }
             }
         }
-    }
-    all
-}
-
-/// Values that httpd changes when it starts (event.c: event_check_config and its kin).
-fn clamps(facts: &Facts) -> Vec<Remark> {
-    let mut all = Vec::new();
-    let mut say = |setting: &str, origin: &Origin, text: String, hint: String| {
-        all.push(remark(RemarkKind::Clamped, place(origin), setting, text, Some(hint)));
-    };
-    let (asked, threads) = (facts.max_request_workers.value, facts.threads());
-    let origin = &facts.max_request_workers.origin;
-    let most = most_servers(facts.mpm);
-    if facts.server_limit.value > most {
-        say(
-            "ServerLimit",
-            &facts.server_limit.origin,
-            format!("{} is taken as {most}, the most there can be", facts.server_limit.value),
-            format!("write at most {most}"),
-        );
-    }
-    if facts.threads_per_child.value > facts.thread_limit.value {
-        let text = format!(
-            "{} is taken as {threads}: ThreadLimit is {}",
-            facts.threads_per_child.value, facts.thread_limit.value
-        );
-        say(
-            "ThreadsPerChild",
-            &facts.threads_per_child.origin,
-            text,
-            format!("ThreadLimit {}", facts.threads_per_child.value),
-        );
-    }
-    if asked < threads {
-        say(
-            "MaxRequestWorkers",
-            origin,
-            format!("{asked} is taken as {threads}: one child has so many threads"),
-            format!("write {threads}, or lower ThreadsPerChild"),
-        );
-    } else if facts.is_clamped() {
-        let sum = if facts.mpm == Mpm::Prefork { String::new() } else { format!(" x ThreadsPerChild {threads}") };
-        let text = format!("{asked} is taken as {}: ServerLimit {}{sum}", facts.workers(), facts.servers());
-        say("MaxRequestWorkers", origin, text, format!("ServerLimit {}", asked / threads));
-    } else if asked % threads != 0 {
-        let text = format!("{asked} is taken as {}: it is no multiple of ThreadsPerChild {threads}", facts.workers());
-        say("MaxRequestWorkers", origin, text, format!("write {} or {}", facts.workers(), facts.workers() + threads));
-    }
-    if facts.backlog.value > facts.somaxconn {
-        let text =
-            format!("{} is taken as {}: net.core.somaxconn of this machine", facts.backlog.value, facts.somaxconn);
-        say("ListenBacklog", &facts.backlog.origin, text, format!("sysctl net.core.somaxconn={}", facts.backlog.value));
     }
     all
 }
@@ -215,8 +161,10 @@ fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
 /// Blocks for each module beside one another are what httpd's own files have; what counts elsewhere is not missed.
 fn missed(config: &Config) -> Vec<(String, &'static str, &str)> {
     let mut all = Vec::new();
-    let here = |name: &str| directives().any(|(n, by)| n.eq_ignore_ascii_case(name) && any_loaded(by, config.modules()));
-    let set = |setting: &Setting| config.found().iter().any(|f| TABLE.find(&f.name).is_some_and(|s| s.name == setting.name));
+    let here =
+        |name: &str| directives().any(|(n, by)| n.eq_ignore_ascii_case(name) && any_loaded(by, config.modules()));
+    let set =
+        |setting: &Setting| config.found().iter().any(|f| TABLE.find(&f.name).is_some_and(|s| s.name == setting.name));
     for skipped in config.skipped().iter().filter(|skipped| is_of_mpm(&skipped.condition)) {
         let path = config.file(skipped.file).path.display();
         for (name, line) in &skipped.directives {

@@ -40,7 +40,11 @@ pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Tim
         all.push(times.timer(REQUEST_READ_TIMEOUT.name, ends));
     }
     let pass = [
-        (PROXY_PASS_ACQUIRE, milliseconds as Read, "a request that waits for a connection of the pool: Apache answers 503"),
+        (
+            PROXY_PASS_ACQUIRE,
+            milliseconds as Read,
+            "a request that waits for a connection of the pool: Apache answers 503",
+        ),
         (PROXY_PASS_RETRY, seconds, "the time in which a backend that failed is not asked again"),
     ];
     let timer = |(setting, span, ends): (_, Read, &str)| {

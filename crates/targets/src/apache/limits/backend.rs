@@ -106,7 +106,10 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
             false => Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         },
         remedy: Some(Remedy {
-            ceiling: Some(Ceiling { value: facts.threads() as f64, by: format!("{} threads of a child", facts.threads()) }),
+            ceiling: Some(Ceiling {
+                value: facts.threads() as f64,
+                by: format!("{} threads of a child", facts.threads()),
+            }),
             note: Some("without `max` each child may have as many connections as threads".to_owned()),
             ..raised(PROXY_PASS_MAX.name, RemedyUnit::Count, 1.0)
         }),

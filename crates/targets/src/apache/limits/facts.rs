@@ -89,7 +89,9 @@ pub(crate) fn most_servers(mpm: Mpm) -> u64 {
 }
 
 /// Hard maximum of `ThreadLimit`: `MAX_THREAD_LIMIT` of event.c, worker.c.
-const MOST_THREADS: u64 = 100_000;
+pub(crate) const fn most_threads() -> u64 {
+    100_000
+}
 
 impl Facts {
     /// Reads them for the requests of `requests`.
@@ -137,7 +139,7 @@ impl Facts {
     pub fn threads(&self) -> u64 {
         match self.mpm {
             Mpm::Prefork => 1,
-            _ => self.threads_per_child.value.clamp(1, self.thread_limit.value.clamp(1, MOST_THREADS)),
+            _ => self.threads_per_child.value.clamp(1, self.thread_limit.value.clamp(1, most_threads())),
         }
     }
 

@@ -73,7 +73,9 @@ fn a_pool_counts_only_below_the_threads() {
     assert!(of(&facts("max=30")).iter().all(|l| l.id != "apache.ProxyPass.max"));
     let pool = limit(&facts("max=3 acquire=500"), "apache.ProxyPass.max");
     // From 3, all with one child, to 16 children x 3.
-    assert!(matches!(pool.law, Law::Slots { value: 3.0, busy_cost, soft, .. } if busy_cost == 0.0625 && soft == 0.0625));
+    assert!(
+        matches!(pool.law, Law::Slots { value: 3.0, busy_cost, soft, .. } if busy_cost == 0.0625 && soft == 0.0625)
+    );
     assert!(!pool.symptom.slow, "acquire refuses");
 }
 

@@ -111,7 +111,8 @@ pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
                  of a thread: each has one"
                     .to_owned(),
             ),
-            ..raised(THREADS_PER_CHILD.name, RemedyUnit::Count, 25.0)
+            // One child for all: of the values between, httpd takes those only of which MaxRequestWorkers is a multiple (AH00513).
+            ..raised(THREADS_PER_CHILD.name, RemedyUnit::Count, facts.workers() as f64)
         }),
         ..valued("apache.ThreadsPerChild", "apache", THREADS_PER_CHILD.name, held)
     })
