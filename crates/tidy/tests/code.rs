@@ -76,7 +76,7 @@ const PRODUCTS: [(&str, &str); 14] = [
 ];
 
 /// Files that may name any product.
-const MAY_NAME: [&str; 5] = [
+const MAY_NAME: [&str; 6] = [
     // The list of products, the caches among them, and their modules.
     "crates/targets/src/catalog/mod.rs",
     "crates/targets/src/catalog/caches.rs",
