@@ -26,7 +26,7 @@ pub(crate) struct Said {
 
 fn number(text: &str) -> i64 {
     let text = text.trim();
-    let end = text.char_indices().find(|(i, c)| !c.is_ascii_digit() && !(*i == 0 && "+-".contains(*c)));
+    let end = text.char_indices().find(|(i, c)| !c.is_ascii_digit() && (*i > 0 || !"+-".contains(*c)));
     let whole: i64 = text[..end.map_or(text.len(), |(i, _)| i)].parse().unwrap_or(0);
     // An `int` of C.
     i64::from(whole as i32)

@@ -8,7 +8,6 @@ mod apache_said;
 mod php_fpm;
 mod random;
 mod redis;
-mod stock;
 
 use std::path::Path;
 

@@ -56,7 +56,8 @@ fn workers(facts: &Facts) -> Option<Remark> {
         let sum = if facts.mpm == Mpm::Prefork { String::new() } else { format!(" x ThreadsPerChild {threads}") };
         (format!("ServerLimit {}{sum}", facts.servers()), format!("ServerLimit {}", asked / threads))
     } else if asked % threads != 0 {
-        let next = (facts.children() < facts.servers()).then(|| format!(" or {}", taken + threads)).unwrap_or_default();
+        let more = facts.children() < facts.servers();
+        let next = if more { format!(" or {}", taken + threads) } else { String::new() };
         (format!("it is no multiple of ThreadsPerChild {threads}"), format!("write {taken}{next}"))
     } else {
         return None;
