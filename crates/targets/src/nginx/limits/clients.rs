@@ -15,6 +15,7 @@ const SOFT: f64 = 15.0 / 16.0;
 /// Slots of the workers.
 pub(super) fn worker_connections(facts: &Facts) -> Limit {
     let busy = facts.busy_slots();
+    let soft = soft(facts);
     Limit {
         caps: "connections a worker may hold, clients and upstreams together".to_owned(),
         law: Law::Slots {
@@ -23,14 +24,15 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
             idle_cost: 1.0,
             busy_cost: busy as f64,
             pools: f64::from(facts.workers.value),
-            soft: SOFT,
+            soft,
         },
         formula: format!(
-            "{} x floor(({} - {} - 1 channel) / {busy}){}",
+            "{} x floor(({} - {}{} - 1 channel) / {busy}){}",
             counted(facts.workers.value.into(), "worker"),
             facts.worker_connections.value,
             counted(facts.listeners.into(), "listener"),
-            if busy == 2 { "; a proxied client holds 2 connections, an idle one 1" } else { "" },
+            if facts.own_listeners > 0 { " - 1 for genkai's status page" } else { "" },
+            costs(facts),
         ),
         source: "nginx src/core/ngx_connection.c: ngx_get_connection (none free: alert, the new client is closed or \
                  gets 500), ngx_drain_connections (idle ones are closed when free <= 1/16)"
@@ -57,6 +59,25 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
             ..raised(WORKER_CONNECTIONS.name, RemedyUnit::Count, 64.0)
         }),
         ..valued("nginx.worker_connections", "nginx", WORKER_CONNECTIONS.name, &facts.worker_connections)
+    }
+}
+
+/// From which fraction of the slots on clients may suffer: the soft onset, with the dearest requests. Where some are answered from a cache,
+/// the law counts these, and the others take twice as much.
+fn soft(facts: &Facts) -> f64 {
+    let (value, reserved) = (facts.worker_connections.value as f64, facts.base_slots() as f64);
+    match facts.cached {
+        true => ((SOFT * value - reserved) / 2.0 + reserved) / value,
+        false => SOFT,
+    }
+}
+
+/// What clients cost, for the formula.
+fn costs(facts: &Facts) -> &'static str {
+    match facts.busy_slots() {
+        _ if facts.cached => "; a response from the cache takes 1 connection, another one 2",
+        2 => "; a proxied client holds 2 connections, an idle one 1",
+        _ => "",
     }
 }
 
@@ -89,7 +110,7 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
             counted(facts.workers.value.into(), "worker"),
             facts.nofile.value,
             counted((facts.workers.value + facts.helpers).into(), "channel"),
-            counted(facts.sockets.into(), "listening socket"),
+            counted((facts.sockets + facts.own_listeners).into(), "listening socket"),
             counted(facts.logs.into(), "log"),
         ),
         source:

@@ -55,6 +55,10 @@ pub const LIMIT_CONN_ZONE: Setting = Setting::new("limit_conn_zone", HttpZone, W
 pub const LIMIT_REQ: Setting = Setting::new("limit_req", Zone, RATE, "", REQ);
 /// Where they are counted.
 pub const LIMIT_REQ_ZONE: Setting = Setting::new("limit_req_zone", HttpZone, Words(3, 4), "", REQ);
+/// The buffer that the head of a response must fit.
+pub const PROXY_BUFFER_SIZE: Setting = Setting::new("proxy_buffer_size", Http, SIZE, "4k", PROXY);
+/// Bytes of a response that are sent in a second.
+pub const LIMIT_RATE: Setting = Setting::new("limit_rate", Http, Size(0, i64::MAX as u64), "0", HTTP);
 /// How long an upstream may take to accept.
 pub const PROXY_CONNECT_TIMEOUT: Setting = Setting::new("proxy_connect_timeout", Http, TIME, "60s", PROXY);
 /// Version of HTTP towards an upstream.
@@ -105,7 +109,8 @@ pub static TABLE: Table<Context> = Table {
         LIMIT_CONN_ZONE,
         LIMIT_REQ,
         LIMIT_REQ_ZONE,
-        Setting::new("proxy_buffer_size", Http, SIZE, "4k", PROXY),
+        LIMIT_RATE,
+        PROXY_BUFFER_SIZE,
         Setting::new("proxy_buffering", Http, FLAG, "on", PROXY),
         Setting::new("proxy_buffers", Http, PROXY_BUFFERS, "8 4k", PROXY),
         Setting::new("proxy_busy_buffers_size", Http, SIZE, "8k", PROXY),
