@@ -3,6 +3,7 @@
 
 mod remarks;
 mod timers;
+mod values;
 
 use std::path::Path;
 

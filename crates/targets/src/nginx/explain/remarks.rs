@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use genkai_model::explain::{Remark, RemarkKind};
 use genkai_model::limit::Origin;
 
+use super::values;
 use crate::explain::{place, remark};
 use crate::files::names::{nearest, table};
 use crate::nginx::config::{Config, Found, Protocol, Route, Target};
@@ -46,6 +47,7 @@ const ELSEWHERE: &[&str] = &[
 
 pub(super) fn of(config: &Config, facts: &Facts, route: &Route<'_>, machine: &Machine) -> Vec<Remark> {
     let mut all = names(config);
+    all.extend(values::of(config));
     all.extend(clamps(config, facts, machine));
     all.extend(contradictions(config, facts, route, machine));
     all.extend(without_effect(config));

@@ -79,6 +79,9 @@ pub struct Upstream {
 pub struct Facts {
     /// Worker processes.
     pub workers: SourcedValue<u32>,
+    /// Whether one of several workers may take most of the clients: with `accept_mutex` one at a time accepts, with `multi_accept` all that
+    /// wait.
+    pub uneven: bool,
     /// Slots of a worker.
     pub worker_connections: SourcedValue<u64>,
     /// Descriptors of a worker: `worker_rlimit_nofile`, or inherited.

@@ -10,9 +10,9 @@ use super::key::Keys;
 use super::{ConnZone, Facts, Machine, ReqZone, Serving, Upstream};
 use crate::nginx::config::{self, Address, Config, Found, Host, Listen, Pass, Protocol, Route, Target, sockets};
 use crate::nginx::settings::{
-    ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE,
-    LISTEN_BACKLOG, Named, PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, Setting, WORKER_CONNECTIONS,
-    WORKER_PROCESSES, WORKER_RLIMIT_NOFILE, in_force, value,
+    ACCEPT_MUTEX, ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE,
+    LISTEN_BACKLOG, MULTI_ACCEPT, Named, PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, Setting,
+    WORKER_CONNECTIONS, WORKER_PROCESSES, WORKER_RLIMIT_NOFILE, in_force, value,
 };
 use crate::settings::SourcedValue;
 
@@ -58,6 +58,7 @@ impl Reading<'_> {
         let own = listens.iter().filter(|l| l.reuseport).count() as u32;
         let pass = self.route.pass();
         Facts {
+            uneven: workers.value > 1 && [&ACCEPT_MUTEX, &MULTI_ACCEPT].iter().any(|setting| self.is_on(setting)),
             worker_connections: self.value(&WORKER_CONNECTIONS, value::count),
             nofile: self.nofile(),
             nofile_ceiling: machine.descriptors_ceiling.clone(),
@@ -106,6 +107,10 @@ impl Reading<'_> {
         let named = Named { setting, zone: None };
         let (found, text) = in_force(self.config, &named, Some(&self.route)).ok().flatten()?;
         Some(self.held(&found, parse(&text)?, text))
+    }
+
+    fn is_on(&self, setting: &Setting) -> bool {
+        self.written(setting, |text| text.eq_ignore_ascii_case("on").then_some(())).is_some()
     }
 
     /// The first argument of a status or the like that has no place of its own among the limits.

@@ -29,6 +29,7 @@ fn behind() -> Upstream {
 fn proxy(worker_connections: u64) -> Facts {
     Facts {
         workers: held(1),
+        uneven: false,
         worker_connections: held(worker_connections),
         nofile: held(20_000),
         nofile_ceiling: Ceiling { value: 20_000.0, by: "hard RLIMIT_NOFILE 20000".into() },
@@ -255,6 +256,21 @@ fn a_key_that_is_empty_limits_nobody() {
     );
     let returning = Facts { limit_conn: vec![zone("per")], returns: true, ..proxy(512) };
     assert!(of(&returning).iter().all(|limit| limit.id != "nginx.limit_conn"));
+}
+
+#[test]
+fn one_worker_may_get_all_clients() {
+    let facts = Facts { workers: held(2), uneven: true, ..proxy(64) };
+    let slots = limit(&facts, "nginx.worker_connections");
+    // Measured: with accept_mutex the first is refused when one worker is full.
+    assert_eq!(clients(&slots), (62.0, 28.0));
+    assert!(slots.formula.contains("not spread evenly"), "{}", slots.formula);
+    let even = limit(&Facts { uneven: false, ..facts }, "nginx.worker_connections");
+    assert!(
+        even.formula.ends_with("spread evenly over 2 workers: one that gets more is full earlier"),
+        "{}",
+        even.formula
+    );
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub const WORKER_RLIMIT_NOFILE: Setting = Setting::new("worker_rlimit_nofile", M
 pub const ERROR_LOG: Setting = Setting::new("error_log", Main, Words(1, 2), "", LOG);
 /// Slots of a worker.
 pub const WORKER_CONNECTIONS: Setting = Setting::new("worker_connections", Events, Count(1, CONNECTIONS), "512", EVENT);
+/// Whether a worker accepts all that wait at once.
+pub const MULTI_ACCEPT: Setting = Setting::new("multi_accept", Events, FLAG, "off", EVENT);
 /// Whether workers take turns at accepting.
 pub const ACCEPT_MUTEX: Setting = Setting::new("accept_mutex", Events, FLAG, "off", EVENT);
 /// How long a worker waits for its turn.
@@ -82,7 +84,7 @@ pub static TABLE: Table<Context> = Table {
         Setting::new("worker_shutdown_timeout", Main, TIME, "0", CORE),
         ERROR_LOG,
         WORKER_CONNECTIONS,
-        Setting::new("multi_accept", Events, FLAG, "off", EVENT),
+        MULTI_ACCEPT,
         ACCEPT_MUTEX,
         ACCEPT_MUTEX_DELAY,
         LISTEN_BACKLOG,
