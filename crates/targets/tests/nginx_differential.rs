@@ -110,7 +110,7 @@ fn what_keeps_nginx_from_starting_is_told_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("nginx.conf");
     let mut draw = Draw::seeded(12);
-    let (total, mut refused, mut wrong) = (count(150), 0, Vec::new());
+    let (total, mut refused, mut wrong) = (count(100), 0, Vec::new());
     for number in 0..total {
         let text = written(&mut draw, dir.path());
         fs::write(&file, &text).unwrap();
@@ -296,7 +296,7 @@ fn what_runs_is_what_was_read() {
     let machine = Machine::of(&environment());
     let backend = stage::Backend::start();
     let mut draw = Draw::seeded(13);
-    let (total, mut wrong) = (count(4), Vec::new());
+    let (total, mut wrong) = (count(3), Vec::new());
     for number in 0..total {
         let dir = tempfile::tempdir().unwrap();
         let running = runnable(&mut draw, dir.path(), backend.address());
