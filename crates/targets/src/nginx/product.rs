@@ -1,6 +1,6 @@
 //! nginx as a product: what is installed, how its configuration is read, copied, tested and started.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use genkai_model::event::{Environment, Rewrite};
@@ -136,7 +136,7 @@ impl Product for Nginx {
     }
 
     fn limits(of: &Variant<Self>, copy: &Copied, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(&facts(of, copy, machine))
+        limits::of(&facts(of, copy, machine)).into_iter().chain(limits::accidents()).collect()
     }
 
     /// A route of TLS is refused when the copy is made.
@@ -181,7 +181,16 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         let path = found.config.file(found.file).path.to_string_lossy();
         Origin::File { path: copy.private.translate(&path).into(), line: found.line() }
     };
-    Reading { config: &copy.config, route, origin: &origin, version: of.product().program.numbers(), machine }.facts()
+    Reading {
+        config: &copy.config,
+        route,
+        origin: &origin,
+        version: of.product().program.numbers(),
+        machine,
+        status: copy.private.status,
+        visitor: Some(Ipv4Addr::LOCALHOST),
+    }
+    .facts()
 }
 
 fn only_tls(place: &str) -> TargetError {

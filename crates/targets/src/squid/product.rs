@@ -83,7 +83,8 @@ impl Product for Squid {
     }
 
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(of.config(), machine::hard_descriptors(), machine)
+        // The copy sends everything to its peers.
+        limits::of(of.config(), machine::hard_descriptors(), machine, false)
     }
 
     fn start(of: &Variant<Self>, _: &Tested<Private>, cpus: Option<&[usize]>) -> Result<Cache, TargetError> {
