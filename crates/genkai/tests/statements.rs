@@ -202,3 +202,37 @@ fn a_record_that_was_edited_says_so_at_the_top_of_every_form() {
     let (code, text) = report(dir.path(), "--check");
     assert!(code == Some(1) && text.contains("its checksum differs"), "{code:?} {text}");
 }
+
+#[test]
+fn any_figure_that_is_recomputed_cannot_be_changed_unseen() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    copy(&records().join("load-http-failing"), &run);
+    finish(genkai("report --quiet").arg(&run), Duration::from_secs(60));
+    let (verdict, lines) = (read(&run.join("verdict.json")), fs::read_to_string(run.join("run.jsonl")).unwrap());
+    let mut statements: Vec<Statement> = serde_json::from_value(verdict["statements"].clone()).unwrap();
+    let mut falsified = verdict.clone();
+    for one in &mut statements {
+        let place = falsified.pointer_mut(&one.address).unwrap();
+        match &mut one.value {
+            Value::Count(n) => {
+                *n += 1;
+                *place = (*n).into();
+            }
+            Value::Measured(x) => {
+                *x = *x * 1.01 + 0.001;
+                *place = (*x).into();
+            }
+            _ => {}
+        }
+    }
+    let before = check(&run).unwrap();
+    let after = genkai_check::check(&lines, &falsified, &statements).unwrap();
+    let told = statements.iter().filter(|one| one.value != Value::NotSampled).count() as u64;
+    assert!(before.recomputed > 100 && before.recomputed + before.bounded + before.unchecked >= told);
+    // What says that there was nothing stays as it was.
+    let kept = statements.len() as u64 - told;
+    let seen = after.differences.len() as u64;
+    assert!(seen + kept >= before.recomputed, "{seen} of {} seen: {:#?}", before.recomputed, after.recomputed);
+    assert!(after.recomputed <= kept, "{} are said to follow", after.recomputed);
+}
