@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench drill examine truth c100k autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench drill differential examine truth c100k autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -54,6 +54,9 @@ drill: packages-test build ## Faults put in on purpose, and look-alikes: is the 
 
 examine: packages-examine build ## Whatever genkai states beside independent counts: servers that count, ab, and nothing of genkai's (ten minutes)
 	scripts/examine/examine.py $(GENKAI) --only "$(ONLY)"
+
+differential: packages-test ## What genkai reads from 2,000 generated configurations a product beside what the servers say; predictions under load (ten minutes)
+	GENKAI_DIFFERENTIAL=2000 GENKAI_DIFFERENTIAL_LOADS=20 cargo test --locked -p genkai-targets --test asked -- --nocapture
 
 c100k: build ## 100,000 idle WebSocket connections on this machine: opened, pinged, closed (two minutes, 2 GiB; not in `make test`)
 	scripts/c100k.sh $(GENKAI)
