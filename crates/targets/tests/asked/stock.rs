@@ -43,6 +43,30 @@ fn what_is_written_for_another_module_only_is_told() {
     assert!(said.len() == 1 && said[0].contains("MaxRequestWorkers does not count"), "{said:?}");
 }
 
+/// Asked of httpd 2.4.71 with a backend that is silent: `timeout=1min` ended a request after 1.0 s, `ProxyTimeout 2min` another after 2.0 s.
+#[test]
+fn times_whose_unit_apache_does_not_read_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let main = dir.path().join("httpd.conf");
+    let text = "LoadModule proxy_module x\nLoadModule proxy_http_module x\nListen 8080\nTimeout 2min\nProxyTimeout 500ms\n\
+                KeepAliveTimeout 500ms\nProxyPass / http://127.0.0.1:9/\n";
+    std::fs::write(&main, text).unwrap();
+    let said = remarks("apache", &main).join("\n");
+    assert!(
+        said.contains("Timeout 2min is taken as 2 s") && said.contains("ProxyTimeout 500ms is taken as 500 s"),
+        "{said}"
+    );
+    assert!(!said.contains("KeepAliveTimeout"), "{said}");
+    let explanation = explained("apache", &main, "localhost").unwrap();
+    let span = |name: &str| {
+        explanation.timers.iter().find(|t| t.setting == name).and_then(|t| t.span).map(|s| s.0 / 1_000_000)
+    };
+    assert_eq!(
+        [span("Timeout"), span("ProxyTimeout"), span("KeepAliveTimeout")],
+        [Some(2_000), Some(500_000), Some(500)]
+    );
+}
+
 #[test]
 fn a_mistake_in_an_included_file_is_told_with_its_place() {
     let dir = tempfile::tempdir().unwrap();
@@ -53,7 +77,12 @@ fn a_mistake_in_an_included_file_is_told_with_its_place() {
     };
     let place = format!("{}:2", part.display());
     for (product, text, broken, wrong) in [
-        ("apache", "Listen 80\nInclude PART\n", "Timeout 5\n<VirtualHost *:80>\n", "Timeout 5\nAsyncRequestWorkerFactor 0\n"),
+        (
+            "apache",
+            "Listen 80\nInclude PART\n",
+            "Timeout 5\n<VirtualHost *:80>\n",
+            "Timeout 5\nAsyncRequestWorkerFactor 0\n",
+        ),
         ("php-fpm", "[global]\ninclude = PART\n", "[www]\nlisten = \"x\nuser = a\n", "[www]\npm.max_children = x\n"),
         ("redis", "port 1\ninclude PART\n", "timeout 5\nrequirepass \"x\n", "timeout 5\nmaxclients 0\n"),
     ] {
