@@ -82,10 +82,10 @@ pub(crate) fn judge(case: &Case, text: &str) -> Result<Judged, String> {
 fn of_tune(text: &str) -> serde_json::Result<Said> {
     let verdict: Verdict = serde_json::from_str(text)?;
     let quota = verdict.client.reasons.iter().any(|reason| matches!(reason, ClientLimit::Throttled { .. }));
-    let quota = quota.then(|| (QUOTA.to_owned(), true)).filter(|_| verdict.outcome == Outcome::Invalid);
+    let quota = quota.then(|| (QUOTA.to_owned(), true)).filter(|_| verdict.outcome() == Outcome::Invalid);
     let claimed = |c: &Cause| !matches!(c.confidence, Confidence::Possible | Confidence::Refuted);
     let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), claimed(c))).chain(quota).collect();
-    Ok(Said { outcome: verdict.outcome, causes, place: verdict.causes.first().and_then(place) })
+    Ok(Said { outcome: verdict.outcome(), causes, place: verdict.causes.first().and_then(place) })
 }
 
 fn of_rooms(text: &str) -> serde_json::Result<Said> {
