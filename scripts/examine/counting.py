@@ -173,7 +173,7 @@ class Connection(asyncio.Protocol):
 
     def advance(self):
         """Takes the next whole request from the buffer, if none is in service."""
-        if self.request is not None or self.gone or self.closing:
+        if self.request is not None or self.gone or self.closing or self.raw is not None:
             return
         end = self.buffer.find(b"\r\n\r\n")
         if end < 0:

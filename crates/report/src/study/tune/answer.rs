@@ -103,6 +103,7 @@ fn carried(v: &Verdict, pairs: Pairing) -> String {
     let changing = format!("changing {}", changes(&v.proposal));
     let of = |some: u32, of: u32| format!("{some} of {}", figure::plural(u64::from(of), "trial", "trials"));
     match pairs {
+        Pairing::None | Pairing::Enough => format!("Yes: change {}.", changes(&v.proposal)),
         Pairing::Unfinished => {
             format!(
                 "Cannot tell: {changing} carried the load in the search, but the run ended before that was compared in pairs."
