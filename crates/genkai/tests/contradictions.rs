@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 /// Runs drawn: some seconds in `make test`; more for a longer look.
 fn cases() -> u32 {
-    std::env::var("GENKAI_CONTRADICTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(48)
+    std::env::var("GENKAI_CONTRADICTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(24)
 }
 
 fn of(record: &Record) -> Vec<String> {

@@ -41,7 +41,7 @@ impl Directly {
         let Some(through) = &at.broke else { return Directly::Otherwise };
         let by_level = by_level(at, direct);
         match failures(at, direct).filter(|_| !at.is_steep() && !direct.is_steep()) {
-            Some([own, behind]) if by_level != Directly::AsEarly && own.failed > 0 => {
+            Some([own, behind]) if by_level != Directly::AsEarly => {
                 by_rate([own, below(direct, through.level)], behind, direct, by_level).unwrap_or(by_level)
             }
             _ => by_level,
@@ -64,10 +64,12 @@ fn by_level(at: &JudgedTrial<'_>, direct: &JudgedTrial<'_>) -> Directly {
     }
 }
 
-/// Failures directly and through the product, where failures are what was violated.
+/// Failures directly and through the product, where failures are what was violated and there were some on both ways.
 pub(crate) fn failures(at: &JudgedTrial<'_>, direct: &JudgedTrial<'_>) -> Option<[Failures; 2]> {
     let condition = onset::condition(at.broke.as_ref()?)?;
-    matches!(condition, Condition::ErrorsBelow(_)).then(|| [sum(&direct.trial.ticks), sum(&at.trial.ticks)])
+    let both = [sum(&direct.trial.ticks), sum(&at.trial.ticks)];
+    let failed = both.iter().all(|one| one.failed > 0);
+    (failed && matches!(condition, Condition::ErrorsBelow(_))).then_some(both)
 }
 
 fn sum<'t>(ticks: impl IntoIterator<Item = &'t Tick>) -> Failures {
