@@ -8,9 +8,8 @@ use std::sync::LazyLock;
 use genkai_model::limit::Origin;
 
 use super::config::{Config, Found, Section};
-use super::settings::{first_parameter, value};
 use crate::files::names::table;
-use crate::files::number::leading;
+use crate::files::number::{self, leading};
 use crate::settings::SourcedValue;
 
 /// What a proxy speaks.
@@ -184,6 +183,15 @@ pub static PARAMETERS: LazyLock<BTreeMap<&str, usize>> = LazyLock::new(|| {
     table.filter_map(|(name, words)| Some((name, words.parse().ok()?))).collect()
 });
 
+/// Position of the first argument that is a parameter: `server NAME ADDRESS ...`, `server-template PREFIX COUNT ADDRESS ...`.
+pub(crate) fn first_parameter(found: &Found) -> usize {
+    match found.name() {
+        "server" => 2,
+        "server-template" => 3,
+        _ => 0,
+    }
+}
+
 /// The parameters of a server's line, each with the word after it; empty where it has none.
 pub fn parameters(line: &Found) -> Vec<(&str, &str)> {
     let words = line.words.get(first_parameter(line) + 1..).unwrap_or_default();
@@ -230,7 +238,7 @@ pub fn written(config: &Config, back: &Section, used: &[Server<'_>], key: &str) 
 fn count(found: &Found) -> u64 {
     let range = found.arg(1).unwrap_or_default();
     let (first, last) = range.split_once('-').map_or(("1", range), |(first, last)| (first, last));
-    let (first, last) = (value::count(first).unwrap_or(1), value::count(last).unwrap_or(1));
+    let (first, last) = (number::count(first).unwrap_or(1), number::count(last).unwrap_or(1));
     (last + 1).saturating_sub(first).max(1)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use genkai_model::explain::{Remark, RemarkKind};
 
-use super::values;
+use super::values::{self, key};
 use crate::explain::{place, remark};
 use crate::files::Requests;
 use crate::files::names::{nearest, table};
@@ -78,14 +78,6 @@ fn names(config: &Config) -> Vec<Remark> {
         }
     }
     out
-}
-
-/// `timeout client`, `maxconn`.
-pub(super) fn key(found: &Found) -> String {
-    match (found.name(), found.arg(0)) {
-        (name @ ("timeout" | "option" | "stats" | "rate-limit"), Some(second)) => format!("{name} {second}"),
-        (name, _) => name.to_owned(),
-    }
 }
 
 fn unknown(found: &Found, mut say: impl FnMut(RemarkKind, String, Option<String>)) {

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 
 use genkai_model::explain::{Remark, RemarkKind};
 
-use super::remarks::key;
 use crate::explain::remark;
 use crate::files::names::nearest;
 use crate::files::number::leading;
 use crate::haproxy::config::{Config, Found, Section, from};
-use crate::haproxy::proxy::{self, PARAMETERS, is_off, mode};
-use crate::haproxy::settings::{first_parameter, value};
+use crate::haproxy::proxy::{self, PARAMETERS, first_parameter, is_off, mode};
+use crate::haproxy::settings::value;
 
 /// Keywords that are followed by exactly one number (`alertif_too_many_args(1, ...)`, "expects an integer argument"), with the
 /// kind of section; `proxy` is all of them.
@@ -67,6 +66,14 @@ fn silent(config: &Config) -> Option<Remark> {
 
 fn refusal(config: &Config, found: &Found, why: &str, hint: Option<String>) -> Remark {
     remark(RemarkKind::Unknown, Some(config.place(found)), &key(found), format!("{why}: HAProxy does not start"), hint)
+}
+
+/// `timeout client`, `maxconn`.
+pub(super) fn key(found: &Found) -> String {
+    match (found.name(), found.arg(0)) {
+        (name @ ("timeout" | "option" | "stats" | "rate-limit"), Some(second)) => format!("{name} {second}"),
+        (name, _) => name.to_owned(),
+    }
 }
 
 /// What is wrong with a section as a whole.

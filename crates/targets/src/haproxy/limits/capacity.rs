@@ -22,7 +22,7 @@ pub struct Capacity {
     pub fixed: bool,
     /// Servers without a cap, where that leaves no number.
     pub uncapped: bool,
-    /// `minconn` or `maxconn` as written, different ones one after the other, and where the first is.
+    /// `minconn` or `maxconn` of the servers, different ones one after the other.
     pub written: String,
     /// Where the first of them is.
     pub origin: Origin,
@@ -45,7 +45,8 @@ impl Capacity {
         let lowest = used.iter().map(|s| s.minconn).filter(|n| *n > 0).min().unwrap_or(0);
         let least = if choice == Choice::AnyWithRoom { free(used, full, most) } else { lowest };
         let key = if grows { "minconn" } else { "maxconn" };
-        let (written, origin) = proxy::written(config, back, used, key)?;
+        let (_, origin) =
+            proxy::written(config, back, used, key).or_else(|| proxy::written(config, back, used, "minconn"))?;
         // One line through the origin is only right for servers of which each grows in the same way.
         let alike = used.iter().all(|s| s.minconn * used[0].maxconn == used[0].minconn * s.maxconn);
         Some(Capacity {
@@ -54,7 +55,7 @@ impl Capacity {
             full: (grows && alike && choice == Choice::AnyWithRoom).then_some(full),
             fixed: !grows && choice == Choice::AnyWithRoom,
             uncapped,
-            written,
+            written: different(used.iter().map(|s| if grows { s.minconn } else { s.maxconn })),
             origin,
             formula: formula(used, choice, (grows && !uncapped).then_some(full), most),
         })
@@ -123,6 +124,17 @@ fn formula(used: &[Server<'_>], choice: Choice, full: Option<u64>, most: u64) ->
     }
 }
 
+/// Numbers one after the other, each once.
+fn different(numbers: impl Iterator<Item = u64>) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for number in numbers.map(|n| n.to_string()) {
+        if !all.contains(&number) {
+            all.push(number);
+        }
+    }
+    all.join(", ")
+}
+
 fn times(count: u64) -> String {
     if count > 1 { format!("{count} x ") } else { String::new() }
 }
@@ -147,6 +159,7 @@ mod tests {
             of(" default-server maxconn 10 maxqueue 5\n server a 1:1\n server b 1:1 maxconn 15\n"),
             Some((25, 25, true, told("10, 15")))
         );
+        assert_eq!(of(" server a 1:1 maxconn 20 minconn 30\n"), Some((30, 30, true, told("30"))));
         assert_eq!(of(" server a 1:1 maxconn 10\n server b 1:1\n"), None);
         assert_eq!(
             of(" server a 1:1 maxconn 10\n server b 1:1 backup\n server c 1:1 weight 0\n"),

@@ -6,12 +6,12 @@ use genkai_model::units::Span;
 use super::capacity::Capacity;
 use crate::files::Requests;
 use crate::haproxy::config::Config;
-use crate::haproxy::proxy::{self, Mode, Server};
+use crate::haproxy::proxy::{self, Mode, Server, first_parameter};
 use crate::haproxy::route::{Address, Route, binds};
 use crate::haproxy::settings::{
     BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
     TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE, TIMEOUT_SERVER, TIMEOUT_TUNNEL, TUNE_BUFSIZE,
-    ULIMIT_N, first_parameter, in_force, value, written,
+    ULIMIT_N, in_force, value, written,
 };
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;

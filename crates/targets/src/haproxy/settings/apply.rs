@@ -6,7 +6,7 @@ use super::{Context, Setting, SettingError, TABLE};
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, Requests, pairs};
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
-use crate::haproxy::proxy;
+use crate::haproxy::proxy::{self, first_parameter};
 use crate::haproxy::route::Route;
 use crate::settings::SourcedValue;
 
@@ -124,15 +124,6 @@ fn replaced(found: &Found, setting: &Setting, value: &str) -> Vec<Edit> {
         edits.push(Edit::new(found.file, &(end..end), format!(" {value}")));
     }
     edits
-}
-
-/// Position of the first argument that is a parameter: `server NAME ADDRESS ...`, `server-template PREFIX COUNT ADDRESS ...`.
-pub(crate) fn first_parameter(found: &Found) -> usize {
-    match found.name() {
-        "server" => 2,
-        "server-template" => 3,
-        _ => 0,
-    }
 }
 
 /// The value of a setting in force for the requests under test, and where it is written. Of a parameter of servers: those of all,
