@@ -199,12 +199,12 @@ def compare(bench):
 # ------------------------------------------------------------------ explain
 
 def clients(bench, path, product, setting):
-    """What explain predicts for a setting, as (low, high)."""
+    """What explain predicts for a setting (or one of several, `a|b`), as (low, high)."""
     run = bench.genkai("explain", "--json", "--product", product, path, out=False)
     told = json.loads(run.out) if run.out else {"predictions": []}
     told = told[0] if isinstance(told, list) else told
     for prediction in told["predictions"]:
-        if prediction["setting"] == setting and prediction["clients"]:
+        if prediction["setting"] in setting.split("|") and prediction["clients"]:
             return prediction["clients"]["low"], prediction["clients"]["high"]
     return None
 
@@ -258,7 +258,7 @@ def haproxy(bench):
             n = servers.count("%s")
             listens = port()
             path = bench.file("haproxy.cfg", HAPROXY % {"port": listens, "servers": servers % tuple(x.address[7:] for x in (a, b, c)[:n])})
-            most(bench, name, ["haproxy", "-db", "-f", path], listens, [a, b, c][:n], "server.maxconn", path, "haproxy", requests=400,
+            most(bench, name, ["haproxy", "-db", "-f", path], listens, [a, b, c][:n], "server.maxconn|server.minconn", path, "haproxy", requests=200,
                  silent=name in silent)
 
 
