@@ -5,7 +5,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Stren
 
 use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
-use super::settings::bytes;
+use super::settings::{UNLIMITED, bytes, integer};
 use crate::cache::largest;
 use crate::files::entry::Entry;
 use crate::limits::{accept_queue, connections, counted, errors, log, raised, valued};
@@ -16,7 +16,7 @@ use genkai_place::caps::Machine;
 pub(super) const OBJECT: [&str; 2] = ["maximum_object_size", "maximum_object_size_in_memory"];
 
 fn number(text: &str) -> Option<u64> {
-    text.parse().ok()
+    integer(text).and_then(|number| u64::try_from(number).ok())
 }
 
 /// `max_filedescriptors` as written (0: as many as it inherits), and what that comes to of so many that it can have.
@@ -192,7 +192,7 @@ fn per_client(config: &Config) -> Option<Limit> {
 
 fn body(config: &Config) -> Option<Limit> {
     let most = config.sourced("request_body_max_size", bytes);
-    (most.value > 0).then(|| Limit {
+    (most.value > 0 && most.value != UNLIMITED).then(|| Limit {
         caps: "bytes of a request's body; a larger one is refused with 413".to_owned(),
         law: Law::BodySize { value: most.value as f64 },
         formula: format!("request_body_max_size {}", most.written),
