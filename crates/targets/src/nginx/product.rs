@@ -18,7 +18,7 @@ use super::settings::render;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, Role, Startup, Variant};
+use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::remote::Remote;
@@ -44,15 +44,9 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Nginx>::boxed),
     explain: Some(explain),
-    looks,
     clamps: &[],
     unknown: "unknown directive",
 };
-
-/// Its directives end with `;` or braces.
-fn looks(file: &Looks<'_>) -> Likeness {
-    if file.lines.len() > 2 * file.ended() { Likeness::None } else { Likeness::Perhaps }
-}
 
 /// The nginx that is installed.
 #[derive(Debug)]
