@@ -114,7 +114,23 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
         None => 1.0,
         Some(word) => unit(word, &[("bytes", 1.0), ("KB", 1024.0), ("MB", 1_048_576.0), ("GB", 1_073_741_824.0)])?,
     };
-    Some((number * unit) as u64)
+    whole(number * unit)
+}
+
+/// Kilobytes of `16 KB`, `1 MB`, `16`, of the directives that count in them: their unit, where none is written, and a part of one is
+/// refused (src/cache_cf.cc: `parse_kb_int64_t`).
+pub(super) fn kilobytes(text: &str) -> Option<u64> {
+    let alone = text.split_ascii_whitespace().nth(1).is_none();
+    match bytes(text)? {
+        UNLIMITED => Some(UNLIMITED),
+        bytes if alone => Some(bytes),
+        bytes => (bytes % 1024 == 0).then_some(bytes / 1024),
+    }
+}
+
+/// A number without a fraction.
+fn whole(number: f64) -> Option<u64> {
+    (number.fract() == 0.0).then_some(number as u64)
 }
 
 /// The unit that a word begins with, in any case.
@@ -161,6 +177,7 @@ mod tests {
         let all = ["10", "0x10", "010", "-1", "7 of 8", "1k", "08", "", "4294967296"].map(integer);
         assert_eq!(all, [Some(10), Some(16), Some(8), Some(-1), Some(7), None, None, None, None]);
         assert_eq!((bytes("none"), bytes("1 kBytes"), bytes("-2 KB")), (Some(UNLIMITED), Some(1024), None));
+        assert_eq!((kilobytes("16 bytes"), kilobytes("1 MB"), kilobytes("16")), (None, Some(1024), Some(16)));
         assert_eq!((seconds("1.5 MINUTES"), seconds("0"), seconds("5 milliseconds")), (Some(90), Some(0), None));
     }
 

@@ -6,7 +6,7 @@ use crate::explain::about;
 use crate::files::entry::Entry;
 use crate::files::names::table;
 use crate::squid::config::Config;
-use crate::squid::settings::{bytes, integer, seconds};
+use crate::squid::settings::{bytes, integer, kilobytes, seconds};
 
 /// What Squid 5.7 reads the value of a directive as (src/cf.data.pre, `TYPE`), where that is a number, a size, a time or a switch.
 static TYPES: &str = include_str!("../types.txt");
@@ -25,6 +25,7 @@ fn refused(config: &Config, entry: &Entry) -> Option<Remark> {
         "onoff" => (is_switch(&value, &[]), "on or off"),
         "tristate" => (is_switch(&value, &["warn"]), "on, off or warn"),
         "time_t" => (seconds(&value).is_some(), "a time with its unit, such as 30 seconds"),
+        "kb_int64_t" => (kilobytes(&value).is_some(), "a size of whole kilobytes, such as 16 KB"),
         _ => (bytes(&value).is_some(), "a size with its unit, such as 512 KB"),
     };
     (!takes).then(|| {
