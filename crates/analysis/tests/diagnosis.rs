@@ -147,13 +147,15 @@ fn requests_that_hang_are_slow_although_none_comes_back() {
 }
 
 #[test]
-fn requests_that_hang_count_as_failed_long_before_their_deadline() {
+fn of_old_records_requests_that_hang_are_told_as_waiting_long_before_their_deadline() {
     // 45 of 150 users are served, the others are never accepted; the deadline is a minute.
     let full = |m: &Moment<'_>| Seen { in_flight: m.level, ..Seen::closed(m.level.min(45.0), 0.3) };
     let b = trial(users(150, 30.0), "errors < 0.1%", full).unwrap();
     assert!((38.0..=60.0).contains(&b.level), "45 fit, it broke at {}", b.level);
-    assert_eq!(b.errors[0].kind, ErrorKind::Timeout);
-    assert!(b.errors[0].count >= 15 && b.seen > 0.02, "{b:?}");
+    assert_eq!((b.errors.len(), b.seen), (0, 0.0), "none of them has failed");
+    assert_eq!(b.troubles()[0].kind, ErrorKind::Timeout, "what it would become");
+    let waiting = b.waiting.unwrap();
+    assert!(waiting.count >= 15 && waiting.longest >= 1.0 && waiting.patience.is_none(), "{b:?}");
     let stops =
         |m: &Moment<'_>| Seen { ok: if m.t > 4.0 { 0.0 } else { m.level / 0.05 }, ..Seen::closed(m.level, 0.05) };
     let b = trial(users(40, 40.0), "errors < 0.1%", stops).unwrap();

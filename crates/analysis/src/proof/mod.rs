@@ -130,7 +130,7 @@ pub fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
         return (share.bad as u64 + hung, share.all.ceil() as u64 + hung);
     }
     let tally = Tally::of(&trial.ticks);
-    let (hung, _) = hang::unanswered(&trial.ticks);
+    let (hung, _) = hang::unanswered(&trial.ticks, trial.started.load.patience());
     (tally.failed + hung, tally.finished() + hung)
 }
 

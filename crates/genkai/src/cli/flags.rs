@@ -68,6 +68,9 @@ pub(crate) struct TableFlags {
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadFlags {
     /// Closed model: number of users; each waits for its response before its next request [default: 100]
+    ///
+    /// After a failed request a user makes the next one no sooner than 100 ms after the failed one was planned: who is refused at once
+    /// would else ask thousands of times a second.
     #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) users: Option<u32>,
     /// New users per second [default: 10 in tune, all at once elsewhere]
@@ -110,6 +113,12 @@ pub(crate) struct LoadFlags {
     /// Open a new connection for each request (no keep-alive)
     #[arg(long, hide_short_help = true)]
     pub(crate) new_connections: bool,
+    /// Do not make a request again that met the end of a kept connection; count it as failed
+    ///
+    /// A server may close a kept connection at any time. Where it does so before a byte of the next response, GET, HEAD, PUT, DELETE,
+    /// OPTIONS and TRACE are made once more on a new connection, as browsers do (RFC 9112, 9.3.1), and counted as retried. HTTP/1.1.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_retry: bool,
     /// A request without a complete response after this time has failed [default: 60s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub(crate) timeout: Option<Span>,
@@ -146,7 +155,7 @@ pub(crate) enum Switch {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsFlags {
-    /// Trust the authorities in this file (PEM) instead of the system's
+    /// Trust the certificates in this file (PEM) instead of the system's: authorities, or the server's own
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) cacert: Option<PathBuf>,
     /// Certificate of the client (PEM)

@@ -16,7 +16,7 @@ mod series;
 mod trial;
 mod verdict;
 
-pub use cause::{Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Moved, Scale};
+pub use cause::{Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Moved, Scale, Unanswered};
 pub use client::{ClientCheck, ClientLimit};
 pub use effect::{Call, Effect, RankedPair};
 pub use estimate::{Estimate, Quantiles};

@@ -67,8 +67,11 @@ pub(super) fn alone(who: &str, cause: &Cause) -> String {
 
 fn verb(context: Context<'_>, broke: &Break) -> String {
     let most = broke.errors.iter().max_by_key(|e| e.count);
+    let unanswered = broke.waiting.is_some_and(|waiting| most.is_none_or(|most| most.count < waiting.count));
+    let dropped = matches!(most, Some(ErrorCount { kind: ErrorKind::Dropped, .. })) || broke.unsent > 0;
     match (most, condition(broke)) {
-        (Some(ErrorCount { kind: ErrorKind::Dropped, .. }), Some(Condition::ErrorsBelow(_))) => {
+        (_, Some(Condition::ErrorsBelow(_))) if unanswered => "left requests unanswered".to_owned(),
+        (_, Some(Condition::ErrorsBelow(_))) if dropped => {
             let all =
                 context.connections().map_or_else(|| "all".to_owned(), |n| format!("all {}", figure::count(n.into())));
             format!("kept {all} connections busy and completed {} requests/s", figure::number(broke.rate))
@@ -92,7 +95,11 @@ fn violated(context: Context<'_>, broke: &Break) -> String {
     let asked = clean::line(&broke.condition);
     let seen = match condition(broke) {
         Some(Condition::ErrorsBelow(_)) => {
-            format!("{} of {} failed there", figure::percent(broke.seen), context.counted())
+            let failed = format!("{} of {} failed there", figure::percent(broke.seen), context.counted());
+            words::unanswered(broke, context.counted()).map_or(failed.clone(), |waited| match broke.seen > 0.0 {
+                true => format!("{failed}, and {waited}"),
+                false => format!("None failed, but {waited}"),
+            })
         }
         Some(Condition::LatencyBelow(q, _)) => {
             let name = if q >= 1.0 { "The largest".to_owned() } else { format!("The p{}", figure::number(q * 100.0)) };
