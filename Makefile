@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench drill truth c100k autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench drill examine truth c100k autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -51,6 +51,9 @@ truth: packages-bench build ## What load generators report beside what the serve
 
 drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (a quarter of an hour)
 	@cargo run --quiet --release --locked -p genkai --example drill -- $(GENKAI) --markdown docs/drill.md
+
+examine: packages-examine build ## Whatever genkai states beside independent counts: servers that count, ab, and nothing of genkai's (ten minutes)
+	scripts/examine/examine.py $(GENKAI) --only "$(ONLY)"
 
 c100k: build ## 100,000 idle WebSocket connections on this machine: opened, pinged, closed (two minutes, 2 GiB; not in `make test`)
 	scripts/c100k.sh $(GENKAI)
@@ -131,6 +134,9 @@ packages-test:
 	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl redis-server:redis-server \
 	  haproxy:haproxy caddy:caddy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar \
 	  default-jdk-headless:javac maven:mvn $(WORDPRESS) $(CACHES)
+
+packages-examine:
+	@scripts/packages.sh nginx:nginx apache2-bin:/usr/sbin/apache2 haproxy:haproxy caddy:caddy apache2-utils:ab python3:python3
 
 packages-servers:
 	@scripts/packages.sh default-jdk-headless:javac maven:mvn tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar

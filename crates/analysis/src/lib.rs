@@ -28,6 +28,7 @@ pub mod separation;
 pub mod series;
 mod sockets;
 pub mod spending;
+pub mod statements;
 pub mod statistics;
 pub mod steady;
 mod stress;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_analysis::{cache, compare, findings, idle_requests, latencies, rooms};
+use genkai_analysis::{cache, compare, findings, idle_requests, latencies, rooms, statements};
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
 use genkai_report::document::Document;
@@ -24,33 +24,39 @@ pub(crate) struct Found {
 /// What `record` showed; none when it is a search for a limit or a load, or when nothing was seen.
 pub(crate) fn found(record: &Record) -> Option<Found> {
     if let Some(finding) = rooms::findings(record) {
-        return Some(Found::of(&finding, study::rooms(record, &finding), None));
+        return Some(Found::of(record, &finding, study::rooms(record, &finding), None));
     }
     if let Some(finding) = idle_requests::findings(record) {
-        return Some(Found::of(&finding, study::idle_requests(record, &finding), None));
+        return Some(Found::of(record, &finding, study::idle_requests(record, &finding), None));
     }
     if let Some(finding) = latencies::findings(record) {
-        return Some(Found::of(&finding, study::latencies(record, &finding), None));
+        return Some(Found::of(record, &finding, study::latencies(record, &finding), None));
     }
     if let Some(finding) = compare::findings(record) {
         let turns = ("turns.csv", csv::turns(&finding));
-        return Some(Found::of(&finding, study::compare(record, &finding), Some(turns)));
+        return Some(Found::of(record, &finding, study::compare(record, &finding), Some(turns)));
     }
     let finding = cache::findings(record)?;
     let passes = ("passes.csv", csv::cache(&cache::loads(record)));
-    Some(Found::of(&finding, study::cache(record, &finding), Some(passes)))
+    Some(Found::of(record, &finding, study::cache(record, &finding), Some(passes)))
 }
 
 /// What a search for a limit, or a load, showed.
 pub(crate) fn tuned(record: &Record, figure: bool) -> Found {
     let findings = findings(record);
     let figure = figure.then(|| ("figure.svg", svg::figure(record, &findings)));
-    Found::of(&findings.verdict, study::tune(record, &findings), figure)
+    Found::of(record, &findings.verdict, study::tune(record, &findings), figure)
 }
 
 impl Found {
-    fn of(finding: &impl Serialize, document: Document, file: Option<(&'static str, String)>) -> Found {
-        Found { json: json::finding(finding, &document.sentences), document, file }
+    fn of(
+        record: &Record,
+        finding: &impl Serialize,
+        document: Document,
+        file: Option<(&'static str, String)>,
+    ) -> Found {
+        let stated = statements::of(finding, Some(record));
+        Found { json: json::finding(finding, &document.sentences, &stated), document, file }
     }
 
     /// Prints it as Markdown, JSON or text.

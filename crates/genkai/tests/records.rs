@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use harness::recorded::{copy, judged, read, records};
 use harness::{finish, genkai};
 
 /// Words that are plainer today, wherever they stood then: (then, now).
@@ -53,40 +54,13 @@ fn reworded(then: &str) -> String {
     REWORDED.iter().fold(then.to_owned(), |text, (then, now)| text.replace(then, now))
 }
 
-fn records() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records")
-}
-
-/// Folders below `dir` that hold a verdict, itself included.
-fn judged(dir: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::from_iter(dir.join("verdict.json").exists().then(|| dir.to_owned()));
-    for entry in fs::read_dir(dir).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
-        all.extend(judged(&entry.path()));
-    }
-    all
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let target = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).unwrap()),
-        }
-    }
-}
-
-fn read(file: &Path) -> Value {
-    let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
-}
-
 /// Where two values differ: a line each, at most a few.
 fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
     match (then, now) {
         (Value::Object(a), Value::Object(b)) => {
-            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
+            // Verdicts of then have no list of their figures; what it must be is in tests/statements.rs.
+            let new = |key: &&String| a.contains_key(*key) || !(at.is_empty() && *key == "statements");
+            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).filter(new) {
                 let null = &Value::Null;
                 differences(&format!("{at}.{key}"), a.get(key).unwrap_or(null), b.get(key).unwrap_or(null), lines);
             }

@@ -33,6 +33,7 @@ pub mod rooms;
 pub mod scenario;
 pub mod setting;
 pub mod stage;
+pub mod statement;
 pub mod suite;
 pub mod summary;
 pub mod system;

@@ -16,7 +16,10 @@ fn main() -> io::Result<()> {
     let s = fixture::experiment(0.2);
     fs::write(dir.join("report.html"), html::page(s.record.head.as_ref(), &study::tune(&s.record, &s.findings)))?;
     fs::write(dir.join("figure.svg"), svg::figure(&s.record, &s.findings))?;
-    fs::write(dir.join("verdict.json"), json::finding(&s.findings.verdict, &study::sentences(&s.findings, &s.record)))?;
+    fs::write(
+        dir.join("verdict.json"),
+        json::finding(&s.findings.verdict, &study::sentences(&s.findings, &s.record), &[]),
+    )?;
     let lines: Vec<String> = s.events.iter().map(|e| serde_json::to_string(e).expect("events serialise")).collect();
     fs::write(dir.join("run.jsonl"), lines.join("\n") + "\n")?;
     for (name, s) in fixture::stories::all() {

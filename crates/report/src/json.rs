@@ -4,6 +4,7 @@ use genkai_model::event::Environment;
 use genkai_model::finding::Predicted;
 use genkai_model::latencies::ContenderRecord;
 use genkai_model::plan::Plan;
+use genkai_model::statement::Statement;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,6 +15,9 @@ pub(crate) struct Said<'a, T> {
     finding: &'a T,
     /// The same in plain sentences, the one to quote first.
     says: &'a [String],
+    /// Every figure of it with its address, a line each.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    statements: &'a [Statement],
 }
 
 /// The plan with what was predicted for it.
@@ -24,9 +28,13 @@ struct PlanFile<'a> {
     environment: &'a Environment,
 }
 
-/// A finding with what it `says` in sentences added (schemas: `schemas/`).
-pub fn finding<T: Serialize>(finding: &T, says: &[String]) -> String {
-    value(&Said { finding, says })
+/// A finding with what it `says` in sentences, and with its `statements`, a line each (schemas: `schemas/`).
+pub fn finding<T: Serialize>(finding: &T, says: &[String], statements: &[Statement]) -> String {
+    let text = value(&Said { finding, says, statements: &[] });
+    let Some(open) = text.strip_suffix("\n}\n").filter(|_| !statements.is_empty()) else { return text };
+    let line = |one| serde_json::to_string(one).expect("model values serialise");
+    let lines: Vec<String> = statements.iter().map(line).collect();
+    format!("{open},\n  \"statements\": [\n    {}\n  ]\n}}\n", lines.join(",\n    "))
 }
 
 /// What would be compared: `{"plan": .., "contenders": [..], "environment": ..}`.

@@ -185,7 +185,7 @@ fn tables_for_an_issue_hold_together() {
 fn what_is_written_is_what_the_schema_says() {
     let validator = jsonschema::draft202012::new(&schema("reverse-proxy-cache")).unwrap();
     let mut value: serde_json::Value =
-        serde_json::from_str(&json::finding(&finding(true), &document(&finding(true)).sentences)).unwrap();
+        serde_json::from_str(&json::finding(&finding(true), &document(&finding(true)).sentences, &[])).unwrap();
     let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
     assert!(errors.is_empty(), "{errors:?}");
     assert_eq!(serde_json::from_value::<CacheFinding>(value.clone()).unwrap(), finding(true));

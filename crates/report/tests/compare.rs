@@ -110,7 +110,7 @@ fn document(finding: &ComparisonFinding) -> Document {
 }
 
 fn file(finding: &ComparisonFinding) -> serde_json::Value {
-    serde_json::from_str(&json::finding(finding, &document(finding).sentences)).unwrap()
+    serde_json::from_str(&json::finding(finding, &document(finding).sentences, &[])).unwrap()
 }
 
 fn suite_document(finding: &SuiteFinding) -> Document {
@@ -118,7 +118,7 @@ fn suite_document(finding: &SuiteFinding) -> Document {
 }
 
 fn suite_file(finding: &SuiteFinding) -> serde_json::Value {
-    serde_json::from_str(&json::finding(finding, &study::suite_sentences(finding))).unwrap()
+    serde_json::from_str(&json::finding(finding, &study::suite_sentences(finding), &[])).unwrap()
 }
 
 fn schema(name: &str) -> serde_json::Value {

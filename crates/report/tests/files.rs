@@ -61,7 +61,8 @@ fn what_rooms_showed_is_valid_and_says_something() {
     let v = validator("rooms");
     let finding = fixture::rooms::finding();
     let mut value: Value =
-        serde_json::from_str(&json::finding(&finding, &study::rooms(&Default::default(), &finding).sentences)).unwrap();
+        serde_json::from_str(&json::finding(&finding, &study::rooms(&Default::default(), &finding).sentences, &[]))
+            .unwrap();
     let errors: Vec<String> = v.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
     assert!(errors.is_empty(), "{errors:?}");
     assert!(
@@ -79,7 +80,8 @@ fn what_holding_requests_showed_is_valid_and_has_its_page() {
     let v = validator("rooms-http");
     let (s, finding) = (fixture::experiment(2.0), fixture::idle_requests::finding());
     let mut value: Value =
-        serde_json::from_str(&json::finding(&finding, &study::idle_requests(&s.record, &finding).sentences)).unwrap();
+        serde_json::from_str(&json::finding(&finding, &study::idle_requests(&s.record, &finding).sentences, &[]))
+            .unwrap();
     let errors: Vec<String> = v.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let back: genkai_model::finding::idle_requests::IdleFinding = serde_json::from_value(value.clone()).unwrap();
@@ -126,7 +128,8 @@ fn every_line_of_a_record_is_valid_and_nonsense_is_not() {
 fn every_verdict_is_valid_and_says_something() {
     let v = validator("verdict");
     for (name, s) in fixture::stories::all() {
-        let mut value: Value = serde_json::from_str(&json::finding(&s.findings.verdict, &tuned(&s).sentences)).unwrap();
+        let mut value: Value =
+            serde_json::from_str(&json::finding(&s.findings.verdict, &tuned(&s).sentences, &[])).unwrap();
         let errors: Vec<String> = v.iter_errors(&value).map(|e| format!("{e} at {}", e.instance_path)).collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
         assert!(value["says"][0].as_str().is_some_and(|s| !s.is_empty()), "{name}");

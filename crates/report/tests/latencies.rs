@@ -104,7 +104,7 @@ fn document() -> Document {
 }
 
 fn file() -> serde_json::Value {
-    serde_json::from_str(&json::finding(&finding(), &document().sentences)).unwrap()
+    serde_json::from_str(&json::finding(&finding(), &document().sentences, &[])).unwrap()
 }
 
 fn schema(name: &str) -> serde_json::Value {

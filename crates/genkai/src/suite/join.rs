@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use genkai_analysis::{compare, suite};
+use genkai_analysis::{compare, statements, suite};
 use genkai_lab::experiment::Size;
 use genkai_lab::experiment::apache::{NAME, PROCESSOR, Part, Search, Task, is_of, parts};
 use genkai_model::event::RunStarted;
@@ -113,7 +113,8 @@ impl Joined {
         };
         let page = out.join("report.html");
         let document = study::suite(head, &self.finding);
-        let json = json::finding(&self.finding, &study::suite_sentences(&self.finding));
+        let stated = statements::of(&self.finding, None);
+        let json = json::finding(&self.finding, &study::suite_sentences(&self.finding), &stated);
         outputs::whole(&out.join("verdict.json"), &json)?;
         outputs::whole(&page, &html::page(Some(head), &document))?;
         if !quiet {

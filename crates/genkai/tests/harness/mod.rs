@@ -3,6 +3,7 @@
 
 pub mod judged;
 pub mod loads;
+pub mod recorded;
 pub mod servers;
 
 use std::path::{Path, PathBuf};

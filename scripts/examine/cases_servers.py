@@ -1,0 +1,398 @@
+"""`genkai tune`, `compare` and `explain` on systems whose limit is known by construction, or asked from the server itself."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+from bench import Backend, case, outputs_agree, rows
+
+OBJECTIVE = 0.001
+"""The share of failures that tune allows if nothing else is asked for."""
+
+
+def port():
+    """A port that was free a moment ago."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """A server that this examiner starts itself, to see what a configuration really does; ended by its process id."""
+
+    def __init__(self, command, listens):
+        self.command, self.listens = command, listens
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        end = time.time() + 10
+        while time.time() < end and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.listens), 1).close()
+                return self
+            except OSError:
+                time.sleep(0.1)
+        self.__exit__()
+        raise RuntimeError("did not start: %s" % (self.process.stdout.read(),))
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+def press(address, clients, requests):
+    """So many kept connections with ab, which is not genkai."""
+    return subprocess.run(["ab", "-q", "-k", "-r", "-c", str(clients), "-n", str(requests), address + "/"], capture_output=True, text=True,
+                          timeout=120).stdout
+
+
+# ------------------------------------------------------------------ tune
+
+def sums(verdict):
+    """Pairs (failed, finished) that a sentence may state: of each trial, and of trials that ran the same changes for the proof."""
+    pairs, groups = set(), {}
+    for trial in verdict["trials"]:
+        pairs.add((trial["failed"], trial["finished"]))
+        key = json.dumps([trial["purpose"], trial.get("changes")])
+        a, b = groups.get(key, (0, 0))
+        groups[key] = (a + trial["failed"], b + trial["finished"])
+    return pairs | set(groups.values())
+
+
+def statements(bench, run, verdict, backend):
+    """What holds of any report of tune."""
+    checks = bench.checks
+    text = run.text
+    for trial in verdict["trials"]:
+        broke = trial.get("broke")
+        name = "trial %d" % trial["trial"]
+        checks.same(name + ": failures by kind add up", sum(e["count"] for e in trial["errors"]), trial["failed"])
+        if broke and str(broke.get("condition", "")).startswith("errors") and not trial["failed"]:
+            checks.say(name + ": broke on errors", broke["condition"], "no request failed", False)
+    pairs = sums(verdict)
+    for failed, finished in re.findall(r"([\d,]+) of ([\d,]+) requests failed", text):
+        pair = (int(failed.replace(",", "")), int(finished.replace(",", "")))
+        checks.say("`%s of %s requests failed` is a sum of trials" % (failed, finished), pair, sorted(pairs)[:12], pair in pairs)
+    share = re.search(r"([\d.]+) % of requests failed there", text)
+    if share:
+        worst = max(t["failed"] / t["finished"] for t in verdict["trials"] if t["finished"])
+        checks.say("a share of failures has failures", share.group(0), "at most %.3g %% in any trial" % (worst * 100), worst > 0)
+    headline = text[:400]
+    if any(cause.get("confidence") == "proved" for cause in verdict["causes"]):
+        checks.say("no `made no difference` above a proved cause", headline[:150], "a cause is proved", "made no difference" not in headline)
+    if "is proved" in text:
+        checks.say("`is proved` stands for a proof", text[-200:], "verdict.json has a proof", verdict.get("proof"))
+    answered = backend["requests"]["by_status"].get("200", 0)
+    ok = sum(t["finished"] - t["failed"] for t in verdict["trials"])
+    checks.say("the backend answered at least as many as are called ok", ok, answered, ok <= answered)
+    outputs_agree(bench, run)
+
+
+def allowed(checks, run, must, never):
+    for pattern in must:
+        checks.say("says /%s/" % pattern, run.text[:300], "must be said", re.search(pattern, run.text))
+    for pattern in never:
+        found = re.search(".{0,60}" + pattern + ".{0,60}", run.text)
+        checks.say("does not say /%s/" % pattern, found and found.group(0), "is not so", not found)
+
+
+QUICK = ["--quick", "--spawn-rate", 10]
+# Name, what to tune, backend, flags, must be said, must never be said, exit code, setting that must be proved.
+TUNE = [
+    ("nginx holds", "nginx", ["fixed", "--time", "0.02"], ["--set", "worker_connections=1024", "--users", 40],
+     [], [r"(?<![\d,])(?!0 of)[\d,]+ of [\d,]+ requests failed", "What broke"], 0, None),
+    ("nginx, worker_connections", "nginx", ["fixed", "--time", "0.05"], ["--set", "worker_connections=64", "--users", 60], ["worker_connections"], [], 1, "worker_connections"),
+    ("haproxy, maxconn", "haproxy", ["fixed", "--time", "0.05"], ["--set", "maxconn=30", "--users", 60, "--objective", "errors < 0.1%, p99 < 1s"], ["maxconn"], [], 1, None),
+    ("haproxy, backend fails 2 % at random", "haproxy", ["errors", "--share", "0.02", "--time", "0.02"], ["--users", 40, "--seed", 5],
+     [], ["lies before the backend", "Yes: change", "Yes:", "clients at once is the limit"], 1, None),
+    ("nginx, backend of 10 workers without a queue", "nginx", ["workers", "--workers", "10", "--queue", "0", "--time", "0.05"], ["--users", 40],
+     ["backend"], ["Yes: change", "lies before the backend"], 1, None),
+    ("nginx, backend restarts", "nginx", ["restart", "--every", "14", "--down", "1", "--time", "0.05"],
+     ["--set", "worker_connections=1024", "--users", 50, "--hold", "10s"], [], ["backend died", "Yes: change"], None, None),
+    ("haproxy, backend dies", "haproxy", ["die", "--after", "500", "--time", "0.02"], ["--users", 30], [], ["Yes: change"], 1, None),
+    ("apache, backend closes kept connections", "apache", ["keep", "--requests", "20", "--silent", "--time", "0.01"], ["--users", 20], [], ["Yes: change Max"], None, None),
+    ("nginx, backend pauses", "nginx", ["pauses", "--every", "2", "--pause", "0.8", "--time", "0.05"],
+     ["--users", 30, "--objective", "errors < 0.1%, p99 < 500ms"], [], ["requests failed there", "Yes: change", "was predicted to bite at 0"], 1, None),
+    ("caddy, backend of 100 a second", "caddy", ["rate", "--per-second", "100", "--time", "0.01"], ["--rate", 160, "--ramp", "6s"], ["backend"], ["Yes: change", "lies before the backend"], 1, None),
+]
+PROGRAMS = {"nginx": "nginx", "haproxy": "haproxy", "apache": "apache2", "caddy": "caddy"}
+
+
+def tune(bench, product, backend, flags, must, never, code, setting):
+    quick = [f for f in QUICK if "--rate" not in flags or f == "--quick"]
+    with Backend("backend.py", *backend) as server:
+        run = bench.genkai("tune", product, "--backend", server.address, *flags, *quick)
+        try:
+            counted = server.settled()
+        except OSError:
+            counted = None
+    verdict = run.verdict()
+    if counted is None:
+        # The backend is gone: its counts are not known.
+        counted = {"requests": {"by_status": {"200": 10 ** 9}}}
+    allowed(bench.checks, run, must, never)
+    if code is not None:
+        bench.checks.same("exit code", run.code, code)
+    if setting:
+        proved = [c for c in verdict["causes"] if c.get("confidence") == "proved"]
+        bench.checks.say("%s is proved" % setting, run.text[:200], setting, any(setting in json.dumps(c) for c in proved))
+    statements(bench, run, verdict, counted)
+
+
+def add(name, product, *rest):
+    @case("tune: " + name, (PROGRAMS[product],))
+    def _(bench):
+        bench.checks.where = "tune: " + name
+        tune(bench, product, *rest)
+
+
+for row in TUNE:
+    add(*row)
+
+
+# ------------------------------------------------------------------ compare
+
+def compared(bench, name, one, two, flags, decided, code):
+    """Two backends: what must be decided by (figure, call), and whether the exit code says that something was."""
+    checks = bench.checks
+    checks.where = "compare: " + name
+    with Backend("backend.py", *one) as a, Backend("backend.py", *two) as b:
+        run = bench.genkai("compare", a.address, b.address, *flags, "--quick")
+        counts = {a.address: a.settled(), b.address: b.settled()}
+    finished, failed = {}, {}
+    for row in rows(os.path.join(run.folder, "turns.csv")):
+        key = row["contender"]
+        finished[key] = finished.get(key, 0) + int(row["finished"])
+        failed[key] = failed.get(key, 0) + int(row["failed"])
+    for address, counted in counts.items():
+        n = sum(v for k, v in finished.items() if k.startswith(address))
+        bad = sum(v for k, v in failed.items() if k.startswith(address))
+        requests = counted["requests"]
+        checks.within("requests finished by %s" % ("A" if address == a.address else "B"), n, requests["begun"] - requests["left"] - 100, requests["begun"])
+        checks.within("requests failed", bad, 0 if not requests["by_status"].get("500") else requests["by_status"]["500"] - 30, requests["by_status"].get("500", 0))
+    for figure, call in decided:
+        block = re.search(r"^%s\n(?:  .*\n)*?  says: (.*)" % figure, run.out, re.M)
+        checks.same(figure, block and block.group(1).split(" (")[0], call)
+    if code is not None:
+        checks.say("exit code", run.code, code, run.code in code)
+    outputs_agree(bench, run)
+
+
+@case("compare")
+def compare(bench):
+    users = ["--users", 10]
+    compared(bench, "the same twice", ["fixed", "--time", "0.02"], ["fixed", "--time", "0.02"], users, [("failures", "no measurable difference")], None)
+    compared(bench, "twice as slow", ["fixed", "--time", "0.02"], ["fixed", "--time", "0.04"], users, [("p50 latency", "worse")], (0, 1))
+    compared(bench, "5 % failures", ["fixed", "--time", "0.02"], ["errors", "--share", "0.05", "--time", "0.02"], users, [("failures", "worse")], (0, 1))
+
+
+# ------------------------------------------------------------------ explain
+
+def clients(bench, path, product, setting):
+    """What explain predicts for a setting, as (low, high)."""
+    run = bench.genkai("explain", "--json", "--product", product, path, out=False)
+    told = json.loads(run.out) if run.out else {"predictions": []}
+    told = told[0] if isinstance(told, list) else told
+    for prediction in told["predictions"]:
+        if prediction["setting"] == setting and prediction["clients"]:
+            return prediction["clients"]["low"], prediction["clients"]["high"]
+    return None
+
+
+def most(bench, name, command, listens, backends, setting, path, product, pressed=None, requests=1500):
+    """Presses a server with more clients than are predicted: so many requests at once reach the backends, and no more."""
+    checks = bench.checks
+    checks.where = "explain: " + name
+    said = clients(bench, path, product, setting)
+    with Server(command, listens):
+        press("http://127.0.0.1:%d" % listens, pressed or 80, requests)
+    seen = sum(b.settled()["requests"]["in_service_most"] for b in backends)
+    checks.say("%s: clients at once" % setting, said, "%d reached the backends at once" % seen, said and said[0] * 0.9 <= seen <= said[1] * 1.1)
+
+
+HAPROXY = """global
+    maxconn 500
+defaults
+    mode http
+    timeout connect 20s
+    timeout client 30s
+    timeout server 10s
+    timeout queue 20s
+frontend f
+    bind 127.0.0.1:%(port)d
+    default_backend b
+backend b
+%(servers)s
+"""
+
+
+@case("explain: haproxy", ("haproxy", "ab"))
+def haproxy(bench):
+    lines = [("servers with a maxconn each", "    default-server maxconn 10\n    server s1 %s\n    server s2 %s maxconn 15\n"),
+             ("one server", "    server s1 %s maxconn 12\n"),
+             ("minconn under a high fullconn", "    fullconn 10000\n    server s1 %s minconn 5 maxconn 60\n"),
+             ("a backup server that is not used", "    server s1 %s maxconn 14\n    server s2 %s maxconn 30 backup\n"),
+             ("a server of weight 0", "    server s1 %s maxconn 14\n    server s2 %s maxconn 30 weight 0\n"),
+             ("three servers, one disabled", "    server s1 %s maxconn 7\n    server s2 %s maxconn 9 disabled\n    server s3 %s maxconn 8\n")]
+    for name, servers in lines:
+        with Backend("backend.py", "fixed", "--time", "0.1") as a, Backend("backend.py", "fixed", "--time", "0.1") as b, Backend("backend.py", "fixed", "--time", "0.1") as c:
+            n = servers.count("%s")
+            listens = port()
+            path = bench.file("haproxy.cfg", HAPROXY % {"port": listens, "servers": servers % tuple(x.address[7:] for x in (a, b, c)[:n])})
+            most(bench, name, ["haproxy", "-db", "-f", path], listens, [a, b, c][:n], "server.maxconn", path, "haproxy", requests=800)
+
+
+NGINX = """worker_processes %(workers)d;
+daemon off;
+pid %(folder)s/nginx.pid;
+error_log %(folder)s/error.log;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  client_body_temp_path %(folder)s/b; proxy_temp_path %(folder)s/p; fastcgi_temp_path %(folder)s/f; uwsgi_temp_path %(folder)s/u; scgi_temp_path %(folder)s/s;
+  %(http)s
+  server { listen 127.0.0.1:%(port)d; %(server)s location / { proxy_pass http://u; } }
+}
+"""
+
+
+@case("explain: nginx", ("nginx", "ab"))
+def nginx(bench):
+    # Name, http section with backends A and B, server section, setting.
+    lines = [("max_conns of two servers", "upstream u { server %s max_conns=10; server %s max_conns=20; }", "", "upstream.max_conns"),
+             ("max_conns with a zone", "upstream u { zone z 64k; server %s max_conns=8; server %s max_conns=8; }", "", "upstream.max_conns"),
+             ("limit_conn of a client", "limit_conn_zone $binary_remote_addr zone=ip:1m; upstream u { server %s; server %s; }", "limit_conn ip 12;", "limit_conn"),
+             ("limit_conn of a server", "limit_conn_zone $server_name zone=s:1m; upstream u { server %s; server %s; }", "server_name localhost; limit_conn s 9;", "limit_conn")]
+    for name, http, server, setting in lines:
+        with Backend("backend.py", "fixed", "--time", "0.1") as a, Backend("backend.py", "fixed", "--time", "0.1") as b:
+            listens = port()
+            values = {"workers": 1, "folder": bench.folder, "http": http % (a.address[7:], b.address[7:]), "server": server, "port": listens}
+            path = bench.file("nginx.conf", NGINX % values)
+            most(bench, name, ["nginx", "-c", path, "-e", bench.folder + "/error.log"], listens, [a, b], setting, path, "nginx")
+
+
+@case("explain: nginx, keys that are empty", ("nginx", "ab"))
+def empty(bench):
+    """`limit_conn` with an empty key does not limit: it must not be the first number of clients."""
+    checks = bench.checks
+    for name, http, server in (("no server_name", "limit_conn_zone $server_name zone=s:1m;", "limit_conn s 6;"),
+                               ("a map that gives nothing", "geo $l { default 1; 127.0.0.0/8 0; } map $l $k { 0 \"\"; 1 $binary_remote_addr; } limit_conn_zone $k zone=s:1m;", "limit_conn s 6;")):
+        with Backend("backend.py", "fixed", "--time", "0.1") as a:
+            listens = port()
+            upstream = " upstream u { server %s; }" % a.address[7:]
+            path = bench.file("nginx.conf", NGINX % {"workers": 1, "folder": bench.folder, "http": http + upstream, "server": server, "port": listens})
+            checks.where = "explain: " + name
+            said = clients(bench, path, "nginx", "limit_conn")
+            with Server(["nginx", "-c", path, "-e", bench.folder + "/error.log"], listens):
+                press("http://127.0.0.1:%d" % listens, 30, 300)
+            seen = a.settled()["requests"]["in_service_most"]
+            checks.say("limit_conn does not limit", said, "%d at once" % seen, said is None or said[1] >= seen * 0.9)
+
+
+FPM = """[global]
+pid = /run/php/x.pid
+error_log = /var/log/x.log
+[www]
+user = www-data
+listen = /run/php/x.sock
+pm = dynamic
+pm.max_children = 5
+pm.start_servers = 2
+pm.min_spare_servers = 1
+pm.max_spare_servers = 3
+"""
+INHERITED = """defaults base
+    mode http
+    timeout connect 5s
+    timeout client 30s
+    timeout server 30s
+    maxconn 100
+defaults special from base
+    timeout queue 2s
+frontend f1 from special
+    bind 127.0.0.1:7521
+    default_backend b1
+backend b1 from special
+    server s1 127.0.0.1:7101 maxconn 20
+"""
+TCP = """defaults
+    mode tcp
+    timeout connect 1s
+    timeout client 10s
+    timeout server 1s
+listen l
+    bind 127.0.0.1:7529
+    server s 127.0.0.1:7001
+"""
+
+
+@case("explain: sound files")
+def sound(bench):
+    """Files that the product takes without a word: recognised, and nothing is called wrong."""
+    checks = bench.checks
+    files = [("php-fpm pool", bench.file("q.conf", FPM), "php-fpm", []), ("named defaults", bench.file("h5.cfg", INHERITED), "haproxy", ["is missing", "contradicts"]),
+             ("mode tcp", bench.file("tcp.cfg", TCP), "haproxy", ["50[234]", "408"])]
+    stock = [("nginx", "/etc/nginx/nginx.conf"), ("apache", "/etc/apache2/apache2.conf"), ("haproxy", "/etc/haproxy/haproxy.cfg"), ("squid", "/etc/squid/squid.conf"),
+             ("varnish", "/etc/varnish/default.vcl"), ("php-fpm", "/etc/php/8.2/fpm/pool.d/www.conf"), ("php-fpm", "/etc/php/8.2/fpm/php-fpm.conf"), ("redis", "/etc/redis/redis.conf"),
+             ("caddy", "/etc/caddy/Caddyfile")]
+    for name, path, product, never in files + [("stock " + path, path, product, []) for product, path in stock if os.path.exists(path)]:
+        checks.where = "explain: " + name
+        run = bench.genkai("explain", path, out=False)
+        checks.say("recognised as %s" % product, run.out[:80] + run.err[:80], product, run.out.startswith(product + ":"))
+        allowed(checks, run, [], never + ["does not start", r"\bwrong\b(?! with)"])
+        checks.say("no mistake is found", "%d %s" % (run.code, run.err[:100]), 0, run.code == 0)
+
+
+# ------------------------------------------------------------------ interruptions
+
+@case("interrupted, and bad input")
+def interrupted(bench):
+    """Ctrl-C, a pipe that is closed, an address where nothing listens, a file that cannot be written."""
+    checks = bench.checks
+    with Backend("misbehave.py") as server:
+        checks.where = "Ctrl-C"
+        folder = os.path.join(bench.folder, "ctrl-c")
+        process = subprocess.Popen([bench.program, "load", server.address + "/delay?0.02", "--users", "5", "-d", "30s", "--out", folder], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bench.environment())
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        counted = server.settled()
+        with open(os.path.join(folder, "verdict.json")) as file:
+            load = json.load(file)["load"]
+        checks.same("exit code", process.returncode, 130)
+        checks.same("requests sent", load["sent"] + load.get("retried", 0), counted["requests"]["begun"])
+        checks.within("ok", load["ok"], counted["requests"]["answered"] - 5, counted["requests"]["answered"])
+        checks.say("says that it was interrupted", out[:200] + err[-200:], "interrupted", "interrupt" in (out + err).lower())
+
+        checks.where = "a closed pipe"
+        done = subprocess.run("'%s' load %s/ok --users 2 -n 20 | head -1" % (bench.program, server.address), shell=True, capture_output=True, text=True, env=bench.environment())
+        checks.say("no panic", done.stderr[-200:], "no panic", "panicked" not in done.stderr)
+
+        checks.where = "nothing listens"
+        run = bench.genkai("load", "http://127.0.0.1:%d/" % port(), "--users", 2, "-n", 20)
+        checks.same("exit code", run.code, 3)
+
+        checks.where = "no place for the record"
+        run = bench.genkai("load", server.address + "/ok", "--users", 2, "-n", 20, "--csv", "/dev/full")
+        checks.say("a full disk is told", "%d %s" % (run.code, run.err[-150:]), "exit 3", run.code == 3)
+
+        checks.where = "a record that was cut off"
+        run = bench.genkai("load", server.address + "/ok", "--rate", 50, "-d", "3s")
+        path = os.path.join(run.folder, "run.jsonl")
+        with open(path) as file:
+            lines = file.readlines()
+        with open(path, "w") as file:
+            file.writelines(lines[:len(lines) // 2])
+        for flags in ([], ["--markdown"], ["--json"]):
+            again = bench.genkai("report", run.folder, *flags, out=False)
+            checks.say("says so %s" % " ".join(flags), again.text[:150], "cut off", re.search(r"cut.off|incomplete|not whole|breaks off|broken off|ends before", again.text))
