@@ -141,6 +141,7 @@ mod tests {
             failed: 1,
             in_flight: 2,
             connections: 100,
+            retried: 0,
             opened: 4,
             bytes_in: 6,
             bytes_out: 7,
