@@ -107,6 +107,7 @@ pub fn of(
         rate: three(&rates)?,
         p99: three(&both(&|t| latency(t, 0.99, allowed)))?,
         failures: [sum_before.0, sum_after.0],
+        unanswered: [unanswered(pairs.iter().map(|(a, _)| *a)), unanswered(pairs.iter().map(|(_, b)| *b))],
         finished: [sum_before.1, sum_after.1],
         proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
         baseline_fails: pairs.iter().all(|(a, _)| fails(a)),
@@ -132,6 +133,11 @@ pub fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
     let tally = Tally::of(&trial.ticks);
     let (hung, _) = hang::unanswered(&trial.ticks, trial.started.load.patience());
     (tally.failed + hung, tally.finished() + hung)
+}
+
+/// Requests without an answer at the ends of trials, which count like failed ones.
+fn unanswered<'t>(trials: impl Iterator<Item = &'t Trial>) -> u64 {
+    trials.map(|trial| hang::unanswered(&trial.ticks, trial.started.load.patience()).0).sum()
 }
 
 /// Latency at a quantile over the whole trial, seconds; 0 when nothing came back. Requests that still hung at the end

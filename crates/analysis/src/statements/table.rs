@@ -69,7 +69,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 106] = [
+const NUMBERS: [&str; 107] = [
     "abandoned",
     "answered",
     "at_once",
@@ -161,6 +161,7 @@ const NUMBERS: [&str; 106] = [
     "started_flows",
     "threads",
     "turns",
+    "unanswered",
     "unpublished",
     "unread",
     "unsent",
