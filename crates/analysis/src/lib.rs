@@ -16,6 +16,7 @@ pub mod claims;
 pub mod client;
 pub mod compare;
 pub mod diagnosis;
+pub mod doubts;
 pub mod effect;
 pub mod flows;
 pub mod idle_requests;

@@ -274,13 +274,19 @@ fn a_figure_that_decides_nothing_and_differs_from_itself_is_not_spoken_of() {
 }
 
 #[test]
-fn where_nobody_is_stressed_a_ranking_means_nothing() {
+fn where_nobody_is_stressed_throughput_decides_nothing() {
     let idle = Does { cpu: 0.1, ..PLAIN };
-    let mut story = Story::new(comparison(&["a", "b"], false));
+    let mut only = comparison(&["a", "b"], false);
+    only.deciding = vec![Figure::Throughput];
+    let mut story = Story::new(only);
     story.blocks(5, &[("a", idle), ("b", Does { rate: 108.0, ..idle })]);
     let finding = story.findings();
     assert!(!finding.stress.anybody);
     assert_eq!(finding.outcome, Outcome::Invalid);
+    let mut slower = Story::new(comparison(&["a", "b"], false));
+    slower.blocks(5, &[("a", idle), ("b", Does { latency: 1.2 * PLAIN.latency, rate: 84.0, ..idle })]);
+    let told = slower.findings();
+    assert_eq!((told.outcome, call(&told, Figure::P95)), (Outcome::Holds, Call::Worse), "latency is decided: {told:?}");
     let busiest = finding.stress.busiest.unwrap();
     assert!((0.09..0.11).contains(&busiest), "{busiest}");
     let mut busy = Story::new(comparison(&["a", "b"], false));
@@ -312,7 +318,7 @@ fn two_that_answer_nothing_are_not_equal() {
 
 #[test]
 fn a_figure_that_decides_and_is_missing_is_open() {
-    let deciding = vec![Figure::P95];
+    let deciding = vec![Figure::P95, Figure::Failures];
     let mut story = Story::new(Comparison { deciding, ..comparison(&["a", "b"], true) });
     story.blocks(5, &[("a", PLAIN), ("b", Does { rate: 0.0, failed: 30, ..PLAIN })]);
     let finding = story.findings();

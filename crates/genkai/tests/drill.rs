@@ -21,7 +21,7 @@ use run::Unjudged;
 /// Asserts that a case is named right. "Cannot tell" is a true answer on a busy machine: it is asked again then, three times at most.
 fn right(name: &str) {
     let _machine = harness::machine();
-    let case = cases::all().find(|case| case.name == name).unwrap();
+    let case = cases::all().iter().find(|case| case.name == name).unwrap();
     let diagnosed = |n| {
         if n > 0 {
             genkai_tidy::noted::asked_again("cannot tell");
@@ -32,7 +32,7 @@ fn right(name: &str) {
     };
     let told = (0..3).map(diagnosed).find(|judged| judged.mark != Mark::CannotTell);
     let judged = told.unwrap_or_else(|| panic!("{name}: it could not tell, three times"));
-    assert_eq!(judged.mark, Mark::Right, "{name}: {}", judged.named);
+    assert_eq!(judged.mark, Mark::Right, "{name}: {}", judged.named());
 }
 
 #[test]
@@ -62,18 +62,22 @@ fn a_message_larger_than_the_application_takes() {
 
 #[test]
 fn what_cannot_be_made_is_skipped_with_its_reason() {
-    let case = cases::all().find(|case| case.name == "conntrack").unwrap();
+    let case = cases::all().iter().find(|case| case.name == "conntrack").unwrap();
     let done = run::run(case, Path::new(env!("CARGO_BIN_EXE_genkai")), Path::new("/nonexistent"));
-    let Err(Unjudged::Skipped(why)) = done.judged else { panic!("{:?}", done.judged.map(|judged| judged.named)) };
+    let Err(Unjudged::Skipped(why)) = done.judged else { panic!("{:?}", done.judged.map(|judged| judged.named())) };
     assert!(why.starts_with("nf_conntrack_max is the whole machine's"), "{why}");
 }
 
 #[test]
 fn names_are_unique_and_every_case_says_what_it_is() {
-    for (i, case) in cases::all().enumerate() {
+    for (i, case) in cases::all().iter().enumerate() {
         assert!(!case.name.is_empty() && !case.fault.is_empty(), "{}", case.name);
-        assert!(cases::all().take(i).all(|other| other.name != case.name), "{} is there twice", case.name);
+        assert!(cases::all()[..i].iter().all(|other| other.name != case.name), "{} is there twice", case.name);
         let known = case.product == cases::ROOMS || genkai_targets::catalog::proxies().any(|name| name == case.product);
         assert!(known, "{}", case.name);
+        if let cases::Expect::Cause { ids, why, .. } = &case.expect {
+            assert_eq!(ids.len() > 1, !why.is_empty(), "{}: several names need a reason, one needs none", case.name);
+        }
     }
+    assert!(cases::all().len() >= 200, "{} cases", cases::all().len());
 }

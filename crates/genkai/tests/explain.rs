@@ -218,7 +218,7 @@ fn what_haproxy_silently_makes_of_a_configuration() {
     );
     // Another path, another backend: its servers have a cap.
     let (api, _) = explained(&path, &["--path", "/api/1"]);
-    assert!(api.limits.iter().any(|l| l.id == "haproxy.server.maxconn" && l.value == "20"), "{:?}", api.limits);
+    assert!(api.limits.iter().any(|l| l.id == "haproxy.server.maxconn" && l.value == "30"), "{:?}", api.limits);
     assert!(remarks(&api).contains(&(RemarkKind::Contradiction, "server.minconn", 23)));
     let text = String::from_utf8(genkai(&[], &[&path]).stdout).unwrap();
     assert!(!text.contains("hunter2"), "{text}");
@@ -240,12 +240,13 @@ fn what_is_wrong_with_pools_of_php_fpm() {
         (RemarkKind::Clamped, "process.max", 2),
         (RemarkKind::Clamped, "listen.backlog", 3),
         (RemarkKind::Contradiction, "pm.start_servers", 6),
+        (RemarkKind::Contradiction, "user", 0),
         (RemarkKind::Unknown, "pm.max_childs", 10),
         (RemarkKind::Ignored, "pm.process_idle_timeout", 11),
     ] {
         assert!(seen.contains(&expected), "{expected:?} is not among {seen:?}");
     }
-    assert_eq!(seen.len(), 5, "{:?}", explanation.remarks);
+    assert_eq!(seen.len(), 6, "{:?}", explanation.remarks);
     let children = explanation.limits.iter().find(|l| l.id == "php-fpm.www.pm.max_children").unwrap();
     assert!(children.formula.contains("40 at 100 ms"), "{}", children.formula);
     assert!(matches!(&children.origin, Origin::File { line: 5, .. }), "{:?}", children.origin);

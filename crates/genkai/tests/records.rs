@@ -59,7 +59,8 @@ fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
     match (then, now) {
         (Value::Object(a), Value::Object(b)) => {
             // Verdicts of then have no list of their figures; what it must be is in tests/statements.rs.
-            let new = |key: &&String| a.contains_key(*key) || !(at.is_empty() && *key == "statements");
+            let added = |key: &str| at.is_empty() && matches!(key, "statements" | "doubts");
+            let new = |key: &&String| a.contains_key(*key) || !added(key);
             for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).filter(new) {
                 let null = &Value::Null;
                 differences(&format!("{at}.{key}"), a.get(key).unwrap_or(null), b.get(key).unwrap_or(null), lines);

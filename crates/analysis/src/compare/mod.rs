@@ -13,13 +13,14 @@ use genkai_model::comparison::{Comparison, Contender, DroppedContender};
 use genkai_model::event::{Rewrite, What};
 use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::{
-    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended,
+    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress,
 };
-use genkai_model::finding::{Estimate, Outcome};
+use genkai_model::finding::{Effect, Estimate, Outcome};
 use genkai_model::record::Record;
 use genkai_model::setting::Setting;
 
 use crate::claims;
+use crate::effect;
 use crate::spending;
 use crate::statistics::{self, ALPHA};
 use crate::window::Tally;
@@ -61,7 +62,7 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
         () if blocks < 2 && clients => Outcome::Invalid,
         () if blocks < 2 || pairs.is_empty() => Outcome::Unfinished,
         () if silent.len() == pairs.len() => Outcome::Invalid,
-        () if !differing.deciding.is_empty() || (comparison.base.is_none() && !stress.anybody) => Outcome::Invalid,
+        () if !differing.deciding.is_empty() || !tells(&comparison, &pairs, &stress) => Outcome::Invalid,
         () if decided && dropped.is_empty() => Outcome::Holds,
         () => Outcome::Fails,
     };
@@ -81,6 +82,15 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
         outcome,
         comparison,
     })
+}
+
+/// Whether anything that decides is decided of any pair. Where nobody was stressed, throughput is what was asked, and tells nothing.
+fn tells(comparison: &Comparison, pairs: &[ComparedPair], stress: &Stress) -> bool {
+    let told = |effect: &&Effect| {
+        let asked = effect.figure == Figure::Throughput && !stress.anybody;
+        comparison.deciding.contains(&effect.figure) && !asked
+    };
+    pairs.iter().flat_map(|pair| pair.effects.iter().filter(told)).any(|effect| effect::is_decided(effect.call))
 }
 
 /// Whether a comparison whose record this is needs no further block: a look is planned now, and everything that decides is

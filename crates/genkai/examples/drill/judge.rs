@@ -1,4 +1,5 @@
-//! What a diagnosis said of a case, against what it should have said.
+//! What a diagnosis said of a case, against what it should have said. Counted strictly: what is only possible, or was tried in vain,
+//! is not named; every name claimed must be true, the first and those after it.
 
 use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{Cause, ClientLimit, Confidence, Outcome, Verdict};
@@ -10,11 +11,11 @@ use crate::cases::{Case, Expect, QUOTA, ROOMS};
 /// How a diagnosis did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// It named what it was.
+    /// It named what it was, and nothing else.
     Right,
-    /// It named nothing, or said that it cannot tell.
+    /// It claimed nothing, or said that it cannot tell.
     CannotTell,
-    /// It named something else.
+    /// It claimed something that is not so.
     Wrong,
 }
 
@@ -46,22 +47,54 @@ impl Place {
     }
 }
 
+/// A limit that was named, how surely, and whether it is one of those that are true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// The limit.
+    pub(crate) id: String,
+    /// What is said of it.
+    pub(crate) confidence: Confidence,
+    /// Whether it is so.
+    pub(crate) is_true: bool,
+}
+
 /// What is known of one case.
 #[derive(Clone, Debug)]
 pub(crate) struct Judged {
     /// How the diagnosis did.
     pub(crate) mark: Mark,
-    /// What it named: limits, or how it ended.
-    pub(crate) named: String,
+    /// How it ended.
+    pub(crate) outcome: Outcome,
+    /// The limits it named, the first first.
+    pub(crate) causes: Vec<Named>,
     /// Break and formula, where the law counts clients or requests.
     pub(crate) place: Option<Place>,
+}
+
+impl Judged {
+    /// What it said, in a few words.
+    pub(crate) fn named(&self) -> String {
+        let one = |cause: &Named| match cause.confidence {
+            Confidence::Proved | Confidence::Likely => cause.id.clone(),
+            Confidence::Possible => format!("{} (possible)", cause.id),
+            Confidence::Refuted => format!("{} (tried in vain)", cause.id),
+        };
+        match &self.causes[..] {
+            [] => outcome(self.outcome).to_owned(),
+            causes => causes.iter().map(one).collect::<Vec<_>>().join(", then "),
+        }
+    }
+
+    /// The first limit that it claims.
+    pub(crate) fn claimed(&self) -> Option<&str> {
+        self.causes.iter().find(|cause| claims(cause.confidence)).map(|cause| cause.id.as_str())
+    }
 }
 
 /// What a diagnosis says, whatever was diagnosed.
 struct Said {
     outcome: Outcome,
-    /// The limits named, the first first, and whether each is claimed and not only possible.
-    causes: Vec<(String, bool)>,
+    causes: Vec<(String, Confidence)>,
     place: Option<Place>,
 }
 
@@ -71,47 +104,62 @@ struct Said {
 /// When it cannot be read.
 pub(crate) fn judge(case: &Case, text: &str) -> Result<Judged, String> {
     let said = if case.product == ROOMS { of_rooms(text) } else { of_tune(text) }.map_err(|e| e.to_string())?;
-    let sure = |(id, claimed): &(String, bool)| format!("{id}{}", if *claimed { "" } else { " (possible)" });
-    let named = match &said.causes[..] {
-        [] => outcome(said.outcome).to_owned(),
-        causes => causes.iter().map(sure).collect::<Vec<_>>().join(", then "),
-    };
-    Ok(Judged { mark: mark(case, &said), named, place: said.place })
+    let named = |(id, confidence): (String, Confidence)| Named { is_true: is_true(case, &id), id, confidence };
+    let causes: Vec<Named> = said.causes.into_iter().map(named).collect();
+    Ok(Judged { mark: mark(&case.expect, said.outcome, &causes), outcome: said.outcome, causes, place: said.place })
 }
 
 fn of_tune(text: &str) -> serde_json::Result<Said> {
     let verdict: Verdict = serde_json::from_str(text)?;
     let quota = verdict.client.reasons.iter().any(|reason| matches!(reason, ClientLimit::Throttled { .. }));
-    let quota = quota.then(|| (QUOTA.to_owned(), true)).filter(|_| verdict.outcome == Outcome::Invalid);
-    let claimed = |c: &Cause| !matches!(c.confidence, Confidence::Possible | Confidence::Refuted);
-    let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), claimed(c))).chain(quota).collect();
-    Ok(Said { outcome: verdict.outcome, causes, place: verdict.causes.first().and_then(place) })
+    let quota = quota.then(|| (QUOTA.to_owned(), Confidence::Likely)).filter(|_| verdict.outcome == Outcome::Invalid);
+    let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), c.confidence)).chain(quota).collect();
+    let first = verdict.causes.iter().find(|cause| claims(cause.confidence));
+    Ok(Said { outcome: verdict.outcome, causes, place: first.and_then(place) })
 }
 
 fn of_rooms(text: &str) -> serde_json::Result<Said> {
     let finding: RoomsFinding = serde_json::from_str(text)?;
-    let causes = finding.runs.iter().flat_map(|run| &run.causes).map(|cause| (cause.limit.id.clone(), true)).collect();
-    Ok(Said { outcome: finding.outcome, causes, place: None })
+    let causes =
+        finding.runs.iter().flat_map(|run| &run.causes).map(|cause| (cause.limit.id.clone(), Confidence::Likely));
+    Ok(Said { outcome: finding.outcome, causes: causes.collect(), place: None })
 }
 
-fn mark(case: &Case, said: &Said) -> Mark {
-    let named = |allowed: &[&str]| said.causes.first().is_some_and(|(id, _)| allowed.contains(&id.as_str()));
-    match (&case.expect, said.outcome) {
-        (Expect::Cause(allowed) | Expect::Crowded(allowed), Outcome::Fails) if named(allowed) => Mark::Right,
+/// Whether that is more than a possibility, and not one that was tried in vain.
+fn claims(confidence: Confidence) -> bool {
+    matches!(confidence, Confidence::Proved | Confidence::Likely)
+}
+
+/// Whether this limit was the fault, or is true besides.
+fn is_true(case: &Case, id: &str) -> bool {
+    match &case.expect {
+        Expect::Cause { ids, further, .. } => ids.contains(&id) || further.contains(&id),
+        Expect::Crowded(ids) => ids.contains(&id),
+        Expect::Holds | Expect::Client => false,
+    }
+}
+
+fn mark(expect: &Expect, outcome: Outcome, causes: &[Named]) -> Mark {
+    let claimed: Vec<&Named> = causes.iter().filter(|cause| claims(cause.confidence)).collect();
+    if claimed.iter().any(|cause| !cause.is_true) {
+        return Mark::Wrong;
+    }
+    let first = |ids: &[&str]| claimed.first().is_some_and(|cause| ids.contains(&cause.id.as_str()));
+    match (expect, outcome) {
+        (Expect::Cause { ids, .. } | Expect::Crowded(ids), Outcome::Fails) if first(ids) => Mark::Right,
         // It stops the client too: that the measurement is not valid is said with the reason.
-        (Expect::Cause(allowed), Outcome::Invalid) if allowed.contains(&QUOTA) && named(allowed) => Mark::Right,
-        (Expect::Holds, Outcome::Holds) if said.causes.is_empty() => Mark::Right,
-        (Expect::Client | Expect::Crowded(_), Outcome::Invalid) if said.causes.is_empty() => Mark::Right,
+        (Expect::Cause { ids, .. }, Outcome::Invalid) if ids.contains(&QUOTA) && first(ids) => Mark::Right,
+        (Expect::Holds, Outcome::Holds) | (Expect::Client | Expect::Crowded(_), Outcome::Invalid) => Mark::Right,
         // Nothing can be named of it: to say so is right.
-        (Expect::Cause([]), Outcome::Fails) if said.causes.is_empty() => Mark::Right,
-        (Expect::Cause(_), Outcome::Holds) => Mark::Wrong,
-        // What the verdict calls possible, and not more, it has not named.
-        _ if said.causes.iter().any(|(_, claimed)| *claimed) => Mark::Wrong,
+        (Expect::Cause { ids, .. }, Outcome::Fails) if ids.is_empty() => Mark::Right,
+        // A fault that was overlooked, and a failure that did not happen.
+        (Expect::Cause { .. }, Outcome::Holds) | (Expect::Holds, Outcome::Fails) => Mark::Wrong,
         _ => Mark::CannotTell,
     }
 }
 
-fn outcome(outcome: Outcome) -> &'static str {
+/// How a diagnosis ended, in words.
+pub(crate) fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Holds => "holds",
         Outcome::Fails => "fails, no cause named",
@@ -124,7 +172,9 @@ fn outcome(outcome: Outcome) -> &'static str {
 fn place(cause: &Cause) -> Option<Place> {
     let predicted = match cause.limit.law {
         Law::Slots { .. } => cause.predicted.clients,
-        Law::Workers { .. } | Law::Rate { .. } => cause.predicted.users,
+        Law::Workers { .. } | Law::Growing { .. } | Law::Rate { .. } | Law::NewConnections { .. } => {
+            cause.predicted.users
+        }
         _ => None,
     };
     Some(Place { predicted: predicted?, observed: cause.broke.level })
@@ -139,5 +189,27 @@ mod tests {
         let place = |observed| Place { predicted: Range { low: 90.0, high: 100.0 }, observed };
         assert_eq!((place(95.0).ratio(), place(45.0).ratio(), place(110.0).ratio()), (1.0, 0.5, 1.1));
         assert!(place(82.0).is_near() && !place(112.0).is_near());
+    }
+
+    #[test]
+    fn only_what_is_claimed_and_true_counts_as_right() {
+        use Confidence::{Likely, Possible, Proved, Refuted};
+        let expect = Expect::Cause { ids: vec!["a.x"], why: "", further: vec!["a.y"] };
+        let marked = |outcome, causes: &[(&str, Confidence)]| {
+            let named = |(id, confidence): &(&str, Confidence)| {
+                let is_true = ["a.x", "a.y"].contains(id);
+                Named { id: (*id).to_owned(), confidence: *confidence, is_true }
+            };
+            mark(&expect, outcome, &causes.iter().map(named).collect::<Vec<_>>())
+        };
+        assert_eq!(marked(Outcome::Fails, &[("a.x", Proved)]), Mark::Right);
+        assert_eq!(marked(Outcome::Fails, &[("b.z", Refuted), ("a.x", Likely), ("a.y", Likely)]), Mark::Right);
+        assert_eq!(marked(Outcome::Fails, &[("a.x", Possible)]), Mark::CannotTell);
+        assert_eq!(marked(Outcome::Fails, &[("a.x", Refuted)]), Mark::CannotTell);
+        assert_eq!(marked(Outcome::Fails, &[("a.y", Likely)]), Mark::CannotTell);
+        assert_eq!(marked(Outcome::Fails, &[("a.x", Proved), ("b.z", Likely)]), Mark::Wrong);
+        assert_eq!(marked(Outcome::Holds, &[]), Mark::Wrong);
+        assert_eq!(mark(&Expect::Holds, Outcome::Fails, &[]), Mark::Wrong);
+        assert_eq!(mark(&Expect::Holds, Outcome::Invalid, &[]), Mark::CannotTell);
     }
 }

@@ -1,12 +1,13 @@
 //! `make drill`: is the diagnosis right? Faults that are put in on purpose, and look-alikes that are none, go through the whole
 //! pipeline; what it names is compared with what was done.
 //!
-//! `drill GENKAI [--markdown FILE] [NAME...]`: with this program, all cases or those whose name contains one of the words. Exit
-//! code 1 when something was named wrong.
+//! `drill GENKAI [--list] [--markdown FILE] [NAME...]`: with this program, all cases or those whose name contains one of the words;
+//! `--list` only says which there are. Exit code 1 when something was named wrong.
 
 mod cases;
 mod inside;
 mod judge;
+mod matrix;
 mod run;
 mod table;
 mod world;
@@ -25,14 +26,18 @@ fn main() -> ExitCode {
     let mut words: Vec<String> = words.collect();
     let markdown =
         words.iter().position(|w| w == "--markdown").map(|at| words.drain(at..(at + 2).min(words.len())).nth(1));
+    if words.iter().any(|word| word == "--list") {
+        cases::all().iter().for_each(|case| println!("{:<32} {}", case.name, case.fault));
+        return ExitCode::SUCCESS;
+    }
     let wanted = |name: &str| words.is_empty() || words.iter().any(|w| name.contains(w.as_str()));
     let mut all = Vec::new();
-    for case in cases::all().filter(|case| wanted(case.name)) {
-        let Ok(dir) = tempfile::tempdir() else {
+    for case in cases::all().iter().filter(|case| wanted(&case.name)) {
+        let (Ok(dir), Ok(other)) = (tempfile::tempdir(), tempfile::tempdir()) else {
             eprintln!("error: no folder for temporary files");
             return ExitCode::from(3);
         };
-        let done = run::run(case, &genkai, dir.path());
+        let done = run::run(case, &genkai, dir.path()).repeated(&genkai, other.path());
         println!("{}", table::line(&done));
         all.push(done);
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::cases::{Case, ROOMS};
 use crate::inside::Entered;
-use crate::judge::{Judged, judge};
+use crate::judge::{Judged, Mark, judge};
 use crate::world::World;
 
 /// No case takes longer; one that does is a failure of the drill.
@@ -22,6 +22,8 @@ pub(crate) struct Done<'c> {
     pub(crate) case: &'c Case,
     /// What came of it; or why nothing did.
     pub(crate) judged: Result<Judged, Unjudged>,
+    /// What came of asking once more, where it could not tell. It does not count.
+    pub(crate) again: Option<Judged>,
     /// Time to the answer.
     pub(crate) took: Duration,
 }
@@ -42,7 +44,16 @@ pub(crate) fn run<'c>(case: &'c Case, genkai: &Path, dir: &Path) -> Done<'c> {
         let verdict = answer(case, genkai, dir, &inside.before).map_err(Unjudged::Failed)?;
         judge(case, &verdict).map_err(Unjudged::Failed)
     });
-    Done { case, judged, took: began.elapsed() }
+    Done { case, judged, again: None, took: began.elapsed() }
+}
+
+impl Done<'_> {
+    /// Asks once more where it could not tell, in another folder.
+    pub(crate) fn repeated(self, genkai: &Path, dir: &Path) -> Self {
+        let unsure = self.judged.as_ref().is_ok_and(|judged| judged.mark == Mark::CannotTell);
+        let again = unsure.then(|| run(self.case, genkai, dir).judged.ok()).flatten();
+        Done { again, ..self }
+    }
 }
 
 /// What genkai is asked.
@@ -54,14 +65,13 @@ fn command(case: &Case, genkai: &Path, before: &[String]) -> Command {
         say("experiment run rooms");
     } else {
         say(&format!("tune {} {SHORT}", case.product));
-        if !case.flags.contains(HOLD[0]) {
+        if !case.flags.iter().any(|word| word == HOLD[0]) {
             say(&HOLD.join(" "));
         }
     }
-    say(case.flags);
-    say("--quiet");
+    words.extend(case.flags.iter().cloned().chain(["--quiet".to_owned()]));
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).args(case.more);
+    command.args(&words[1..]);
     if let Some(objective) = case.objective {
         command.args(["--objective", objective]);
     }

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use crate::cases::{Case, Expect};
 use crate::judge::{Mark, Place};
+use crate::matrix;
 use crate::run::{Done, Unjudged};
 
 /// What a case should be called.
 fn expected(case: &Case) -> String {
-    match case.expect {
-        Expect::Cause([]) => "no cause".to_owned(),
-        Expect::Cause(ids) => ids.join(" or "),
+    match &case.expect {
+        Expect::Cause { ids, .. } if ids.is_empty() => "no cause".to_owned(),
+        Expect::Cause { ids, .. } => ids.join(" or "),
         Expect::Holds => "holds".to_owned(),
         Expect::Client => "the client was the limit".to_owned(),
         Expect::Crowded(ids) => format!("{} or the client was the limit", ids.join(" or ")),
@@ -21,17 +22,25 @@ fn mark(done: &Done<'_>) -> &'static str {
     match &done.judged {
         Err(Unjudged::Failed(_)) => "no answer",
         Err(Unjudged::Skipped(_)) => "skipped",
-        Ok(judged) => match judged.mark {
-            Mark::Right => "right",
-            Mark::CannotTell => "cannot tell",
-            Mark::Wrong => "WRONG",
-        },
+        Ok(judged) => word(judged.mark),
+    }
+}
+
+fn word(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Right => "right",
+        Mark::CannotTell => "cannot tell",
+        Mark::Wrong => "WRONG",
     }
 }
 
 fn named(done: &Done<'_>) -> String {
     match &done.judged {
-        Ok(judged) => judged.named.clone(),
+        Ok(judged) => {
+            let again =
+                done.again.as_ref().map(|again| format!("; asked again: {} ({})", again.named(), word(again.mark)));
+            judged.named() + &again.unwrap_or_default()
+        }
         Err(Unjudged::Failed(why) | Unjudged::Skipped(why)) => why.lines().next().unwrap_or_default().to_owned(),
     }
 }
@@ -42,7 +51,7 @@ fn right_place(done: &Done<'_>) -> Option<Place> {
 
 /// Prediction, break, and whether they agree, or why they need not.
 fn place(done: &Done<'_>) -> String {
-    let (Some(place), true) = (right_place(done), matches!(done.case.expect, Expect::Cause(_))) else {
+    let (Some(place), true) = (right_place(done), matches!(done.case.expect, Expect::Cause { .. })) else {
         return done.case.off.to_owned();
     };
     let (low, high) = (place.predicted.low, place.predicted.high);
@@ -103,7 +112,7 @@ pub(crate) struct Places {
 
 impl Places {
     fn add(&mut self, done: &Done<'_>) {
-        let counted = right_place(done).filter(|_| matches!(done.case.expect, Expect::Cause(_)));
+        let counted = right_place(done).filter(|_| matches!(done.case.expect, Expect::Cause { .. }));
         match counted.map(|place| place.is_near()) {
             Some(true) => self.near += 1,
             Some(false) if !done.case.off.is_empty() => self.excused += 1,
@@ -145,7 +154,7 @@ pub(crate) fn sum(all: &[Done<'_>]) -> Sum {
 pub(crate) fn conclusion(sum: &Sum) -> String {
     let share = |n: usize| 100.0 * n as f64 / sum.all.max(1) as f64;
     format!(
-        "{} of {} named right ({:.0} %), {} named wrong, {} could not tell, {} without an answer; {} skipped\n{}\ntime to an \
+        "{} of {} cases right ({:.1} %), {} wrong, {} could not tell, {} without an answer; {} skipped\n{}\ntime to an \
          answer: {:.0} s on average, {:.0} s at most",
         sum.right,
         sum.all,
@@ -165,9 +174,10 @@ pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
     let mut text = format!(
         "# The drill\n\nFaults put into real systems on purpose, and innocent look-alikes, each diagnosed by `genkai tune` (chat \
          rooms: by `genkai experiment run rooms`) as a user would run it (`make drill`; short trials, one limit). The list of cases is \
-         [crates/genkai/examples/drill/cases/](../crates/genkai/examples/drill/cases/).\n\nMeasured on {machine}.\n\n{}\n\n\
+         [crates/genkai/examples/drill/cases/](../crates/genkai/examples/drill/cases/).\n\nMeasured on {machine}.\n\n{}\n\n{}\n\
          | case | fault | named | mark | formula and break | time |\n|---|---|---|---|---|---|\n",
-        conclusion(&sum(all)).lines().map(|l| format!("* {l}")).collect::<Vec<_>>().join("\n")
+        conclusion(&sum(all)).lines().map(|l| format!("* {l}")).collect::<Vec<_>>().join("\n"),
+        matrix::markdown(all)
     );
     let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     for done in all.iter().filter(|done| skipped(done).is_none()) {
@@ -176,12 +186,27 @@ pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
             text,
             "| {} | {} | {} | {} | {} | {:.0} s |",
             done.case.name,
-            cell(done.case.fault),
+            cell(&done.case.fault),
             cell(&named(done)),
             mark(done),
             cell(&place(done)),
             done.took.as_secs_f64()
         );
+    }
+    let several = all.iter().filter_map(|done| match &done.case.expect {
+        Expect::Cause { why, .. } if !why.is_empty() => Some((*why, done.case.name.as_str())),
+        _ => None,
+    });
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (why, name) in several {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    for (i, (why, names)) in reasons.into_iter().enumerate() {
+        let head = if i == 0 { "\nCases in which more than one name is right:\n\n" } else { "" };
+        let _ = writeln!(text, "{head}* {why}: {}.", names.join(", "));
     }
     let left_out = all.iter().filter_map(|done| Some((done.case, skipped(done)?)));
     for (i, (case, why)) in left_out.enumerate() {
@@ -189,9 +214,10 @@ pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
         let _ = writeln!(text, "{head}* {}: {}. {why}.", case.name, case.fault);
     }
     text.push_str(
-        "\n\"Right\" is that the fault put in is what the verdict names first, by its own name; \"(possible)\" where it claims no more \
-         than that. \"Cannot tell\" is an answer, and so is a name that is only possible; a wrong name is a fault of genkai's. Settings of \
-         the kernel are changed in places of the drill's own only (network namespaces, control groups).\n",
+        "\n\"Right\" is that the fault put in is what the verdict claims first, by its own name, and that whatever else it claims is true \
+         too. What it calls possible, or tried in vain, it does not claim: that is \"cannot tell\", and so is an answer that names \
+         nothing; such a case is asked once more, which is shown and does not count. Wrong is a claim that is not so, a fault that was \
+         overlooked, and a failure that did not happen. Settings of the kernel are changed in places of the drill's own only (network namespaces, control groups).\n",
     );
     text
 }

@@ -2,21 +2,36 @@
 //! the case.
 
 use std::io::{self, BufRead, BufReader};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use crate::cases::{Behind, Case};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::cases::{Behind, Between, Case};
+
+/// How long a real server may take to listen.
+const LISTENS: Duration = Duration::from_secs(10);
+/// How long a process that was asked to end may take.
+const ENDS: Duration = Duration::from_secs(3);
 
 /// A process that ends with its case.
 struct Guard(Child);
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        // Those that have children of their own end them when they are asked to.
+        let asked = kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM);
+        let deadline = Instant::now() + ENDS;
+        while asked.is_ok() && matches!(self.0.try_wait(), Ok(None)) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -71,26 +86,37 @@ impl World {
     pub(crate) fn make(case: &Case, genkai: &Path, dir: &Path) -> io::Result<World> {
         let mut servers = Vec::new();
         let mut flags = Vec::new();
-        let mut serve = |words: &str| {
-            let (guard, address) = serve(genkai, words)?;
-            servers.insert(0, guard);
-            io::Result::Ok(address)
-        };
-        let behind = match case.behind {
+        let behind = match &case.behind {
             Behind::Flags => None,
-            Behind::Origin(words) => Some(serve(&format!("origin {words}"))?),
-            Behind::Link(origin, link) => {
-                let to = serve(&format!("origin {origin}"))?;
-                Some(serve(&format!("link --to {to} {link}"))?)
+            Behind::Origin(words) => {
+                let (guard, address) = serve(genkai, &format!("origin {words}"))?;
+                servers.push(guard);
+                Some(address)
             }
-            // Bound for a moment only: nobody listens there afterwards.
-            Behind::Nobody => Some(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string()),
+            Behind::Link(origin, link) => {
+                let (origin, to) = serve(genkai, &format!("origin {origin}"))?;
+                let (link, address) = serve(genkai, &format!("link --to {to} {link}"))?;
+                servers.extend([link, origin]);
+                Some(address)
+            }
+            Behind::Scripted(words) => {
+                let (guard, address) = scripted(words)?;
+                servers.push(guard);
+                Some(address)
+            }
+            Behind::Server(between, origin) => {
+                let (origin, to) = serve(genkai, &format!("origin {origin}"))?;
+                let (guard, address) = start(between, &to, dir)?;
+                servers.extend([guard, origin]);
+                Some(address)
+            }
+            Behind::Nobody => Some(free()?),
         };
         let address = behind.clone().unwrap_or_default();
         if let Some(address) = behind.filter(|_| case.config.is_none()) {
             flags.extend(["--backend".to_owned(), format!("http://{address}")]);
         }
-        if let Some(text) = case.config {
+        if let Some(text) = &case.config {
             std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755))?;
             let file = dir.join("server.conf");
             std::fs::write(&file, text.replace("{backend}", &address))?;
@@ -100,16 +126,63 @@ impl World {
     }
 }
 
+/// An address where nobody listens: bound for a moment only.
+fn free() -> io::Result<String> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
+}
+
+/// Starts a real server before `origin`; where it listens, once it does.
+fn start(between: &Between, origin: &str, dir: &Path) -> io::Result<(Guard, String)> {
+    let address = free()?;
+    let part = |address: &str, n: usize| address.split(':').nth(n).unwrap_or_default().to_owned();
+    let filled = |text: &str| {
+        let places = [
+            ("{dir}", dir.display().to_string()),
+            ("{port}", part(&address, 1)),
+            ("{origin host}", part(origin, 0)),
+            ("{origin port}", part(origin, 1)),
+            ("{origin}", origin.to_owned()),
+        ];
+        places.iter().fold(text.to_owned(), |text, (place, value)| text.replace(place, value))
+    };
+    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o777))?;
+    std::fs::write(dir.join("behind.conf"), filled(between.file))?;
+    let mut command = Command::new(between.command[0]);
+    command.args(between.command[1..].iter().map(|word| filled(word)));
+    let mut guard = Guard(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+    let deadline = Instant::now() + LISTENS;
+    while TcpStream::connect(&address).is_err() {
+        if Instant::now() > deadline || guard.0.try_wait()?.is_some() {
+            return Err(io::Error::other(format!("{} does not listen on {address}", between.command[0])));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok((guard, address))
+}
+
+/// Starts a backend that behaves as told; where it listens.
+fn scripted(words: &str) -> io::Result<(Guard, String)> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/examine/backend.py");
+    let mut command = Command::new("python3");
+    command.arg(script).args(words.split_whitespace());
+    listening(command, words)
+}
+
 /// Starts `genkai serve` with these words; where it listens.
 fn serve(genkai: &Path, words: &str) -> io::Result<(Guard, String)> {
     let mut command = Command::new(genkai);
-    command.arg("serve").args(words.split_whitespace()).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn()?;
+    command.arg("serve").args(words.split_whitespace());
+    listening(command, words)
+}
+
+/// Starts a program that tells its address in the first line, as a value of JSON.
+fn listening(mut command: Command, words: &str) -> io::Result<(Guard, String)> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let out = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let guard = Guard(child);
     let mut line = String::new();
     BufReader::new(out).read_line(&mut line)?;
-    let address = line.split('"').nth(3).filter(|a| a.contains(':'));
-    let address = address.ok_or_else(|| io::Error::other(format!("genkai serve {words} said `{line}`")))?.to_owned();
+    let address = line.split('"').nth(3).map(|a| a.trim_start_matches("http://")).filter(|a| a.contains(':'));
+    let address = address.ok_or_else(|| io::Error::other(format!("`{words}` said `{line}`")))?.to_owned();
     Ok((guard, address))
 }

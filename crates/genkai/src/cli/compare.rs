@@ -35,7 +35,7 @@ pub(super) const EXIT_CODES: &[(Exit, &str)] = &[
     (Exit::Holds, "every deciding figure is decided, in either direction"),
     (
         Exit::Fails,
-        "a deciding figure is undecided (the report says how many blocks it would take), or a contender was dropped",
+        "a part is decided, but not every deciding figure (the report says how many blocks it would take), or a contender was dropped",
     ),
     (Exit::Usage, "wrong flags, files or settings; nothing was started"),
     (
@@ -44,8 +44,8 @@ pub(super) const EXIT_CODES: &[(Exit, &str)] = &[
     ),
     (
         Exit::Invalid,
-        "the comparison says nothing: the client was the limit, a contender differs from itself, no request was answered, or \
-         (without --base) no contender was stressed",
+        "nothing is decided, or nothing can be: the client was the limit, a contender differs from itself, or no request was \
+         answered",
     ),
     (Exit::Interrupted, "interrupted; what was measured is kept"),
 ];

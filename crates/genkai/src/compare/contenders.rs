@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_lab::compare;
+use genkai_lab::{LabError, compare};
 use genkai_model::comparison::{Contender, Runs};
 use genkai_model::load::Load;
 use genkai_model::plan::{Backend, ConfigSource, Front, System};
@@ -138,7 +138,7 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
             return Ok(Runs::Url(url));
         }
         Named::Product(product) => (product, ConfigSource::Generated),
-        Named::File(path) => (catalog::guess(&path).to_owned(), ConfigSource::File(path)),
+        Named::File(path) => (catalog::guess(&path).map_err(LabError::from)?.to_owned(), ConfigSource::File(path)),
     };
     let system = System {
         product,

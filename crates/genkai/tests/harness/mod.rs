@@ -1,6 +1,7 @@
 //! Runs the real binary in fresh folders and reads what it leaves.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod checked;
 pub mod judged;
 pub mod loads;
 pub mod recorded;
@@ -109,7 +110,10 @@ pub fn finish(command: &mut Command, longest: Duration) -> Output {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || sender.send(child.wait_with_output()));
     match receiver.recv_timeout(longest) {
-        Ok(output) => output.unwrap(),
+        Ok(output) => {
+            checked::follows(command);
+            output.unwrap()
+        }
         Err(_) => {
             signal(pid, "KILL");
             panic!("{command:?} did not end within {longest:?}");

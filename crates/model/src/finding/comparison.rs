@@ -39,8 +39,8 @@ pub struct ComparisonFinding {
     /// What is to be said of the advice that is put to the test, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Box<ClaimFinding>>,
-    /// Holds: every figure that decides is decided for every pair. Fails: one is not, or a contender did not start any more. Invalid: the client, the machine or the load
-    /// offered was what was measured, or no request was answered. Unfinished: there are not enough blocks.
+    /// Holds: every figure that decides is decided for every pair. Fails: one is not, or a contender did not start any more. Invalid: none is, the client or the machine was
+    /// what was measured, or no request was answered. Unfinished: there are not enough blocks.
     pub outcome: Outcome,
 }
 
@@ -110,8 +110,8 @@ pub struct ComparedPair {
 /// Whether the load stressed anybody.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stress {
-    /// Whether at least one contender was stressed. When none was, the load offered was the limit: throughput says what was
-    /// asked, not what a contender can do.
+    /// Whether at least one contender was stressed. When none was, throughput says what was asked (and, of users who wait for their
+    /// responses, how long they took), not what a contender can do.
     pub anybody: bool,
     /// Largest part that a contender used of the servers' cores, or its busiest worker of one core, whichever is more; the mean of a turn.
     /// None where nobody's can be seen.

@@ -20,7 +20,7 @@ use super::route::Route;
 use super::settings::{Rendering, render};
 use crate::error::TargetError;
 use crate::files::with_line;
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, Role, Startup, Variant};
+use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
@@ -52,15 +52,9 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Apache>::boxed),
     explain: Some(explain),
-    looks,
     clamps: CLAMPS,
     unknown: "Invalid command",
 };
-
-/// Its directives end with the line.
-fn looks(file: &Looks<'_>) -> Likeness {
-    if file.lines.len() > 2 * file.ended() { Likeness::Perhaps } else { Likeness::None }
-}
 
 /// The httpd that is installed, and how it is run.
 #[derive(Debug)]

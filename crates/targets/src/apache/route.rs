@@ -209,10 +209,12 @@ impl<'a> Pass<'a> {
         path.starts_with(self.path.as_str())
     }
 
-    /// A `key=value` after the URL.
+    /// A `key=value` after the URL: keys have no case, and of several the last counts (mod_proxy.c: `apr_table_setn`).
     pub fn parameter(&self, key: &str) -> Option<&str> {
         let rest = self.found.args.get(self.index + 1..)?;
-        rest.iter().find_map(|a| a.strip_prefix(key)?.strip_prefix('='))
+        let value =
+            |a: &'a String| a.split_once('=').filter(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, v)| v);
+        rest.iter().rev().find_map(value)
     }
 
     /// Scheme and authority of the URL, e.g. `("http", "127.0.0.1:8080")`.

@@ -18,9 +18,7 @@ use super::route::Route;
 use super::settings::render;
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{
-    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, first,
-};
+use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
@@ -44,24 +42,9 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Caddy>::boxed),
     explain: Some(explain),
-    looks,
     clamps: &[],
     unknown: "unrecognized",
 };
-
-/// By its name, or by directives without a `;` at their end between braces.
-fn looks(file: &Looks<'_>) -> Likeness {
-    let directives =
-        ["reverse_proxy", "file_server", "php_fastcgi", "respond", "encode", "handle", "import", "auto_https"];
-    match file.name() {
-        "Caddyfile" => Likeness::Name,
-        name if name.ends_with(".caddyfile") || name.starts_with("Caddyfile.") => Likeness::Name,
-        _ => Likeness::text(
-            file.lines.iter().any(|line| line.ends_with('{'))
-                && file.lines.iter().any(|line| directives.contains(&first(line)) && !line.ends_with([';', ')'])),
-        ),
-    }
-}
 
 /// The Caddy that is installed.
 #[derive(Debug)]

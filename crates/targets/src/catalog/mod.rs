@@ -1,8 +1,11 @@
 //! The one list of products. Whoever asks which there are, what each can do, or whose a configuration is asks here.
 
 pub mod caches;
+mod guess;
 
 use std::path::Path;
+
+pub use guess::guess;
 
 use genkai_model::explain::Explanation;
 use genkai_model::plan::ConfigSource;
@@ -11,10 +14,10 @@ use genkai_place::machine;
 
 use crate::error::TargetError;
 use crate::explain::{Explain, Requests};
-use crate::product::{Entry, Likeness, Looks, Prepare, Prepared, Role};
+use crate::product::{Entry, Prepare, Prepared, Role};
 use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
 
-/// Every product, in the order in which they are listed. What a configuration looks like is asked in this order too.
+/// Every product, in the order in which they are listed.
 pub const PRODUCTS: &[&Entry] = &[
     &nginx::ENTRY,
     &apache::ENTRY,
@@ -91,17 +94,20 @@ fn no_tls(name: &str) -> TargetError {
     TargetError::usage("", format!("{what}\n  hint: {hint}"))
 }
 
-/// Explains the configuration `main` of a product; none: as its text looks. Reads files, starts nothing.
+/// Explains the configuration `main` of a product; none: whose it is follows from its text. Reads files, starts nothing.
 ///
 /// # Errors
-/// The product is none of those that are explained, or a file cannot be read or understood.
+/// The product is none of those that are explained, or cannot be told, or a file cannot be read or understood.
 pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Result<Explanation, TargetError> {
     let environment = machine::environment(Default::default());
     let machine = Machine::of(&environment);
-    if product.is_none() && main.is_dir() && guess(main) == "haproxy" && !has_cfg(main) {
+    let name = match product {
+        Some(name) => name,
+        None => guess(main)?,
+    };
+    if product.is_none() && main.is_dir() && name == haproxy::ENTRY.name && !has_cfg(main) {
         return Err(no_cfg(main));
     }
-    let name = product.unwrap_or_else(|| guess(main));
     let explain = find(name).and_then(|entry| entry.explain).ok_or_else(|| not_explained(name))?;
     explain(&Explain { main, requests, machine: &machine, memory: environment.memory })
 }
@@ -122,15 +128,6 @@ fn has_cfg(folder: &Path) -> bool {
     files.into_iter().any(|file| file.path().extension().is_some_and(|extension| extension == "cfg"))
 }
 
-/// Whose configuration a file looks like. A file that cannot be read is taken for nginx's, whose reader then says why.
-pub fn guess(main: &Path) -> &'static str {
-    let file = Looks::of(main);
-    let likeness = |entry: &&&Entry| (entry.looks)(&file);
-    // The last of the most alike; so the first is the last in reverse.
-    let most = PRODUCTS.iter().rev().max_by_key(likeness).filter(|entry| likeness(entry) > Likeness::None);
-    most.map_or(nginx::ENTRY.name, |entry| entry.name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,29 +146,5 @@ mod tests {
             let known = explain(Some(product), &dir.path().join("gone.conf"), &requests);
             assert!(!known.unwrap_err().to_string().contains("does not explain"), "{product}");
         }
-    }
-
-    #[test]
-    fn products_are_told_by_how_their_lines_end() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("x.conf");
-        let looks = |text: &str| {
-            std::fs::write(&file, text).unwrap();
-            guess(&file)
-        };
-        assert_eq!(
-            looks("# c\nuser www-data; # who\nevents {\n worker_connections 1;\n}\nlog_format a\n 'b';\n"),
-            "nginx"
-        );
-        assert_eq!(looks("Listen 80\n<VirtualHost *:80>\n RewriteRule ^/{a} /b;\n</VirtualHost>\n"), "apache");
-        assert_eq!(looks("# c\nglobal\n  daemon\nfrontend f\n  bind :80\n"), "haproxy");
-        assert_eq!(looks("; c\n[www]\npm = static\n"), "php-fpm");
-        assert_eq!(looks("# c\nport 6379\nmaxclients 10\n"), "redis");
-        assert_eq!(looks("# c\nhttp_port 80 accel\nhttp_access allow all\n"), "squid");
-        assert_eq!(looks("# c\nvcl 4.1;\nbackend a none;\n"), "varnish");
-        assert_eq!(looks("global\n\nlisten a # b\n  bind :80\n"), "haproxy");
-        assert_eq!((guess(Path::new("/nonexistent")), guess(Path::new("/x/a.vcl"))), ("nginx", "varnish"));
-        std::fs::write(dir.path().join("records.config"), "").unwrap();
-        assert_eq!(guess(dir.path()), "trafficserver");
     }
 }

@@ -52,6 +52,11 @@ pub(crate) trait Syntax {
         line.len()
     }
 
+    /// Whether an included file may be missing.
+    fn may_miss(&self) -> bool {
+        false
+    }
+
     /// Whether the line (without its end) goes on in the next one.
     fn goes_on(&self, _line: &[u8]) -> bool {
         false
@@ -237,6 +242,7 @@ impl<'s, S: Syntax> Reader<'s, S> {
             }
             let text = match self.texts.get(&path) {
                 Some(text) => text.clone(),
+                None if self.syntax.may_miss() && !path.exists() => continue,
                 None => read::bytes(&path).map_err(ConfigError::read(&path))?,
             };
             self.file(path, text, depth + 1)?;

@@ -19,9 +19,7 @@ use super::settings::render;
 use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{
-    Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, first,
-};
+use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
 use crate::socket;
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
@@ -48,19 +46,9 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Haproxy>::boxed),
     explain: Some(explain),
-    looks,
     clamps: &[],
     unknown: "unknown keyword",
 };
-
-/// Its sections stand alone at a line's beginning. A folder is taken for one of its files.
-fn looks(file: &Looks<'_>) -> Likeness {
-    let heads = ["global", "defaults", "frontend", "backend", "listen", "userlist", "peers", "resolvers"];
-    let section = |line: &String| {
-        heads.contains(&first(line)) && line.split_ascii_whitespace().count() <= 4 && !line.ends_with([';', '{'])
-    };
-    Likeness::text(file.path.is_dir() || file.lines.iter().any(section))
-}
 
 /// The HAProxy that is installed.
 #[derive(Debug)]

@@ -59,6 +59,17 @@ pub(crate) fn reached_of(metric: &str, of: &str, fraction: f64, strength: Streng
     Signature { sign: Sign::ReachedMetric { metric: metric.to_owned(), of: of.to_owned(), fraction }, strength }
 }
 
+/// What happens to a server at no load that could be told beforehand, and is told by its own messages: what is the case then, in words. To
+/// be completed with what clients see.
+pub(crate) fn accident(id: &str, subject: &str, setting: &str, what: &str, logs: &[&str]) -> Limit {
+    Limit {
+        caps: what.to_owned(),
+        formula: "no number says when".to_owned(),
+        signatures: logs.iter().map(|signature| log(signature, Strength::Decisive)).collect(),
+        ..Limit::named(id, subject, setting)
+    }
+}
+
 /// Slowness, without failures.
 pub(crate) const SLOW: Symptom = Symptom { errors: Vec::new(), slow: true };
 

@@ -15,6 +15,8 @@ use std::net::SocketAddr;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample};
 
+#[cfg(test)]
+pub(super) use log::known;
 pub use log::{Entry, aggregate, classify, signature};
 pub use stub::{Answer, Poll, StubPage, StubStatus};
 pub use workers::{Follower, Workers, workers};
@@ -60,6 +62,8 @@ pub mod metrics {
     pub const RSS: &str = "nginx.rss";
     /// Workers alive.
     pub const WORKERS: &str = "nginx.workers";
+    /// Of responses that `limit_rate` holds back: the time that it gives them as a fraction of the time that they took.
+    pub const PACED: &str = "nginx.paced";
     /// Connections waiting in the accept queue of the listener under load.
     pub const ACCEPT_QUEUE: &str = "nginx.accept_queue";
     /// Connections that this listener dropped because its accept queue was full.

@@ -5,6 +5,7 @@
 
 mod clients;
 mod facts;
+mod key;
 mod read;
 mod requests;
 mod system;
@@ -15,6 +16,7 @@ mod tests;
 
 pub use facts::{ConnZone, Facts, ReqZone, Serving, Upstream};
 pub use genkai_place::caps::{Machine, online};
+pub use key::Keyed;
 pub use read::Reading;
 
 use genkai_model::error::ErrorKind;
@@ -33,8 +35,14 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(requests::body(facts));
     all.extend(requests::limit_conn(facts));
     all.extend(requests::limit_req(facts));
+    all.extend(requests::limit_rate(facts));
     all.extend(facts.upstream.iter().flat_map(|upstream| upstream::all(facts, upstream)));
     all
+}
+
+/// What the running server may say of itself beside: messages of things that no configuration predicts.
+pub(super) fn accidents() -> Vec<Limit> {
+    system::accidents()
 }
 
 /// What clients see of a refusal with this status.

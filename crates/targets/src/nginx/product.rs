@@ -1,6 +1,6 @@
 //! nginx as a product: what is installed, how its configuration is read, copied, tested and started.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use genkai_model::event::{Environment, Rewrite};
@@ -18,7 +18,7 @@ use super::settings::render;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
-use crate::product::{Deployment, Entry, Likeness, Looks, Prepare, Product, Program, Proxy, Role, Startup, Variant};
+use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::remote::Remote;
@@ -44,15 +44,9 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Nginx>::boxed),
     explain: Some(explain),
-    looks,
     clamps: &[],
     unknown: "unknown directive",
 };
-
-/// Its directives end with `;` or braces.
-fn looks(file: &Looks<'_>) -> Likeness {
-    if file.lines.len() > 2 * file.ended() { Likeness::None } else { Likeness::Perhaps }
-}
 
 /// The nginx that is installed.
 #[derive(Debug)]
@@ -142,7 +136,7 @@ impl Product for Nginx {
     }
 
     fn limits(of: &Variant<Self>, copy: &Copied, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(&facts(of, copy, machine))
+        limits::of(&facts(of, copy, machine)).into_iter().chain(limits::accidents()).collect()
     }
 
     /// A route of TLS is refused when the copy is made.
@@ -187,7 +181,16 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         let path = found.config.file(found.file).path.to_string_lossy();
         Origin::File { path: copy.private.translate(&path).into(), line: found.line() }
     };
-    Reading { config: &copy.config, route, origin: &origin, version: of.product().program.numbers(), machine }.facts()
+    Reading {
+        config: &copy.config,
+        route,
+        origin: &origin,
+        version: of.product().program.numbers(),
+        machine,
+        status: copy.private.status,
+        visitor: Some(Ipv4Addr::LOCALHOST),
+    }
+    .facts()
 }
 
 fn only_tls(place: &str) -> TargetError {

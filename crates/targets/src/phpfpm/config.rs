@@ -13,20 +13,32 @@ impl Syntax for Ini {
     fn line(&self, line: &[u8]) -> Result<Line, &'static str> {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
-        if text.is_empty() || text.starts_with([';', '#']) {
+        if text.is_empty() || text.starts_with(';') {
             return Ok(Line::Nothing);
         }
         if let Some(rest) = text.strip_prefix('[') {
             let (name, _) = rest.split_once(']').ok_or("a section is never closed; add the ]")?;
             return Ok(Line::Section(name.trim().to_owned()));
         }
+        // Without `=` it is no key, whatever its words are.
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
-        Ok(Line::Entry(name.trim().to_owned(), vec![value_of(value)?]))
+        Ok(Line::Entry(key(name.trim()), vec![value_of(value)?]))
+    }
+
+    /// A pattern that names nothing is warned of, a file too.
+    fn may_miss(&self) -> bool {
+        true
     }
 
     fn include(&self, entry: &Entry) -> Option<PathBuf> {
         (entry.name == "include").then(|| PathBuf::from(entry.value()))
     }
+}
+
+/// A key, which has no case but for what stands in brackets (fpm_conf.c: strcasecmp).
+fn key(name: &str) -> String {
+    let (name, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
+    name.to_lowercase() + rest
 }
 
 /// A value without its quotes and the comment behind it.
@@ -70,7 +82,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let main = dir.path().join("php-fpm.conf");
         std::fs::create_dir(dir.path().join("pool.d")).unwrap();
-        std::fs::write(&main, "; c\n[global]\npid = /run/x.pid ; where\ninclude=pool.d/*.conf\n").unwrap();
+        std::fs::write(&main, "; c\n[global]\nPid = /run/x.pid ; where\ninclude=pool.d/*.conf\ninclude = gone.conf\n")
+            .unwrap();
         std::fs::write(
             dir.path().join("pool.d/www.conf"),
             "[www]\npm=static\nenv[A] = \"x ; y\"\npm.max_children = 7\n",

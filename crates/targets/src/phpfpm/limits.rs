@@ -8,8 +8,8 @@ use crate::limits::{raised, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
-/// FPM_BACKLOG_DEFAULT of Linux, sapi/fpm/fpm/fpm_sockets.h.
-const BACKLOG: u64 = 511;
+/// FPM_BACKLOG_DEFAULT of Linux, sapi/fpm/fpm/fpm_sockets.h (`php-fpm -tt` prints it): as long as the kernel allows.
+const BACKLOG: &str = "-1";
 /// PHP's own `memory_limit` (main/main.c).
 const MEMORY_LIMIT: &str = "128M";
 
@@ -47,15 +47,17 @@ impl Pool {
             origin: Origin::Default(source.to_owned()),
         };
         // A negative backlog means as many as the kernel allows.
-        let backlog = own("listen.backlog", |text| Some(text.parse::<i64>().ok()?.try_into().unwrap_or(u64::MAX)));
+        let backlog = own("listen.backlog", |text| Some(integer(text)?.try_into().unwrap_or(u64::MAX)));
         let memory = own("php_admin_value[memory_limit]", bytes).or_else(|| own("php_value[memory_limit]", bytes));
-        let descriptors = own("rlimit_files", number).or_else(|| held("global", "rlimit_files", number));
+        // 0 and less leave what the master has.
+        let some = |text: &str| number(text).filter(|n| *n > 0);
+        let descriptors = own("rlimit_files", some).or_else(|| held("global", "rlimit_files", some));
         let listen = config.value_in(name, "listen").map(|e| e.value()).unwrap_or_default();
         Pool {
             name: name.to_owned(),
-            manager: config.value_in(name, "pm").map(|e| e.value()).unwrap_or_default(),
+            manager: config.value_in(name, "pm").map(|e| e.value().to_lowercase()).unwrap_or_default(),
             children: own("pm.max_children", number).filter(|h| h.value > 0),
-            backlog: backlog.unwrap_or_else(|| default(BACKLOG, "511", "php-fpm: sapi/fpm/fpm/fpm_sockets.h")),
+            backlog: backlog.unwrap_or_else(|| default(u64::MAX, BACKLOG, "php-fpm: sapi/fpm/fpm/fpm_sockets.h")),
             unix: listen.starts_with('/') || !listen.contains(':') && listen.parse::<u16>().is_err(),
             memory_limit: memory.unwrap_or_else(|| {
                 let bytes = bytes(MEMORY_LIMIT).unwrap_or(0);
@@ -67,9 +69,25 @@ impl Pool {
     }
 }
 
-/// A whole number.
+/// A number that is not below zero.
 pub(super) fn number(text: &str) -> Option<u64> {
-    text.parse().ok()
+    integer(text)?.try_into().ok()
+}
+
+/// A whole number as php-fpm reads it: digits with a sign before (fpm_conf.c: fpm_conf_set_integer), of which an `int` is made; words that
+/// mean yes and no are numbers, too (Zend/zend_ini_scanner.l).
+pub(super) fn integer(text: &str) -> Option<i32> {
+    match text.to_lowercase().as_str() {
+        "on" | "yes" | "true" => return Some(1),
+        "" | "off" | "no" | "false" | "none" | "null" => return Some(0),
+        _ => {}
+    }
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    digits.bytes().all(|b| b.is_ascii_digit()).then(|| {
+        let digit = |sum: i64, b: u8| sum.saturating_mul(10).saturating_add(i64::from(b - b'0'));
+        let size = digits.bytes().fold(0, digit);
+        (if text.starts_with('-') { -size } else { size }) as i32
+    })
 }
 
 /// Bytes of `128M`, `1G`, `64K` (Zend/zend_ini.c); `-1` is no limit, 0 here.
@@ -83,16 +101,18 @@ fn bytes(text: &str) -> Option<u64> {
     text[..text.len() - 1].trim().parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Seconds of `30`, `30s`, `5m`, `1h`, `1d` (fpm_conf.c: `fpm_conf_set_time`).
+/// Seconds of `30`, `30s`, `5m`, `1h`, `1d` (fpm_conf.c: `fpm_conf_set_time`): the last letter is the unit, and before it only digits at the
+/// beginning are read (`5ms` is 5 s). None for another letter.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     let unit = match text.as_bytes().last()? {
-        b's' => 1,
+        b's' | b'0'..=b'9' => 1,
         b'm' => 60,
         b'h' => 3_600,
         b'd' => 86_400,
-        _ => return text.parse().ok(),
+        _ => return None,
     };
-    text[..text.len() - 1].parse::<u64>().ok()?.checked_mul(unit)
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse::<u64>().unwrap_or(0).checked_mul(unit)
 }
 
 /// Every limit of all pools.
@@ -141,7 +161,10 @@ fn backlog(pool: &Pool, machine: &Machine) -> Limit {
     Limit {
         caps: "requests that wait for a child of the pool".to_owned(),
         law: Law::Backlog { value: value as f64 },
-        formula: format!("min({}, net.core.somaxconn {}) + 1; {beyond}", pool.backlog.written, machine.somaxconn),
+        formula: match pool.backlog.value {
+            u64::MAX => format!("net.core.somaxconn {} + 1: as many as the kernel allows; {beyond}", machine.somaxconn),
+            n => format!("min({n}, net.core.somaxconn {}) + 1; {beyond}", machine.somaxconn),
+        },
         source: "listen(2), unix(7); php.net/manual/install.fpm.configuration#listen-backlog".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status504], slow: true },
         remedy: Some(Remedy {

@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod limits;
+mod refused;
 mod remarks;
 
 use genkai_model::explain::{Explanation, Timer};
@@ -11,7 +12,7 @@ use genkai_model::units::Span;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
 use crate::files::entry::Entries;
-use crate::product::{Entry, Likeness, Looks, Role};
+use crate::product::{Entry, Role};
 use limits::Pool;
 
 /// What the catalogue knows of it.
@@ -22,15 +23,9 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Behind,
     prepare: None,
     explain: Some(explain),
-    looks,
     clamps: &[],
     unknown: "",
 };
-
-/// Sections in brackets are php-fpm's.
-fn looks(file: &Looks<'_>) -> Likeness {
-    Likeness::text(file.lines.iter().any(|line| line.starts_with('[') && line.ends_with(']')))
-}
 
 /// Timers of a pool and what they end.
 const TIMERS: &[(&str, &str)] = &[

@@ -1,10 +1,9 @@
 //! What is wrong with a configuration, or is not what it seems (sapi/fpm/fpm/fpm_conf.c: `fpm_conf_process_all_pools`).
 
-use std::collections::BTreeMap;
-
 use genkai_model::explain::{Remark, RemarkKind};
 
 use super::limits::{self, Pool, number, seconds};
+use super::refused;
 use crate::explain::{about, place, remark};
 use crate::files::entry::{Entries, Entry};
 use crate::files::names::{nearest, table};
@@ -30,8 +29,8 @@ const USELESS: &[(&str, &[&str])] = &[
 
 pub(super) fn of(config: &Entries, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Remark> {
     let mut all = names(config);
+    all.extend(refused::of(config, pools));
     for pool in pools {
-        all.extend(manager(config, pool));
         all.extend(without_effect(config, pool));
         all.extend(clamps(pool, machine));
     }
@@ -61,58 +60,6 @@ fn names(config: &Entries) -> Vec<Remark> {
     all
 }
 
-/// Numbers of children that cannot all be: php-fpm does not start.
-fn manager(config: &Entries, pool: &Pool) -> Vec<Remark> {
-    let mut all = Vec::new();
-    let mut say = |entry: Option<&Entry>, setting: &str, text: String, hint: &str| {
-        let place = entry.map(|e| config.place(e));
-        let text = format!("{text} (pool [{}])", pool.name);
-        all.push(remark(RemarkKind::Contradiction, place, setting, text, Some(hint.to_owned())));
-    };
-    let entry = |key: &str| config.value_in(&pool.name, key);
-    let held = |key: &str| entry(key).and_then(|e| Some((number(&e.value())?, e)));
-    if !["static", "dynamic", "ondemand"].contains(&pool.manager.as_str()) {
-        let text = format!("`{}` is no way to manage children: php-fpm does not start", pool.manager);
-        say(entry("pm"), "pm", text, "pm = dynamic");
-    }
-    let Some(children) = pool.children.as_ref().map(|h| h.value) else {
-        say(
-            entry("pm.max_children"),
-            "pm.max_children",
-            "is missing or 0: php-fpm does not start".to_owned(),
-            "pm.max_children = 5",
-        );
-        return all;
-    };
-    if pool.manager != "dynamic" {
-        return all;
-    }
-    let (min, max, start) = (held("pm.min_spare_servers"), held("pm.max_spare_servers"), held("pm.start_servers"));
-    for (key, (n, at)) in
-        [("pm.min_spare_servers", min), ("pm.max_spare_servers", max)].into_iter().filter_map(|(k, v)| Some((k, v?)))
-    {
-        if n > children {
-            let text = format!("{n} cannot be spare of pm.max_children {children}: php-fpm does not start");
-            say(Some(at), key, text, "lower it, or raise pm.max_children");
-        }
-    }
-    if let (Some((min, _)), Some((max, at))) = (min, max)
-        && max < min
-    {
-        let text = format!("{max} is below pm.min_spare_servers {min}: php-fpm does not start");
-        say(Some(at), "pm.max_spare_servers", text, "raise it");
-    }
-    if let (Some((min, _)), Some((max, _)), Some((start, at))) = (min, max, start)
-        && !(min..=max).contains(&start)
-    {
-        let text = format!(
-            "{start} is not between pm.min_spare_servers {min} and pm.max_spare_servers {max}: php-fpm does not start"
-        );
-        say(Some(at), "pm.start_servers", text, "choose one between them");
-    }
-    all
-}
-
 fn without_effect(config: &Entries, pool: &Pool) -> Vec<Remark> {
     let mut all = Vec::new();
     let mut say = |entry: &Entry, text: String, hint: Option<String>| {
@@ -133,7 +80,7 @@ fn without_effect(config: &Entries, pool: &Pool) -> Vec<Remark> {
         );
     }
     for (entry, later) in config.replaced(|entry| entry.section == pool.name && !entry.name.contains('[')) {
-        say(entry, format!("is set again at {later}: numbers take the later one, texts are refused"), None);
+        say(entry, format!("is set again at {later}: the later one counts"), None);
     }
     all
 }
@@ -172,18 +119,6 @@ fn together(config: &Entries, pools: &[Pool], memory: u64) -> Vec<Remark> {
             text,
             Some("fewer children, or a lower memory_limit".to_owned()),
         ));
-    }
-    let mut listens: BTreeMap<String, &Pool> = BTreeMap::new();
-    for pool in pools {
-        let Some(entry) = config.value_in(&pool.name, "listen") else {
-            let text = format!("is missing in [{}]: php-fpm does not start", pool.name);
-            all.push(remark(RemarkKind::Contradiction, None, "listen", text, None));
-            continue;
-        };
-        if let Some(other) = listens.insert(entry.value().replace("$pool", &pool.name), pool) {
-            let text = format!("is that of [{}] too: one of them gets no request", other.name);
-            all.push(about(config, entry, RemarkKind::Contradiction, text, None));
-        }
     }
     all
 }

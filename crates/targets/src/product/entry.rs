@@ -1,7 +1,5 @@
 //! What the catalogue knows of a product.
 
-use std::path::Path;
-
 use genkai_model::explain::Explanation;
 
 use super::{Prepare, Prepared};
@@ -28,8 +26,6 @@ pub struct Entry {
     pub prepare: Option<PrepareFn>,
     /// Explains its configuration; none: it does not.
     pub explain: Option<ExplainFn>,
-    /// How much a file or folder looks like its configuration.
-    pub looks: fn(&Looks<'_>) -> Likeness,
     /// Words of a warning of its own check that it takes another value than the one written.
     pub clamps: &'static [&'static str],
     /// Words of its own check for a setting that it does not know.
@@ -67,64 +63,4 @@ pub enum Role {
     Cache,
     /// Something behind a server.
     Behind,
-}
-
-/// A file or folder that may be a configuration.
-#[derive(Debug)]
-pub struct Looks<'a> {
-    /// Where it is.
-    pub path: &'a Path,
-    /// Its lines without comments, space at their ends and empty ones.
-    pub lines: Vec<String>,
-}
-
-/// How much a file looks like a product's configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Likeness {
-    /// Not at all.
-    None,
-    /// Where it looks like no other's.
-    Perhaps,
-    /// By what it says.
-    Text,
-    /// By its name.
-    Name,
-}
-
-impl Likeness {
-    /// By what it says, where that `is` so.
-    pub fn text(is: bool) -> Likeness {
-        if is { Likeness::Text } else { Likeness::None }
-    }
-}
-
-impl Looks<'_> {
-    /// Reads it; what cannot be read has no lines.
-    pub fn of(path: &Path) -> Looks<'_> {
-        let text = std::fs::read(path).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let plain = |line: &str| line.split(" #").next().unwrap_or(line).trim_end().to_owned();
-        let lines = text.lines().filter(|l| !l.trim().is_empty() && !l.trim().starts_with('#')).map(plain);
-        Looks { path, lines: lines.collect() }
-    }
-
-    /// The name of the file or folder.
-    pub fn name(&self) -> &str {
-        self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
-    }
-
-    /// Whether a line begins with one of `words` and does not end as lines of nginx do.
-    pub fn begins(&self, words: &[&str], ends: &[char]) -> bool {
-        self.lines.iter().any(|line| words.contains(&first(line)) && !line.ends_with(ends))
-    }
-
-    /// Lines that end as those of nginx do: with `;` or braces.
-    pub fn ended(&self) -> usize {
-        self.lines.iter().filter(|line| line.ends_with([';', '{', '}'])).count()
-    }
-}
-
-/// The first word of a line.
-pub fn first(line: &str) -> &str {
-    line.split_ascii_whitespace().next().unwrap_or_default()
 }

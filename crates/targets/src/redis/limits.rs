@@ -15,6 +15,8 @@ use genkai_place::caps::Machine;
 
 /// Descriptors that Redis keeps for itself (src/server.h: CONFIG_MIN_RESERVED_FDS).
 pub(super) const RESERVED: u64 = 32;
+/// By so many it lowers what it asks for.
+const STEP: u64 = 16;
 const SOURCE: &str = "Redis 7.0 src/config.c";
 
 /// Values in force.
@@ -32,8 +34,10 @@ pub(super) struct Facts {
     pub(super) pubsub: SourcedValue<(u64, u64, u64)>,
     /// `client-query-buffer-limit`, bytes.
     pub(super) query: SourcedValue<u64>,
-    /// Threads that read and write.
+    /// Threads that write.
     pub(super) threads: SourcedValue<u64>,
+    /// Whether they read, too.
+    pub(super) threads_read: bool,
 }
 
 impl Facts {
@@ -44,19 +48,33 @@ impl Facts {
             let origin = entry.map_or_else(|| Origin::Default(SOURCE.to_owned()), |e| config.origin(e));
             SourcedValue { value: read(&written).unwrap_or(0), written, origin }
         };
-        let number = |text: &str| text.parse().ok();
         let maxclients = held("maxclients", "10000", number);
-        let most = (machine.descriptors_ceiling.value as u64).saturating_sub(RESERVED);
+        let most = machine.descriptors_ceiling.value as u64;
         Facts {
-            clients: maxclients.value.min(most),
+            clients: with_descriptors(maxclients.value, machine.descriptors.min(most), most),
             maxclients,
             backlog: held("tcp-backlog", "511", number),
             maxmemory: held("maxmemory", "0", bytes),
             pubsub: pubsub(config),
             query: held("client-query-buffer-limit", "1gb", bytes),
             threads: held("io-threads", "1", number),
+            threads_read: config.last("io-threads-do-reads").is_some_and(|e| e.value().eq_ignore_ascii_case("yes")),
         }
     }
+}
+
+/// Clients for whom there are descriptors: Redis asks for what it needs, and for 16 fewer each time that the system does not give as many
+/// (src/server.c: adjustOpenFilesLimit); it keeps those it `has`.
+fn with_descriptors(clients: u64, has: u64, most: u64) -> u64 {
+    let needed = clients.saturating_add(RESERVED);
+    let given = needed - needed.saturating_sub(most).div_ceil(STEP) * STEP;
+    clients.min(given.max(has).saturating_sub(RESERVED))
+}
+
+/// A whole number as Redis reads it: no sign, no zero before it (src/util.c: string2ll).
+pub(super) fn number(text: &str) -> Option<u64> {
+    let plain = text == "0" || !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| plain)
 }
 
 /// Bytes of `32mb`, `1k`, `1g` (src/util.c: `memtoull`).
@@ -72,13 +90,15 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
         "gb" => 1 << 30,
         _ => return None,
     };
-    text[..digits].parse::<u64>().ok()?.checked_mul(unit)
+    // Nothing at all is 0.
+    let digits = if text.is_empty() { "0" } else { &text[..digits] };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// `client-output-buffer-limit CLASS HARD SOFT SECONDS ...`, several classes a line.
 fn pubsub(config: &Entries) -> SourcedValue<(u64, u64, u64)> {
     for entry in config.all().iter().rev().filter(|e| e.name == "client-output-buffer-limit") {
-        for class in entry.values.chunks(4) {
+        for class in entry.values.chunks(4).rev() {
             if let [name, hard, soft, seconds] = class
                 && name.eq_ignore_ascii_case("pubsub")
                 && let (Some(hard), Some(soft), Ok(seconds)) = (bytes(hard), bytes(soft), seconds.parse())
@@ -93,7 +113,7 @@ fn pubsub(config: &Entries) -> SourcedValue<(u64, u64, u64)> {
 }
 
 pub(super) fn of(config: &Entries, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Limit> {
-    let policy = config.last("maxmemory-policy").map_or_else(|| "noeviction".to_owned(), |e| e.value());
+    let policy = config.last("maxmemory-policy").map_or_else(|| "noeviction".to_owned(), |e| e.value().to_lowercase());
     vec![
         clients(facts, machine),
         backlog(facts, machine),
@@ -199,7 +219,13 @@ fn cpu(facts: &Facts) -> Limit {
     Limit {
         caps: "cores that can run commands".to_owned(),
         law: Law::Cpu { cores: 1.0 },
-        formula: format!("1: commands run in one thread ({} read and write)", facts.threads.value),
+        formula: match (facts.threads.value, facts.threads_read) {
+            (0 | 1, _) => "1: one thread reads, runs commands, and writes".to_owned(),
+            (n, true) => format!("1: commands run in one thread ({n} read and write)"),
+            (n, false) => {
+                format!("1: commands run in one thread, which reads, too ({n} write; io-threads-do-reads is no)")
+            }
+        },
         source: "Redis src/server.c, redis.conf on io-threads".to_owned(),
         symptom: SLOW,
         ..limit("io-threads", &facts.threads)

@@ -11,7 +11,7 @@ mod line;
 pub use given::check;
 pub use lifecycle::Redis;
 
-use crate::product::{Entry, Likeness, Looks, Role};
+use crate::product::{Entry, Role};
 
 /// What people call it.
 pub(crate) const CALLED: &str = "Redis";
@@ -24,22 +24,6 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Behind,
     prepare: None,
     explain: Some(explain::explain),
-    looks,
     clamps: &[],
     unknown: "",
 };
-
-/// Its names are in lower case, and some are in every file of it.
-fn looks(file: &Looks<'_>) -> Likeness {
-    let words = [
-        "maxclients",
-        "tcp-backlog",
-        "databases",
-        "dbfilename",
-        "appendonly",
-        "maxmemory",
-        "requirepass",
-        "protected-mode",
-    ];
-    Likeness::text(file.begins(&words, &[';']))
-}

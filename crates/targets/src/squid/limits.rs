@@ -7,6 +7,7 @@ use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
 use super::settings::bytes;
 use crate::cache::largest;
+use crate::files::entry::Entry;
 use crate::limits::{accept_queue, connections, counted, errors, log, raised, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
@@ -29,10 +30,21 @@ pub(super) fn workers(config: &Config) -> SourcedValue<u64> {
     config.sourced("workers", number).map(|workers| workers.max(1))
 }
 
-/// Every limit of a configuration on a machine, which lets it have so many descriptors.
-pub(super) fn of(config: &Config, available: u64, machine: &Machine) -> Vec<Limit> {
+/// Whether requests may go to their origin past the peers: not those of an accelerator, unless it says so, and none where that is
+/// forbidden (src/peer_select.cc: `checkAlwaysDirectDone`, `checkNeverDirectDone`).
+pub(super) fn goes_direct(config: &Config) -> bool {
+    let ports: Vec<_> = config.each("http_port").collect();
+    let has = |entry: &Entry, word: &str| entry.values.iter().any(|value| value == word);
+    let around = ports.iter().any(|port| !has(port, "accel") || has(port, "allow-direct"));
+    let never = config.each("never_direct").next().is_some_and(|entry| entry.values == ["allow", "all"]);
+    (around && !never) || config.value("always_direct").is_some()
+}
+
+/// Every limit of a configuration on a machine, which lets it have so many descriptors. `direct`: whether requests may go past the peers.
+pub(super) fn of(config: &Config, available: u64, machine: &Machine, direct: bool) -> Vec<Limit> {
     let first = [max_filedescriptors(config, available), backlog(config, available, machine), cpu(config, machine)];
-    let more = [Some(object(config)), rock(config), per_client(config), body(config)];
+    let peers = peers(config).filter(|_| !direct);
+    let more = [Some(object(config)), rock(config), per_client(config), body(config), peers];
     first.into_iter().chain(more.into_iter().flatten()).collect()
 }
 
@@ -104,6 +116,54 @@ fn backlog(config: &Config, available: u64, machine: &Machine) -> Limit {
     }
 }
 
+/// Connections to the peers that answer (`cache_peer HOST parent ... max-conn=N`): a peer with so many open is not chosen, idle ones
+/// included, so that kept connections leave no room for the request that would use them (measured on 5.7: with the last one open and
+/// idle, every request is refused). Each worker counts alone.
+fn peers(config: &Config) -> Option<Limit> {
+    let parents: Vec<_> =
+        config.each("cache_peer").filter(|e| e.values.get(1).is_some_and(|kind| kind == "parent")).collect();
+    let most = |e: &&Entry| e.values.iter().rev().find_map(|word| number(word.strip_prefix("max-conn=")?)).unwrap_or(0);
+    let each: Vec<u64> = parents.iter().map(most).collect();
+    let first = parents.first().filter(|_| each.iter().all(|&most| most > 0))?;
+    let (sum, workers) = (each.iter().sum::<u64>(), workers(config).value);
+    let kept = u64::from(config.sourced("server_persistent_connections", |text| Some(text.to_owned())).value != "off");
+    let high = (sum * workers) as f64;
+    let chosen = config
+        .each("cache_peer_access")
+        .any(|entry| entry.values.get(1..) != Some(&["allow".to_owned(), "all".to_owned()]));
+    let mut written: Vec<String> = each.iter().map(u64::to_string).collect();
+    let counts = format!("{} connections to {}", written.join(" + "), counted(parents.len() as u64, "peer"));
+    written.dedup();
+    let law = Law::Slots {
+        value: high,
+        reserved: 0.0,
+        idle_cost: 0.0,
+        busy_cost: 1.0,
+        pools: 1.0,
+        soft: (sum - kept) as f64 / high,
+    };
+    Some(Limit {
+        value: written.join(", "),
+        origin: config.entries.origin(first),
+        caps: "connections to the peers at once; beyond it requests are answered with 502".to_owned(),
+        law: if chosen { Law::Unknown } else { law },
+        formula: [
+            counts,
+            if workers > 1 { format!(" in each of {workers} workers") } else { String::new() },
+            if kept > 0 { ", kept ones included: one less serves without a refusal".to_owned() } else { String::new() },
+            if chosen {
+                "; it depends: cache_peer_access says which request may use which peer".to_owned()
+            } else {
+                String::new()
+            },
+        ]
+        .concat(),
+        source: "squid 5.7 src/neighbors.cc: peerHTTPOkay (max_conn), src/FwdState.cc".to_owned(),
+        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
+        ..Limit::named("squid.max_conn", "squid", "cache_peer max-conn")
+    })
+}
+
 /// A worker has one thread.
 fn cpu(config: &Config, machine: &Machine) -> Limit {
     let (workers, cores) = (workers(config), u64::from(machine.cores));
@@ -161,6 +221,30 @@ mod tests {
         // Measured: 94 tunnels of Squid 5.7 with 256, less the few that it opens for itself.
         assert_eq!(slots("max_filedescriptors 256"), 96);
         assert_eq!((slots(""), slots("max_filedescriptors 90000")), (9950, 9950));
+    }
+
+    #[test]
+    fn peers_take_so_many_connections() {
+        let port = "http_port 80 accel defaultsite=a\n";
+        let peer = |host: &str, more: &str| format!("cache_peer {host} parent 80 0 no-query originserver {more}\n");
+        let clients = |text: &str| {
+            let config = config(&format!("{port}{text}"));
+            peers(&config).filter(|_| !goes_direct(&config)).and_then(|limit| match limit.law {
+                Law::Slots { value, soft, .. } => Some((value * soft, value)),
+                _ => None,
+            })
+        };
+        // Measured: without kept connections 10 users, 0 failed, 11 users, 14 % failed; with them 9 and 10.
+        assert_eq!(clients(&peer("a", "max-conn=10")), Some((9.0, 10.0)));
+        let off = "server_persistent_connections off\n";
+        assert_eq!(clients(&(peer("a", "max-conn=10") + off)), Some((10.0, 10.0)));
+        let two = peer("a", "max-conn=10") + &peer("b", "max-conn=5") + "workers 2\n" + off;
+        let (low, high) = clients(&two).unwrap();
+        assert!((low - 15.0).abs() < 1e-9 && high == 30.0, "{low} {high}");
+        assert_eq!(clients(&(peer("a", "max-conn=10") + &peer("b", ""))), None);
+        assert_eq!(clients(&(peer("a", "max-conn=10") + "http_port 81\n")), None, "a forward proxy goes direct");
+        assert!(clients(&(peer("a", "max-conn=10") + "http_port 81\nnever_direct allow all\n")).is_some());
+        assert_eq!(clients(&(peer("a", "max-conn=10") + "cache_peer_access a allow some\n")), None);
     }
 
     #[test]

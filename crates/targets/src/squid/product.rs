@@ -12,7 +12,7 @@ use super::limits;
 use super::private::Private;
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
-use crate::product::{Deployment, Entry, Likeness, Looks, Lookup, Prepare, Product, Program, Role, Variant, after};
+use crate::product::{Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
 use genkai_place::machine;
 
@@ -35,16 +35,9 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Cache,
     prepare: Some(Deployment::<Squid>::boxed),
     explain: Some(explain),
-    looks,
     clamps: &[],
     unknown: "",
 };
-
-/// It has a port and who may use it.
-fn looks(file: &Looks<'_>) -> Likeness {
-    let words = ["http_port", "http_access", "cache_peer", "cache_mem", "cache_dir"];
-    Likeness::text(file.begins(&words, &[';', '{']))
-}
 
 /// The Squid that is installed.
 #[derive(Debug)]
@@ -90,7 +83,8 @@ impl Product for Squid {
     }
 
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(of.config(), machine::hard_descriptors(), machine)
+        // The copy sends everything to its peers.
+        limits::of(of.config(), machine::hard_descriptors(), machine, false)
     }
 
     fn start(of: &Variant<Self>, _: &Tested<Private>, cpus: Option<&[usize]>) -> Result<Cache, TargetError> {

@@ -11,7 +11,7 @@ use super::private::Private;
 use super::records::{CONNECTIONS, FILE, Records};
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
-use crate::product::{Deployment, Entry, Likeness, Looks, Lookup, Prepare, Product, Program, Role, Variant, after};
+use crate::product::{Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
 use genkai_place::machine;
 
@@ -34,15 +34,13 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Cache,
     prepare: Some(Deployment::<TrafficServer>::boxed),
     explain: None,
-    looks,
     clamps: &[],
     unknown: "",
 };
 
-/// Its files have names of their own.
-fn looks(file: &Looks<'_>) -> Likeness {
-    let named = if file.path.is_dir() { file.path.join(FILE).is_file() } else { file.name() == FILE };
-    if named { Likeness::Name } else { Likeness::None }
+/// Whether a file or folder is its configuration: its files have names of their own.
+pub(crate) fn is_named(path: &Path) -> bool {
+    if path.is_dir() { path.join(FILE).is_file() } else { path.file_name().is_some_and(|name| name == FILE) }
 }
 
 /// The Traffic Server that is installed.

@@ -13,9 +13,7 @@ use super::settings::Config;
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
 use crate::files::Configuration;
-use crate::product::{
-    Deployment, Entry, Likeness, Looks, Lookup, Prepare, Product, Program, Role, Variant, after, first,
-};
+use crate::product::{Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
 
 /// How its program is found.
@@ -37,19 +35,9 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Cache,
     prepare: Some(Deployment::<Varnish>::boxed),
     explain: Some(explain),
-    looks,
     clamps: &[],
     unknown: "",
 };
-
-/// VCL says its version before anything else.
-fn looks(file: &Looks<'_>) -> Likeness {
-    match file.lines.first() {
-        _ if file.name().ends_with(".vcl") => Likeness::Name,
-        Some(line) => Likeness::text(first(line) == "vcl" && line.contains(';')),
-        None => Likeness::None,
-    }
-}
 
 /// The Varnish that is installed.
 #[derive(Debug)]

@@ -149,12 +149,30 @@ impl Client {
         Client::send(address, &(head + &"x".repeat(bytes)))
     }
 
+    /// Connects and announces a body of so many bytes, of which none comes.
+    pub(crate) fn announce(address: SocketAddr, path: &str, bytes: u64) -> Option<Client> {
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {bytes}\r\n\r\n");
+        let client = Client::send(address, &head)?;
+        // Else a server that has refused waits for the body for some seconds before it closes.
+        client.0.shutdown(std::net::Shutdown::Write).ok()?;
+        Some(client)
+    }
+
     fn send(address: SocketAddr, request: &str) -> Option<Client> {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
         stream.set_read_timeout(Some(LONG)).unwrap();
         // A server that refuses may close before it has read everything.
         let _ = stream.write_all(request.as_bytes());
         Some(Client(stream))
+    }
+
+    /// Whether there is an answer, or the connection was closed.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.0.set_nonblocking(true).unwrap();
+        let seen = self.0.peek(&mut [0; 1]);
+        self.0.set_nonblocking(false).unwrap();
+        !matches!(seen, Err(e) if e.kind() == std::io::ErrorKind::WouldBlock)
     }
 
     /// The status of the answer; none for a connection that was closed instead.

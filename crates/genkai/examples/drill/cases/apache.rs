@@ -1,84 +1,158 @@
 //! Faults of Apache.
 
-use super::Behind::Nobody;
-use super::Expect::Cause;
-use super::{AT_ONCE, Case, HANGS, NO_NUMBER, PLAIN, SLOW};
+use super::Behind::{Nobody, Scripted};
+use super::{AT_ONCE, Case, HANGS, NO_NUMBER, SLOW, TWO_ENDS};
 
-pub(super) const CASES: &[Case] = &[
-    Case {
-        name: "apache-workers",
-        fault: "MaxRequestWorkers 75 of the worker MPM",
-        product: "apache",
-        flags: "--set MaxRequestWorkers=75 --users 120 --spawn-rate 15 --backend-time 200ms --timeout 8s",
-        expect: Cause(&["apache.MaxRequestWorkers"]),
-        off: HANGS,
-        ..PLAIN
-    },
-    Case {
-        name: "apache-prefork",
-        fault: "MaxRequestWorkers 60 of prefork",
-        product: "apache",
-        flags: "--set mpm=prefork --set MaxRequestWorkers=60 --set StartServers=60 --users 100 --spawn-rate 15 \
-                --backend-time 200ms --timeout 8s",
-        expect: Cause(&["apache.MaxRequestWorkers"]),
-        off: HANGS,
-        ..PLAIN
-    },
-    Case {
-        name: "apache-clamped",
-        fault: "MaxRequestWorkers 400 that ServerLimit 3 clamps to 75",
-        product: "apache",
-        flags: "--set ServerLimit=3 --set MaxRequestWorkers=75 --set ThreadsPerChild=25 --users 120 --spawn-rate 15 \
-                --backend-time 200ms --timeout 8s",
-        expect: Cause(&["apache.MaxRequestWorkers"]),
-        off: HANGS,
-        ..PLAIN
-    },
-    Case {
-        name: "apache-backlog",
-        fault: "ListenBacklog 4, 250 clients at once",
-        product: "apache",
-        flags: "--set ListenBacklog=4 --set MaxRequestWorkers=400 --set StartServers=12 --users 250 --spawn-rate 100000 \
-                --backend-time 20ms --new-connections",
-        objective: Some("errors < 0.1%, p99 < 700ms"),
-        expect: Cause(&["apache.ListenBacklog"]),
-        off: AT_ONCE,
-        ..PLAIN
-    },
-    Case {
-        name: "apache-pool",
-        fault: "ProxyPass max=10 acquire=200 of each of Apache's 4 children",
-        product: "apache",
-        flags: "--set ProxyPass.max=10 --set ProxyPass.acquire=200 --set MaxRequestWorkers=100 --set StartServers=4 \
-                --users 120 --spawn-rate 15 --backend-time 300ms",
-        expect: Cause(&["apache.ProxyPass.max"]),
-        off: "connections spread unevenly over the children, so the first pool is full before all are",
-        ..PLAIN
-    },
-    Case {
-        name: "apache-refused",
-        fault: "nobody listens where the backend should be",
-        product: "apache",
-        flags: "--users 20 --spawn-rate 20",
-        config: Some(
-            "LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\n\
-             LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n\
-             LoadModule proxy_module /usr/lib/apache2/modules/mod_proxy.so\n\
-             LoadModule proxy_http_module /usr/lib/apache2/modules/mod_proxy_http.so\n\
-             User www-data\nGroup www-data\nListen 80\nProxyPass / http://{backend}/ retry=0\n",
+fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
+    Case::of("apache", name, fault)
+}
+
+/// A configuration with a proxy and these lines.
+fn conf(lines: &str) -> String {
+    let modules = "/usr/lib/apache2/modules";
+    format!(
+        "LoadModule mpm_worker_module {modules}/mod_mpm_worker.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\n\
+         LoadModule proxy_module {modules}/mod_proxy.so\nLoadModule proxy_http_module {modules}/mod_proxy_http.so\n\
+         User www-data\nGroup www-data\nListen 80\n{lines}\n"
+    )
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    [workers(), clamped(), queues(), pools(), times(), others()].into_iter().flatten().collect()
+}
+
+/// As many clients as workers, and some more.
+const FULL: &str = "--users 120 --spawn-rate 15 --backend-time 200ms --timeout 8s";
+
+fn workers() -> Vec<Case> {
+    let one = |name: &str, fault: &str, flags: &str| {
+        case(name, fault).flags(FULL).flags(flags).cause("apache.MaxRequestWorkers").off(HANGS)
+    };
+    vec![
+        one("apache-workers", "MaxRequestWorkers 75 of the worker MPM", "--set mpm=worker --set MaxRequestWorkers=75"),
+        one(
+            "apache-workers-50",
+            "MaxRequestWorkers 50 of the worker MPM",
+            "--set mpm=worker --set MaxRequestWorkers=50",
         ),
-        behind: Nobody,
-        expect: Cause(&["apache.backend"]),
-        off: NO_NUMBER,
-        ..PLAIN
-    },
-    Case {
-        name: "apache-timeout",
-        fault: "a backend of 2.5 s behind ProxyTimeout 1",
-        product: "apache",
-        flags: "--set ProxyTimeout=1 --users 20 --spawn-rate 20 --backend-time 2500ms",
-        expect: Cause(&["apache.ProxyTimeout", "backend.service_time"]),
-        off: SLOW,
-        ..PLAIN
-    },
-];
+        one(
+            "apache-event-50",
+            "MaxRequestWorkers 50 of the event MPM",
+            "--set mpm=event --set MaxRequestWorkers=50 --set StartServers=2",
+        )
+        .either(
+            &["apache.MaxRequestWorkers", "apache.ThreadsPerChild"],
+            "kept connections spread unevenly over event's children: the first of them that is full makes clients wait",
+        ),
+        one(
+            "apache-prefork",
+            "MaxRequestWorkers 60 of prefork",
+            "--set mpm=prefork --set MaxRequestWorkers=60 --set StartServers=60",
+        ),
+        one(
+            "apache-prefork-40",
+            "MaxRequestWorkers 40 of prefork",
+            "--set mpm=prefork --set MaxRequestWorkers=40 --set StartServers=40",
+        ),
+        one(
+            "apache-one-child",
+            "MaxRequestWorkers 40 in one child of 40 threads",
+            "--set mpm=worker --set ThreadsPerChild=40 --set MaxRequestWorkers=40 --set StartServers=1",
+        ),
+    ]
+}
+
+/// Values that Apache does not take as they are: it says so when it starts, and goes on with less.
+fn clamped() -> Vec<Case> {
+    let one = |name: &str, fault: &str, lines: &str| {
+        case(name, fault)
+            .flags(FULL)
+            .flags("--backend embedded")
+            .config(conf(&format!("{lines}\nProxyPass / http://127.0.0.1:9/ retry=0")))
+            .off(HANGS)
+    };
+    vec![
+        one(
+            "apache-clamped",
+            "MaxRequestWorkers 400 that ServerLimit 3 clamps to 75",
+            "ServerLimit 3\nStartServers 3\nThreadsPerChild 25\nMaxRequestWorkers 400",
+        )
+        .either(
+            &["apache.ServerLimit", "apache.MaxRequestWorkers"],
+            "MaxRequestWorkers is what fills up, ServerLimit is what holds it down: both are the limit, and both must be changed",
+        ),
+        one(
+            "apache-no-multiple",
+            "MaxRequestWorkers 90 with 50 threads a child: 50 are in force",
+            "ServerLimit 16\nStartServers 1\nThreadsPerChild 50\nMaxRequestWorkers 90",
+        )
+        .cause("apache.MaxRequestWorkers")
+        .then(&["apache.ThreadsPerChild"]),
+    ]
+}
+
+fn queues() -> Vec<Case> {
+    let name = |n: u32| if n == 4 { "apache-backlog".to_owned() } else { format!("apache-backlog-{n}") };
+    let one = |n: u32| {
+        case(name(n), format!("ListenBacklog {n}, 250 clients at once"))
+            .flags("--set MaxRequestWorkers=400 --set StartServers=12 --users 250 --spawn-rate 100000")
+            .flags("--backend-time 20ms --new-connections")
+            .flags(format!("--set ListenBacklog={n}"))
+            .objective("errors < 0.1%, p99 < 700ms")
+            .cause("apache.ListenBacklog")
+            .off(AT_ONCE)
+    };
+    [4, 8].map(one).into()
+}
+
+fn pools() -> Vec<Case> {
+    let spread = "connections spread unevenly over the children, so the first pool is full before all are";
+    vec![
+        case("apache-pool", "ProxyPass max=10 acquire=200 of each of Apache's 4 children")
+            .flags(
+                "--set ProxyPass.max=10 --set ProxyPass.acquire=200 --set MaxRequestWorkers=100 --set StartServers=4",
+            )
+            .flags("--users 120 --spawn-rate 15 --backend-time 300ms")
+            .cause("apache.ProxyPass.max")
+            .then(&["apache.MaxRequestWorkers"])
+            .off(spread),
+        case("apache-pool-one", "ProxyPass max=15 acquire=200 of Apache's only child")
+            .flags("--set mpm=worker --set ProxyPass.max=15 --set ProxyPass.acquire=200 --set ThreadsPerChild=60")
+            .flags("--set MaxRequestWorkers=60 --set StartServers=1 --users 50 --spawn-rate 10 --backend-time 300ms")
+            .cause("apache.ProxyPass.max"),
+    ]
+}
+
+fn times() -> Vec<Case> {
+    let one = |name: &str, allowed: &str, takes: &str| {
+        case(name, format!("a backend of {takes} behind ProxyTimeout {allowed}"))
+            .flags("--users 20 --spawn-rate 20")
+            .flags(format!("--set ProxyTimeout={allowed} --backend-time {takes}"))
+            .either(&["apache.ProxyTimeout", "backend.service_time"], TWO_ENDS)
+            .off(SLOW)
+    };
+    vec![one("apache-timeout", "1", "2500ms"), one("apache-timeout-2", "2", "3s")]
+}
+
+fn others() -> Vec<Case> {
+    vec![
+        case("apache-refused", "nobody listens where the backend should be")
+            .flags("--users 20 --spawn-rate 20")
+            .config(conf("ProxyPass / http://{backend}/ retry=0"))
+            .behind(Nobody)
+            .cause("apache.backend")
+            .off(NO_NUMBER),
+        case(
+            "apache-body",
+            "nothing: LimitRequestBody 8192, which is not in force for what is passed on, and bodies of 20k",
+        )
+        .flags("--users 10 --spawn-rate 10 --body-size 20k --backend embedded --backend-time 20ms")
+        .config(conf("LimitRequestBody 8192\nProxyPass / http://127.0.0.1:9/ retry=0")),
+        case("apache-no-ssl", "an https backend without SSLProxyEngine")
+            .flags("--users 10 --spawn-rate 10")
+            .config(conf("ProxyPass / https://{backend}/ retry=0"))
+            .behind(Scripted("fixed --time 0.01"))
+            .cause("apache.SSLProxyEngine")
+            .off(NO_NUMBER),
+    ]
+}

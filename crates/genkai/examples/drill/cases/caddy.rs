@@ -1,46 +1,50 @@
 //! Faults of Caddy.
 
 use super::Behind::Nobody;
-use super::Expect::Cause;
-use super::{Case, NO_NUMBER, PATIENCE, PLAIN, SLOW, rising};
+use super::{Case, NO_NUMBER, PATIENCE, SIZE, SLOW, TWO_ENDS};
 
-pub(super) const CASES: &[Case] = &[
-    Case {
-        name: "caddy-connections",
-        fault: "max_conns_per_host 20",
-        product: "caddy",
-        flags: rising!("--set max_conns_per_host=20"),
-        objective: Some("errors < 0.1%, p99 < 700ms"),
-        expect: Cause(&["caddy.max_conns_per_host"]),
-        off: PATIENCE,
-        ..PLAIN
-    },
-    Case {
-        name: "caddy-requests",
-        fault: "unhealthy_request_count 20",
-        product: "caddy",
-        flags: rising!("--set unhealthy_request_count=20 --set max_fails=1"),
-        expect: Cause(&["caddy.unhealthy_request_count"]),
-        ..PLAIN
-    },
-    Case {
-        name: "caddy-timeout",
-        fault: "a backend of 1.5 s behind response_header_timeout 1s",
-        product: "caddy",
-        flags: "--set response_header_timeout=1s --users 20 --spawn-rate 20 --backend-time 1500ms",
-        expect: Cause(&["caddy.response_header_timeout", "backend.service_time"]),
-        off: SLOW,
-        ..PLAIN
-    },
-    Case {
-        name: "caddy-refused",
-        fault: "nobody listens where the upstream should be",
-        product: "caddy",
-        flags: "--users 20 --spawn-rate 20",
-        config: Some("http://:80 {\n\treverse_proxy {backend}\n}\n"),
-        behind: Nobody,
-        expect: Cause(&["caddy.backend"]),
-        off: NO_NUMBER,
-        ..PLAIN
-    },
-];
+fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
+    Case::of("caddy", name, fault)
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let connections = |name: &str, n: u32| {
+        case(name, format!("max_conns_per_host {n}"))
+            .rising(&format!("--set max_conns_per_host={n}"))
+            .objective("errors < 0.1%, p99 < 700ms")
+            .cause("caddy.max_conns_per_host")
+            .off(PATIENCE)
+    };
+    let requests = |name: &str, n: u32| {
+        case(name, format!("unhealthy_request_count {n}"))
+            .rising(&format!("--set unhealthy_request_count={n} --set max_fails=1"))
+            .cause("caddy.unhealthy_request_count")
+    };
+    let time = |name: &str, allowed: &str, takes: &str| {
+        case(name, format!("a backend of {takes} behind response_header_timeout {allowed}"))
+            .flags("--users 20 --spawn-rate 20")
+            .flags(format!("--set response_header_timeout={allowed} --backend-time {takes}"))
+            .either(&["caddy.response_header_timeout", "backend.service_time"], TWO_ENDS)
+            .off(SLOW)
+    };
+    vec![
+        connections("caddy-connections", 20),
+        connections("caddy-connections-10", 10),
+        connections("caddy-connections-30", 30),
+        requests("caddy-requests", 20),
+        requests("caddy-requests-40", 40),
+        time("caddy-timeout", "1s", "1500ms"),
+        time("caddy-timeout-500", "500ms", "900ms"),
+        case("caddy-body", "request_body max_size 8kB, bodies of 20k")
+            .flags("--users 10 --spawn-rate 10 --body-size 20k --backend embedded --backend-time 20ms")
+            .config("http://:80 {\n\trequest_body {\n\t\tmax_size 8kB\n\t}\n\treverse_proxy 127.0.0.1:9\n}\n")
+            .cause("caddy.request_body.max_size")
+            .off(SIZE),
+        case("caddy-refused", "nobody listens where the upstream should be")
+            .flags("--users 20 --spawn-rate 20")
+            .config("http://:80 {\n\treverse_proxy {backend}\n}\n")
+            .behind(Nobody)
+            .cause("caddy.backend")
+            .off(NO_NUMBER),
+    ]
+}

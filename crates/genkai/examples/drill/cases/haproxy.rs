@@ -1,65 +1,123 @@
 //! Faults of HAProxy.
 
-use super::Behind::Nobody;
-use super::Expect::Cause;
-use super::{AT_ONCE, Case, NO_NUMBER, PLAIN, SLOW, rising};
+use super::Behind::{Nobody, Scripted};
+use super::{AT_ONCE, Case, HANGS, NO_NUMBER, SIZE, SLOW, TWO_ENDS};
 
-pub(super) const CASES: &[Case] = &[
-    Case {
-        name: "haproxy-maxconn",
-        fault: "maxconn 100 of global",
-        product: "haproxy",
-        flags: rising!("--set maxconn=100"),
-        expect: Cause(&["haproxy.maxconn"]),
-        ..PLAIN
-    },
-    Case {
-        name: "haproxy-frontend",
-        fault: "maxconn 100 of the frontend",
-        product: "haproxy",
-        flags: rising!("--set frontend.maxconn=100"),
-        expect: Cause(&["haproxy.frontend.maxconn"]),
-        ..PLAIN
-    },
-    Case {
-        name: "haproxy-server",
-        fault: "maxconn 20 of the only server, timeout queue 500ms",
-        product: "haproxy",
-        flags: rising!("--set server.maxconn=20 --set timeout.queue=500ms"),
-        expect: Cause(&["haproxy.server.maxconn"]),
-        ..PLAIN
-    },
-    Case {
-        name: "haproxy-backlog",
-        fault: "backlog 4, 600 clients at once",
-        product: "haproxy",
-        flags: "--set backlog=4 --set maxconn=4000 --users 600 --spawn-rate 100000 --backend-time 20ms --new-connections",
-        objective: Some("errors < 0.1%, p99 < 700ms"),
-        expect: Cause(&["haproxy.backlog"]),
-        off: AT_ONCE,
-        ..PLAIN
-    },
-    Case {
-        name: "haproxy-timeout",
-        fault: "a backend of 1.5 s behind timeout server 1s",
-        product: "haproxy",
-        flags: "--set timeout.server=1s --users 20 --spawn-rate 20 --backend-time 1500ms",
-        expect: Cause(&["haproxy.timeout.server", "backend.service_time"]),
-        off: SLOW,
-        ..PLAIN
-    },
-    Case {
-        name: "haproxy-refused",
-        fault: "nobody listens where the server should be",
-        product: "haproxy",
-        flags: "--users 20 --spawn-rate 20",
-        config: Some(
-            "defaults\n  mode http\n  timeout connect 1s\n  timeout client 9s\n  timeout server 9s\nfrontend f\n  bind :80\n  \
-             default_backend b\nbackend b\n  server s {backend}\n",
+fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
+    Case::of("haproxy", name, fault)
+}
+
+/// A configuration with these lines for the frontend and the backend.
+fn cfg(front: &str, back: &str) -> String {
+    format!(
+        "defaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  timeout queue 500ms\n\
+         frontend f\n  bind :80\n  {front}\n  default_backend b\nbackend b\n  {back}\n"
+    )
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    [connections(), servers(), queues(), times(), others()].into_iter().flatten().collect()
+}
+
+fn connections() -> Vec<Case> {
+    let maxconn = |name: &str, n: u32| {
+        case(name, format!("maxconn {n} of global")).rising(&format!("--set maxconn={n}")).cause("haproxy.maxconn")
+    };
+    let frontend = |name: &str, n: u32| {
+        case(name, format!("maxconn {n} of the frontend"))
+            .rising(&format!("--set frontend.maxconn={n}"))
+            .cause("haproxy.frontend.maxconn")
+    };
+    vec![
+        maxconn("haproxy-maxconn", 100),
+        maxconn("haproxy-maxconn-50", 50),
+        frontend("haproxy-frontend", 100),
+        frontend("haproxy-frontend-60", 60),
+        case("haproxy-named-defaults", "maxconn 50 of a defaults section that another takes over")
+            .rising("--backend embedded")
+            .config(
+                "defaults base\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  maxconn 50\n\
+                 defaults special from base\n  timeout queue 2s\nfrontend f from special\n  bind :80\n  default_backend b\n\
+                 backend b from special\n  server s 127.0.0.1:9\n",
+            )
+            .cause("haproxy.frontend.maxconn"),
+        case("haproxy-rate", "rate-limit sessions 30 under 60 new connections/s")
+            .flags("--rate 60 --ramp 6s --new-connections --backend embedded --backend-time 10ms --connections 400")
+            .objective("errors < 0.1%, p99 < 700ms")
+            .config(cfg("rate-limit sessions 30", "server s 127.0.0.1:9"))
+            .cause("haproxy.rate-limit sessions")
+            .off(HANGS),
+    ]
+}
+
+fn servers() -> Vec<Case> {
+    let one = |name: &str, n: u32| {
+        case(name, format!("maxconn {n} of the only server, timeout queue 500ms"))
+            .rising(&format!("--set server.maxconn={n} --set timeout.queue=500ms"))
+            .cause("haproxy.server.maxconn")
+    };
+    let several = |name: &str, fault: &str, servers: &str| {
+        case(name, fault).rising("--backend embedded").config(cfg("", servers)).cause("haproxy.server.maxconn")
+    };
+    vec![
+        one("haproxy-server", 20),
+        one("haproxy-server-10", 10),
+        one("haproxy-server-30", 30),
+        several(
+            "haproxy-servers",
+            "maxconn 10 and 15 of two servers, timeout queue 500ms",
+            "server a 127.0.0.1:9 maxconn 10\n  server b 127.0.0.1:9 maxconn 15",
         ),
-        behind: Nobody,
-        expect: Cause(&["haproxy.backend"]),
-        off: NO_NUMBER,
-        ..PLAIN
-    },
-];
+        several(
+            "haproxy-minconn",
+            "minconn 10 of a server with maxconn 60 and fullconn 1000: 10 are in force",
+            "fullconn 1000\n  server a 127.0.0.1:9 minconn 10 maxconn 60",
+        ),
+        several(
+            "haproxy-maxqueue",
+            "maxconn 15, maxqueue 5 of the only server",
+            "server a 127.0.0.1:9 maxconn 15 maxqueue 5",
+        ),
+    ]
+}
+
+fn queues() -> Vec<Case> {
+    let name = |n: u32| if n == 4 { "haproxy-backlog".to_owned() } else { format!("haproxy-backlog-{n}") };
+    let one = |n: u32| {
+        case(name(n), format!("backlog {n}, 600 clients at once"))
+            .flags("--set maxconn=4000 --users 600 --spawn-rate 100000 --backend-time 20ms --new-connections")
+            .flags(format!("--set backlog={n}"))
+            .objective("errors < 0.1%, p99 < 700ms")
+            .cause("haproxy.backlog")
+            .off(AT_ONCE)
+    };
+    [4, 16].map(one).into()
+}
+
+fn times() -> Vec<Case> {
+    let one = |name: &str, allowed: &str, takes: &str| {
+        case(name, format!("a backend of {takes} behind timeout server {allowed}"))
+            .flags("--users 20 --spawn-rate 20")
+            .flags(format!("--set timeout.server={allowed} --backend-time {takes}"))
+            .either(&["haproxy.timeout.server", "backend.service_time"], TWO_ENDS)
+            .off(SLOW)
+    };
+    vec![one("haproxy-timeout", "1s", "1500ms"), one("haproxy-timeout-500", "500ms", "900ms")]
+}
+
+fn others() -> Vec<Case> {
+    vec![
+        case("haproxy-refused", "nobody listens where the server should be")
+            .flags("--users 20 --spawn-rate 20")
+            .config(cfg("", "server s {backend}"))
+            .behind(Nobody)
+            .cause("haproxy.backend")
+            .off(NO_NUMBER),
+        case("haproxy-bufsize", "a response head of 20 kB, larger than tune.bufsize takes")
+            .flags("--users 10 --spawn-rate 10")
+            .config(cfg("", "server s {backend}"))
+            .behind(Scripted("headers --fields 1 --size 20000 --time 0.01"))
+            .cause("haproxy.tune.bufsize")
+            .off(SIZE),
+    ]
+}

@@ -1,102 +1,77 @@
 //! Limits of the kernel, in places of the drill's own: no setting of the machine is changed.
 
-use super::Expect::Cause;
-use super::{AT_ONCE, Case, Inside, PLAIN, QUOTA};
+use super::{AT_ONCE, COST, Case, Inside, PROXIES, QUOTA};
 
-/// Two hundred local ports for each address and port that is connected to.
-const FEW_PORTS: Inside = Inside::Network(&[("ipv4/ip_local_port_range", "40000 40199")]);
+/// So many local ports for each address and port that is connected to.
+const fn ports(range: &'static [(&'static str, &'static str)]) -> Inside {
+    Inside::Network(range)
+}
+
+/// Two hundred.
+const FEW_PORTS: &[(&str, &str)] = &[("ipv4/ip_local_port_range", "40000 40199")];
+/// A hundred.
+const FEWER_PORTS: &[(&str, &str)] = &[("ipv4/ip_local_port_range", "40000 40099")];
 /// Eight connections may wait to be accepted, whatever a server asks for.
 const SHORT_QUEUE: Inside = Inside::Network(&[("core/somaxconn", "8")]);
 
+pub(super) fn cases() -> Vec<Case> {
+    let whole = vec![quota("cpu-quota", 30), quota("cpu-quota-20", 20), conntrack(), memory()];
+    [few_ports(), short_queues(), whole].into_iter().flatten().collect()
+}
+
 /// A load that needs more connections to a backend than there are ports.
-macro_rules! many {
-    ($rest:literal) => {
-        concat!("--users 300 --spawn-rate 40 --backend-time 500ms ", $rest)
+fn few_ports() -> Vec<Case> {
+    let ids = ["nginx.upstream.ports", "apache.backend.ports", "haproxy.server.ports", "caddy.upstream.ports"];
+    let behind = ["its upstream", "its backend", "its server", "its upstream"];
+    let one = |n: u32, range| {
+        move |((product, bears), (id, behind)): ((&'static str, &'static str), (&'static str, &'static str))| {
+            let name = if n == 200 { format!("ports-{product}") } else { format!("ports-{n}-{product}") };
+            Case::of(product, name, format!("{n} local ports between {product} and {behind}"))
+                .flags(format!("--users {} --spawn-rate {} --backend-time 500ms", n + n / 2, n / 5))
+                .flags(bears)
+                .inside(ports(range))
+                .cause(id)
+        }
     };
-}
-/// A load whose clients all come at once.
-macro_rules! at_once {
-    ($rest:literal) => {
-        concat!("--users 600 --spawn-rate 100000 --backend-time 20ms --new-connections ", $rest)
-    };
+    let each = || PROXIES.into_iter().zip(ids.into_iter().zip(behind));
+    each().map(one(200, FEW_PORTS)).chain(each().map(one(100, FEWER_PORTS))).collect()
 }
 
-const SOON: Option<&str> = Some("errors < 0.1%, p99 < 700ms");
+/// Clients that all come at once.
+fn short_queues() -> Vec<Case> {
+    let ids = ["nginx.somaxconn", "apache.somaxconn", "haproxy.somaxconn", "caddy.somaxconn"];
+    let one = |((product, bears), id): ((&'static str, &'static str), &'static str)| {
+        let fault = format!("net.core.somaxconn 8 below {product}'s backlog, 600 clients at once");
+        Case::of(product, format!("somaxconn-{product}"), fault)
+            .flags("--users 600 --spawn-rate 100000 --backend-time 20ms --new-connections")
+            .flags(bears)
+            .objective("errors < 0.1%, p99 < 700ms")
+            .inside(SHORT_QUEUE)
+            .cause(id)
+            .off(AT_ONCE)
+    };
+    PROXIES.into_iter().zip(ids).map(one).collect()
+}
 
-pub(super) const CASES: &[Case] = &[
-    Case {
-        name: "ports-nginx",
-        fault: "200 local ports between nginx and its upstream",
-        flags: many!("--set worker_connections=4096"),
-        inside: FEW_PORTS,
-        expect: Cause(&["nginx.upstream.ports"]),
-        ..PLAIN
-    },
-    Case {
-        name: "ports-apache",
-        fault: "200 local ports between Apache and its backend",
-        product: "apache",
-        flags: many!("--set mpm=worker --set MaxRequestWorkers=400 --set StartServers=16"),
-        inside: FEW_PORTS,
-        expect: Cause(&["apache.backend.ports"]),
-        ..PLAIN
-    },
-    Case {
-        name: "ports-haproxy",
-        fault: "200 local ports between HAProxy and its server",
-        product: "haproxy",
-        flags: many!("--set maxconn=2000"),
-        inside: FEW_PORTS,
-        expect: Cause(&["haproxy.server.ports"]),
-        ..PLAIN
-    },
-    Case {
-        name: "somaxconn-nginx",
-        fault: "net.core.somaxconn 8 below nginx's backlog of 511, 600 clients at once",
-        flags: at_once!("--set worker_connections=4096"),
-        objective: SOON,
-        inside: SHORT_QUEUE,
-        expect: Cause(&["nginx.somaxconn"]),
-        off: AT_ONCE,
-        ..PLAIN
-    },
-    Case {
-        name: "somaxconn-haproxy",
-        fault: "net.core.somaxconn 8 below HAProxy's backlog, 600 clients at once",
-        product: "haproxy",
-        flags: at_once!("--set maxconn=4000"),
-        objective: SOON,
-        inside: SHORT_QUEUE,
-        expect: Cause(&["haproxy.somaxconn"]),
-        off: AT_ONCE,
-        ..PLAIN
-    },
-    Case {
-        name: "cpu-quota",
-        fault: "a control group gives servers and generator 30 % of one core",
-        flags: "--users 100 --spawn-rate 20 --backend-time 20ms --think 20ms",
-        objective: Some("errors < 0.1%, p99 < 100ms"),
-        inside: Inside::Quota(30),
-        expect: Cause(&[QUOTA]),
-        off: "what a request costs is not in the configuration",
-        ..PLAIN
-    },
-    Case {
-        name: "conntrack",
-        fault: "a full table of tracked connections (nf_conntrack_max)",
-        inside: Inside::Nowhere(
-            "nf_conntrack_max is the whole machine's: a network namespace of its own cannot have another",
-        ),
-        expect: Cause(&[]),
-        ..PLAIN
-    },
-    Case {
-        name: "memory-group",
-        fault: "a control group with too little memory: the kernel ends a server",
-        inside: Inside::Nowhere(
-            "which process the kernel ends is its choice: it may be the generator, and then nothing is measured",
-        ),
-        expect: Cause(&[]),
-        ..PLAIN
-    },
-];
+fn quota(name: &str, percent: u32) -> Case {
+    Case::of("nginx", name, format!("a control group gives servers and generator {percent} % of one core"))
+        .flags("--users 100 --spawn-rate 20 --backend-time 20ms --think 20ms")
+        .objective("errors < 0.1%, p99 < 100ms")
+        .inside(Inside::Quota(percent))
+        .cause(QUOTA)
+        .off(COST)
+}
+
+fn conntrack() -> Case {
+    let why = "nf_conntrack_max is the whole machine's: a network namespace of its own cannot have another";
+    Case::of("nginx", "conntrack", "a full table of tracked connections (nf_conntrack_max)")
+        .inside(Inside::Nowhere(why))
+        .nameless()
+}
+
+fn memory() -> Case {
+    let why = "which process the kernel ends is its choice: it may be the generator, and then nothing is measured";
+    Case::of("nginx", "memory-group", "a control group with too little memory: the kernel ends a server")
+        .inside(Inside::Nowhere(why))
+        .nameless()
+}

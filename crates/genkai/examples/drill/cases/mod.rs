@@ -2,7 +2,7 @@
 //! the test suite runs some of it.
 
 mod apache;
-mod behind;
+mod backend;
 mod caddy;
 mod haproxy;
 mod innocent;
@@ -11,22 +11,22 @@ mod nginx;
 mod rooms;
 mod websocket;
 
+use std::sync::LazyLock;
+
 /// One fault, or an innocent look-alike.
 pub(crate) struct Case {
     /// Short name.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// What is done to the system.
-    pub(crate) fault: &'static str,
+    pub(crate) fault: String,
     /// Product under test, or [`ROOMS`].
     pub(crate) product: &'static str,
-    /// Flags of `genkai tune`, or of `genkai experiment run rooms`, split at spaces.
-    pub(crate) flags: &'static str,
-    /// Flags with spaces in them, a word each.
-    pub(crate) more: &'static [&'static str],
+    /// Flags of `genkai tune`, or of `genkai experiment run rooms`, a word each.
+    pub(crate) flags: Vec<String>,
     /// `--objective`, where it is not the default.
     pub(crate) objective: Option<&'static str>,
     /// Configuration; `{backend}` is the address of what stands behind.
-    pub(crate) config: Option<&'static str>,
+    pub(crate) config: Option<String>,
     /// What stands behind.
     pub(crate) behind: Behind,
     /// Where genkai is run.
@@ -47,8 +47,20 @@ pub(crate) enum Behind {
     Origin(&'static str),
     /// The same behind a link with these flags.
     Link(&'static str, &'static str),
+    /// A backend that behaves as told: words of `scripts/examine/backend.py`.
+    Scripted(&'static str),
+    /// A real server between the product and an origin with these flags.
+    Server(Between, &'static str),
     /// Nobody: a port that refuses, named in the configuration.
     Nobody,
+}
+
+/// A real server behind the product, started from its package.
+pub(crate) struct Between {
+    /// Its command line; `{port}`, `{origin}` (its address) and `{dir}` are put in, there and in `file`.
+    pub(crate) command: &'static [&'static str],
+    /// Its configuration, written to `{dir}/behind.conf`; empty: none.
+    pub(crate) file: &'static str,
 }
 
 /// The limit of a control group, which is a reason for which a client is the limit, too.
@@ -71,30 +83,102 @@ pub(crate) enum Inside {
 
 /// What must be said.
 pub(crate) enum Expect {
-    /// One of these limits is the cause, and no other.
-    Cause(&'static [&'static str]),
+    /// One of these limits is the cause, and no other; none: that no cause is named.
+    Cause {
+        /// Any of these is right.
+        ids: Vec<&'static str>,
+        /// Why more than one is right; empty for one.
+        why: &'static str,
+        /// What may be named besides, further on: it is true too.
+        further: Vec<&'static str>,
+    },
     /// The objective holds.
     Holds,
     /// The client was the limit: nothing is said of the servers.
     Client,
     /// One of these limits, or that the client was the limit: both sides had no processor time.
-    Crowded(&'static [&'static str]),
+    Crowded(Vec<&'static str>),
 }
 
-const PLAIN: Case = Case {
-    name: "",
-    fault: "",
-    product: "nginx",
-    flags: "",
-    objective: None,
-    more: &[],
-    config: None,
-    behind: Behind::Flags,
-    inside: Inside::Here,
-    hog: false,
-    expect: Expect::Holds,
-    off: "",
-};
+impl Case {
+    /// A case that holds, unless it is said otherwise.
+    fn of(product: &'static str, name: impl Into<String>, fault: impl Into<String>) -> Case {
+        Case {
+            name: name.into(),
+            fault: fault.into(),
+            product,
+            flags: Vec::new(),
+            objective: None,
+            config: None,
+            behind: Behind::Flags,
+            inside: Inside::Here,
+            hog: false,
+            expect: Expect::Holds,
+            off: "",
+        }
+    }
+
+    /// With these flags, split at spaces.
+    fn flags(mut self, text: impl AsRef<str>) -> Case {
+        self.flags.extend(text.as_ref().split_whitespace().map(str::to_owned));
+        self
+    }
+
+    /// With these words, which may hold spaces.
+    fn words(mut self, words: [&str; 2]) -> Case {
+        self.flags.extend(words.map(str::to_owned));
+        self
+    }
+
+    /// Under a load whose level rises slowly enough for the break to show where it is.
+    fn rising(self, text: &str) -> Case {
+        self.flags("--users 160 --spawn-rate 20 --backend-time 200ms").flags(text)
+    }
+
+    fn objective(self, text: &'static str) -> Case {
+        Case { objective: Some(text), ..self }
+    }
+
+    fn config(self, text: impl Into<String>) -> Case {
+        Case { config: Some(text.into()), ..self }
+    }
+
+    fn behind(self, behind: Behind) -> Case {
+        Case { behind, ..self }
+    }
+
+    fn inside(self, inside: Inside) -> Case {
+        Case { inside, ..self }
+    }
+
+    /// This limit is the cause.
+    fn cause(self, id: &'static str) -> Case {
+        self.either(&[id], "")
+    }
+
+    /// Any of these is right, because of `why`.
+    fn either(self, ids: &[&'static str], why: &'static str) -> Case {
+        Case { expect: Expect::Cause { ids: ids.to_vec(), why, further: Vec::new() }, ..self }
+    }
+
+    /// What else is true, further on.
+    fn then(mut self, ids: &[&'static str]) -> Case {
+        if let Expect::Cause { further, .. } = &mut self.expect {
+            further.extend(ids);
+        }
+        self
+    }
+
+    /// It fails, and nothing can be named.
+    fn nameless(self) -> Case {
+        self.either(&[], "")
+    }
+
+    /// The break need not come where the formula puts it.
+    fn off(self, why: &'static str) -> Case {
+        Case { off: why, ..self }
+    }
+}
 
 const AT_ONCE: &str = "all clients come at once: there is no level at which it begins";
 const NO_NUMBER: &str = "no number predicts it: the law is unknown";
@@ -103,18 +187,26 @@ const SLOW: &str = "a time, not a number of clients";
 const HANGS: &str = "who is not accepted hangs in the accept queue: that is seen only when it has lasted";
 const PAGE: &str = "a page that takes too long is seen when it is there, and meanwhile more users have come";
 const PATIENCE: &str = "requests wait first: it fails where the wait exceeds what is allowed, not where waiting begins";
+const COST: &str = "what a request costs is not in the configuration";
+const SPREAD: &str = "connections spread unevenly, so one part is full before all are";
 
-/// A load whose level rises slowly enough for the break to show where it is.
-macro_rules! rising {
-    ($rest:literal) => {
-        concat!("--users 160 --spawn-rate 20 --backend-time 200ms ", $rest)
-    };
-}
-use rising;
+/// The time that a proxy waits and the time that the backend takes are two ends of one fact.
+const TWO_ENDS: &str = "the backend takes longer than the proxy waits: either of the two can be called the limit";
 
 /// Every case, in the order in which they are told.
-pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
-    let proxies = [nginx::CASES, apache::CASES, haproxy::CASES, caddy::CASES, websocket::CASES];
-    let others = [behind::CASES, rooms::CASES, kernel::CASES, innocent::CASES];
-    proxies.into_iter().chain(others).flatten()
+pub(crate) fn all() -> &'static [Case] {
+    static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| {
+        let proxies = [nginx::cases(), apache::cases(), haproxy::cases(), caddy::cases(), websocket::cases()];
+        let others = [backend::cases(), rooms::cases(), kernel::cases(), innocent::cases()];
+        proxies.into_iter().chain(others).flatten().collect()
+    });
+    &ALL
 }
+
+/// The products that every family of cases is made for, and how many clients at once each is set to bear where the fault is elsewhere.
+const PROXIES: [(&str, &str); 4] = [
+    ("nginx", "--set worker_connections=4096"),
+    ("apache", "--set mpm=worker --set MaxRequestWorkers=400 --set StartServers=16"),
+    ("haproxy", "--set maxconn=4000"),
+    ("caddy", ""),
+];

@@ -1,117 +1,222 @@
 //! Faults of nginx.
 
-use super::Behind::Nobody;
-use super::Expect::Cause;
-use super::{AT_ONCE, Case, HANGS, NO_NUMBER, PLAIN, SIZE, SLOW, rising};
+use super::Behind::{Nobody, Scripted};
+use super::{AT_ONCE, COST, Case, HANGS, NO_NUMBER, SIZE, SLOW, SPREAD, TWO_ENDS};
 
-pub(super) const CASES: &[Case] = &[
-    Case {
-        name: "nginx-worker-connections",
-        fault: "worker_connections 200",
-        flags: rising!("--set worker_connections=200"),
-        expect: Cause(&["nginx.worker_connections"]),
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-odd-slots",
-        fault: "worker_connections 201: one slot is left for a client and none for its upstream",
-        flags: rising!("--set worker_connections=201"),
-        expect: Cause(&["nginx.worker_connections"]),
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-descriptors",
-        fault: "worker_rlimit_nofile 200",
-        flags: rising!("--set worker_rlimit_nofile=200"),
-        expect: Cause(&["nginx.worker_rlimit_nofile"]),
-        off: HANGS,
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-body",
-        fault: "client_max_body_size 8k, bodies of 20k",
-        flags: "--set client_max_body_size=8k --body-size 20k --users 10 --spawn-rate 10 --backend-time 50ms",
-        expect: Cause(&["nginx.client_max_body_size"]),
-        off: SIZE,
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-limit-conn",
-        fault: "limit_conn of 80 for an address",
-        flags: rising!("--backend embedded"),
-        config: Some(
-            "worker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  limit_conn_zone $binary_remote_addr zone=z:1m;\n  \
-             server {\n    listen 8080;\n    location / {\n      limit_conn z 80;\n      proxy_pass http://127.0.0.1:9;\n    }\n  }\n}\n",
+fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
+    Case::of("nginx", name, fault)
+}
+
+/// A configuration with one worker, or as many as said, and this within `http`.
+fn http(workers: u32, within: &str) -> String {
+    format!("worker_processes {workers};\nevents {{ worker_connections 1024; }}\nhttp {{\n{within}\n}}\n")
+}
+
+/// A server that passes everything on, with this within its location.
+fn serving(location: &str) -> String {
+    format!("server {{\n  listen 8080;\n  location / {{\n    {location}\n    proxy_pass http://127.0.0.1:9;\n  }}\n}}")
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    [slots(), descriptors(), sizes(), keys(), rates(), queues(), upstreams(), times(), others()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn slots() -> Vec<Case> {
+    let one = |name: &str, n: u32, fault: String| {
+        case(name, fault).rising(&format!("--set worker_connections={n}")).cause("nginx.worker_connections")
+    };
+    let mut all = vec![
+        one("nginx-worker-connections", 200, "worker_connections 200".to_owned()),
+        one(
+            "nginx-odd-slots",
+            201,
+            "worker_connections 201: one slot is left for a client and none for its upstream".to_owned(),
         ),
-        expect: Cause(&["nginx.limit_conn"]),
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-limit-req",
-        fault: "limit_req of 400 requests/s for an address",
-        flags: rising!("--backend embedded"),
-        config: Some(
-            "worker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  limit_req_zone $binary_remote_addr zone=z:1m \
-             rate=400r/s;\n  server {\n    listen 8080;\n    location / {\n      limit_req zone=z burst=20 nodelay;\n      \
-             proxy_pass http://127.0.0.1:9;\n    }\n  }\n}\n",
+    ];
+    all.extend([100, 129, 256].map(|n| one(&format!("nginx-slots-{n}"), n, format!("worker_connections {n}"))));
+    all.push(
+        case("nginx-slots-new", "worker_connections 128, and a new connection for each request")
+            .rising("--set worker_connections=128 --new-connections")
+            .cause("nginx.worker_connections"),
+    );
+    all.push(
+        case("nginx-slots-two", "worker_connections 64 of each of two workers")
+            .rising("--backend embedded")
+            .config(format!("worker_processes 2;\nevents {{ worker_connections 64; }}\nhttp {{\n{}\n}}\n", serving("")))
+            .cause("nginx.worker_connections")
+            .off(SPREAD),
+    );
+    all
+}
+
+fn descriptors() -> Vec<Case> {
+    let name = |n: u32| if n == 200 { "nginx-descriptors".to_owned() } else { format!("nginx-descriptors-{n}") };
+    let one = |n: u32| {
+        case(name(n), format!("worker_rlimit_nofile {n}"))
+            .rising(&format!("--set worker_rlimit_nofile={n}"))
+            .cause("nginx.worker_rlimit_nofile")
+            .off(HANGS)
+    };
+    [200, 120].map(one).into()
+}
+
+fn sizes() -> Vec<Case> {
+    let one = |name: &str, limit: &str, body: &str| {
+        case(name, format!("client_max_body_size {limit}, bodies of {body}"))
+            .flags("--users 10 --spawn-rate 10 --backend-time 50ms")
+            .flags(format!("--set client_max_body_size={limit} --body-size {body}"))
+            .cause("nginx.client_max_body_size")
+            .off(SIZE)
+    };
+    vec![
+        one("nginx-body", "8k", "20k"),
+        one("nginx-body-default", "1m", "1100k"),
+        one("nginx-body-close", "64k", "65k"),
+    ]
+}
+
+fn keys() -> Vec<Case> {
+    let one = |name: &str, n: u32, key: &str, whose: &str| {
+        let zone = format!("limit_conn_zone {key} zone=z:1m;\n");
+        let of = if n == 80 {
+            "limit_conn of 80 for an address".to_owned()
+        } else {
+            format!("limit_conn of {n} for {whose}")
+        };
+        case(name, of)
+            .rising("--backend embedded")
+            .config(http(1, &(zone + &serving(&format!("limit_conn z {n};")))))
+            .cause("nginx.limit_conn")
+    };
+    vec![
+        one("nginx-limit-conn", 80, "$binary_remote_addr", "an address"),
+        one("nginx-limit-conn-40", 40, "$binary_remote_addr", "an address"),
+        one("nginx-limit-conn-uri", 60, "$uri", "a path"),
+        case("nginx-limit-conn-empty", "limit_conn of 12 whose key is always empty: nobody is counted")
+            .flags("--users 60 --spawn-rate 30 --backend-time 200ms --backend embedded")
+            .config(http(1, &("limit_conn_zone $server_name zone=z:1m;\n".to_owned() + &serving("limit_conn z 12;")))),
+        case("nginx-limit-req-empty", "limit_req of 5 requests/s whose key is empty for this machine")
+            .flags("--users 40 --spawn-rate 30 --backend-time 200ms --backend embedded")
+            .config(http(
+                1,
+                &("geo $who { default $binary_remote_addr; 127.0.0.0/8 \"\"; }\nlimit_req_zone $who zone=z:1m rate=5r/s;\n".to_owned()
+                    + &serving("limit_req zone=z;")),
+            )),
+    ]
+}
+
+fn rates() -> Vec<Case> {
+    let one = |name: &str, rate: u32, burst: &str| {
+        let zone = format!("limit_req_zone $binary_remote_addr zone=z:1m rate={rate}r/s;\n");
+        case(name, format!("limit_req of {rate} requests/s for an address"))
+            .rising("--backend embedded")
+            .config(http(1, &(zone + &serving(&format!("limit_req zone=z {burst};")))))
+            .cause("nginx.limit_req")
+            .off("users come back together, so a burst is full before the mean rate is reached")
+    };
+    vec![
+        one("nginx-limit-req", 400, "burst=20 nodelay"),
+        one("nginx-limit-req-200", 200, "burst=20 nodelay"),
+        one("nginx-limit-req-300", 300, "burst=40 nodelay"),
+    ]
+}
+
+fn queues() -> Vec<Case> {
+    let name = |n: u32| if n == 4 { "nginx-backlog".to_owned() } else { format!("nginx-backlog-{n}") };
+    let one = |n: u32| {
+        case(name(n), format!("listen backlog={n}, 600 clients at once"))
+            .flags(
+                "--set worker_connections=4096 --users 600 --spawn-rate 100000 --backend-time 20ms --new-connections",
+            )
+            .flags(format!("--set listen.backlog={n}"))
+            .objective("errors < 0.1%, p99 < 700ms")
+            .cause("nginx.listen.backlog")
+            .off(AT_ONCE)
+    };
+    [4, 16].map(one).into()
+}
+
+fn upstreams() -> Vec<Case> {
+    let one = |name: &str, fault: &str, upstream: &str| {
+        let text =
+            format!("upstream app {{ {upstream} }}\nserver {{ listen 8080; location / {{ proxy_pass http://app; }} }}");
+        case(name, fault).rising("--backend embedded").config(http(1, &text))
+    };
+    let max = |name: &str, fault: &str, upstream: &str| one(name, fault, upstream).cause("nginx.upstream.max_conns");
+    vec![
+        max(
+            "nginx-max-conns",
+            "max_conns=80 of the upstream's only server",
+            "zone app 64k; server 127.0.0.1:9 max_conns=80;",
         ),
-        expect: Cause(&["nginx.limit_req"]),
-        off: "users come back together, so a burst is full before the mean rate is reached",
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-backlog",
-        fault: "listen backlog=4, 600 clients at once",
-        flags: "--set listen.backlog=4 --set worker_connections=4096 --users 600 --spawn-rate 100000 --backend-time 20ms \
-                --new-connections",
-        objective: Some("errors < 0.1%, p99 < 700ms"),
-        expect: Cause(&["nginx.listen.backlog"]),
-        off: AT_ONCE,
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-max-conns",
-        fault: "max_conns=80 of the upstream's only server",
-        flags: rising!("--backend embedded"),
-        config: Some(
-            "worker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  upstream app { zone app 64k; server 127.0.0.1:9 \
-             max_conns=80; }\n  server { listen 8080; location / { proxy_pass http://app; } }\n}\n",
+        max(
+            "nginx-max-conns-40",
+            "max_conns=40 of the upstream's only server",
+            "zone app 64k; server 127.0.0.1:9 max_conns=40;",
         ),
-        expect: Cause(&["nginx.upstream.max_conns"]),
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-cpu",
-        fault: "a regular expression that backtracks: one worker has no processor time left",
-        flags: concat!(
-            "--backend embedded --backend-time 1ms --backend-body 1k --users 100 --spawn-rate 50 --path ",
-            "/aaaaaaaaaaaaaaaaaaaaaaaa!"
+        max("nginx-max-conns-alone", "max_conns=50 without a zone, of one worker", "server 127.0.0.1:9 max_conns=50;"),
+        max(
+            "nginx-max-conns-two",
+            "max_conns=30 and max_conns=40 of two servers",
+            "zone app 64k; server 127.0.0.1:9 max_conns=30; server 127.0.0.1:9 max_conns=40;",
         ),
-        objective: Some("errors < 0.1%, p99 < 200ms"),
-        config: Some(
-            "worker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  server {\n    listen 8080;\n    location ~ \
-             \"^/(a|aa)+$\" { return 204; }\n    location / { proxy_pass http://127.0.0.1:9; }\n  }\n}\n",
+        one(
+            "nginx-max-conns-backup",
+            "nothing: max_conns=20 with a backup server that takes the rest",
+            "zone app 64k; server 127.0.0.1:9 max_conns=20; server 127.0.0.1:9 backup;",
         ),
-        expect: Cause(&["nginx.cpu"]),
-        off: "what a request costs is not in the configuration",
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-read-timeout",
-        fault: "a backend of 1.5 s behind proxy_read_timeout 1s",
-        flags: "--set proxy_read_timeout=1s --users 20 --spawn-rate 20 --backend-time 1500ms",
-        expect: Cause(&["nginx.proxy_timeouts", "backend.service_time"]),
-        off: SLOW,
-        ..PLAIN
-    },
-    Case {
-        name: "nginx-refused",
-        fault: "nobody listens where the upstream should be",
-        flags: "--users 20 --spawn-rate 20",
-        config: Some("events { }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n"),
-        behind: Nobody,
-        expect: Cause(&["nginx.upstream"]),
-        off: NO_NUMBER,
-        ..PLAIN
-    },
-];
+    ]
+}
+
+fn times() -> Vec<Case> {
+    let one = |name: &str, allowed: &str, takes: &str| {
+        case(name, format!("a backend of {takes} behind proxy_read_timeout {allowed}"))
+            .flags("--users 20 --spawn-rate 20")
+            .flags(format!("--set proxy_read_timeout={allowed} --backend-time {takes}"))
+            .either(&["nginx.proxy_timeouts", "backend.service_time"], TWO_ENDS)
+            .off(SLOW)
+    };
+    vec![
+        one("nginx-read-timeout", "1s", "1500ms"),
+        one("nginx-read-timeout-500", "500ms", "800ms"),
+        case("nginx-limit-rate", "limit_rate 20k of responses of 10 KiB: each takes half a second")
+            .flags("--users 20 --spawn-rate 20 --backend-time 1ms --backend embedded")
+            .objective("p99 < 300ms")
+            .config(http(1, &serving("limit_rate 20k;")))
+            .cause("nginx.limit_rate")
+            .off(SLOW),
+    ]
+}
+
+fn others() -> Vec<Case> {
+    vec![
+        case("nginx-cpu", "a regular expression that backtracks: one worker has no processor time left")
+            .flags("--backend embedded --backend-time 1ms --backend-body 1k --users 100 --spawn-rate 50")
+            .flags("--path /aaaaaaaaaaaaaaaaaaaaaaaa!")
+            .objective("errors < 0.1%, p99 < 200ms")
+            .config(http(
+                1,
+                "server {\n  listen 8080;\n  location ~ \"^/(a|aa)+$\" { return 204; }\n  location / { proxy_pass \
+                 http://127.0.0.1:9; }\n}",
+            ))
+            .cause("nginx.cpu")
+            .off(COST),
+        case("nginx-refused", "nobody listens where the upstream should be")
+            .flags("--users 20 --spawn-rate 20")
+            .config("events { }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n")
+            .behind(Nobody)
+            .cause("nginx.upstream")
+            .off(NO_NUMBER),
+        case("nginx-header-buffer", "a response head of 6 kB, larger than proxy_buffer_size 4k takes")
+            .flags("--users 10 --spawn-rate 10")
+            .config(
+                "events { }\nhttp { server { listen 80; location / { proxy_buffer_size 4k; proxy_pass http://{backend}; } } }\n",
+            )
+            .behind(Scripted("headers --fields 1 --size 6000 --time 0.01"))
+            .cause("nginx.proxy_buffer_size")
+            .off(SIZE),
+    ]
+}

@@ -20,7 +20,7 @@ pub fn compare(record: &Record, finding: &ComparisonFinding) -> Document {
     let turned = match finding.outcome {
         Outcome::Holds => "what decides is decided",
         Outcome::Fails => "not everything can be decided",
-        Outcome::Invalid => "this says nothing of the systems",
+        Outcome::Invalid => "nothing is decided",
         Outcome::Unfinished => "cut off before there was an answer",
     };
     let mut document = Document::of(finding.outcome, turned, sentences(finding));

@@ -59,10 +59,6 @@ pub(crate) fn headline(finding: &ComparisonFinding) -> String {
     if silent > 0 && silent == finding.pairs.len() {
         return "No request was answered by any of them: there is nothing to compare.".to_owned();
     }
-    if finding.comparison.base.is_none() && !finding.stress.anybody {
-        return "No contender was stressed: the load offered was the limit, so differences in throughput mean nothing."
-            .to_owned();
-    }
     match (&finding.comparison.base, &finding.pairs[..]) {
         (_, [one]) => pair(one),
         (Some(base), all) => changes(base, all),
@@ -114,18 +110,19 @@ fn named(one: &Effect) -> String {
     title(one.figure).to_owned()
 }
 
-/// `Throughput: a 1, b 2-3, c 2-3 (a range is a tie).`
+/// `By throughput: 1 (a ...), 2-3 (b ...), 2-3 (c ...).`; by latency where nobody was stressed.
 fn ranking(finding: &ComparisonFinding) -> String {
-    let of = |subject: &ComparedContender| subject.figures.iter().find(|one| one.figure == Figure::Throughput).cloned();
+    let by = if finding.stress.anybody { Figure::Throughput } else { Figure::P95 };
+    let of = |subject: &ComparedContender| subject.figures.iter().find(|one| one.figure == by).cloned();
     let playing = finding.contenders.iter().filter(|one| !one.dropped);
     let mut all: Vec<(&ComparedContender, ComparedFigure)> =
         playing.filter_map(|subject| Some((subject, of(subject)?))).collect();
     all.sort_by_key(|(_, one)| (one.best, one.worst));
     let one = |(subject, one): &(&ComparedContender, ComparedFigure)| {
-        format!("{} {} ({})", ranks(one.best, one.worst), clean::line(&subject.name), shown(Figure::Throughput, one))
+        format!("{} {} ({})", ranks(one.best, one.worst), clean::line(&subject.name), shown(by, one))
     };
     let ranks: Vec<String> = all.iter().map(one).collect();
-    format!("By throughput: {}. A range of ranks is a tie.", ranks.join(", "))
+    format!("By {}: {}. A range of ranks is a tie.", title(by), ranks.join(", "))
 }
 
 /// `worker_connections 512 -> 1024 beside baseline: better in failures (...); no measurable difference in ...; cannot tell about ...`.
@@ -215,8 +212,8 @@ pub(crate) fn stress(finding: &ComparisonFinding) -> Option<String> {
             Some("What the servers used cannot be seen, so whether the load was felt cannot be told.".to_owned())
         }
         (false, used) => Some(format!(
-            "No contender was stressed ({}, none failed, none had a queue): what differs in throughput is what was asked, not what they can do. \
-             A higher --users or --rate would tell.",
+            "No contender was stressed ({}, none failed, none had a queue): throughput is what this load asks for, and of users who wait for \
+             their responses follows from latency; what they can do at most, a higher --users or --rate would tell.",
             used.unwrap_or_default()
         )),
     }

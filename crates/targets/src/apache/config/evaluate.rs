@@ -142,10 +142,17 @@ impl Evaluation {
             "ifmodule" => self.config.modules.contains(&modules::identifier(name)),
             "ifdefine" => self.variables.contains_key(name) || self.config.reading.defines.contains(name),
             "iffile" => self.path(name).exists(),
+            "ifdirective" | "ifsection" => self.has_directive(name),
             "ifversion" => return Some(version(&found.args, self.config.reading.version)),
             _ => return None,
         };
         Some(is != negated)
+    }
+
+    /// Whether a module that is loaded brings a directive or section of that name (server/core.c: `test_ifdirective_section`).
+    fn has_directive(&self, name: &str) -> bool {
+        let named = |known: &str| known.eq_ignore_ascii_case(name);
+        modules::directives().any(|(known, by)| named(known) && modules::any_loaded(by, &self.config.modules))
     }
 
     fn skip(&mut self, found: &Found, inside: &[Directive]) {
@@ -234,7 +241,7 @@ fn not_included(place: &str, name: &str, why: String) -> ConfigError {
     ConfigError::at(place, format!("Include {name}: {why}; correct it, or write IncludeOptional"))
 }
 
-/// `IfVersion [[!]operator] version` (modules/metadata/mod_version.c); regular expressions are taken not to match.
+/// `IfVersion [[!]operator] version` (modules/metadata/mod_version.c); `~ REGEX` and `= /REGEX/` look at the whole version.
 fn version(args: &[String], have: (u32, u32, u32)) -> bool {
     let (operator, wanted) = match args {
         [version] => ("=", version.as_str()),
@@ -242,6 +249,11 @@ fn version(args: &[String], have: (u32, u32, u32)) -> bool {
         [] => return false,
     };
     let (negated, operator) = operator.strip_prefix('!').map_or((false, operator), |rest| (true, rest));
+    let between = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+    if let Some(pattern) = between.or((operator == "~").then_some(wanted)) {
+        let whole = format!("{}.{}.{}", have.0, have.1, have.2);
+        return regex::Regex::new(pattern).is_ok_and(|r| r.is_match(&whole)) != negated;
+    }
     let mut parts = wanted.split('.').map(|n| n.parse().unwrap_or(0));
     let wanted: (u32, u32, u32) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     let is = match operator {

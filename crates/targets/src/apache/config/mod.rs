@@ -9,7 +9,7 @@ mod edit;
 mod evaluate;
 mod include;
 pub mod lexer;
-mod modules;
+pub(in crate::apache) mod modules;
 pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,6 +181,11 @@ impl Config {
     /// What does not count because of a condition.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
+    }
+
+    /// Modules that are loaded, by identifier.
+    pub(in crate::apache) fn modules(&self) -> &BTreeSet<String> {
+        &self.modules
     }
 
     /// Whether a module is loaded, by identifier (`ssl_module`).

@@ -8,6 +8,9 @@ use super::lexer::{self, Line, Word};
 /// Sections may be nested so deep. (httpd has no such limit; four or five are usual.)
 pub const MAX_DEPTH: usize = 100;
 
+/// Sections that may be left open at a file's end: their inside is read as it comes (`EXEC_ON_READ`, server/core.c).
+const CONDITIONS: &[&str] = &["ifmodule", "ifdefine", "ifversion", "iffile", "ifdirective", "ifsection"];
+
 /// A directive, or a section with what is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directive {
@@ -74,13 +77,20 @@ pub fn parse(text: &[u8]) -> Result<Vec<Directive>, SyntaxError> {
             }
         }
     }
-    match open.last() {
-        None => Ok(top),
-        Some(o) => {
-            let name = &o.words[0].value;
-            Err(fail(o.head.start, format!("<{name}> has no </{name}>; add it where the section ends")))
+    ended(open, top, text.len())
+}
+
+/// The directives at the end of the text. A section whose end is missing is closed there where httpd takes it so.
+fn ended(mut open: Vec<Open>, mut top: Vec<Directive>, end: usize) -> Result<Vec<Directive>, SyntaxError> {
+    while let Some(o) = open.pop() {
+        let name = &o.words[0].value;
+        if !CONDITIONS.contains(&name.to_ascii_lowercase().as_str()) {
+            return Err(fail(o.head.start, format!("<{name}> has no </{name}>; add it where the section ends")));
         }
+        let section = Directive { words: o.words, span: o.head.start..end, head: o.head, inside: Some(o.inside) };
+        open.last_mut().map_or(&mut top, |o| &mut o.inside).push(section);
     }
+    Ok(top)
 }
 
 fn fail(offset: usize, what: String) -> SyntaxError {

@@ -1,6 +1,8 @@
 //! What a configuration means and what is wrong with it, told from its text alone: nothing is started, and httpd need not be
 //! installed.
 
+mod clamped;
+mod refused;
 mod remarks;
 mod timers;
 

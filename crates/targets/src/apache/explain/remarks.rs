@@ -4,37 +4,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use genkai_model::explain::{Remark, RemarkKind};
-use genkai_model::limit::Origin;
 
+use super::{clamped, refused};
+use crate::apache::config::modules::{any_loaded, directives};
 use crate::apache::config::{Config, Found};
-use crate::apache::limits::{Facts, most_servers};
-use crate::apache::settings::{Context, Mpm, TABLE};
+use crate::apache::limits::Facts;
+use crate::apache::settings::{Context, Setting, TABLE};
 use crate::explain::{place, remark};
-use crate::files::names::{nearest, table};
+use crate::files::names::nearest;
 use crate::settings::Kind;
-
-/// Every directive of httpd 2.4.71 with the modules that bring it (`apache2 -L` with all of Debian's modules).
-static DIRECTIVES: &str = include_str!("directives.txt");
-
-/// Modules that are part of every httpd, or of every build with the same MPM.
-const BUILT_IN: &[&str] = &[
-    "core",
-    "http_core",
-    "mod_so",
-    "mod_watchdog",
-    "mod_log_config",
-    "mod_logio",
-    "mod_version",
-    "mod_unixd",
-    "mod_core",
-];
 
 pub(super) fn of(config: &Config, facts: &Facts) -> Vec<Remark> {
     let mut all = names(config);
-    all.extend(clamps(facts));
+    all.extend(clamped::of(facts));
     all.extend(contradictions(config, facts));
     all.extend(without_effect(config, facts));
     all.extend(undefined(config));
+    all.extend(refused::of(config));
     all.sort();
     all.dedup();
     all
@@ -42,10 +28,8 @@ pub(super) fn of(config: &Config, facts: &Facts) -> Vec<Remark> {
 
 /// Directives that no module brings, and those of modules that are not loaded. Either keeps httpd from starting.
 fn names(config: &Config) -> Vec<Remark> {
-    let known: BTreeMap<String, &str> =
-        table(DIRECTIVES).map(|(n, modules)| (n.to_ascii_lowercase(), modules)).collect();
+    let known: BTreeMap<String, &str> = directives().map(|(n, modules)| (n.to_ascii_lowercase(), modules)).collect();
     let macros = config.has_module("macro_module");
-    let mpm = Mpm::of(config).name();
     let mut all = Vec::new();
     for found in config.found() {
         let name = &found.words[0].value;
@@ -53,14 +37,13 @@ fn names(config: &Config) -> Vec<Remark> {
         match known.get(&found.name) {
             None if macros || name.starts_with(['$', '@', '%']) => {}
             None => {
-                let near = nearest(name, table(DIRECTIVES).map(|(n, _)| n));
+                let near = nearest(name, directives().map(|(n, _)| n));
                 let text = "there is no such directive in httpd or its own modules: Apache does not start, unless a module \
                             from elsewhere brings it";
                 all.push(say(text.to_owned(), near.map(|n| format!("did you mean {n}?"))));
             }
             Some(modules) => {
-                let loaded = modules.split(',').any(|m| is_loaded(config, m, mpm));
-                if !loaded {
+                if !any_loaded(modules, config.modules()) {
                     let text = format!(
                         "belongs to {}, which is not loaded: Apache does not start",
                         modules.replace(',', " or ")
@@ -69,71 +52,6 @@ fn names(config: &Config) -> Vec<Remark> {
                 }
             }
         }
-    }
-    all
-}
-
-fn is_loaded(config: &Config, module: &str, mpm: &str) -> bool {
-    match module {
-        "event" | "worker" | "prefork" => module == mpm,
-        _ if BUILT_IN.contains(&module) => true,
-        // The file of mod_foo.c holds foo_module; a few are named otherwise.
-        _ => {
-            let plain = module.strip_prefix("mod_").unwrap_or(module);
-            let plain = if plain == "util_ldap" { "ldap" } else { plain };
-            config.has_module(&format!("{plain}_module")) || plain.contains("ssl_") && config.has_module("ssl_module")
-        }
-    }
-}
-
-/// Values that httpd changes when it starts (event.c: event_check_config and its kin).
-fn clamps(facts: &Facts) -> Vec<Remark> {
-    let mut all = Vec::new();
-    let mut say = |setting: &str, origin: &Origin, text: String, hint: String| {
-        all.push(remark(RemarkKind::Clamped, place(origin), setting, text, Some(hint)));
-    };
-    let (asked, threads) = (facts.max_request_workers.value, facts.threads());
-    let origin = &facts.max_request_workers.origin;
-    let most = most_servers(facts.mpm);
-    if facts.server_limit.value > most {
-        say(
-            "ServerLimit",
-            &facts.server_limit.origin,
-            format!("{} is taken as {most}, the most there can be", facts.server_limit.value),
-            format!("write at most {most}"),
-        );
-    }
-    if facts.threads_per_child.value > facts.thread_limit.value {
-        let text = format!(
-            "{} is taken as {threads}: ThreadLimit is {}",
-            facts.threads_per_child.value, facts.thread_limit.value
-        );
-        say(
-            "ThreadsPerChild",
-            &facts.threads_per_child.origin,
-            text,
-            format!("ThreadLimit {}", facts.threads_per_child.value),
-        );
-    }
-    if asked < threads {
-        say(
-            "MaxRequestWorkers",
-            origin,
-            format!("{asked} is taken as {threads}: one child has so many threads"),
-            format!("write {threads}, or lower ThreadsPerChild"),
-        );
-    } else if facts.is_clamped() {
-        let sum = if facts.mpm == Mpm::Prefork { String::new() } else { format!(" x ThreadsPerChild {threads}") };
-        let text = format!("{asked} is taken as {}: ServerLimit {}{sum}", facts.workers(), facts.servers());
-        say("MaxRequestWorkers", origin, text, format!("ServerLimit {}", asked.div_ceil(threads)));
-    } else if asked % threads != 0 {
-        let text = format!("{asked} is taken as {}: it is no multiple of ThreadsPerChild {threads}", facts.workers());
-        say("MaxRequestWorkers", origin, text, format!("write {} or {}", facts.workers(), facts.workers() + threads));
-    }
-    if facts.backlog.value > facts.somaxconn {
-        let text =
-            format!("{} is taken as {}: net.core.somaxconn of this machine", facts.backlog.value, facts.somaxconn);
-        say("ListenBacklog", &facts.backlog.origin, text, format!("sysctl net.core.somaxconn={}", facts.backlog.value));
     }
     all
 }
@@ -194,13 +112,8 @@ fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
         all.push(remark(RemarkKind::Ignored, Some(place), setting, text, None))
     };
     let limits_of = |name: &str| TABLE.find(name).filter(|s| s.context != Context::Mpm);
-    for skipped in config.skipped() {
-        let path = config.file(skipped.file).path.display();
-        for (name, line) in &skipped.directives {
-            if let Some(setting) = limits_of(name) {
-                say(format!("{path}:{line}"), setting.name, format!("does not count: {} is not so", skipped.condition));
-            }
-        }
+    for (place, setting, condition) in missed(config) {
+        say(place, setting, format!("does not count: {condition} is not so, and nothing else sets it"));
     }
     let mut last: BTreeMap<&'static str, &Found> = BTreeMap::new();
     for found in config.found().iter().filter(|f| f.is_global() && !f.section) {
@@ -242,6 +155,31 @@ fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
         say(place(&max.origin).unwrap_or_default(), "ProxyPass.max", text);
     }
     all
+}
+
+/// Numbers of workers that are only written for another multi-processing module than the one that is loaded: place, setting, condition.
+/// Blocks for each module beside one another are what httpd's own files have; what counts elsewhere is not missed.
+fn missed(config: &Config) -> Vec<(String, &'static str, &str)> {
+    let mut all = Vec::new();
+    let here =
+        |name: &str| directives().any(|(n, by)| n.eq_ignore_ascii_case(name) && any_loaded(by, config.modules()));
+    let set =
+        |setting: &Setting| config.found().iter().any(|f| TABLE.find(&f.name).is_some_and(|s| s.name == setting.name));
+    for skipped in config.skipped().iter().filter(|skipped| is_of_mpm(&skipped.condition)) {
+        let path = config.file(skipped.file).path.display();
+        for (name, line) in &skipped.directives {
+            let setting = TABLE.find(name).filter(|s| s.context == Context::Server && here(name) && !set(s));
+            all.extend(setting.map(|s| (format!("{path}:{line}"), s.name, skipped.condition.as_str())));
+        }
+    }
+    all
+}
+
+fn is_of_mpm(condition: &str) -> bool {
+    ["event", "worker", "prefork"].iter().any(|mpm| {
+        condition.eq_ignore_ascii_case(&format!("<IfModule {mpm}.c>"))
+            || condition.eq_ignore_ascii_case(&format!("<IfModule mpm_{mpm}_module>"))
+    })
 }
 
 /// Variables that nothing defines stay as they are written.

@@ -10,6 +10,17 @@ use crate::apache::settings::{
 };
 use crate::files::Requests;
 
+/// How a time is read.
+type Read = fn(&str) -> Option<Span>;
+
+fn milliseconds(text: &str) -> Option<Span> {
+    value::interval(text, 1).map(Span::from_millis)
+}
+
+fn seconds(text: &str) -> Option<Span> {
+    u64::try_from(value::atoi(text)).ok().map(Span::from_secs)
+}
+
 pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Timer> {
     let silent = "a client or backend that neither takes nor sends a byte";
     let mut all = vec![facts.timeout.clone().map(Some).timer(TIMEOUT.name, silent)];
@@ -29,11 +40,14 @@ pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Tim
         all.push(times.timer(REQUEST_READ_TIMEOUT.name, ends));
     }
     let pass = [
-        (PROXY_PASS_ACQUIRE, 1, "a request that waits for a connection of the pool: Apache answers 503"),
-        (PROXY_PASS_RETRY, 1_000, "the time in which a backend that failed is not asked again"),
+        (
+            PROXY_PASS_ACQUIRE,
+            milliseconds as Read,
+            "a request that waits for a connection of the pool: Apache answers 503",
+        ),
+        (PROXY_PASS_RETRY, seconds, "the time in which a backend that failed is not asked again"),
     ];
-    let timer = |(setting, plain, ends): (_, u64, &str)| {
-        let span = |text: &str| value::interval(text, plain).map(Span::from_millis);
+    let timer = |(setting, span, ends): (_, Read, &str)| {
         Some(in_force(config, &setting, requests).parsed(span)?.map(Some).timer(setting.name, ends))
     };
     all.extend(pass.into_iter().filter(|_| facts.upstream.is_some()).filter_map(timer));

@@ -1,12 +1,12 @@
 //! Limits that show in Apache but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Limit, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::{Facts, Upstream};
 use crate::apache::evidence::signature;
 use crate::apache::settings::{PROXY_PASS_MAX, TIMEOUT};
-use crate::limits::{at_once, backend, counted, errors, log, raised, valued};
+use crate::limits::{backend, errors, log, raised, valued};
 
 /// Every limit of the backend's side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
@@ -86,8 +86,16 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     let children = facts.children();
     Some(Limit {
         caps: "connections of each child process to the backend at once".to_owned(),
-        law: at_once(held.value as f64, children as f64),
-        formula: format!("max {} x {} (each child has a pool of its own)", held.value, counted(children, "child")),
+        law: pools(held.value as f64, children as f64),
+        formula: match children {
+            1 => format!("max {} of the one child", held.value),
+            _ => format!(
+                "from {0} (all with one child) to {children} children x max {0} = {1} (evenly spread, all children running): each \
+                 child has a pool of its own",
+                held.value,
+                held.value * children
+            ),
+        },
         source:
             "httpd modules/proxy/proxy_util.c: ap_proxy_initialize_worker, ap_proxy_acquire_connection (AH00941 after \
                  `acquire`, else it waits)"
@@ -98,9 +106,25 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
             false => Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         },
         remedy: Some(Remedy {
+            ceiling: Some(Ceiling {
+                value: facts.threads() as f64,
+                by: format!("{} threads of a child", facts.threads()),
+            }),
             note: Some("without `max` each child may have as many connections as threads".to_owned()),
             ..raised(PROXY_PASS_MAX.name, RemedyUnit::Count, 1.0)
         }),
         ..valued("apache.ProxyPass.max", "apache", PROXY_PASS_MAX.name, held)
     })
+}
+
+/// Pools of so many connections, one a child. Who comes goes to any child, and children start as they are needed: certain is what one has.
+fn pools(each: f64, children: f64) -> Law {
+    Law::Slots {
+        value: each,
+        reserved: 0.0,
+        idle_cost: 0.0,
+        busy_cost: 1.0 / children,
+        pools: 1.0,
+        soft: 1.0 / children,
+    }
 }

@@ -88,6 +88,11 @@ pub(crate) fn most_servers(mpm: Mpm) -> u64 {
     if mpm == Mpm::Prefork { 200_000 } else { 20_000 }
 }
 
+/// Hard maximum of `ThreadLimit`: `MAX_THREAD_LIMIT` of event.c, worker.c.
+pub(crate) const fn most_threads() -> u64 {
+    100_000
+}
+
 impl Facts {
     /// Reads them for the requests of `requests`.
     pub fn of(config: &Config, requests: &Requests, machine: &Machine) -> Facts {
@@ -99,7 +104,7 @@ impl Facts {
             }
             held
         };
-        let timeout = reading.span(&TIMEOUT);
+        let timeout = reading.held(&TIMEOUT, Span::from_secs(60), whole_seconds);
         Facts {
             mpm,
             max_request_workers: reading.number(&MAX_REQUEST_WORKERS),
@@ -108,13 +113,13 @@ impl Facts {
             thread_limit: one(reading.number(&THREAD_LIMIT)),
             async_factor: reading.held(&ASYNC_REQUEST_WORKER_FACTOR, 2.0, value::factor),
             start_servers: reading.number(&START_SERVERS).value.min(1000) as u32,
-            backlog: reading.held(&LISTEN_BACKLOG, 511, |t| value::count(t).and_then(|n| u32::try_from(n).ok())),
+            backlog: reading.held(&LISTEN_BACKLOG, 511, |t| u32::try_from(value::atoi(t)).ok().filter(|n| *n > 0)),
             somaxconn: machine.somaxconn,
-            body: reading.number(&LIMIT_REQUEST_BODY),
+            body: reading.held(&LIMIT_REQUEST_BODY, 1, value::count),
             proxy_timeout: reading.proxy_timeout(&timeout),
             timeout,
             keep_alive: !reading.written(&KEEP_ALIVE).eq_ignore_ascii_case("off"),
-            keep_alive_timeout: reading.span(&KEEP_ALIVE_TIMEOUT),
+            keep_alive_timeout: reading.held(&KEEP_ALIVE_TIMEOUT, Span::from_secs(5), interval),
             nofile: SourcedValue::plain(
                 machine.descriptors,
                 Origin::Machine("inherited: `ulimit -n` (RLIMIT_NOFILE)".to_owned()),
@@ -129,9 +134,13 @@ impl Facts {
         }
     }
 
-    /// Threads of a child in force: at most `ThreadLimit` (event.c: event_check_config, AH00507).
+    /// Threads of a child in force: at most `ThreadLimit` (event.c: event_check_config, AH00507), which is at least one and at most
+    /// `MAX_THREAD_LIMIT` (AH00502, AH00504). Prefork has none but the process itself.
     pub fn threads(&self) -> u64 {
-        self.threads_per_child.value.min(self.thread_limit.value).max(1)
+        match self.mpm {
+            Mpm::Prefork => 1,
+            _ => self.threads_per_child.value.clamp(1, self.thread_limit.value.clamp(1, most_threads())),
+        }
     }
 
     /// `ServerLimit` in force.
@@ -187,6 +196,16 @@ impl Facts {
     }
 }
 
+/// Seconds as `Timeout`, `ProxyTimeout` and `timeout=` count them: units are not read (core.c: set_timeout; mod_proxy.c: set_proxy_timeout,
+/// set_worker_param: atoi). None where there is no such time.
+fn whole_seconds(text: &str) -> Option<Span> {
+    u64::try_from(value::atoi(text)).ok().map(Span::from_secs)
+}
+
+fn interval(text: &str) -> Option<Span> {
+    value::interval(text, 1_000).map(Span::from_millis)
+}
+
 struct Reading<'a> {
     config: &'a Config,
     requests: &'a Requests,
@@ -208,18 +227,16 @@ impl Reading<'_> {
         raw.map(|()| value)
     }
 
+    /// What httpd reads of a number of workers, threads or children; it takes one for none and less.
     fn number(&self, setting: &Setting) -> SourcedValue<u64> {
-        self.held(setting, 1, value::count)
-    }
-
-    fn span(&self, setting: &Setting) -> SourcedValue<Span> {
-        self.held(setting, Span::from_secs(60), |t| value::interval(t, 1_000).map(Span::from_millis))
+        self.held(setting, 1, |text| Some(u64::try_from(value::atoi(text)).unwrap_or(0)))
     }
 
     /// The setting that says how long a backend may be silent, and its value.
     fn proxy_timeout(&self, timeout: &SourcedValue<Span>) -> (String, SourcedValue<Span>) {
-        let span = |text: &str| value::interval(text, 1_000).map(Span::from_millis);
         let own = [PROXY_PASS_TIMEOUT, PROXY_TIMEOUT].into_iter();
+        // What is not set has no digits.
+        let span = |text: &str| whole_seconds(text).filter(|span| *span > Span::from_secs(0));
         let mut own = own.filter_map(|s| Some((s.name.to_owned(), self.raw(&s).parsed(span)?)));
         own.next().unwrap_or_else(|| (TIMEOUT.name.to_owned(), timeout.clone()))
     }
@@ -244,7 +261,7 @@ impl Reading<'_> {
         Some(Upstream {
             name: SourcedValue { value: (), written: authority.to_owned(), origin },
             address: authority.replace("localhost", "127.0.0.1").parse().ok(),
-            max: max.parsed(value::count),
+            max: max.parsed(|text| u64::try_from(value::atoi(text)).ok().filter(|max| *max > 0)),
             acquire: pass.parameter("acquire").is_some(),
             untimed: self.is_untimed(scheme),
         })

@@ -12,8 +12,8 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use facts::most_servers;
 pub use facts::{Facts, Upstream};
+pub(crate) use facts::{most_servers, most_threads};
 
 use genkai_model::limit::Limit;
 

@@ -111,7 +111,8 @@ pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
                  of a thread: each has one"
                     .to_owned(),
             ),
-            ..raised(THREADS_PER_CHILD.name, RemedyUnit::Count, 25.0)
+            // One child for all: of the values between, httpd takes those only of which MaxRequestWorkers is a multiple (AH00513).
+            ..raised(THREADS_PER_CHILD.name, RemedyUnit::Count, facts.workers() as f64)
         }),
         ..valued("apache.ThreadsPerChild", "apache", THREADS_PER_CHILD.name, held)
     })
@@ -162,6 +163,7 @@ fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {
 /// Descriptors of each child process.
 pub(super) fn nofile(facts: &Facts) -> Limit {
     let (base, busy) = (facts.base_descriptors(), facts.busy_descriptors());
+    let most = most_descriptors(facts);
     let descriptors = Descriptors {
         value: &facts.nofile,
         reserved: base,
@@ -171,15 +173,31 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
         metrics: (metrics::WORKER_FDS_MAX, metrics::WORKER_FD_LIMIT),
         answer: ErrorKind::Status503,
     };
+    let limit = descriptors.limit("apache.nofile", "apache", "ulimit -n");
     Limit {
         caps: "descriptors a child process may open: clients, backends, logs, listeners".to_owned(),
-        formula: format!(
-            "{} x floor(({} - {base} of its own) / {busy})",
-            counted(facts.children(), "process").replace("processs", "processes"),
-            facts.nofile.value
-        ),
+        formula: match most {
+            Some(most) => format!("a process takes at most {most} of its {}", facts.nofile.value),
+            None => format!(
+                "{} x floor(({} - {base} of its own) / {busy})",
+                counted(facts.children(), "process").replace("processs", "processes"),
+                facts.nofile.value
+            ),
+        },
         source: "getrlimit(2) RLIMIT_NOFILE; httpd os/unix/unixd.c: ap_unixd_accept (EMFILE: the child ends)"
             .to_owned(),
-        ..descriptors.limit("apache.nofile", "apache", "ulimit -n")
+        law: if most.is_some() { Law::Unknown } else { limit.law },
+        ..limit
     }
+}
+
+/// Descriptors of a child all of whose places are taken, where it has so many: then they are no limit. Worker and prefork have a place for
+/// each thread; event holds idle clients beside those (event.c: connections_above_limit).
+fn most_descriptors(facts: &Facts) -> Option<u64> {
+    let idle = match facts.mpm {
+        Mpm::Event => (facts.threads() as f64 * facts.async_factor.value.floor()) as u64,
+        _ => 0,
+    };
+    let most = facts.base_descriptors() + facts.threads() * facts.busy_descriptors() + idle;
+    (most <= facts.nofile.value).then_some(most)
 }

@@ -93,9 +93,9 @@ fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Request
     let route = Route::find(config, requests).ok_or_else(missing)?;
     let pass = route.pass(config, &requests.path).ok_or_else(missing)?;
     let text = format!("{}={value}", setting.directive);
-    let key = format!("{}=", setting.directive);
     let args = &pass.found.args;
-    let at = args.iter().skip(pass.index + 1).position(|a| a.starts_with(&key)).map(|i| i + pass.index + 1);
+    let named = |a: &String| a.split_once('=').is_some_and(|(key, _)| key.eq_ignore_ascii_case(setting.directive));
+    let at = args.iter().skip(pass.index + 1).rposition(named).map(|i| i + pass.index + 1);
     Ok(pass.found.set_arg(at.unwrap_or(args.len()), &text).into_iter().collect())
 }
 

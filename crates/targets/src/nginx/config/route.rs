@@ -24,6 +24,9 @@ pub struct Route<'a> {
 /// Internal redirects followed; nginx gives up after 10.
 const HOPS: usize = 10;
 
+/// Directives that count a request once, wherever it goes.
+const LIMITS: [&str; 2] = ["limit_conn", "limit_req"];
+
 enum Rule {
     Exact,
     Prefix { last: bool },
@@ -129,6 +132,11 @@ fn name_score(server: &Found<'_>, host: &str) -> Option<(u8, usize)> {
     named.flat_map(|f| f.args()).filter_map(|argument| names(&argument, host)).max()
 }
 
+/// Whether `return` stands right in this block.
+fn returns(block: &Found<'_>) -> bool {
+    block.inside().iter().any(|f| f.directive.is("return"))
+}
+
 impl<'a> Route<'a> {
     /// Blocks in which a directive takes effect for the request, innermost first: location, server, http. What is checked
     /// when a request comes in (`client_*`, `limit_*`) is looked up where it enters, the rest where it is answered.
@@ -141,20 +149,29 @@ impl<'a> Route<'a> {
         out
     }
 
-    /// The directives of this name in force: all of the innermost block that has any.
+    /// The directives of this name in force: all of the innermost block that has any. A request that no `limit_conn` or `limit_req` has
+    /// counted where it came in is looked at again where an internal redirect leads (`limit_conn_status`, `limit_req_status` of a request).
     pub fn inherited(&self, name: &str) -> Vec<Found<'a>> {
         let own = |block: Found<'a>| block.inside().into_iter().filter(|f| f.directive.is(name)).collect::<Vec<_>>();
-        self.scopes(name).into_iter().map(own).find(|found| !found.is_empty()).unwrap_or_default()
+        let first = |scopes: Vec<Found<'a>>| scopes.into_iter().map(own).find(|found| !found.is_empty());
+        let again = || LIMITS.contains(&name).then(|| first(self.handler.iter().rev().cloned().collect())).flatten();
+        first(self.scopes(name)).or_else(again).unwrap_or_default()
+    }
+
+    /// Whether a `return` answers whatever else is written: it comes in a phase before all but other rewriting
+    /// (ngx_http_rewrite_module). One within an `if` is not looked at.
+    pub fn returns(&self) -> bool {
+        returns(&self.server) || self.entry.last().is_some_and(returns) || self.handler.last().is_some_and(returns)
     }
 
     /// The `*_pass` that answers; none for files and `return`.
     pub fn pass(&self) -> Option<Pass<'a>> {
-        let location = self.handler.last()?;
+        let location = self.handler.last().filter(|_| !self.returns())?;
         location.config.pass_in(location)
     }
 
     fn answers(chain: &[Found<'a>]) -> bool {
-        chain.last().is_some_and(|l| l.config.pass_in(l).is_some())
+        chain.last().is_some_and(|l| returns(l) || l.config.pass_in(l).is_some())
     }
 
     /// Where a request goes from a location without a handler: the last of `try_files`, or the index file of a folder.

@@ -128,6 +128,12 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         .expect("pattern is a constant")
 });
 
+/// Every signature that a line can have, without its zone.
+#[cfg(test)]
+pub(in crate::nginx) fn known() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|(name, _)| *name)
+}
+
 /// One line of the error log, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {

@@ -3,6 +3,7 @@
 
 mod remarks;
 mod timers;
+mod values;
 
 use std::path::Path;
 
@@ -30,7 +31,15 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let route = config.route_of(requests).ok_or_else(no_server)?;
     let origin =
         |found: &Found<'_>| Origin::File { path: found.config.file(found.file).path.clone(), line: found.line() };
-    let reading = Reading { config: &config, route: route.clone(), origin: &origin, version: VERSION, machine };
+    let reading = Reading {
+        config: &config,
+        route: route.clone(),
+        origin: &origin,
+        version: VERSION,
+        machine,
+        status: None,
+        visitor: None,
+    };
     let facts = reading.facts();
     let limits = limits::of(&facts);
     let files = config.files().map(|(_, file)| file.path.clone());

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use genkai_model::explain::{Remark, RemarkKind};
+use genkai_model::limit::Origin;
 
+use super::values;
 use crate::explain::{place, remark};
 use crate::files::names::{nearest, table};
 use crate::nginx::config::{Config, Found, Protocol, Route, Target};
-use crate::nginx::limits::{Facts, Machine};
+use crate::nginx::limits::{Facts, Keyed, Machine};
 use crate::nginx::settings::{
     ACCEPT_MUTEX, ACCEPT_MUTEX_DELAY, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE, LISTEN_BACKLOG,
     PROXY_HTTP_VERSION, WORKER_CONNECTIONS, WORKER_PROCESSES, WORKER_RLIMIT_NOFILE,
@@ -45,9 +47,11 @@ const ELSEWHERE: &[&str] = &[
 
 pub(super) fn of(config: &Config, facts: &Facts, route: &Route<'_>, machine: &Machine) -> Vec<Remark> {
     let mut all = names(config);
+    all.extend(values::of(config));
     all.extend(clamps(config, facts, machine));
     all.extend(contradictions(config, facts, route, machine));
     all.extend(without_effect(config));
+    all.extend(uncounted(config, facts));
     all.sort();
     all.dedup();
     all
@@ -172,6 +176,28 @@ fn unused_keepalive(config: &Config, route: &Route<'_>) -> Option<Remark> {
         let hint = "proxy_http_version 1.1; proxy_set_header Connection \"\";".to_owned();
         remark(RemarkKind::Ignored, Some(keepalive.place()), "keepalive", text, Some(hint))
     })
+}
+
+/// Limits whose key is empty for every request that they are for. One of `http` is for the requests of other servers too, which may have
+/// names.
+fn uncounted(config: &Config, facts: &Facts) -> Vec<Remark> {
+    let conns = facts.limit_conn.iter().map(|z| (LIMIT_CONN.name, &z.zone, &z.key, z.keyed, &z.number.origin));
+    let reqs = facts.limit_req.iter().map(|z| (LIMIT_REQ.name, &z.zone, &z.key, z.keyed, &z.rate.origin));
+    let alone = config.servers().len() == 1;
+    let in_server = |setting: &str, zone: &str| {
+        let named = |arg: &String| arg == zone || arg.strip_prefix("zone=") == Some(zone);
+        config.walk().iter().any(|f| f.directive.is(setting) && f.args().iter().any(named) && f.blocks.len() > 1)
+    };
+    let empty = conns.chain(reqs).filter(|(.., keyed, _)| *keyed == Keyed::Nothing);
+    let told = empty.filter(|(setting, zone, ..)| alone || in_server(setting, zone));
+    let remark = |(setting, zone, key, _, origin): (&str, &String, &String, Keyed, &Origin)| {
+        let hint = (key == "$server_name").then(|| "give the server a server_name".to_owned());
+        let text = format!(
+            "zone {zone} limits nothing here: its key {key} is empty, and requests with an empty key are not counted"
+        );
+        remark(RemarkKind::Ignored, place(origin), setting, text, hint)
+    };
+    told.map(remark).collect()
 }
 
 /// What another setting makes pointless.

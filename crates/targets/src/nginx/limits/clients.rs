@@ -15,6 +15,7 @@ const SOFT: f64 = 15.0 / 16.0;
 /// Slots of the workers.
 pub(super) fn worker_connections(facts: &Facts) -> Limit {
     let busy = facts.busy_slots();
+    let soft = soft(facts);
     Limit {
         caps: "connections a worker may hold, clients and upstreams together".to_owned(),
         law: Law::Slots {
@@ -23,14 +24,16 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
             idle_cost: 1.0,
             busy_cost: busy as f64,
             pools: f64::from(facts.workers.value),
-            soft: SOFT,
+            soft,
         },
         formula: format!(
-            "{} x floor(({} - {} - 1 channel) / {busy}){}",
+            "{} x floor(({} - {}{} - 1 channel) / {busy}){}{}",
             counted(facts.workers.value.into(), "worker"),
             facts.worker_connections.value,
             counted(facts.listeners.into(), "listener"),
-            if busy == 2 { "; a proxied client holds 2 connections, an idle one 1" } else { "" },
+            if facts.own_listeners > 0 { " - 1 for genkai's status page" } else { "" },
+            costs(facts),
+            spread(facts),
         ),
         source: "nginx src/core/ngx_connection.c: ngx_get_connection (none free: alert, the new client is closed or \
                  gets 500), ngx_drain_connections (idle ones are closed when free <= 1/16)"
@@ -60,6 +63,36 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
     }
 }
 
+/// From which fraction of the slots on clients may suffer: the soft onset, with the dearest requests. Where some are answered from a cache,
+/// the law counts these, and the others take twice as much. Where one worker may get all clients, its share is what all have.
+fn soft(facts: &Facts) -> f64 {
+    let (value, reserved) = (facts.worker_connections.value as f64, facts.base_slots() as f64);
+    let dearest = if facts.cached { 2.0 } else { 1.0 };
+    let workers = if facts.uneven { f64::from(facts.workers.value) } else { 1.0 };
+    ((SOFT * value - reserved) / (dearest * workers) + reserved) / value
+}
+
+/// How clients come to the workers, for the formula.
+fn spread(facts: &Facts) -> String {
+    match facts.workers.value {
+        1 => String::new(),
+        _ if facts.uneven => {
+            "; they are not spread evenly over the workers (accept_mutex, multi_accept): from one worker's share on some are refused"
+                .to_owned()
+        }
+        workers => format!("; that is with clients spread evenly over {workers} workers: one that gets more is full earlier"),
+    }
+}
+
+/// What clients cost, for the formula.
+fn costs(facts: &Facts) -> &'static str {
+    match facts.busy_slots() {
+        _ if facts.cached => "; a response from the cache takes 1 connection, another one 2",
+        2 => "; a proxied client holds 2 connections, an idle one 1",
+        _ => "",
+    }
+}
+
 /// Slots that `descriptors` are enough for: all but those that are open and hold no slot.
 fn slots_for(facts: &Facts, descriptors: u64) -> u64 {
     (descriptors + facts.base_slots()).saturating_sub(facts.base_descriptors())
@@ -82,15 +115,17 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
         metrics: (metrics::WORKER_FDS_MAX, metrics::WORKER_FD_LIMIT),
         answer: ErrorKind::Status500,
     };
+    let limit = descriptors.limit("nginx.worker_rlimit_nofile", "nginx", setting);
     Limit {
         caps: "descriptors a worker may open: clients, upstreams, files, logs, listeners".to_owned(),
         formula: format!(
-            "{} x floor(({} - {base} of its own) / {busy}); its own: 5 + {} + {} + {}",
+            "{} x floor(({} - {base} of its own) / {busy}); its own: 5 + {} + {} + {}{}",
             counted(facts.workers.value.into(), "worker"),
             facts.nofile.value,
             counted((facts.workers.value + facts.helpers).into(), "channel"),
-            counted(facts.sockets.into(), "listening socket"),
+            counted((facts.sockets + facts.own_listeners).into(), "listening socket"),
             counted(facts.logs.into(), "log"),
+            spread(facts),
         ),
         source:
             "getrlimit(2) RLIMIT_NOFILE; nginx src/event/ngx_event_accept.c: ngx_event_accept (EMFILE: no client is \
@@ -100,6 +135,6 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
             ceiling: Some(facts.nofile_ceiling.clone()),
             ..raised(setting, RemedyUnit::Count, 64.0)
         }),
-        ..descriptors.limit("nginx.worker_rlimit_nofile", "nginx", setting)
+        ..limit
     }
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use genkai_model::limit::Ceiling;
 use genkai_model::units::Span;
 
+use super::Keyed;
 use crate::settings::SourcedValue;
 
 /// What answers a request for the path under load.
@@ -26,6 +27,8 @@ pub struct ConnZone {
     pub zone: String,
     /// Its key, e.g. `$binary_remote_addr`.
     pub key: String,
+    /// Whether that can be empty.
+    pub keyed: Keyed,
     /// Requests in flight allowed for one key.
     pub number: SourcedValue<u64>,
     /// Status of a refusal.
@@ -39,12 +42,14 @@ pub struct ReqZone {
     pub zone: String,
     /// Its key.
     pub key: String,
+    /// Whether that can be empty.
+    pub keyed: Keyed,
     /// Requests a second for one key.
     pub rate: SourcedValue<f64>,
     /// Requests that may come early.
     pub burst: u64,
-    /// Whether early ones are served at once.
-    pub nodelay: bool,
+    /// Of these, how many are served at once; the others wait (`nodelay`: all, `delay=`: some).
+    pub at_once: u64,
     /// Status of a refusal.
     pub status: u16,
 }
@@ -58,8 +63,11 @@ pub struct Upstream {
     pub addresses: Vec<SocketAddr>,
     /// Servers in regular use (neither `backup` nor `down`).
     pub servers: u32,
-    /// `max_conns` of a server, their mean where they differ; none: at least one has no cap.
-    pub max_conns: Option<SourcedValue<f64>>,
+    /// `max_conns` of each server, those that are `backup` after the others: they take what the others have no room for. None: at least
+    /// one has no cap.
+    pub max_conns: Option<SourcedValue<Vec<u64>>>,
+    /// A server's name that may have several addresses, each of which has the whole `max_conns`.
+    pub resolved: Option<String>,
     /// Whether the group has a `zone`: without it every worker counts `max_conns` for itself.
     pub shared: bool,
     /// `keepalive` connections cached in each worker; none: a new connection for each request.
@@ -71,14 +79,19 @@ pub struct Upstream {
 pub struct Facts {
     /// Worker processes.
     pub workers: SourcedValue<u32>,
+    /// Whether one of several workers may take most of the clients: with `accept_mutex` one at a time accepts, with `multi_accept` all that
+    /// wait.
+    pub uneven: bool,
     /// Slots of a worker.
     pub worker_connections: SourcedValue<u64>,
     /// Descriptors of a worker: `worker_rlimit_nofile`, or inherited.
     pub nofile: SourcedValue<u64>,
     /// The most descriptors that a worker can be given here.
     pub nofile_ceiling: Ceiling,
-    /// Listening sockets that each worker watches (genkai's own for the status page included).
+    /// Listening sockets that each worker watches, without genkai's own.
     pub listeners: u32,
+    /// Listening sockets of genkai's own: the one of its status page, or none.
+    pub own_listeners: u32,
     /// Listening sockets that each worker has open (`reuseport` makes one for every worker, and each holds them all).
     pub sockets: u32,
     /// Log files open in each worker.
@@ -87,6 +100,14 @@ pub struct Facts {
     pub helpers: u32,
     /// What answers the path under load.
     pub serving: Serving,
+    /// Whether its responses may come from a cache, without the upstream.
+    pub cached: bool,
+    /// `return` answers in a phase before `limit_conn` and `limit_req` are looked at.
+    pub returns: bool,
+    /// `limit_rate`: bytes of a response that are sent in a second, and bytes that go before it counts; none: no cap.
+    pub limit_rate: Option<SourcedValue<(u64, u64)>>,
+    /// The buffer that a response's head must fit.
+    pub head_buffer: SourcedValue<u64>,
     /// `backlog` of the listener under load.
     pub backlog: SourcedValue<u32>,
     /// net.core.somaxconn.
@@ -117,12 +138,12 @@ impl Facts {
     /// 1.22.1 (Linux) with 1..4 workers, 1..6 sockets, `reuseport`, caches.
     pub fn base_descriptors(&self) -> u64 {
         let processes = self.workers.value + self.helpers;
-        3 + 2 + u64::from(processes) + u64::from(self.sockets) + u64::from(self.logs)
+        3 + 2 + u64::from(processes) + u64::from(self.sockets + self.own_listeners) + u64::from(self.logs)
     }
 
     /// Slots of a worker that are never a client's: its listeners and its channel.
     pub fn base_slots(&self) -> u64 {
-        u64::from(self.listeners) + 1
+        u64::from(self.listeners + self.own_listeners) + 1
     }
 
     /// Descriptors of a worker from which on one more connection could cost a client its own: the slots' soft onset, or
@@ -133,9 +154,9 @@ impl Facts {
         soft.min(self.nofile.value).saturating_sub(2)
     }
 
-    /// Slots of a client whose request is in flight.
+    /// Slots of a client whose request is in flight, the fewest that it can have.
     pub fn busy_slots(&self) -> u64 {
-        if self.serving == Serving::Upstream { 2 } else { 1 }
+        if self.serving == Serving::Upstream && !self.cached { 2 } else { 1 }
     }
 
     /// Descriptors of a client whose request is in flight.

@@ -1,17 +1,18 @@
 //! [`Facts`] out of a configuration: which values are in force for the path under load, and where each is written.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
+use super::key::Keys;
 use super::{ConnZone, Facts, Machine, ReqZone, Serving, Upstream};
-use crate::nginx::config::{self, Address, Config, Found, Host, Pass, Protocol, Route, Target, sockets};
+use crate::nginx::config::{self, Address, Config, Found, Host, Listen, Pass, Protocol, Route, Target, sockets};
 use crate::nginx::settings::{
-    ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE,
-    LISTEN_BACKLOG, Named, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, Setting, WORKER_CONNECTIONS, WORKER_PROCESSES,
-    WORKER_RLIMIT_NOFILE, in_force, value,
+    ACCEPT_MUTEX, ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE,
+    LISTEN_BACKLOG, MULTI_ACCEPT, Named, PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, Setting,
+    WORKER_CONNECTIONS, WORKER_PROCESSES, WORKER_RLIMIT_NOFILE, in_force, value,
 };
 use crate::settings::SourcedValue;
 
@@ -27,6 +28,10 @@ pub struct Reading<'a> {
     pub version: (u32, u32, u32),
     /// The machine.
     pub machine: &'a Machine,
+    /// Where genkai's status page listens; none where it added none.
+    pub status: Option<SocketAddr>,
+    /// Who sends the requests; none: anybody.
+    pub visitor: Option<Ipv4Addr>,
 }
 
 /// A setting's default, with the place where nginx says so.
@@ -48,25 +53,32 @@ impl Reading<'_> {
         let machine = self.machine;
         let workers = self.workers();
         let listens = self.config.listens();
-        let listeners = sockets(&listens) as u32;
+        let own_listeners = listens.iter().filter(|l| self.is_status(l)).count() as u32;
+        let listeners = sockets(&listens) as u32 - own_listeners;
         let own = listens.iter().filter(|l| l.reuseport).count() as u32;
         let pass = self.route.pass();
         Facts {
+            uneven: workers.value > 1 && [&ACCEPT_MUTEX, &MULTI_ACCEPT].iter().any(|setting| self.is_on(setting)),
             worker_connections: self.value(&WORKER_CONNECTIONS, value::count),
             nofile: self.nofile(),
             nofile_ceiling: machine.descriptors_ceiling.clone(),
             listeners,
+            own_listeners,
             sockets: listeners + own * workers.value.saturating_sub(1),
             logs: self.logs(),
             helpers: self.helpers(),
             serving: self.serving(pass.as_ref()),
+            cached: self.cached(pass.as_ref()),
+            returns: self.route.returns(),
+            limit_rate: self.limit_rate(),
+            head_buffer: self.head_buffer(pass.as_ref()),
             backlog: self.value(&LISTEN_BACKLOG, number),
             somaxconn: machine.somaxconn,
             body: self.value(&CLIENT_MAX_BODY_SIZE, value::offset),
             limit_conn: self.limit_conn(),
             limit_req: self.limit_req(),
-            connect_timeout: self.timeout(pass.as_ref(), &PROXY_CONNECT_TIMEOUT),
-            read_timeout: self.timeout(pass.as_ref(), &PROXY_READ_TIMEOUT),
+            connect_timeout: self.of_protocol(pass.as_ref(), &PROXY_CONNECT_TIMEOUT, span),
+            read_timeout: self.of_protocol(pass.as_ref(), &PROXY_READ_TIMEOUT, span),
             upgrades: self.upgrades(),
             upstream: pass.as_ref().map(|pass| self.upstream(pass)),
             cores: machine.cores,
@@ -95,6 +107,10 @@ impl Reading<'_> {
         let named = Named { setting, zone: None };
         let (found, text) = in_force(self.config, &named, Some(&self.route)).ok().flatten()?;
         Some(self.held(&found, parse(&text)?, text))
+    }
+
+    fn is_on(&self, setting: &Setting) -> bool {
+        self.written(setting, |text| text.eq_ignore_ascii_case("on").then_some(())).is_some()
     }
 
     /// The first argument of a status or the like that has no place of its own among the limits.
@@ -138,10 +154,10 @@ impl Reading<'_> {
     }
 
     fn serving(&self, pass: Option<&Pass<'_>>) -> Serving {
-        const ITSELF: [&str; 6] =
-            ["return", "stub_status", "empty_gif", "content_by_lua_block", "content_by_lua_file", "js_content"];
+        const ITSELF: [&str; 5] =
+            ["stub_status", "empty_gif", "content_by_lua_block", "content_by_lua_file", "js_content"];
         let inside = self.route.handler.last().unwrap_or(&self.route.server).inside();
-        let answers = inside.iter().any(|f| ITSELF.iter().any(|name| f.directive.is(name)));
+        let answers = self.route.returns() || inside.iter().any(|f| ITSELF.iter().any(|name| f.directive.is(name)));
         match pass {
             Some(_) => Serving::Upstream,
             None if answers => Serving::Nothing,
@@ -174,7 +190,8 @@ impl Reading<'_> {
         let read = |f: &Found<'_>| {
             let (zone, text) = (f.arg(0)?, f.arg(1)?);
             let (_, key) = self.zone(LIMIT_CONN_ZONE.directive, &zone)?;
-            Some(ConnZone { key, number: self.held(f, value::count(&text)?, text), zone, status })
+            let keyed = self.keys().of(&key);
+            Some(ConnZone { key, keyed, number: self.held(f, value::count(&text)?, text), zone, status })
         };
         self.route.inherited(LIMIT_CONN.directive).iter().filter_map(read).collect()
     }
@@ -190,25 +207,57 @@ impl Reading<'_> {
             let rate = Self::named(&definition, "rate").unwrap_or_else(|| "1r/s".to_owned());
             let rate = self.held(&definition, value::rate(&rate)? as f64 / 60.0, rate);
             let burst = Self::named(f, "burst").and_then(|n| n.parse().ok()).unwrap_or(0);
-            let nodelay = f.args().iter().any(|a| a == "nodelay");
-            Some(ReqZone { zone, key, rate, burst, nodelay, status })
+            let delay = Self::named(f, "delay").and_then(|n| n.parse().ok()).unwrap_or(0);
+            let at_once = if f.args().iter().any(|a| a == "nodelay") { burst } else { burst.min(delay) };
+            let keyed = self.keys().of(&key);
+            Some(ReqZone { zone, key, keyed, rate, burst, at_once, status })
         };
         self.route.inherited(LIMIT_REQ.directive).iter().filter_map(read).collect()
     }
 
-    fn timeout(&self, pass: Option<&Pass<'_>>, setting: &Setting) -> SourcedValue<Span> {
-        let prefix = match pass.map(|p| p.protocol) {
-            Some(Protocol::FastCgi) => "fastcgi",
-            Some(Protocol::Uwsgi) => "uwsgi",
-            Some(Protocol::Scgi) => "scgi",
-            Some(Protocol::Grpc) => "grpc",
-            Some(Protocol::Memcached) => "memcached",
-            Some(Protocol::Http | Protocol::Stream) | None => "proxy",
-        };
-        let name = setting.directive.replacen("proxy", prefix, 1);
+    /// A setting that each way to an upstream has by a name of its own.
+    fn of_protocol<T>(
+        &self,
+        pass: Option<&Pass<'_>>,
+        setting: &Setting,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> SourcedValue<T> {
+        let name = setting.directive.replacen("proxy", prefix(pass), 1);
         let found = self.route.inherited(&name).into_iter().next();
-        let written = found.and_then(|f| Some((span(&f.arg(0)?)?, f.arg(0)?, f)));
-        written.map_or_else(|| default(setting, span), |(value, text, f)| self.held(&f, value, text))
+        let written = found.and_then(|f| Some((parse(&f.arg(0)?)?, f.arg(0)?, f)));
+        written.map_or_else(|| default(setting, parse), |(value, text, f)| self.held(&f, value, text))
+    }
+
+    fn head_buffer(&self, pass: Option<&Pass<'_>>) -> SourcedValue<u64> {
+        self.of_protocol(pass, &PROXY_BUFFER_SIZE, value::size)
+    }
+
+    /// Whether a cache may answer for the upstream (`proxy_cache` and its like).
+    fn cached(&self, pass: Option<&Pass<'_>>) -> bool {
+        let zone = self.word(&format!("{}_cache", prefix(pass)));
+        pass.is_some() && zone.is_some_and(|zone| zone != "off")
+    }
+
+    /// A number that is not 0; one that variables make is not known.
+    fn limit_rate(&self) -> Option<SourcedValue<(u64, u64)>> {
+        let found = self.route.inherited("limit_rate").into_iter().next()?;
+        let text = found.arg(0)?;
+        let rate = value::size(&text).filter(|&rate| rate > 0)?;
+        let after = self.word("limit_rate_after").and_then(|text| value::size(&text)).unwrap_or(0);
+        Some(self.held(&found, (rate, after), text))
+    }
+
+    /// Whether a `listen` is the one of genkai's status page.
+    fn is_status(&self, listen: &Listen<'_>) -> bool {
+        let Address::Inet { host: Host::V4(ip), port } = listen.address else { return false };
+        self.status == Some(SocketAddr::from((ip, port)))
+    }
+
+    /// Values of keys, for the requests under load.
+    fn keys(&self) -> Keys<'_> {
+        // Then the visitor is who a header says.
+        let real = self.config.walk().iter().any(|f| f.directive.is("set_real_ip_from"));
+        Keys { config: self.config, route: &self.route, visitor: self.visitor.filter(|_| !real) }
     }
 
     fn upstream(&self, pass: &Pass<'_>) -> Upstream {
@@ -217,6 +266,7 @@ impl Reading<'_> {
             addresses: Vec::new(),
             servers: 1,
             max_conns: None,
+            resolved: None,
             shared: false,
             keepalive: None,
         };
@@ -237,16 +287,40 @@ impl Reading<'_> {
     fn group(&self, group: &config::Upstream<'_>, upstream: &mut Upstream) {
         let used: Vec<_> = group.servers.iter().filter(|s| !s.down && !s.backup).collect();
         let Some(first) = used.first() else { return };
-        let sum: u64 = used.iter().map(|s| s.max_conns).sum();
-        let mean = sum as f64 / used.len() as f64;
-        let capped = used.iter().all(|s| s.max_conns > 0);
-        upstream.max_conns = capped.then(|| self.held(&first.found, mean, first.max_conns.to_string()));
+        let backups = group.servers.iter().filter(|s| !s.down && s.backup);
+        let takes: Vec<_> = used.iter().copied().chain(backups).collect();
+        let caps: Vec<u64> = takes.iter().map(|s| s.max_conns).collect();
+        let mut written: Vec<String> = caps.iter().map(u64::to_string).collect();
+        written.dedup();
+        let capped = caps.iter().all(|&cap| cap > 0);
+        upstream.max_conns = capped.then(|| self.held(&first.found, caps, written.join(", ")));
+        upstream.resolved = takes.iter().find_map(|s| s.address.as_ref().map_or(s.found.arg(0), name));
         upstream.addresses = used.iter().filter_map(|s| socket(s.address.as_ref()?)).collect();
         upstream.servers = used.len() as u32;
         upstream.shared = group.zone;
         // CHANGES of 1.29.7: 32 connections by default in an explicit group.
         let by_default = (self.version >= (1, 29, 7)).then_some(32);
         upstream.keepalive = group.keepalive.as_ref().map(|(n, _)| *n).or(by_default).filter(|&n| n > 0);
+    }
+}
+
+/// How the directives for this way to an upstream begin.
+fn prefix(pass: Option<&Pass<'_>>) -> &'static str {
+    match pass.map(|p| p.protocol) {
+        Some(Protocol::FastCgi) => "fastcgi",
+        Some(Protocol::Uwsgi) => "uwsgi",
+        Some(Protocol::Scgi) => "scgi",
+        Some(Protocol::Grpc) => "grpc",
+        Some(Protocol::Memcached) => "memcached",
+        Some(Protocol::Http | Protocol::Stream) | None => "proxy",
+    }
+}
+
+/// The name of an address that needs a resolver.
+fn name(address: &Address) -> Option<String> {
+    match address {
+        Address::Inet { host: Host::Name(name), .. } => Some(name.clone()),
+        _ => None,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::{Facts, refusal};
-use crate::limits::{self, at_once, log, raised, valued};
-use crate::nginx::evidence::signature;
-use crate::nginx::settings::{CLIENT_MAX_BODY_SIZE, LIMIT_CONN, LIMIT_REQ};
+use super::{ConnZone, Facts, Keyed, ReqZone, refusal};
+use crate::limits::{self, SLOW, at_once, log, raised, reached, valued};
+use crate::nginx::evidence::{metrics, signature};
+use crate::nginx::settings::{CLIENT_MAX_BODY_SIZE, LIMIT_CONN, LIMIT_RATE, LIMIT_REQ};
 
 /// The largest request body; none when it is not capped.
 pub(super) fn body(facts: &Facts) -> Option<Limit> {
@@ -26,6 +26,9 @@ fn named(plain: &str, zone: &str, zones: usize) -> String {
     if zones == 1 { plain.to_owned() } else { format!("{plain}.{zone}") }
 }
 
+/// What is said of a key that may be empty.
+const DEPENDS: &str = "it depends: requests for which it is empty are not counted";
+
 /// What the reader should know of a limit that counts by visitor, where the load comes from one address.
 fn key_note(key: &str) -> String {
     if key.contains("remote_addr") {
@@ -36,7 +39,7 @@ fn key_note(key: &str) -> String {
 }
 
 /// The same for a rate. Times are whole milliseconds, so of two requests in the same one the second is early at any rate.
-fn rate_note(zone: &super::ReqZone) -> String {
+fn rate_note(zone: &ReqZone) -> String {
     let note = key_note(&zone.key);
     if zone.burst > 0 {
         return note;
@@ -47,16 +50,20 @@ fn rate_note(zone: &super::ReqZone) -> String {
 /// Requests in flight for one key. (`ngx_http_limit_conn_handler` counts a connection only while it has a request that
 /// was read, so an idle client costs nothing.)
 pub(super) fn limit_conn(facts: &Facts) -> Vec<Limit> {
-    let limit = |zone: &super::ConnZone| {
-        let setting = named(LIMIT_CONN.name, &zone.zone, facts.limit_conn.len());
+    let counted: Vec<_> = facts.limit_conn.iter().filter(|zone| counts(facts, zone.keyed)).collect();
+    let limit = |zone: &&ConnZone| {
+        let setting = named(LIMIT_CONN.name, &zone.zone, counted.len());
+        let (number, name) = (zone.number.value, &zone.zone);
+        let known = zone.keyed == Keyed::Counts;
+        let counts = format!("{number} requests in flight (zone {name}, all workers together)");
         Limit {
             caps: format!("requests in flight for one value of {}", zone.key),
-            law: at_once(zone.number.value as f64, 1.0),
-            formula: format!("{} requests in flight (zone {}, all workers together)", zone.number.value, zone.zone),
+            law: if known { at_once(number as f64, 1.0) } else { Law::Unknown },
+            formula: if known { counts } else { format!("{counts} for one value of {}; {DEPENDS}", zone.key) },
             source: "nginx src/http/modules/ngx_http_limit_conn_module.c: ngx_http_limit_conn_handler".to_owned(),
-            signatures: vec![log(&signature::in_zone(signature::LIMIT_CONN, &zone.zone), Strength::Decisive)],
+            signatures: vec![log(&signature::in_zone(signature::LIMIT_CONN, name), Strength::Decisive)],
             symptom: refusal(zone.status),
-            remedy: Some(Remedy {
+            remedy: known.then(|| Remedy {
                 ceiling: Some(Ceiling { value: 65535.0, by: "nginx (connections \"must be less 65536\")".to_owned() }),
                 note: Some(key_note(&zone.key)),
                 ..raised(&setting, RemedyUnit::Count, 1.0)
@@ -64,23 +71,34 @@ pub(super) fn limit_conn(facts: &Facts) -> Vec<Limit> {
             ..valued(&format!("nginx.{setting}"), "nginx", &setting, &zone.number)
         }
     };
-    facts.limit_conn.iter().map(limit).collect()
+    counted.iter().map(limit).collect()
+}
+
+/// Whether a zone with such a key counts requests for the path under load.
+fn counts(facts: &Facts, keyed: Keyed) -> bool {
+    keyed != Keyed::Nothing && !facts.returns
 }
 
 /// Requests a second for one key.
 pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
-    let limit = |zone: &super::ReqZone| {
-        let setting = named(LIMIT_REQ.name, &zone.zone, facts.limit_req.len());
-        let delays = zone.burst > 0 && !zone.nodelay;
+    let counted: Vec<_> = facts.limit_req.iter().filter(|zone| counts(facts, zone.keyed)).collect();
+    let limit = |zone: &&ReqZone| {
+        let setting = named(LIMIT_REQ.name, &zone.zone, counted.len());
+        let delays = zone.burst > zone.at_once;
+        let known = zone.keyed == Keyed::Counts;
         Limit {
             caps: format!("requests a second for one value of {}", zone.key),
-            law: Law::Rate { value: zone.rate.value, burst: zone.burst as f64 },
+            law: match known {
+                true => Law::Rate { value: zone.rate.value, burst: zone.burst as f64 },
+                false => Law::Unknown,
+            },
             formula: format!(
-                "{} requests a second, {} may come early{} (zone {})",
+                "{} requests a second, {} may come early{} (zone {}){}",
                 zone.rate.value,
                 zone.burst,
-                if delays { " and wait their turn" } else { "" },
-                zone.zone
+                waits(zone),
+                zone.zone,
+                if known { String::new() } else { format!(" for one value of {}; {DEPENDS}", zone.key) }
             ),
             source: "nginx src/http/modules/ngx_http_limit_req_module.c: ngx_http_limit_req_lookup (leaky bucket)"
                 .to_owned(),
@@ -89,9 +107,39 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
                 log(&signature::in_zone(signature::LIMIT_REQ_DELAY, &zone.zone), Strength::Supports),
             ],
             symptom: Symptom { slow: delays, ..refusal(zone.status) },
-            remedy: Some(Remedy { note: Some(rate_note(zone)), ..raised(&setting, RemedyUnit::Rate, 1.0) }),
+            remedy: known.then(|| Remedy { note: Some(rate_note(zone)), ..raised(&setting, RemedyUnit::Rate, 1.0) }),
             ..valued(&format!("nginx.{setting}"), "nginx", &setting, &zone.rate)
         }
     };
-    facts.limit_req.iter().map(limit).collect()
+    counted.iter().map(limit).collect()
 }
+
+/// What becomes of requests that come early.
+fn waits(zone: &ReqZone) -> String {
+    match zone.at_once {
+        early if early >= zone.burst => String::new(),
+        0 => " and wait their turn".to_owned(),
+        early => format!(", of which all but {early} wait their turn"),
+    }
+}
+
+/// How fast a response is sent. It makes each response take a time that grows with its length, which no configuration says.
+pub(super) fn limit_rate(facts: &Facts) -> Option<Limit> {
+    let held = facts.limit_rate.as_ref()?;
+    let (rate, after) = held.value;
+    let beyond = if after > 0 { format!(" beyond the first {after}") } else { String::new() };
+    Some(Limit {
+        caps: format!("each response is sent at {rate} bytes a second{beyond}"),
+        formula: format!(
+            "a response takes its bytes{beyond} / {rate} seconds: 100 kB take {:.3} s",
+            (100_000.0 - after as f64).max(0.0) / rate as f64
+        ),
+        source: "nginx src/http/ngx_http_write_filter_module.c: ngx_http_write_filter (limit_rate)".to_owned(),
+        signatures: vec![reached(metrics::PACED, PACED, Strength::Decisive)],
+        symptom: SLOW,
+        ..valued("nginx.limit_rate", "nginx", LIMIT_RATE.name, held)
+    })
+}
+
+/// From which share on the time of responses is what `limit_rate` gives them.
+const PACED: f64 = 0.8;

@@ -19,6 +19,7 @@ fn behind() -> Upstream {
         addresses: vec!["127.0.0.1:9".parse().unwrap()],
         servers: 1,
         max_conns: None,
+        resolved: None,
         shared: false,
         keepalive: None,
     }
@@ -28,14 +29,20 @@ fn behind() -> Upstream {
 fn proxy(worker_connections: u64) -> Facts {
     Facts {
         workers: held(1),
+        uneven: false,
         worker_connections: held(worker_connections),
         nofile: held(20_000),
         nofile_ceiling: Ceiling { value: 20_000.0, by: "hard RLIMIT_NOFILE 20000".into() },
         listeners: 1,
+        own_listeners: 0,
         sockets: 1,
         logs: 2,
         helpers: 0,
         serving: Serving::Upstream,
+        cached: false,
+        returns: false,
+        limit_rate: None,
+        head_buffer: held(4096),
         backlog: held(511),
         somaxconn: 4096,
         body: held(1 << 20),
@@ -83,12 +90,12 @@ fn a_client_served_by_nginx_itself_costs_one() {
 
 #[test]
 fn listeners_of_the_private_copy_take_slots() {
-    let facts = Facts { listeners: 2, sockets: 2, ..proxy(512) };
+    let facts = Facts { own_listeners: 1, ..proxy(512) };
     let slots = limit(&facts, "nginx.worker_connections");
     assert_eq!(clients(&slots).0, 254.0);
     assert_eq!(
         slots.formula,
-        "1 worker x floor((512 - 2 listeners - 1 channel) / 2); a proxied client holds 2 connections, an idle one 1"
+        "1 worker x floor((512 - 1 listener - 1 for genkai's status page - 1 channel) / 2); a proxied client holds 2 connections, an idle one 1"
     );
 }
 
@@ -135,7 +142,13 @@ fn no_cap_on_bodies_is_no_limit() {
 }
 
 fn zone(name: &str) -> ConnZone {
-    ConnZone { zone: name.into(), key: "$binary_remote_addr".into(), number: held(10), status: 429 }
+    ConnZone {
+        zone: name.into(),
+        key: "$binary_remote_addr".into(),
+        keyed: Keyed::Counts,
+        number: held(10),
+        status: 429,
+    }
 }
 
 #[test]
@@ -155,9 +168,10 @@ fn limit_req_is_a_rate_that_may_delay() {
         let zone = ReqZone {
             zone: "one".into(),
             key: "$binary_remote_addr".into(),
+            keyed: Keyed::Counts,
             rate: held(5.0),
             burst,
-            nodelay,
+            at_once: if nodelay { burst } else { 0 },
             status: 503,
         };
         limit(&Facts { limit_req: vec![zone], ..proxy(512) }, "nginx.limit_req")
@@ -188,13 +202,106 @@ fn ports_count_for_each_upstream_address() {
     assert_eq!((ports.formula.as_str(), ports.remedy), ("28232 local ports x 2 upstream servers", None));
 }
 
+/// Clients that `max_conns` lets in, from where the first may be refused, and its formula.
+fn max_conns(caps: &[u64], workers: u32, upstream: Upstream) -> ((f64, f64), String) {
+    let written = caps.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let held = SourcedValue { value: caps.to_vec(), written, origin: Origin::Given };
+    let upstream = Upstream { max_conns: Some(held), ..upstream };
+    let max = limit(
+        &Facts { workers: self::held(workers), upstream: Some(upstream), ..proxy(512) },
+        "nginx.upstream.max_conns",
+    );
+    let Law::Slots { value, busy_cost, pools, soft, .. } = max.law else { panic!("{:?}", max.law) };
+    let at = |slots: f64| pools * (slots / busy_cost + 1e-9).floor();
+    ((at(value * soft), at(value)), max.formula)
+}
+
 #[test]
 fn max_conns_counts_for_each_worker_without_a_zone() {
-    let max = |shared| {
-        let upstream = Upstream { servers: 2, max_conns: Some(held(8.0)), shared, ..behind() };
-        limit(&Facts { workers: held(3), upstream: Some(upstream), ..proxy(512) }, "nginx.upstream.max_conns")
+    let two = |shared| Upstream { servers: 2, shared, ..behind() };
+    let none = max_conns(&[10, 20], 2, two(false));
+    assert_eq!(none.0, (30.0, 60.0));
+    assert_eq!(none.1, "2 servers: 10 + 20 = 30 connections in each of 2 workers (no zone: each counts alone)");
+    assert_eq!(max_conns(&[8, 9], 3, two(true)).0, (17.0, 17.0));
+    assert_eq!(max_conns(&[5, 6], 1, two(false)).0, (11.0, 11.0));
+    let backup = max_conns(&[5, 6], 1, Upstream { servers: 1, ..behind() });
+    assert_eq!(backup.1, "2 servers, 1 of them backup: 5 + 6 = 11 connections (1 worker)");
+}
+
+#[test]
+fn a_name_may_have_several_addresses() {
+    let held = SourcedValue { value: vec![5], written: "5".into(), origin: Origin::Given };
+    let upstream = Upstream { max_conns: Some(held), resolved: Some("app.example".into()), ..behind() };
+    let max = limit(&Facts { upstream: Some(upstream), ..proxy(512) }, "nginx.upstream.max_conns");
+    assert_eq!((max.law, max.remedy), (Law::Unknown, None));
+    assert_eq!(
+        max.formula,
+        "1 server: 5 connections (1 worker), or more: each address of app.example has its own max_conns"
+    );
+}
+
+#[test]
+fn a_key_that_is_empty_limits_nobody() {
+    let of_key = |keyed| {
+        let facts = Facts { limit_conn: vec![ConnZone { keyed, ..zone("per") }], ..proxy(512) };
+        of(&facts).into_iter().find(|limit| limit.id == "nginx.limit_conn")
     };
-    assert_eq!((clients(&max(false)).0, clients(&max(true)).0), (48.0, 16.0));
+    assert_eq!(of_key(Keyed::Nothing), None);
+    let depends = of_key(Keyed::Depends).unwrap();
+    assert_eq!((depends.law, depends.remedy.is_none()), (Law::Unknown, true));
+    assert!(
+        depends.formula.ends_with("it depends: requests for which it is empty are not counted"),
+        "{}",
+        depends.formula
+    );
+    let returning = Facts { limit_conn: vec![zone("per")], returns: true, ..proxy(512) };
+    assert!(of(&returning).iter().all(|limit| limit.id != "nginx.limit_conn"));
+}
+
+#[test]
+fn one_worker_may_get_all_clients() {
+    let facts = Facts { workers: held(2), uneven: true, ..proxy(64) };
+    let slots = limit(&facts, "nginx.worker_connections");
+    // Measured: with accept_mutex the first is refused when one worker is full.
+    assert_eq!(clients(&slots), (62.0, 28.0));
+    assert!(slots.formula.contains("not spread evenly"), "{}", slots.formula);
+    let even = limit(&Facts { uneven: false, ..facts }, "nginx.worker_connections");
+    assert!(
+        even.formula.ends_with("spread evenly over 2 workers: one that gets more is full earlier"),
+        "{}",
+        even.formula
+    );
+}
+
+#[test]
+fn what_a_cache_answers_takes_one_connection() {
+    let slots = limit(&Facts { cached: true, ..proxy(128) }, "nginx.worker_connections");
+    // 128 - 2 from the cache; (120 - 2) / 2 to the upstream at the soft onset.
+    assert_eq!(clients(&slots), (126.0, 59.0));
+}
+
+#[test]
+fn every_message_that_is_recognised_belongs_to_a_limit() {
+    let req = ReqZone {
+        zone: "per".into(),
+        key: "$uri".into(),
+        keyed: Keyed::Counts,
+        rate: held(5.0),
+        burst: 1,
+        at_once: 0,
+        status: 503,
+    };
+    let upstream = Upstream {
+        max_conns: Some(SourcedValue { value: vec![1], written: "1".into(), origin: Origin::Given }),
+        ..behind()
+    };
+    let facts = Facts { limit_conn: vec![zone("per")], limit_req: vec![req], upstream: Some(upstream), ..proxy(512) };
+    let limits: Vec<Limit> = of(&facts).into_iter().chain(accidents()).collect();
+    for name in crate::nginx::evidence::known() {
+        let signs = [Sign::Log(name.to_owned()), Sign::Log(crate::nginx::evidence::signature::in_zone(name, "per"))];
+        let owner = limits.iter().find(|limit| limit.signatures.iter().any(|s| signs.contains(&s.sign)));
+        assert!(owner.is_some(), "{name} belongs to no limit");
+    }
 }
 
 #[test]
@@ -212,7 +319,7 @@ fn every_limit_is_whole() {
     let facts = Facts {
         limit_conn: vec![zone("per")],
         upstream: Some(Upstream {
-            max_conns: Some(held(8.0)),
+            max_conns: Some(SourcedValue { value: vec![8], written: "8".into(), origin: Origin::Given }),
             servers: 1,
             addresses: vec!["127.0.0.1:9".parse().unwrap()],
             ..behind()

@@ -1,17 +1,17 @@
 //! Limits that show in nginx but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Limit, Remedy, RemedyUnit, Strength};
+use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength};
 
 use super::{Facts, Upstream};
-use crate::limits::{at_once, backend, counted, errors, log, raised, valued};
+use crate::limits::{backend, counted, errors, log, raised, valued};
 use crate::nginx::evidence::signature;
-use crate::nginx::settings::{PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS};
+use crate::nginx::settings::{PROXY_BUFFER_SIZE, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS};
 use crate::settings::SourcedValue;
 
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
-    let mut all = vec![refusing(upstream), silent(facts)];
+    let mut all = vec![refusing(upstream), silent(facts), head_buffer(facts)];
     all.extend(facts.upgrades.then(|| idle(facts)));
     all.extend(ports(facts, upstream));
     all.extend(upstream.max_conns.as_ref().map(|held| max_conns(facts, upstream, held)));
@@ -81,24 +81,65 @@ fn ports(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     })
 }
 
-/// `max_conns` of the upstream's servers.
-fn max_conns(facts: &Facts, upstream: &Upstream, held: &SourcedValue<f64>) -> Limit {
+/// `max_conns` of the upstream's servers. Without a zone each worker counts alone, and connections are not spread evenly over workers: from
+/// all in one worker to as many in each.
+fn max_conns(facts: &Facts, upstream: &Upstream, held: &SourcedValue<Vec<u64>>) -> Limit {
     let counts = if upstream.shared { 1 } else { u64::from(facts.workers.value) };
-    let servers = u64::from(upstream.servers);
+    let (servers, sum) = (held.value.len() as f64, held.value.iter().sum::<u64>());
+    // The law's value is what a server may have, so that it can be set; its part of the servers and workers is the cost.
+    let law = Law::Slots {
+        value: sum as f64 / servers,
+        reserved: 0.0,
+        idle_cost: 0.0,
+        busy_cost: 1.0 / (servers * counts as f64),
+        pools: 1.0,
+        soft: 1.0 / counts as f64,
+    };
+    let known = upstream.resolved.is_none();
     Limit {
         caps: "connections to the upstream's servers at once".to_owned(),
-        law: at_once(held.value, (counts * servers) as f64),
-        formula: if upstream.shared {
-            format!("{} x {} (the group has a zone)", counted(servers, "server"), held.value)
-        } else {
-            let (servers, workers) = (counted(servers, "server"), counted(counts, "worker"));
-            format!("{servers} x {} x {workers} (no zone: each worker counts alone)", held.value)
-        },
+        law: if known { law } else { Law::Unknown },
+        formula: format!("{}{}", connections(upstream, held, sum, counts), each_address(upstream)),
         source: "nginx src/http/ngx_http_upstream_round_robin.c: ngx_http_upstream_get_round_robin_peer (busy: 502)"
             .to_owned(),
         signatures: vec![log(signature::UPSTREAM_NONE_LIVE, Strength::Supports)],
         symptom: errors(&[ErrorKind::Status502]),
-        remedy: Some(raised(UPSTREAM_MAX_CONNS.name, RemedyUnit::Count, 1.0)),
+        remedy: known.then(|| raised(UPSTREAM_MAX_CONNS.name, RemedyUnit::Count, 1.0)),
         ..valued("nginx.upstream.max_conns", "nginx", UPSTREAM_MAX_CONNS.name, held)
+    }
+}
+
+/// How many connections there may be, in words.
+fn connections(upstream: &Upstream, held: &SourcedValue<Vec<u64>>, sum: u64, counts: u64) -> String {
+    let each: Vec<String> = held.value.iter().map(u64::to_string).collect();
+    let servers = match each.len() as u64 - u64::from(upstream.servers) {
+        0 => counted(each.len() as u64, "server"),
+        backups => format!("{}, {backups} of them backup", counted(each.len() as u64, "server")),
+    };
+    let sum = if each.len() == 1 { sum.to_string() } else { format!("{} = {sum}", each.join(" + ")) };
+    match counts {
+        _ if upstream.shared => {
+            format!("{servers}: {sum} connections (the group has a zone: all workers count together)")
+        }
+        1 => format!("{servers}: {sum} connections (1 worker)"),
+        _ => format!("{servers}: {sum} connections in each of {counts} workers (no zone: each counts alone)"),
+    }
+}
+
+/// What is to be said of a server that is a name.
+fn each_address(upstream: &Upstream) -> String {
+    let name = upstream.resolved.as_ref();
+    name.map_or_else(String::new, |name| format!(", or more: each address of {name} has its own max_conns"))
+}
+
+/// The head of a response does not fit its buffer.
+fn head_buffer(facts: &Facts) -> Limit {
+    Limit {
+        caps: "bytes of the head of an upstream's response; a larger one is answered with 502".to_owned(),
+        formula: format!("response head <= {} bytes", facts.head_buffer.value),
+        source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_process_header (\"too big header\")".to_owned(),
+        signatures: vec![log(signature::UPSTREAM_HEADER, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status502]),
+        ..valued("nginx.proxy_buffer_size", "nginx", PROXY_BUFFER_SIZE.name, &facts.head_buffer)
     }
 }

@@ -35,6 +35,8 @@ pub const WORKER_RLIMIT_NOFILE: Setting = Setting::new("worker_rlimit_nofile", M
 pub const ERROR_LOG: Setting = Setting::new("error_log", Main, Words(1, 2), "", LOG);
 /// Slots of a worker.
 pub const WORKER_CONNECTIONS: Setting = Setting::new("worker_connections", Events, Count(1, CONNECTIONS), "512", EVENT);
+/// Whether a worker accepts all that wait at once.
+pub const MULTI_ACCEPT: Setting = Setting::new("multi_accept", Events, FLAG, "off", EVENT);
 /// Whether workers take turns at accepting.
 pub const ACCEPT_MUTEX: Setting = Setting::new("accept_mutex", Events, FLAG, "off", EVENT);
 /// How long a worker waits for its turn.
@@ -55,6 +57,10 @@ pub const LIMIT_CONN_ZONE: Setting = Setting::new("limit_conn_zone", HttpZone, W
 pub const LIMIT_REQ: Setting = Setting::new("limit_req", Zone, RATE, "", REQ);
 /// Where they are counted.
 pub const LIMIT_REQ_ZONE: Setting = Setting::new("limit_req_zone", HttpZone, Words(3, 4), "", REQ);
+/// The buffer that the head of a response must fit.
+pub const PROXY_BUFFER_SIZE: Setting = Setting::new("proxy_buffer_size", Http, SIZE, "4k", PROXY);
+/// Bytes of a response that are sent in a second.
+pub const LIMIT_RATE: Setting = Setting::new("limit_rate", Http, Size(0, i64::MAX as u64), "0", HTTP);
 /// How long an upstream may take to accept.
 pub const PROXY_CONNECT_TIMEOUT: Setting = Setting::new("proxy_connect_timeout", Http, TIME, "60s", PROXY);
 /// Version of HTTP towards an upstream.
@@ -78,7 +84,7 @@ pub static TABLE: Table<Context> = Table {
         Setting::new("worker_shutdown_timeout", Main, TIME, "0", CORE),
         ERROR_LOG,
         WORKER_CONNECTIONS,
-        Setting::new("multi_accept", Events, FLAG, "off", EVENT),
+        MULTI_ACCEPT,
         ACCEPT_MUTEX,
         ACCEPT_MUTEX_DELAY,
         LISTEN_BACKLOG,
@@ -105,7 +111,8 @@ pub static TABLE: Table<Context> = Table {
         LIMIT_CONN_ZONE,
         LIMIT_REQ,
         LIMIT_REQ_ZONE,
-        Setting::new("proxy_buffer_size", Http, SIZE, "4k", PROXY),
+        LIMIT_RATE,
+        PROXY_BUFFER_SIZE,
         Setting::new("proxy_buffering", Http, FLAG, "on", PROXY),
         Setting::new("proxy_buffers", Http, PROXY_BUFFERS, "8 4k", PROXY),
         Setting::new("proxy_busy_buffers_size", Http, SIZE, "8k", PROXY),

@@ -55,18 +55,30 @@ pub fn offset(text: &str) -> Option<u64> {
     number::size(text).filter(|&n| n <= MAX)
 }
 
-/// Milliseconds of `500ms`, `30s`, `1m30s`, `2h`, `1d`, `1w`, `1M`; a number without a unit is seconds
-/// (`ngx_parse_time(.., 0)`). Units must come from large to small.
+/// Milliseconds of `500ms`, `30s`, `1m30s`, `2h`, `1d`, `1w`; a number without a unit is seconds (`ngx_parse_time(.., 0)`: it begins
+/// with weeks). Units must come from large to small.
 pub fn time(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 6] =
+        [("w", 7 * 86_400_000), ("d", 86_400_000), ("h", 3_600_000), ("ms", 1), ("m", 60_000), ("s", 1_000)];
+    parsed(text, &UNITS)
+}
+
+/// Seconds of `30s`, `1m30s`, `1M`, `1y` (`ngx_parse_time(.., 1)`): no milliseconds.
+pub fn seconds(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 7] = [
+        ("y", 365 * 86_400_000),
         ("M", 30 * 86_400_000),
         ("w", 7 * 86_400_000),
         ("d", 86_400_000),
         ("h", 3_600_000),
-        ("ms", 1),
         ("m", 60_000),
         ("s", 1_000),
     ];
+    parsed(text, &UNITS).map(|ms| ms / 1_000)
+}
+
+/// A time in these units, milliseconds.
+fn parsed(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let mut rest = text;
     let (mut total, mut last, mut ended) = (0u64, u64::MAX, false);
     while !rest.is_empty() {
@@ -75,7 +87,7 @@ pub fn time(text: &str) -> Option<u64> {
         if ended || digits == 0 {
             return None;
         }
-        let (name, scale) = UNITS.into_iter().find(|(u, _)| after.starts_with(u)).unwrap_or(("", 1_000));
+        let (name, scale) = units.iter().find(|(u, _)| after.starts_with(u)).copied().unwrap_or(("", 1_000));
         if scale >= last || (name.is_empty() && !after.is_empty() && !after.starts_with(' ')) {
             return None;
         }
@@ -126,13 +138,14 @@ mod tests {
 
     #[test]
     fn times_as_nginx_reads_them() {
-        let cases = [("60", 60_000), ("500ms", 500), ("1m30s", 90_000), ("1m 30s", 90_000), ("1M", 2_592_000_000)];
+        let cases = [("60", 60_000), ("500ms", 500), ("1m30s", 90_000), ("1m 30s", 90_000), ("1w", 604_800_000)];
         for (text, expected) in cases {
             assert_eq!(time(text), Some(expected), "{text}");
         }
         assert_eq!(time("1d12h"), Some(129_600_000));
         assert_eq!(time("1h 30"), Some(3_630_000));
-        for bad in ["", "s", "1y", "30s1m", "1s1s", "1.5s", "10x", "-1s", "30 s"] {
+        assert_eq!((seconds("1M"), seconds("1y1s"), seconds("500ms")), (Some(2_592_000), Some(31_536_001), None));
+        for bad in ["", "s", "1y", "1M", "30s1m", "1s1s", "1.5s", "10x", "-1s", "30 s"] {
             assert_eq!(time(bad), None, "{bad}");
         }
     }

@@ -1,5 +1,6 @@
 //! What a configuration of Redis means and what is wrong with it, told from its text alone.
 
+mod refused;
 mod remarks;
 
 use genkai_model::explain::{Explanation, Timer};

@@ -2,6 +2,7 @@
 
 use genkai_model::explain::{Remark, RemarkKind};
 
+use super::refused;
 use crate::explain::{about, place, remark};
 use crate::files::entry::{Entries, Entry};
 use crate::files::names::{nearest, table};
@@ -23,6 +24,7 @@ const NEEDS: &[(&str, &str, &str)] = &[
 
 pub(super) fn of(config: &Entries, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Remark> {
     let mut all = names(config);
+    all.extend(refused::of(config));
     all.extend(clamps(facts, machine));
     all.extend(without_effect(config));
     all.extend(contradictions(config, facts, memory));

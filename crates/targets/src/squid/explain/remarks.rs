@@ -5,7 +5,7 @@ use genkai_model::explain::{Remark, RemarkKind};
 use crate::explain::{about, place, remark};
 use crate::files::entry::Entry;
 use crate::squid::config::Config;
-use crate::squid::limits::{OBJECT, descriptors};
+use crate::squid::limits::{OBJECT, descriptors, workers};
 use crate::squid::settings::{Known, bytes, known, similar};
 use genkai_place::caps::Machine;
 
@@ -18,6 +18,7 @@ pub(super) fn of(config: &Config, machine: &Machine) -> Vec<Remark> {
     all.extend(config.each("cache_dir").filter_map(|entry| store(config, entry)));
     all.extend(config.each("http_upgrade_request_protocols").filter_map(|entry| upgrade(config, entry)));
     all.extend(repeated(config));
+    all.extend(shared(config));
     all.extend(clamped(config, machine));
     all.extend(unreached(config));
     all.sort();
@@ -78,6 +79,23 @@ fn repeated(config: &Config) -> Vec<Remark> {
     let replaced = config.entries.replaced(|entry| matches!(known(&entry.name), Some(Known::Default(_)))).into_iter();
     let text = |later: String| format!("is set again at {later}: the later one counts");
     replaced.map(|(entry, later)| about(&config.entries, entry, RemarkKind::Ignored, text(later), None)).collect()
+}
+
+/// Stores of files are of one process (src/cf.data.pre, `workers`, `cache_dir`); rock is shared.
+fn shared(config: &Config) -> Vec<Remark> {
+    let count = workers(config).value;
+    if count < 2 || config.value("if").is_some() {
+        return Vec::new();
+    }
+    let own = |entry: &&Entry| entry.values.get(1).is_some_and(|path| path.contains("${process_number}"));
+    let files =
+        |entry: &&Entry| entry.values.first().is_some_and(|kind| ["ufs", "aufs", "diskd"].contains(&kind.as_str()));
+    let remark = |entry: &Entry| {
+        let text = format!("{count} workers write into the same folder, which is made for one");
+        let hint = "write ${process_number} into the path (a folder each), or use rock, which they share".to_owned();
+        about(&config.entries, entry, RemarkKind::Contradiction, text, Some(hint))
+    };
+    config.each("cache_dir").filter(files).filter(|entry| !own(entry)).map(remark).collect()
 }
 
 fn clamped(config: &Config, machine: &Machine) -> Option<Remark> {
@@ -145,6 +163,10 @@ mod tests {
         assert_eq!(told("cache_mem 8 MB\ncache_mem 9 MB\n"), one(RemarkKind::Ignored, "cache_mem"));
         assert_eq!(told("max_filedescriptors 30000\n"), one(RemarkKind::Clamped, "max_filedescriptors"));
         assert_eq!(told("maximum_object_size 8 KB\nmaximum_object_size_in_memory 1 MB\n").len(), 1);
+        let store = |path: &str| format!("cache_dir aufs {path} 100 16 256\n");
+        assert_eq!(told(&(store("/x") + "workers 2\n")), one(RemarkKind::Contradiction, "cache_dir"));
+        assert_eq!(told(&(store("/x${process_number}") + "workers 2\n")), []);
+        assert_eq!(told(&store("/x")), []);
         assert_eq!(told("cache_mem 0 MB\n"), one(RemarkKind::Contradiction, "cache_mem"));
     }
 }

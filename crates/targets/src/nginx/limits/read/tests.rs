@@ -21,7 +21,8 @@ fn facts_of(text: &str, path: &str) -> Facts {
     let route = config.route(Some("localhost"), path).unwrap();
     let origin = |f: &Found<'_>| Origin::File { path: f.config.file(f.file).path.clone(), line: f.line() };
     let machine = MACHINE();
-    Reading { config: &config, route, origin: &origin, version: (1, 22, 1), machine: &machine }.facts()
+    let (version, machine) = ((1, 22, 1), &machine);
+    Reading { config: &config, route, origin: &origin, version, machine, status: None, visitor: None }.facts()
 }
 
 fn line(origin: &Origin) -> usize {
@@ -60,7 +61,7 @@ fn values_come_from_the_innermost_block_with_their_line() {
     assert_eq!((up.body.value, line(&up.body.origin)), (0, 13));
     assert_eq!((up.limit_conn.len(), up.limit_conn[0].number.value, up.limit_conn[0].status), (1, 3, 429));
     let req = &up.limit_req[0];
-    assert_eq!((req.rate.value, req.burst, req.nodelay, line(&req.rate.origin)), (0.5, 5, true, 8));
+    assert_eq!((req.rate.value, req.burst, req.at_once, line(&req.rate.origin)), (0.5, 5, 5, 8));
     assert_eq!(up.read_timeout.value, Span::from_secs(90));
 }
 
@@ -104,7 +105,9 @@ fn max_conns_is_a_cap_only_when_every_server_has_one() {
     };
     let capped =
         group("zone z 64k; server 127.0.0.1:1 max_conns=5; server 127.0.0.1:2 max_conns=6; server 127.0.0.1:3 backup;");
-    assert_eq!((capped.max_conns.unwrap().value, capped.shared, capped.servers), (5.5, true, 2));
+    assert_eq!((capped.max_conns, capped.shared, capped.servers), (None, true, 2));
+    let backup = group("server 127.0.0.1:1 max_conns=5; server 127.0.0.1:2 max_conns=6 backup;");
+    assert_eq!((backup.max_conns.unwrap().value, backup.servers), (vec![5, 6], 1));
     let open = group("server 127.0.0.1:1 max_conns=5; server 127.0.0.1:2; keepalive 16;");
     assert_eq!((open.max_conns, open.keepalive), (None, Some(16)));
 }
