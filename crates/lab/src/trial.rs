@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use genkai_analysis::capacity::demand;
 use genkai_analysis::diagnosis::watch::Watch;
+use genkai_analysis::refusals;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_engine::{Hold, StopFlag};
 use genkai_model::event::{EndReason, Purpose, ServerState, Tick, TrialStarted, What};
@@ -22,6 +23,9 @@ use crate::redact;
 
 /// How often the interrupt is looked at while nothing else happens.
 const POLL: Duration = Duration::from_millis(50);
+
+/// How long a server that took connections must refuse them to be given up.
+const REFUSING: Duration = Duration::from_millis((refusals::LONG * 1000.0) as u64);
 
 /// Most messages of a member of a room in a trial: a bit each is kept for each member.
 const MOST_MESSAGES: u32 = 100_000;
@@ -95,9 +99,9 @@ impl Trial<'_> {
             let stop = look_stop.clone();
             scope.spawn(move || observer.watch(&stop, observer::into(&sender, Message::Look), Instant::now()));
             let watch = Watch::new(&self.load, &self.plan.objective, &self.plan.procedure);
-            let holder = Holder::new(self, hold);
-            let early = vec![before];
-            let mut scribe = Scribe { trial: self, recorder, early, started: false, watch, holder, reason: None };
+            let (early, refusing, holder) = (vec![before], None, Holder::new(self, hold));
+            let (started, reason) = (false, None);
+            let mut scribe = Scribe { trial: self, recorder, early, started, watch, holder, refusing, reason };
             let result = loop {
                 if self.interrupt.is_stopped() {
                     scribe.reason.get_or_insert(EndReason::Interrupted);
@@ -170,6 +174,8 @@ struct Scribe<'a, 'r, 'w> {
     /// Looks for the break. Trials of a search end with it; proof trials always run their whole length.
     watch: Watch,
     holder: Holder,
+    /// Since when a server refuses connections that took some before: the load goes on until it is known whether it comes back.
+    refusing: Option<Instant>,
     /// Why the load is to end before its time.
     reason: Option<EndReason>,
 }
@@ -181,8 +187,10 @@ impl Scribe<'_, '_, '_> {
             Message::Load(LoadEvent::Started(at)) => self.begin(at)?,
             Message::Load(LoadEvent::Tick(tick)) => {
                 let broke = self.watch.tick(&tick).is_some();
-                if broke && self.trial.is_search() {
-                    self.reason.get_or_insert(EndReason::BreakSeen);
+                match self.refusing.map(|since| since.elapsed() >= REFUSING) {
+                    Some(true) => drop(self.reason.get_or_insert(EndReason::ServerDied)),
+                    None if broke && self.trial.is_search() => drop(self.reason.get_or_insert(EndReason::BreakSeen)),
+                    _ => {}
                 }
                 self.holder.tick(&tick, self.watch.suspects(), broke);
                 self.recorder.now(Some(self.trial.number), What::Tick(tick))?;
@@ -211,8 +219,13 @@ impl Scribe<'_, '_, '_> {
     }
 
     fn look(&mut self, look: Look) -> Result<(), LabError> {
-        if look.seen.states.iter().any(|state| state.state == ServerState::Died) {
-            self.reason.get_or_insert(EndReason::ServerDied);
+        for state in &look.seen.states {
+            match state.state {
+                ServerState::Died => drop(self.reason.get_or_insert(EndReason::ServerDied)),
+                ServerState::Refuses => drop(self.refusing.get_or_insert_with(Instant::now)),
+                ServerState::Ready => self.refusing = None,
+                _ => {}
+            }
         }
         self.recorder.look(look.at, self.trial.number, look.seen)
     }
