@@ -19,7 +19,9 @@ mod trial;
 mod verdict;
 
 pub use answer::{Answer, Because, Outcome};
-pub use cause::{Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen};
+pub use cause::{
+    Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen, Unanswered,
+};
 pub use client::{ClientCheck, ClientLimit};
 pub use decision::{Answered, Decision, Pairing, Stop};
 pub use effect::{Call, Effect, RankedPair};
