@@ -286,6 +286,12 @@ impl Demand {
         self.service.map(|s| s + self.think).filter(|cycle| *cycle > 0.0).map(|cycle| level / cycle)
     }
 
+    /// New connections a second at a level: of users who keep theirs, those who are being added; else one a request. None where that
+    /// is unknown.
+    pub fn arrivals(&self, level: f64) -> Option<f64> {
+        if self.keeps { self.spawn_rate } else { self.throughput(level) }
+    }
+
     /// The level that demands so many requests a second; the inverse of [`Demand::throughput`].
     pub fn level_at_throughput(&self, rate: f64) -> Option<f64> {
         if self.is_open() { Some(rate) } else { self.service.map(|s| rate * (s + self.think)) }

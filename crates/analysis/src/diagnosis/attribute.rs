@@ -233,7 +233,7 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
             };
             Some((predicted.clients?, at))
         }
-        Law::Workers { .. } | Law::Rate { .. } => {
+        Law::Workers { .. } | Law::Growing { .. } | Law::Rate { .. } | Law::NewConnections { .. } => {
             Some((if demand.is_open() { predicted.rate? } else { predicted.users? }, broke.level))
         }
         Law::Backlog { .. }

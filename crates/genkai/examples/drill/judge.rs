@@ -172,7 +172,9 @@ pub(crate) fn outcome(outcome: Outcome) -> &'static str {
 fn place(cause: &Cause) -> Option<Place> {
     let predicted = match cause.limit.law {
         Law::Slots { .. } => cause.predicted.clients,
-        Law::Workers { .. } | Law::Rate { .. } => cause.predicted.users,
+        Law::Workers { .. } | Law::Growing { .. } | Law::Rate { .. } | Law::NewConnections { .. } => {
+            cause.predicted.users
+        }
         _ => None,
     };
     Some(Place { predicted: predicted?, observed: cause.broke.level })
