@@ -49,8 +49,10 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
 fn usual(key: &str) -> Option<Unit> {
     Some(match key {
         "min" | "mean" | "stdev" | "p50" | "p75" | "p90" | "p95" | "p99" | "p999" | "p9999" | "max" | "lasted"
-        | "at" | "takes" | "allowed" | "bound" | "seconds" | "started" | "total" | "longest" | "paused" | "median"
-        | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => Unit::Seconds,
+        | "at" | "takes" | "allowed" | "bound" | "seconds" | "started" | "total" | "longest" | "patience"
+        | "paused" | "median" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => {
+            Unit::Seconds
+        }
         "rate" | "ok_rate" | "offered" | "throughput" => Unit::PerSecond,
         "fraction" | "failed_before" | "failed_difference" | "cpu_max" | "used" | "chance" | "alpha" | "each"
         | "busy" | "busiest" | "margin" => Unit::Fraction,
@@ -69,7 +71,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 103] = [
+const NUMBERS: [&str; 107] = [
     "abandoned",
     "answered",
     "at_once",
@@ -173,6 +175,10 @@ const NUMBERS: [&str; 103] = [
     "dead",
     "ended",
     "kept",
+    "overdue",
+    "paced",
+    "unanswered",
+    "unsent",
 ];
 
 /// The events that the figure at `names` is made of.
