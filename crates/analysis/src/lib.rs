@@ -24,6 +24,7 @@ pub mod latencies;
 pub mod machine;
 pub mod order;
 pub mod proof;
+pub mod refusals;
 pub mod rooms;
 pub mod separation;
 pub mod series;

@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use genkai_analysis::diagnosis::watch::Watch;
+use genkai_analysis::refusals;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_engine::StopFlag;
 use genkai_model::event::{EndReason, Purpose, ServerState, TrialStarted, What};
@@ -21,6 +22,9 @@ use crate::redact;
 
 /// How often the interrupt is looked at while nothing else happens.
 const POLL: Duration = Duration::from_millis(50);
+
+/// How long a server that took connections must refuse them to be given up.
+const REFUSING: Duration = Duration::from_millis((refusals::LONG * 1000.0) as u64);
 
 /// Most messages of a member of a room in a trial: a bit each is kept for each member.
 const MOST_MESSAGES: u32 = 100_000;
@@ -94,7 +98,8 @@ impl Trial<'_> {
             let stop = look_stop.clone();
             scope.spawn(move || observer.watch(&stop, observer::into(&sender, Message::Look), Instant::now()));
             let watch = self.is_search().then(|| Watch::new(&self.load, &self.plan.objective, &self.plan.procedure));
-            let mut scribe = Scribe { trial: self, recorder, early: vec![before], started: false, watch, reason: None };
+            let (early, refusing) = (vec![before], None);
+            let mut scribe = Scribe { trial: self, recorder, early, started: false, watch, refusing, reason: None };
             let result = loop {
                 if self.interrupt.is_stopped() {
                     scribe.reason.get_or_insert(EndReason::Interrupted);
@@ -130,6 +135,8 @@ struct Scribe<'a, 'r, 'w> {
     started: bool,
     /// Looks for the break, in trials that end with it. Proof trials always run their whole length.
     watch: Option<Watch>,
+    /// Since when a server refuses connections that took some before: the load goes on until it is known whether it comes back.
+    refusing: Option<Instant>,
     /// Why the load is to end before its time.
     reason: Option<EndReason>,
 }
@@ -140,8 +147,11 @@ impl Scribe<'_, '_, '_> {
         match message {
             Message::Load(LoadEvent::Started(at)) => self.begin(at)?,
             Message::Load(LoadEvent::Tick(tick)) => {
-                if self.watch.as_mut().is_some_and(|watch| watch.tick(&tick).is_some()) {
-                    self.reason.get_or_insert(EndReason::BreakSeen);
+                let broke = self.watch.as_mut().is_some_and(|watch| watch.tick(&tick).is_some());
+                match self.refusing.map(|since| since.elapsed() >= REFUSING) {
+                    Some(true) => drop(self.reason.get_or_insert(EndReason::ServerDied)),
+                    None if broke => drop(self.reason.get_or_insert(EndReason::BreakSeen)),
+                    _ => {}
                 }
                 self.recorder.now(Some(self.trial.number), What::Tick(tick))?;
             }
@@ -169,8 +179,13 @@ impl Scribe<'_, '_, '_> {
     }
 
     fn look(&mut self, look: Look) -> Result<(), LabError> {
-        if look.seen.states.iter().any(|state| state.state == ServerState::Died) {
-            self.reason.get_or_insert(EndReason::ServerDied);
+        for state in &look.seen.states {
+            match state.state {
+                ServerState::Died => drop(self.reason.get_or_insert(EndReason::ServerDied)),
+                ServerState::Refuses => drop(self.refusing.get_or_insert_with(Instant::now)),
+                ServerState::Ready => self.refusing = None,
+                _ => {}
+            }
         }
         self.recorder.look(look.at, self.trial.number, look.seen)
     }

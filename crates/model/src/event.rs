@@ -393,6 +393,8 @@ pub enum ServerState {
     WorkerDied,
     /// The whole server ended although nobody asked it to.
     Died,
+    /// It refuses connections; whether it lives is not known.
+    Refuses,
     /// Ended as asked.
     Stopped,
 }

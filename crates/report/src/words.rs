@@ -51,7 +51,7 @@ pub fn confidence(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::Possible => "possible: it fits, and nothing more",
         Confidence::Likely => "likely: the evidence speaks for it, but it was not put to the test",
-        Confidence::Proved => "proved: changing it alone moved the break",
+        Confidence::Proved => "confirmed: changing it alone moved the break",
         Confidence::Refuted => "refuted: changing it alone did not move the break",
     }
 }
@@ -113,6 +113,7 @@ pub fn state(state: ServerState) -> &'static str {
         ServerState::Ready => "ready",
         ServerState::WorkerDied => "lost a worker process",
         ServerState::Died => "died",
+        ServerState::Refuses => "refuses connections",
         ServerState::Stopped => "stopped",
     }
 }

@@ -19,6 +19,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::Trial;
 
+use crate::{refusals, window};
 use onset::Onset;
 use watch::Watch;
 
@@ -52,8 +53,9 @@ pub(crate) fn onset(trial: &Trial, objective: &Objective, procedure: &Procedure)
 
 /// The death of a server while the load ran.
 fn death(trial: &Trial, objective: &Objective) -> Option<Onset> {
-    let died = trial.states.iter().find(|(at, s)| *at >= 0 && s.state == ServerState::Died)?;
-    let died_us = died.0.unsigned_abs();
+    let died = trial.states.iter().find(|(at, s)| *at >= 0 && s.state == ServerState::Died);
+    let dead = || refusals::of(trial).into_iter().find(|one| one.dead).map(|one| (one.from * window::US) as u64);
+    let died_us = died.map(|(at, _)| at.unsigned_abs()).or_else(dead)?;
     let condition = objective.0.iter().find(|c| matches!(c, Condition::ErrorsBelow(_))).or(objective.0.first());
     let dying = trial.ticks.iter().filter(|t| t.to_us + DYING_US >= died_us);
     let first = dying

@@ -2,7 +2,7 @@
 
 use genkai_model::error::{ErrorCount, ErrorKind, Side};
 use genkai_model::event::Tick;
-use genkai_model::finding::Break;
+use genkai_model::finding::{Break, Seen};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
@@ -62,7 +62,7 @@ impl Onset {
             connections: gauge(|t| t.connections as f64),
             rate: Tally::of(before).rate(),
             condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),
-            seen: self.seen(window::between(ticks, self.from(), self.certain_us.saturating_sub(1))),
+            seen: self.seen_in(window::between(ticks, self.from(), self.certain_us.saturating_sub(1))),
             sides: sides(&errors),
             errors,
         }
@@ -100,13 +100,18 @@ impl Onset {
         errors
     }
 
+    /// What was seen, or what it is certainly more than: of requests that wait all that is known is that they took longer than allowed.
+    fn seen_in(&self, ticks: &[Tick]) -> Seen {
+        if let Some(Condition::LatencyBelow(q, bound)) = self.condition {
+            let bound = bound.as_secs_f64();
+            let seen = window::quantile(&window::merge(ticks, |t| &t.latency), q).filter(|seen| *seen >= bound);
+            return seen.map_or(Seen::Bound { more_than: bound }, Seen::Measured);
+        }
+        Seen::Measured(self.seen(ticks))
+    }
+
     fn seen(&self, ticks: &[Tick]) -> f64 {
         match self.condition {
-            Some(Condition::LatencyBelow(q, bound)) => {
-                let seen = window::quantile(&window::merge(ticks, |t| &t.latency), q);
-                // Nothing finished: all that is known is that it took longer than allowed.
-                seen.unwrap_or(0.0).max(bound.as_secs_f64())
-            }
             Some(Condition::RateAbove(_)) => Tally::of(ticks).rate(),
             Some(Condition::DisconnectsBelow(_) | Condition::DeliveredAbove(_) | Condition::ConnectsAbove(_)) => {
                 let share = Share::of(&self.condition.unwrap_or(Condition::ErrorsBelow(1.0)), ticks);

@@ -136,6 +136,9 @@ pub enum Evidence {
         level: f64,
         /// Level of the break through the product.
         through: f64,
+        /// Failures, directly and through the product, where failures are what is judged: those at random have no level.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failures: Option<[Failures; 2]>,
     },
     /// Connections ended after just the silence that this limit allows.
     Silence {
@@ -163,7 +166,7 @@ pub enum Evidence {
     /// Responses became slow, as this limit makes them.
     Slow {
         /// Latency at the objective's quantile around the break, seconds.
-        seen: f64,
+        seen: Seen,
     },
     /// The break came where the formula puts it.
     Place {
@@ -191,11 +194,42 @@ pub struct Break {
     /// The condition violated, as the objective words it.
     pub condition: String,
     /// What was seen instead (fraction of errors, seconds, requests a second).
-    pub seen: f64,
+    pub seen: Seen,
     /// Errors from the break to the end of the trial.
     pub errors: Vec<ErrorCount>,
     /// Whose side the errors are on, most frequent first.
     pub sides: Vec<Side>,
+}
+
+/// A figure that was measured, or all that is known of one that could not be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Seen {
+    /// Measured.
+    Measured(f64),
+    /// Nothing had come to be measured: it is more than this.
+    Bound {
+        /// Which it is certainly more than.
+        more_than: f64,
+    },
+}
+
+impl Seen {
+    /// What it is at least.
+    pub fn least(self) -> f64 {
+        match self {
+            Seen::Measured(value) | Seen::Bound { more_than: value } => value,
+        }
+    }
+}
+
+/// How many failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failures {
+    /// Failed.
+    pub failed: u64,
+    /// Of so many that finished.
+    pub of: u64,
 }
 
 /// Changing one setting alone.

@@ -5,6 +5,7 @@ mod cause;
 pub mod claim;
 mod client;
 pub mod comparison;
+mod decision;
 mod effect;
 mod estimate;
 pub mod idle_requests;
@@ -16,8 +17,9 @@ mod series;
 mod trial;
 mod verdict;
 
-pub use cause::{Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Moved, Scale};
+pub use cause::{Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen};
 pub use client::{ClientCheck, ClientLimit};
+pub use decision::{Answered, Decision, Pairing, Stop};
 pub use effect::{Call, Effect, RankedPair};
 pub use estimate::{Estimate, Quantiles};
 pub use predicted::Predicted;

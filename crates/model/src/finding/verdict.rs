@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cause, ClientCheck, Evidence, Predicted, Proof, ProposedChange, Scale, TrialFinding};
+use super::{
+    Answered, Cause, ClientCheck, Decision, Evidence, Failures, Predicted, Proof, ProposedChange, Scale, TrialFinding,
+};
 use crate::summary::Summary;
 use crate::units::Range;
 
@@ -15,12 +17,9 @@ pub const SCHEMA: &str = "genkai.verdict/1";
 pub struct Verdict {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Does the objective hold for the system as it is, at the load asked for?
-    pub outcome: Outcome,
-    /// Must the configuration change?
-    pub must_change: Answer,
-    /// Why the answer is what it is.
-    pub because: Because,
+    /// What was decided; written with its views: `outcome`, `must_change`, `because`.
+    #[serde(flatten)]
+    pub answer: Answered,
     /// The changes proposed, in the order found; empty for none.
     pub proposal: Vec<ProposedChange>,
     /// The limits that were met, in the order met, each with cause, evidence and test.
@@ -40,6 +39,28 @@ pub struct Verdict {
     /// A plain load in sum; none for runs that tune.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Summary>,
+}
+
+impl Verdict {
+    /// What was decided.
+    pub fn decision(&self) -> Decision {
+        self.answer.0
+    }
+
+    /// Does the objective hold for the system as it is, at the load asked for?
+    pub fn outcome(&self) -> Outcome {
+        self.decision().outcome()
+    }
+
+    /// Must the configuration change?
+    pub fn must_change(&self) -> Answer {
+        self.decision().must_change()
+    }
+
+    /// Why the answer is what it is.
+    pub fn because(&self) -> Because {
+        self.decision().because()
+    }
 }
 
 /// Does the objective hold?
@@ -78,14 +99,24 @@ pub enum Because {
     ProvedAndHolds,
     /// A setting is the limit, proved by changing it alone, but another limit then stops the load.
     ProvedButNextLimit,
-    /// The likely setting was changed and the break did not move.
+    /// The likely setting was changed and the break did not move; or pairs of baseline and proposal do not differ measurably.
     ChangeMadeNoDifference,
+    /// Measured in pairs, the change made it worse.
+    ChangeMadeItWorse,
+    /// The objective had failed, and then held in every trial of the proof without any change.
+    NotReproduced,
+    /// Measured in pairs, the change helps for certain, and the objective held with it; but without it, it held sometimes, too.
+    Helps,
+    /// Pairs of baseline and proposal do not exclude chance.
+    Undecided,
     /// The backend is the limit; no setting of the product under test is.
     BackendIsLimit,
     /// Processor time is the limit; no setting of the product under test gives more.
     CpuIsLimit,
     /// A server died under load.
     ServerDied,
+    /// A server refused connections under load, which may have been a restart.
+    ServerRefused,
     /// The client was the limit.
     ClientIsLimit,
     /// Nothing in the evidence names a cause.
@@ -140,6 +171,16 @@ pub enum Caveat {
         /// Whether processor time, which it may share with the product, is a possible cause.
         shared: bool,
     },
+    /// Asked directly, the backend failed about as often as it does behind the product, or it cannot be told which fails more often: that it
+    /// bore more by itself would say nothing of where the failures come from.
+    BackendFailedToo {
+        /// The trial in which it was asked.
+        trial: u32,
+        /// Failures in it.
+        directly: Failures,
+        /// Failures through the product.
+        through: Failures,
+    },
     /// The backend was asked directly, and the client was the limit: that says nothing.
     DirectInvalid {
         /// The trial.
@@ -149,8 +190,14 @@ pub enum Caveat {
     AtWorkButHeld {
         /// The limit.
         limit: String,
+        /// Its value then.
+        #[serde(default)]
+        value: String,
         /// Its strongest sign.
         sign: Evidence,
+        /// Whether it makes requests wait, which no condition of the objective judges.
+        #[serde(default)]
+        waits: bool,
     },
     /// A server died during a trial.
     ServerDied {
@@ -158,6 +205,24 @@ pub enum Caveat {
         subject: String,
         /// In which trial.
         trial: u32,
+    },
+    /// A server refused connections, which may be a restart: it is not known to have died.
+    ServerRefused {
+        /// Which.
+        subject: String,
+        /// In which trial.
+        trial: u32,
+        /// Seconds into the load when that was seen.
+        from: f64,
+        /// Seconds into the load when it took connections again; none: not before the end.
+        until: Option<f64>,
+    },
+    /// The run was stopped by its user or by a failure, and what was found by then is told.
+    Interrupted {
+        /// The trial that was cut short; none between trials.
+        trial: Option<u32>,
+        /// What went wrong; none: the user stopped it.
+        failure: Option<String>,
     },
     /// The proof has too few pairs to be certain.
     FewPairs {
