@@ -50,10 +50,8 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
 fn usual(key: &str) -> Option<Unit> {
     Some(match key {
         "min" | "mean" | "stdev" | "p50" | "p75" | "p90" | "p95" | "p99" | "p999" | "p9999" | "max" | "lasted"
-        | "at" | "takes" | "allowed" | "bound" | "seconds" | "started" | "total" | "longest" | "patience"
-        | "paused" | "median" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => {
-            Unit::Seconds
-        }
+        | "at" | "takes" | "allowed" | "bound" | "seconds" | "started" | "total" | "longest" | "paused" | "median"
+        | "patience" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => Unit::Seconds,
         "rate" | "ok_rate" | "offered" | "throughput" => Unit::PerSecond,
         "fraction" | "failed_before" | "failed_difference" | "cpu_max" | "used" | "chance" | "alpha" | "each"
         | "busy" | "busiest" | "margin" => Unit::Fraction,
@@ -132,6 +130,8 @@ const NUMBERS: [&str; 107] = [
     "ok",
     "opened",
     "origin",
+    "overdue",
+    "paced",
     "pairs",
     "passed",
     "peak",
@@ -162,8 +162,10 @@ const NUMBERS: [&str; 107] = [
     "started_flows",
     "threads",
     "turns",
+    "unanswered",
     "unpublished",
     "unread",
+    "unsent",
     "unsettled",
     "upgraded",
     "within_second",
@@ -176,10 +178,6 @@ const NUMBERS: [&str; 107] = [
     "dead",
     "ended",
     "kept",
-    "overdue",
-    "paced",
-    "unanswered",
-    "unsent",
 ];
 
 /// The events that the figure at `names` is made of.
