@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 
 use crate::events::{Events, Line, Trial, all_failed, merged, sum};
 use crate::expected::Expected;
+use crate::trials::named;
 
 /// The figures of a turn, in their order.
 const FIGURES: [&str; 8] = ["failures", "throughput", "p50", "p95", "p99", "max", "cpu", "memory"];
@@ -13,8 +14,9 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     let list = |name: &str| verdict.get(name).and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let turns = list("turns");
     for (i, finding) in turns.iter().enumerate() {
-        if let Some(trial) = events.trial_of(finding.get("trial")) {
-            turn(&format!("/turns/{i}"), finding, &trial, events, expected);
+        let address = format!("/turns/{i}");
+        if let Some(trial) = named(events, finding, &address, expected) {
+            turn(&address, finding, &trial, events, expected);
         }
     }
     let first = events.of("turn").next().map(|line| line.number);
@@ -31,7 +33,6 @@ fn turn(address: &str, finding: &Json, trial: &Trial<'_>, events: &Events, expec
         expected.is(format!("{address}/block"), said.number("/block"), Some(said.number));
         expected.is(format!("{address}/place"), said.number("/place"), Some(said.number));
     }
-    expected.is(format!("{address}/trial"), f64::from(trial.number), Some(trial.start.number));
     let failed = all_failed(&ticks);
     let finished = failed + sum(&ticks, "/ok");
     let more = trial.waiting().max(ticks.last().map_or(0.0, |tick| tick.number("/in_flight")))

@@ -59,7 +59,8 @@ impl Expectation {
         match *value {
             // A zero that is said not to be one.
             Value::NotSampled => self.nothing || self.low == 0.0,
-            Value::Count(n) => fits(n as f64),
+            // What is counted is exact, however large.
+            Value::Count(n) => !self.nothing && (self.low - 0.5..=self.high + 0.5).contains(&(n as f64)),
             Value::Measured(x) => fits(x),
             Value::MoreThan(x) => self.nothing || self.high >= x,
             Value::LessThan(x) => self.nothing || self.low <= x,

@@ -4,14 +4,14 @@ use serde_json::Value as Json;
 
 use crate::events::{Events, Line, Trial, merged, sum};
 use crate::expected::Expected;
+use crate::trials::named;
 
 /// What the events say of runs with chat rooms.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     for (i, run) in verdict.get("runs").and_then(Json::as_array).into_iter().flatten().enumerate() {
-        let Some(trial) = events.trial_of(run.get("trial")) else { continue };
-        let Some(told) = trial.of("attendance").next() else { continue };
         let address = format!("/runs/{i}");
-        expected.is(format!("{address}/trial"), f64::from(trial.number), Some(trial.start.number));
+        let Some(trial) = named(events, run, &address, expected) else { continue };
+        let Some(told) = trial.of("attendance").next() else { continue };
         rooms(&address, told, expected);
         nodes(&address, run, &trial, expected);
         let latency = merged(&trial.ticks(), "/deliveries/latency");

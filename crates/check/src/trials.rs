@@ -10,21 +10,33 @@ use crate::load::{asked, by_key};
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     let items = |name: &str| verdict.get(name).and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     for (i, finding) in items("trials").iter().enumerate() {
-        let Some(trial) = events.trial_of(finding.get("trial")) else { continue };
+        let Some(trial) = named(events, finding, &format!("/trials/{i}"), expected) else { continue };
         // A search for requests that are held open has trials of its own.
         if finding.get("lasted").is_some() {
             whole(&format!("/trials/{i}"), finding, &trial, expected);
         }
     }
     for (i, cause) in items("causes").iter().enumerate() {
-        let Some(trial) = events.trial_of(cause.get("trial")) else { continue };
         let address = format!("/causes/{i}");
-        expected.is(format!("{address}/trial"), f64::from(trial.number), Some(trial.start.number));
+        let Some(trial) = named(events, cause, &address, expected) else { continue };
         broke(&format!("{address}/broke"), cause.get("broke"), &trial, expected);
         evidence(&address, cause, &trial, expected);
         counterfactual(&format!("{address}/counterfactual"), cause.get("counterfactual"), events, expected);
     }
     client(events, verdict, expected);
+}
+
+/// The trial that a finding names, which must be there.
+pub(crate) fn named<'e>(
+    events: &'e Events,
+    finding: &Json,
+    address: &str,
+    expected: &mut Expected,
+) -> Option<Trial<'e>> {
+    let trial = events.trial_of(finding.get("trial"));
+    let start = trial.as_ref().map(|trial| trial.start.number);
+    expected.is(format!("{address}/trial"), trial.as_ref().map(|trial| f64::from(trial.number)), start);
+    trial
 }
 
 fn whole(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expected) {
@@ -33,7 +45,6 @@ fn whole(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expect
     // Of the time that intervals cover.
     let seconds: f64 = ticks.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
     let rate = if seconds > 0.0 { ok / seconds } else { 0.0 };
-    expected.is(format!("{address}/trial"), f64::from(trial.number), Some(trial.start.number));
     expected.is(format!("{address}/asked"), asked(trial.start), Some(trial.start.number));
     for (name, value) in [("lasted", trial.lasted()), ("finished", ok + failed), ("failed", failed), ("rate", rate)] {
         expected.is(format!("{address}/{name}"), value, line);
@@ -125,7 +136,7 @@ fn generator(address: &str, ticks: &[&Line], line: Option<usize>, expected: &mut
 
 /// The generator over all trials: the lateness of all requests, and the busiest second of any.
 fn client(events: &Events, verdict: &Json, expected: &mut Expected) {
-    if !verdict.get("client").is_some_and(|client| client.get("lateness").is_some()) {
+    if verdict.get("client").is_none_or(|client| client.get("lateness").is_none()) {
         return;
     }
     let judged = verdict.get("trials").and_then(Json::as_array).into_iter().flatten();
@@ -249,9 +260,8 @@ fn sampled(place: &str, metric: &str, trial: &Trial<'_>, expected: &mut Expected
 /// Changing one setting alone: the trial it names, and how far that one went.
 fn counterfactual(address: &str, finding: Option<&Json>, events: &Events, expected: &mut Expected) {
     let Some(finding) = finding.filter(|one| one.is_object()) else { return };
-    let Some(trial) = events.trial_of(finding.get("trial")) else { return };
+    let Some(trial) = named(events, finding, address, expected) else { return };
     let start = Some(trial.start.number);
-    expected.is(format!("{address}/trial"), f64::from(trial.number), start);
     let most = trial.ticks().iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
     expected.within(format!("{address}/held_to"), 0.0, most.max(asked(trial.start)), start);
     broke(&format!("{address}/observed"), finding.get("observed"), &trial, expected);

@@ -6,6 +6,7 @@ pub mod judged;
 pub mod loads;
 pub mod recorded;
 pub mod servers;
+pub mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};

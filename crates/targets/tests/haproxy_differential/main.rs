@@ -248,7 +248,7 @@ fn a_running_haproxy_has_the_values_that_genkai_reads() {
         let running = Running::start(&path, &socket);
         let mut compared = Compared { wrong: &mut wrong, seen: &mut seen, seed };
         // Where genkai says that the descriptors do not do.
-        let enough = facts.needed() <= facts.nofile.value || !facts.strict;
+        let enough = facts.starts();
         compared.same("starts", "process", enough, &running.is_some().to_string());
         if running.is_none() {
             continue;

@@ -182,6 +182,11 @@ fn contradictions(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Re
             }
         }
     }
+    if let Some((asked, hard)) = facts.beyond.filter(|_| facts.strict) {
+        let at = config.global("fd-hard-limit").map(|found| config.place(found));
+        let text = format!("{hard} is below the {asked} descriptors that it asks for: HAProxy does not start");
+        say(at, "fd-hard-limit", text, format!("write at least {asked}, or leave maxconn and ulimit-n out"));
+    }
     if facts.threads.value > facts.cores && place(&facts.threads.origin).is_some() {
         let text = format!("{} threads share {} cores: they make each other wait", facts.threads.value, facts.cores);
         say(place(&facts.threads.origin), "nbthread", text, "leave it out: HAProxy takes one a core".to_owned());

@@ -40,6 +40,8 @@ pub struct Facts {
     pub available: u64,
     /// Whether HAProxy refuses to start with fewer descriptors than `maxconn` needs (`strict-limits`, the default since 2.3).
     pub strict: bool,
+    /// Descriptors that it asks for, and `fd-hard-limit` where that is fewer: it does not start then, unless `strict-limits` is off.
+    pub beyond: Option<(u64, u64)>,
     /// The most that it can have.
     pub nofile_ceiling: Ceiling,
     /// Descriptors that are never a client's: HAProxy's own count.
@@ -120,11 +122,12 @@ impl Facts {
             rates: rates.collect(),
             capacity: route.as_ref().and_then(|r| Capacity::of(config, r.back?, &used, maxconn.value)),
             maxconn_written: number(&MAXCONN).is_some_and(|held| held.value > 0),
-            maxconn,
             available,
             strict: !refused(config, "strict-limits"),
             nofile,
+            beyond: beyond(config, &maxconn, own),
             nofile_ceiling: machine.descriptors_ceiling.clone(),
+            maxconn,
             own,
             front: route.as_ref().map(|r| r.front.title()).unwrap_or_default(),
             front_maxconn,
@@ -154,6 +157,11 @@ impl Facts {
         descriptors(self.maxconn.value, self.own)
     }
 
+    /// Whether the descriptors do, so that it starts (src/haproxy.c: main).
+    pub fn starts(&self) -> bool {
+        !self.strict || self.needed() <= self.nofile.value && self.beyond.is_none()
+    }
+
     /// Threads that can work at once.
     pub fn workers(&self) -> u32 {
         self.threads.value.min(self.cores).max(1)
@@ -166,6 +174,14 @@ fn tunnel_timeout(time: impl Fn(&Setting) -> Option<SourcedValue<Span>>) -> Opti
     let time = |s: Setting| Some((s.directive, time(&s).filter(|held| held.value.0 > 0)?));
     let both = || [TIMEOUT_CLIENT, TIMEOUT_SERVER].into_iter().filter_map(time).min_by_key(|(_, held)| held.value.0);
     time(TIMEOUT_TUNNEL).or_else(both)
+}
+
+/// What the process asks for, and the `fd-hard-limit` that is below it.
+fn beyond(config: &Config, maxconn: &SourcedValue<u64>, own: u64) -> Option<(u64, u64)> {
+    let positive = |key: &str| value::whole(config.global(key)?.arg(0)?).filter(|n| *n > 0);
+    let (asked, hard) =
+        (positive("ulimit-n").unwrap_or_else(|| descriptors(maxconn.value, own)), positive("fd-hard-limit")?);
+    (asked > hard).then_some((asked, hard))
 }
 
 /// Two descriptors a connection, and HAProxy's own.
