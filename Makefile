@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench drill examine truth c100k autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench differential drill examine truth c100k autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -51,6 +51,12 @@ truth: packages-bench build ## What load generators report beside what the serve
 
 drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (a quarter of an hour)
 	@cargo run --quiet --release --locked -p genkai --example drill -- $(GENKAI) --markdown docs/drill.md
+
+differential: packages-test ## What is read from configurations against what the servers make of them, 2,000 a product (an hour)
+	GENKAI_DIFFERENTIAL=2000 cargo test --locked -p genkai-targets --test asked --test haproxy_differential -- --nocapture
+	GENKAI_DIFFERENTIAL=2000 cargo test --locked -p genkai-targets --test nginx_differential --test squid_asked -- --nocapture what_keeps
+	GENKAI_DIFFERENTIAL=200 cargo test --locked -p genkai-targets --test nginx_differential -- --nocapture what_runs
+	GENKAI_DIFFERENTIAL=2000 GENKAI_DIFFERENTIAL_LOADS=20 cargo test --locked -p genkai-targets --test asked -- --nocapture
 
 examine: packages-examine build ## Whatever genkai states beside independent counts: servers that count, ab, and nothing of genkai's (ten minutes)
 	scripts/examine/examine.py $(GENKAI) --only "$(ONLY)"

@@ -16,9 +16,9 @@ use crate::window::{self, Tally};
 /// Whether `verdict` names the limit `id` and no other first; with `processor`, any limit on processor time will do. Where no limit is to
 /// be met: whether it held. Nothing is named by a run that has no answer: its client was the limit, or it was cut off.
 pub fn is_named(verdict: &Verdict, id: Option<&str>, processor: bool) -> bool {
-    let Some(id) = id else { return verdict.outcome == Outcome::Holds };
-    let void = matches!(verdict.outcome, Outcome::Invalid | Outcome::Unfinished)
-        || matches!(verdict.because, Because::ClientIsLimit | Because::Unfinished);
+    let Some(id) = id else { return verdict.outcome() == Outcome::Holds };
+    let void = matches!(verdict.outcome(), Outcome::Invalid | Outcome::Unfinished)
+        || matches!(verdict.because(), Because::ClientIsLimit | Because::Unfinished);
     let named = verdict.causes.iter().find(|cause| cause.confidence != Confidence::Refuted);
     !void && named.is_some_and(|cause| if processor { is_processor(cause) } else { is_limit(cause, id) })
 }
@@ -120,14 +120,14 @@ impl Opened {
             opened,
             asked: opened + failed + waiting,
             concurrent: sockets::most_open(ticks) as u64,
-            hung: hang::unanswered(ticks).0.max(sockets::left_out(trial).0),
+            hung: hang::unanswered(ticks, trial.started.load.patience()).0.max(sockets::left_out(trial).0),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use genkai_model::finding::{Break, Predicted};
+    use genkai_model::finding::{Answered, Break, Decision, Pairing, Predicted, Seen, Stop};
     use genkai_model::limit::Limit;
 
     use super::*;
@@ -159,9 +159,11 @@ mod tests {
             connections: 1.0,
             rate: 1.0,
             condition: String::new(),
-            seen: 1.0,
+            seen: Seen::Measured(1.0),
             errors: Vec::new(),
             sides: Vec::new(),
+            waiting: None,
+            unsent: 0,
         }
     }
 
@@ -172,14 +174,18 @@ mod tests {
     }
 
     /// A run that met workers, as sure as this.
-    fn met(confidence: Confidence, outcome: Outcome, because: Because) -> Verdict {
+    fn met(confidence: Confidence, decision: Decision) -> Verdict {
         let causes = vec![cause(Limit::named(WORKERS, "apache", "MaxRequestWorkers"), confidence)];
-        Verdict { outcome, because, causes, ..crate::findings(&Record::default()).verdict }
+        Verdict { answer: Answered(decision), causes, ..crate::findings(&Record::default()).verdict }
     }
 
-    fn is_workers(confidence: Confidence, outcome: Outcome, because: Because) -> bool {
-        is_named(&met(confidence, outcome, because), Some(WORKERS), false)
+    fn is_workers(confidence: Confidence, decision: Decision) -> bool {
+        is_named(&met(confidence, decision), Some(WORKERS), false)
     }
+
+    const UNTESTED: Decision = Decision::Unmoved { by: Stop::Untested };
+    const GENERATOR: Decision = Decision::Unmoved { by: Stop::Generator };
+    const ENOUGH: Decision = Decision::Carried { pairs: Pairing::Enough };
 
     #[test]
     fn a_limit_is_named_when_it_is_more_than_possible() {
@@ -189,35 +195,34 @@ mod tests {
             (Confidence::Proved, true),
             (Confidence::Refuted, false),
         ] {
-            assert_eq!(is_workers(confidence, Outcome::Fails, Because::NotTested), named, "{confidence:?}");
+            assert_eq!(is_workers(confidence, UNTESTED), named, "{confidence:?}");
         }
-        assert!(!is_named(&met(Confidence::Proved, Outcome::Fails, Because::ProvedAndHolds), Some("other"), false));
+        assert!(!is_named(&met(Confidence::Proved, ENOUGH), Some("other"), false));
     }
 
     #[test]
     fn a_run_that_has_no_answer_names_nothing() {
-        for (outcome, because) in [
-            (Outcome::Fails, Because::ClientIsLimit),
-            (Outcome::Fails, Because::Unfinished),
-            (Outcome::Invalid, Because::ClientIsLimit),
-            (Outcome::Unfinished, Because::Unfinished),
-        ] {
-            assert!(!is_workers(Confidence::Proved, outcome, because), "{outcome:?} {because:?}");
+        let cut = Decision::Unmoved { by: Stop::Unfinished };
+        for decision in [GENERATOR, cut, Decision::Invalid, Decision::Unfinished] {
+            assert!(!is_workers(Confidence::Proved, decision), "{decision:?}");
         }
-        let held = |outcome| is_named(&met(Confidence::Proved, outcome, Because::ObjectiveHolds), None, false);
-        assert!(held(Outcome::Holds) && !held(Outcome::Fails) && !held(Outcome::Unfinished));
+        let held = |decision| is_named(&met(Confidence::Proved, decision), None, false);
+        assert!(held(Decision::Holds) && !held(UNTESTED) && !held(Decision::Unfinished));
     }
 
     #[test]
     fn processor_time_need_only_fit_but_not_where_the_client_was_the_limit() {
         let cores = Limit { law: Law::Cpu { cores: 2.0 }, ..Limit::named("machine.cpu", "machine", "cores") };
-        let full = |because| Verdict {
+        let full = |decision| Verdict {
             causes: vec![cause(cores.clone(), Confidence::Possible)],
-            ..met(Confidence::Likely, Outcome::Fails, because)
+            ..met(Confidence::Likely, decision)
         };
-        assert!(is_named(&full(Because::CpuIsLimit), Some("(processor)"), true));
-        assert!(!is_named(&full(Because::ClientIsLimit), Some("(processor)"), true));
-        let workers = met(Confidence::Proved, Outcome::Fails, Because::ProvedAndHolds);
-        assert!(!is_named(&workers, Some("(processor)"), true), "workers are no processor time");
+        let processor = Decision::Unmoved { by: Stop::Processor { likely: false } };
+        assert!(is_named(&full(processor), Some("(processor)"), true));
+        assert!(!is_named(&full(GENERATOR), Some("(processor)"), true));
+        assert!(
+            !is_named(&met(Confidence::Proved, ENOUGH), Some("(processor)"), true),
+            "workers are no processor time"
+        );
     }
 }

@@ -79,11 +79,14 @@ fn a_record_read_back_says_the_same() {
 #[test]
 fn nothing_says_nothing() {
     let v = findings(&Record::default()).verdict;
-    assert_eq!((v.outcome, v.must_change, v.because), (Outcome::Unfinished, Answer::CannotTell, Because::Unfinished));
+    assert_eq!(
+        (v.outcome(), v.must_change(), v.because()),
+        (Outcome::Unfinished, Answer::CannotTell, Because::Unfinished)
+    );
     assert_eq!(tuning::next(&Record::default()), Next::Done);
     let begun = world().begin();
     let v = findings(&begun.record).verdict;
-    assert_eq!(v.outcome, Outcome::Unfinished);
+    assert_eq!(v.outcome(), Outcome::Unfinished);
     assert_eq!(v.predictions[0].limit, "proxy.slots", "predictions need no trial");
     assert!(v.caveats.contains(&Caveat::RecordCutOff));
 }
@@ -94,7 +97,7 @@ fn a_trial_cut_off_before_the_break_is_unfinished() {
     let first = run.events.iter().position(|e| matches!(e.what, What::TrialEnded(_))).unwrap();
     let before = read(&run.events[..first - 24]);
     assert_eq!(before.trials[0].ended, None);
-    assert_eq!(findings(&before).verdict.outcome, Outcome::Unfinished);
+    assert_eq!(findings(&before).verdict.outcome(), Outcome::Unfinished);
 }
 
 #[test]
@@ -105,14 +108,14 @@ fn interrupted_after_the_break_keeps_what_is_known() {
     record.end.as_mut().unwrap().interrupted = true;
     assert_eq!(tuning::next(&record), Next::Done);
     let v = findings(&record).verdict;
-    assert_eq!((v.outcome, v.must_change, v.because), (Outcome::Fails, Answer::CannotTell, Because::NotTested));
+    assert_eq!((v.outcome(), v.must_change(), v.because()), (Outcome::Fails, Answer::CannotTell, Because::NotTested));
     assert_eq!((v.causes[0].limit.id.as_str(), v.causes[0].confidence), ("proxy.slots", Confidence::Likely));
     assert!(v.proposal.is_empty() && v.proof.is_none());
 
     // ... and after the counterfactual: the cause is proved, the proposal is not.
     let proved = world().run_until(3).record;
     let v = findings(&proved).verdict;
-    assert_eq!((v.outcome, v.must_change, v.because), (Outcome::Fails, Answer::CannotTell, Because::Unfinished));
+    assert_eq!((v.outcome(), v.must_change(), v.because()), (Outcome::Fails, Answer::CannotTell, Because::Unfinished));
     assert_eq!(v.causes[0].confidence, Confidence::Proved);
     assert_eq!(v.proposal.len(), 1);
     assert!(run.record.trials.len() > 3);
@@ -124,7 +127,7 @@ fn an_interrupted_trial_ends_the_search() {
     record.end = None;
     record.trials[1].ended.as_mut().unwrap().reason = EndReason::Interrupted;
     assert_eq!(tuning::next(&record), Next::Done);
-    assert_eq!(findings(&record).verdict.because, Because::NotTested);
+    assert_eq!(findings(&record).verdict.because(), Because::NotTested);
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn every_trial_boundary_is_survived() {
             let record = read(&run.events[..cut]);
             let v = findings(&record).verdict;
             let whole = cut == run.events.len();
-            assert_eq!(v.because == Because::ProvedAndHolds, whole || is_proved(&record), "after {cut} events");
+            assert_eq!(v.because() == Because::ProvedAndHolds, whole || is_proved(&record), "after {cut} events");
             let _ = tuning::next(&record);
         }
     }

@@ -121,14 +121,19 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   genkai report genkai-runs/demo
   genkai report genkai-runs/demo --svg --csv demo.csv
-  genkai report genkai-runs/demo --markdown > demo.md";
+  genkai report genkai-runs/demo --markdown > demo.md
+  genkai report genkai-runs/demo --check";
 
-const REPORT_NOTES: &str = "The exit code is that of the run, judged again from its record.";
+const REPORT_NOTES: &str = "The exit code is that of the run, judged again from its record. With --check it is 0 when every statement \
+follows and every event fits, else 1.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     /// Folder of a run (or its run.jsonl)
     pub(crate) dir: PathBuf,
+    /// Compute every statement of the verdict a second time, from the raw events, and print what does not follow
+    #[arg(long, conflicts_with_all = ["svg", "csv", "jtl"])]
+    pub(crate) check: bool,
     /// Also write the main figure as figure.svg
     #[arg(long)]
     pub(crate) svg: bool,

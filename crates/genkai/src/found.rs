@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use genkai_analysis::{cache, compare, findings, idle_requests, latencies, rooms, statements};
+use genkai_analysis::{cache, compare, doubts, findings, idle_requests, latencies, rooms, statements};
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
 use genkai_report::document::Document;
@@ -56,7 +56,14 @@ impl Found {
         file: Option<(&'static str, String)>,
     ) -> Found {
         let stated = statements::of(finding, Some(record));
-        Found { json: json::finding(finding, &document.sentences, &stated), document, file }
+        let doubts = study::doubts(&doubts::of(record, env!("CARGO_PKG_VERSION")));
+        let document = Document { doubts, ..document };
+        Found { json: json::doubted(finding, &document.doubts, &document.sentences, &stated), document, file }
+    }
+
+    /// `verdict.json`.
+    pub(crate) fn json(&self) -> &str {
+        &self.json
     }
 
     /// Prints it as Markdown, JSON or text.

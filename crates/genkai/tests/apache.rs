@@ -64,7 +64,7 @@ fn healthy_needs_no_change() {
     ));
     assert_eq!(run.code, Some(0), "{}", run.story());
     let verdict = run.verdict();
-    assert_eq!((verdict.outcome, verdict.must_change), (Outcome::Holds, Answer::No), "{}", run.story());
+    assert_eq!((verdict.outcome(), verdict.must_change()), (Outcome::Holds, Answer::No), "{}", run.story());
     assert!(verdict.causes.is_empty() && verdict.proposal.is_empty(), "{}", run.story());
 }
 
@@ -103,8 +103,8 @@ fn a_full_backend_pool_is_not_apache() {
     .args(["--objective", "errors < 0.1%, p99 < 500ms"]));
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = only_cause(&run, "backend.workers");
-    assert_eq!(verdict.because, Because::BackendIsLimit, "{}", run.story());
-    assert_eq!(verdict.must_change, Answer::No, "no setting of Apache helps\n{}", run.story());
+    assert_eq!(verdict.because(), Because::BackendIsLimit, "{}", run.story());
+    assert_eq!(verdict.must_change(), Answer::No, "no setting of Apache helps\n{}", run.story());
 }
 
 #[test]

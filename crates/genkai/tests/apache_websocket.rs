@@ -26,7 +26,7 @@ fn named(run: &Run, workers: f64) -> Verdict {
     let predicted = cause.predicted.clients.unwrap();
     assert!((predicted.low..=predicted.high).contains(&cause.broke.in_flight), "{}", run.story());
     assert_eq!(predicted.high, workers, "{}", run.story());
-    assert_eq!((verdict.must_change, verdict.because), (Answer::Yes, Because::ProvedAndHolds), "{}", run.story());
+    assert_eq!((verdict.must_change(), verdict.because()), (Answer::Yes, Because::ProvedAndHolds), "{}", run.story());
     verdict
 }
 
@@ -107,7 +107,7 @@ fn large_messages_are_refused_by_the_application_and_not_by_apache() {
     let part = &finding.parts[0];
     assert_eq!((run.code, part.named), (Some(0), true), "{part:?}");
     let verdict = &part.verdict;
-    assert_eq!((verdict.must_change, verdict.because), (Answer::No, Because::BackendIsLimit));
+    assert_eq!((verdict.must_change(), verdict.because()), (Answer::No, Because::BackendIsLimit));
     assert!(verdict.causes[0].evidence.iter().any(|e| matches!(e, Evidence::Closed { code: 1009, .. })), "{part:?}");
 }
 

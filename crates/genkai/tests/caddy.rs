@@ -44,7 +44,7 @@ fn the_connections_to_an_upstream_are_found_changed_and_shown() {
         .arg(&file),
     );
     let verdict = only_cause(&run, "caddy.max_conns_per_host");
-    assert_eq!((run.code, verdict.because), (Some(1), Because::ProvedAndHolds), "{}", run.story());
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::ProvedAndHolds), "{}", run.story());
     let limit = &verdict.causes[0].limit;
     let line = CONFIG.lines().position(|l| l.contains("max_conns_per_host")).unwrap() + 1;
     let place = Origin::File { path: file.clone(), line };

@@ -31,8 +31,8 @@ fn healthy_needs_no_change() {
     ));
     assert_eq!(run.code, Some(0), "{}", run.story());
     let verdict = run.verdict();
-    assert_eq!((verdict.outcome, verdict.must_change), (Outcome::Holds, Answer::No), "{}", run.story());
-    assert_eq!(verdict.because, Because::ObjectiveHolds);
+    assert_eq!((verdict.outcome(), verdict.must_change()), (Outcome::Holds, Answer::No), "{}", run.story());
+    assert_eq!(verdict.because(), Because::ObjectiveHolds);
     assert!(verdict.causes.is_empty() && verdict.proposal.is_empty(), "{}", run.story());
     assert_eq!(verdict.trials.iter().map(|t| t.failed).sum::<u64>(), 0);
 }
@@ -96,8 +96,8 @@ fn a_full_backend_pool_is_not_nginx() {
     .args(["--objective", "errors < 0.1%, p99 < 500ms"]));
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = only_cause(&run, "backend.workers");
-    assert_eq!(verdict.because, Because::BackendIsLimit, "{}", run.story());
-    assert_eq!(verdict.must_change, Answer::No, "no setting of nginx helps\n{}", run.story());
+    assert_eq!(verdict.because(), Because::BackendIsLimit, "{}", run.story());
+    assert_eq!(verdict.must_change(), Answer::No, "no setting of nginx helps\n{}", run.story());
     assert!(verdict.proposal.is_empty(), "{}", run.story());
 }
 
@@ -110,7 +110,7 @@ fn a_backend_that_is_slow_by_itself_is_not_nginx() {
     );
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = only_cause(&run, "backend.service_time");
-    assert_eq!((verdict.must_change, verdict.because), (Answer::No, Because::BackendIsLimit), "{}", run.story());
+    assert_eq!((verdict.must_change(), verdict.because()), (Answer::No, Because::BackendIsLimit), "{}", run.story());
     let says = run.says();
     assert!(says[0].starts_with("No: the backend alone takes 700 ms"), "{says:?}");
     assert!(says[0].contains("`p99 < 500ms` allows 500 ms"), "{says:?}");
@@ -126,7 +126,7 @@ fn a_backend_of_the_users_that_is_slow_by_itself_is_asked_alone() {
             .arg(format!("http://{address}")),
     );
     let verdict = only_cause(&run, "backend.alone");
-    assert_eq!((run.code, verdict.because), (Some(1), Because::BackendIsLimit), "{}", run.story());
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::BackendIsLimit), "{}", run.story());
     assert!(verdict.causes[0].limit.formula.starts_with("asked "), "{}", run.story());
 }
 
@@ -140,7 +140,7 @@ fn a_backend_of_the_users_that_breaks_by_itself_is_named() {
             .arg(format!("http://{address}")),
     );
     let verdict = only_cause(&run, "backend.by_itself");
-    assert_eq!((run.code, verdict.because), (Some(1), Because::BackendIsLimit), "{}", run.story());
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::BackendIsLimit), "{}", run.story());
     let says = run.says();
     assert!(
         says[0].starts_with("No: nginx is not the limit, the backend is: asked directly, without nginx"),
@@ -156,7 +156,7 @@ fn a_short_proxy_read_timeout_is_said_as_what_it_is() {
     ));
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = only_cause(&run, "nginx.proxy_timeouts");
-    assert_eq!((verdict.must_change, verdict.because), (Answer::CannotTell, Because::BackendIsLimit));
+    assert_eq!((verdict.must_change(), verdict.because()), (Answer::CannotTell, Because::BackendIsLimit));
     assert_eq!(verdict.causes[0].confidence, Confidence::Possible);
     let says = run.says();
     assert!(
@@ -173,7 +173,7 @@ fn connections_too_few_for_the_rate_are_the_clients_limit() {
     let run = run(&genkai("tune nginx --rate 1000 --ramp 2s --connections 50 --backend-time 300ms --quick --quiet"));
     assert_eq!(run.code, Some(4), "{}", run.story());
     let verdict = run.verdict();
-    assert_eq!((verdict.outcome, verdict.because), (Outcome::Invalid, Because::ClientIsLimit), "{}", run.story());
+    assert_eq!((verdict.outcome(), verdict.because()), (Outcome::Invalid, Because::ClientIsLimit), "{}", run.story());
     assert!(verdict.causes.is_empty(), "{}", run.story());
     let says = run.says();
     assert!(says[0].contains("all its 50 connections were busy"), "{says:?}");
@@ -192,7 +192,7 @@ fn an_upstream_that_refuses_is_not_nginx() {
     let run = told(genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet").arg("--config").arg(&file));
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = run.verdict();
-    assert_eq!(verdict.because, Because::BackendIsLimit, "{}", run.story());
+    assert_eq!(verdict.because(), Because::BackendIsLimit, "{}", run.story());
     assert_eq!(verdict.causes.len(), 1, "{}", run.story());
     assert_eq!(verdict.causes[0].limit.subject, "backend", "{}", run.story());
     assert!(verdict.causes[0].broke.errors.iter().any(|e| e.kind == ErrorKind::Status502), "{}", run.story());
@@ -214,7 +214,7 @@ fn a_worker_without_processor_time() {
         .arg(&file));
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = only_cause(&run, "nginx.cpu");
-    assert_eq!(verdict.because, Because::CpuIsLimit, "{}", run.story());
+    assert_eq!(verdict.because(), Because::CpuIsLimit, "{}", run.story());
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn a_master_that_dies_is_a_finding() {
     assert!(died, "{:?}", record.trials[0].states);
     let verdict = std::fs::read_to_string(dir.path().join("out/verdict.json")).unwrap();
     let verdict: genkai_model::finding::Verdict = serde_json::from_str(&verdict).unwrap();
-    assert_eq!((verdict.outcome, verdict.because), (Outcome::Fails, Because::ServerDied));
+    assert_eq!((verdict.outcome(), verdict.because()), (Outcome::Fails, Because::ServerDied));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_client_without_processor_time_is_invalid() {
     }
     assert_eq!(run.code, Some(4), "{}", run.story());
     let verdict = run.verdict();
-    assert_eq!((verdict.outcome, verdict.because), (Outcome::Invalid, Because::ClientIsLimit), "{}", run.story());
+    assert_eq!((verdict.outcome(), verdict.because()), (Outcome::Invalid, Because::ClientIsLimit), "{}", run.story());
     assert!(verdict.causes.is_empty(), "no server limit is named\n{}", run.story());
 }
 

@@ -218,7 +218,7 @@ fn what_haproxy_silently_makes_of_a_configuration() {
     );
     // Another path, another backend: its servers have a cap.
     let (api, _) = explained(&path, &["--path", "/api/1"]);
-    assert!(api.limits.iter().any(|l| l.id == "haproxy.server.maxconn" && l.value == "20"), "{:?}", api.limits);
+    assert!(api.limits.iter().any(|l| l.id == "haproxy.server.maxconn" && l.value == "30"), "{:?}", api.limits);
     assert!(remarks(&api).contains(&(RemarkKind::Contradiction, "server.minconn", 23)));
     let text = String::from_utf8(genkai(&[], &[&path]).stdout).unwrap();
     assert!(!text.contains("hunter2"), "{text}");

@@ -56,7 +56,7 @@ fn a_servers_maxconn_in_a_users_file_is_found_changed_and_shown() {
         .arg(&file),
     );
     let verdict = only_cause(&run, "haproxy.server.maxconn");
-    assert_eq!((run.code, verdict.because), (Some(1), Because::ProvedAndHolds), "{}", run.story());
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::ProvedAndHolds), "{}", run.story());
     let limit = &verdict.causes[0].limit;
     let line = text.lines().position(|l| l.contains("maxconn 4")).unwrap() + 1;
     let place = Origin::File { path: file.clone(), line };
@@ -124,7 +124,7 @@ fn a_silent_tunnel_ends_by_a_time_that_is_named() {
             .args(["--objective", "disconnects < 0.1%"]),
     );
     let verdict = only_cause(&run, "haproxy.idle");
-    assert_eq!((run.code, verdict.because), (Some(1), Because::ProvedAndHolds), "{}", run.story());
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::ProvedAndHolds), "{}", run.story());
     let cause = &verdict.causes[0];
     assert_eq!((cause.limit.setting.as_str(), cause.limit.value.as_str()), ("timeout.tunnel", "1s"), "{}", run.story());
     assert!(verdict.proposal[0].change.to.ends_with('s'), "a time with its unit: {:?}", verdict.proposal);

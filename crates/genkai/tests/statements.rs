@@ -1,14 +1,17 @@
-//! Every figure of every kind of record is a statement with an address.
+//! Every figure of every kind of record is a statement with an address, and follows from the record; a record that is not whole says so.
 
 mod harness;
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use genkai_model::statement::{Statement, Value};
+use genkai_model::statement::{Statement, Unit, Value};
 use serde_json::Value as Json;
 
+use harness::checked::check;
+use harness::loads::show;
 use harness::recorded::{copy, judged, read, records};
 use harness::{finish, genkai};
 
@@ -70,4 +73,209 @@ fn every_number_of_every_verdict_is_a_statement() {
         }
     }
     assert!(nowhere.is_empty(), "without an address: {nowhere:#?}");
+}
+
+#[test]
+fn every_statement_of_every_kind_of_record_follows_from_its_events() {
+    let (mut recomputed, mut wrong) = (0, String::new());
+    for folder in judged(&records()).iter().filter(|folder| folder.join("run.jsonl").exists()) {
+        let dir = tempfile::tempdir().unwrap();
+        let copied = dir.path().join("run");
+        copy(folder, &copied);
+        finish(genkai("report --quiet").arg(&copied), Duration::from_secs(60));
+        let checked = check(&copied).unwrap();
+        recomputed += checked.recomputed;
+        if !checked.holds() {
+            wrong += &format!("{}: {:?} {:#?}\n", folder.display(), checked.unfit, checked.differences);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(recomputed > 2_000, "{recomputed}");
+}
+
+/// A copy of a committed run folder with its record changed, and its verdict as `genkai report` makes it before the change.
+fn changed(kind: &str, change: impl Fn(&[&str]) -> String) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    copy(&records().join(kind), &run);
+    finish(genkai("report --quiet").arg(&run), Duration::from_secs(60));
+    let text = fs::read_to_string(run.join("run.jsonl")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    fs::write(run.join("run.jsonl"), change(&lines)).unwrap();
+    dir
+}
+
+/// What `genkai report DIR` prints with these words.
+fn report(dir: &Path, words: &str) -> (Option<i32>, String) {
+    let shown = show(genkai(&format!("report {words}")).arg(dir.join("run")));
+    (shown.code, shown.stdout)
+}
+
+#[test]
+fn an_edited_count_is_named_with_its_statement_and_the_first_event_concerned() {
+    let dir = changed("load-http-failing", |lines| {
+        let at = lines.iter().position(|line| line.contains("\"status503\"") || line.contains("\"count\"")).unwrap();
+        let mut lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        let edited = lines[at].replacen("\"bytes_in\":", "\"bytes_in\":9", 1);
+        assert_ne!(edited, lines[at]);
+        lines[at] = edited;
+        lines.join("\n") + "\n"
+    });
+    let (code, text) = report(dir.path(), "--check");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("1 statement does not follow from the record"), "{text}");
+    assert!(text.contains("/load/bytes_in") && text.contains("of run.jsonl"), "{text}");
+    let (code, json) = report(dir.path(), "--check --json");
+    let json: Json = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (code, &json[0]["checked"]["differences"][0]["statement"]["predicate"]),
+        (Some(1), &"load.bytes_in".into())
+    );
+}
+
+#[test]
+fn the_first_event_that_does_not_fit_is_named() {
+    let nth = |lines: &[&str], kind: &str, n: usize| {
+        lines.iter().enumerate().filter(|(_, line)| line.contains(kind)).nth(n).unwrap().0
+    };
+    let left_out = [
+        ("\"event\":\"tick\"", 2, "the one before ended at"),
+        ("\"event\":\"trial_ended\"", 0, "has no end"),
+        ("\"event\":\"trial_started\"", 1, "not begun"),
+        ("\"event\":\"run_ended\"", 0, "cut off"),
+    ];
+    for (kind, n, said) in left_out {
+        let dir = changed("tune-nginx", |lines| {
+            let without = nth(lines, kind, n);
+            [&lines[..without], &lines[without + 1..]].concat().join("\n") + "\n"
+        });
+        let (code, text) = report(dir.path(), "--check");
+        assert_eq!(code, Some(1), "{kind}: {text}");
+        assert!(text.contains("\nline ") && text.contains(said), "{kind}: {text}");
+    }
+}
+
+/// The top of every form of a report.
+fn tops(dir: &Path) -> [String; 4] {
+    let text = report(dir, "").1;
+    let markdown = report(dir, "--markdown").1;
+    let json = report(dir, "--json").1;
+    let page = fs::read_to_string(dir.join("run/report.html")).unwrap();
+    let data = page.split_once("id=\"genkai-data\"").unwrap().1;
+    let answer = data.split_once("\"answer\":").unwrap().1;
+    [text, markdown, json, answer.to_owned()].map(|form| form.chars().take(400).collect())
+}
+
+#[test]
+fn a_record_that_was_cut_off_says_so_at_the_top_of_every_form() {
+    let dir = changed("load-http", |lines| lines[..8].join("\n") + "\n");
+    for top in tops(dir.path()) {
+        let words: String = top.split_whitespace().collect::<Vec<_>>().join(" ").replace("> ", "");
+        assert!(words.contains("The record is cut off: it ends"), "{top}");
+        assert!(words.contains("planned for 4 s at most"), "{top}");
+    }
+}
+
+#[test]
+fn a_record_that_was_edited_says_so_at_the_top_of_every_form() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_server, address) = harness::servers::serve("origin --listen 127.0.0.1:0");
+    let run = dir.path().join("run");
+    let output = finish(
+        genkai(&format!("load http://{address}/ --users 2 -n 20 --quiet --out")).arg(&run),
+        Duration::from_secs(60),
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        !fs::read_to_string(run.join("verdict.json")).unwrap().contains("\"doubts\""),
+        "a record as it was written"
+    );
+    let text = fs::read_to_string(run.join("run.jsonl")).unwrap();
+    let line = 1 + text.lines().position(|line| line.contains("\"event\":\"tick\"")).unwrap();
+    fs::write(run.join("run.jsonl"), text.replacen("\"connections\":", "\"connections\":1", 1)).unwrap();
+    let changed = 1 + text.lines().position(|line| line.contains("\"connections\":")).unwrap();
+    assert!(changed <= line);
+    for top in tops(dir.path()) {
+        let words: String = top.split_whitespace().collect::<Vec<_>>().join(" ").replace("> ", "");
+        assert!(words.contains(&format!("was changed after it was written: line {changed} of run.jsonl")), "{top}");
+    }
+    let (code, text) = report(dir.path(), "--check");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code == Some(1) && words.contains("its checksum differs"), "{code:?} {text}");
+}
+
+#[test]
+fn any_figure_that_is_recomputed_cannot_be_changed_unseen() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    copy(&records().join("load-http-failing"), &run);
+    finish(genkai("report --quiet").arg(&run), Duration::from_secs(60));
+    let (verdict, lines) = (read(&run.join("verdict.json")), fs::read_to_string(run.join("run.jsonl")).unwrap());
+    let mut statements: Vec<Statement> = serde_json::from_value(verdict["statements"].clone()).unwrap();
+    let mut falsified = verdict.clone();
+    for one in &mut statements {
+        let place = falsified.pointer_mut(&one.address).unwrap();
+        match &mut one.value {
+            // With another trial's number, or another status, it is another statement.
+            _ if one.unit == Unit::Name => {}
+            Value::Count(n) => {
+                *n += 1;
+                *place = (*n).into();
+            }
+            Value::Measured(x) => {
+                *x = *x * 1.01 + 0.001;
+                *place = (*x).into();
+            }
+            _ => {}
+        }
+    }
+    let before = check(&run).unwrap();
+    let after = genkai_check::check(&lines, &falsified, &statements).unwrap();
+    let told = statements.iter().filter(|one| one.value != Value::NotSampled && one.unit != Unit::Name).count() as u64;
+    assert!(before.recomputed > 100 && before.recomputed + before.bounded + before.unchecked >= told);
+    // What says that there was nothing stays as it was, and so do names.
+    let kept = statements.len() as u64 - told;
+    let seen = after.differences.len() as u64;
+    assert!(seen + kept >= before.recomputed, "{seen} of {} seen: {:#?}", before.recomputed, after.recomputed);
+    assert!(after.recomputed <= kept, "{} are said to follow", after.recomputed);
+}
+
+/// Every text of a document on the page: sentences, tiles, tables, notes; not the data of drawings.
+fn texts(block: &Json, all: &mut Vec<String>) {
+    match block {
+        Json::String(text) => all.push(text.clone()),
+        Json::Array(items) => items.iter().for_each(|item| texts(item, all)),
+        Json::Object(fields) => {
+            let drawn = ["drawing", "chart", "code", "legend"]
+                .iter()
+                .any(|kind| fields.get("block").is_some_and(|b| b == kind));
+            fields.values().filter(|_| !drawn).for_each(|value| texts(value, all));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_number_that_is_said_is_that_of_a_statement_or_quoted() {
+    let mut nowhere = BTreeSet::new();
+    for folder in judged(&records()).iter().filter(|folder| folder.join("run.jsonl").exists()) {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("run");
+        copy(folder, &run);
+        let hunk = |line: &&str| !line.trim_start().starts_with("@@");
+        let printed = ["", "--markdown"].map(|form| report(dir.path(), form).1);
+        let mut said: Vec<String> =
+            printed.iter().flat_map(|text| text.lines().filter(hunk)).map(str::to_owned).collect();
+        let page = fs::read_to_string(run.join("report.html")).unwrap();
+        let data = page.split_once("id=\"genkai-data\"").and_then(|(_, rest)| rest.split_once('>')).unwrap().1;
+        let data: Json = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+        texts(&data["document"], &mut said);
+        let verdict = read(&run.join("verdict.json"));
+        let statements: Vec<Statement> = serde_json::from_value(verdict["statements"].clone()).unwrap();
+        let known = harness::words::Known::of(&statements, &fs::read_to_string(run.join("run.jsonl")).unwrap());
+        for spoken in said.iter().flat_map(|text| harness::words::numbers(text)).filter(|one| !known.has(one)) {
+            nowhere.insert(format!("{}: {} in `{}`", folder.file_name().unwrap().display(), spoken.value, spoken.text));
+        }
+    }
+    assert!(nowhere.is_empty(), "{} numbers without a statement: {nowhere:#?}", nowhere.len());
 }

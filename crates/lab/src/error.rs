@@ -21,6 +21,9 @@ pub enum LabError {
         /// The system's words.
         source: std::io::Error,
     },
+    /// Another run has the folder.
+    #[error("another run is writing into {}\n  hint: choose another folder with --out, or wait for its end", .0.display())]
+    Busy(PathBuf),
     /// A server, or its configuration.
     #[error(transparent)]
     Target(#[from] genkai_targets::error::TargetError),

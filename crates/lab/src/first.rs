@@ -64,34 +64,50 @@ const REST: Duration = Duration::from_millis(30);
 const SLOW: (u32, Duration) = (3, Duration::from_millis(100));
 
 /// What the backend takes for the load's request when nothing stands before it and nothing else is asked, as a limit on
-/// everything before it. None where the plan says what it takes, where it is not known where it is, where asking is not safe, or
-/// where it does not answer well.
-pub fn unloaded(load: &Load, backend: &Backend) -> Option<Limit> {
-    let address = backend.address().filter(|_| !matches!(backend, Backend::Embedded(_)))?;
-    let (begun, mut took) = (Instant::now(), Vec::new());
+/// everything before it; and that it has a limit by itself, which is asked for under load. Neither where the plan says what it takes, where it
+/// is not known where it is, or where asking is not safe. An answer that is a failure now and then tells no time, but the backend is there.
+pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
+    let address = backend.address().filter(|_| !matches!(backend, Backend::Embedded(_)));
+    let Some((took, failed)) = address.and_then(|address| asked(load, address)) else { return Vec::new() };
+    if took.is_empty() {
+        return Vec::new();
+    }
+    let alone = if failed * 2 <= took.len() { alone(&took, failed) } else { None };
+    alone.into_iter().chain([by_itself()]).collect()
+}
+
+/// How long each answer took, and how many were failures. None where it cannot be asked, or does not answer at all.
+fn asked(load: &Load, address: SocketAddr) -> Option<(Vec<Duration>, usize)> {
+    let (begun, mut took, mut failed) = (Instant::now(), Vec::new(), 0);
     while begun.elapsed() < WHILE || begun.elapsed() < ENOUGH && slow(&took).1.len() == 1 {
         let asked = Instant::now();
         match ask(load, address, WITHIN)? {
             Asked::Answered { status: ..400, .. } => took.push(asked.elapsed()),
+            Asked::Answered { .. } | Asked::Closed => failed += 1,
             _ => return None,
         }
         std::thread::sleep(EVERY.saturating_sub(asked.elapsed()));
     }
+    Some((took, failed))
+}
+
+fn alone(took: &[Duration], failed: usize) -> Option<Limit> {
     let (least, most) = (took.iter().min()?, took.iter().max()?);
-    let time = spread(&took)?;
+    let time = spread(took)?;
     let often = match time {
         Spread::Bimodal(_, other, share) => {
             format!("; one question in {:.0} or so takes {other} and more", (1.0 / share).max(1.0))
         }
         _ => String::new(),
     };
+    let failing = if failed > 0 { format!("; {failed} more were answered by a failure") } else { String::new() };
     Some(Limit {
         value: rounded(*least),
         origin: Origin::Machine("asked before any load".to_owned()),
         caps: "time the backend takes for a request, however few there are".to_owned(),
         law: Law::Delay { time },
         formula: format!(
-            "asked {} times directly, without any load: {} to {}{often}",
+            "asked {} times directly, without any load: {} to {}{often}{failing}",
             took.len(),
             rounded(*least),
             rounded(*most)
@@ -123,7 +139,7 @@ pub fn rested(load: &Load, backend: &Backend, alone: &[Limit], most: Duration, s
 }
 
 /// The limit that a backend has by itself under load, whatever it is: not known before it was asked directly, under the same load.
-pub fn by_itself() -> Limit {
+fn by_itself() -> Limit {
     Limit {
         origin: Origin::Machine("asked directly, where nothing else is named".to_owned()),
         caps: "the load that the backend bears by itself".to_owned(),

@@ -1,7 +1,7 @@
 //! The run folder: the record and its outputs at the top, private files of servers in a `work-...` folder
 //! that is removed.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,8 @@ const PRIVATE: &str = "work-";
 pub struct Folder {
     path: PathBuf,
     work: TempDir,
+    /// Held as long as the run lasts, so that no second run writes into the folder.
+    _lock: File,
     /// That the private folder does not outlive genkai; none: it is to be kept.
     _promise: Option<CleanupGuard>,
 }
@@ -33,10 +35,11 @@ impl Folder {
     pub fn open(path: &Path, keep: bool) -> Result<Folder, LabError> {
         fs::create_dir_all(path).map_err(LabError::folder(path))?;
         let path = path.canonicalize().map_err(LabError::folder(path))?;
+        let lock = lock(&path)?;
         let mut work = Builder::new().prefix(PRIVATE).tempdir_in(&path).map_err(LabError::folder(&path))?;
         work.disable_cleanup(keep);
         let promise = (!keep).then(|| CleanupGuard::new(Cleanup::Folder(work.path().to_owned())));
-        Ok(Folder { path, work, _promise: promise })
+        Ok(Folder { path, work, _lock: lock, _promise: promise })
     }
 
     /// Moves the outputs of an earlier run to `previous-N/`, so that nothing is lost. Called when the new run has
@@ -89,9 +92,30 @@ impl Folder {
     }
 }
 
+/// Locks a folder against other runs; the lock ends with the process that holds it, however that ends.
+fn lock(path: &Path) -> Result<File, LabError> {
+    let folder = File::open(path).map_err(LabError::folder(path))?;
+    match folder.try_lock() {
+        Ok(()) => Ok(folder),
+        Err(TryLockError::WouldBlock) => Err(LabError::Busy(path.to_owned())),
+        Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => Ok(folder),
+        Err(TryLockError::Error(e)) => Err(LabError::folder(path)(e)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_runs_at_once_do_not_share_a_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Folder::open(dir.path(), false).unwrap();
+        let second = Folder::open(dir.path(), false).unwrap_err().to_string();
+        assert!(second.contains("another run is writing into") && second.contains("--out"), "{second}");
+        drop(first);
+        assert!(Folder::open(dir.path(), false).is_ok());
+    }
 
     fn entries(path: &Path) -> Vec<String> {
         let mut names: Vec<String> =

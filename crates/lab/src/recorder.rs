@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use genkai_model::event::{Event, Note, RunEnded, What};
 use genkai_model::record::Record;
+use genkai_model::seal::Seal;
 use genkai_place::observation::Observation;
 
 use crate::error::LabError;
@@ -19,7 +20,7 @@ pub type Watcher<'a> = dyn FnMut(&Event) + 'a;
 /// (for the next decision), and at the watcher.
 pub struct Recorder<'a> {
     began: Instant,
-    file: Option<(PathBuf, BufWriter<File>)>,
+    file: Option<(PathBuf, BufWriter<File>, Seal)>,
     record: Record,
     /// What the last line says of the proposal.
     diff: String,
@@ -33,7 +34,8 @@ impl<'a> Recorder<'a> {
     /// When the file cannot be made.
     pub fn create(path: &Path, watcher: &'a mut Watcher<'a>) -> Result<Recorder<'a>, LabError> {
         let file = File::create_new(path).map_err(LabError::folder(path))?;
-        Ok(Recorder { file: Some((path.to_owned(), BufWriter::new(file))), ..Recorder::in_memory(watcher) })
+        let file = Some((path.to_owned(), BufWriter::new(file), Seal::default()));
+        Ok(Recorder { file, ..Recorder::in_memory(watcher) })
     }
 
     /// Starts a record that nobody keeps.
@@ -62,7 +64,7 @@ impl<'a> Recorder<'a> {
         let event = Event { at_us, trial, what };
         let written = match &mut self.file {
             None => Ok(()),
-            Some((path, file)) => line(file, &event).map_err(LabError::folder(&*path)),
+            Some((path, file, seal)) => line(file, seal, &event).map_err(LabError::folder(&*path)),
         };
         (self.watcher)(&event);
         self.record.push(event);
@@ -112,8 +114,8 @@ impl<'a> Recorder<'a> {
     }
 }
 
-fn line(file: &mut BufWriter<File>, event: &Event) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *file, event)?;
+fn line(file: &mut BufWriter<File>, seal: &mut Seal, event: &Event) -> std::io::Result<()> {
+    file.write_all(seal.write(&serde_json::to_string(event)?).as_bytes())?;
     file.write_all(b"\n")?;
     file.flush()
 }

@@ -147,8 +147,7 @@ impl System {
         let baseline = prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?;
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
-        let alone =
-            first::unloaded(&plan.load, &backend).map_or_else(Vec::new, |alone| vec![alone, first::by_itself()]);
+        let alone = first::unloaded(&plan.load, &backend);
         Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })
     }
 

@@ -212,7 +212,7 @@ impl Run<'_, '_, '_> {
     /// Writes a proved proposal into the user's files.
     fn write(&mut self) -> Result<(), LabError> {
         let verdict = findings(self.recorder.record()).verdict;
-        if verdict.because != Because::ProvedAndHolds {
+        if verdict.because() != Because::ProvedAndHolds {
             let text = "the proposal is not proved, so no file was changed".to_owned();
             return self.recorder.note(None, "not-written", text);
         }

@@ -31,6 +31,7 @@ pub mod plan;
 pub mod record;
 pub mod rooms;
 pub mod scenario;
+pub mod seal;
 pub mod setting;
 pub mod stage;
 pub mod statement;

@@ -116,6 +116,24 @@ pub enum Law {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wait: Option<f64>,
     },
+    /// Requests in service at once, of which there are more the more clients there are: at `n` clients as many as
+    /// `most * n / full`, at least `least` and at most `most`; others wait.
+    Growing {
+        /// As many always.
+        least: f64,
+        /// As many from `full` clients on.
+        most: f64,
+        /// Clients from which on there are `most`; none: what decides is not in the configuration, anything from `least` to `most`
+        /// is possible.
+        full: Option<f64>,
+        /// How long one may wait before it is refused, in seconds; none: for ever.
+        wait: Option<f64>,
+    },
+    /// New connections a second, whatever is sent on them; further ones wait to be accepted.
+    NewConnections {
+        /// Connections a second.
+        value: f64,
+    },
     /// Connections that may wait to be accepted at one instant.
     Backlog {
         /// Length of the accept queue, `min(backlog, somaxconn) + 1`, a listener.

@@ -6,6 +6,7 @@ use crate::event::{Event, Limits, READ, RunEnded, RunStarted, SCHEMA, Tick, Tria
 use crate::evidence::{LogLine, Sample};
 use crate::latencies::{Collection, ContenderRecord, Round};
 use crate::rooms::{Attendance, NodeReport, RouterReport};
+use crate::seal::{Fit, Seal};
 
 /// A record in memory. Grows by [`Record::push`], the same whether events come from a live run or from a file.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,30 @@ pub struct Record {
     pub conformance: Vec<Conformance>,
     /// Tail of the record; none when the run was cut off.
     pub end: Option<RunEnded>,
+    /// The first line that is not as it was written, from 1: it, or one before it, was changed, left out or put in.
+    pub edited: Option<usize>,
+}
+
+/// A reason not to take a record for the whole of what was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Doubt {
+    /// It ends before the run did.
+    CutOff {
+        /// The trial that has no end, with the seconds of it that are there and the seconds planned; none where it ends between trials.
+        within: Option<(u32, f64, f64)>,
+    },
+    /// It was changed after it was written.
+    Edited {
+        /// [`Record::edited`].
+        line: usize,
+    },
+    /// Another version made it.
+    Version {
+        /// The version of genkai.
+        version: String,
+        /// The format.
+        schema: String,
+    },
 }
 
 /// One trial: one load on one configuration.
@@ -92,11 +117,15 @@ impl Record {
     /// # Errors
     /// When a line is not an event, or the head is missing or of another version.
     pub fn read<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Record, RecordError> {
-        let mut record = Record::default();
+        let (mut record, mut seal) = (Record::default(), Seal::default());
         let mut lines = lines.enumerate().filter(|(_, text)| !text.trim().is_empty()).peekable();
         while let Some((i, text)) = lines.next() {
             match serde_json::from_str::<Event>(text) {
-                Ok(event) => record.push(event),
+                Ok(event) => {
+                    let differs = seal.read(text) == Fit::Differs;
+                    record.edited = record.edited.or(differs.then_some(i + 1));
+                    record.push(event);
+                }
                 Err(_) if lines.peek().is_none() && i > 0 => break,
                 Err(e) => return Err(RecordError::Line { line: i + 1, why: e.to_string() }),
             }

@@ -147,6 +147,49 @@ pub enum Source {
     Plan,
 }
 
+/// What a second computation of every statement of a verdict found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Checked {
+    /// Statements recomputed from the events.
+    pub recomputed: u64,
+    /// Statements held within bounds only: in order, within what was counted, an estimate inside its interval.
+    pub bounded: u64,
+    /// Statements that the check cannot judge: quoted from the plan, or a formula's.
+    pub unchecked: u64,
+    /// The first event that does not fit the others, if any.
+    pub unfit: Option<Unfit>,
+    /// Statements that do not follow from the events.
+    pub differences: Vec<Difference>,
+}
+
+/// An event that does not fit those before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unfit {
+    /// Its line in run.jsonl, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// A statement that does not follow from the events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// The statement, with the value it has in the verdict.
+    pub statement: Statement,
+    /// What the events say.
+    pub events: String,
+    /// The first event concerned, its line in run.jsonl.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+}
+
+impl Checked {
+    /// Whether everything follows and every event fits.
+    pub fn holds(&self) -> bool {
+        self.unfit.is_none() && self.differences.is_empty()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -133,7 +133,7 @@ impl SuiteFinding {
 
     /// How each search and comparison turned out.
     fn outcomes(&self) -> impl Iterator<Item = Outcome> {
-        let searched = self.parts.iter().map(|part| part.verdict.outcome);
+        let searched = self.parts.iter().map(|part| part.verdict.outcome());
         searched.chain(self.changes.iter().map(|one| one.comparison.outcome))
     }
 

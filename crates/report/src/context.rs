@@ -4,7 +4,7 @@ use genkai_model::event::RunStarted;
 use genkai_model::finding::{Break, TrialFinding};
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::record::Record;
-use genkai_model::units::Range;
+use genkai_model::units::{Range, Span, Spread};
 
 use crate::figure;
 use crate::unit::Unit;
@@ -83,13 +83,20 @@ impl<'a> Context<'a> {
         self.head.map_or_else(|| "the objective".to_owned(), |h| h.plan.objective.to_string())
     }
 
-    /// Where a break came, in clients and, where that differs, in the user's unit.
+    /// Where a break came, in the user's unit and, where that differs, in clients: none were seen in flight at that instant, or users who
+    /// think are not in flight, so that their number would say nothing.
     pub(crate) fn place(&self, broke: &Break) -> String {
-        let clients = figure::plural(broke.in_flight.round().max(0.0) as u64, "client", "clients");
-        if self.closed() && is_same(broke) {
+        let clients = broke.in_flight.round().max(0.0) as u64;
+        if clients == 0 || self.thinks() || self.closed() && is_same(broke) {
             return self.level(broke.level);
         }
-        format!("{} ({clients} at once)", self.level(broke.level))
+        format!("{} ({} at once)", self.level(broke.level), figure::plural(clients, "client", "clients"))
+    }
+
+    /// Whether users pause between requests.
+    fn thinks(&self) -> bool {
+        let arrivals = self.head.map(|h| &h.plan.load.arrivals);
+        matches!(arrivals, Some(Arrivals::Users { think, .. }) if *think != Spread::Constant(Span(0)))
     }
 }
 

@@ -6,7 +6,7 @@ use genkai_model::event::RunStarted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::document::{Document, Medium};
+use crate::document::{Block, Document, Medium, Style};
 use crate::{clean, figure};
 
 /// The built page; `build.rs` puts it there.
@@ -49,6 +49,7 @@ pub fn page(head: Option<&RunStarted>, document: &Document) -> String {
 /// The data of the page as JSON.
 pub fn data(head: Option<&RunStarted>, document: &Document) -> String {
     let version = head.map_or_else(String::new, |head| clean::line(&head.version));
+    let doubts = document.doubts.iter().map(|doubt| Block::styled(Style::Strong, doubt.as_str()));
     let data = PageData {
         schema: SCHEMA.to_owned(),
         title: head.map_or_else(|| "genkai report".to_owned(), |head| clean::line(&head.plan.title)),
@@ -58,7 +59,11 @@ pub fn data(head: Option<&RunStarted>, document: &Document) -> String {
             file: "run.jsonl".to_owned(),
             after: format!(" {} is the whole record.", document.record),
         },
-        document: Document { sections: document.on(Medium::Page).into_iter().cloned().collect(), ..document.clone() },
+        document: Document {
+            answer: doubts.chain(document.answer.iter().cloned()).collect(),
+            sections: document.on(Medium::Page).into_iter().cloned().collect(),
+            ..document.clone()
+        },
     };
     serde_json::to_string(&data).expect("a document serialises")
 }

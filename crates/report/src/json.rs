@@ -11,6 +11,9 @@ use serde::Serialize;
 /// `verdict.json`: what was found, and what it says in words.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Said<'a, T> {
+    /// Why the record may not be the whole of what was seen: it is cut off, edited, or of another version.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    doubts: &'a [String],
     #[serde(flatten)]
     finding: &'a T,
     /// The same in plain sentences, the one to quote first.
@@ -30,7 +33,12 @@ struct PlanFile<'a> {
 
 /// A finding with what it `says` in sentences, and with its `statements`, a line each (schemas: `schemas/`).
 pub fn finding<T: Serialize>(finding: &T, says: &[String], statements: &[Statement]) -> String {
-    let text = value(&Said { finding, says, statements: &[] });
+    doubted(finding, &[], says, statements)
+}
+
+/// The same of a record that there are doubts about, which come first.
+pub fn doubted<T: Serialize>(finding: &T, doubts: &[String], says: &[String], statements: &[Statement]) -> String {
+    let text = value(&Said { doubts, finding, says, statements: &[] });
     let Some(open) = text.strip_suffix("\n}\n").filter(|_| !statements.is_empty()) else { return text };
     let line = |one| serde_json::to_string(one).expect("model values serialise");
     let lines: Vec<String> = statements.iter().map(line).collect();

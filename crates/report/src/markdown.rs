@@ -5,7 +5,8 @@ use crate::document::{Block, Cell, Document, Medium, Section, Table};
 
 /// The sentence to quote, the tables, then all else that is to be said. A document without sentences has a title instead.
 pub fn markdown(document: &Document) -> String {
-    let mut text = match document.sentences.is_empty() {
+    let mut text: String = document.doubts.iter().map(|doubt| format!("> {}\n\n", plain(doubt))).collect();
+    text += &match document.sentences.is_empty() {
         true => format!("# {}\n", plain(&document.headline)),
         false => format!("**{}**\n", plain(&document.headline)),
     };

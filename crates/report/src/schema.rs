@@ -18,7 +18,7 @@ use crate::json::Said;
 pub fn all() -> [(&'static str, String); 9] {
     let format = |schema: &str| Some(format!("format {schema}"));
     [
-        ("run", text(schema::<Event>(), "genkai run: one line of run.jsonl", format(event::SCHEMA))),
+        ("run", text(sealed(schema::<Event>()), "genkai run: one line of run.jsonl", format(event::SCHEMA))),
         ("verdict", verdict::<Verdict>("genkai verdict", format(finding::SCHEMA))),
         ("rooms", verdict::<RoomsFinding>("genkai rooms", None)),
         ("rooms-http", verdict::<IdleFinding>("genkai rooms-http", None)),
@@ -32,6 +32,17 @@ pub fn all() -> [(&'static str, String); 9] {
 
 fn verdict<T: JsonSchema + 'static>(title: &str, format: Option<String>) -> String {
     text(schema::<Said<'static, T>>(), title, format)
+}
+
+/// With the checksum that every line has (`genkai_model::seal`).
+fn sealed(mut schema: Schema) -> Schema {
+    let sum = serde_json::json!({
+        "description": "CRC-32 of this and all earlier lines, each without it.", "type": "string", "pattern": "^[0-9a-f]{8}$"
+    });
+    if let Some(properties) = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut) {
+        properties.insert("sum".to_owned(), sum);
+    }
+    schema
 }
 
 fn schema<T: JsonSchema>() -> Schema {

@@ -11,7 +11,7 @@ use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
 use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress, TurnFinding,
 };
-use genkai_model::finding::{Call, Effect, Estimate, Outcome};
+use genkai_model::finding::{Answered, Call, Decision, Effect, Estimate, Outcome};
 use genkai_model::record::Record;
 use genkai_model::setting::Setting;
 use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding, Untested};
@@ -408,7 +408,7 @@ fn an_experiment_does_not_hold_where_a_run_says_nothing_or_was_cut_off() {
     let cut = SuiteFinding { interrupted: true, ..decided() };
     assert_eq!(cut.outcome(), Outcome::Unfinished);
     let mut invalid = decided();
-    invalid.parts[0].verdict.outcome = Outcome::Invalid;
+    invalid.parts[0].verdict.answer = Answered(Decision::Invalid);
     assert_eq!(invalid.outcome(), Outcome::Invalid, "whatever is said to be named");
     let mut short = decided();
     short.changes[0].comparison.outcome = Outcome::Unfinished;

@@ -32,7 +32,7 @@ impl PortProbe {
         PortProbe { addresses: all.iter().copied().collect(), silent: all, last: None }
     }
 
-    /// Tries to connect to each address, at most twice a second. [`ServerState::Died`] when one refuses that accepted before,
+    /// Tries to connect to each address, at most twice a second. [`ServerState::Refuses`] when one refuses that accepted before,
     /// with the address in the detail (`127.0.0.1:8080 stopped accepting connections: Connection refused (os error 111)`);
     /// [`ServerState::Ready`] when it accepts again. Only a refusal counts: nobody listens (tcp(7); Linux answers a full queue
     /// with silence unless `tcp_abort_on_overflow` is set).
@@ -53,7 +53,7 @@ impl PortProbe {
                 state(ServerState::Ready, format!("{address} accepts connections"))
             }
             Err(e) if e.kind() == ErrorKind::ConnectionRefused && self.silent.insert(address) => {
-                state(ServerState::Died, format!("{address} stopped accepting connections: {e}"))
+                state(ServerState::Refuses, format!("{address} stopped accepting connections: {e}"))
             }
             _ => None,
         }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(look(&mut probe), [], "it is there, as expected");
         drop(listener);
         let seen = look_until_told(&mut probe);
-        assert_eq!((seen.len(), seen[0].0), (1, ServerState::Died), "{seen:?}");
+        assert_eq!((seen.len(), seen[0].0), (1, ServerState::Refuses), "{seen:?}");
         assert!(seen[0].1.starts_with(&format!("{address} stopped accepting connections")), "{seen:?}");
         assert_eq!(look(&mut probe), [], "told once");
         let _again = TcpListener::bind(address).unwrap();

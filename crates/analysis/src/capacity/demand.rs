@@ -128,7 +128,7 @@ pub fn tightest(objective: &Objective) -> Option<f64> {
 /// The tightest latency condition of an objective: its quantile, and seconds.
 fn strictest(objective: &Objective) -> Option<(f64, f64)> {
     let bounds = objective.0.iter().filter_map(|c| match c {
-        Condition::LatencyBelow(q, bound) => Some((*q, bound.as_secs_f64())),
+        Condition::LatencyBelow(q, bound) => Some((*q, bound.at.as_secs_f64())),
         _ => None,
     });
     bounds.min_by(|a, b| a.1.total_cmp(&b.1))
@@ -137,13 +137,16 @@ fn strictest(objective: &Objective) -> Option<(f64, f64)> {
 /// Errors allowed, where nothing is said: as the default objective has it.
 const ERRORS: f64 = 0.001;
 
-/// The smallest fraction of errors that an objective allows.
+/// A fraction of errors so small that it is none in any load: of `errors <= 0%` no quantile could be taken.
+pub(crate) const RARE: f64 = 1e-6;
+
+/// The smallest fraction of errors that an objective allows, as a part of a distribution.
 fn allowed(objective: &Objective) -> f64 {
     let all = objective.0.iter().filter_map(|c| match c {
-        Condition::ErrorsBelow(fraction) => Some(*fraction),
+        Condition::ErrorsBelow(bound) => Some(bound.at),
         _ => None,
     });
-    all.min_by(f64::total_cmp).unwrap_or(ERRORS)
+    all.min_by(f64::total_cmp).unwrap_or(ERRORS).max(RARE)
 }
 
 /// Bytes of a load's WebSocket messages; 0 where it has none.
@@ -284,6 +287,12 @@ impl Demand {
             return Some(level);
         }
         self.service.map(|s| s + self.think).filter(|cycle| *cycle > 0.0).map(|cycle| level / cycle)
+    }
+
+    /// New connections a second at a level: of users who keep theirs, those who are being added; else one a request. None where that
+    /// is unknown.
+    pub fn arrivals(&self, level: f64) -> Option<f64> {
+        if self.keeps { self.spawn_rate } else { self.throughput(level) }
     }
 
     /// The level that demands so many requests a second; the inverse of [`Demand::throughput`].

@@ -46,8 +46,10 @@ pub fn setting(law: &Law) -> f64 {
         | Law::BodySize { value }
         | Law::MessageSize { value }
         | Law::Idle { after: value }
+        | Law::NewConnections { value }
         | Law::Rate { value, .. } => value,
         Law::Workers { workers, .. } => workers,
+        Law::Growing { least, .. } => least,
         Law::Backlog { value } => value - 1.0,
         Law::Cpu { cores } => cores,
         Law::Delay { .. } | Law::Unknown => 0.0,
@@ -61,12 +63,17 @@ pub fn with_setting(law: &Law, to: f64) -> Law {
         Law::Slots { value, .. }
         | Law::BodySize { value }
         | Law::MessageSize { value }
+        | Law::NewConnections { value }
         | Law::Idle { after: value } => *value = to,
         Law::Rate { value, burst } => {
             *burst = grown(*burst, *value, to);
             *value = to;
         }
         Law::Workers { workers, .. } => *workers = to,
+        Law::Growing { least, most, .. } => {
+            *least = to;
+            *most = most.max(to);
+        }
         Law::Backlog { value } => *value = to + 1.0,
         Law::Cpu { cores } => *cores = to,
         Law::Delay { .. } | Law::Unknown => {}
@@ -81,8 +88,20 @@ pub fn met(law: &Law, demand: &Demand) -> Law {
         Law::Workers { workers, .. } if demand.tunnels => {
             Law::Slots { value: workers, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 }
         }
+        Law::Growing { least, most, full, .. } if demand.tunnels => {
+            let Range { low, high } = begins(least, most, full);
+            let soft = if high > 0.0 { low / high } else { 1.0 };
+            Law::Slots { value: high, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft }
+        }
         _ => law.clone(),
     }
+}
+
+/// Clients from which on some wait, of the law [`Law::Growing`]: at fewer than `full` clients there are more in service only where
+/// `most` of them are at least as many.
+pub fn begins(least: f64, most: f64, full: Option<f64>) -> Range {
+    let keeps_up = full.is_none_or(|full| most >= full);
+    Range { low: least, high: if keeps_up { most } else { least } }
 }
 
 /// The smallest setting with which `law` lets a load of `level` users (or requests a second) through. `stretch` scales
@@ -107,6 +126,10 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
             };
             Some((least - EPSILON).ceil().max(1.0))
         }
+        Law::Growing { least, wait, .. } => {
+            needed(&Law::Workers { workers: least, queue: None, service: None, wait }, demand, level, stretch)
+        }
+        Law::NewConnections { .. } => Some((demand.arrivals(level)? * stretch - EPSILON).ceil()),
         Law::Backlog { .. } => Some((demand.clients_at(level)? * stretch).ceil() - 1.0),
         Law::BodySize { .. } => Some(demand.body),
         Law::MessageSize { .. } => Some(demand.message),
@@ -171,6 +194,8 @@ pub fn formula(law: &Law, demand: &Demand) -> String {
         }
         Law::Workers { workers, service: Some(s), .. } => format!("{workers} / {s} s = {} requests/s", workers / s),
         Law::Workers { workers, .. } => format!("{workers} at once"),
+        Law::Growing { least, most, .. } => format!("{least} to {most} at once"),
+        Law::NewConnections { value } => format!("{value} new connections/s"),
         Law::Backlog { value } => format!("{value} waiting at once"),
         Law::BodySize { value } | Law::MessageSize { value } => format!("{value} bytes"),
         Law::Idle { after } => format!("silent for {after} s at most"),

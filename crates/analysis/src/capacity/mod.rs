@@ -64,7 +64,8 @@ pub fn forecast<'l>(limits: &'l [Limit], demand: &Demand) -> Vec<Forecast<'l>> {
 pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
     let reach = Reach::of(&limit.law, demand);
     let level = if demand.is_open() { reach.rate } else { reach.users };
-    let bites = level.map(|l| if matches!(limit.law, Law::Workers { .. }) { l.high } else { l.low });
+    let bites =
+        level.map(|l| if matches!(limit.law, Law::Workers { .. } | Law::Growing { .. }) { l.high } else { l.low });
     let predicted = Predicted {
         limit: limit.id.clone(),
         subject: limit.subject.clone(),
@@ -88,7 +89,10 @@ const FAR: f64 = 10.0;
 /// Whether a limit does not matter for a load: it should bite far beyond, never, or nothing says where. (A rate that users
 /// reach at a response time not known yet does.)
 fn is_far(law: &Law, bites: Option<f64>, demand: &Demand) -> bool {
-    bites.map_or(!matches!(law, Law::Rate { .. } | Law::Workers { .. }), |at| at > FAR * demand.asked)
+    bites.map_or(
+        !matches!(law, Law::Rate { .. } | Law::NewConnections { .. } | Law::Workers { .. } | Law::Growing { .. }),
+        |at| at > FAR * demand.asked,
+    )
 }
 
 /// How far a law lets a load go, in each unit it has an answer in: from where clients begin to suffer to where nothing
@@ -117,6 +121,8 @@ impl Reach {
             Law::Workers { workers, queue, service, wait } => {
                 Reach::workers(*workers, *queue, *service, &demand.waiting(*wait))
             }
+            Law::Growing { least, most, full, wait } => Reach::growing((*least, *most), *full, &demand.waiting(*wait)),
+            Law::NewConnections { value } => Reach::new_connections(*value, demand),
             Law::Backlog { value } => {
                 let users = (demand.arrives_at_once() >= *value).then(|| point(*value));
                 Reach { clients: Some(point(*value)), users, ..Reach::default() }
@@ -149,6 +155,40 @@ impl Reach {
             (level, level.and_then(|users| map(users, |u| demand.throughput(u))))
         };
         Reach { clients: Some(clients), users, rate, bytes: None }
+    }
+
+    /// As [`Reach::workers`] with `c(n)` workers at `n` clients, `least` and `most` of them at least and at most, `most * n / full`
+    /// between. Clients wait `(n / c(n) - 1)` service times, so that between the two all or none wait too long.
+    fn growing((least, most): (f64, f64), full: Option<f64>, demand: &Demand) -> Reach {
+        let clients = law::begins(least, most, full);
+        let Some(service) = demand.alone.or(demand.service).filter(|s| *s > 0.0) else {
+            return Reach { clients: Some(clients), ..Reach::default() };
+        };
+        let rate = Some(Range { low: clients.low / service, high: most / service });
+        if demand.is_open() {
+            return Reach { clients: Some(clients), rate, ..Reach::default() };
+        }
+        let grows = full.is_none_or(|full| most * demand.patience >= full * service);
+        let at = |workers: f64, cycle: f64| (workers * cycle / service + law::EPSILON).floor();
+        let high = at(if grows { most } else { least }, demand.patience + demand.think);
+        let users = Some(Range { low: at(least, service + demand.think).min(high), high });
+        Reach { clients: Some(clients), users, rate, bytes: None }
+    }
+
+    /// Connections that come faster than they are accepted wait longer and longer: of `a` a second, of which `value` are accepted,
+    /// the one that comes after `t` waits `t * (a - value) / value`. Users who keep theirs open one each, while they are added.
+    fn new_connections(value: f64, demand: &Demand) -> Reach {
+        let Some(spawn) = demand.spawn_rate else {
+            let rate = (!demand.keeps).then(|| point(value));
+            return Reach { rate, ..Reach::default() };
+        };
+        if !demand.keeps {
+            let users = demand.level_at_throughput(value).map(point);
+            return Reach { rate: Some(point(value)), users, ..Reach::default() };
+        }
+        let late = demand.patience * value / (spawn - value) * spawn;
+        let users = (spawn > value).then(|| Range { low: value.min(late), high: late });
+        Reach { users, ..Reach::default() }
     }
 
     /// Too slow from the first request on, or never.

@@ -119,6 +119,34 @@ fn workers_make_wait_and_then_refuse() {
 }
 
 #[test]
+fn workers_grow_with_the_load_where_it_reaches_that() {
+    let law = |full| limit("growing", Law::Growing { least: 5.0, most: 60.0, full, wait: None });
+    let objective: Objective = "p99 < 1s".parse().unwrap();
+    let p = |full| predict_under(&[law(full)], &users(300, 0), &objective, took(0.1)).remove(0);
+    let range = |low, high| Some(Range { low, high });
+    // Waiting ends at 10 service times: 5 workers keep 50 within it; with a share of 60 in 500 or less, all 60 keep 600.
+    assert_eq!((p(Some(1000.0)).clients, p(Some(1000.0)).users), (range(5.0, 5.0), range(5.0, 50.0)));
+    assert_eq!((p(Some(500.0)).clients, p(Some(500.0)).users), (range(5.0, 5.0), range(5.0, 600.0)));
+    assert_eq!((p(Some(40.0)).clients, p(None).clients), (range(5.0, 60.0), range(5.0, 60.0)));
+}
+
+#[test]
+fn new_connections_wait_where_they_come_too_fast() {
+    let rate = limit("rate", Law::NewConnections { value: 5.0 });
+    // Ten users are added a second: after t seconds the last of them waits t.
+    let p = one(&rate, &users(300, 0), None);
+    assert_eq!((p.users, p.rate), (Some(Range { low: 5.0, high: 600.0 }), None));
+    let fresh = |load: Load| Load { reuse: Reuse::PerRequest, ..load };
+    assert_eq!(one(&rate, &fresh(users(300, 0)), took(0.1)).users, Some(Range { low: 0.5, high: 0.5 }));
+    assert_eq!(one(&rate, &fresh(open(6.0)), None).rate, Some(Range { low: 5.0, high: 5.0 }));
+    assert_eq!(one(&rate, &open(6.0), None).rate, None, "kept connections");
+    let slow = limit("rate", Law::NewConnections { value: 11.0 });
+    assert_eq!(one(&slow, &users(300, 0), None).users, None);
+    let demand = Demand::of(&users(300, 0), &Objective::default(), took(0.1), &[]);
+    assert_eq!(remedy::lift(&rate, &demand, 1.2, 1.0).unwrap().value, "10");
+}
+
+#[test]
 fn bodies_rates_backlogs_and_cores() {
     let body = limit("body", Law::BodySize { value: 1e6 });
     let post = |n| Load { request: Request { body: Body::Size(n), ..users(1, 0).request }, ..users(1, 0) };
@@ -226,7 +254,8 @@ proptest! {
     fn predictions_are_finite(value in 0f64..1e9, level in 0u32..100_000, think in 0u64..10_000, s in 0f64..100.0) {
         for law in [
             slots(value, 2.0), Law::Workers { workers: value, queue: Some(value), service: Some(s), wait: None },
-            Law::Backlog { value }, Law::BodySize { value }, Law::Rate { value, burst: 1.0 }, Law::Cpu { cores: value },
+            Law::Growing { least: value / 3.0, most: value, full: Some(value + 1.0), wait: Some(s) },
+            Law::NewConnections { value }, Law::Backlog { value }, Law::BodySize { value }, Law::Rate { value, burst: 1.0 }, Law::Cpu { cores: value },
         ] {
             for load in [users(level, think), open(f64::from(level))] {
                 for seen in [None, took(s)] {

@@ -19,6 +19,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::Trial;
 
+use crate::{refusals, window};
 use onset::Onset;
 use watch::Watch;
 
@@ -52,13 +53,16 @@ pub(crate) fn onset(trial: &Trial, objective: &Objective, procedure: &Procedure)
 
 /// The death of a server while the load ran.
 fn death(trial: &Trial, objective: &Objective) -> Option<Onset> {
-    let died = trial.states.iter().find(|(at, s)| *at >= 0 && s.state == ServerState::Died)?;
-    let died_us = died.0.unsigned_abs();
+    let died = trial.states.iter().find(|(at, s)| *at >= 0 && s.state == ServerState::Died);
+    let dead = || refusals::of(trial).into_iter().find(|one| one.dead).map(|one| (one.from * window::US) as u64);
+    let died_us = died.map(|(at, _)| at.unsigned_abs()).or_else(dead)?;
     let condition = objective.0.iter().find(|c| matches!(c, Condition::ErrorsBelow(_))).or(objective.0.first());
     let dying = trial.ticks.iter().filter(|t| t.to_us + DYING_US >= died_us);
     let first = dying
         .filter_map(|t| Some((t.first_error_us?, t.first_error_level)))
         .find(|(at, _)| *at + DYING_US >= died_us && *at <= died_us);
     let (at_us, level) = first.unwrap_or((died_us, None));
-    Some(Onset { condition: condition.copied(), at_us, level, certain_us: died_us, hung: 0.0, unsent: 0, died: true })
+    let mut onset = Onset::new(condition.copied(), (at_us, level), died_us);
+    onset.died = true;
+    Some(onset)
 }

@@ -10,7 +10,7 @@ use genkai_model::finding::{Call, Estimate, Proof, TrialVerdict};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::{Record, Trial};
-use genkai_model::units::Span;
+use genkai_model::units::{Range, Span};
 
 use crate::capacity::demand;
 use crate::diagnosis::{self, hang};
@@ -21,6 +21,9 @@ use crate::statistics::{self, ALPHA, Counts};
 use crate::window::{self, Tally};
 
 pub use decide::Pairs;
+
+/// Latencies are told to three digits: a step is so much of one.
+const DIGITS: f64 = 0.001;
 
 /// The proof trials of a run.
 #[derive(Clone, Debug, Default)]
@@ -84,18 +87,24 @@ pub fn of(
     let failed_difference = Paired::Failures(counts.clone()).effect(ALPHA)?;
     let allowed = demand::tightest(objective);
     let rates = both(&|t| Tally::of(&t.ticks).rate());
+    let rate = || three(&rates, &both(&edge));
     let failed = [statistics::failures(&before)?, statistics::failures(&after)?, failed_difference];
     let (figures, figure) = match condition {
         Some(Condition::LatencyBelow(q, _)) => {
             let latencies = both(&|t| latency(t, q, allowed));
-            (three(&latencies)?, Paired::Ratios(latencies))
+            (three(&latencies, &both(&|t| DIGITS * latency(t, q, allowed)))?, Paired::Ratios(latencies))
         }
-        Some(Condition::RateAbove(_)) => (three(&rates)?, Paired::Ratios(both(&|t| some(&Tally::of(&t.ticks))))),
+        Some(Condition::RateAbove(_)) => (rate()?, Paired::Ratios(both(&|t| some(&Tally::of(&t.ticks))))),
         _ => (failed, Paired::Failures(counts)),
     };
     let fails = |t: &Trial| diagnosis::broke(t, objective, procedure).is_some();
     let outcomes = pairs.iter().map(|(a, b)| (fails(a), fails(b))).collect();
     let decided = Pairs { figure, outcomes, condition }.decide(&looks(procedure));
+    // One figure has one interval: that by which it is decided.
+    let told = |all: [Estimate; 3]| [all[0], all[1], decided.effect.unwrap_or(all[2])];
+    let is_ratio = matches!(condition, Some(Condition::LatencyBelow(..) | Condition::RateAbove(_)));
+    let (failed, figures) = if is_ratio { (failed, figures) } else { (told(failed), told(figures)) };
+    let p99 = both(&|t| latency(t, 0.99, allowed));
     let sum = |side: &[Counts]| side.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
     let (sum_before, sum_after) = (sum(&before), sum(&after));
     Some(Proof {
@@ -103,10 +112,11 @@ pub fn of(
         pairs: pairs.len() as u32,
         failed_before: failed[0],
         failed_after: failed[1],
-        failed_difference,
-        rate: three(&rates)?,
-        p99: three(&both(&|t| latency(t, 0.99, allowed)))?,
+        failed_difference: failed[2],
+        rate: rate()?,
+        p99: three(&p99, &p99.iter().map(|(a, b)| (DIGITS * a, DIGITS * b)).collect::<Vec<_>>())?,
         failures: [sum_before.0, sum_after.0],
+        unanswered: [unanswered(pairs.iter().map(|(a, _)| *a)), unanswered(pairs.iter().map(|(_, b)| *b))],
         finished: [sum_before.1, sum_after.1],
         proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
         baseline_fails: pairs.iter().all(|(a, _)| fails(a)),
@@ -130,8 +140,13 @@ pub fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
         return (share.bad as u64 + hung, share.all.ceil() as u64 + hung);
     }
     let tally = Tally::of(&trial.ticks);
-    let (hung, _) = hang::unanswered(&trial.ticks);
+    let (hung, _) = hang::unanswered(&trial.ticks, trial.started.load.patience());
     (tally.failed + hung, tally.finished() + hung)
+}
+
+/// Requests without an answer at the ends of trials, which count like failed ones.
+fn unanswered<'t>(trials: impl Iterator<Item = &'t Trial>) -> u64 {
+    trials.map(|trial| hang::unanswered(&trial.ticks, trial.started.load.patience()).0).sum()
 }
 
 /// Latency at a quantile over the whole trial, seconds; 0 when nothing came back. Requests that still hung at the end
@@ -144,8 +159,27 @@ fn latency(trial: &Trial, q: f64, allowed: Option<f64>) -> f64 {
     window::quantile(&all, q).unwrap_or(0.0)
 }
 
-/// Before, after, and the paired difference.
-fn three(pairs: &[(f64, f64)]) -> Option<[Estimate; 3]> {
-    let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    Some([statistics::mean(&before)?, statistics::mean(&after)?, Paired::Differences(pairs.to_vec()).effect(ALPHA)?])
+/// Resolution of a rate over a trial: what was in flight at its end came a moment too late to be counted, requests a second.
+fn edge(trial: &Trial) -> f64 {
+    let seconds = Tally::of(&trial.ticks).seconds;
+    let open = trial.ticks.last().map_or(0.0, |t| (t.in_flight as f64).min(demand::most(&trial.started.load)));
+    if seconds > 0.0 { open.max(1.0) / seconds } else { 0.0 }
+}
+
+/// Before, after, and the paired difference, each interval no narrower than the resolution of what is compared: values that are told in steps
+/// can be equal by chance, which is no certainty.
+fn three(pairs: &[(f64, f64)], steps: &[(f64, f64)]) -> Option<[Estimate; 3]> {
+    let side = |all: &[(f64, f64)]| -> (Vec<f64>, Vec<f64>) { all.iter().copied().unzip() };
+    let ((before, after), (steps_before, steps_after)) = (side(pairs), side(steps));
+    let largest = |steps: &[f64]| steps.iter().copied().fold(0.0, f64::max) / 2.0;
+    let (a, b) = (largest(&steps_before), largest(&steps_after));
+    let difference = Paired::Differences(pairs.to_vec()).effect(ALPHA)?;
+    let means = [statistics::mean(&before)?, statistics::mean(&after)?];
+    Some([resolved(means[0], a), resolved(means[1], b), resolved(difference, a.hypot(b))])
+}
+
+/// An estimate whose interval is at least `half` wide either way.
+fn resolved(e: Estimate, half: f64) -> Estimate {
+    let interval = Range { low: e.interval.low.min(e.value - half), high: e.interval.high.max(e.value + half) };
+    Estimate { interval, ..e }
 }

@@ -91,6 +91,8 @@ impl Walk<'_> {
         let counted = matches!(unit, Unit::Number | Unit::Name | Unit::Microseconds | Unit::Bytes);
         let value = match value {
             _ if place.empty && names.last() != Some(&"count") => Value::NotSampled,
+            // Looked at now and then: where no look saw any, nothing is known of the most there were.
+            Value::Count(0) if names.ends_with(&["connections", "most"]) => Value::NotSampled,
             // A whole number of seconds is still measured.
             Value::Count(n) if !counted => Value::Measured(n as f64),
             other => other,

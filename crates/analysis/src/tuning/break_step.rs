@@ -5,22 +5,16 @@ use genkai_model::finding::{Against, Candidate, Evidence, Moved};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Strength};
 use genkai_model::plan::Plan;
 use genkai_model::record::Trial;
-use genkai_model::units::Range;
 
 use super::attempt::Attempt;
+use super::directly::{self, Directly};
 use super::judged_trial::JudgedTrial;
 use super::moved::{self, Outcome};
 use crate::diagnosis::attribute::{self, Weighed};
-use crate::diagnosis::onset;
 use crate::proof;
 
 /// At most so many candidates of one break are put to the test.
 const TESTS: usize = 3;
-
-/// From which part of the load that broke the product on a backend must break by itself to be its cause. Where requests queue, how soon a
-/// percentile passes its bound depends on who waits behind whom: four workers broke at 14 users directly and at 22 behind nginx (measured).
-/// What breaks far earlier by itself is asked otherwise than by the product.
-const LEAST: f64 = 0.5;
 
 /// A break with its candidates and tests.
 #[derive(Clone, Debug)]
@@ -123,10 +117,8 @@ impl<'r> BreakStep<'r> {
     /// Names the backend where, asked by itself, it broke as it does behind the product, and at no more load.
     pub(crate) fn directly(&mut self, direct: &JudgedTrial<'r>) -> bool {
         let (Some(own), Some(through)) = (&direct.broke, &self.at.broke) else { return false };
-        let steep = self.at.is_steep() || direct.is_steep();
-        let range = Range { low: through.level * LEAST, high: through.level };
-        let there = steep || attribute::is_near(range, own.level);
-        if !there || onset::condition(own) != onset::condition(through) {
+        let found = Directly::of(&self.at, direct);
+        if !matches!(found, Directly::AsEarly | Directly::AsOften) {
             return false;
         }
         let Some(at) = self.weighed.iter().position(|w| w.forecast.limit.id == BACKEND_BY_ITSELF) else {
@@ -134,7 +126,8 @@ impl<'r> BreakStep<'r> {
         };
         let mut backend = self.weighed.remove(at);
         let (trial, level, through) = (direct.trial.number, own.level, through.level);
-        backend.candidate.evidence.push(Evidence::Directly { trial, level, through });
+        let failures = directly::failures(&self.at, direct);
+        backend.candidate.evidence.push(Evidence::Directly { trial, level, through, failures });
         backend.candidate.against.clear();
         (backend.candidate.score, backend.strongest) = (1.0, Some(Strength::Decisive));
         for other in self.weighed.iter_mut().filter(|w| w.is_possible()) {

@@ -10,6 +10,7 @@ use crate::client::{self, Check};
 use crate::diagnosis::attribute::STEEP;
 use crate::diagnosis::case::Case;
 use crate::diagnosis::{self, onset::Onset};
+use crate::refusals::{self, Refusal};
 use crate::{series, window};
 
 /// A trial with what is to be thought of it.
@@ -49,6 +50,13 @@ impl<'r> JudgedTrial<'r> {
     /// Whether it broke because a server died.
     pub(crate) fn died(&self) -> bool {
         self.onset.is_some_and(|o| o.died)
+    }
+
+    /// The server that refused connections as it broke, without being known to be dead.
+    pub(crate) fn refused(&self) -> Option<Refusal> {
+        let onset = self.onset?;
+        let [at, certain] = [onset.at_us, onset.certain_us].map(|us| us as f64 / window::US);
+        refusals::around(self.trial, at, certain).filter(|refusal| !refusal.dead)
     }
 
     /// The break as a case for attribution.

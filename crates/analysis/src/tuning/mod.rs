@@ -10,6 +10,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod break_step;
+pub(crate) mod directly;
 pub(crate) mod judged_trial;
 pub(crate) mod moved;
 pub(crate) mod search_state;

@@ -31,7 +31,9 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
     let expected = attempt::expected(limits, &attempt.limit.id, size(before, broke_before), &after.demand)
         .filter(|f| f.bites.is_some_and(|at| at < sent));
     let levels = |f: &Forecast<'_>| attempt::levels(&f.predicted, &after.demand);
-    let clients = expected.as_ref().and_then(|f| f.predicted.clients);
+    // Users who think are no requests in flight: what counts them is told in users, as the break is.
+    let counted = |f: &Forecast<'_>| f.predicted.clients.filter(|_| after.demand.think == 0.0 || levels(f).is_none());
+    let clients = expected.as_ref().and_then(counted);
     let scale = if clients.is_some() { Scale::Clients } else { Scale::Level };
     let predicted = clients.or_else(|| expected.as_ref().and_then(levels));
     let moved = match &after.broke {

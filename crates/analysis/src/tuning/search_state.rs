@@ -40,6 +40,8 @@ pub(crate) enum Phase<'r> {
     Holds,
     /// A server died.
     Died,
+    /// A server refused connections when it broke.
+    Refused,
     /// This is to be put to the test.
     Test(Box<Attempt<'r>>),
     /// Nothing more than possible causes: the backend is to be asked by itself. Where it stands without that.
@@ -69,8 +71,8 @@ impl<'r> SearchState<'r> {
             Phase::Invalid
         } else if judged.broke.is_none() {
             if proof::is_whole(trial) { Phase::Holds } else { Phase::Cut }
-        } else if judged.died() {
-            Phase::Died
+        } else if let Some(phase) = ended(&judged) {
+            phase
         } else {
             let mut tests = record.trials.iter().filter(|t| t.started.purpose == Purpose::Counterfactual);
             state.search(judged, record, &mut tests)
@@ -105,8 +107,10 @@ impl<'r> SearchState<'r> {
             }
             let Some(test) = self.steps.last().and_then(BreakStep::proved) else { return Phase::NoCause };
             match &test.after.broke {
-                Some(_) if test.after.died() => return Phase::Died,
-                Some(broke) if broke.level < self.goal() => at = test.after.clone(),
+                Some(broke) if broke.level < self.goal() => match ended(&test.after) {
+                    Some(phase) => return phase,
+                    None => at = test.after.clone(),
+                },
                 _ => match self.failed_proof(record) {
                     Some(failed) => at = failed,
                     None => return Phase::Prove,
@@ -153,8 +157,8 @@ impl<'r> SearchState<'r> {
             return phase;
         }
         let direct = JudgedTrial::of(trial, self.plan);
-        if direct.died() {
-            return Phase::Died;
+        if let Some(phase) = ended(&direct) {
+            return phase;
         }
         let valid = direct.client.finding.valid;
         let named = valid && self.steps.last_mut().is_some_and(|step| step.directly(&direct));
@@ -185,5 +189,14 @@ impl<'r> SearchState<'r> {
     /// The condition that the system as it is violates.
     pub(crate) fn condition(&self) -> Option<Condition> {
         self.first.as_ref()?.broke.as_ref().and_then(onset::condition)
+    }
+}
+
+/// What is due where a server ended in a trial, or refused connections as it broke.
+fn ended<'r>(judged: &JudgedTrial<'r>) -> Option<Phase<'r>> {
+    match (judged.refused(), judged.died()) {
+        (Some(_), _) => Some(Phase::Refused),
+        (None, true) => Some(Phase::Died),
+        (None, false) => None,
     }
 }

@@ -1,7 +1,9 @@
 //! The limits that were met, each with its evidence and what came of lifting it.
 
+use genkai_model::event::Change;
 use genkai_model::finding::{Cause, Confidence, Counterfactual, Evidence, Moved};
 use genkai_model::limit::Strength;
+use genkai_model::record::Trial;
 
 use super::outlook;
 use crate::diagnosis::attribute::Weighed;
@@ -26,9 +28,8 @@ fn tested(step: &BreakStep<'_>, test: &Test<'_>) -> Option<Cause> {
     let refuted = test.outcome.moved == Moved::Not;
     let confidence = if refuted { Confidence::Refuted } else { Confidence::Proved };
     let cause = cause(step, &test.candidate, confidence)?;
-    let ran = test.after.trial.started.changes.iter().find(|c| c.setting == test.attempt.change.setting);
     let counterfactual = Counterfactual {
-        change: ran.unwrap_or(&test.attempt.change).clone(),
+        change: step_by(step, test),
         trial: test.after.trial.number,
         predicted: test.outcome.predicted,
         scale: test.outcome.scale,
@@ -39,8 +40,22 @@ fn tested(step: &BreakStep<'_>, test: &Test<'_>) -> Option<Cause> {
     Some(Cause { counterfactual: Some(counterfactual), ..cause })
 }
 
+/// The change that the test made: from the value that was in force when the limit was met, which an earlier step may have raised.
+fn step_by(step: &BreakStep<'_>, test: &Test<'_>) -> Change {
+    let setting = &test.attempt.change.setting;
+    let of = |trial: &Trial| trial.started.changes.iter().find(|c| c.setting == *setting).cloned();
+    let change = of(test.after.trial).unwrap_or_else(|| test.attempt.change.clone());
+    let from = of(step.at.trial).map_or_else(|| change.from.clone(), |before| before.to);
+    Change { from, ..change }
+}
+
 fn untested(step: &BreakStep<'_>, weighed: &Weighed<'_>) -> Option<Cause> {
     cause(step, weighed, confidence(weighed))
+}
+
+/// What stands behind the last break, as far as it is named and was not put to the test.
+pub(crate) fn named<'s, 'r>(state: &'s SearchState<'r>) -> Option<&'s Weighed<'r>> {
+    state.steps.last().filter(|step| step.proved().is_none()).and_then(|step| step.untested())
 }
 
 /// Likely: a decisive sign; or a supporting one that nothing speaks against; or two of these.

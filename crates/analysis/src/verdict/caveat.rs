@@ -1,17 +1,19 @@
 //! Facts that contradict the verdict or limit what it says.
 
-use genkai_model::event::{ServerState, Tick};
+use genkai_model::event::{EndReason, Tick};
 use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
-use genkai_model::record::Record;
+use genkai_model::objective::Condition;
+use genkai_model::record::{Record, Trial};
 
-use super::is_proposal;
+use super::{answer, cause, is_proposal};
 use crate::capacity::{self, TOLERANCE, demand, remedy};
-use crate::diagnosis;
 use crate::diagnosis::attribute;
 use crate::effect;
 use crate::proof::Trials;
+use crate::refusals;
 use crate::tuning::attempt;
+use crate::tuning::directly::Directly;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
 use crate::window;
@@ -28,7 +30,7 @@ pub(crate) fn all(
         all.extend(state.first.iter().flat_map(held));
         all.extend(state.lifted().flat_map(|t| held(&t.after)));
         let last = state.lifted().last().map(|t| &t.after).or(state.first.as_ref());
-        all.extend(last.iter().flat_map(|judged| at_work(judged)));
+        all.extend(last.iter().flat_map(|judged| at_work(state, judged)));
         all.extend(ceilings(state));
         all.extend(bore(state));
         if matches!(state.phase, Phase::Holds) {
@@ -39,10 +41,8 @@ pub(crate) fn all(
             all.extend(of_proof(state, trials, proof));
         }
     }
-    all.extend(deaths(record));
-    if record.end.is_none() {
-        all.push(Caveat::RecordCutOff);
-    }
+    all.extend(record.trials.iter().flat_map(ends));
+    all.extend(cut(record));
     let mut unique: Vec<Caveat> = Vec::new();
     for caveat in all {
         if !unique.contains(&caveat) {
@@ -104,12 +104,19 @@ fn no_headroom(state: &SearchState<'_>, first: &JudgedTrial<'_>, said: &[Caveat]
 }
 
 /// Limits that were at work in a trial that held.
-fn at_work(judged: &JudgedTrial<'_>) -> Vec<Caveat> {
+fn at_work(state: &SearchState<'_>, judged: &JudgedTrial<'_>) -> Vec<Caveat> {
     if judged.broke.is_some() {
         return Vec::new();
     }
-    let held = attribute::at_work(judged.trial, &judged.demand);
-    held.into_iter().map(|(limit, _, sign)| Caveat::AtWorkButHeld { limit: limit.id.clone(), sign }).collect()
+    let is_judged = state.plan.objective.0.iter().any(|c| matches!(c, Condition::LatencyBelow(..)));
+    let held = attribute::at_work(judged.trial, &judged.demand).into_iter();
+    let caveat = |(limit, _, sign): (&Limit, _, _)| Caveat::AtWorkButHeld {
+        limit: limit.id.clone(),
+        value: limit.value.clone(),
+        sign,
+        waits: limit.symptom.slow && !is_judged,
+    };
+    held.map(caveat).collect()
 }
 
 /// What the backend by itself says where it is not the cause.
@@ -123,7 +130,11 @@ fn bore(state: &SearchState<'_>) -> Option<Caveat> {
         return None;
     }
     let (level, through) = (direct.held_to(), step.at.broke.as_ref()?.level);
-    let longer = direct.broke.is_none() || level > through * (1.0 + TOLERANCE) + 1.0;
+    let longer = match Directly::of(&step.at, direct) {
+        Directly::TooFew { directly, through } => return Some(Caveat::BackendFailedToo { trial, directly, through }),
+        Directly::Bore => true,
+        Directly::AsOften | Directly::AsEarly | Directly::Otherwise => false,
+    };
     let shared = step.weighed.iter().any(|w| w.is_possible() && matches!(w.forecast.limit.law, Law::Cpu { .. }));
     Some(Caveat::BackendBore { trial, level, through, longer, shared })
 }
@@ -135,10 +146,16 @@ fn ceilings(state: &SearchState<'_>) -> Vec<Caveat> {
         value: c.value,
         by: c.by.clone(),
     };
-    let mut all: Vec<Caveat> =
-        state.lifted().filter_map(|t| Some(capped(&t.attempt.lift.setting, t.attempt.lift.capped.as_ref()?))).collect();
+    // Only what still stands when everything proved is in place: an earlier step's ceiling may have been raised by a later one.
+    let last = state.lifted().last().map_or(&[][..], |t| t.after.trial.limits.limits.as_slice());
+    let stands = |id: &str| last.iter().find(|l| l.id == id && remedy::at_ceiling(l));
+    let standing = state.lifted().filter(|t| t.attempt.lift.capped.is_some()).filter_map(|t| {
+        let ceiling = stands(&t.attempt.limit.id)?.remedy.as_ref()?.ceiling.as_ref()?;
+        Some(capped(&t.attempt.lift.setting, ceiling))
+    });
+    let mut all: Vec<Caveat> = standing.collect();
     if matches!(state.phase, Phase::CannotLift) {
-        let limit = state.steps.last().and_then(|m| m.untested()).map(|w| w.forecast.limit);
+        let limit = cause::named(state).map(|w| w.forecast.limit);
         all.extend(limit.filter(|l| remedy::at_ceiling(l)).and_then(|l: &Limit| {
             let remedy = l.remedy.as_ref()?;
             Some(capped(&remedy.setting, remedy.ceiling.as_ref()?))
@@ -148,7 +165,7 @@ fn ceilings(state: &SearchState<'_>) -> Vec<Caveat> {
 }
 
 fn of_proof(state: &SearchState<'_>, trials: &Trials<'_>, proof: Option<&Proof>) -> Vec<Caveat> {
-    let (objective, procedure) = (&state.plan.objective, &state.plan.procedure);
+    let procedure = &state.plan.procedure;
     let mut all = Vec::new();
     let pairs = trials.pairs.len() as u32;
     let call = proof.map(|proof| proof.decided.call);
@@ -156,7 +173,7 @@ fn of_proof(state: &SearchState<'_>, trials: &Trials<'_>, proof: Option<&Proof>)
         let more = if let Some(Call::CannotTell { more }) = call { more } else { None };
         all.push(Caveat::FewPairs { pairs, more });
     }
-    let broke = |t| diagnosis::broke(t, objective, procedure).is_some();
+    let broke = |t: &Trial| answer::failed(t, state.plan);
     if trials.all.iter().any(|t| !is_proposal(t.started.purpose) && !broke(t)) {
         all.push(Caveat::BaselineHeldInProof);
     }
@@ -166,14 +183,29 @@ fn of_proof(state: &SearchState<'_>, trials: &Trials<'_>, proof: Option<&Proof>)
     all
 }
 
-fn deaths(record: &Record) -> Vec<Caveat> {
-    let died = |(_, s): &&(i64, genkai_model::event::State)| s.state == ServerState::Died;
-    let of = |t: &genkai_model::record::Trial| -> Vec<Caveat> {
-        let one = |(_, s): &(i64, genkai_model::event::State)| Caveat::ServerDied {
-            subject: s.subject.clone(),
-            trial: t.number,
-        };
-        t.states.iter().filter(died).map(one).collect()
+/// Servers that ended in a trial, or refused connections.
+fn ends(trial: &Trial) -> Vec<Caveat> {
+    let gone = trial.states.iter().filter(|(_, s)| refusals::is_death(s)).map(|(_, s)| s.subject.clone());
+    let of = refusals::of(trial);
+    let dead = of.iter().filter(|one| one.dead).map(|one| one.subject.clone());
+    let died = gone.chain(dead).map(|subject| Caveat::ServerDied { subject, trial: trial.number });
+    let refused = of.iter().filter(|one| !one.dead).map(|one| Caveat::ServerRefused {
+        subject: one.subject.clone(),
+        trial: trial.number,
+        from: one.from,
+        until: one.until,
+    });
+    died.chain(refused).collect()
+}
+
+/// What ended the run before it was done.
+fn cut(record: &Record) -> Option<Caveat> {
+    let Some(end) = &record.end else { return Some(Caveat::RecordCutOff) };
+    let stopped = |t: &&Trial| {
+        let reason = t.ended.as_ref().map(|e| e.reason);
+        matches!(reason, Some(EndReason::Interrupted | EndReason::EngineFailed))
     };
-    record.trials.iter().flat_map(of).collect()
+    let trial = record.trials.iter().find(stopped).map(|t| t.number);
+    let failure = end.failure.clone();
+    (end.interrupted || failure.is_some() || trial.is_some()).then_some(Caveat::Interrupted { trial, failure })
 }

@@ -10,7 +10,7 @@ mod caveat;
 mod outlook;
 
 use genkai_model::event::Purpose;
-use genkai_model::finding::{ClientCheck, Findings, ProposedChange, SCHEMA, TrialFinding, Verdict};
+use genkai_model::finding::{Answered, ClientCheck, Findings, ProposedChange, SCHEMA, TrialFinding, Verdict};
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
@@ -35,15 +35,13 @@ fn verdict(record: &Record) -> Verdict {
     });
     let summaries = state.as_ref().map(|s| summaries(record, s.plan)).unwrap_or_default();
     let load = summary::of(record);
-    let answer = answer::of(state.as_ref(), &trials).over(load.as_ref());
+    let decision = answer::over(answer::of(state.as_ref(), &trials), load.as_ref());
     Verdict {
         schema: SCHEMA.to_owned(),
-        outcome: answer.outcome,
-        must_change: answer.must_change,
-        because: answer.because,
+        answer: Answered(decision),
         proposal: state.as_ref().map(proposal).unwrap_or_default(),
         causes: state.as_ref().map(cause::all).unwrap_or_default(),
-        next: state.as_ref().and_then(|s| outlook::next(record, s)),
+        next: state.as_ref().and_then(|s| outlook::next(record, s, &trials)),
         predictions: state.as_ref().map(|s| outlook::predictions(record, s)).unwrap_or_default(),
         client: client::overall(judging(&summaries, record)),
         caveats: caveat::all(record, state.as_ref(), &trials, proof.as_ref()),

@@ -1,11 +1,13 @@
 //! What was predicted for the system as it is, and what breaks next.
 
+use genkai_model::event::Purpose;
 use genkai_model::finding::Predicted;
 use genkai_model::limit::Limit;
 use genkai_model::record::Record;
 
 use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
-use crate::diagnosis::attribute;
+use crate::diagnosis::attribute::{self, Weighed};
+use crate::proof::Trials;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::SearchState;
 
@@ -46,7 +48,11 @@ pub(crate) fn predictions(record: &Record, state: &SearchState<'_>) -> Vec<Predi
     for step in &state.steps {
         let cause = step.proved().map(|t| &t.candidate).or(step.untested());
         let Some(cause) = cause else { continue };
-        // A limit that was lifted before and met again had another value then.
+        // A limit that was lifted before and met again had another value then; and so had one whose formula takes what was lifted.
+        let met = cause.forecast.limit;
+        if !limits.iter().any(|l| l.id == met.id && l.law == met.law && l.formula == met.formula) {
+            continue;
+        }
         let same = |p: &&mut Predicted| p.limit == cause.candidate.limit && p.value == cause.forecast.predicted.value;
         if let Some(predicted) = all.iter_mut().find(same) {
             predicted.observed = predicted.observed.or(seen(&cause.forecast, &step.at));
@@ -71,7 +77,7 @@ fn processor_time(limit: &Limit, first: &JudgedTrial<'_>, all: &mut [Predicted])
 /// What breaks next: with the changes proved so far in place, the limit that was seen beyond them, or else the first one
 /// predicted beyond what held. When nothing broke at all, the first one predicted beyond the load sent. None where a
 /// break stands unlifted, or nothing can be predicted.
-pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<Predicted> {
+pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>) -> Option<Predicted> {
     let asked = asked(record, state);
     let Some(test) = state.lifted().last() else {
         if state.first.as_ref().is_some_and(|f| f.broke.is_some()) {
@@ -81,17 +87,26 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<Predicted
         let at_work = state.first.as_ref().and_then(|f| at_work(f, &asked));
         return at_work.or_else(|| beyond(baseline(record, state), &asked, reached));
     };
-    let limits = &test.after.trial.limits.limits;
-    let Some(case) = test.after.case() else {
-        let reached = test.after.held_to().max(demand::asked(&state.plan.load));
-        return at_work(&test.after, &asked).or_else(|| beyond(limits, &asked, reached));
+    // What was found of the break that stands (the backend by itself is told by another trial), which may be nothing.
+    if let Some(step) = state.steps.last().filter(|step| step.proved().is_none()) {
+        return met(step.untested()?, &step.at, &asked);
+    }
+    let proposals = trials.all.iter().copied().filter(|t| t.started.purpose == Purpose::Proposal);
+    let failed = proposals.map(|t| JudgedTrial::of(t, state.plan)).find(|judged| judged.broke.is_some());
+    let held = &test.after;
+    let after = failed.as_ref().unwrap_or(held);
+    let Some(case) = after.case() else {
+        let reached = held.held_to().max(demand::asked(&state.plan.load));
+        return at_work(held, &asked).or_else(|| beyond(&held.trial.limits.limits, &asked, reached));
     };
-    // What was found of that break, if it was looked into (the backend by itself is told by another trial).
-    let step = state.steps.last().filter(|step| step.proved().is_none()).and_then(|step| step.untested());
     let found = attribute::attribute(&case, &[]);
-    let cause = step.or_else(|| found.iter().find(|w| w.is_possible()))?;
-    let mut predicted = capacity::of(cause.forecast.limit, &asked).predicted;
-    predicted.observed = seen(&cause.forecast, &test.after);
+    met(found.iter().find(|w| w.is_possible())?, after, &asked)
+}
+
+/// A limit that was met, with where.
+fn met(cause: &Weighed<'_>, at: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
+    let mut predicted = capacity::of(cause.forecast.limit, asked).predicted;
+    predicted.observed = seen(&cause.forecast, at);
     Some(predicted)
 }
 

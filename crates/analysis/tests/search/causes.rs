@@ -45,7 +45,7 @@ fn slots_full_because_the_backend_is_slow_are_what_refuses() {
         behaviour: Box::new(|m| full_slots(m, full_pool(m, 20.0, 0.3, 60.0))),
     };
     let v = verdict(&world.run());
-    assert_eq!(v.because, Because::ProvedAndHolds);
+    assert_eq!(v.because(), Because::ProvedAndHolds);
     assert_eq!(v.causes[0].limit.id, "proxy.slots");
     let pool = v.causes[0].others.iter().find(|c| c.limit == "backend.pool").unwrap();
     assert!(pool.against.contains(&Against::WrongSymptom), "a full pool makes wait, it closes no connection");
@@ -147,7 +147,7 @@ fn a_body_too_large() {
     let run = world.run();
     let v = verdict(&run);
     assert_eq!(run.order(), "XCABBAAB");
-    assert_eq!(v.because, Because::ProvedAndHolds);
+    assert_eq!(v.because(), Because::ProvedAndHolds);
     assert_eq!((v.causes[0].limit.id.as_str(), v.proposal[0].change.to.as_str()), ("proxy.body", "3m"));
     assert!(v.causes[0].broke.at < 0.3, "from the first request on");
     assert_eq!(v.predictions[0].limit, "proxy.body", "it bites first");
@@ -177,7 +177,7 @@ fn a_cap_on_concurrent_requests() {
         }),
     };
     let v = verdict(&world.run());
-    assert_eq!(v.because, Because::ProvedAndHolds);
+    assert_eq!(v.because(), Because::ProvedAndHolds);
     assert_eq!((v.causes[0].limit.id.as_str(), v.proposal[0].change.to.as_str()), ("proxy.conn", "72"));
     assert_eq!(v.causes[0].broke.level, 11.0);
 }
@@ -204,7 +204,7 @@ fn a_burst_that_the_accept_queue_does_not_hold() {
     let run = world.run();
     let v = verdict(&run);
     assert_eq!(run.order(), "XCABBAAB");
-    assert_eq!(v.because, Because::ProvedAndHolds);
+    assert_eq!(v.because(), Because::ProvedAndHolds);
     assert_eq!((v.causes[0].limit.id.as_str(), v.proposal[0].change.to.as_str()), ("proxy.backlog", "119"));
     assert!(v.causes[0].broke.condition.starts_with("p99"), "those who wait count although nothing came back");
     assert!(run.asked[2].ramp.as_secs_f64() < 0.001, "the proof is a burst too");
@@ -258,7 +258,7 @@ fn an_open_load() {
     };
     let run = world.run();
     let v = verdict(&run);
-    assert_eq!(v.because, Because::ProvedAndHolds);
+    assert_eq!(v.because(), Because::ProvedAndHolds);
     let cause = &v.causes[0];
     assert!((cause.broke.level - 956.0).abs() < 5.0, "{}", cause.broke.level);
     let rate = cause.predicted.rate.unwrap();

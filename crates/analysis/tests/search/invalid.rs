@@ -39,7 +39,7 @@ fn a_client_overrun_only_after_the_break_does_not_matter() {
         }),
         ..slots_world(512.0)
     };
-    assert_eq!(verdict(&world.run()).because, Because::ProvedAndHolds);
+    assert_eq!(verdict(&world.run()).because(), Because::ProvedAndHolds);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_client_that_gives_out_beyond_the_load_asked_for_leaves_the_test_standing() 
         }),
         ..slots_world(512.0)
     };
-    assert_eq!(verdict(&give_out(340.0).run()).because, Because::ProvedAndHolds);
+    assert_eq!(verdict(&give_out(340.0).run()).because(), Because::ProvedAndHolds);
     let early = verdict(&give_out(260.0).run());
     assert_eq!(answer(&early), (Outcome::Fails, Answer::CannotTell, Because::ClientIsLimit));
 }

@@ -43,7 +43,7 @@ fn verdict(run: &Run) -> Verdict {
 }
 
 fn answer(v: &Verdict) -> (Outcome, Answer, Because) {
-    (v.outcome, v.must_change, v.because)
+    (v.outcome(), v.must_change(), v.because())
 }
 
 /// A pool of workers behind the proxy, first come, first served: a response that comes now was asked for when there were

@@ -91,9 +91,9 @@ fn a_baseline_that_holds_in_the_proof_is_said_to() {
         ..slots_world(512.0)
     };
     let v = verdict(&world.run());
-    assert_eq!(v.must_change, Answer::CannotTell);
+    assert_eq!(v.must_change(), Answer::CannotTell);
     assert!(v.caveats.contains(&Caveat::BaselineHeldInProof), "{:?}", v.caveats);
-    assert_eq!(v.because, Because::ChangeMadeNoDifference);
+    assert_eq!(v.because(), Because::NotReproduced);
     assert_eq!(v.proof.unwrap().decided.call, Call::Same, "nothing failed on either side");
 }
 
@@ -101,7 +101,7 @@ fn a_baseline_that_holds_in_the_proof_is_said_to() {
 fn a_prediction_that_did_not_come_true_is_a_caveat() {
     let world = World { behaviour: Box::new(|m| Seen::closed(m.level, 0.3)), ..slots_world(512.0) };
     let v = verdict(&world.run());
-    assert_eq!(v.outcome, Outcome::Holds);
+    assert_eq!(v.outcome(), Outcome::Holds);
     assert!(
         matches!(&v.caveats[..], [Caveat::PredictedButHeld { limit, reached, .. }]
         if limit == "proxy.slots" && *reached == 300.0),
@@ -117,7 +117,7 @@ fn no_more_limits_than_allowed() {
     let run = world.run();
     let v = verdict(&run);
     assert_eq!(run.order(), "X");
-    assert_eq!((v.because, v.causes[0].confidence), (Because::NotTested, Confidence::Likely));
+    assert_eq!((v.because(), v.causes[0].confidence), (Because::NotTested, Confidence::Likely));
 }
 
 /// Baselines fail by what is drawn for each.
@@ -164,7 +164,7 @@ fn what_it_would_take_is_said_where_it_cannot_be_told() {
     let mut world = uneven(|m| if m.trial == 3 { 0.0 } else { 1.0 });
     world.plan.procedure.max_pairs = 3;
     let v = verdict(&world.run());
-    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::NotTested));
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::Undecided));
     let Some(Call::CannotTell { more: Some(more) }) = v.proof.map(|proof| proof.decided.call) else {
         panic!("it cannot be told from three pairs, and how many more is known")
     };
@@ -290,7 +290,7 @@ fn a_proof_in_which_the_baseline_often_holds_is_none() {
     let v = verdict(&run);
     let pairs = (run.asked.len() - 2) / 2;
     assert_eq!(pairs as u32, world.plan.procedure.max_pairs, "as many pairs as allowed: {}", run.order());
-    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::NotTested));
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::Undecided));
     assert_eq!(v.proposal.len(), 1, "still shown as what is likely");
     assert!(v.caveats.contains(&Caveat::BaselineHeldInProof), "{:?}", v.caveats);
 }
@@ -344,7 +344,7 @@ fn a_limit_at_the_load_itself_is_next_although_it_held() {
         ..slots_world(312.0)
     };
     let v = verdict(&world.run());
-    assert_eq!(v.because, Because::ObjectiveHolds);
+    assert_eq!(v.because(), Because::ObjectiveHolds);
     assert_eq!(v.next.unwrap().limit, "proxy.slots");
 }
 

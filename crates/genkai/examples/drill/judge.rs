@@ -112,10 +112,10 @@ pub(crate) fn judge(case: &Case, text: &str) -> Result<Judged, String> {
 fn of_tune(text: &str) -> serde_json::Result<Said> {
     let verdict: Verdict = serde_json::from_str(text)?;
     let quota = verdict.client.reasons.iter().any(|reason| matches!(reason, ClientLimit::Throttled { .. }));
-    let quota = quota.then(|| (QUOTA.to_owned(), Confidence::Likely)).filter(|_| verdict.outcome == Outcome::Invalid);
+    let quota = quota.then(|| (QUOTA.to_owned(), Confidence::Likely)).filter(|_| verdict.outcome() == Outcome::Invalid);
     let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), c.confidence)).chain(quota).collect();
     let first = verdict.causes.iter().find(|cause| claims(cause.confidence));
-    Ok(Said { outcome: verdict.outcome, causes, place: first.and_then(place) })
+    Ok(Said { outcome: verdict.outcome(), causes, place: first.and_then(place) })
 }
 
 fn of_rooms(text: &str) -> serde_json::Result<Said> {
@@ -172,7 +172,9 @@ pub(crate) fn outcome(outcome: Outcome) -> &'static str {
 fn place(cause: &Cause) -> Option<Place> {
     let predicted = match cause.limit.law {
         Law::Slots { .. } => cause.predicted.clients,
-        Law::Workers { .. } | Law::Rate { .. } => cause.predicted.users,
+        Law::Workers { .. } | Law::Growing { .. } | Law::Rate { .. } | Law::NewConnections { .. } => {
+            cause.predicted.users
+        }
         _ => None,
     };
     Some(Place { predicted: predicted?, observed: cause.broke.level })

@@ -184,6 +184,8 @@ mod tests {
     use genkai_model::event::{Environment, Event, RunEnded, RunStarted, What};
     use genkai_model::plan::Plan;
 
+    use genkai_model::finding::{Answered, Decision};
+
     use super::*;
 
     /// How a record ends.
@@ -246,7 +248,7 @@ mod tests {
     fn a_cut_off_is_told_even_where_all_that_ran_was_named() {
         let (mut joined, _) = one(Ends::Well);
         let part = &mut joined.finding.parts[0];
-        (part.named, part.verdict.outcome) = (true, Outcome::Holds);
+        (part.named, part.verdict.answer) = (true, Answered(Decision::Holds));
         let dir = tempfile::tempdir().unwrap();
         let exit = |joined: &Joined| joined.show(dir.path(), true, false, Colour::Never).unwrap();
         assert_eq!(exit(&joined), Exit::Holds);

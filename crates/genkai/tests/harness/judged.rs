@@ -10,7 +10,7 @@ use super::{Run, run};
 /// difference that could be seen" are true answers; a wrong one is returned at once, to fail the test.
 pub fn told(command: &Command) -> Run {
     let unsure = |run: &Run| {
-        let because = run.out.join("verdict.json").exists().then(|| run.verdict().because);
+        let because = run.out.join("verdict.json").exists().then(|| run.verdict().because());
         matches!(because, Some(Because::ClientIsLimit | Because::ChangeMadeNoDifference | Because::NoCauseFound))
     };
     let mut told = run(command);
@@ -18,7 +18,7 @@ pub fn told(command: &Command) -> Run {
         if !unsure(&told) {
             break;
         }
-        genkai_tidy::noted::asked_again(&format!("{:?}", told.verdict().because));
+        genkai_tidy::noted::asked_again(&format!("{:?}", told.verdict().because()));
         eprintln!("{}", told.story());
         told = run(command);
     }
@@ -38,8 +38,8 @@ pub fn only_cause(run: &Run, limit: &str) -> Verdict {
 pub fn lifted(run: &Run, limit: &str, setting: &str) -> Verdict {
     let verdict = only_cause(run, limit);
     assert_eq!(run.code, Some(1), "{}", run.story());
-    assert_eq!(verdict.must_change, Answer::Yes, "{}", run.story());
-    assert_eq!(verdict.because, Because::ProvedAndHolds, "{}", run.story());
+    assert_eq!(verdict.must_change(), Answer::Yes, "{}", run.story());
+    assert_eq!(verdict.because(), Because::ProvedAndHolds, "{}", run.story());
     assert_eq!(verdict.causes[0].confidence, Confidence::Proved, "{}", run.story());
     assert_eq!(verdict.proposal.len(), 1, "{}", run.story());
     assert_eq!(verdict.proposal[0].change.setting, setting, "{}", run.story());

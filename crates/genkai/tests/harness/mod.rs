@@ -1,10 +1,12 @@
 //! Runs the real binary in fresh folders and reads what it leaves.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod checked;
 pub mod judged;
 pub mod loads;
 pub mod recorded;
 pub mod servers;
+pub mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -109,7 +111,10 @@ pub fn finish(command: &mut Command, longest: Duration) -> Output {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || sender.send(child.wait_with_output()));
     match receiver.recv_timeout(longest) {
-        Ok(output) => output.unwrap(),
+        Ok(output) => {
+            checked::follows(command);
+            output.unwrap()
+        }
         Err(_) => {
             signal(pid, "KILL");
             panic!("{command:?} did not end within {longest:?}");

@@ -1,10 +1,12 @@
 //! What a record means: statements with their evidence attached. Made by `analysis` only; reports only show them.
 
+mod answer;
 pub mod cache;
 mod cause;
 pub mod claim;
 mod client;
 pub mod comparison;
+mod decision;
 mod effect;
 mod estimate;
 pub mod idle_requests;
@@ -16,12 +18,16 @@ mod series;
 mod trial;
 mod verdict;
 
-pub use cause::{Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Moved, Scale};
+pub use answer::{Answer, Because, Outcome};
+pub use cause::{
+    Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen, Unanswered,
+};
 pub use client::{ClientCheck, ClientLimit};
+pub use decision::{Answered, Decision, Pairing, Stop};
 pub use effect::{Call, Effect, RankedPair};
 pub use estimate::{Estimate, Quantiles};
 pub use predicted::Predicted;
 pub use proof::{Decided, Proof, ProposedChange, Rule, TrialVerdict};
 pub use series::{Findings, Point, Series};
 pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, StepFinding, TrialFinding};
-pub use verdict::{Answer, Because, Caveat, Outcome, SCHEMA, Verdict};
+pub use verdict::{Caveat, SCHEMA, Verdict};

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cause, ClientCheck, Evidence, Predicted, Proof, ProposedChange, Scale, TrialFinding};
+use super::{
+    Answer, Answered, Because, Cause, ClientCheck, Decision, Evidence, Failures, Outcome, Predicted, Proof,
+    ProposedChange, Scale, TrialFinding,
+};
 use crate::summary::Summary;
 use crate::units::Range;
 
@@ -15,12 +18,9 @@ pub const SCHEMA: &str = "genkai.verdict/1";
 pub struct Verdict {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Does the objective hold for the system as it is, at the load asked for?
-    pub outcome: Outcome,
-    /// Must the configuration change?
-    pub must_change: Answer,
-    /// Why the answer is what it is.
-    pub because: Because,
+    /// What was decided; written with its views: `outcome`, `must_change`, `because`.
+    #[serde(flatten)]
+    pub answer: Answered,
     /// The changes proposed, in the order found; empty for none.
     pub proposal: Vec<ProposedChange>,
     /// The limits that were met, in the order met, each with cause, evidence and test.
@@ -42,58 +42,26 @@ pub struct Verdict {
     pub load: Option<Summary>,
 }
 
-/// Does the objective hold?
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It held at the load asked for.
-    Holds,
-    /// It was violated.
-    Fails,
-    /// The client was the limit.
-    Invalid,
-    /// The run ended before an answer.
-    Unfinished,
-}
+impl Verdict {
+    /// What was decided.
+    pub fn decision(&self) -> Decision {
+        self.answer.0
+    }
 
-/// An answer in plain words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// Yes.
-    Yes,
-    /// No.
-    No,
-    /// Cannot tell.
-    CannotTell,
-}
+    /// Does the objective hold for the system as it is, at the load asked for?
+    pub fn outcome(&self) -> Outcome {
+        self.decision().outcome()
+    }
 
-/// The reason for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Because {
-    /// The objective holds as it is.
-    ObjectiveHolds,
-    /// A setting is the limit, proved by changing it alone, and the proposal holds.
-    ProvedAndHolds,
-    /// A setting is the limit, proved by changing it alone, but another limit then stops the load.
-    ProvedButNextLimit,
-    /// The likely setting was changed and the break did not move.
-    ChangeMadeNoDifference,
-    /// The backend is the limit; no setting of the product under test is.
-    BackendIsLimit,
-    /// Processor time is the limit; no setting of the product under test gives more.
-    CpuIsLimit,
-    /// A server died under load.
-    ServerDied,
-    /// The client was the limit.
-    ClientIsLimit,
-    /// Nothing in the evidence names a cause.
-    NoCauseFound,
-    /// A setting is the likely limit, but it was not put to the test (the run ended, or nothing can lift it).
-    NotTested,
-    /// The run ended before an answer.
-    Unfinished,
+    /// Must the configuration change?
+    pub fn must_change(&self) -> Answer {
+        self.decision().must_change()
+    }
+
+    /// Why the answer is what it is.
+    pub fn because(&self) -> Because {
+        self.decision().because()
+    }
 }
 
 /// Something that limits what the verdict says.
@@ -140,6 +108,16 @@ pub enum Caveat {
         /// Whether processor time, which it may share with the product, is a possible cause.
         shared: bool,
     },
+    /// Asked directly, the backend failed about as often as it does behind the product, or it cannot be told which fails more often: that it
+    /// bore more by itself would say nothing of where the failures come from.
+    BackendFailedToo {
+        /// The trial in which it was asked.
+        trial: u32,
+        /// Failures in it.
+        directly: Failures,
+        /// Failures through the product.
+        through: Failures,
+    },
     /// The backend was asked directly, and the client was the limit: that says nothing.
     DirectInvalid {
         /// The trial.
@@ -149,8 +127,14 @@ pub enum Caveat {
     AtWorkButHeld {
         /// The limit.
         limit: String,
+        /// Its value then.
+        #[serde(default)]
+        value: String,
         /// Its strongest sign.
         sign: Evidence,
+        /// Whether it makes requests wait, which no condition of the objective judges.
+        #[serde(default)]
+        waits: bool,
     },
     /// A server died during a trial.
     ServerDied {
@@ -158,6 +142,24 @@ pub enum Caveat {
         subject: String,
         /// In which trial.
         trial: u32,
+    },
+    /// A server refused connections, which may be a restart: it is not known to have died.
+    ServerRefused {
+        /// Which.
+        subject: String,
+        /// In which trial.
+        trial: u32,
+        /// Seconds into the load when that was seen.
+        from: f64,
+        /// Seconds into the load when it took connections again; none: not before the end.
+        until: Option<f64>,
+    },
+    /// The run was stopped by its user or by a failure, and what was found by then is told.
+    Interrupted {
+        /// The trial that was cut short; none between trials.
+        trial: Option<u32>,
+        /// What went wrong; none: the user stopped it.
+        failure: Option<String>,
     },
     /// The proof has too few pairs to be certain.
     FewPairs {

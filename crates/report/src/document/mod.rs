@@ -27,6 +27,9 @@ pub struct Document {
     pub turned: String,
     /// The sentence to quote.
     pub headline: String,
+    /// Why the record may not be the whole of what was seen: said before anything else, in every form.
+    #[serde(skip)]
+    pub doubts: Vec<String>,
     /// The answer in plain sentences, the headline first: for terminals, Markdown and scripts.
     #[serde(skip)]
     pub sentences: Vec<String>,
@@ -54,6 +57,7 @@ impl Document {
             outcome,
             turned: turned.to_owned(),
             headline,
+            doubts: Vec::new(),
             sentences,
             record: "beside it",
             tone,

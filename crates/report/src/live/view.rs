@@ -92,7 +92,7 @@ impl View {
             }
             What::Log(line) => self.log(line).into_iter().collect(),
             What::State(state) => match state.state {
-                ServerState::Died | ServerState::WorkerDied => {
+                ServerState::Died | ServerState::Refuses | ServerState::WorkerDied => {
                     let detail = state.detail.as_deref().map_or(String::new(), |d| format!(": {}", clean::line(d)));
                     let who = words::subject(&clean::line(&state.subject));
                     vec![note(format!("{who} {}{detail}", words::state(state.state)))]

@@ -60,6 +60,9 @@ fn reach(limit: &Limit, predicted: &Predicted) -> String {
     if let Law::Backlog { value } = limit.law {
         return format!("{} new connections in one moment", figure::whole(value));
     }
+    if let Law::NewConnections { value } = limit.law {
+        return format!("{} new connections/s", figure::number(value));
+    }
     if let Some(clients) = predicted.clients {
         return format!("{} clients at once", figure::range(clients, figure::whole));
     }

@@ -3,10 +3,12 @@
 //! Every sentence and figure of a report is written here, once.
 
 mod cache;
+mod check;
 mod claim;
 pub(crate) mod compare;
 pub(crate) mod comparison;
 mod doctor;
+mod doubts;
 mod environment;
 mod explain;
 mod idle_requests;
@@ -19,9 +21,11 @@ mod suite;
 pub(crate) mod tune;
 
 pub use cache::cache;
+pub use check::check;
 pub use claim::claims;
 pub use compare::compare;
 pub use doctor::doctor;
+pub use doubts::doubts;
 pub use explain::explain;
 pub use idle_requests::idle_requests;
 pub use latencies::latencies;

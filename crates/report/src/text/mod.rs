@@ -5,7 +5,7 @@
 
 mod page;
 
-use crate::document::{Block, Document, Medium, Section};
+use crate::document::{Block, Document, Medium, Section, Tone};
 use page::Page;
 
 /// How text is laid out.
@@ -26,6 +26,10 @@ impl Default for Style {
 /// The document as text: the answer in sentences, then its sections.
 pub fn document(document: &Document, style: Style) -> String {
     let mut page = Page::new(style);
+    for doubt in &document.doubts {
+        page.paragraph(Tone::Doubtful, doubt);
+    }
+    page.gap();
     for sentence in document.sentences.iter().filter(|_| !document.labelled) {
         page.paragraph(document.tone, sentence);
     }

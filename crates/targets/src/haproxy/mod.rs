@@ -9,6 +9,7 @@ pub(crate) mod lifecycle;
 pub mod limits;
 mod private;
 mod product;
+pub mod proxy;
 pub mod route;
 pub(crate) mod router;
 pub mod settings;

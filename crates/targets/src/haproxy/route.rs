@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use super::config::{Config, Found, Section};
+use super::proxy::{self, Server, is_off};
 use crate::files::Requests;
 
 /// Where a `bind` or a `server` is: configuration manual 11.1.
@@ -105,17 +106,11 @@ impl<'c> Route<'c> {
         Some(Route { front, bind, back: backend(config, front, requests) })
     }
 
-    /// Its servers that take requests as long as others live: neither `backup` nor `disabled`.
-    pub fn servers(&self, config: &'c Config) -> Vec<&'c Found> {
-        let Some(back) = self.back else { return Vec::new() };
-        let lines = config.inside(back).iter();
-        let idle = |f: &Found| f.words.iter().skip(3).any(|w| matches!(w.value.as_str(), "backup" | "disabled"));
-        lines.filter(|f| (f.is("server") || f.is("server-template")) && !idle(f)).collect()
+    /// Its servers that take requests as long as all live.
+    pub fn servers(&self, config: &'c Config) -> Vec<Server<'c>> {
+        let all = self.back.map(|back| proxy::servers(config, back)).unwrap_or_default();
+        all.into_iter().filter(Server::is_used).collect()
     }
-}
-
-fn is_off(config: &Config, section: &Section) -> bool {
-    config.inside(section).iter().any(|f| f.is("disabled"))
 }
 
 /// The backend of a frontend's requests: by the first `use_backend` whose condition holds, else `default_backend`, else itself.

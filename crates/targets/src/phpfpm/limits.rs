@@ -10,6 +10,9 @@ use genkai_place::caps::Machine;
 
 /// FPM_BACKLOG_DEFAULT of Linux, sapi/fpm/fpm/fpm_sockets.h (`php-fpm -tt` prints it): as long as the kernel allows.
 const BACKLOG: &str = "-1";
+/// How children come with `pm = ondemand` (fpm_process_ctl.c: fpm_pctl_on_socket_accept, FPM_EV_EDGE; measured on 8.2: 9 requests in one moment
+/// had 1 to 2 children of 9, 9 requests one after the other had 9).
+const ON_DEMAND: &str = "; ondemand starts one child each time that somebody comes, so of a burst the later ones wait for the first children";
 /// PHP's own `memory_limit` (main/main.c).
 const MEMORY_LIMIT: &str = "128M";
 
@@ -137,9 +140,9 @@ fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
         caps: "requests that PHP works on at once; further ones wait in the accept queue".to_owned(),
         law: Law::Workers { workers: n as f64, queue: Some(queue as f64), service: None, wait: None },
         formula: format!(
-            "requests/s <= {n} children / time of a request: {} at 100 ms, {} at 1 s",
+            "requests/s <= {n} children / time of a request: {} at 100 ms, {n} at 1 s{}",
             n.saturating_mul(10),
-            n
+            if pool.manager == "ondemand" { ON_DEMAND } else { "" }
         ),
         source: "php.net/manual/install.fpm.configuration#pm.max-children; Little's law".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },

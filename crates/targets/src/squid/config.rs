@@ -92,7 +92,7 @@ impl Config {
 
     /// The last directive of a name.
     pub fn value(&self, name: &str) -> Option<&Entry> {
-        self.entries.last(name)
+        self.entries.all().iter().rev().find(|entry| settings::canonical(&entry.name) == name)
     }
 
     /// Every directive of a name.

@@ -5,7 +5,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Stren
 
 use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
-use super::settings::bytes;
+use super::settings::{UNLIMITED, bytes, integer};
 use crate::cache::largest;
 use crate::files::entry::Entry;
 use crate::limits::{accept_queue, connections, counted, errors, log, raised, valued};
@@ -16,7 +16,7 @@ use genkai_place::caps::Machine;
 pub(super) const OBJECT: [&str; 2] = ["maximum_object_size", "maximum_object_size_in_memory"];
 
 fn number(text: &str) -> Option<u64> {
-    text.parse().ok()
+    integer(text).and_then(|number| u64::try_from(number).ok())
 }
 
 /// `max_filedescriptors` as written (0: as many as it inherits), and what that comes to of so many that it can have.
@@ -177,13 +177,18 @@ fn cpu(config: &Config, machine: &Machine) -> Limit {
     }
 }
 
+/// Squid closes a connection when more than so many are there before it, which lets one more in than is written (measured on 5.7). -1: no
+/// cap.
 fn per_client(config: &Config) -> Option<Limit> {
-    // -1 is no number: no cap.
-    let most = config.sourced("client_ip_max_connections", number);
-    (most.value > 0).then(|| Limit {
+    let most = config.sourced("client_ip_max_connections", integer);
+    let fit = u32::try_from(most.value).ok()? + 1;
+    Some(Limit {
         caps: "connections of one client address; a further one is closed at once".to_owned(),
-        law: connections(most.value as f64, 1.0),
-        formula: format!("client_ip_max_connections {}, all clients of a load from one address", most.value),
+        law: connections(f64::from(fit), 1.0),
+        formula: format!(
+            "{fit}: a connection is closed when more than {} are there before it; all clients of a load have one address",
+            most.value
+        ),
         source: "squid 5.7 src/comm/TcpAcceptor.cc: acceptOne".to_owned(),
         symptom: errors(&[ErrorKind::Reset, ErrorKind::EofNew]),
         ..valued("squid.client_ip_max_connections", "squid", "client_ip_max_connections", &most)
@@ -192,7 +197,7 @@ fn per_client(config: &Config) -> Option<Limit> {
 
 fn body(config: &Config) -> Option<Limit> {
     let most = config.sourced("request_body_max_size", bytes);
-    (most.value > 0).then(|| Limit {
+    (most.value > 0 && most.value != UNLIMITED).then(|| Limit {
         caps: "bytes of a request's body; a larger one is refused with 413".to_owned(),
         law: Law::BodySize { value: most.value as f64 },
         formula: format!("request_body_max_size {}", most.written),
@@ -257,6 +262,9 @@ mod tests {
         assert_eq!(named("cache_dir ufs /x 100 16 256"), ["maximum_object_size", "4 MB"]);
         assert_eq!(named("maximum_object_size 8 KB"), ["maximum_object_size", "8 KB"]);
         assert_eq!(rock(&config("cache_dir rock /x 100 max-size=32768")).unwrap().value, "32768");
-        assert_eq!(per_client(&config("client_ip_max_connections -1")), None);
+        assert_eq!((per_client(&config("client_ip_max_connections -1")), per_client(&config(""))), (None, None));
+        let law = |text: &str| per_client(&config(text)).map(|limit| limit.law);
+        assert_eq!(law("client_ip_max_connections 12"), Some(connections(13.0, 1.0)));
+        assert_eq!(law("client_ip_max_connections 0"), Some(connections(1.0, 1.0)));
     }
 }

@@ -26,7 +26,7 @@ pub(super) enum Known {
 
 /// What is known of `name`; none: Squid does not know it.
 pub(super) fn known(name: &str) -> Option<Known> {
-    let value = table(DIRECTIVES).find(|(known, _)| *known == name)?.1;
+    let value = table(DIRECTIVES).find(|(known, _)| *known == canonical(name))?.1;
     Some(match value {
         NONE => Known::Several,
         OBSOLETE => Known::Obsolete,
@@ -69,35 +69,93 @@ pub(super) fn default(name: &str) -> &'static str {
     }
 }
 
-/// Bytes of `512 KB`, `4 MB`, `10 bytes` (src/cache_cf.cc: `parseBytesUnits`). A size needs its unit.
-pub(super) fn bytes(text: &str) -> Option<u64> {
-    let (number, unit) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), "bytes"));
-    let unit = match unit.trim().to_ascii_lowercase().as_str() {
-        "bytes" | "byte" => 1.0,
-        "kb" => 1024.0,
-        "mb" => 1024.0 * 1024.0,
-        "gb" => 1024.0 * 1024.0 * 1024.0,
-        _ => return None,
-    };
-    let number: f64 = number.parse().ok().filter(|n: &f64| *n >= 0.0)?;
-    Some((number * unit) as u64)
+/// Other names of directives that are asked for here (src/cf.data.pre, `NAME`), with the first.
+const ALIASES: [(&str, &str); 3] = [
+    ("max_filedesc", "max_filedescriptors"),
+    ("pconn_timeout", "server_idle_pconn_timeout"),
+    ("persistent_request_timeout", "client_idle_pconn_timeout"),
+];
+
+/// The first name of a directive.
+pub(super) fn canonical(name: &str) -> &str {
+    ALIASES.into_iter().find(|(alias, _)| *alias == name).map_or(name, |(_, first)| first)
 }
 
-/// Seconds of `15 minutes`, `1 day` (src/cache_cf.cc: `parseTimeUnit`); without a unit they are seconds.
-pub(super) fn seconds(text: &str) -> Option<u64> {
-    let (number, unit) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), "seconds"));
-    let unit = match unit.trim().trim_end_matches('s') {
-        "second" => 1,
-        "minute" => 60,
-        "hour" => 3600,
-        "day" => 86_400,
-        "week" => 604_800,
-        "fortnight" => 1_209_600,
-        "month" => 2_592_000,
-        "year" => 31_557_600,
-        _ => return None,
+/// A whole number of `10`, `0x10` or `010` (src/Parsing.cc: `GetInteger`); what follows it is not read.
+pub(super) fn integer(text: &str) -> Option<i32> {
+    let word = text.split_ascii_whitespace().next()?;
+    let (negative, digits) = match word.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, word.strip_prefix('+').unwrap_or(word)),
     };
-    number.parse::<u64>().ok()?.checked_mul(unit)
+    let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let (digits, base) = match (hex, digits.strip_prefix('0')) {
+        (Some(digits), _) => (digits, 16),
+        (None, Some(digits)) if !digits.is_empty() => (digits, 8),
+        _ => (digits, 10),
+    };
+    let number = i64::from_str_radix(digits, base).ok().filter(|_| !digits.starts_with(['+', '-']))?;
+    i32::try_from(if negative { -number } else { number }).ok()
+}
+
+/// What stands for no limit among sizes.
+pub(super) const UNLIMITED: u64 = u64::MAX;
+
+/// Bytes of `512 KB`, `4 MB`, `10 bytes`, `10` (src/cache_cf.cc: `parseBytesLine64`, `parseBytesUnits`: a unit is what it begins with);
+/// [`UNLIMITED`] of `none` and `-1`.
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let mut words = text.split_ascii_whitespace();
+    let number = words.next()?;
+    if ["none", "-1"].contains(&number) {
+        return Some(UNLIMITED);
+    }
+    let number: f64 = number.parse().ok().filter(|n: &f64| *n >= 0.0)?;
+    let unit = match words.next().filter(|_| number > 0.0) {
+        None => 1.0,
+        Some(word) => unit(word, &[("bytes", 1.0), ("KB", 1024.0), ("MB", 1_048_576.0), ("GB", 1_073_741_824.0)])?,
+    };
+    whole(number * unit)
+}
+
+/// Kilobytes of `16 KB`, `1 MB`, `16`, of the directives that count in them: their unit, where none is written, and a part of one is
+/// refused (src/cache_cf.cc: `parse_kb_int64_t`).
+pub(super) fn kilobytes(text: &str) -> Option<u64> {
+    let alone = text.split_ascii_whitespace().nth(1).is_none();
+    match bytes(text)? {
+        UNLIMITED => Some(UNLIMITED),
+        bytes if alone => Some(bytes),
+        bytes => (bytes % 1024 == 0).then_some(bytes / 1024),
+    }
+}
+
+/// A number without a fraction.
+fn whole(number: f64) -> Option<u64> {
+    (number.fract() == 0.0).then_some(number as u64)
+}
+
+/// The unit that a word begins with, in any case.
+fn unit(word: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let begins = |name: &str| word.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    units.iter().find(|(name, _)| begins(name)).map(|(_, value)| *value)
+}
+
+/// Seconds of `15 minutes`, `1.5 day` (src/cache_cf.cc: `parseTimeLine`, `parseTimeUnit`); only 0 needs no unit.
+pub(super) fn seconds(text: &str) -> Option<u64> {
+    const UNITS: [(&str, f64); 9] = [
+        ("second", 1.0),
+        ("minute", 60.0),
+        ("hour", 3_600.0),
+        ("day", 86_400.0),
+        ("week", 604_800.0),
+        ("fortnight", 1_209_600.0),
+        ("month", 2_592_000.0),
+        ("year", 31_557_600.0),
+        ("decade", 315_576_000.0),
+    ];
+    let mut words = text.split_ascii_whitespace();
+    let number: f64 = words.next()?.parse().ok().filter(|n: &f64| *n >= 0.0)?;
+    let scale = if number == 0.0 { 1.0 } else { unit(words.next()?, &UNITS)? };
+    Some((number * scale) as u64)
 }
 
 #[cfg(test)]
@@ -115,14 +173,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_read_as_c_does() {
+        let all = ["10", "0x10", "010", "-1", "7 of 8", "1k", "08", "", "4294967296"].map(integer);
+        assert_eq!(all, [Some(10), Some(16), Some(8), Some(-1), Some(7), None, None, None, None]);
+        assert_eq!((bytes("none"), bytes("1 kBytes"), bytes("-2 KB")), (Some(UNLIMITED), Some(1024), None));
+        assert_eq!((kilobytes("16 bytes"), kilobytes("1 MB"), kilobytes("16")), (None, Some(1024), Some(16)));
+        assert_eq!((seconds("1.5 MINUTES"), seconds("0"), seconds("5 milliseconds")), (Some(90), Some(0), None));
+    }
+
+    #[test]
     fn sizes_and_times_have_units() {
         assert_eq!(
-            (bytes("4 MB"), bytes("512 KB"), bytes("10"), bytes("4 MX")),
+            (bytes("4 MB or so"), bytes("512 KB"), bytes("10"), bytes("4 MX")),
             (Some(4 << 20), Some(512 << 10), Some(10), None)
         );
         assert_eq!(
             (seconds("15 minutes"), seconds("1 day"), seconds("7"), seconds("x")),
-            (Some(900), Some(86_400), Some(7), None)
+            (Some(900), Some(86_400), None, None)
         );
     }
 }

@@ -36,7 +36,7 @@ const LISTEN_DEPTH: u32 = 1024;
 /// Every limit of a VCL with these parameters.
 pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine) -> Vec<Limit> {
     let backends = vcl.backends().filter_map(|(_, file, backend)| {
-        let limit = connections(backend)?;
+        let limit = connections(backend, vcl.usual() == Some(&backend.name), vcl.chooses())?;
         let attribute = backend.attributes.iter().find(|one| one.name == "max_connections")?;
         let origin = Origin::File { path: file.path.clone(), line: file.line(attribute.span.start) };
         Some(Limit { origin, ..limit })
@@ -77,15 +77,24 @@ fn backlog(value: &Parameter<'_>, machine: &Machine) -> Limit {
 }
 
 /// What a backend takes at once; none where it has no cap.
-fn connections(backend: &Backend) -> Option<Limit> {
+/// Only the `usual` backend has a number: which requests a VCL that `chooses` sends to another one is not evaluated.
+fn connections(backend: &Backend, usual: bool, chooses: bool) -> Option<Limit> {
     let written = &backend.attributes.iter().find(|one| one.name == "max_connections")?.value;
     let most: u32 = written.parse().ok().filter(|most| *most > 0)?;
     let name = masked(&backend.name);
     Some(Limit {
         value: written.clone(),
         caps: "requests at the backend at once; a further one is answered 503".to_owned(),
-        law: at_once(f64::from(most), 1.0),
-        formula: format!("backend {name}: .max_connections {most}, requests that are not answered from the cache"),
+        law: if usual { at_once(f64::from(most), 1.0) } else { Law::Unknown },
+        formula: format!(
+            "backend {name}: .max_connections {most}, requests that are not answered from the cache{}",
+            match (usual, chooses) {
+                (true, false) => "",
+                (true, true) =>
+                    " and that no condition of the VCL sends elsewhere (conditions are not evaluated, whatever the path)",
+                (false, _) => "; only those that the VCL sends there, which its text does not tell, whatever the path",
+            }
+        ),
         source: "vcl-backend(7); varnish 7.1 bin/varnishd/cache/cache_backend.c: VBE_Healthy, vbe_dir_getfd".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
         ..Limit::named(&format!("varnish.backend.{name}.max_connections"), "varnish", "max_connections")

@@ -48,6 +48,8 @@ pub(super) enum Item {
     Import(String, usize),
     /// The version of the language, e.g. `4.1`.
     Version(String),
+    /// A subroutine that chooses where requests go: the backends or directors, each with whether a condition stands before.
+    Choice(Vec<(String, bool)>),
 }
 
 /// A VCL with the files that it includes.
@@ -81,6 +83,26 @@ impl Vcl {
                 _ => None,
             })
         })
+    }
+
+    /// The backend of a request that no condition sends elsewhere: the one that is set last without one, else that of the name
+    /// `default`, else the first. None where a director chooses.
+    pub(super) fn usual(&self) -> Option<&str> {
+        let choices = self.files.iter().flat_map(|file| &file.tree).filter_map(|item| match item {
+            Item::Choice(choices) => Some(choices),
+            _ => None,
+        });
+        let mut choices = choices.flatten();
+        let named = |name: &str| self.backends().map(|(.., one)| one.name.as_str()).find(|one| *one == name);
+        if let Some((chosen, _)) = choices.rfind(|(_, conditional)| !conditional) {
+            return named(chosen);
+        }
+        named("default").or_else(|| self.backends().map(|(.., one)| one.name.as_str()).next())
+    }
+
+    /// Whether conditions send requests elsewhere.
+    pub(super) fn chooses(&self) -> bool {
+        self.files.iter().flat_map(|file| &file.tree).any(|item| matches!(item, Item::Choice(_)))
     }
 
     /// The version of the language that the main file says.
@@ -149,6 +171,11 @@ fn item(all: &[Token], path: &Path) -> Option<(Item, usize)> {
             let span = all[0].span.start..all[end].span.end;
             Some((Item::Include(span, resolved(name, glob, path)), end + 1))
         }
+        "sub" if all.get(2)?.is(b'{') => {
+            let close = closing(&all[2..])? + 2;
+            let choices = choices(&all[3..close]);
+            (!choices.is_empty()).then_some((Item::Choice(choices), close + 1))
+        }
         "backend" if all.get(2)?.is(b'{') => {
             let close = closing(&all[2..])? + 2;
             let backend = Backend {
@@ -169,6 +196,19 @@ fn closing(all: &[Token]) -> Option<usize> {
         depth = if token.is(b'{') { depth + 1 } else { depth - usize::from(token.is(b'}') && depth > 0) };
         depth == 0
     })
+}
+
+/// What `set req.backend_hint = NAME` in a subroutine's body sets, and whether that stands in a condition.
+fn choices(all: &[Token]) -> Vec<(String, bool)> {
+    let (mut found, mut depth) = (Vec::new(), 0_usize);
+    for (at, token) in all.iter().enumerate() {
+        depth = if token.is(b'{') { depth + 1 } else { depth.saturating_sub(usize::from(token.is(b'}'))) };
+        if token.word() == Some("req.backend_hint") && at > 0 && all[at - 1].word() == Some("set") {
+            let to = all.get(at + 2).and_then(Token::word).unwrap_or_default();
+            found.push((to.to_owned(), depth > 0));
+        }
+    }
+    found
 }
 
 fn attributes(all: &[Token]) -> Vec<Attribute> {
@@ -234,6 +274,23 @@ backend nobody none;
 sub vcl_recv { if (req.url ~ "backend x {") { return (pass); } }
 include "./more.vcl";
 "#;
+
+    #[test]
+    fn the_backend_of_most_requests_is_known_where_no_director_chooses() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("default.vcl");
+        let usual = |recv: &str| {
+            let backends = "vcl 4.1;\nbackend web { .host = \"h\"; }\nbackend health { .host = \"h\"; }\n";
+            std::fs::write(&main, format!("{backends}sub vcl_recv {{ {recv} return (pass); }}\n")).unwrap();
+            let vcl = Vcl::read(&main).unwrap();
+            (vcl.usual().map(str::to_owned), vcl.chooses())
+        };
+        let told = |name: &str, chooses: bool| (Some(name.to_owned()), chooses);
+        assert_eq!(usual("if (req.url == \"/healthz\") { set req.backend_hint = health; }"), told("web", true));
+        assert_eq!(usual("set req.backend_hint = health;"), told("health", true));
+        assert_eq!(usual("set req.backend_hint = director.backend();"), (None, true));
+        assert_eq!(usual(""), told("web", false));
+    }
 
     #[test]
     fn backends_and_includes_are_found() {

@@ -327,7 +327,7 @@ fn asked(made: &Made) -> Vec<String> {
     // It ends its whole process group with itself.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let running = Running(command.spawn().unwrap());
-    let end = Instant::now() + Duration::from_secs(8);
+    let end = Instant::now() + Duration::from_secs(60);
     let settled = |text: &String| {
         let all = Some(
             after(text, "BusyWorkers: ")?.parse::<u64>().ok()? + after(text, "IdleWorkers: ")?.parse::<u64>().ok()?,

@@ -5,9 +5,12 @@
 
 mod apache;
 mod apache_said;
+mod held;
+mod loads;
 mod php_fpm;
 mod random;
 mod redis;
+mod stock;
 
 use std::path::Path;
 
@@ -20,6 +23,11 @@ use genkai_targets::explain::Requests;
 /// How many configurations of a product are made.
 fn sample(short: u64) -> u64 {
     std::env::var("GENKAI_DIFFERENTIAL").ok().and_then(|n| n.parse().ok()).unwrap_or(short)
+}
+
+/// How many systems are put under load for each kind of prediction: `GENKAI_DIFFERENTIAL_LOADS=N`.
+fn loads(short: u64) -> u64 {
+    std::env::var("GENKAI_DIFFERENTIAL_LOADS").ok().and_then(|n| n.parse().ok()).unwrap_or(short)
 }
 
 /// What they are made from.

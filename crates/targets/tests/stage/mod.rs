@@ -176,7 +176,12 @@ impl Client {
     }
 
     /// The status of the answer; none for a connection that was closed instead.
-    pub(crate) fn status(mut self) -> Option<u16> {
+    pub(crate) fn status(self) -> Option<u16> {
+        self.text().strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
+    }
+
+    /// The whole answer.
+    pub(crate) fn text(mut self) -> String {
         let mut text = Vec::new();
         let mut chunk = [0; 4096];
         while let Ok(n) = self.0.read(&mut chunk) {
@@ -185,8 +190,7 @@ impl Client {
             }
             text.extend_from_slice(&chunk[..n]);
         }
-        let text = String::from_utf8_lossy(&text);
-        text.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
+        String::from_utf8_lossy(&text).into_owned()
     }
 }
 

@@ -48,7 +48,7 @@ fn headline(finding: &CacheFinding) -> String {
     }
     let first: Vec<&CacheStanding> = pass.standings.iter().filter(|one| one.best == 1).collect();
     let rate = pass.standings.first().and_then(|one| one.rate);
-    let rate = rate.map_or_else(String::new, |rate| format!(" ({} requests/s)", figure::count(rate.value as u64)));
+    let rate = rate.map_or_else(String::new, |rate| format!(" ({} requests/s)", figure::whole(rate.value)));
     let conditions = format!(
         "{} requests and {} clients, warm",
         figure::count(finding.requests.into()),
@@ -92,7 +92,7 @@ fn answer(pass: &PassFinding) -> String {
 
 /// `3,120/s`.
 fn rate(one: &CacheStanding) -> String {
-    one.rate.map_or_else(|| "-".to_owned(), |rate| format!("{}/s", figure::count(rate.value as u64)))
+    one.rate.map_or_else(|| "-".to_owned(), |rate| format!("{}/s", figure::whole(rate.value)))
 }
 
 /// `1`, `2-3`.
@@ -106,7 +106,7 @@ fn spread(one: &CacheStanding) -> String {
 }
 
 fn figures(rate: Estimate) -> String {
-    let whole = |x: f64| figure::count(x.max(0.0) as u64);
+    let whole = |x: f64| figure::whole(x.max(0.0));
     format!("{} ({}-{})", whole(rate.value), whole(rate.interval.low), whole(rate.interval.high))
 }
 
@@ -179,7 +179,7 @@ fn more(rates: &RateFinding, tied: &[&BestRate]) -> String {
 
 /// `12,000 (11,500-12,600)`; what is known where searches found no two sides.
 fn best_rate(one: &BestRate) -> String {
-    let per_second = |x: f64| format!("{}/s", figure::count(x as u64));
+    let per_second = |x: f64| format!("{}/s", figure::whole(x));
     let limited = one.repeats.iter().filter(|one| one.client_limited).count();
     let most = one.repeats.iter().filter_map(|one| one.holds).reduce(f64::max);
     let least = one.repeats.iter().filter_map(|one| one.fails).reduce(f64::min);

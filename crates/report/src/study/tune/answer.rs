@@ -2,7 +2,7 @@
 
 use genkai_model::evidence::metric;
 use genkai_model::finding::{
-    Answer, Because, Cause, Caveat, Confidence, Evidence, Outcome, Predicted, ProposedChange, Verdict,
+    Answer, Break, Cause, Caveat, Confidence, Decision, Evidence, Pairing, Predicted, ProposedChange, Stop, Verdict,
 };
 use genkai_model::limit::Law;
 
@@ -10,27 +10,133 @@ use super::{cause, client};
 use crate::context::Context;
 use crate::{clean, figure, words};
 
-/// The answer in one sentence, without the need to read on.
+/// The answer in one sentence, without the need to read on: the decision in words.
 pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
-    if v.outcome == Outcome::Invalid || v.because == Because::ClientIsLimit {
-        return format!(
+    match v.decision() {
+        Decision::Holds => held(context, v),
+        Decision::Invalid => format!(
             "Invalid: this measurement says nothing about the server: the generator was the limit ({}).",
             client::reasons(&v.client)
-        );
+        ),
+        Decision::Unfinished => ended_early(context, v),
+        Decision::Unmoved { .. } if v.load.is_some() => {
+            format!("Failed: {} did not hold{}.", quoted(&context.objective()), at_asked(context))
+        }
+        Decision::Unmoved { by } => {
+            let answer = match (v.must_change(), by) {
+                (Answer::No, _) => "No",
+                (_, Stop::Backend { .. } | Stop::Processor { .. }) => "Probably not",
+                _ => "Cannot tell",
+            };
+            format!("{answer}: {}.", stopped(context, v, by))
+        }
+        Decision::Moved { then } => moved(context, v, then),
+        Decision::Carried { pairs } => carried(v, pairs),
     }
-    match v.must_change {
-        Answer::Yes if !v.proposal.is_empty() => {
-            format!("Yes: change {}{}.", changes(&v.proposal), afterwards(context, v))
+}
+
+/// That the objective holds, and what it does not judge.
+fn held(context: Context<'_>, v: &Verdict) -> String {
+    let objective = quoted(&context.objective());
+    if v.load.is_some() {
+        return format!("Held: {objective}{}.", at_asked(context));
+    }
+    let waits = v.caveats.iter().find_map(|c| match c {
+        Caveat::AtWorkButHeld { limit, waits: true, .. } => Some(clean::line(limit)),
+        _ => None,
+    });
+    let waits = waits.map_or_else(String::new, |limit| {
+        format!("; but requests wait at {limit}, and no condition on latency judges that")
+    });
+    format!("No change needed: {objective} held{}{waits}.", at_asked(context))
+}
+
+/// That the run ended before an answer.
+fn ended_early(context: Context<'_>, v: &Verdict) -> String {
+    match &v.load {
+        Some(load) if load.thresholds.iter().all(|t| t.holds) => format!(
+            "Cannot tell: the load ended after {}, before its time; until then {} held.",
+            figure::seconds(load.lasted),
+            quoted(&context.objective())
+        ),
+        Some(load) => {
+            format!("Cannot tell: the load ended after {}, before its time.", figure::seconds(load.lasted))
         }
-        Answer::Yes => format!("Yes: {}.", reason(context, v)),
-        Answer::No if v.because == Because::ObjectiveHolds => {
-            format!("No change needed: {} held{}.", quoted(&context.objective()), at_asked(context))
+        None => "Cannot tell: the run ended before an answer.".to_owned(),
+    }
+}
+
+/// What changes did that moved the break, where the load asked for still fails.
+fn moved(context: Context<'_>, v: &Verdict, then: Stop) -> String {
+    let changed = format!("changing {} moves the break", changes(&v.proposal));
+    match then {
+        Stop::Died | Stop::Refused | Stop::Generator | Stop::Unfinished => {
+            format!("Cannot tell: {changed}, but then {}.", stopped(context, v, then))
         }
-        Answer::No => format!("No: {}.", reason(context, v)),
-        Answer::CannotTell if matches!(v.because, Because::BackendIsLimit | Because::CpuIsLimit) => {
-            format!("Probably not: {}.", reason(context, v))
+        _ => format!("Yes: change {}; {}.", changes(&v.proposal), not_enough(context, v)),
+    }
+}
+
+/// That the right change is not enough, and what stops the load then, as far as that is known.
+fn not_enough(context: Context<'_>, v: &Verdict) -> String {
+    let Some(next) = &v.next else {
+        let place = standing(v).map_or_else(String::new, |broke| format!(": it then breaks {}", context.when(broke)));
+        return format!("it is right but not enough{place}, and what stops it there is not known");
+    };
+    let cause = v.causes.iter().rev().find(|c| c.limit.id == next.limit && c.limit.value == next.value);
+    match cause.map(|c| c.confidence) {
+        Some(Confidence::Possible) => {
+            format!("it is right but not enough, and what stops the load then is not known (possibly {})", named(next))
         }
-        Answer::CannotTell => format!("Cannot tell: {}.", reason(context, v)),
+        _ => format!("it is right but not enough, because {} then stops the load", named(next)),
+    }
+}
+
+/// The break that stands with everything proved in place.
+fn standing(v: &Verdict) -> Option<&Break> {
+    let lifted = v.causes.iter().rev().find(|c| c.confidence == Confidence::Proved)?;
+    lifted.counterfactual.as_ref()?.observed.as_ref()
+}
+
+/// What the pairs say of changes that carried the load in the search.
+fn carried(v: &Verdict, pairs: Pairing) -> String {
+    let changing = format!("changing {}", changes(&v.proposal));
+    let of = |some: u32, of: u32| format!("{some} of {}", figure::plural(u64::from(of), "trial", "trials"));
+    match pairs {
+        Pairing::None | Pairing::Enough => format!("Yes: change {}.", changes(&v.proposal)),
+        Pairing::Unfinished => {
+            format!(
+                "Cannot tell: {changing} carried the load in the search, but the run ended before that was compared in pairs."
+            )
+        }
+        Pairing::Generator => format!(
+            "Cannot tell: {changing} carried the load in the search, but the generator was the limit in the pairs ({}).",
+            client::reasons(&v.client)
+        ),
+        Pairing::NotEnough { failed, of: all, helps } => {
+            let helps = if helps { "helps" } else { "carried the load in the search" };
+            let next = v.next.as_ref().filter(|next| next.observed.is_some());
+            let by = next.map_or_else(String::new, |next| format!(", by {}", named(next)));
+            format!(
+                "Cannot tell: {changing} {helps}, but is not enough: the objective failed in {} with it{by}.",
+                of(failed, all)
+            )
+        }
+        Pairing::NotReproduced { of } => format!(
+            "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change;              {changing} is not known to be needed."
+        ),
+        Pairing::Same => format!(
+            "Cannot tell: {changing} carried the load in the search, but makes no measurable difference in the proof."
+        ),
+        Pairing::Worse => {
+            format!("Cannot tell: {changing} carried the load in the search, but made it worse in the proof.")
+        }
+        Pairing::Undecided => {
+            format!("Cannot tell: whether {changing} helps is not decided: the proof does not exclude chance.")
+        }
+        Pairing::Helps { held, of: all } => {
+            format!("Cannot tell: {changing} helps, but without it the objective held in {}, too.", of(held, all))
+        }
     }
 }
 
@@ -52,54 +158,26 @@ fn quoted(text: &str) -> String {
     format!("`{}`", clean::line(text))
 }
 
-/// What a proposal does not solve, after a "yes".
-fn afterwards(context: Context<'_>, v: &Verdict) -> String {
+/// What stops the load, as a clause.
+fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
     let product = context.product();
-    match v.because {
-        Because::ProvedButNextLimit => {
-            let name = v.next.as_ref().map_or_else(|| "another limit".to_owned(), named);
-            format!("; it is right but not enough, because {name} then stops the load")
-        }
-        Because::BackendIsLimit => format!("; beyond that, {}", backend(context, v)),
-        Because::CpuIsLimit => format!("; beyond that processor time is the limit, which no {product} setting gives"),
-        Because::NotTested => "; probably, for the change could not be put to the test".to_owned(),
-        Because::ServerDied => "; but a server died under load".to_owned(),
-        Because::Unfinished => "; but the run ended before this was proved".to_owned(),
-        _ => String::new(),
-    }
-}
-
-/// The reason for an answer as a clause.
-fn reason(context: Context<'_>, v: &Verdict) -> String {
-    let product = context.product();
-    match v.because {
-        Because::ObjectiveHolds => format!("{} held{}", quoted(&context.objective()), at_asked(context)),
-        Because::ProvedAndHolds => "the limit was found and lifting it made the objective hold".to_owned(),
-        Because::ProvedButNextLimit => {
-            let name = v.next.as_ref().map_or_else(|| "another limit".to_owned(), named);
-            format!("the first limit was found and lifted, but {name} then stops the load")
-        }
-        Because::ChangeMadeNoDifference => format!("{} made no difference", tried(v)),
-        Because::BackendIsLimit => backend(context, v),
-        Because::CpuIsLimit => {
-            format!("processor time is the limit{}, and no {product} setting gives more of it", cores(v))
-        }
-        Because::ServerDied => format!("{} died under load", died(context, v)),
-        Because::ClientIsLimit => "the generator was the limit".to_owned(),
-        Because::NoCauseFound => {
+    match by {
+        Stop::Unknown => {
             format!("{} failed, but nothing in the evidence names a cause", quoted(&context.objective()))
         }
-        Because::NotTested if v.proof.as_ref().is_some_and(|proof| proof.certain) => {
-            format!("{} helps, but not every trial without it failed", changing(v))
-        }
-        Because::NotTested if v.proof.is_some() => {
-            format!("probably {} helps, but the proof does not exclude chance", changing(v))
-        }
-        Because::NotTested => match likely(v) {
+        Stop::Refuted => format!("{} made no difference", tried(v)),
+        Stop::Untested => match likely(v) {
             Some(setting) => format!("{setting} is the likely limit, but that could not be put to the test"),
             None => "the likely limit could not be put to the test".to_owned(),
         },
-        Because::Unfinished => "the run ended before an answer".to_owned(),
+        Stop::Backend { .. } => backend(context, v),
+        Stop::Processor { .. } => {
+            format!("processor time is the limit{}, and no {product} setting gives more of it", cores(v))
+        }
+        Stop::Died => format!("{} died under load", died(context, v)),
+        Stop::Refused => refused(v).unwrap_or_else(|| format!("{product} refused connections under load")),
+        Stop::Generator => format!("the generator was the limit ({})", client::reasons(&v.client)),
+        Stop::Unfinished => "the run ended before an answer".to_owned(),
     }
 }
 
@@ -111,11 +189,6 @@ fn named(p: &Predicted) -> String {
 fn likely(v: &Verdict) -> Option<String> {
     let cause = v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted)?;
     Some(words::setting(&cause.limit.setting, &cause.limit.value))
-}
-
-/// `changing worker_connections from 512 to 768`.
-fn changing(v: &Verdict) -> String {
-    format!("changing {}", changes(&v.proposal))
 }
 
 fn tried(v: &Verdict) -> String {
@@ -133,11 +206,8 @@ fn backend(context: Context<'_>, v: &Verdict) -> String {
     let met = v.causes.iter().rev().find(|c| theirs(c) && c.confidence != Confidence::Refuted);
     let Some(cause) = met else { return format!("{product} is not the limit: the backend is") };
     let who = words::subject(&cause.limit.subject);
-    if let Some(level) = cause.evidence.iter().find_map(directly) {
-        return format!(
-            "{product} is not the limit, {who} is: asked directly, without {product}, it breaks at {} too",
-            context.level(level)
-        );
+    if let Some(found) = cause.evidence.iter().find_map(|e| directly(context, e)) {
+        return format!("{product} is not the limit, {who} is: asked directly, without {product}, it {found}");
     }
     match cause.limit.law {
         Law::Delay { .. } => format!("{}; no {product} setting makes it faster", cause::alone(&who, cause)),
@@ -150,10 +220,16 @@ fn backend(context: Context<'_>, v: &Verdict) -> String {
     }
 }
 
-/// Where it broke when it was asked directly.
-fn directly(evidence: &Evidence) -> Option<f64> {
+/// What it did when it was asked directly: where it broke, or, of failures, how many there were.
+pub(super) fn directly(context: Context<'_>, evidence: &Evidence) -> Option<String> {
     match evidence {
-        Evidence::Directly { level, .. } => Some(*level),
+        Evidence::Directly { failures: Some([own, through]), .. } => Some(format!(
+            "fails too: {}; behind {}: {}",
+            cause::failures(context, own),
+            context.product(),
+            cause::failures(context, through)
+        )),
+        Evidence::Directly { level, .. } => Some(format!("breaks at {} too", context.level(*level))),
         _ => None,
     }
 }
@@ -186,4 +262,12 @@ pub(super) fn died(context: Context<'_>, v: &Verdict) -> String {
         _ => None,
     });
     dead.unwrap_or_else(|| context.product().to_owned())
+}
+
+/// When a server refused connections, as a clause.
+pub(super) fn refused(v: &Verdict) -> Option<String> {
+    v.caveats.iter().find_map(|c| match c {
+        Caveat::ServerRefused { subject, from, until, .. } => Some(client::refused(subject, *from, *until)),
+        _ => None,
+    })
 }

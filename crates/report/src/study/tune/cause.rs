@@ -1,7 +1,7 @@
 //! What broke, what speaks for the cause, what happened when it was lifted.
 
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::finding::{Break, Candidate, Cause, Counterfactual, Evidence, Moved, Scale};
+use genkai_model::finding::{Break, Candidate, Cause, Counterfactual, Evidence, Failures, Moved, Scale, Seen};
 use genkai_model::limit::Strength;
 use genkai_model::objective::Condition;
 
@@ -34,9 +34,9 @@ pub(super) fn plain_break(context: Context<'_>, broke: &Break) -> String {
     )
 }
 
-/// The death of a server.
-pub(super) fn death(context: Context<'_>, broke: &Break, who: &str) -> String {
-    format!("{} {who} died, {} into the load.", begin(context, broke, false), figure::seconds(broke.at))
+/// The death of a server, or that it refused connections.
+pub(super) fn death(context: Context<'_>, broke: &Break, what: &str) -> String {
+    format!("{} {what}.", begin(context, broke, false))
 }
 
 /// `At 243 users`, `From the first request on`.
@@ -67,8 +67,11 @@ pub(super) fn alone(who: &str, cause: &Cause) -> String {
 
 fn verb(context: Context<'_>, broke: &Break) -> String {
     let most = broke.errors.iter().max_by_key(|e| e.count);
+    let unanswered = broke.waiting.is_some_and(|waiting| most.is_none_or(|most| most.count < waiting.count));
+    let dropped = matches!(most, Some(ErrorCount { kind: ErrorKind::Dropped, .. })) || broke.unsent > 0;
     match (most, condition(broke)) {
-        (Some(ErrorCount { kind: ErrorKind::Dropped, .. }), Some(Condition::ErrorsBelow(_))) => {
+        (_, Some(Condition::ErrorsBelow(_))) if unanswered => "left requests unanswered".to_owned(),
+        (_, Some(Condition::ErrorsBelow(_))) if dropped => {
             let all =
                 context.connections().map_or_else(|| "all".to_owned(), |n| format!("all {}", figure::count(n.into())));
             format!("kept {all} connections busy and completed {} requests/s", figure::number(broke.rate))
@@ -87,32 +90,64 @@ fn condition(broke: &Break) -> Option<Condition> {
     super::proof::condition(&broke.condition)
 }
 
+/// `12 of 3,400 requests failed (0.353 %)`.
+pub(super) fn failures(context: Context<'_>, all: &Failures) -> String {
+    let share = if all.of == 0 { 0.0 } else { all.failed as f64 / all.of as f64 };
+    format!(
+        "{} of {} {} failed ({})",
+        figure::count(all.failed),
+        figure::count(all.of),
+        context.counted(),
+        figure::percent(share)
+    )
+}
+
 /// What was seen against what was asked: `4.2 % of requests failed there (asked for: ...)`.
 fn violated(context: Context<'_>, broke: &Break) -> String {
     let asked = clean::line(&broke.condition);
-    let seen = match condition(broke) {
-        Some(Condition::ErrorsBelow(_)) => {
-            format!("{} of {} failed there", figure::percent(broke.seen), context.counted())
+    let seen = match broke.seen {
+        Seen::Measured(seen) => {
+            let failed = measured(context, condition(broke), seen);
+            // Whoever waits has not failed.
+            words::unanswered(broke, context.counted()).map_or(failed.clone(), |waited| match seen > 0.0 {
+                true => format!("{failed}, and {waited}"),
+                false => format!("None failed, but {waited}"),
+            })
         }
-        Some(Condition::LatencyBelow(q, _)) => {
-            let name = if q >= 1.0 { "The largest".to_owned() } else { format!("The p{}", figure::number(q * 100.0)) };
-            format!("{name} latency was {} there", figure::seconds(broke.seen))
+        Seen::Bound { more_than } => {
+            let name = quantile(condition(broke));
+            format!("{name} latency was more than {} there, for requests still waited", figure::seconds(more_than))
         }
-        Some(Condition::RateAbove(_)) => {
-            format!("{} {}/s were completed there", figure::number(broke.seen), context.counted())
-        }
-        Some(Condition::ConnectsAbove(_)) => {
-            format!("{} of WebSockets could be opened there", figure::percent(broke.seen))
-        }
-        Some(Condition::DeliveredAbove(_)) => {
-            format!("{} of messages were delivered there", figure::percent(broke.seen))
-        }
-        Some(Condition::DisconnectsBelow(_)) => {
-            format!("{} of open WebSockets ended unasked there", figure::percent(broke.seen))
-        }
-        None => format!("{} was seen there", figure::number(broke.seen)),
     };
     format!("{seen} (asked for: `{asked}`)")
+}
+
+/// `The p99`, `The largest`.
+fn quantile(condition: Option<Condition>) -> String {
+    match condition {
+        Some(Condition::LatencyBelow(q, _)) if q < 1.0 => format!("The p{}", figure::number(q * 100.0)),
+        _ => "The largest".to_owned(),
+    }
+}
+
+fn measured(context: Context<'_>, condition: Option<Condition>, seen: f64) -> String {
+    match condition {
+        Some(Condition::ErrorsBelow(_)) => {
+            format!("{} of {} failed there", figure::percent(seen), context.counted())
+        }
+        Some(Condition::LatencyBelow(..)) => {
+            format!("{} latency was {} there", quantile(condition), figure::seconds(seen))
+        }
+        Some(Condition::RateAbove(_)) => {
+            format!("{} {}/s were completed there", figure::number(seen), context.counted())
+        }
+        Some(Condition::ConnectsAbove(_)) => format!("{} of WebSockets could be opened there", figure::percent(seen)),
+        Some(Condition::DeliveredAbove(_)) => format!("{} of messages were delivered there", figure::percent(seen)),
+        Some(Condition::DisconnectsBelow(_)) => {
+            format!("{} of open WebSockets ended unasked there", figure::percent(seen))
+        }
+        None => format!("{} was seen there", figure::number(seen)),
+    }
 }
 
 /// The piece of evidence that says most; log lines before counters before gauges, frequent lines before rare ones.
@@ -147,8 +182,12 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
         }
         Evidence::Reached { metric, value, mark, of, .. } => reached(metric, *value, *mark, of),
         Evidence::Alone { .. } => alone(&words::subject(&cause.limit.subject), cause),
-        Evidence::Directly { level, .. } => {
-            format!("asked directly, {} broke at {}", words::subject(&cause.limit.subject), context.level(*level))
+        Evidence::Directly { level, failures, .. } => {
+            let who = words::subject(&cause.limit.subject);
+            match failures {
+                Some([own, _]) => format!("asked directly, {who} failed too: {}", self::failures(context, own)),
+                None => format!("asked directly, {who} broke at {}", context.level(*level)),
+            }
         }
         Evidence::Silence { .. }
         | Evidence::Closed { .. }
@@ -194,11 +233,18 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
             figure::seconds(*takes),
             figure::seconds(*allowed)
         ),
-        Evidence::Directly { trial, level, through } => format!(
-            "under the same load sent to it directly (trial {trial}) it broke at {}; through the product at {}",
-            figure::whole(*level),
-            figure::whole(*through)
-        ),
+        Evidence::Directly { trial, level, through, failures } => {
+            let counts = failures.map_or_else(String::new, |[own, behind]| {
+                let [own, behind] =
+                    [own, behind].map(|f| format!("{} of {}", figure::count(f.failed), figure::count(f.of)));
+                format!("; {own} failed directly, {behind} through it")
+            });
+            format!(
+                "under the same load sent to it directly (trial {trial}) it broke at {}; through the product at {}{counts}",
+                figure::whole(*level),
+                figure::whole(*through)
+            )
+        }
         Evidence::Silence { count, of, seen, allowed } => format!(
             "{} of {} were cut when they had been silent for {} (median); {} are allowed",
             figure::count(*count),
@@ -214,7 +260,12 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
             )
         }
         Evidence::Errors { errors } => format!("clients saw: {}", words::errors(errors)),
-        Evidence::Slow { seen } => format!("responses became slow: {} around the break", figure::seconds(*seen)),
+        Evidence::Slow { seen: Seen::Measured(seen) } => {
+            format!("responses became slow: {} around the break", figure::seconds(*seen))
+        }
+        Evidence::Slow { seen: Seen::Bound { more_than } } => {
+            format!("responses became slow: more than {} around the break", figure::seconds(*more_than))
+        }
         Evidence::Place { predicted, observed } => format!(
             "the break came at {} clients, the formula says {}",
             figure::whole(*observed),

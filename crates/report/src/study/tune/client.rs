@@ -38,14 +38,23 @@ pub(crate) fn used(used: &ClientUse) -> String {
     };
     let limit = figure::count(used.descriptors_limit);
     let each = if used.processes > 1 { " each" } else { "" };
-    format!(
-        "{memory}, {} of CPU time, at most {} of {limit} descriptors{each}, {} from {} ({} ports each)",
+    let text = format!(
+        "{memory}, {} of CPU time, at most {} of {limit} descriptors{each}",
         figure::seconds(used.cpu_us as f64 / 1e6),
         figure::count(used.descriptors),
-        figure::plural(used.connections, "connection", "connections"),
-        figure::plural(u64::from(used.sources), "address", "addresses"),
-        figure::count(u64::from(used.ports)),
-    )
+    );
+    let (sources, ports) = (u64::from(used.sources), figure::count(u64::from(used.ports)));
+    let sources = figure::plural(sources, "address", "addresses");
+    match used.connections {
+        // A look at the end of an interval that saw none says nothing of how many there were.
+        0 => text,
+        most => {
+            format!(
+                "{text}, {} at once from {sources} ({ports} ports each)",
+                figure::plural(most, "connection", "connections")
+            )
+        }
+    }
 }
 
 /// Why the generator limited its own measurement, as a list in words.
@@ -120,17 +129,28 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
                 figure::whole(*through)
             )
         }
+        Caveat::BackendFailedToo { trial, directly, through } => format!(
+            "Asked directly (trial {trial}), the backend failed too: {}; behind {}: {}. That does not tell whose the failures are.",
+            super::cause::failures(context, directly),
+            context.product(),
+            super::cause::failures(context, through)
+        ),
         Caveat::DirectInvalid { trial } => {
             format!(
                 "The backend was asked directly, but the generator was the limit then (trial {trial}): that says nothing."
             )
         }
-        Caveat::AtWorkButHeld { limit, sign } => format!(
-            "{} had been reached, but the objective still held: {}.",
+        Caveat::AtWorkButHeld { limit, sign, waits, .. } => format!(
+            "{} had been reached, but the objective still held: {}.{}",
             clean::line(limit),
-            super::cause::evidence(sign)
+            super::cause::evidence(sign),
+            if *waits { " Requests wait there, which no condition on latency judges." } else { "" }
         ),
         Caveat::ServerDied { subject, trial } => format!("In trial {trial} {} died.", words::subject(subject)),
+        Caveat::ServerRefused { subject, trial, from, until } => {
+            format!("In trial {trial} {}.", refused(subject, *from, *until))
+        }
+        Caveat::Interrupted { trial, failure } => interrupted(*trial, failure.as_deref()),
         Caveat::FewPairs { pairs, more } => format!(
             "{} of baseline and proposal: too few to exclude chance{}.",
             figure::plural(u64::from(*pairs), "pair", "pairs"),
@@ -155,4 +175,20 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             )
         }
     }
+}
+
+/// When a server refused connections, as a clause.
+pub(super) fn refused(subject: &str, from: f64, until: Option<f64>) -> String {
+    let until = until.map_or_else(
+        || "until the load ended: whether it lives is not known".to_owned(),
+        |until| format!("and took them again at {}", figure::seconds(until)),
+    );
+    format!("{} refused connections, seen {} into the load, {until}", words::subject(subject), figure::seconds(from))
+}
+
+fn interrupted(trial: Option<u32>, failure: Option<&str>) -> String {
+    let by =
+        failure.map_or_else(|| "interrupted".to_owned(), |why| format!("stopped by a failure ({})", clean::line(why)));
+    let during = trial.map_or_else(String::new, |trial| format!(" in trial {trial}"));
+    format!("The run was {by}{during}: what it says is what was found by then.")
 }

@@ -14,7 +14,7 @@ use crate::{clean, figure, words};
 /// The report.
 pub fn tune(record: &Record, findings: &Findings) -> Document {
     let (context, verdict) = (Context::of(record), &findings.verdict);
-    let mut document = Document::of(verdict.outcome, words::outcome(verdict.outcome), sentences(findings, record));
+    let mut document = Document::of(verdict.outcome(), words::outcome(verdict.outcome()), sentences(findings, record));
     document.labelled = true;
     document.answer = answer(record, findings, context);
     let measured = verdict.load.is_some() || record.head.as_ref().is_some_and(|head| head.plan.study == Study::Load);
@@ -61,7 +61,7 @@ fn sure(record: &Record, findings: &Findings) -> Option<Section> {
 /// The figures that carry the verdict, at most four.
 fn tiles(findings: &Findings, context: Context<'_>) -> Vec<Tile> {
     let verdict = &findings.verdict;
-    if verdict.outcome == Outcome::Invalid {
+    if verdict.outcome() == Outcome::Invalid {
         return Vec::new();
     }
     let cause = verdict.causes.iter().find(|cause| cause.confidence != Confidence::Refuted);
@@ -90,7 +90,7 @@ fn broke(verdict: &Verdict, cause: Option<&Cause>, context: Context<'_>) -> Vec<
         return vec![Tile::new("It broke at", value, note)];
     }
     let held =
-        verdict.trials.iter().find(|trial| trial.broke.is_none()).filter(|_| verdict.outcome != Outcome::Unfinished);
+        verdict.trials.iter().find(|trial| trial.broke.is_none()).filter(|_| verdict.outcome() != Outcome::Unfinished);
     let Some(held) = held else { return Vec::new() };
     let of = format!("of {} responses", figure::count(held.latency.count));
     vec![

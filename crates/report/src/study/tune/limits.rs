@@ -34,9 +34,10 @@ pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
     ))
 }
 
-/// Whether `caveats` say that the limit was at work although the objective held.
+/// Whether `caveats` say that the limit was at work, at this value, although the objective held. (Older records tell no value.)
 pub(crate) fn is_at_work(p: &Predicted, caveats: &[Caveat]) -> bool {
-    caveats.iter().any(|c| matches!(c, Caveat::AtWorkButHeld { limit, .. } if *limit == p.limit))
+    let is = |limit: &str, value: &str| limit == p.limit && (value.is_empty() || value == p.value);
+    caveats.iter().any(|c| matches!(c, Caveat::AtWorkButHeld { limit, value, .. } if is(limit, value)))
 }
 
 /// Whether the limit does not matter for the load, and left no sign.

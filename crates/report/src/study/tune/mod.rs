@@ -13,7 +13,7 @@ mod proof;
 mod terminal;
 mod tracks;
 
-use genkai_model::finding::{Because, Cause, Confidence, Findings, Outcome};
+use genkai_model::finding::{Because, Break, Cause, Confidence, Findings, Outcome, Verdict};
 use genkai_model::record::Record;
 
 use crate::context::Context;
@@ -88,20 +88,13 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     };
     let met: Vec<_> = v.causes.iter().filter(|c| c.confidence != Confidence::Refuted).collect();
     // An invalid measurement says nothing about the server, so nothing is said of it.
-    for (i, c) in met.iter().enumerate().filter(|_| v.outcome != Outcome::Invalid) {
+    for (i, c) in met.iter().enumerate().filter(|_| v.outcome() != Outcome::Invalid) {
         say(About::Broke, Some(cause::broke(context, c, i > 0)));
         say(About::Test, cause::counterfactual(context, c));
     }
-    if met.is_empty() && v.outcome != Outcome::Invalid {
+    if met.is_empty() && v.outcome() != Outcome::Invalid {
         let broken = v.trials.iter().find_map(|t| t.broke.as_ref());
-        let died = v.because == Because::ServerDied;
-        say(
-            About::Broke,
-            broken.map(|b| match died {
-                true => cause::death(context, b, &answer::died(context, v)),
-                false => cause::plain_break(context, b),
-            }),
-        );
+        say(About::Broke, broken.map(|b| plainly(context, v, b)));
     }
     for c in v.causes.iter().filter(|c| c.confidence == Confidence::Refuted) {
         say(About::Test, cause::counterfactual(context, c));
@@ -122,4 +115,16 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
         say(About::Caveat, Some(client::caveat(context, c)));
     }
     all
+}
+
+/// A break that no limit explains.
+fn plainly(context: Context<'_>, v: &Verdict, broke: &Break) -> String {
+    match v.because() {
+        Because::ServerDied => {
+            let died = format!("{} died, {} into the load", answer::died(context, v), crate::figure::seconds(broke.at));
+            cause::death(context, broke, &died)
+        }
+        Because::ServerRefused => cause::death(context, broke, &answer::refused(v).unwrap_or_default()),
+        _ => cause::plain_break(context, broke),
+    }
 }

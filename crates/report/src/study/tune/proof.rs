@@ -35,6 +35,11 @@ pub(crate) fn failing(context: Context<'_>, p: &Proof) -> (String, String) {
         Some(Condition::ConnectsAbove(_)) => ("failed openings", "openings of a WebSocket failed"),
         Some(Condition::DeliveredAbove(_)) => ("lost messages", "messages got lost"),
         Some(Condition::DisconnectsBelow(_)) => ("unasked ends", "open WebSockets ended unasked"),
+        // Whoever waits in vain has not failed.
+        _ if p.unanswered != [0, 0] => {
+            let counted = context.counted();
+            return (format!("failed or unanswered {counted}"), format!("{counted} failed or had no answer in time"));
+        }
         _ => return (format!("failed {}", context.counted()), format!("{} failed", context.counted())),
     };
     (noun.to_owned(), clause.to_owned())
@@ -91,7 +96,7 @@ pub(crate) enum Side {
 
 /// The figures of a load that held, where nothing had to be proved.
 pub(super) fn held(context: Context<'_>, v: &Verdict) -> Option<String> {
-    let unproved = v.proof.is_none() && v.outcome == Outcome::Holds;
+    let unproved = v.proof.is_none() && v.outcome() == Outcome::Holds;
     let trial = v.trials.iter().find(|t| t.broke.is_none()).filter(|_| unproved)?;
     Some(format!(
         "At {}, {} in {}; {} successful {}/s; latency p50 {}, p99 {}, largest {} ({} responses).",
@@ -107,37 +112,52 @@ pub(super) fn held(context: Context<'_>, v: &Verdict) -> Option<String> {
     ))
 }
 
-/// How sure the answer is.
+/// How sure the answer is: of the causes, and of the changes.
 pub(super) fn sure(context: Context<'_>, v: &Verdict) -> Option<String> {
-    let cause = v.causes.iter().filter(|c| c.confidence != Confidence::Refuted).min_by_key(|c| c.confidence);
-    let cause = cause.map(|c| match c.confidence {
-        Confidence::Proved if v.causes.iter().any(elsewhere) => {
-            "The cause is proved: changing that setting alone moved the break, but not to where the formula puts it."
-        }
-        Confidence::Proved => "The cause is proved: changing that setting alone moved the break as its formula says.",
-        Confidence::Likely if c.evidence.iter().any(|e| matches!(e, Evidence::Alone { .. })) => {
-            "The cause needs no test: what takes too long alone takes too long behind anything."
-        }
-        Confidence::Likely if c.evidence.iter().any(|e| matches!(e, Evidence::Directly { .. })) => {
-            "The cause was put to the test: without anything before it, it breaks in the same way, at no more load. Which of its \
-             limits it is, is not seen from outside."
-        }
-        Confidence::Likely => "The cause is likely: the evidence speaks for it, but it was not put to the test.",
-        Confidence::Possible | Confidence::Refuted => {
-            "The cause is only possible: it fits, and nothing more speaks for it."
-        }
-    });
     let proof = v.proof.as_ref().map(|p| decided(context, p));
-    let parts: Vec<String> = cause.map(str::to_owned).into_iter().chain(proof).collect();
-    match (parts.is_empty(), v.must_change) {
+    let parts: Vec<String> = causes(v).into_iter().chain(proof).collect();
+    match (parts.is_empty(), v.must_change()) {
         (false, _) => Some(parts.join(" ")),
         (true, Answer::No) => Some("One load was run; it says what held, not how far beyond it holds.".to_owned()),
         (true, _) => None,
     }
 }
 
+/// How sure the causes are: those that a test confirmed, and the one that none was made of.
+fn causes(v: &Verdict) -> Vec<String> {
+    let confirmed: Vec<&Cause> = v.causes.iter().filter(|c| c.confidence == Confidence::Proved).collect();
+    let open = v.causes.iter().rfind(|c| matches!(c.confidence, Confidence::Likely | Confidence::Possible));
+    let who = if confirmed.is_empty() { "The cause" } else { "What stops the load then" };
+    let moved = (!confirmed.is_empty()).then(|| match confirmed.iter().any(|c| elsewhere(c)) {
+        true => {
+            "The cause is confirmed: changing that setting alone moved the break, but not to where the formula puts it."
+        }
+        false => "The cause is confirmed: changing that setting alone moved the break as its formula says.",
+    });
+    moved.map(str::to_owned).into_iter().chain(open.map(|c| untested(who, c))).collect()
+}
+
 fn elsewhere(cause: &Cause) -> bool {
     cause.counterfactual.as_ref().is_some_and(|c| c.moved == Moved::Elsewhere)
+}
+
+fn untested(who: &str, c: &Cause) -> String {
+    let shown = |of: fn(&Evidence) -> bool| c.evidence.iter().any(of);
+    match c.confidence {
+        Confidence::Likely if shown(|e| matches!(e, Evidence::Alone { .. })) => {
+            format!("{who} needs no test: what takes too long alone takes too long behind anything.")
+        }
+        Confidence::Likely if shown(|e| matches!(e, Evidence::Directly { failures: Some(_), .. })) => format!(
+            "{who} was put to the test: without anything before it, it fails about as often. Which of its limits it is, is not seen from \
+             outside."
+        ),
+        Confidence::Likely if shown(|e| matches!(e, Evidence::Directly { .. })) => format!(
+            "{who} was put to the test: without anything before it, it breaks in the same way, at no more load. Which of its limits it is, \
+             is not seen from outside."
+        ),
+        Confidence::Likely => format!("{who} is likely: the evidence speaks for it, but it was not put to the test."),
+        _ => format!("{who} is only possible: it fits, and nothing more speaks for it."),
+    }
 }
 
 /// What the pairs decide, by which rule, and with which chance of being wrong.

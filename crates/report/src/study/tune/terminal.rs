@@ -23,7 +23,7 @@ pub(super) fn sections(record: &Record, findings: &Findings, context: Context<'_
     let head = head.map(|head| title(format!("genkai {}: {}", head.version, clean::line(&head.plan.title))));
     let (mut last, mut facts) = (About::Answer, Vec::new());
     let mut sentences = said(findings, record).into_iter();
-    let answer = sentences.next().map(|answer| Block::toned(Tone::of(v.outcome), answer.text));
+    let answer = sentences.next().map(|answer| Block::toned(Tone::of(v.outcome()), answer.text));
     for sentence in sentences {
         // The table below says the rest of the proof.
         if v.proof.is_some() && sentence.about == About::Proof && last == About::Proof {
@@ -74,7 +74,8 @@ pub(crate) fn predicted(closed: bool, all: &[Predicted], tense: Tense, caveats: 
     let (near, far) = near(all, caveats);
     let row = |p: &&Predicted| {
         let name = format!("{} {}", words::subject(&p.subject), words::setting(&p.setting, &p.value));
-        let seen = if is_at_work(p, caveats) { "reached, but held".to_owned() } else { outcome(p, closed, tense) };
+        let held = p.observed.is_none() && is_at_work(p, caveats);
+        let seen = if held { "reached, but held".to_owned() } else { outcome(p, closed, tense) };
         [name, short_place(p, closed), seen]
     };
     let (seen, what) = match tense {

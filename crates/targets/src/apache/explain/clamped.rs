@@ -1,6 +1,7 @@
 //! Values that httpd changes when it starts (event.c: event_check_config and its kin).
 
 use genkai_model::explain::{Remark, RemarkKind};
+use genkai_model::units::Span;
 
 use crate::apache::limits::{Facts, most_servers, most_threads};
 use crate::apache::settings::Mpm;
@@ -19,7 +20,20 @@ pub(super) fn of(facts: &Facts) -> Vec<Remark> {
         workers(facts),
         backlog(facts),
     ];
-    all.into_iter().flatten().collect()
+    let (name, backend) = &facts.proxy_timeout;
+    let times = [whole_seconds("Timeout", &facts.timeout), whole_seconds(name, backend)];
+    all.into_iter().chain(times).flatten().collect()
+}
+
+/// A time of which the unit is not read.
+fn whole_seconds(setting: &str, held: &SourcedValue<Span>) -> Option<Remark> {
+    let written = &held.written;
+    let is_plain = written.bytes().all(|b| b.is_ascii_digit());
+    let seconds = held.value.0 / 1_000_000_000;
+    let text = format!("{written} is taken as {seconds} s: it counts whole seconds, and a unit is not read");
+    (!is_plain && place(&held.origin).is_some())
+        .then(|| say(setting, held, text, "write the number of seconds alone".to_owned()))
+        .flatten()
 }
 
 fn say<T>(setting: &str, held: &SourcedValue<T>, text: String, hint: String) -> Option<Remark> {

@@ -44,12 +44,17 @@ pub(super) fn max_request_workers(facts: &Facts) -> Limit {
     }
 }
 
-/// Part of the workers that tunnels certainly get. A child of event may hold one back: reserved for a connection that another child
-/// was faster to accept (event.c: get_worker; measured on 2.4.71: 393 tunnels of 400 workers with 16 children, 400 with one).
+/// Part of the workers that requests and tunnels certainly get. A child of event may hold one back: reserved for a connection that another
+/// child was faster to accept (event.c: get_worker; measured on 2.4.71: 393 tunnels of 400 workers with 16 children, 400 with one; 14
+/// requests of 15 workers with 5).
 fn strands(facts: &Facts) -> f64 {
     let (workers, children) = (facts.workers() as f64, facts.children() as f64);
-    let several = facts.websocket && facts.mpm == Mpm::Event && facts.children() > 1;
-    if several { (workers - children) / workers } else { 1.0 }
+    if holds_back(facts) { (workers - children) / workers } else { 1.0 }
+}
+
+/// Whether children of event may hold a worker back.
+fn holds_back(facts: &Facts) -> bool {
+    facts.mpm == Mpm::Event && facts.children() > 1
 }
 
 fn signatures(facts: &Facts) -> Vec<Signature> {
@@ -137,7 +142,8 @@ fn formula(facts: &Facts) -> String {
         _ if facts.keep_alive => "; a connection holds 1, an idle one too".to_owned(),
         _ => "; a request in flight holds 1".to_owned(),
     };
-    sum + &idle
+    let back = if holds_back(facts) { "; each of several children may hold one back" } else { "" };
+    sum + &idle + back
 }
 
 fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {

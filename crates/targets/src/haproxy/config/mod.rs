@@ -6,6 +6,7 @@
 
 mod condition;
 pub mod lexer;
+mod section;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -15,8 +16,10 @@ use std::path::{Path, PathBuf};
 
 pub use crate::files::ConfigError;
 pub use lexer::{Word, quote};
+pub use section::Section;
+pub(super) use section::from;
 
-use crate::files::{self, edited, read};
+use crate::files::{self, edited, number, read};
 pub use crate::files::{Edit, FileId};
 
 /// One file of a configuration; its tree is the bytes of each line with content.
@@ -38,36 +41,6 @@ impl Reading {
     pub fn here(version: (u32, u32, u32), features: BTreeSet<String>) -> Reading {
         let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         Reading { environment: std::env::vars_os().filter_map(text).collect(), version, features }
-    }
-}
-
-/// A section: its head and the lines below it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
-    /// `global`, `defaults`, `frontend`, ...
-    pub kind: String,
-    /// Its name; empty where it has none.
-    pub name: String,
-    /// Positions among [`Config::found`]: of the head, then of what is in it.
-    pub lines: Range<usize>,
-    /// The `defaults` section that its values come from, as position among [`Config::sections`].
-    pub defaults: Option<usize>,
-}
-
-impl Section {
-    /// Whether it takes connections of clients (PR_CAP_FE).
-    pub fn is_front(&self) -> bool {
-        matches!(self.kind.as_str(), "frontend" | "listen")
-    }
-
-    /// Whether it has servers (PR_CAP_BE).
-    pub fn is_back(&self) -> bool {
-        matches!(self.kind.as_str(), "backend" | "listen")
-    }
-
-    /// `frontend www`.
-    pub fn title(&self) -> String {
-        if self.name.is_empty() { self.kind.clone() } else { format!("{} {}", self.kind, self.name) }
     }
 }
 
@@ -157,7 +130,7 @@ impl Config {
             }
             config.add(path, text, &mut variables)?;
         }
-        config.sections = sections(&config.found);
+        config.sections = section::all(&config.found);
         Ok(config)
     }
 
@@ -236,16 +209,27 @@ impl Config {
         &self.found[section.lines.start + 1..section.lines.end]
     }
 
-    /// The last line of a section that begins with `key` (words with one space between); of its `defaults` where it has none.
-    pub fn value(&self, section: &Section, key: &str) -> Option<&Found> {
-        let own = |s: &Section| self.inside(s).iter().rev().find(|f| f.is(key));
-        own(section).or_else(|| self.sections.get(section.defaults?).and_then(own))
+    /// The section and the `defaults` that its values come from, the nearest first.
+    pub(super) fn lineage<'c>(&'c self, section: &'c Section) -> impl Iterator<Item = &'c Section> {
+        std::iter::successors(Some(section), |one| self.sections.get(one.defaults?))
     }
 
-    /// The last line of all `global` sections that begins with `key`.
+    /// The last line of a section that begins with `key` (words with one space between); where it has none, of the `defaults` that
+    /// its values come from, and so on.
+    pub fn value(&self, section: &Section, key: &str) -> Option<&Found> {
+        self.lineage(section).find_map(|s| self.inside(s).iter().rev().find(|f| f.is(key)))
+    }
+
+    /// The line of all `global` sections that begins with `key` and counts: the last, or the first that is not zero where HAProxy
+    /// takes no second one.
     pub fn global(&self, key: &str) -> Option<&Found> {
-        let mut all = self.sections.iter().rev().filter(|s| s.kind == "global");
-        all.find_map(|s| self.inside(s).iter().rev().find(|f| f.is(key)))
+        let all =
+            || self.sections.iter().filter(|s| s.kind == "global").flat_map(|s| self.inside(s)).filter(|f| f.is(key));
+        let zero = |f: &&Found| f.arg(0).is_some_and(|text| number::leading(text) == 0);
+        match section::FIRST_COUNTS.contains(&key) {
+            true => all().find(|f| !zero(f)).or_else(|| all().next_back()),
+            false => all().next_back(),
+        }
     }
 
     /// What the user wrote in a span of a line's file.
@@ -358,51 +342,6 @@ fn environment(found: &Found, variables: &mut BTreeMap<String, Option<String>>) 
     }
 }
 
-/// Keywords that begin a section (REGISTER_CONFIG_SECTION in HAProxy's source).
-const KINDS: &[&str] = &[
-    "global",
-    "defaults",
-    "frontend",
-    "backend",
-    "listen",
-    "userlist",
-    "peers",
-    "mailers",
-    "resolvers",
-    "cache",
-    "program",
-    "http-errors",
-    "ring",
-    "log-forward",
-    "log-profile",
-    "fcgi-app",
-    "crt-store",
-    "traces",
-    "namespace_list",
-    "acme",
-    "healthcheck",
-];
-
-fn sections(found: &[Found]) -> Vec<Section> {
-    let mut all: Vec<Section> = Vec::new();
-    for (at, line) in found.iter().enumerate() {
-        if line.prefix.is_some() || !KINDS.contains(&line.name()) {
-            continue;
-        }
-        if let Some(before) = all.last_mut() {
-            before.lines.end = at;
-        }
-        let (kind, name) = (line.name().to_owned(), line.arg(0).unwrap_or_default().to_owned());
-        let proxy = matches!(kind.as_str(), "frontend" | "backend" | "listen" | "defaults");
-        let from = line.option(0, "from").map(|w| w.value.as_str());
-        let before = || all.iter().rposition(|s| s.kind == "defaults" && from.is_none_or(|name| s.name == name));
-        // A `defaults` section inherits only where it says so.
-        let defaults = (proxy && (kind != "defaults" || from.is_some())).then(before).flatten();
-        all.push(Section { kind, name, lines: at..found.len(), defaults });
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -425,6 +364,28 @@ mod tests {
         assert_eq!(config.global("maxconn").and_then(|f| f.arg(0)), Some("9"));
         let negated = &config.inside(section("b"))[0];
         assert!(negated.prefix.is_some() && negated.name() == "option" && !negated.is("option httplog"));
+    }
+
+    #[test]
+    fn defaults_inherit_from_defaults() {
+        let text = "defaults base\n maxconn 100\n timeout queue 1s\ndefaults from base\n timeout queue 2s\nfrontend f\n bind :80\n\
+                    defaults plain\nfrontend g\nfrontend h from base\n maxconn 7\n";
+        let config = config(text).unwrap();
+        let section = |name: &str| config.sections().iter().find(|s| s.name == name).unwrap();
+        let value = |s: &str, key: &str| config.value(section(s), key).map(|f| f.words.last().unwrap().value.clone());
+        assert_eq!(
+            (value("f", "maxconn").as_deref(), value("f", "timeout queue").as_deref()),
+            (Some("100"), Some("2s"))
+        );
+        assert_eq!((value("g", "maxconn"), value("h", "maxconn").as_deref()), (None, Some("7")));
+    }
+
+    #[test]
+    fn a_second_maxconn_of_the_process_does_not_count() {
+        let config =
+            config("global\n maxconn 0\n maxconn 9\n tune.bufsize 1\nglobal\n maxconn 7\n tune.bufsize 2\n").unwrap();
+        assert_eq!(config.global("maxconn").and_then(|f| f.arg(0)), Some("9"));
+        assert_eq!(config.global("tune.bufsize").and_then(|f| f.arg(0)), Some("2"));
     }
 
     #[test]

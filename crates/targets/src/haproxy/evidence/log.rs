@@ -16,6 +16,10 @@ pub mod signature {
     pub const QUEUE_TIMEOUT: &str = "haproxy.refused.sQ";
     /// A server does not take connections: 503.
     pub const SERVER_REFUSED: &str = "haproxy.refused.SC";
+    /// A server does not accept in time: 503.
+    pub const SERVER_SLOW_CONNECT: &str = "haproxy.refused.sC";
+    /// Something of this machine ran out while HAProxy connected to a server: 503.
+    pub const RESOURCE: &str = "haproxy.refused.RC";
     /// A server closed before it had answered: 502.
     pub const SERVER_CLOSED: &str = "haproxy.server_closed";
     /// A server was silent longer than it may: 504.
@@ -98,7 +102,12 @@ fn of_session(session: Session<'_>) -> Option<String> {
         ('s', 'H', _) => signature::SERVER_SILENT,
         ('c', 'R', _) => signature::CLIENT_SILENT,
         ('S' | 'P', 'H', _) => signature::SERVER_CLOSED,
-        (_, 'Q' | 'C', _) => return Some(format!("{SUBJECT}.refused.{cause}{at}")),
+        ('s', 'Q', _) => signature::QUEUE_TIMEOUT,
+        ('S', 'C', _) => signature::SERVER_REFUSED,
+        ('s', 'C', _) => signature::SERVER_SLOW_CONNECT,
+        ('R', 'C', _) => signature::RESOURCE,
+        // The process has no socket left (configuration manual 8.5).
+        ('P', 'C', _) => signature::DESCRIPTORS,
         _ => return None,
     };
     Some(known.to_owned())
@@ -114,6 +123,7 @@ mod tests {
             ("session sQ status=503 queue=3 node=<NOSRV> target=/", Some(signature::QUEUE_TIMEOUT)),
             ("session SC status=503 queue=0 node=s1 target=/", Some(signature::SERVER_REFUSED)),
             ("session sC status=503 queue=0 node=s1 target=/", Some("haproxy.refused.sC")),
+            ("session RC status=503 queue=0 node=s1 target=/", Some(signature::RESOURCE)),
             ("session sH status=504 queue=0 node=s1 target=/", Some(signature::SERVER_SILENT)),
             ("session SH status=502 queue=0 node=s1 target=/", Some(signature::SERVER_CLOSED)),
             ("session PH status=502 queue=0 node=s1 target=/", Some(signature::SERVER_CLOSED)),

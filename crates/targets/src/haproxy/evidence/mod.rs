@@ -33,6 +33,14 @@ pub mod metrics {
     pub const CONNECTION_RATE: &str = "haproxy.connection_rate";
     /// The most there may be (ConnRateLimit); absent where there is no such limit.
     pub const CONNECTION_RATE_LIMIT: &str = "haproxy.connection_rate_limit";
+    /// New sessions in the last second (SessRate).
+    pub const SESSION_RATE: &str = "haproxy.session_rate";
+    /// The most there may be (SessRateLimit); absent where there is no such limit.
+    pub const SESSION_RATE_LIMIT: &str = "haproxy.session_rate_limit";
+    /// New sessions of the frontend in the last second (`show stat`, rate).
+    pub const FRONTEND_RATE: &str = "haproxy.frontend_rate";
+    /// The most there may be (rate_lim); absent where there is no such limit.
+    pub const FRONTEND_RATE_LIMIT: &str = "haproxy.frontend_rate_limit";
     /// Connections of the frontend (`show stat`, scur).
     pub const SESSIONS: &str = "haproxy.sessions";
     /// The most it may have (slim).

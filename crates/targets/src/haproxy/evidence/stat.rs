@@ -8,13 +8,15 @@ use super::SUBJECT;
 use genkai_place::usage::Usage;
 
 /// What `show info` tells of the whole process, as `haproxy.NAME` (management manual 9.3, `show info`).
-const INFO: [(&str, &str); 6] = [
+const INFO: [(&str, &str); 8] = [
     ("CurrConns", "connections"),
     ("Maxconn", "maxconn"),
     ("CumConns", "connections_total"),
     ("Idle_pct", "idle_percent"),
     ("ConnRate", "connection_rate"),
     ("ConnRateLimit", "connection_rate_limit"),
+    ("SessRate", "session_rate"),
+    ("SessRateLimit", "session_rate_limit"),
 ];
 
 /// The sections that are looked at.
@@ -103,6 +105,10 @@ impl Stat {
         };
         put("sessions", front, "scur");
         put("sessions_limit", front, "slim");
+        put("frontend_rate", front, "rate");
+        if front.is_some_and(|row| row.get("rate_lim") > 0) {
+            put("frontend_rate_limit", front, "rate_lim");
+        }
         put("queued", back, "qcur");
         put("connect_errors_total", back, "econ");
         put("response_errors_total", back, "eresp");
@@ -123,7 +129,7 @@ pub(crate) fn sample(info: &str, stat: &Stat, names: &Names, usage: &Usage) -> S
         let Some((name, value)) = line.split_once(": ") else { continue };
         let known = INFO.iter().find(|(known, _)| *known == name);
         if let (Some((name, known)), Ok(value)) = (known, value.trim().parse::<f64>())
-            && (*name != "ConnRateLimit" || value > 0.0)
+            && (!name.ends_with("Limit") || value > 0.0)
         {
             metrics.insert(format!("{SUBJECT}.{known}"), value);
         }

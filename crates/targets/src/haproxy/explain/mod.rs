@@ -3,6 +3,7 @@
 
 mod remarks;
 mod timers;
+mod values;
 
 use genkai_model::explain::Explanation;
 

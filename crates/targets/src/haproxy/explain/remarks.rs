@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use genkai_model::explain::{Remark, RemarkKind};
 
+use super::values::{self, key};
 use crate::explain::{place, remark};
 use crate::files::Requests;
 use crate::files::names::{nearest, table};
 use crate::haproxy::config::{Config, Found, Section};
 use crate::haproxy::limits::Facts;
+use crate::haproxy::proxy::{giving, parameter, servers};
 use crate::haproxy::route::Route;
-use crate::haproxy::settings::{HTTP_REUSE, TABLE, first_parameter, value};
+use crate::haproxy::settings::{HTTP_REUSE, TABLE, value};
 
 /// Keywords of `global` and of proxies with the sections that take them (HAProxy 2.6's own list, `haproxy -dKcfg`, and the keyword
 /// tables of the source up to 3.5; `removed`: of versions before 2.6).
@@ -41,6 +43,7 @@ enum Side {
 
 pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Remark> {
     let mut all = names(config);
+    all.extend(values::refused(config));
     all.extend(clamps(facts));
     all.extend(contradictions(config, facts, requests));
     all.extend(without_effect(config, facts, requests));
@@ -75,14 +78,6 @@ fn names(config: &Config) -> Vec<Remark> {
         }
     }
     out
-}
-
-/// `timeout client`, `maxconn`.
-fn key(found: &Found) -> String {
-    match (found.name(), found.arg(0)) {
-        (name @ ("timeout" | "option" | "stats" | "rate-limit"), Some(second)) => format!("{name} {second}"),
-        (name, _) => name.to_owned(),
-    }
 }
 
 fn unknown(found: &Found, mut say: impl FnMut(RemarkKind, String, Option<String>)) {
@@ -187,18 +182,24 @@ fn contradictions(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Re
             }
         }
     }
+    if let Some((asked, hard)) = facts.beyond.filter(|_| facts.strict) {
+        let at = config.global("fd-hard-limit").map(|found| config.place(found));
+        let text = format!("{hard} is below the {asked} descriptors that it asks for: HAProxy does not start");
+        say(at, "fd-hard-limit", text, format!("write at least {asked}, or leave maxconn and ulimit-n out"));
+    }
     if facts.threads.value > facts.cores && place(&facts.threads.origin).is_some() {
         let text = format!("{} threads share {} cores: they make each other wait", facts.threads.value, facts.cores);
         say(place(&facts.threads.origin), "nbthread", text, "leave it out: HAProxy takes one a core".to_owned());
     }
     let Some(route) = Route::find(config, requests) else { return out };
-    for found in route.servers(config) {
-        let number = |key: &str| value::count(&found.option(first_parameter(found), key)?.value);
-        if let (Some(min), Some(max)) = (number("minconn"), number("maxconn"))
+    for server in route.servers(config) {
+        let number =
+            |key: &str| value::whole(parameter(route.back.and_then(|back| giving(config, back, &server, key))?, key)?);
+        if let (Some(min), Some(max)) = (number("minconn"), number("maxconn").filter(|max| *max > 0))
             && min > max
         {
-            let text = format!("{min} is above maxconn {max} of the same server: maxconn counts");
-            say(Some(config.place(found)), "server.minconn", text, format!("write at most {max}"));
+            let text = format!("{min} is above maxconn {max} of the same server: the server gets {min}");
+            say(Some(config.place(server.found)), "server.minconn", text, format!("write at most {max}"));
         }
     }
     missing_timeouts(config, &route, &mut say);
@@ -230,40 +231,51 @@ fn without_effect(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Re
     for section in config.sections() {
         again(config, section, &mut say);
     }
-    let low = |f: &&Found| f.arg(0).and_then(value::count).is_some_and(|n| n < facts.needed());
+    let low = |f: &&Found| f.arg(0).and_then(value::whole).is_some_and(|n| n < facts.needed());
     if let Some(found) = config.global("ulimit-n").filter(low).filter(|_| facts.nofile.value >= facts.needed()) {
         let text =
             format!("has no effect: the process has {} already, and HAProxy never lowers that", facts.nofile.value);
         say(found, "ulimit-n", text, Some("leave it out: HAProxy asks for what maxconn needs"));
     }
     let Some(back) = Route::find(config, requests).and_then(|route| route.back) else { return out };
-    let has = |key: &str| {
-        config.inside(back).iter().any(|f| {
-            matches!(f.name(), "server" | "server-template" | "default-server")
-                && f.option(first_parameter(f), key).is_some()
-        }) || config.value(back, "default-server").is_some_and(|f| f.option(0, key).is_some())
-    };
-    if let Some(found) = config.value(back, "fullconn").filter(|_| !has("minconn")) {
-        let text = "has no effect: no server has a minconn, and only that grows with the load towards it".to_owned();
+    let servers = servers(config, back);
+    // Servers that a remark is not sure about: none, or what resolvers find.
+    if servers.is_empty() {
+        return out;
+    }
+    let grows = servers.iter().any(|s| s.minconn != s.maxconn);
+    let capped = servers.iter().any(|s| s.maxconn > 0);
+    if let Some(found) = config.value(back, "fullconn").filter(|_| !grows) {
+        let text =
+            "has no effect: no server has a minconn below its maxconn, and only that grows with the load towards it"
+                .to_owned();
         say(found, "fullconn", text, Some("server ... minconn N maxconn M"));
     }
-    if let Some(found) = config.value(back, "timeout queue").filter(|_| !has("maxconn")) {
+    if let Some(found) = config.value(back, "timeout queue").filter(|_| !capped) {
         let text = format!("has no effect: no server of `{}` has a maxconn, so nothing ever waits", back.title());
         say(found, "timeout queue", text, Some("server ... maxconn N"));
     }
     out
 }
 
-/// A limit that is set twice in one section: the later one counts.
+/// A limit that is set twice in one section: the later one counts, but for some of `global`.
 fn again(config: &Config, section: &Section, say: &mut impl FnMut(&Found, &str, String, Option<&str>)) {
-    let mut last: BTreeMap<&str, &Found> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, &Found> = BTreeMap::new();
     let single =
         |f: &Found| TABLE.settings.iter().find(|s| f.is(s.directive) && s.name != HTTP_REUSE.name).map(|s| s.directive);
     for found in config.inside(section) {
-        let Some(keyword) = single(found).filter(|_| found.name() != "server") else { continue };
-        if let Some(before) = last.insert(keyword, found) {
-            let text = format!("is set again at {}: the later one counts", config.place(found));
-            say(before, keyword, text, None);
+        let Some(keyword) = single(found).filter(|_| !matches!(found.name(), "server" | "default-server")) else {
+            continue;
+        };
+        let Some(before) = seen.insert(keyword, found) else { continue };
+        let counts = if section.kind == "global" { config.global(keyword) } else { config.value(section, keyword) };
+        match counts {
+            Some(counts) if counts == before => {
+                let text = format!("was set at {}: HAProxy takes no second one", config.place(before));
+                say(found, keyword, text, None);
+                seen.insert(keyword, before);
+            }
+            _ => say(before, keyword, format!("is set again at {}: the later one counts", config.place(found)), None),
         }
     }
 }

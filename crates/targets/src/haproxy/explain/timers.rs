@@ -6,34 +6,60 @@ use genkai_model::units::Span;
 
 use crate::files::Requests;
 use crate::haproxy::config::Config;
+use crate::haproxy::proxy::mode;
 use crate::haproxy::route::Route;
 use crate::haproxy::settings::{
     Setting, TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_KEEP_ALIVE, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE,
     TIMEOUT_SERVER, TIMEOUT_TUNNEL, value, written,
 };
 
-/// Each with what it ends, and what counts where it is not written (configuration manual 4.2).
-const TIMERS: &[(Setting, &str, &str)] = &[
-    (TIMEOUT_CLIENT, "a client that neither takes nor sends a byte", "never"),
-    (TIMEOUT_CONNECT, "a server that does not accept: tried again, then HAProxy answers 503", "never"),
-    (TIMEOUT_SERVER, "a server that is silent: HAProxy answers 504", "never"),
-    (TIMEOUT_QUEUE, "a request that waits for a server: HAProxy answers 503", "like timeout connect"),
+/// Each with what it ends in HTTP mode and, where that is something else, in TCP mode (where HAProxy answers nothing itself; empty:
+/// there is no such timer), and what counts where it is not written (configuration manual 4.2).
+const TIMERS: &[(Setting, [&str; 2], &str)] = &[
+    (TIMEOUT_CLIENT, ["a client that neither takes nor sends a byte"; 2], "never"),
+    (
+        TIMEOUT_CONNECT,
+        [
+            "a server that does not accept: tried again, then HAProxy answers 503",
+            "a server that does not accept: tried again, then HAProxy closes the connection",
+        ],
+        "never",
+    ),
+    (
+        TIMEOUT_SERVER,
+        ["a server that is silent: HAProxy answers 504", "a server that is silent: HAProxy closes the connection"],
+        "never",
+    ),
+    (
+        TIMEOUT_QUEUE,
+        [
+            "a request that waits for a server: HAProxy answers 503",
+            "a connection that waits for a server: HAProxy closes it",
+        ],
+        "like timeout connect",
+    ),
     (
         TIMEOUT_TUNNEL,
-        "a tunnel (WebSocket) in which both sides are silent",
+        ["a tunnel (WebSocket) in which both sides are silent", "a connection in which both sides are silent"],
         "at the shorter of timeout client and timeout server",
     ),
-    (TIMEOUT_HTTP_REQUEST, "a request head that comes too slowly: HAProxy answers 408", "like timeout client"),
-    (TIMEOUT_HTTP_KEEP_ALIVE, "a kept connection without a next request", "like timeout http-request"),
+    (TIMEOUT_HTTP_REQUEST, ["a request head that comes too slowly: HAProxy answers 408", ""], "like timeout client"),
+    (TIMEOUT_HTTP_KEEP_ALIVE, ["a kept connection without a next request", ""], "like timeout http-request"),
 ];
 
 pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
-    if Route::find(config, requests).is_none() {
-        return Vec::new();
-    }
-    let timer = |(setting, ends, otherwise): &(Setting, &str, &str)| match written(config, setting, requests) {
+    let Some(route) = Route::find(config, requests) else { return Vec::new() };
+    let mode = mode(config, route.front) as usize;
+    let timer = |(setting, ends, otherwise): &(Setting, [&str; 2], &str)| {
+        timer(config, requests, setting, ends[mode], otherwise)
+    };
+    TIMERS.iter().filter(|(_, ends, _)| !ends[mode].is_empty()).map(timer).collect()
+}
+
+fn timer(config: &Config, requests: &Requests, setting: &Setting, ends: &str, otherwise: &str) -> Timer {
+    match written(config, setting, requests) {
         Some(time) => {
-            let span = value::time(&time.written).map(Span::from_millis);
+            let span = value::lenient_time(&time.written).map(|(milliseconds, _)| Span::from_millis(milliseconds));
             time.map(|()| span).timer(setting.directive, ends)
         }
         None => Timer {
@@ -43,6 +69,5 @@ pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
             span: None,
             ends: format!("{ends}; not set, it ends {otherwise}"),
         },
-    };
-    TIMERS.iter().map(timer).collect()
+    }
 }

@@ -1,12 +1,12 @@
 //! Limits that show in HAProxy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::Facts;
 use crate::haproxy::evidence::{metrics, signature};
-use crate::haproxy::settings::{SERVER_MAXCONN, TIMEOUT_SERVER, TIMEOUT_TUNNEL};
-use crate::limits::{backend, counted, errors, log, raised, reached, reached_of};
+use crate::haproxy::settings::{SERVER_MAXCONN, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL};
+use crate::limits::{backend, errors, log, raised, reached, reached_of, valued};
 use crate::settings::SourcedValue;
 
 /// Every limit of the servers' side, but for their `maxconn`.
@@ -15,42 +15,49 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
         return Vec::new();
     }
     let mut all = vec![refusing(facts)];
+    all.extend(slow_to_accept(facts));
     all.extend(silent(facts));
     all.extend(idle(facts));
     all.extend(ports(facts));
     all
 }
 
-/// `maxconn` of each `server`. Requests beyond it wait in the queue, those that wait too long are answered 503.
+/// `maxconn`, or `minconn`, of the servers. Requests beyond them wait in the queue, those that wait too long are answered 503.
 pub(super) fn server(facts: &Facts) -> Option<Limit> {
-    let held = facts.server_maxconn.as_ref().filter(|_| facts.servers > 0)?;
-    let (each, servers) = (held.value, facts.servers);
-    let queue = (facts.server_maxqueue > 0).then_some(facts.server_maxqueue as f64 * servers as f64);
+    let held = facts.capacity.as_ref()?;
     let wait = facts.queue_timeout.as_ref();
+    let refused = if facts.http { "then 503" } else { "then they are closed" };
     let until = wait.map_or_else(
-        || "further requests wait for ever (no timeout queue, no timeout connect)".to_owned(),
-        |(setting, held)| format!("further requests wait at most {} ({setting}), then 503", held.value),
+        || "further ones wait for ever (no timeout queue, no timeout connect)".to_owned(),
+        |(setting, held)| format!("further ones wait at most {} ({setting}), {refused}", held.value),
     );
+    let what = if facts.http { "requests" } else { "connections" };
+    let limit = queueing(
+        signature::QUEUE_TIMEOUT,
+        "or add servers: each brings as many; the backend must be able to take them",
+    );
+    // Where the share grows with the load, it is what a server gets at least that is short.
+    let (id, setting) = match held.full {
+        Some(_) => ("haproxy.server.minconn", SERVER_MINCONN.name),
+        None => ("haproxy.server.maxconn", SERVER_MAXCONN.name),
+    };
     Some(Limit {
+        id: id.to_owned(),
+        setting: setting.to_owned(),
         value: held.written.clone(),
         origin: held.origin.clone(),
-        caps: "requests that each server gets at once; further ones wait in HAProxy's queue".to_owned(),
-        law: Law::Workers {
-            workers: each as f64 * servers as f64,
-            queue,
-            service: None,
-            wait: wait.map(|(_, held)| held.value.as_secs_f64()),
-        },
-        formula: format!(
-            "{} x maxconn {each} = {} requests at once; {until}",
-            counted(servers, "server"),
-            each.saturating_mul(servers)
-        ),
-        ..queueing(
-            signature::QUEUE_TIMEOUT,
-            "or add servers: each brings as many; the backend must be able to take them",
-        )
+        caps: format!("{what} that the servers get at once; further ones wait in HAProxy's queue"),
+        law: held.law(facts.http, wait.map(|(_, held)| held.value.as_secs_f64())),
+        formula: format!("{}; {until}", held.formula.replace("requests", what)),
+        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: true },
+        remedy: limit.remedy.map(|remedy| Remedy { setting: setting.to_owned(), ..remedy }),
+        ..limit
     })
+}
+
+/// What clients get where HAProxy answers `status`: in TCP mode, a connection that is closed.
+pub(super) fn answer(facts: &Facts, status: ErrorKind) -> ErrorKind {
+    if facts.http { status } else { ErrorKind::EofNew }
 }
 
 /// What is always so of `maxconn` of a `server`: the signs (of which `timeout` is the log's, of requests that waited too long), the symptom
@@ -73,18 +80,25 @@ pub(crate) fn queueing(timeout: &str, instead: &str) -> Limit {
 fn refusing(facts: &Facts) -> Limit {
     let written = facts.back.clone().unwrap_or_default();
     let back = SourcedValue { value: (), written, origin: Origin::Given };
-    Limit {
-        formula: format!(
+    let formula = match facts.http {
+        true => format!(
             "the servers of `{}` refuse (503 after the retries), or close before they answer (502)",
             back.written
         ),
+        false => {
+            format!("the servers of `{}` refuse, or close early: HAProxy closes the connection then", back.written)
+        }
+    };
+    let kinds = if facts.http { &[ErrorKind::Status502, ErrorKind::Status503][..] } else { &[ErrorKind::EofNew] };
+    Limit {
+        formula,
         source: "HAProxy configuration manual 8.5: termination states SC, SH, PH".to_owned(),
         signatures: vec![
             log(signature::SERVER_REFUSED, Strength::Decisive),
             log(signature::SERVER_CLOSED, Strength::Decisive),
             log(signature::SERVER_DOWN, Strength::Supports),
         ],
-        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
+        symptom: errors(kinds),
         ..backend::refusing("haproxy.backend", "(backend)", &back)
     }
 }
@@ -92,11 +106,33 @@ fn refusing(facts: &Facts) -> Limit {
 /// The servers are slower than HAProxy is told to wait. The timeout ends the request; the slowness is the backend's.
 fn silent(facts: &Facts) -> Option<Limit> {
     let held = facts.server_timeout.as_ref()?;
+    let then = if facts.http { "answers 504" } else { "closes the connection" };
+    let said = if facts.http { signature::SERVER_SILENT } else { signature::TUNNEL_SILENT };
     Some(Limit {
-        formula: format!("a server is never silent for {}: else HAProxy answers 504", held.value),
-        source: "HAProxy configuration manual 4.2, `timeout server`; 8.5: termination state sH".to_owned(),
-        signatures: vec![log(signature::SERVER_SILENT, Strength::Consistent)],
+        formula: format!("a server is never silent for {}: else HAProxy {then}", held.value),
+        source: "HAProxy configuration manual 4.2, `timeout server`; 8.5: termination states sH, sD".to_owned(),
+        signatures: vec![log(said, Strength::Consistent)],
+        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status504)], slow: true },
         ..backend::silent("haproxy.timeout.server", TIMEOUT_SERVER.directive, held)
+    })
+}
+
+/// A server that does not accept in time: its accept queue is full, or it is not there at all.
+fn slow_to_accept(facts: &Facts) -> Option<Limit> {
+    let held = facts.connect_timeout.as_ref()?;
+    let then = if facts.http { "503" } else { "the connection is closed" };
+    Some(Limit {
+        caps: format!("it does not accept connections within {} = {}", TIMEOUT_CONNECT.directive, held.written),
+        formula: format!("a connect to a server never lasts {}: else it is tried again, then {then}", held.value),
+        source: "HAProxy configuration manual 4.2, `timeout connect`; 8.5: termination state sC".to_owned(),
+        signatures: vec![log(signature::SERVER_SLOW_CONNECT, Strength::Decisive)],
+        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: true },
+        ..valued(
+            "haproxy.timeout.connect",
+            "backend",
+            &format!("slower to accept than {}", TIMEOUT_CONNECT.directive),
+            held,
+        )
     })
 }
 
@@ -130,7 +166,9 @@ fn ports(facts: &Facts) -> Option<Limit> {
         noun: "server",
         range: facts.ports,
         signature: signature::PORTS,
-        answer: ErrorKind::Status503,
+        answer: answer(facts, ErrorKind::Status503),
     };
-    ports.limit()
+    let mut limit = ports.limit()?;
+    limit.signatures.push(log(signature::RESOURCE, Strength::Supports));
+    Some(limit)
 }

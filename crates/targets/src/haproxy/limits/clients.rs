@@ -5,8 +5,8 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, St
 
 use super::Facts;
 use crate::haproxy::evidence::{metrics, signature};
-use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, ULIMIT_N};
-use crate::limits::{Descriptors, connections, raised, reached_of, valued};
+use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, RATE_LIMIT_SESSIONS, ULIMIT_N};
+use crate::limits::{Descriptors, connections, errors, log, raised, reached_of, valued};
 
 /// Clients beyond a full process or frontend are not accepted: they wait in the kernel's queue, and hang.
 fn waits() -> Symptom {
@@ -92,7 +92,7 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
         pools: 1.0,
         logs: &[signature::DESCRIPTORS],
         metrics: (metrics::FDS, metrics::FD_LIMIT),
-        answer: ErrorKind::Status503,
+        answer: super::backend::answer(facts, ErrorKind::Status503),
     };
     Limit {
         caps: "descriptors of the process: clients, servers, listeners, threads".to_owned(),
@@ -114,16 +114,39 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
 }
 
 /// New connections (or sessions) a second: beyond that HAProxy accepts later.
-pub(super) fn rate(facts: &Facts) -> Option<Limit> {
-    let (setting, held) = facts.rate.as_ref()?;
+pub(super) fn rates(facts: &Facts) -> impl Iterator<Item = Limit> {
+    facts.rates.iter().map(|(setting, held)| {
+        let (rate, most) = match *setting {
+            name if name == RATE_LIMIT_SESSIONS.name => (metrics::FRONTEND_RATE, metrics::FRONTEND_RATE_LIMIT),
+            name if name == MAXSESSRATE.name => (metrics::SESSION_RATE, metrics::SESSION_RATE_LIMIT),
+            _ => (metrics::CONNECTION_RATE, metrics::CONNECTION_RATE_LIMIT),
+        };
+        Limit {
+            caps: "new connections a second; those beyond it wait to be accepted".to_owned(),
+            law: Law::NewConnections { value: held.value as f64 },
+            formula: format!("{} new connections/s ({setting}); requests on kept connections do not count", held.value),
+            source: "HAProxy src/listener.c: listener_accept; configuration manual 3.2 and 4.2".to_owned(),
+            signatures: vec![reached_of(rate, most, 0.95, Strength::Decisive)],
+            symptom: waits(),
+            remedy: Some(raised(setting, RemedyUnit::Count, 1.0)),
+            ..valued(&format!("haproxy.{setting}"), "haproxy", setting, held)
+        }
+    })
+}
+
+/// A client that is slower with its request than it may be. Only HTTP has requests.
+pub(super) fn silent(facts: &Facts) -> Option<Limit> {
+    let (setting, held) = facts.request_timeout.as_ref().filter(|_| facts.http)?;
     Some(Limit {
-        caps: "new connections a second; those beyond it wait to be accepted".to_owned(),
-        law: Law::Unknown,
-        formula: format!("{} new connections/s ({setting}); requests on kept connections do not count", held.value),
-        source: "HAProxy src/listener.c: listener_accept; configuration manual 3.2 and 4.2".to_owned(),
-        signatures: vec![full(metrics::CONNECTION_RATE, metrics::CONNECTION_RATE_LIMIT)],
-        symptom: waits(),
-        remedy: Some(raised(setting, RemedyUnit::Count, 100.0)),
-        ..valued(&format!("haproxy.{setting}"), "haproxy", setting, held)
+        caps: format!("clients that take longer than {} = {} to send a request", setting.directive, held.written),
+        formula: format!(
+            "the head of a request comes within {} ({}), else HAProxy answers 408",
+            held.value, setting.directive
+        ),
+        source: "HAProxy configuration manual 4.2, `timeout http-request`; 8.5: termination state cR".to_owned(),
+        signatures: vec![log(signature::CLIENT_SILENT, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status4xx]),
+        remedy: Some(raised(setting.name, RemedyUnit::Time, 1.0)),
+        ..valued("haproxy.timeout.http-request", "haproxy", setting.name, held)
     })
 }

@@ -3,13 +3,15 @@
 use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
+use super::capacity::Capacity;
 use crate::files::Requests;
 use crate::haproxy::config::Config;
+use crate::haproxy::proxy::{self, Mode, Server, first_parameter};
 use crate::haproxy::route::{Address, Route, binds};
 use crate::haproxy::settings::{
-    BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, SERVER_MAXCONN,
-    SERVER_MAXQUEUE, Setting, TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_QUEUE, TIMEOUT_SERVER, TIMEOUT_TUNNEL,
-    TUNE_BUFSIZE, ULIMIT_N, in_force, value,
+    BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
+    TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE, TIMEOUT_SERVER, TIMEOUT_TUNNEL, TUNE_BUFSIZE,
+    ULIMIT_N, in_force, value, written,
 };
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
@@ -26,7 +28,7 @@ const LEAST: u64 = 100;
 const QUEUE: u64 = 1024;
 
 /// What the limits of one configuration for one kind of request are computed from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Facts {
     /// Connections of clients at once, of the whole process.
     pub maxconn: SourcedValue<u64>,
@@ -38,6 +40,8 @@ pub struct Facts {
     pub available: u64,
     /// Whether HAProxy refuses to start with fewer descriptors than `maxconn` needs (`strict-limits`, the default since 2.3).
     pub strict: bool,
+    /// Descriptors that it asks for, and `fd-hard-limit` where that is fewer: it does not start then, unless `strict-limits` is off.
+    pub beyond: Option<(u64, u64)>,
     /// The most that it can have.
     pub nofile_ceiling: Ceiling,
     /// Descriptors that are never a client's: HAProxy's own count.
@@ -46,16 +50,20 @@ pub struct Facts {
     pub front: String,
     /// Connections at once of it, where it says so itself.
     pub front_maxconn: Option<SourcedValue<u64>>,
+    /// Whether it speaks HTTP: in TCP mode HAProxy answers nothing itself.
+    pub http: bool,
     /// Servers behind it.
     pub servers: u64,
     /// Their section; none: there is none.
     pub back: Option<String>,
-    /// Connections of each server at once, where they are capped.
-    pub server_maxconn: Option<SourcedValue<u64>>,
-    /// Requests that may wait for each server; 0: any number.
-    pub server_maxqueue: u64,
+    /// How many requests they get at once, where that is capped.
+    pub capacity: Option<Capacity>,
     /// How long one may wait; the setting that says so.
     pub queue_timeout: Option<(&'static str, SourcedValue<Span>)>,
+    /// How long a server may take to accept.
+    pub connect_timeout: Option<SourcedValue<Span>>,
+    /// How long a client may take to send a request; the setting that says so.
+    pub request_timeout: Option<(&'static Setting, SourcedValue<Span>)>,
     /// How long a server may be silent.
     pub server_timeout: Option<SourcedValue<Span>>,
     /// How long both sides of a tunnel may be silent, and the setting that says so; none: for ever, or the load opens none.
@@ -66,8 +74,8 @@ pub struct Facts {
     pub backlog: SourcedValue<u32>,
     /// net.core.somaxconn.
     pub somaxconn: u32,
-    /// New connections a second: the setting, and its value.
-    pub rate: Option<(&'static str, SourcedValue<u64>)>,
+    /// New connections a second: the settings, and their values.
+    pub rates: Vec<(&'static str, SourcedValue<u64>)>,
     /// Threads.
     pub threads: SourcedValue<u32>,
     /// Cores that they may use.
@@ -85,38 +93,50 @@ impl Facts {
     /// `running`: the copy that runs, where there is one, with its own listeners and sockets.
     pub fn of(config: &Config, running: Option<&Config>, requests: &Requests, machine: &Machine, memory: u64) -> Facts {
         let route = Route::find(config, requests);
-        let number = |setting: &Setting| number_of(config, setting, requests, value::count);
+        let number = |setting: &Setting| number_of(config, setting, requests, value::whole);
         let threads = threads(config, requests, machine);
         let own = own(running.unwrap_or(config), threads.value);
         let (maxconn, available, nofile) = connections(config, requests, machine, own);
         let front_maxconn = number(&FRONTEND_MAXCONN).filter(|h| h.value > 0);
-        let servers = route.iter().flat_map(|r| r.servers(config)).map(count_of).fold(0, u64::saturating_add);
-        let time =
-            |setting: &Setting| number_of(config, setting, requests, value::time).map(|h| h.map(Span::from_millis));
+        let used = route.as_ref().map(|r| r.servers(config)).unwrap_or_default();
+        let servers = used.iter().map(|s| s.count).fold(0, u64::saturating_add);
+        let time = |setting: &Setting| {
+            number_of(config, setting, requests, |text| Some(value::lenient_time(text)?.0))
+                .map(|h| h.map(Span::from_millis))
+        };
+        // Zero is for ever (include/haproxy/ticks.h).
+        let time = |setting: &Setting| time(setting).filter(|held| held.value.0 > 0);
         let queue_timeout = time(&TIMEOUT_QUEUE)
             .map(|h| (TIMEOUT_QUEUE.directive, h))
             .or_else(|| time(&TIMEOUT_CONNECT).map(|h| (TIMEOUT_CONNECT.directive, h)));
-        let address = |f: &&crate::haproxy::config::Found| Address::parse(f.arg(1).unwrap_or_default());
-        let inet = route.iter().flat_map(|r| r.servers(config)).any(|f| matches!(address(&f), Address::Inet { .. }));
+        let address = |s: &Server<'_>| Address::parse(s.found.arg(first_parameter(s.found) - 1).unwrap_or_default());
+        let inet = used.iter().any(|s| matches!(address(s), Address::Inet { .. }));
         let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter();
-        let rate = rates.filter_map(|s| Some((s.name, number(&s).filter(|h| h.value > 0)?)));
+        let rate = |s: &Setting| match s.name == RATE_LIMIT_SESSIONS.name {
+            true => number_of(config, s, requests, value::unsigned),
+            false => number(s),
+        };
+        let rates = rates.filter_map(|s| Some((s.name, rate(&s).filter(|h| h.value > 0)?)));
         Facts {
             backlog: backlog(config, requests, front_maxconn.as_ref().unwrap_or(&maxconn)),
-            rate: rate.min_by_key(|(_, h)| h.value),
-            maxconn,
-            maxconn_written: number(&MAXCONN).is_some(),
+            rates: rates.collect(),
+            capacity: route.as_ref().and_then(|r| Capacity::of(config, r.back?, &used, maxconn.value)),
+            maxconn_written: number(&MAXCONN).is_some_and(|held| held.value > 0),
             available,
             strict: !refused(config, "strict-limits"),
             nofile,
+            beyond: beyond(config, &maxconn, own),
             nofile_ceiling: machine.descriptors_ceiling.clone(),
+            maxconn,
             own,
             front: route.as_ref().map(|r| r.front.title()).unwrap_or_default(),
             front_maxconn,
+            http: route.as_ref().is_none_or(|r| proxy::mode(config, r.front) == Mode::Http),
             servers,
             back: route.as_ref().and_then(|r| Some(r.back?.title())),
-            server_maxconn: number(&SERVER_MAXCONN).filter(|h| h.value > 0),
-            server_maxqueue: number(&SERVER_MAXQUEUE).map_or(0, |h| h.value),
             queue_timeout,
+            connect_timeout: time(&TIMEOUT_CONNECT),
+            request_timeout: [&TIMEOUT_HTTP_REQUEST, &TIMEOUT_CLIENT].into_iter().find_map(|s| Some((s, time(s)?))),
             server_timeout: time(&TIMEOUT_SERVER),
             tunnel_timeout: tunnel_timeout(time).filter(|_| requests.websocket),
             inet,
@@ -124,7 +144,7 @@ impl Facts {
             threads,
             cores: machine.cores,
             bufsize: in_force(config, &TUNE_BUFSIZE, requests)
-                .parsed(value::size)
+                .parsed(|text| value::buffer(text, config.reading().version))
                 .or_else(|| TUNE_BUFSIZE.default_value().parsed(value::size))
                 .expect("the default is well formed"),
             memory,
@@ -135,6 +155,11 @@ impl Facts {
     /// Descriptors that the configuration needs when it is full.
     pub fn needed(&self) -> u64 {
         descriptors(self.maxconn.value, self.own)
+    }
+
+    /// Whether the descriptors do, so that it starts (src/haproxy.c: main).
+    pub fn starts(&self) -> bool {
+        !self.strict || self.needed() <= self.nofile.value && self.beyond.is_none()
     }
 
     /// Threads that can work at once.
@@ -151,6 +176,14 @@ fn tunnel_timeout(time: impl Fn(&Setting) -> Option<SourcedValue<Span>>) -> Opti
     time(TIMEOUT_TUNNEL).or_else(both)
 }
 
+/// What the process asks for, and the `fd-hard-limit` that is below it.
+fn beyond(config: &Config, maxconn: &SourcedValue<u64>, own: u64) -> Option<(u64, u64)> {
+    let positive = |key: &str| value::whole(config.global(key)?.arg(0)?).filter(|n| *n > 0);
+    let (asked, hard) =
+        (positive("ulimit-n").unwrap_or_else(|| descriptors(maxconn.value, own)), positive("fd-hard-limit")?);
+    (asked > hard).then_some((asked, hard))
+}
+
 /// Two descriptors a connection, and HAProxy's own.
 fn descriptors(maxconn: u64, own: u64) -> u64 {
     maxconn.saturating_mul(2).saturating_add(own)
@@ -162,7 +195,9 @@ fn number_of(
     requests: &Requests,
     read: fn(&str) -> Option<u64>,
 ) -> Option<SourcedValue<u64>> {
-    in_force(config, setting, requests).parsed(|text| read(text.split(' ').next()?))
+    let default = || Some(setting.default_value()).filter(|_| !setting.default.is_empty());
+    let held = written(config, setting, requests).or_else(default)?;
+    held.parsed(|text| read(text.split(' ').next()?))
 }
 
 /// Whether a `no KEYWORD` of `global` counts.
@@ -172,16 +207,8 @@ fn refused(config: &Config, keyword: &str) -> bool {
     last.is_some_and(|f| f.prefix.as_ref().is_some_and(|p| p.value == "no"))
 }
 
-/// How many servers a line stands for.
-fn count_of(found: &crate::haproxy::config::Found) -> u64 {
-    match found.name() {
-        "server-template" => found.arg(1).and_then(|n| n.rsplit('-').next()?.parse().ok()).unwrap_or(1),
-        _ => 1,
-    }
-}
-
 fn threads(config: &Config, requests: &Requests, machine: &Machine) -> SourcedValue<u32> {
-    match number_of(config, &NBTHREAD, requests, value::count) {
+    match number_of(config, &NBTHREAD, requests, value::whole) {
         Some(held) => held.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
         None => SourcedValue {
             value: machine.cores,
@@ -222,11 +249,11 @@ fn connections(
     machine: &Machine,
     own: u64,
 ) -> (SourcedValue<u64>, u64, SourcedValue<u64>) {
-    let number = |setting: &Setting| number_of(config, setting, requests, value::count);
+    let number = |setting: &Setting| number_of(config, setting, requests, value::whole);
     let most = machine.descriptors_ceiling.value as u64;
-    let hard = config.global("fd-hard-limit").and_then(|f| f.arg(0)?.parse::<u64>().ok());
+    let hard = config.global("fd-hard-limit").and_then(|f| value::whole(f.arg(0)?)).filter(|n| *n > 0);
     let available = hard.map_or(machine.descriptors_hard, |hard| hard.min(machine.descriptors_hard));
-    let maxconn = number(&MAXCONN).unwrap_or_else(|| {
+    let maxconn = number(&MAXCONN).filter(|held| held.value > 0).unwrap_or_else(|| {
         let value = (available.saturating_sub(own) / 2).max(LEAST);
         SourcedValue::plain(
             value,
@@ -236,7 +263,7 @@ fn connections(
         )
     });
     let needed = descriptors(maxconn.value, own);
-    let asked = number(&ULIMIT_N).unwrap_or_else(|| {
+    let asked = number(&ULIMIT_N).filter(|held| held.value > 0).unwrap_or_else(|| {
         SourcedValue::plain(needed, Origin::Default("HAProxy src/haproxy.c: what maxconn needs".to_owned()))
     });
     let value = asked.value.min(most).max(machine.descriptors);
@@ -249,9 +276,9 @@ fn backlog(config: &Config, requests: &Requests, maxconn: &SourcedValue<u64>) ->
         let word = r.bind.found.option(1, BACKLOG.directive)?;
         let path = config.file(r.bind.found.file).path.clone();
         let origin = Origin::File { path, line: r.bind.found.line };
-        Some(SourcedValue { value: value::count(&word.value)?, written: word.value.clone(), origin })
+        Some(SourcedValue { value: value::whole(&word.value)?, written: word.value.clone(), origin })
     });
-    let held = of_bind.or_else(|| number_of(config, &BACKLOG, requests, value::count)).filter(|h| h.value > 0);
+    let held = of_bind.or_else(|| number_of(config, &BACKLOG, requests, value::whole)).filter(|h| h.value > 0);
     let held = held.unwrap_or_else(|| SourcedValue {
         value: if maxconn.value > 0 { maxconn.value } else { QUEUE },
         written: maxconn.value.to_string(),

@@ -4,11 +4,13 @@
 //! each) and were checked by measurement on 2.6; `analysis` evaluates them without knowing HAProxy.
 
 mod backend;
+mod capacity;
 mod clients;
 mod facts;
 mod system;
 
 pub(crate) use backend::queueing;
+pub use capacity::Capacity;
 pub(crate) use clients::holding;
 pub use facts::Facts;
 
@@ -18,9 +20,124 @@ use genkai_model::limit::Limit;
 pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![clients::maxconn(facts), clients::nofile(facts)];
     all.extend(clients::frontend(facts));
-    all.extend(clients::rate(facts));
+    all.extend(clients::rates(facts));
+    all.extend(clients::silent(facts));
     all.extend(backend::server(facts));
     all.extend([system::backlog(facts), system::cpu(facts), system::memory(facts)]);
     all.extend(backend::all(facts));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use genkai_model::limit::{Ceiling, Law, Sign};
+
+    use super::*;
+    use crate::files::Requests;
+    use crate::haproxy::config::{Config, Reading};
+    use crate::haproxy::evidence::aggregate;
+    use genkai_place::caps::Machine;
+
+    /// Limits of a configuration on a machine of two cores, for WebSockets or not.
+    fn told(text: &str, websocket: bool) -> Vec<Limit> {
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+        let machine = Machine {
+            descriptors: 1024,
+            descriptors_hard: 20_000,
+            descriptors_ceiling: Ceiling { value: 20_000.0, by: "hard RLIMIT_NOFILE".to_owned() },
+            online: 2,
+            cores: 2,
+            somaxconn: 4096,
+            ports: (32_768, 60_999),
+        };
+        let requests = Requests { websocket, ..Requests::default() };
+        super::of(&Facts::of(&config, None, &requests, &machine, 1 << 30))
+    }
+
+    fn law(text: &str, id: &str) -> Option<Law> {
+        told(text, false).into_iter().find(|limit| limit.id == id).map(|limit| limit.law)
+    }
+
+    const HTTP: &str = "defaults\n mode http\n timeout connect 1s\n timeout client 9s\n timeout server 9s\n";
+
+    fn with(front: &str, back: &str) -> String {
+        format!("{HTTP}frontend f\n bind :80\n default_backend b\n{front}backend b\n{back}")
+    }
+
+    #[test]
+    fn values_come_from_defaults_of_defaults() {
+        let text = "defaults base\n mode http\n maxconn 100\n timeout client 1s\ndefaults special from base\n timeout queue 2s\n\
+                    frontend f1 from special\n bind :80\n default_backend b1\nbackend b1 from special\n server s1 1:1 maxconn 20\n";
+        let connections =
+            Law::Slots { value: 100.0, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+        assert_eq!(law(text, "haproxy.frontend.maxconn"), Some(connections));
+        let waits = Law::Workers { workers: 20.0, queue: None, service: None, wait: Some(2.0) };
+        assert_eq!(law(text, "haproxy.server.maxconn"), Some(waits));
+    }
+
+    #[test]
+    fn servers_that_differ_are_added_up_and_maxqueue_does_not_refuse_who_can_go_elsewhere() {
+        let text = with(
+            "",
+            " default-server maxconn 10 maxqueue 5\n server s1 1:1\n server s2 1:2 maxconn 15\n timeout queue 400ms\n",
+        );
+        let law = law(&text, "haproxy.server.maxconn");
+        assert_eq!(law, Some(Law::Workers { workers: 25.0, queue: None, service: None, wait: Some(0.4) }));
+    }
+
+    #[test]
+    fn minconn_is_what_a_server_gets_while_the_backend_is_far_from_full() {
+        let text = with("", " fullconn 1000\n server s1 1:1 minconn 5 maxconn 60\n timeout queue 20s\n");
+        let law = law(&text, "haproxy.server.minconn");
+        assert_eq!(law, Some(Law::Growing { least: 5.0, most: 60.0, full: Some(1000.0), wait: Some(20.0) }));
+    }
+
+    #[test]
+    fn in_tcp_mode_nothing_is_answered() {
+        let text = with("", " server s1 1:1 maxconn 5\n timeout queue 2s\n").replace("mode http", "mode tcp");
+        for limit in told(&text, true) {
+            let said = format!("{} {} {:?}", limit.caps, limit.formula, limit.symptom.errors);
+            assert!(!["408", "502", "503", "504"].iter().any(|status| said.contains(status)), "{said}");
+        }
+        assert!(told(&text.replace("mode tcp", "mode http"), true).iter().any(|limit| limit.formula.contains("503")));
+    }
+
+    #[test]
+    fn rates_of_connections_have_numbers_and_metrics_of_their_own() {
+        let text = with(" rate-limit sessions 30\n", "")
+            .replace("defaults", "global\n maxconnrate 50\n maxsessrate 40\ndefaults");
+        let rates: Vec<Limit> =
+            told(&text, false).into_iter().filter(|l| matches!(l.law, Law::NewConnections { .. })).collect();
+        let settings: Vec<(&str, f64)> = rates
+            .iter()
+            .map(|l| (l.setting.as_str(), if let Law::NewConnections { value } = l.law { value } else { 0.0 }))
+            .collect();
+        assert_eq!(settings, [("maxconnrate", 50.0), ("rate-limit.sessions", 30.0), ("maxsessrate", 40.0)]);
+        let signs: BTreeSet<String> = rates.iter().map(|l| format!("{:?}", l.signatures)).collect();
+        assert_eq!(signs.len(), 3);
+    }
+
+    #[test]
+    fn every_signature_that_is_read_belongs_to_a_limit() {
+        let text = with("", " server s1 127.0.0.1:1 maxconn 5\n");
+        let limits: Vec<Limit> = [told(&text, true), told(&text.replace("mode http", "mode tcp"), false)].concat();
+        let known: BTreeSet<&str> = limits
+            .iter()
+            .flat_map(|limit| &limit.signatures)
+            .filter_map(|signature| if let Sign::Log(name) = &signature.sign { Some(name.as_str()) } else { None })
+            .collect();
+        let states = "CcSsPRIDULKk-".chars().flat_map(|cause| "RQCHDLT-".chars().map(move |at| format!("{cause}{at}")));
+        let sessions = states.flat_map(|state| {
+            ["200", "101", "503", "-"].map(|status| format!("session {state} status={status} queue=0 node=s target=/"))
+        });
+        let messages =
+            ["reached process FD limit", "reached system FD limit", "no free ports", "has no server available!"];
+        for line in sessions.chain(messages.map(str::to_owned)) {
+            if let Some(signature) = &aggregate([line.as_str()])[0].signature {
+                assert!(known.contains(signature.as_str()), "{line}: {signature} belongs to no limit");
+            }
+        }
+    }
 }

@@ -7,8 +7,8 @@ use super::listen::Moved;
 use super::{CopyError, own};
 use crate::files::masked;
 use crate::haproxy::config::{Config, Found};
+use crate::haproxy::proxy::first_parameter;
 use crate::haproxy::route::Address;
-use crate::haproxy::settings::first_parameter;
 use genkai_place::remote;
 
 /// Parameters of a server that another backend does not have (TLS, the PROXY protocol, names that are resolved while it runs,

@@ -6,6 +6,7 @@ use super::{Context, Setting, SettingError, TABLE};
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, Requests, pairs};
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
+use crate::haproxy::proxy::{self, first_parameter};
 use crate::haproxy::route::Route;
 use crate::settings::SourcedValue;
 
@@ -92,60 +93,56 @@ fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Request
     };
     let route = Route::find(config, requests).ok_or_else(missing)?;
     let servers = route.servers(config);
-    if servers.is_empty() {
-        return Err(missing());
+    let back = route.back.filter(|_| !servers.is_empty()).ok_or_else(missing)?;
+    let mut edits: Vec<Edit> = Vec::new();
+    for server in &servers {
+        let line = proxy::giving(config, back, server, setting.directive);
+        for edit in
+            line.map_or_else(|| vec![added_to(server.found, setting, value)], |line| replaced(line, setting, value))
+        {
+            if !edits.contains(&edit) {
+                edits.push(edit);
+            }
+        }
     }
-    let own = |found: &Found| {
-        let edit = |span| Edit::new(found.file, span, quote(value).into_owned());
-        found.option(first_parameter(found), setting.directive).map(|word| edit(&word.span))
-    };
-    let back = route.back.ok_or_else(missing)?;
-    let default = config.inside(back).iter().filter(|f| f.is("default-server")).find_map(own);
-    if let Some(edit) = default.filter(|_| servers.iter().all(|s| own(s).is_none())) {
-        return Ok(vec![edit]);
-    }
-    let added = |found: &Found| {
+    Ok(edits)
+}
+
+fn added_to(found: &Found, setting: &Setting, value: &str) -> Edit {
+    let end = found.words[found.words.len() - 1].span.end;
+    Edit::new(found.file, &(end..end), format!(" {} {value}", setting.directive))
+}
+
+/// Every word of a line that says the parameter, as the last one counts.
+fn replaced(found: &Found, setting: &Setting, value: &str) -> Vec<Edit> {
+    let words = found.words.windows(2).skip(first_parameter(found) + 1);
+    let said = words.filter(|pair| pair[0].value == setting.directive);
+    let mut edits: Vec<Edit> =
+        said.map(|pair| Edit::new(found.file, &pair[1].span, quote(value).into_owned())).collect();
+    if found.words.last().is_some_and(|word| word.value == setting.directive) {
         let end = found.words[found.words.len() - 1].span.end;
-        Edit::new(found.file, &(end..end), format!(" {} {value}", setting.directive))
-    };
-    Ok(servers.iter().map(|s| own(s).unwrap_or_else(|| added(s))).collect())
-}
-
-/// Position of the first argument that is a parameter: `server NAME ADDRESS ...`, `server-template PREFIX COUNT ADDRESS ...`.
-pub(crate) fn first_parameter(found: &Found) -> usize {
-    match found.name() {
-        "server" => 2,
-        "server-template" => 3,
-        _ => 0,
+        edits.push(Edit::new(found.file, &(end..end), format!(" {value}")));
     }
+    edits
 }
 
-/// The value of a setting in force for the requests under test, and where it is written. Of a parameter of servers: the first
-/// server's that has it.
+/// The value of a setting in force for the requests under test, and where it is written. Of a parameter of servers: those of all,
+/// different ones one after the other.
 pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) -> SourcedValue<()> {
     written(config, setting, requests).unwrap_or_else(|| setting.default_value())
 }
 
 /// The same where it is written.
 pub(crate) fn written(config: &Config, setting: &Setting, requests: &Requests) -> Option<SourcedValue<()>> {
-    let (found, written) = if setting.context == Context::Server {
-        server_parameter(config, setting.directive, requests)?
-    } else {
-        let found = held_by(config, setting, requests)?;
-        let first = setting.directive.split(' ').count();
-        let words: Vec<&str> = found.words.iter().skip(first).map(|w| w.value.as_str()).collect();
-        (found, words.join(" "))
-    };
-    let path = config.file(found.file).path.clone();
-    Some(SourcedValue { value: (), written, origin: Origin::File { path, line: found.line } })
-}
-
-/// The first server that has a parameter, or the `default-server` that gives it.
-fn server_parameter<'c>(config: &'c Config, keyword: &str, requests: &Requests) -> Option<(&'c Found, String)> {
-    let route = Route::find(config, requests)?;
-    let own = |found: &'c Found| Some((found, found.option(first_parameter(found), keyword)?.value.clone()));
-    let default = || config.value(route.back?, "default-server").and_then(own);
-    route.servers(config).into_iter().find_map(own).or_else(default)
+    if setting.context == Context::Server {
+        let route = Route::find(config, requests)?;
+        let (written, origin) = proxy::written(config, route.back?, &route.servers(config), setting.directive)?;
+        return Some(SourcedValue { value: (), written, origin });
+    }
+    let found = held_by(config, setting, requests)?;
+    let first = setting.directive.split(' ').count();
+    let words: Vec<&str> = found.words.iter().skip(first).map(|w| w.value.as_str()).collect();
+    Some(SourcedValue { value: (), written: words.join(" "), origin: proxy::origin(config, found) })
 }
 
 #[cfg(test)]
@@ -172,6 +169,18 @@ mod tests {
         );
         let servers = TEXT.replace(":1 check", ":1 check maxconn 9").replace("maxconn 5", "maxconn 9");
         assert_eq!(changed("server.maxconn", "9").unwrap(), servers);
+        let given = TEXT.replace(
+            "\nbackend b\n",
+            "\nbackend b\n  default-server maxconn 3 maxconn 4\n  default-server maxconn 5\n",
+        );
+        let config = Config::of_texts(vec![("/x".into(), given.clone().into())], Reading::default()).unwrap();
+        let after = config.set("server.maxconn", "9", &Requests::default()).unwrap();
+        let changed_text = String::from_utf8(after.file(FileId::MAIN).text.clone()).unwrap();
+        let expected = given
+            .replace("default-server maxconn 5", "default-server maxconn 9")
+            .replace(":2 maxconn 5", ":2 maxconn 9");
+        assert_eq!(changed_text, expected, "the line that counts for each server");
+        assert_eq!(config.value_of("server.maxconn", &Requests::default()).unwrap().0, "5");
         assert!(changed("timeout.client", "soon").unwrap_err().to_string().contains("500ms"));
     }
 }

@@ -5,7 +5,6 @@ mod registry;
 mod render;
 pub mod value;
 
-pub(crate) use apply::first_parameter;
 pub(crate) use apply::{in_force, written};
 pub use registry::*;
 pub use render::render;

@@ -4,7 +4,7 @@
 use super::Context::{self, Back, Front, Global, Server};
 use super::Setting;
 use super::value::TIME;
-use crate::settings::Kind::{Bytes, Count, Line};
+use crate::settings::Kind::{Count, Line};
 use crate::settings::Table;
 
 const MANY: u64 = i32::MAX as u64;
@@ -26,7 +26,7 @@ pub const MAXCONNRATE: Setting = Setting::new("maxconnrate", Global, Count(0, MA
 pub const MAXSESSRATE: Setting = Setting::new("maxsessrate", Global, Count(0, MANY), "0", GLOBAL);
 /// Bytes of one buffer.
 pub const TUNE_BUFSIZE: Setting =
-    Setting::new("tune.bufsize", Global, Bytes(1 << 30), "16384", "HAProxy include/haproxy/defaults.h: BUFSIZE");
+    Setting::new("tune.bufsize", Global, Count(1, 1 << 30), "16384", "HAProxy include/haproxy/defaults.h: BUFSIZE");
 /// Connections of the frontend.
 pub const FRONTEND_MAXCONN: Setting =
     Setting::new("frontend.maxconn", Front, Count(0, MANY), "", "HAProxy src/cfgparse.c: check_config_validity")

@@ -1,6 +1,7 @@
 //! What a configuration of Squid means and what is wrong with it, told from its text alone.
 
 mod remarks;
+mod values;
 
 use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;

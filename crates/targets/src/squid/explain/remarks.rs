@@ -2,6 +2,7 @@
 
 use genkai_model::explain::{Remark, RemarkKind};
 
+use super::values;
 use crate::explain::{about, place, remark};
 use crate::files::entry::Entry;
 use crate::squid::config::Config;
@@ -17,6 +18,7 @@ pub(super) fn of(config: &Config, machine: &Machine) -> Vec<Remark> {
     all.extend(config.each("http_port").filter_map(|entry| port(config, entry)));
     all.extend(config.each("cache_dir").filter_map(|entry| store(config, entry)));
     all.extend(config.each("http_upgrade_request_protocols").filter_map(|entry| upgrade(config, entry)));
+    all.extend(values::of(config));
     all.extend(repeated(config));
     all.extend(shared(config));
     all.extend(clamped(config, machine));

@@ -1,5 +1,7 @@
 //! `genkai report`: every output again, from the record alone.
 
+mod check;
+
 use std::path::Path;
 
 use genkai_model::exit::Exit;
@@ -14,6 +16,9 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     } else {
         (flags.dir.clone(), flags.dir.join("run.jsonl"))
     };
+    if flags.check {
+        return check::run(&dir, &file, flags);
+    }
     if !file.exists()
         && let Some(joined) = suite::again(&dir)
     {

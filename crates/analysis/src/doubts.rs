@@ -1,0 +1,21 @@
+//! Why a record may not be the whole of what was seen.
+
+use genkai_model::event::SCHEMA;
+use genkai_model::record::{Doubt, Record};
+
+use crate::series;
+
+/// Every reason to doubt `record`; `version` is that of the genkai which reads it.
+pub fn of(record: &Record, version: &str) -> Vec<Doubt> {
+    let cut_off = record.end.is_none().then(|| Doubt::CutOff { within: unended(record) });
+    let edited = record.edited.map(|line| Doubt::Edited { line });
+    let other = record.head.as_ref().filter(|head| head.version != version || head.schema != SCHEMA);
+    let other = other.map(|head| Doubt::Version { version: head.version.clone(), schema: head.schema.clone() });
+    cut_off.into_iter().chain(edited).chain(other).collect()
+}
+
+/// The trial without an end, how much of it is there and how much was planned, seconds.
+fn unended(record: &Record) -> Option<(u32, f64, f64)> {
+    let trial = record.trials.last().filter(|trial| trial.ended.is_none())?;
+    Some((trial.number, series::lasted(trial), trial.started.load.stop.after.as_secs_f64()))
+}

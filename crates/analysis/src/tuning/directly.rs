@@ -1,0 +1,107 @@
+//! A backend asked directly, beside what it does behind the product.
+//!
+//! Where a load breaks is a place only if it breaks there because of the load. Failures at random (one answer in a hundred) have no level: they
+//! come sooner or later at any load, and the first ones that are enough to be noticed are a draw. So where failures are what is judged, their
+//! *rates* are compared, and places only where the rates say that the place matters.
+
+use genkai_model::event::Tick;
+use genkai_model::finding::Failures;
+use genkai_model::objective::Condition;
+use genkai_model::units::Range;
+
+use super::judged_trial::JudgedTrial;
+use crate::capacity::TOLERANCE;
+use crate::diagnosis::{attribute, onset};
+use crate::statistics::{self, ALPHA};
+use crate::window::Tally;
+
+/// From which part of the load that broke the product on a backend must break by itself to be its cause. Where requests queue, how soon a
+/// percentile passes its bound depends on who waits behind whom: four workers broke at 14 users directly and at 22 behind nginx (measured).
+/// What breaks far earlier by itself is asked otherwise than by the product.
+const LEAST: f64 = 0.5;
+
+/// What a backend asked directly says of a break behind the product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Directly {
+    /// It broke in the same way, at no more load.
+    AsEarly,
+    /// It fails as often by itself, as far as can be told.
+    AsOften,
+    /// It bore more.
+    Bore,
+    /// It broke in another way, or so early that it was asked otherwise than by the product.
+    Otherwise,
+    /// It failed, too, and which fails more often cannot be told.
+    TooFew { directly: Failures, through: Failures },
+}
+
+impl Directly {
+    /// Compares the break of `at` with what `direct` did.
+    pub(crate) fn of(at: &JudgedTrial<'_>, direct: &JudgedTrial<'_>) -> Directly {
+        let Some(through) = &at.broke else { return Directly::Otherwise };
+        let by_level = by_level(at, direct);
+        match failures(at, direct).filter(|_| !at.is_steep() && !direct.is_steep()) {
+            Some([own, behind]) if by_level != Directly::AsEarly => {
+                by_rate([own, below(direct, through.level)], behind, direct, by_level).unwrap_or(by_level)
+            }
+            _ => by_level,
+        }
+    }
+}
+
+fn by_level(at: &JudgedTrial<'_>, direct: &JudgedTrial<'_>) -> Directly {
+    let Some(through) = &at.broke else { return Directly::Otherwise };
+    let Some(own) = &direct.broke else { return Directly::Bore };
+    let steep = at.is_steep() || direct.is_steep();
+    let range = Range { low: through.level * LEAST, high: through.level };
+    let there = steep || attribute::is_near(range, own.level);
+    if there && onset::condition(own) == onset::condition(through) {
+        Directly::AsEarly
+    } else if direct.held_to() > through.level * (1.0 + TOLERANCE) + 1.0 {
+        Directly::Bore
+    } else {
+        Directly::Otherwise
+    }
+}
+
+/// Failures directly and through the product, where failures are what was violated and there were some on both ways.
+pub(crate) fn failures(at: &JudgedTrial<'_>, direct: &JudgedTrial<'_>) -> Option<[Failures; 2]> {
+    let condition = onset::condition(at.broke.as_ref()?)?;
+    let both = [sum(&direct.trial.ticks), sum(&at.trial.ticks)];
+    let failed = both.iter().all(|one| one.failed > 0);
+    (failed && matches!(condition, Condition::ErrorsBelow(_))).then_some(both)
+}
+
+fn sum<'t>(ticks: impl IntoIterator<Item = &'t Tick>) -> Failures {
+    let tally = Tally::of(ticks);
+    Failures { failed: tally.failed, of: tally.finished() }
+}
+
+/// Failures while the load was at most as large as the one that broke the product.
+fn below(direct: &JudgedTrial<'_>, level: f64) -> Failures {
+    sum(direct.trial.ticks.iter().filter(|t| t.level <= level * (1.0 + TOLERANCE) + 1.0))
+}
+
+/// What the rates say: of the backend's failures in `all` and in those at levels that the product bore, against those `through` it. None where
+/// it fails for certain less often at these levels, so that the place matters.
+fn by_rate(
+    [all, low]: [Failures; 2],
+    through: Failures,
+    direct: &JudgedTrial<'_>,
+    by_level: Directly,
+) -> Option<Directly> {
+    let interval = |f: Failures| statistics::clopper_pearson(f.failed, f.of, ALPHA);
+    let rate = |f: Failures| if f.of == 0 { 0.0 } else { f.failed as f64 / f.of as f64 };
+    // Whether it is certain that directly less fail, and that more do.
+    let less = |f: Failures| {
+        let difference = statistics::newcombe((rate(f), interval(f)), (rate(through), interval(through)));
+        (difference.low > 0.0, difference.high < 0.0)
+    };
+    match (less(low), less(all)) {
+        ((true, _), _) => None,
+        (_, (false, false)) if direct.broke.is_some() => Some(Directly::AsOften),
+        (_, (false, false)) => Some(Directly::TooFew { directly: all, through }),
+        (_, (false, true)) if by_level == Directly::Bore => Some(Directly::TooFew { directly: all, through }),
+        _ => None,
+    }
+}

@@ -1,0 +1,106 @@
+//! A second opinion: every statement of a verdict, recomputed from the raw events by somebody who does not know how it was made.
+//!
+//! Nothing here is shared with `analysis` but the reading of events (its dependencies forbid it). It is written plainly and may be
+//! slow: sums over intervals, quantiles by a walk over merged histograms, means over pairs. What cannot be recomputed without the same
+//! method (the ends of a bootstrapped interval) is held within bounds: the estimate lies inside, the ends are in order.
+//!
+//! Reading order: [`events`] (the record as lines), [`order`] (the first event that does not fit), [`expected`] (what a figure must be),
+//! then a module for each kind of study.
+
+mod cache;
+mod compare;
+mod distribution;
+mod events;
+mod expected;
+mod idle_requests;
+mod latencies;
+mod load;
+mod order;
+mod proof;
+mod rooms;
+mod trials;
+
+use genkai_model::statement::{Checked, Difference, Statement, Unit, Value};
+use serde_json::Value as Json;
+
+use events::Events;
+use expected::{Expectation, Expected};
+
+/// Checks `statements` of a verdict against the record in `lines`. `verdict` is the verdict itself, in which they stand.
+///
+/// # Errors
+/// When the lines are no record at all.
+pub fn check(lines: &str, verdict: &Json, statements: &[Statement]) -> Result<Checked, String> {
+    let events = Events::read(lines)?;
+    let mut checked = Checked { unfit: order::first_unfit(&events, lines), ..Checked::default() };
+    let expected = expect(&events, verdict);
+    for statement in statements {
+        judge(statement, verdict, expected.at(&statement.address), &mut checked);
+    }
+    Ok(checked)
+}
+
+/// What the events say of everything that a verdict of any kind states.
+fn expect(events: &Events, verdict: &Json) -> Expected {
+    let mut expected = Expected::default();
+    load::expect(events, verdict, &mut expected);
+    trials::expect(events, verdict, &mut expected);
+    proof::expect(events, verdict, &mut expected);
+    compare::expect(events, verdict, &mut expected);
+    cache::expect(events, verdict, &mut expected);
+    latencies::expect(events, verdict, &mut expected);
+    rooms::expect(events, verdict, &mut expected);
+    idle_requests::expect(events, verdict, &mut expected);
+    expected
+}
+
+fn judge(statement: &Statement, verdict: &Json, expected: Option<&Expectation>, checked: &mut Checked) {
+    let mut differs = |events: String, line: Option<usize>| {
+        checked.differences.push(Difference { statement: statement.clone(), events, line });
+    };
+    if !stands(statement, verdict.pointer(&statement.address)) {
+        return differs("the verdict has another value at this address".to_owned(), None);
+    }
+    if let Some(why) = impossible(statement) {
+        return differs(why, None);
+    }
+    match expected {
+        Some(expectation) if !expectation.met_by(&statement.value) => {
+            differs(expectation.to_string(), expectation.line);
+        }
+        Some(expectation) if expectation.is_exact() => checked.recomputed += 1,
+        Some(_) => checked.bounded += 1,
+        None if matches!(statement.value, Value::Estimate { .. } | Value::Between { .. }) => checked.bounded += 1,
+        None => checked.unchecked += 1,
+    }
+}
+
+/// Whether the verdict has the statement's value where it says.
+fn stands(statement: &Statement, there: Option<&Json>) -> bool {
+    let Some(there) = there else { return false };
+    let number = |name: &str| there.get(name).and_then(Json::as_f64);
+    match statement.value {
+        Value::Count(n) => there.as_u64() == Some(n),
+        Value::Measured(x) => there.as_f64().or_else(|| number("measured")) == Some(x),
+        Value::MoreThan(x) => number("more_than") == Some(x),
+        Value::LessThan(x) => number("less_than") == Some(x),
+        Value::Estimate { value, .. } => number("value") == Some(value),
+        Value::Between { low, high } => (number("low"), number("high")) == (Some(low), Some(high)),
+        Value::NotSampled => there.is_null() || there.as_f64() == Some(0.0) || there == "not_sampled",
+    }
+}
+
+/// Why no record could say so.
+fn impossible(statement: &Statement) -> Option<String> {
+    let outside =
+        |low: f64, high: f64| (low > high).then(|| format!("the lower end {low} is above the upper end {high}"));
+    match statement.value {
+        Value::Estimate { value, low, high, .. } => outside(low, high).or_else(|| {
+            let slack = 1e-9 * value.abs().max(1e-9);
+            (value < low - slack || value > high + slack).then(|| format!("the estimate is outside of {low} to {high}"))
+        }),
+        Value::Between { low, high } => outside(low, high),
+        Value::Measured(x) if statement.unit == Unit::Seconds && x < 0.0 => Some("a time below zero".to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,68 @@
+//! No two statements of a verdict contradict each other, and none contradicts a counter of its record: over records drawn at random, and over
+//! those that users may have from earlier versions.
+
+#[path = "contradictions/found.rs"]
+mod found;
+#[path = "../../analysis/tests/world/mod.rs"]
+mod world;
+#[path = "contradictions/worlds.rs"]
+mod worlds;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use genkai_model::plan::Study;
+use genkai_model::record::Record;
+use genkai_report::study;
+use proptest::prelude::*;
+
+/// Runs drawn: some seconds in `make test`; more for a longer look.
+fn cases() -> u32 {
+    std::env::var("GENKAI_CONTRADICTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(24)
+}
+
+fn of(record: &Record) -> Vec<String> {
+    let findings = genkai_analysis::findings(record);
+    let document = study::tune(record, &findings);
+    let found = found::contradictions(record, &findings, &document);
+    if found.is_empty() { found } else { [found, document.sentences].concat() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_two_statements_of_a_verdict_contradict_each_other(drawn in worlds::drawn(), from in 0.5..5.0f64, back in 0.5..9.0f64) {
+        let record = drawn.record();
+        let found = of(&record);
+        prop_assert!(found.is_empty(), "{:#?}", found);
+        // The same with a server that refuses for a while, or to the end.
+        let found = of(&worlds::refusing(record, from, Some(back).filter(|back| *back < 6.0)));
+        prop_assert!(found.is_empty(), "refusing from {}: {:#?}", from, found);
+    }
+}
+
+/// Folders below `dir` that hold a record, itself included.
+fn recorded(dir: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::from_iter(dir.join("run.jsonl").exists().then(|| dir.to_owned()));
+    for entry in fs::read_dir(dir).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
+        all.extend(recorded(&entry.path()));
+    }
+    all
+}
+
+#[test]
+fn no_record_of_an_earlier_version_is_read_into_a_contradiction() {
+    let mut read = 0;
+    for folder in recorded(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records")) {
+        let text = fs::read_to_string(folder.join("run.jsonl")).unwrap();
+        let record = Record::read(text.lines()).unwrap();
+        if !matches!(record.head.as_ref().unwrap().plan.study, Study::Tune | Study::Load) {
+            continue;
+        }
+        read += 1;
+        let found = of(&record);
+        assert!(found.is_empty(), "{}: {found:#?}", folder.display());
+    }
+    assert!(read >= 10, "only {read} records");
+}

@@ -1,0 +1,26 @@
+//! Whatever a test runs: what its verdict states follows from its record.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use genkai_model::statement::{Checked, Statement};
+use serde_json::Value;
+
+/// Checks the run folders that a command was told to write, if it left a verdict there.
+pub fn follows(command: &Command) {
+    let words: Vec<_> = command.get_args().collect();
+    let out = words.windows(2).find(|pair| pair[0] == "--out").map(|pair| PathBuf::from(pair[1]));
+    let Some(out) = out else { return };
+    let out = if out.is_absolute() { out } else { command.get_current_dir().unwrap_or(Path::new(".")).join(out) };
+    let Some(checked) = check(&out) else { return };
+    assert!(checked.holds(), "{}: {command:?}\n{checked:#?}", out.display());
+}
+
+/// What the check of a run folder finds; none where it has no verdict with statements.
+pub fn check(dir: &Path) -> Option<Checked> {
+    let verdict: Value = serde_json::from_str(&fs::read_to_string(dir.join("verdict.json")).ok()?).ok()?;
+    let statements: Vec<Statement> = serde_json::from_value(verdict.get("statements")?.clone()).ok()?;
+    let lines = fs::read_to_string(dir.join("run.jsonl")).ok()?;
+    Some(genkai_check::check(&lines, &verdict, &statements).unwrap_or_else(|e| panic!("{}: {e}", dir.display())))
+}

@@ -1,0 +1,212 @@
+//! What a run decides: the one value of which outcome, answer, reason, headline, "how sure" and notes are views.
+//!
+//! Three things are kept apart, each with a word of its own. A cause is *confirmed* where changing its setting alone moved the break.
+//! A change *helps* where baseline and proposal, measured in pairs, differ for the better by more than chance. It is *enough* where the
+//! objective then held with every proposal and failed with every baseline.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Because, Outcome};
+
+/// What a run decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "decided")]
+pub enum Decision {
+    /// The objective held at the load asked for.
+    Holds,
+    /// The generator was the limit before anything broke: nothing is known of the server.
+    Invalid,
+    /// The run ended before anything broke, and before the load asked for was held.
+    Unfinished,
+    /// It failed, and nothing that was changed moved the break.
+    Unmoved {
+        /// What stops the load.
+        by: Stop,
+    },
+    /// Changing one setting at a time moved the break, but the load asked for still fails.
+    Moved {
+        /// What stops the load then.
+        then: Stop,
+    },
+    /// The changes carried the load asked for in the search.
+    Carried {
+        /// What pairs of baseline and proposal say of them.
+        pairs: Pairing,
+    },
+}
+
+/// What stops a load, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "stop")]
+pub enum Stop {
+    /// Nothing in the evidence names it.
+    Unknown,
+    /// What was likeliest was changed, and the break did not move.
+    Refuted,
+    /// A limit is likely, but it was not put to the test: the run ended, or nothing can lift it.
+    Untested,
+    /// The backend.
+    Backend {
+        /// More speaks for it than that it fits.
+        likely: bool,
+    },
+    /// Processor time.
+    Processor {
+        /// More speaks for it than that it fits.
+        likely: bool,
+    },
+    /// A server died.
+    Died,
+    /// A server refused connections for a while, or to the end; it is not known to have died.
+    Refused,
+    /// The generator.
+    Generator,
+    /// The run ended before that was looked into.
+    Unfinished,
+}
+
+/// What pairs of baseline and proposal say of changes that carried the load in the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "pairing")]
+pub enum Pairing {
+    /// None were asked for.
+    None,
+    /// The run ended before there were enough.
+    Unfinished,
+    /// The generator was the limit in one of them.
+    Generator,
+    /// The objective failed with the proposal, too.
+    NotEnough {
+        /// Proposals that failed.
+        failed: u32,
+        /// Of so many.
+        of: u32,
+        /// Whether the proposal is better for certain.
+        helps: bool,
+    },
+    /// The objective held with every baseline: what had failed in the search did not fail again.
+    NotReproduced {
+        /// Baselines that held.
+        of: u32,
+    },
+    /// No measurable difference.
+    Same,
+    /// The figure of the violated condition is worse with the proposal.
+    Worse,
+    /// Chance is not excluded.
+    Undecided,
+    /// It is better for certain, and every proposal held; but so did some baselines.
+    Helps {
+        /// Baselines that held.
+        held: u32,
+        /// Of so many.
+        of: u32,
+    },
+    /// It is better for certain, every baseline failed and every proposal held.
+    Enough,
+}
+
+impl Decision {
+    /// Whether the objective holds for the system as it is.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Decision::Holds => Outcome::Holds,
+            Decision::Invalid => Outcome::Invalid,
+            Decision::Unfinished => Outcome::Unfinished,
+            Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Carried { .. } => Outcome::Fails,
+        }
+    }
+
+    /// Whether the configuration must change.
+    pub fn must_change(self) -> Answer {
+        match self {
+            Decision::Holds => Answer::No,
+            Decision::Unmoved { by: Stop::Backend { likely: true } | Stop::Processor { likely: true } } => Answer::No,
+            Decision::Moved { then: Stop::Died | Stop::Refused | Stop::Generator | Stop::Unfinished } => {
+                Answer::CannotTell
+            }
+            Decision::Moved { .. } | Decision::Carried { pairs: Pairing::None | Pairing::Enough } => Answer::Yes,
+            _ => Answer::CannotTell,
+        }
+    }
+
+    /// Why the answer is what it is.
+    pub fn because(self) -> Because {
+        match self {
+            Decision::Holds => Because::ObjectiveHolds,
+            Decision::Invalid => Because::ClientIsLimit,
+            Decision::Unfinished => Because::Unfinished,
+            Decision::Unmoved { by } => by.because(),
+            Decision::Moved { then: then @ (Stop::Died | Stop::Refused | Stop::Generator | Stop::Unfinished) } => {
+                then.because()
+            }
+            Decision::Moved { .. } => Because::ProvedButNextLimit,
+            Decision::Carried { pairs } => pairs.because(),
+        }
+    }
+}
+
+impl Stop {
+    fn because(self) -> Because {
+        match self {
+            Stop::Unknown => Because::NoCauseFound,
+            Stop::Refuted => Because::ChangeMadeNoDifference,
+            Stop::Untested => Because::NotTested,
+            Stop::Backend { .. } => Because::BackendIsLimit,
+            Stop::Processor { .. } => Because::CpuIsLimit,
+            Stop::Died => Because::ServerDied,
+            Stop::Refused => Because::ServerRefused,
+            Stop::Generator => Because::ClientIsLimit,
+            Stop::Unfinished => Because::Unfinished,
+        }
+    }
+}
+
+impl Pairing {
+    fn because(self) -> Because {
+        match self {
+            Pairing::None | Pairing::Enough => Because::ProvedAndHolds,
+            Pairing::Unfinished => Because::Unfinished,
+            Pairing::Generator => Because::ClientIsLimit,
+            Pairing::NotEnough { .. } => Because::ProvedButNextLimit,
+            Pairing::NotReproduced { .. } => Because::NotReproduced,
+            Pairing::Same => Because::ChangeMadeNoDifference,
+            Pairing::Worse => Because::ChangeMadeItWorse,
+            Pairing::Undecided => Because::Undecided,
+            Pairing::Helps { .. } => Because::Helps,
+        }
+    }
+}
+
+/// A decision as it is written: with its views, which are never read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "Written", into = "Written")]
+#[schemars(with = "Written")]
+pub struct Answered(pub Decision);
+
+/// The views of a decision beside it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+struct Written {
+    /// Does the objective hold for the system as it is, at the load asked for?
+    outcome: Outcome,
+    /// Must the configuration change?
+    must_change: Answer,
+    /// Why the answer is what it is.
+    because: Because,
+    /// What was decided, of which the three before are views.
+    decision: Decision,
+}
+
+impl From<Answered> for Written {
+    fn from(Answered(decision): Answered) -> Written {
+        let (outcome, must_change, because) = (decision.outcome(), decision.must_change(), decision.because());
+        Written { outcome, must_change, because, decision }
+    }
+}
+
+impl From<Written> for Answered {
+    fn from(written: Written) -> Answered {
+        Answered(written.decision)
+    }
+}
