@@ -196,6 +196,8 @@ def outputs_agree(bench, run):
     as_json = bench.genkai("report", run.folder, "--json", out=False)
     checks.same("JSON of `report` is verdict.json", json.loads(as_json.out) if as_json.out else None, verdict)
     markdown = plain(bench.genkai("report", run.folder, "--markdown", out=False).out)
+    checked = bench.genkai("report", run.folder, "--check", out=False)
+    checks.say("`report --check` finds that everything follows", checked.text[-300:], "exit 0", checked.code == 0)
     titled = re.compile(r"^genkai [\d.]+: ")
     checks.same("figures of the text that Markdown has not", sorted(numbers(titled.sub("", run.text)) - numbers(markdown)), [])
     page = json.dumps(run.page(), ensure_ascii=False)

@@ -235,6 +235,26 @@ def thresholds(bench):
                 checks.same("exit code", run.code, 0 if holds else 1)
 
 
+@case("load: what was in flight")
+def flight(bench):
+    """Nothing answered in time is not a failure; the place of a failure is not before the first request."""
+    checks = bench.checks
+    with Backend("misbehave.py") as server:
+        checks.where = "load /hang, no timeout"
+        run = bench.genkai("load", server.address + "/hang", "--rate", 50, "-d", "2s")
+        load = run.verdict()["load"]
+        checks.same("failed", load["failed"], 0)
+        checks.same("in flight at the end", load["in_flight"], server.settled()["requests"]["begun"])
+        checks.say("nothing is called failed", run.text[-300:], "no request failed", "FAIL errors" not in run.text)
+        said = " ".join(run.verdict()["says"])
+        checks.say("`says` calls no objective failed", said, "none was judged", not re.search(r"errors < 0\.1%` (failed|did not hold)", said))
+        for path, low, high in (("/every?10", 1, 5), ("/status?500", 1, 5)):
+            checks.where = "load %s, the place of the first failure" % path
+            run = bench.genkai("load", server.address + path, "--users", 5, "-n", 200)
+            words = re.search(r"([\d,]+) clients? at once", " ".join(run.verdict()["says"]))
+            checks.say("clients at once", words and words.group(0), "%d to %d" % (low, high), not words or low <= number(words.group(1)) <= high)
+
+
 @case("load: WebSocket")
 def websocket(bench):
     checks = bench.checks

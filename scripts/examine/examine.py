@@ -10,6 +10,7 @@ true. A table at the end; exit code 1 when something differed. docs/examine.md s
 import argparse
 import os
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -52,6 +53,8 @@ def main():
     if not chosen:
         print("no case has %r in its name" % args.only, file=sys.stderr)
         return 2
+    # Ended from outside, too, it stops what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     b = bench.Bench(args.program)
     try:
         for entry in chosen:

@@ -50,15 +50,6 @@ impl Share {
         let part = (self.all > 0.0).then(|| self.bad / self.all)?;
         Some(if matches!(condition, Condition::DisconnectsBelow(_)) { part } else { 1.0 - part })
     }
-
-    /// The part that may go wrong: at most so much.
-    pub(crate) fn allowed(condition: &Condition) -> f64 {
-        match condition {
-            Condition::DisconnectsBelow(bound) => *bound,
-            Condition::ConnectsAbove(bound) | Condition::DeliveredAbove(bound) => 1.0 - bound,
-            _ => 1.0,
-        }
-    }
 }
 
 /// How long nobody gets in before those who wait are taken to be left out, microseconds. (Servers that start processes when they are
@@ -151,6 +142,7 @@ pub(crate) fn disconnected(ticks: &[Tick], errors: &mut Vec<ErrorCount>) {
 #[cfg(test)]
 mod tests {
     use genkai_model::event::{Disconnects, Handshakes};
+    use genkai_model::objective::Bound;
     use genkai_model::websocket::Messages;
 
     use super::*;
@@ -218,10 +210,11 @@ mod tests {
             ..Tick::default()
         };
         let figure = |condition| Share::of(&condition, std::slice::from_ref(&tick)).figure(&condition).unwrap();
-        assert_eq!(figure(Condition::ConnectsAbove(0.9)), 0.99);
-        assert_eq!(figure(Condition::DeliveredAbove(0.9)), 0.8);
-        assert_eq!(figure(Condition::DisconnectsBelow(0.1)), 0.03);
+        assert_eq!(figure(Condition::ConnectsAbove(Bound::excluding(0.9))), 0.99);
+        assert_eq!(figure(Condition::DeliveredAbove(Bound::excluding(0.9))), 0.8);
+        assert_eq!(figure(Condition::DisconnectsBelow(Bound::excluding(0.1))), 0.03);
         assert_eq!(most_open(std::slice::from_ref(&tick)), 96.0);
-        assert_eq!(Share::of(&Condition::ConnectsAbove(0.9), &[]).figure(&Condition::ConnectsAbove(0.9)), None);
+        let connects = Condition::ConnectsAbove(Bound::excluding(0.9));
+        assert_eq!(Share::of(&connects, &[]).figure(&connects), None);
     }
 }

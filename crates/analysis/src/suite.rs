@@ -120,7 +120,7 @@ impl Opened {
             opened,
             asked: opened + failed + waiting,
             concurrent: sockets::most_open(ticks) as u64,
-            hung: hang::unanswered(ticks).0.max(sockets::left_out(trial).0),
+            hung: hang::unanswered(ticks, trial.started.load.patience()).0.max(sockets::left_out(trial).0),
         }
     }
 }
@@ -162,6 +162,8 @@ mod tests {
             seen: Seen::Measured(1.0),
             errors: Vec::new(),
             sides: Vec::new(),
+            waiting: None,
+            unsent: 0,
         }
     }
 

@@ -7,12 +7,13 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::event::{Purpose, StatusCount, Tick};
 use genkai_model::histogram::Payload;
-use genkai_model::load::{Load, Protocol};
+use genkai_model::load::{Arrivals, FAILURE_PACE, Load, Protocol};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
 use genkai_model::summary::{Connections, Counted, Distribution, ErrorTotal, Interval, Spread, Summary, Threshold};
 use hdrhistogram::Histogram;
 
+use crate::capacity::demand;
 use crate::series;
 use crate::sockets::Share;
 use crate::statistics;
@@ -54,6 +55,9 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
         ok: tally.ok,
         failed: tally.failed,
         in_flight,
+        unsent: ticks.last().and_then(|t| t.waiting).map(|waiting| waiting.unsent),
+        paced: paced(trial),
+        retried: total(|t| t.retried),
         rate: per_second(tally.finished()),
         ok_rate: per_second(tally.ok),
         seconds: spread(&seconds(ticks)),
@@ -83,30 +87,30 @@ pub(crate) fn judge(
     latency: &Histogram<u64>,
     lasted: f64,
 ) -> Threshold {
-    let (seen, holds): (Option<f64>, fn(f64, f64) -> bool) = match condition {
-        Condition::ErrorsBelow(_) => {
-            ((tally.finished() > 0).then(|| tally.failed_fraction()), |seen, mark| seen < mark)
-        }
-        Condition::LatencyBelow(q, _) => (window::quantile(latency, *q), |seen, mark| seen < mark),
-        Condition::RateAbove(_) => ((lasted > 0.0).then(|| tally.ok as f64 / lasted), |seen, mark| seen > mark),
-        Condition::DisconnectsBelow(_) => (Share::of(condition, ticks).figure(condition), |seen, mark| seen < mark),
-        Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) => {
-            (Share::of(condition, ticks).figure(condition), |seen, mark| seen > mark)
+    let seen = match condition {
+        Condition::ErrorsBelow(_) => (tally.finished() > 0).then(|| tally.failed_fraction()),
+        Condition::LatencyBelow(q, _) => window::quantile(latency, *q),
+        Condition::RateAbove(_) => (lasted > 0.0).then(|| tally.ok as f64 / lasted),
+        Condition::DisconnectsBelow(_) | Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) => {
+            Share::of(condition, ticks).figure(condition)
         }
     };
-    let mark = match condition {
-        Condition::ErrorsBelow(mark)
-        | Condition::RateAbove(mark)
-        | Condition::ConnectsAbove(mark)
-        | Condition::DeliveredAbove(mark)
-        | Condition::DisconnectsBelow(mark) => *mark,
-        Condition::LatencyBelow(_, span) => span.as_secs_f64(),
-    };
-    Threshold { condition: condition.to_string(), seen, holds: seen.is_some_and(|seen| holds(seen, mark)) }
+    Threshold { condition: condition.to_string(), seen, holds: seen.is_some_and(|seen| condition.holds(seen)) }
 }
 
 fn total_of(kind: ErrorKind, count: u64) -> ErrorTotal {
     ErrorTotal { kind, side: kind.side(), count }
+}
+
+/// Failures after which a user waited: those of closed users who do not think for longer than that anyway.
+fn paced(trial: &Trial) -> u64 {
+    let load = &trial.started.load;
+    let pauses = match load.arrivals {
+        Arrivals::Users { think, .. } => demand::mean(&think) < FAILURE_PACE.as_secs_f64() && load.scenario.is_none(),
+        Arrivals::Rate { .. } => false,
+    };
+    let failed = window::merge(&trial.ticks, |t| &t.failed_after);
+    if pauses { failed.len() - window::reaching(&failed, FAILURE_PACE.0) } else { 0 }
 }
 
 /// Successes a second in each whole second, the intervals nearest to it.
@@ -140,9 +144,10 @@ fn statuses(ticks: &[Tick]) -> Vec<StatusCount> {
 }
 
 fn connections(ticks: &[Tick]) -> Connections {
+    let opened = ticks.iter().map(|t| t.opened).sum();
     Connections {
-        opened: ticks.iter().map(|t| t.opened).sum(),
-        most: ticks.iter().map(|t| t.connections).max().unwrap_or(0),
+        opened,
+        most: ticks.iter().map(|t| t.connections).max().filter(|most| *most > 0 || opened == 0),
         closed_idle: ticks.iter().map(|t| t.closed_idle).sum(),
         connect: distribution(&window::merge(ticks, |t| &t.connect)),
     }
@@ -194,6 +199,7 @@ fn interval(tick: &Tick, waiting: u64) -> Interval {
         in_flight: tick.in_flight,
         connections: tick.connections,
         opened: tick.opened,
+        retried: tick.retried,
         bytes_in: tick.bytes_in,
         bytes_out: tick.bytes_out,
         latency: figures(&tick.latency),
@@ -259,6 +265,12 @@ mod tests {
         };
         let text = "errors < 1%, errors < 0.9%, p99 < 2ms, p99 < 3ms, rate > 449, rate > 450";
         assert_eq!(holds(text, &ticks), [true, false, false, true, true, false]);
+        assert_eq!(
+            holds("rate >= 450, errors <= 1%, errors <= 0.99%", &ticks),
+            [true, true, false],
+            "9 of 909, as written"
+        );
+        assert_eq!(holds("errors <= 0%", &ticks[..3]), [true]);
         assert_eq!(holds("errors < 1%, p99 < 1h", &[]), [false, false]);
     }
 

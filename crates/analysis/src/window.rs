@@ -7,6 +7,8 @@ use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::Tick;
 use genkai_model::finding::Quantiles;
 use genkai_model::histogram::{self, Payload};
+use genkai_model::objective::Bound;
+use genkai_model::units::Span;
 use hdrhistogram::Histogram;
 
 /// Nanoseconds in a second.
@@ -110,6 +112,12 @@ pub fn merge_some<'t>(
 /// How many values of `histogram` reach `bound` nanoseconds (within the histogram's three digits).
 pub fn reaching(histogram: &Histogram<u64>, bound: u64) -> u64 {
     if histogram.is_empty() || histogram.max() < bound { 0 } else { histogram.count_between(bound, u64::MAX) }
+}
+
+/// How many values of `histogram` are not below `bound`, as it is written (within the histogram's three digits).
+pub fn beyond(histogram: &Histogram<u64>, bound: Bound<Span>) -> u64 {
+    let at = histogram.highest_equivalent(bound.at.0);
+    reaching(histogram, if bound.included { at.saturating_add(1) } else { bound.at.0 })
 }
 
 /// A histogram of nanoseconds in a few figures, in seconds.

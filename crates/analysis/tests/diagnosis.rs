@@ -9,6 +9,7 @@ use genkai_model::event::Purpose;
 use genkai_model::finding::Break;
 use genkai_model::load::Load;
 use genkai_model::units::Span;
+use proptest::prelude::*;
 
 use world::parts::*;
 use world::{Moment, Seen, World};
@@ -151,19 +152,68 @@ fn requests_that_hang_are_slow_although_none_comes_back() {
 }
 
 #[test]
-fn requests_that_hang_count_as_failed_long_before_their_deadline() {
+fn of_old_records_requests_that_hang_are_told_as_waiting_long_before_their_deadline() {
     // 45 of 150 users are served, the others are never accepted; the deadline is a minute.
     let full = |m: &Moment<'_>| Seen { in_flight: m.level, ..Seen::closed(m.level.min(45.0), 0.3) };
     let b = trial(users(150, 30.0), "errors < 0.1%", full).unwrap();
     assert!((38.0..=60.0).contains(&b.level), "45 fit, it broke at {}", b.level);
-    assert_eq!(b.errors[0].kind, ErrorKind::Timeout);
-    assert!(b.errors[0].count >= 15 && b.seen.least() > 0.02, "{b:?}");
+    assert_eq!((b.errors.len(), b.seen.least()), (0, 0.0), "none of them has failed");
+    assert_eq!(b.troubles()[0].kind, ErrorKind::Timeout, "what it would become");
+    let waiting = b.waiting.unwrap();
+    assert!(waiting.count >= 15 && waiting.longest >= 1.0 && waiting.patience.is_none(), "{b:?}");
     let stops =
         |m: &Moment<'_>| Seen { ok: if m.t > 4.0 { 0.0 } else { m.level / 0.05 }, ..Seen::closed(m.level, 0.05) };
     let b = trial(users(40, 40.0), "errors < 0.1%", stops).unwrap();
     assert!((3.5..=4.2).contains(&b.at), "nothing comes back any more: {}", b.at);
     let few = |m: &Moment<'_>| Seen { in_flight: m.level, ..Seen::closed(m.level - 2.0, 0.3) };
     assert_eq!(trial(users(150, 30.0), "errors < 0.1%", few), None, "two stragglers");
+}
+
+/// 45 of the users are served, the others are never accepted, and wait since they came, `spawn` a second.
+fn never_accepted(spawn: f64) -> impl Fn(&Moment<'_>) -> Seen {
+    let came = move |n: f64| n / spawn;
+    move |m| {
+        let overdue = (0..m.level as u64).filter(|n| *n >= 45 && came(*n as f64) < m.t - 10.0).count() as u64;
+        let waiting = Some(if m.level > 45.0 { (came(45.0), overdue) } else { (m.t, 0) });
+        Seen { in_flight: m.level, waiting, ..Seen::closed(m.level.min(45.0), 0.3) }
+    }
+}
+
+#[test]
+fn requests_without_an_answer_count_when_the_patience_is_over_and_are_told_as_waiting() {
+    assert_eq!(lasting(11, users(150, 30.0), "errors < 0.1%", never_accepted(30.0)), None, "not yet");
+    let b = lasting(20, users(150, 30.0), "errors < 0.1%", never_accepted(30.0)).unwrap();
+    assert!((1.4..=1.6).contains(&b.at) && (44.0..=47.0).contains(&b.level), "{b:?}");
+    assert_eq!((b.errors.len(), b.seen.least()), (0, 0.0), "none has failed");
+    let waiting = b.waiting.unwrap();
+    assert!(waiting.count >= 3 && waiting.longest >= 10.0 && waiting.patience == Some(10.0), "{waiting:?}");
+    let short = Load { timeout: Span::from_secs(3), ..users(150, 30.0) };
+    assert_eq!(short.patience(), Span::from_secs(3), "no longer than the timeout");
+}
+
+#[test]
+fn what_waits_while_the_load_still_rises_says_nothing() {
+    assert_eq!(lasting(19, users(150, 10.0), "errors < 0.1%", never_accepted(10.0)), None, "rises for 15 s");
+    assert!(lasting(30, users(150, 10.0), "errors < 0.1%", never_accepted(10.0)).is_some(), "then it is held");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+
+    /// Whatever else is seen: where nothing failed, and nothing waited for longer than is patient, errors are no cause of a break.
+    #[test]
+    fn what_has_not_failed_and_was_answered_in_time_breaks_no_condition_on_errors(
+        level in 1u32..800, ramp in 0.01f64..14.0, looks in proptest::collection::vec((0.0f64..1.0, 0.05f64..9.0, 0.0f64..9.9), 75)
+    ) {
+        let seen = move |m: &Moment<'_>| {
+            let (share, latency, waited) = looks[(m.t / 0.2).round() as usize % looks.len()];
+            let waiting = Some(((m.t - waited).max(0.0), 0));
+            Seen { ok: m.level * share / latency, latency, in_flight: m.level, waiting, ..Seen::closed(m.level, 1.0) }
+        };
+        for objective in ["errors < 0.1%", "errors <= 0%", "errors < 50%"] {
+            prop_assert_eq!(lasting(15, users(level, f64::from(level) / ramp), objective, seen.clone()), None);
+        }
+    }
 }
 
 /// What users in a closed loop see of `workers` that serve them in order, `service` seconds each: the latency of those

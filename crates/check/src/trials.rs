@@ -125,7 +125,7 @@ fn generator(address: &str, ticks: &[&Line], line: Option<usize>, expected: &mut
 
 /// The generator over all trials: the lateness of all requests, and the busiest second of any.
 fn client(events: &Events, verdict: &Json, expected: &mut Expected) {
-    if !verdict.get("client").is_some_and(|client| client.get("lateness").is_some()) {
+    if verdict.get("client").is_none_or(|client| client.get("lateness").is_none()) {
         return;
     }
     let judged = verdict.get("trials").and_then(Json::as_array).into_iter().flatten();

@@ -26,6 +26,7 @@ fn load(address: SocketAddr, connections: u32, seconds: u64, rate: Option<f64>) 
         stages: Vec::new(),
         scenario: None,
         reuse: Reuse::KeepAlive,
+        retry: true,
         stop: Stop { after: Span::from_secs(seconds), requests: None },
         timeout: Span::from_secs(5),
         threads: 1,

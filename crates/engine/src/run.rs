@@ -13,6 +13,7 @@ use genkai_model::websocket::WebSocket;
 
 use crate::clock::{Clock, Start};
 use crate::error::EngineError;
+use crate::hold::Hold;
 use crate::host;
 use crate::measure::merge::Merge;
 use crate::measure::report::{Handover, Report};
@@ -48,6 +49,20 @@ pub struct End {
     pub rooms: Option<Box<Attendance>>,
 }
 
+/// As [`run_held`], of a load that nobody holds.
+///
+/// # Errors
+/// As [`run_held`].
+pub fn run(
+    load: &Load,
+    cpus: Option<&[usize]>,
+    stop: &StopFlag,
+    started: impl FnOnce(Instant),
+    tick: impl FnMut(Tick),
+) -> Result<End, EngineError> {
+    run_held(load, cpus, (stop, &Hold::new()), started, tick)
+}
+
 /// Makes `load`, all of it in this process, and blocks until it is over.
 ///
 /// Threads are pinned to `cpus` in turn, if given. `started` is called once with moment zero, when every thread is ready; `tick` once an interval, in order,
@@ -56,10 +71,10 @@ pub struct End {
 ///
 /// # Errors
 /// When the load cannot be made at all: [`EngineError`]. Requests that fail are counted, not returned.
-pub fn run(
+pub fn run_held(
     load: &Load,
     cpus: Option<&[usize]>,
-    stop: &StopFlag,
+    (stop, hold): (&StopFlag, &Hold),
     started: impl FnOnce(Instant),
     tick: impl FnMut(Tick),
 ) -> Result<End, EngineError> {
@@ -68,7 +83,7 @@ pub fn run(
         started(Instant::now());
         Some(start)
     };
-    run_part(load, Part::WHOLE, cpus, stop, begin, tick)
+    make(load, Part::WHOLE, cpus, (stop, hold), begin, tick)
 }
 
 /// As [`run`], but makes only a part of `load`: the rest is other processes'. `begin` is called when every thread is ready and
@@ -82,14 +97,26 @@ pub fn run_part(
     cpus: Option<&[usize]>,
     stop: &StopFlag,
     begin: impl FnOnce() -> Option<Start>,
+    tick: impl FnMut(Tick),
+) -> Result<End, EngineError> {
+    make(load, part, cpus, (stop, &Hold::new()), begin, tick)
+}
+
+fn make(
+    load: &Load,
+    part: Part,
+    cpus: Option<&[usize]>,
+    (stop, hold): (&StopFlag, &Hold),
+    begin: impl FnOnce() -> Option<Start>,
     mut tick: impl FnMut(Tick),
 ) -> Result<End, EngineError> {
     let shares = part.shares(load)?;
     let spec = LoadSpec::read(load)?;
-    let mut pool = ThreadPool::start(load, shares, &spec, cpus, stop)?;
+    let mut pool = ThreadPool::start(load, shares, &spec, cpus, (stop, hold))?;
     pool.wait_ready()?;
     let start = begin();
     if let Some(start) = start {
+        hold.start(start.into());
         for thread in &pool.threads {
             // It fails when the thread has died, which is found out below.
             let _ = thread.go.send(start.into());
@@ -98,7 +125,7 @@ pub fn run_part(
     let mut meter = Meter::new(load);
     let lasted = match start {
         None => Ok(Span::default()),
-        Some(_) => pool.collect(load, |one| {
+        Some(_) => pool.collect(load, hold, |one| {
             meter.look(&one);
             tick(one);
         }),
@@ -197,7 +224,7 @@ impl ThreadPool {
         shares: Vec<Share>,
         spec: &LoadSpec,
         cpus: Option<&[usize]>,
-        stop: &StopFlag,
+        (stop, hold): (&StopFlag, &Hold),
     ) -> Result<ThreadPool, EngineError> {
         let (reports, inbox) = sync_channel(AHEAD * shares.len());
         let cpus = cpus.unwrap_or_default();
@@ -206,7 +233,7 @@ impl ThreadPool {
             let (spare, spares) = channel();
             let handover = Handover { thread: number, reports: reports.clone(), spare: spares };
             let (stop, abort) = (stop.clone(), pool.abort.clone());
-            let job = Job { share, spec: spec.clone(), handover, stop, abort };
+            let job = Job { share, spec: spec.clone(), handover, stop, hold: hold.clone(), abort };
             let cpu = cpus.get(number % cpus.len().max(1)).copied();
             pool.threads.push(PoolThread::start(number, load.clone(), job, cpu, spare)?);
         }
@@ -221,8 +248,9 @@ impl ThreadPool {
     }
 
     /// Merges and passes on intervals until every thread has ended. How long the load lasted.
-    fn collect(&mut self, load: &Load, mut tick: impl FnMut(Tick)) -> Result<Span, EngineError> {
-        let mut merge = Merge::new(self.threads.len(), Level::of(load)).naming(load.scenario.as_deref());
+    fn collect(&mut self, load: &Load, hold: &Hold, mut tick: impl FnMut(Tick)) -> Result<Span, EngineError> {
+        let merge = Merge::new(self.threads.len(), Level::of(load)).naming(load.scenario.as_deref());
+        let mut merge = merge.holding(hold.clone());
         let mut lasted = 0;
         while !merge.is_done() {
             match self.inbox.recv_timeout(LOOK) {

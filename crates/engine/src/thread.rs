@@ -5,6 +5,7 @@ use std::io;
 use genkai_model::load::Load;
 
 use crate::clock::{Clock, Moment};
+use crate::hold::Hold;
 use crate::measure::ledger::Ledger;
 use crate::measure::report::Handover;
 use crate::protocol::attendance::Attendee;
@@ -25,6 +26,8 @@ pub(crate) struct Job {
     pub(crate) handover: Handover,
     /// The user's wish to stop.
     pub(crate) stop: StopFlag,
+    /// The user's wish to hold the load as it is.
+    pub(crate) hold: Hold,
     /// Set when another thread, or who collects, has failed.
     pub(crate) abort: StopFlag,
 }
@@ -42,13 +45,13 @@ pub(crate) struct ThreadResult {
 
 /// Makes the load of `job`, from moment zero of `clock` to its end.
 pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io::Result<ThreadResult> {
-    let Job { share, spec, handover, stop, abort } = job;
+    let Job { share, spec, handover, stop, hold, abort } = job;
     let result = reactor.block_on(async {
         let ledger = Ledger::new(load.tick.0, load.stop.after.0, share.quota, handover);
-        let core = Core::new(load, share.thread, &spec.route, ledger, clock)?;
+        let core = Core::new(load, share.thread, &spec.route, ledger, (clock, hold))?;
         spawn(core.alarm.clone().ring());
         let protocol = spec.start(&core, share);
-        let stopped = supervise(&core, [&stop, &abort]).await;
+        let stopped = supervise(&core, load.stop.after.0, [&stop, &abort]).await;
         close_gracefully(&core, &abort).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
         Ok(ThreadResult { abandoned, stopped, attendees: protocol.attendees() })
@@ -58,10 +61,13 @@ pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io
 }
 
 /// Looks after the thread until its load is over; whether it was stopped.
-async fn supervise(core: &Core, stops: [&StopFlag; 2]) -> bool {
+async fn supervise(core: &Core, end: Moment, stops: [&StopFlag; 2]) -> bool {
     let period = Deadlines::period(core.timeout);
     loop {
         let now = core.clock.now();
+        if let Some(end) = core.look_at_hold(end) {
+            core.ledger.borrow_mut().postpone(now, end);
+        }
         if core.ledger.borrow_mut().over(now) {
             return false;
         }

@@ -123,6 +123,111 @@ fn a_connection_that_ends_instead_of_answering() {
     }
 }
 
+/// Answers so many requests of a connection, reads another, counts it, and closes.
+fn closes_after(good: usize, asked: &Arc<AtomicUsize>) -> Server {
+    let asked = Arc::clone(asked);
+    Server::start(move |stream, _| {
+        for _ in 0..good {
+            if !read_request(stream) {
+                return;
+            }
+            asked.fetch_add(1, Ordering::SeqCst);
+            let _ = stream.write_all(HELLO);
+        }
+        asked.fetch_add(usize::from(read_request(stream)), Ordering::SeqCst);
+    })
+}
+
+#[test]
+fn a_request_that_meets_the_end_of_a_kept_connection_is_made_again_and_has_not_failed() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let server = closes_after(2, &asked);
+    let seen = make(&Load { retry: true, ..load(server.address, 9) });
+    assert_eq!((seen.ok(), seen.errors(), seen.sum(|t| t.retried), seen.sent()), (9, 0, 4, 9));
+    assert_eq!((asked.load(Ordering::SeqCst), server.connections()), (9 + 4, 5), "as the server counts");
+    let server = gives_up_after(2, true);
+    let seen = make(&Load { retry: true, ..load(server.address, 3) });
+    assert_eq!((seen.ok(), seen.errors(), seen.sum(|t| t.retried)), (3, 0, 1), "a reset is an end, too");
+}
+
+#[test]
+fn what_may_not_be_done_twice_or_fails_twice_has_failed() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let server = closes_after(2, &asked);
+    let mut post = Load { retry: true, ..load(server.address, 3) };
+    post.request.method = "POST".into();
+    let seen = make(&post);
+    assert_eq!((seen.kinds(), seen.sum(|t| t.retried)), (vec![ErrorKind::EofReused], 0), "POST is not idempotent");
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    // Every connection but the first is closed without an answer.
+    let server = Server::start(|stream, n| {
+        if read_request(stream) && n == 0 {
+            let _ = stream.write_all(HELLO);
+            read_request(stream);
+        }
+    });
+    let seen = make(&Load { retry: true, ..load(server.address, 2) });
+    assert_eq!((seen.kinds(), seen.sum(|t| t.retried)), (vec![ErrorKind::EofNew], 1), "once, not again and again");
+    assert_eq!(server.connections(), 2);
+}
+
+#[test]
+fn what_waits_is_told_with_since_when_and_what_was_not_sent_beside_it() {
+    let server = Server::start(|stream, _| {
+        read_request(stream);
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let stop = Stop { after: Span::from_millis(1_200), requests: None };
+    let arrivals = Arrivals::Users { count: 3, spawn_rate: 10.0, think: Spread::default() };
+    let timeout = Span::from_secs(1);
+    let seen = make(&Load { arrivals, timeout, stop, ..load(server.address, 99) });
+    let first = seen.ticks[3].waiting.unwrap();
+    assert!(first.since_us.is_some_and(|since| since < 50_000), "{first:?}");
+    assert_eq!((first.since_level, first.overdue, first.unsent), (Some(1.0), 0, 0));
+    assert_eq!(seen.errors(), seen.error(ErrorKind::Timeout));
+    let arrivals = Arrivals::Rate {
+        per_second: 100.0,
+        ramp: Span(0),
+        spacing: genkai_model::load::Spacing::Uniform,
+        connections: 5,
+    };
+    let stop = Stop { after: Span::from_millis(500), requests: None };
+    let seen = make(&Load { arrivals, stop, ..load(server.address, 99) });
+    let last = seen.ticks.last().unwrap();
+    assert_eq!((last.in_flight, last.waiting.unwrap().unsent, seen.sent()), (50, 45, 5));
+}
+
+#[test]
+fn a_load_that_is_held_gets_no_further_users_and_ends_later() {
+    let server = Server::always(HELLO);
+    let stop = Stop { after: Span::from_millis(1_000), requests: None };
+    let think = Spread::Constant(Span::from_millis(50));
+    let arrivals = Arrivals::Users { count: 40, spawn_rate: 50.0, think };
+    let held = Load { arrivals, stop, ..load(server.address, 99) };
+    let (hold, mut ticks) = (genkai_engine::Hold::new(), Vec::new());
+    let end = genkai_engine::run_held(
+        &held,
+        None,
+        (&genkai_engine::StopFlag::new(), &hold),
+        |_| (),
+        |tick| {
+            match tick.to_us {
+                200_000 => hold.begin(),
+                1_200_000 => hold.end(),
+                _ => {}
+            }
+            ticks.push(tick);
+        },
+    );
+    let lasted = end.unwrap().lasted.as_secs_f64();
+    assert!((1.9..2.2).contains(&lasted), "a second of a pause: {lasted}");
+    let level = |us: u64| ticks.iter().find(|t| t.to_us == us).unwrap();
+    assert_eq!(level(400_000).level, level(1_200_000).level, "nobody came");
+    assert!((10.0..20.0).contains(&level(400_000).level), "{}", level(400_000).level);
+    assert_eq!(level(400_000).connections as f64, level(400_000).level, "as many as there are");
+    assert_eq!((level(1_900_000).level, level(1_900_000).connections), (40.0, 40), "then all of them");
+}
+
 #[test]
 fn one_request_a_connection() {
     let asked_to_close = Arc::new(AtomicUsize::new(0));

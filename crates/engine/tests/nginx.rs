@@ -48,9 +48,9 @@ fn what_nginx_answers() {
             get("/unavailable", 4).fails(ErrorKind::Status503, 4),
             // Heads: many fields, long ones, and too much of either.
             get("/many", 4),
-            get("/too-many", 2).fails(ErrorKind::Protocol, 2).over(2),
+            get("/too-many", 4),
             get("/long", 4),
-            get("/too-long", 2).fails(ErrorKind::Protocol, 2).over(2),
+            get("/too-long", 2).fails(ErrorKind::TooLarge, 2).over(2),
             get("/file?cookie", 2).header("Cookie", &"x".repeat(9_000)).fails(ErrorKind::Status4xx, 2).over(2),
         ],
     );

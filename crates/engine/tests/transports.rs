@@ -106,10 +106,38 @@ fn what_is_wrong_with_a_certificate_has_a_name() {
     assert_eq!(fails(Paper { days: (10, 20), ..Paper::good() }, &as_is), [ErrorKind::TlsExpired]);
     assert_eq!(fails(Paper { name: "elsewhere.test", ..Paper::good() }, &as_is), [ErrorKind::TlsWrongName]);
     assert_eq!(fails(Paper::good(), &|tls| tls.ca = Some(other.file.clone())), [ErrorKind::TlsUntrusted]);
+    assert_eq!(fails(Paper::good(), &|tls| tls.ca = Some(authority.issue_files("other").0)), [ErrorKind::TlsUntrusted]);
     let careless = |tls: &mut Tls| (tls.insecure, tls.ca) = (true, None);
     for paper in [Paper { days: (-20, -10), ..Paper::good() }, Paper { name: "elsewhere.test", ..Paper::good() }] {
         assert_eq!(fails(paper, &careless), []);
     }
+}
+
+/// What `openssl req -x509` makes: signed by itself, and an authority's by its own word.
+#[test]
+fn a_self_signed_certificate_is_taken_by_who_names_it_and_called_so_by_who_does_not() {
+    let stranger = Authority::new();
+    for paper in [Paper::good(), Paper { days: (-20, -10), ..Paper::good() }] {
+        for is_authority in [true, false] {
+            let own = Authority::self_signed(paper, is_authority);
+            let server = TlsServer::start_with(own.config);
+            let kinds = |tls: Tls| {
+                let made = make(&Load { transport: Transport::Tls(tls), ..load(server.address, 1) });
+                made.kinds()
+            };
+            let tls = Tls { ca: Some(own.file.clone()), ..stranger.trusted() };
+            let valid = paper.days.1 > 0;
+            let named = if valid { vec![] } else { vec![ErrorKind::TlsExpired] };
+            assert_eq!(kinds(tls.clone()), named, "{is_authority}");
+            let unnamed = if valid { ErrorKind::TlsSelfSigned } else { ErrorKind::TlsExpired };
+            assert_eq!(kinds(stranger.trusted()), [unnamed], "{is_authority}");
+            if valid {
+                let elsewhere = Tls { server_name: "elsewhere.test".into(), ..tls };
+                assert_eq!(kinds(elsewhere), [ErrorKind::TlsWrongName], "{is_authority}");
+            }
+        }
+    }
+    assert_eq!(ErrorKind::TlsSelfSigned.side(), genkai_model::error::Side::Unknown, "nobody's failure");
 }
 
 #[test]

@@ -33,6 +33,7 @@ impl LoadFlags {
             }
         }
         load.reuse = if self.new_connections { Reuse::PerRequest } else { Reuse::KeepAlive };
+        load.retry = !self.no_retry;
         load.timeout = self.timeout.unwrap_or(load.timeout);
         if load.timeout.0 == 0 {
             return Err(Failure::usage("--timeout 0s: must be at least 1ms"));

@@ -4,11 +4,12 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use genkai_analysis::capacity::demand;
 use genkai_analysis::diagnosis::watch::Watch;
 use genkai_analysis::refusals;
 use genkai_analysis::tuning::TrialPlan;
-use genkai_engine::StopFlag;
-use genkai_model::event::{EndReason, Purpose, ServerState, TrialStarted, What};
+use genkai_engine::{Hold, StopFlag};
+use genkai_model::event::{EndReason, Purpose, ServerState, Tick, TrialStarted, What};
 use genkai_model::load::{Arrivals, Load, Protocol, Stop};
 use genkai_model::plan::Plan;
 use genkai_model::units::Span;
@@ -90,16 +91,17 @@ impl Trial<'_> {
     /// When the record cannot be written or the generator fails; the load is stopped first in any case.
     pub fn run(&self, mut observer: Observer<'_>, recorder: &mut Recorder<'_>) -> Result<EndReason, LabError> {
         let load_stop = StopFlag::new();
-        let look_stop = StopFlag::new();
+        let (look_stop, hold) = (StopFlag::new(), Hold::new());
         let before = observer.look();
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
-            self.generator.spawn(scope, &self.load, &load_stop, into(sender.clone()));
+            self.generator.spawn(scope, &self.load, (&load_stop, &hold), into(sender.clone()));
             let stop = look_stop.clone();
             scope.spawn(move || observer.watch(&stop, observer::into(&sender, Message::Look), Instant::now()));
-            let watch = self.is_search().then(|| Watch::new(&self.load, &self.plan.objective, &self.plan.procedure));
-            let (early, refusing) = (vec![before], None);
-            let mut scribe = Scribe { trial: self, recorder, early, started: false, watch, refusing, reason: None };
+            let watch = Watch::new(&self.load, &self.plan.objective, &self.plan.procedure);
+            let (early, refusing, holder) = (vec![before], None, Holder::new(self, hold));
+            let (started, reason) = (false, None);
+            let mut scribe = Scribe { trial: self, recorder, early, started, watch, holder, refusing, reason };
             let result = loop {
                 if self.interrupt.is_stopped() {
                     scribe.reason.get_or_insert(EndReason::Interrupted);
@@ -126,6 +128,42 @@ impl Trial<'_> {
     }
 }
 
+/// How often a load may be held until the patience is over.
+const HOLDS: u64 = 3;
+
+/// Holds the load as it is while requests wait of which it is not known yet whether they get an answer: a verdict may rest on them only
+/// when they had none for as long as is patient.
+struct Holder {
+    hold: Hold,
+    /// Level at which it may be held: any in a search, whose load need not rise further; its highest in a proof, which sends it all.
+    from: f64,
+    /// For how long it may still be held, microseconds.
+    left_us: u64,
+    held: bool,
+}
+
+impl Holder {
+    fn new(trial: &Trial<'_>, hold: Hold) -> Holder {
+        let from = if trial.is_search() { 0.0 } else { demand::asked(&trial.load) };
+        let plain = trial.load.stages.is_empty() && trial.load.scenario.is_none();
+        let left_us = if plain { trial.load.patience().0 / 1_000 * HOLDS } else { 0 };
+        Holder { hold, from, left_us, held: false }
+    }
+
+    fn tick(&mut self, tick: &Tick, suspects: bool, broke: bool) {
+        let wanted = suspects && !broke && tick.level >= self.from && self.left_us > 0;
+        if wanted {
+            self.left_us = self.left_us.saturating_sub(tick.to_us.saturating_sub(tick.from_us));
+        }
+        match (self.held, wanted) {
+            (false, true) => self.hold.begin(),
+            (true, false) => self.hold.end(),
+            _ => {}
+        }
+        self.held = wanted;
+    }
+}
+
 /// Writes a trial down in the right order.
 struct Scribe<'a, 'r, 'w> {
     trial: &'a Trial<'a>,
@@ -133,8 +171,9 @@ struct Scribe<'a, 'r, 'w> {
     /// Looks from before the load, kept until the trial has a beginning.
     early: Vec<Look>,
     started: bool,
-    /// Looks for the break, in trials that end with it. Proof trials always run their whole length.
-    watch: Option<Watch>,
+    /// Looks for the break. Trials of a search end with it; proof trials always run their whole length.
+    watch: Watch,
+    holder: Holder,
     /// Since when a server refuses connections that took some before: the load goes on until it is known whether it comes back.
     refusing: Option<Instant>,
     /// Why the load is to end before its time.
@@ -147,12 +186,13 @@ impl Scribe<'_, '_, '_> {
         match message {
             Message::Load(LoadEvent::Started(at)) => self.begin(at)?,
             Message::Load(LoadEvent::Tick(tick)) => {
-                let broke = self.watch.as_mut().is_some_and(|watch| watch.tick(&tick).is_some());
+                let broke = self.watch.tick(&tick).is_some();
                 match self.refusing.map(|since| since.elapsed() >= REFUSING) {
                     Some(true) => drop(self.reason.get_or_insert(EndReason::ServerDied)),
-                    None if broke => drop(self.reason.get_or_insert(EndReason::BreakSeen)),
+                    None if broke && self.trial.is_search() => drop(self.reason.get_or_insert(EndReason::BreakSeen)),
                     _ => {}
                 }
+                self.holder.tick(&tick, self.watch.suspects(), broke);
                 self.recorder.now(Some(self.trial.number), What::Tick(tick))?;
             }
             Message::Look(look) if self.started => self.look(look)?,

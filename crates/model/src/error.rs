@@ -83,7 +83,7 @@ kinds! {
     /// TLS: the server's certificate has expired, or is not valid yet.
     TlsExpired = Server,
     /// TLS: the server's certificate comes from an authority that is not trusted.
-    TlsUntrusted = Server,
+    TlsUntrusted = Unknown,
     /// TLS: the server's certificate is for another name.
     TlsWrongName = Server,
     /// TLS: the server's certificate is wrong otherwise (revoked, bad signature, not for servers, malformed).
@@ -124,6 +124,10 @@ kinds! {
     Unsendable = Client,
     /// A whole response whose body is not that of the object asked for.
     WrongBody = Server,
+    /// A response with more than genkai takes: a longer head, a longer line of chunked coding. The limit is genkai's own.
+    TooLarge = Client,
+    /// TLS: the server's certificate is signed by itself, and not among those trusted.
+    TlsSelfSigned = Unknown,
 }
 
 impl ErrorKind {

@@ -227,12 +227,19 @@ pub struct Tick {
     pub in_flight: u64,
     /// Open connections at the end.
     pub connections: u64,
+    /// What waited for an answer at the end; none in records of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
     /// Connections opened in the interval.
     pub opened: u64,
     /// Idle connections the server closed in the interval, noticed before a request was sent on them.
     pub closed_idle: u64,
     /// Requests written in the interval.
     pub sent: u64,
+    /// Requests that were made again, because the server closed a kept connection before a byte of their response (RFC 9112 section
+    /// 9.3.1). Each is one request, with the latency from its planned instant; those that GOAWAY left out are under `goaways`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u64,
     /// Requests that ended with a response below status 400.
     pub ok: u64,
     /// Requests that failed, by kind; only kinds that occurred.
@@ -289,6 +296,20 @@ pub struct Tick {
     /// The first body of the interval that was not the one asked for, where bodies are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong: Option<WrongBody>,
+}
+
+/// Requests that had no answer when an interval ended. They have not failed: what becomes of them, later intervals tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Waiting {
+    /// Since when the one has waited that has waited longest, microseconds since the load began: since its write, or the attempt to
+    /// connect; none where nobody waits.
+    pub since_us: Option<u64>,
+    /// `level` at that instant.
+    pub since_level: Option<f64>,
+    /// Those that had waited for longer than the load's [patience](crate::load::Load::patience).
+    pub overdue: u64,
+    /// Those that waited for a connection of the generator's and had not been sent (open model).
+    pub unsent: u64,
 }
 
 /// WebSockets that ended although the client had not asked for it.
@@ -430,7 +451,9 @@ pub struct ClientUse {
     pub descriptors: u64,
     /// Soft limit on descriptors of each.
     pub descriptors_limit: u64,
-    /// Most connections that all of them together had open at the end of an interval. Each has a local port.
+    /// Most connections that all of them together had open at the end of an interval. Each has a local port. None seen: 0, and not
+    /// written.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub connections: u64,
     /// Addresses these came from.
     pub sources: u32,

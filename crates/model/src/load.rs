@@ -41,6 +41,10 @@ pub struct Load {
     pub scenario: Option<Box<Scenario>>,
     /// Whether a connection carries one request or many.
     pub reuse: Reuse,
+    /// Whether an idempotent request that meets the end of a kept connection is made once more on a new one, as browsers do (RFC 9112
+    /// section 9.3.1). Older versions never did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retry: bool,
     /// When the load ends.
     pub stop: Stop,
     /// A request without a complete response after this long is a timeout (its connection is closed).
@@ -64,7 +68,22 @@ pub struct Load {
     pub pages: Option<Box<Pages>>,
 }
 
+/// A closed user whose request failed plans the next no sooner than this after the one that failed.
+///
+/// Without it a user who is refused at once asks again at once: thousands of times a second, which loads the machine with failures and
+/// makes a broken server look fast. With it a failing user makes at most ten attempts a second; a failure that took
+/// longer (a timeout) costs no further pause. The open model needs no such rule: its schedule does not depend on outcomes.
+pub const FAILURE_PACE: Span = Span::from_millis(100);
+
+/// The longest that an answer is waited for before waiting may count like failing: as long as people wait for a page at most.
+const PATIENCE: Span = Span::from_secs(10);
+
 impl Load {
+    /// How long a request must have waited before a verdict on errors may rest on it: the lesser of the timeout and 10 s.
+    pub fn patience(&self) -> Span {
+        self.timeout.min(PATIENCE)
+    }
+
     /// Closed users that ask for the top page in a loop; further fields as they are usual.
     pub fn users(count: u32, spawn_rate: f64) -> Load {
         Load {
@@ -82,6 +101,7 @@ impl Load {
             stages: Vec::new(),
             scenario: None,
             reuse: Reuse::KeepAlive,
+            retry: true,
             stop: Stop { after: Span::from_secs(3600), requests: None },
             timeout: Span::from_secs(60),
             threads: 1,

@@ -24,6 +24,17 @@ pub struct Summary {
     pub failed: u64,
     /// Neither when the load ended.
     pub in_flight: u64,
+    /// Of those in flight, the ones that waited for a connection of the generator's and were never sent; none where that was not
+    /// seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsent: Option<u64>,
+    /// Failures after which a closed user waited, because they came sooner than [`FAILURE_PACE`](crate::load::FAILURE_PACE) after the
+    /// plan: the rate is lower for it. 0 where the users think for longer than that anyway.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub paced: u64,
+    /// Made again on a new connection, because the server closed a kept one before it answered a byte; counted once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u64,
     /// Finished (well or not) a second.
     pub rate: f64,
     /// Ended well a second.
@@ -59,6 +70,10 @@ pub struct Summary {
     pub memory: u64,
     /// What was to hold, over the whole load.
     pub thresholds: Vec<Threshold>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What a load counts.
@@ -133,8 +148,9 @@ pub struct ErrorTotal {
 pub struct Connections {
     /// Opened.
     pub opened: u64,
-    /// Most open at once, at the ends of intervals.
-    pub most: u64,
+    /// Most open at once, at the ends of intervals; none where none was open then, although some were opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u64>,
     /// Idle ones that the server closed.
     pub closed_idle: u64,
     /// Time to connect.
@@ -175,6 +191,8 @@ pub struct Interval {
     pub connections: u64,
     /// Connections opened.
     pub opened: u64,
+    /// Requests made again on a new connection.
+    pub retried: u64,
     /// Received.
     pub bytes_in: u64,
     /// Sent.

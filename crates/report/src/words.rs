@@ -3,8 +3,9 @@
 mod error;
 
 use genkai_model::event::{Change, EndReason, Pinning, Purpose, Refusal, ServerState};
-use genkai_model::finding::{Against, Confidence, Moved, Outcome};
+use genkai_model::finding::{Against, Break, Confidence, Moved, Outcome};
 use genkai_model::limit::Strength;
+use genkai_model::load::FAILURE_PACE;
 use genkai_model::websocket::{Fate, Incident};
 
 pub use error::{did, error, errors, side};
@@ -196,6 +197,41 @@ pub fn incident(incident: &Incident) -> String {
     };
     let when = incident.planned_us.map(|us| format!(", planned at {}", figure::seconds(us as f64 / 1e6)));
     format!("message {} of connection {}{} {what}", incident.sequence, incident.connection, when.unwrap_or_default())
+}
+
+/// What a break says of requests without an answer, and of those that were not sent; none where it does not rest on them.
+pub(crate) fn unanswered(broke: &Break, counted: &str) -> Option<String> {
+    let count = crate::figure::count;
+    let seconds = crate::figure::seconds;
+    if broke.unsent > 0 {
+        return Some(format!(
+            "{} {counted} waited for a connection of the generator's and were not sent",
+            count(broke.unsent)
+        ));
+    }
+    let waiting = broke.waiting?;
+    Some(match waiting.patience {
+        Some(patience) => format!("{} {counted} had no answer after {}", count(waiting.count), seconds(patience)),
+        // How long each of them had waited is not in the record.
+        None => format!("{} {counted} waited, for up to {} so far", count(waiting.count), seconds(waiting.longest)),
+    })
+}
+
+/// Failures that came so soon that their users waited before they asked again.
+pub(crate) fn paced(count: u64) -> String {
+    let pace = crate::figure::seconds(FAILURE_PACE.as_secs_f64());
+    let failures = crate::figure::plural(count, "failure", "failures");
+    format!(
+        "after {failures} the user waited until {pace} after the request was planned: without these pauses the rate would be higher"
+    )
+}
+
+/// Requests that met the end of a kept connection.
+pub(crate) fn retried(count: u64) -> String {
+    let requests = crate::figure::plural(count, "request", "requests");
+    format!(
+        "{requests} made again on a new connection: the server closed a kept one before a byte of the response (--no-retry counts them as failed)"
+    )
 }
 
 /// What a change does: `worker_connections from 512 to 768`.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use genkai_model::load::{Arrivals, Spacing};
-use genkai_model::objective::Condition;
+use genkai_model::objective::{Bound, Condition};
 use genkai_model::scenario::{Expected, Order, Step, Think, Times};
 use genkai_model::units::{Span, Spread};
 use genkai_scenario::{Script, World, read, schema};
@@ -293,9 +293,9 @@ fn artillery_scripts_are_understood() {
     assert_eq!(shown, ["warm 1m:10..50", "1m:5..5", "30s:pause"]);
     let conditions = script.objective.clone().unwrap().0;
     let wanted = [
-        Condition::LatencyBelow(0.99, Span::from_millis(250)),
-        Condition::ErrorsBelow(0.01),
-        Condition::RateAbove(10.0),
+        Condition::LatencyBelow(0.99, Bound::excluding(Span::from_millis(250))),
+        Condition::ErrorsBelow(Bound::including(0.01)),
+        Condition::RateAbove(Bound::excluding(10.0)),
     ];
     assert!(wanted.iter().all(|one| conditions.contains(one)) && conditions.len() == 3, "{conditions:?}");
     let [http, ws] = script.scenario.flows.as_slice() else { panic!() };

@@ -116,10 +116,9 @@ fn heads_are_bounded() {
     let long = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD));
     assert_eq!(response(&long), Err(Error::HeadTooLong));
     assert_eq!(response(&long[..MAX_HEAD - 1]), Ok(None), "not yet certain");
-    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(257));
-    assert_eq!(response(&many), Err(Error::TooManyFields));
-    let enough = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(256));
-    assert!(response(&enough).unwrap().is_some());
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(40_000));
+    assert!(many.len() < MAX_HEAD && response(&many).unwrap().is_some(), "as many fields as fit");
+    assert!(Error::HeadTooLong.exceeds() && !Error::NotHttp.exceeds(), "whose limit it is");
 }
 
 #[test]

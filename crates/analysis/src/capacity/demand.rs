@@ -128,7 +128,7 @@ pub fn tightest(objective: &Objective) -> Option<f64> {
 /// The tightest latency condition of an objective: its quantile, and seconds.
 fn strictest(objective: &Objective) -> Option<(f64, f64)> {
     let bounds = objective.0.iter().filter_map(|c| match c {
-        Condition::LatencyBelow(q, bound) => Some((*q, bound.as_secs_f64())),
+        Condition::LatencyBelow(q, bound) => Some((*q, bound.at.as_secs_f64())),
         _ => None,
     });
     bounds.min_by(|a, b| a.1.total_cmp(&b.1))
@@ -137,13 +137,16 @@ fn strictest(objective: &Objective) -> Option<(f64, f64)> {
 /// Errors allowed, where nothing is said: as the default objective has it.
 const ERRORS: f64 = 0.001;
 
-/// The smallest fraction of errors that an objective allows.
+/// A fraction of errors so small that it is none in any load: of `errors <= 0%` no quantile could be taken.
+pub(crate) const RARE: f64 = 1e-6;
+
+/// The smallest fraction of errors that an objective allows, as a part of a distribution.
 fn allowed(objective: &Objective) -> f64 {
     let all = objective.0.iter().filter_map(|c| match c {
-        Condition::ErrorsBelow(fraction) => Some(*fraction),
+        Condition::ErrorsBelow(bound) => Some(bound.at),
         _ => None,
     });
-    all.min_by(f64::total_cmp).unwrap_or(ERRORS)
+    all.min_by(f64::total_cmp).unwrap_or(ERRORS).max(RARE)
 }
 
 /// Bytes of a load's WebSocket messages; 0 where it has none.

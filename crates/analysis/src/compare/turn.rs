@@ -206,7 +206,7 @@ impl<'r> Part<'r> {
 
     fn stressed(&self, busy: Option<f64>, failed: u64, finished: u64, objective: &Objective) -> bool {
         let bound = objective.0.iter().find_map(|condition| match condition {
-            Condition::ErrorsBelow(bound) => Some(*bound),
+            Condition::ErrorsBelow(bound) => Some(bound.at),
             _ => None,
         });
         let fails = failed as f64 > bound.unwrap_or(FAILURES) * finished.max(1) as f64;

@@ -170,12 +170,15 @@ fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: 
 fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
     let waited = |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Dropped);
     let causes = |kind: ErrorKind| limit.symptom.errors.contains(&kind) || (limit.symptom.slow && waited(kind));
-    let explained: Vec<_> = broke.errors.iter().filter(|e| causes(e.kind)).copied().collect();
-    let all: u64 = broke.errors.iter().map(|e| e.count).sum();
-    let share = if all == 0 { 0.0 } else { explained.iter().map(|e| e.count).sum::<u64>() as f64 / all as f64 };
+    let troubles = broke.troubles();
+    let all: u64 = troubles.iter().map(|e| e.count).sum();
+    let explained: u64 = troubles.iter().filter(|e| causes(e.kind)).map(|e| e.count).sum();
+    let share = if all == 0 { 0.0 } else { explained as f64 / all as f64 };
     let mut evidence = Vec::new();
-    if share >= SHARE {
-        evidence.push(Evidence::Errors { errors: explained });
+    // What is told as failed has failed.
+    let errors: Vec<_> = broke.errors.iter().filter(|e| causes(e.kind)).copied().collect();
+    if share >= SHARE && !errors.is_empty() {
+        evidence.push(Evidence::Errors { errors });
     }
     let errors = (share >= SHARE).then_some(share);
     let share = match onset::condition(broke) {

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use genkai_model::event::Tick;
+use genkai_model::units::Span;
 use hdrhistogram::Histogram;
 
 use super::pace::Pace;
@@ -63,10 +64,47 @@ pub(crate) fn at_end(ticks: &[Tick], bound: f64) -> u64 {
     left(ticks, Hang::new(bound)).0
 }
 
-/// How many requests hung when a load with `ticks` ended, waiting for far longer than what finished took; and since when
-/// (microseconds), where any did.
-pub(crate) fn unanswered(ticks: &[Tick]) -> (u64, Option<u64>) {
-    left(ticks, Hang::by_pace())
+/// How many requests had no answer when a load with `ticks` ended, although they had waited for longer than is patient while the load
+/// did not rise; and since when (microseconds), where any did. Records of older versions do not tell how long each waited: of them, those
+/// that waited for far longer than what finished took.
+pub(crate) fn unanswered(ticks: &[Tick], patience: Span) -> (u64, Option<u64>) {
+    let mut steady = Steady::new(patience);
+    ticks.iter().for_each(|tick| steady.tick(tick));
+    match ticks.last().and_then(|last| last.waiting) {
+        None => left(ticks, Hang::by_pace()),
+        Some(waiting) if steady.is_long() => (waiting.overdue, waiting.since_us.filter(|_| waiting.overdue > 0)),
+        Some(_) => (0, None),
+    }
+}
+
+/// Since when a load has not risen. Requests that wait while it rises may wait because of a higher level than the one they met.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steady {
+    /// How long it is to have been so, microseconds.
+    long_us: u64,
+    level: f64,
+    risen_us: u64,
+    now_us: u64,
+}
+
+impl Steady {
+    /// For as long as a half of `patience`: that something hangs is noticed in the other one.
+    pub(super) fn new(patience: Span) -> Steady {
+        Steady { long_us: patience.0 / 2_000, level: 0.0, risen_us: 0, now_us: 0 }
+    }
+
+    /// Takes the next tick.
+    pub(super) fn tick(&mut self, tick: &Tick) {
+        if tick.level > self.level {
+            self.risen_us = tick.to_us;
+        }
+        (self.level, self.now_us) = (tick.level, tick.to_us);
+    }
+
+    /// Whether it has not risen for long.
+    pub(super) fn is_long(&self) -> bool {
+        self.now_us.saturating_sub(self.risen_us) >= self.long_us
+    }
 }
 
 fn left(ticks: &[Tick], mut hang: Hang) -> (u64, Option<u64>) {
@@ -136,6 +174,11 @@ impl Hang {
         }
         let n = now.in_flight as f64;
         ((open - n * self.others) / (span - self.others)).clamp(0.0, n).floor()
+    }
+
+    /// Whether it is known what a request takes lately.
+    pub(super) fn has_pace(&self) -> bool {
+        self.bound.is_finite()
     }
 
     /// When the requests that hang now began to: the excess of waiting is followed back to where it rose. A step rises

@@ -62,5 +62,7 @@ fn death(trial: &Trial, objective: &Objective) -> Option<Onset> {
         .filter_map(|t| Some((t.first_error_us?, t.first_error_level)))
         .find(|(at, _)| *at + DYING_US >= died_us && *at <= died_us);
     let (at_us, level) = first.unwrap_or((died_us, None));
-    Some(Onset { condition: condition.copied(), at_us, level, certain_us: died_us, hung: 0.0, unsent: 0, died: true })
+    let mut onset = Onset::new(condition.copied(), (at_us, level), died_us);
+    onset.died = true;
+    Some(onset)
 }

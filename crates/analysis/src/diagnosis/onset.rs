@@ -1,8 +1,8 @@
 //! The beginning of a violation, in figures.
 
-use genkai_model::error::{ErrorCount, ErrorKind, Side};
+use genkai_model::error::{ErrorCount, Side};
 use genkai_model::event::Tick;
-use genkai_model::finding::{Break, Seen};
+use genkai_model::finding::{Break, Seen, Unanswered};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
@@ -26,6 +26,8 @@ pub struct Onset {
     pub certain_us: u64,
     /// The most requests that were seen to hang by then: unanswered for longer than allowed.
     pub hung: f64,
+    /// All of which had certainly waited for so long, microseconds, where the record tells.
+    pub patience_us: Option<u64>,
     /// Requests that waited for a connection when the load ended, where that is what was wrong.
     pub unsent: u64,
     /// Whether it was the death of a server.
@@ -33,6 +35,11 @@ pub struct Onset {
 }
 
 impl Onset {
+    /// A violation that began at that moment and level, and is certain by another.
+    pub(super) fn new(condition: Option<Condition>, (at_us, level): (u64, Option<f64>), certain_us: u64) -> Onset {
+        Onset { condition, at_us, level, certain_us, hung: 0.0, patience_us: None, unsent: 0, died: false }
+    }
+
     /// Up to when the client must have been good enough for the break to say something of the server. Failures may
     /// overrun a client once they have begun; slowness does not, but is what an overrun client would see all the time.
     pub(crate) fn depends_on_client_until(&self) -> u64 {
@@ -42,20 +49,18 @@ impl Onset {
         }
     }
 
-    /// The break in figures. Errors are those up to the end of the trial (a request that hangs counts as one without a
-    /// complete response in time, where errors are what the objective speaks of); what was seen instead of the objective is
-    /// taken up to the moment of certainty, so that it does not depend on how long the load went on.
+    /// The break in figures. Errors are those up to the end of the trial; what was seen instead of the objective is taken up to the moment
+    /// of certainty, so that it does not depend on how long the load went on.
     pub(crate) fn describe(&self, trial: &Trial) -> Break {
         let ticks = &trial.ticks;
         let gauge = |pick: fn(&Tick) -> f64| window::gauge(ticks, self.at_us, pick);
         let after = window::between(ticks, self.at_us, u64::MAX);
         let before = window::between(ticks, self.at_us.saturating_sub(RATE_US), self.at_us.saturating_sub(1));
-        let errors = self.errors(after);
         let load = &trial.started.load;
         let open = demand::tunnels(load).then(|| most_open(window::before(ticks, Some(self.certain_us))));
         // Who hangs came after all those who got in.
         let next = open.filter(|_| self.hung > 0.0).map(|open| open + 1.0);
-        Break {
+        let mut broke = Break {
             at: self.at_us as f64 / US,
             level: self.level.or(next).unwrap_or_else(|| gauge(|t| t.level)),
             in_flight: open.unwrap_or_else(|| gauge(|t| t.in_flight as f64)).min(demand::most(load)),
@@ -63,9 +68,21 @@ impl Onset {
             rate: Tally::of(before).rate(),
             condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),
             seen: self.seen_in(window::between(ticks, self.from(), self.certain_us.saturating_sub(1))),
-            sides: sides(&errors),
-            errors,
-        }
+            sides: Vec::new(),
+            errors: self.errors(after),
+            waiting: self.waiting(),
+            unsent: self.unsent,
+        };
+        broke.sides = sides(&broke.troubles());
+        broke
+    }
+
+    /// Requests without an answer, where the break rests on them.
+    fn waiting(&self) -> Option<Unanswered> {
+        let count = self.failing() as u64;
+        let longest = self.certain_us.saturating_sub(self.at_us) as f64 / US;
+        let patience = self.patience_us.map(|us| us as f64 / US);
+        (count > 0).then_some(Unanswered { count, longest: longest.max(patience.unwrap_or(0.0)), patience })
     }
 
     /// From when on what is seen is told: of WebSockets that are to be opened, all.
@@ -73,7 +90,7 @@ impl Onset {
         if matches!(self.condition, Some(Condition::ConnectsAbove(_))) { 0 } else { self.at_us }
     }
 
-    /// Requests that hang, where they count as failures.
+    /// Requests that hang, where the condition is violated by them.
     fn failing(&self) -> f64 {
         let failing = matches!(self.condition, Some(Condition::ErrorsBelow(_) | Condition::ConnectsAbove(_)));
         if failing { self.hung } else { 0.0 }
@@ -81,18 +98,6 @@ impl Onset {
 
     fn errors(&self, after: &[Tick]) -> Vec<ErrorCount> {
         let mut errors = Tally::of(after).errors;
-        let hung = self.failing() as u64;
-        match errors.iter_mut().find(|e| e.kind == ErrorKind::Timeout) {
-            // Those that timed out in the end hung before.
-            Some(timeouts) => timeouts.count = timeouts.count.max(hung),
-            None if hung > 0 => errors.push(ErrorCount { kind: ErrorKind::Timeout, count: hung }),
-            None => {}
-        }
-        match errors.iter_mut().find(|e| e.kind == ErrorKind::Dropped) {
-            Some(dropped) => dropped.count += self.unsent,
-            None if self.unsent > 0 => errors.push(ErrorCount { kind: ErrorKind::Dropped, count: self.unsent }),
-            None => {}
-        }
         if let Some(Condition::DisconnectsBelow(_)) = self.condition {
             sockets::disconnected(after, &mut errors);
         }
@@ -103,7 +108,7 @@ impl Onset {
     /// What was seen, or what it is certainly more than: of requests that wait all that is known is that they took longer than allowed.
     fn seen_in(&self, ticks: &[Tick]) -> Seen {
         if let Some(Condition::LatencyBelow(q, bound)) = self.condition {
-            let bound = bound.as_secs_f64();
+            let bound = bound.at.as_secs_f64();
             let seen = window::quantile(&window::merge(ticks, |t| &t.latency), q).filter(|seen| *seen >= bound);
             return seen.map_or(Seen::Bound { more_than: bound }, Seen::Measured);
         }
@@ -114,17 +119,13 @@ impl Onset {
         match self.condition {
             Some(Condition::RateAbove(_)) => Tally::of(ticks).rate(),
             Some(Condition::DisconnectsBelow(_) | Condition::DeliveredAbove(_) | Condition::ConnectsAbove(_)) => {
-                let share = Share::of(&self.condition.unwrap_or(Condition::ErrorsBelow(1.0)), ticks);
+                let share = self.condition.map(|c| Share::of(&c, ticks)).unwrap_or_default();
                 let bad = share.bad + self.failing();
                 let all = share.all + self.failing();
                 let part = if all > 0.0 { bad / all } else { 0.0 };
                 if matches!(self.condition, Some(Condition::DisconnectsBelow(_))) { part } else { 1.0 - part }
             }
-            _ => {
-                let (tally, hung) = (Tally::of(ticks), self.failing() + self.unsent as f64);
-                let all = tally.finished() as f64 + hung;
-                if all > 0.0 { (tally.failed as f64 + hung) / all } else { 0.0 }
-            }
+            _ => Tally::of(ticks).failed_fraction(),
         }
     }
 }

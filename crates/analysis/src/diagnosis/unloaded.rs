@@ -18,14 +18,14 @@ pub(super) fn evidence(limit: &Limit, case: &Case<'_>) -> Option<Evidence> {
     let Law::Delay { time } = &limit.law else { return None };
     let demand = &case.demand;
     let (takes, allowed) = match onset::condition(&case.broke)? {
-        Condition::LatencyBelow(q, bound) => (demand::quantile(time, q), bound.as_secs_f64()),
+        Condition::LatencyBelow(q, bound) => (demand::quantile(time, q), bound.at.as_secs_f64()),
         Condition::ErrorsBelow(fraction) => {
-            (demand::quantile(time, 1.0 - fraction), case.trial.started.load.timeout.as_secs_f64())
+            (demand::quantile(time, 1.0 - fraction.at.max(demand::RARE)), case.trial.started.load.timeout.as_secs_f64())
         }
         Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => return None,
         Condition::RateAbove(rate) => {
             let clients = if demand.is_open() { demand.most } else { demand.asked };
-            (demand::mean(time), (clients / rate - demand.think).max(0.0))
+            (demand::mean(time), (clients / rate.at - demand.think).max(0.0))
         }
     };
     (takes >= allowed).then_some(Evidence::Alone { takes, allowed })

@@ -13,7 +13,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::Trial;
 
-use super::hang::{self, Hang};
+use super::hang::{self, Hang, Steady};
 use super::onset::Onset;
 use crate::capacity::demand;
 use crate::sockets::{self, Share, Waiting};
@@ -25,7 +25,8 @@ const WINDOW_US: u64 = 1_000_000;
 const TICKS: usize = 3;
 /// Fewest bad requests in a violation: fewer are strays, whatever fraction they make of few requests.
 const STRAYS: f64 = 3.0;
-/// Fewest bad requests in a whole trial that was never violated for long, to call it violated as a whole.
+/// Fewest bad requests in a whole trial that was never violated for long, to call it violated as a whole; where none at all is allowed,
+/// one is enough.
 const SCATTERED: u64 = 5;
 
 /// Watches one trial. Feed it every tick in order.
@@ -44,8 +45,12 @@ impl Watch {
             ramp_us,
             sustained_us,
             window: VecDeque::new(),
+            steady: Steady::new(load.patience()),
+            patience_us: load.patience().0 / 1_000,
+            full: demand::asked(load),
+            suspected: false,
             hang: match c {
-                Condition::LatencyBelow(_, bound) => Hang::new(bound.as_secs_f64()),
+                Condition::LatencyBelow(_, bound) => Hang::new(bound.at.as_secs_f64()),
                 _ => Hang::by_pace(),
             },
             waiting: Waiting::new(load),
@@ -59,6 +64,11 @@ impl Watch {
     pub fn tick(&mut self, tick: &Tick) -> Option<Onset> {
         let found: Vec<Onset> = self.trackers.iter_mut().filter_map(|t| t.tick(tick)).collect();
         found.into_iter().min_by_key(|o| o.at_us)
+    }
+
+    /// Whether requests wait for so long that more of the same load would tell whether they get an answer at all.
+    pub fn suspects(&self) -> bool {
+        self.trackers.iter().any(|tracker| tracker.suspected)
     }
 }
 
@@ -78,6 +88,8 @@ struct Look {
     at_us: u64,
     /// The level then, where it is known exactly.
     level: Option<f64>,
+    /// Whether the record tells how long each has waited.
+    told: bool,
 }
 
 impl Look {
@@ -118,6 +130,12 @@ struct Tracker {
     ramp_us: u64,
     sustained_us: u64,
     window: VecDeque<Look>,
+    steady: Steady,
+    patience_us: u64,
+    /// The level when the ramp is over.
+    full: f64,
+    /// Whether requests wait of which it is not known yet whether they get an answer.
+    suspected: bool,
     hang: Hang,
     /// Users without a WebSocket.
     waiting: Waiting,
@@ -142,21 +160,22 @@ impl Tracker {
 
     /// What the tick says; none where it says nothing (a rate before the ramp is over).
     fn look(&mut self, tick: &Tick) -> Option<Look> {
-        let look = Look { from_us: tick.from_us, to_us: tick.to_us, at_us: tick.from_us, ..Look::default() };
+        let told = tick.waiting.is_some();
+        let look = Look { from_us: tick.from_us, to_us: tick.to_us, at_us: tick.from_us, told, ..Look::default() };
         match self.condition {
             Condition::ErrorsBelow(_) => {
                 let bad = window::failed(tick) as f64;
-                let stuck = self.hang.tick(tick, &window::decode(&tick.latency));
-                let hung_us = if stuck > 0.0 { self.hang.since() } else { None };
-                let at_us = tick.first_error_us.or(hung_us).unwrap_or(tick.from_us);
-                Some(Look { all: tick.ok as f64 + bad, bad, stuck, at_us, level: tick.first_error_level, ..look })
+                let (stuck, since_us, since_level) = self.stuck(tick);
+                let at_us = tick.first_error_us.or(since_us).unwrap_or(tick.from_us);
+                let level = tick.first_error_level.or(since_level);
+                Some(Look { all: tick.ok as f64 + bad, bad, stuck, at_us, level, ..look })
             }
             Condition::LatencyBelow(_, bound) => {
                 let latency = window::decode(&tick.latency);
                 let stuck = self.hang.tick(tick, &latency);
-                let bad = window::reaching(&latency, bound.0) as f64;
+                let bad = window::beyond(&latency, bound) as f64;
                 // A request that was too slow was planned at least the bound before it ended.
-                let planned_us = tick.to_us.saturating_sub(bound.0 / 1000);
+                let planned_us = tick.to_us.saturating_sub(bound.at.0 / 1000);
                 let hung_us = self.hang.since().filter(|_| stuck > 0.0 && bad == 0.0);
                 let at_us = hung_us.unwrap_or(planned_us);
                 Some(Look { all: latency.len() as f64, bad, stuck, at_us, ..look })
@@ -170,11 +189,31 @@ impl Tracker {
                 let level = tick.first_error_level.filter(|_| first.is_some());
                 Some(Look { all: share.all, bad: share.bad, stuck, at_us, level, ..look })
             }
+            // A load that was held reaches its level later.
             Condition::RateAbove(_) if tick.from_us < self.ramp_us => None,
+            Condition::RateAbove(_) if self.ramp_us > 0 && tick.waiting.is_some() && tick.level < self.full => None,
             Condition::RateAbove(bound) => {
-                let slow = tick.ok as f64 <= bound * window::length(tick);
+                let slow = !bound.is_below(tick.ok as f64 / window::length(tick).max(1e-9));
                 Some(Look { all: tick.ok as f64, bad: if slow { STRAYS } else { 0.0 }, ..look })
             }
+        }
+    }
+
+    /// How many requests have no answer that count like failed ones, since when, and the level then. Those that have waited for longer
+    /// than is patient, while the load did not rise; of records that do not tell how long each waited, those that have waited for far
+    /// longer than others took.
+    fn stuck(&mut self, tick: &Tick) -> (f64, Option<u64>, Option<f64>) {
+        let hanging = self.hang.tick(tick, &window::decode(&tick.latency));
+        self.steady.tick(tick);
+        let Some(waiting) = tick.waiting else {
+            return (hanging, self.hang.since().filter(|_| hanging > 0.0), None);
+        };
+        let long = |since: u64| tick.to_us.saturating_sub(since) >= self.patience_us / 2;
+        let silent = !self.hang.has_pace() && waiting.since_us.is_some_and(long);
+        self.suspected = silent || hanging.max(waiting.overdue as f64) >= STRAYS;
+        match self.steady.is_long() && waiting.overdue > 0 {
+            true => (waiting.overdue as f64, waiting.since_us, waiting.since_level),
+            false => (0.0, None, None),
         }
     }
 
@@ -186,17 +225,17 @@ impl Tracker {
         match self.condition {
             Condition::RateAbove(bound) => {
                 let seconds = self.seconds();
-                (seconds >= self.window_us() as f64 / US).then_some(all <= bound * seconds)
+                (seconds >= self.window_us() as f64 / US).then(|| !bound.is_below(all / seconds))
             }
             _ if all == 0.0 => None,
-            Condition::ErrorsBelow(bound) => Some(bad > 0.0 && bad >= bound * all),
+            Condition::ErrorsBelow(bound) => Some(bad > 0.0 && !bound.is_above(bad / all)),
             Condition::LatencyBelow(q, _) => Some(bad > (1.0 - q) * all + 1e-9),
             Condition::DisconnectsBelow(bound) => {
                 let open = self.window.iter().map(|l| l.all - l.bad).fold(0.0, f64::max);
-                Some(bad > 0.0 && bad >= bound * (open + bad))
+                Some(bad > 0.0 && !bound.is_above(bad / (open + bad)))
             }
             Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) => {
-                Some(bad > 0.0 && bad >= Share::allowed(&self.condition) * all)
+                Some(bad > 0.0 && !self.condition.holds(1.0 - bad / all))
             }
         }
     }
@@ -243,14 +282,12 @@ impl Tracker {
         let tick_us = s.first.to_us.saturating_sub(s.first.from_us).max(1);
         let ticks = (self.sustained_us.div_ceil(tick_us) as usize).clamp(2, TICKS);
         let lasted = s.last_us.saturating_sub(s.first.from_us) >= self.sustained_us;
+        let told = matches!(self.condition, Condition::ErrorsBelow(_)) && s.first.told;
+        let onset = Onset::new(Some(self.condition), (s.first.at_us, s.first.level), now_us);
         (lasted && s.ticks >= ticks && s.bad + s.stuck >= STRAYS).then_some(Onset {
-            condition: Some(self.condition),
-            at_us: s.first.at_us,
-            level: s.first.level,
-            certain_us: now_us,
             hung: s.stuck,
-            unsent: 0,
-            died: false,
+            patience_us: told.then_some(self.patience_us),
+            ..onset
         })
     }
 }
@@ -259,24 +296,18 @@ impl Tracker {
 /// left unanswered at its end are failures, and so are those that were still waiting for a connection.
 pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -> Option<Onset> {
     let ticks = &trial.ticks;
-    let end = ticks.last()?.to_us;
+    let last = ticks.last()?;
     let found = objective.0.iter().filter_map(|c| {
         let (hung, since) = match c {
-            Condition::ErrorsBelow(_) => hang::unanswered(ticks),
+            Condition::ErrorsBelow(_) => hang::unanswered(ticks, trial.started.load.patience()),
             Condition::ConnectsAbove(_) => sockets::left_out(trial),
             _ => (0, None),
         };
         let left = since.filter(|_| hung >= SCATTERED).map(|us| (us, None));
         let (first, level) = scattered(trial, c).or(left)?;
-        Some(Onset {
-            condition: Some(*c),
-            at_us: first,
-            level,
-            certain_us: end,
-            hung: hung as f64,
-            unsent: 0,
-            died: false,
-        })
+        let told = matches!(c, Condition::ErrorsBelow(_)) && last.waiting.is_some();
+        let patience_us = told.then_some(trial.started.load.patience().0 / 1_000);
+        Some(Onset { hung: hung as f64, patience_us, ..Onset::new(Some(*c), (first, level), last.to_us) })
     });
     found.chain(unsent(trial, objective, sustained_us)).min_by_key(|o| o.at_us)
 }
@@ -286,25 +317,18 @@ pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -
 fn unsent(trial: &Trial, objective: &Objective, sustained_us: u64) -> Option<Onset> {
     let most = demand::most(&trial.started.load);
     let (ticks, end) = (&trial.ticks, trial.ticks.last()?);
-    let waiting = |t: &Tick| t.in_flight as f64 > most;
+    let waiting = |t: &Tick| t.waiting.map_or(t.in_flight as f64 > most, |waiting| waiting.unsent > 0);
     let first = ticks.iter().rev().take_while(|t| waiting(t)).last()?;
     let condition = objective.0.iter().find_map(|c| match c {
         Condition::ErrorsBelow(bound) => Some((*c, *bound)),
         _ => None,
     });
     let (condition, bound) = condition?;
-    let left = end.in_flight as f64 - most;
+    let left = end.waiting.map_or(end.in_flight as f64 - most, |waiting| waiting.unsent as f64);
     let all = Tally::of(ticks).finished() as f64 + left;
     let lasted = end.to_us.saturating_sub(first.from_us) >= sustained_us;
-    (lasted && left >= SCATTERED as f64 && left >= bound * all).then_some(Onset {
-        condition: Some(condition),
-        at_us: first.from_us,
-        level: None,
-        certain_us: end.to_us,
-        hung: 0.0,
-        unsent: left as u64,
-        died: false,
-    })
+    (lasted && left >= SCATTERED as f64 && !bound.is_above(left / all))
+        .then_some(Onset { unsent: left as u64, ..Onset::new(Some(condition), (first.from_us, None), end.to_us) })
 }
 
 fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)> {
@@ -313,21 +337,22 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
         Condition::ErrorsBelow(bound) => {
             let tally = Tally::of(ticks);
             let bad: Vec<&Tick> = ticks.iter().filter(|t| window::failed(t) > 0).collect();
-            let many = tally.failed >= SCATTERED && bad.len() >= TICKS;
+            let none = bound.at <= 0.0;
+            let many = tally.failed > 0 && none || tally.failed >= SCATTERED && bad.len() >= TICKS;
             let first = bad.first().map(|t| (t.first_error_us.unwrap_or(t.from_us), t.first_error_level));
-            first.filter(|_| many && tally.failed_fraction() >= bound)
+            first.filter(|_| many && !bound.is_above(tally.failed_fraction()))
         }
         Condition::LatencyBelow(q, bound) => {
             let all = window::merge(ticks, |t| &t.latency);
-            let over = window::reaching(&all, bound.0);
-            let reaches = |t: &&Tick| window::reaching(&window::decode(&t.latency), bound.0) > 0;
+            let over = window::beyond(&all, bound);
+            let reaches = |t: &&Tick| window::beyond(&window::decode(&t.latency), bound) > 0;
             (over >= SCATTERED && over as f64 > (1.0 - q) * all.len() as f64 + 1e-9)
-                .then(|| ticks.iter().find(reaches).map(|t| (t.to_us.saturating_sub(bound.0 / 1000), None)))?
+                .then(|| ticks.iter().find(reaches).map(|t| (t.to_us.saturating_sub(bound.at.0 / 1000), None)))?
         }
         Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => {
             let share = Share::of(condition, ticks);
             let bad = |t: &&Tick| Share::of(condition, std::slice::from_ref(*t)).bad > 0.0;
-            let many = share.bad >= STRAYS && share.bad >= Share::allowed(condition) * share.all;
+            let many = share.bad >= STRAYS && share.figure(condition).is_some_and(|figure| !condition.holds(figure));
             ticks
                 .iter()
                 .find(bad)
@@ -338,7 +363,7 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
             let ramp_us = (demand::ramp(&trial.started.load) * US) as u64;
             let held = &ticks[ticks.partition_point(|t| t.from_us < ramp_us)..];
             let first = held.first()?;
-            (Tally::of(held).rate() <= bound).then_some((first.from_us, None))
+            (!bound.is_below(Tally::of(held).rate())).then_some((first.from_us, None))
         }
     }
 }

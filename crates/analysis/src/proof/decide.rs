@@ -60,9 +60,11 @@ impl Pairs {
     fn margin(&self) -> Range {
         match self.condition {
             Some(Condition::LatencyBelow(..) | Condition::RateAbove(_)) => effect::ratio_margin(MARGIN),
-            Some(Condition::ErrorsBelow(most) | Condition::DisconnectsBelow(most)) => effect::difference_margin(most),
+            Some(Condition::ErrorsBelow(most) | Condition::DisconnectsBelow(most)) => {
+                effect::difference_margin(most.at)
+            }
             Some(Condition::ConnectsAbove(least) | Condition::DeliveredAbove(least)) => {
-                effect::difference_margin(1.0 - least)
+                effect::difference_margin(1.0 - least.at)
             }
             None => effect::difference_margin(FAILURES),
         }

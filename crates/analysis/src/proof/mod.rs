@@ -116,6 +116,7 @@ pub fn of(
         rate: rate()?,
         p99: three(&p99, &p99.iter().map(|(a, b)| (DIGITS * a, DIGITS * b)).collect::<Vec<_>>())?,
         failures: [sum_before.0, sum_after.0],
+        unanswered: [unanswered(pairs.iter().map(|(a, _)| *a)), unanswered(pairs.iter().map(|(_, b)| *b))],
         finished: [sum_before.1, sum_after.1],
         proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
         baseline_fails: pairs.iter().all(|(a, _)| fails(a)),
@@ -139,8 +140,13 @@ pub fn count(trial: &Trial, condition: Option<Condition>) -> Counts {
         return (share.bad as u64 + hung, share.all.ceil() as u64 + hung);
     }
     let tally = Tally::of(&trial.ticks);
-    let (hung, _) = hang::unanswered(&trial.ticks);
+    let (hung, _) = hang::unanswered(&trial.ticks, trial.started.load.patience());
     (tally.failed + hung, tally.finished() + hung)
+}
+
+/// Requests without an answer at the ends of trials, which count like failed ones.
+fn unanswered<'t>(trials: impl Iterator<Item = &'t Trial>) -> u64 {
+    trials.map(|trial| hang::unanswered(&trial.ticks, trial.started.load.patience()).0).sum()
 }
 
 /// Latency at a quantile over the whole trial, seconds; 0 when nothing came back. Requests that still hung at the end

@@ -51,7 +51,7 @@ fn usual(key: &str) -> Option<Unit> {
     Some(match key {
         "min" | "mean" | "stdev" | "p50" | "p75" | "p90" | "p95" | "p99" | "p999" | "p9999" | "max" | "lasted"
         | "at" | "takes" | "allowed" | "bound" | "seconds" | "started" | "total" | "longest" | "paused" | "median"
-        | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => Unit::Seconds,
+        | "patience" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => Unit::Seconds,
         "rate" | "ok_rate" | "offered" | "throughput" => Unit::PerSecond,
         "fraction" | "failed_before" | "failed_difference" | "cpu_max" | "used" | "chance" | "alpha" | "each"
         | "busy" | "busiest" | "margin" => Unit::Fraction,
@@ -70,7 +70,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 103] = [
+const NUMBERS: [&str; 107] = [
     "abandoned",
     "answered",
     "at_once",
@@ -130,6 +130,8 @@ const NUMBERS: [&str; 103] = [
     "ok",
     "opened",
     "origin",
+    "overdue",
+    "paced",
     "pairs",
     "passed",
     "peak",
@@ -160,8 +162,10 @@ const NUMBERS: [&str; 103] = [
     "started_flows",
     "threads",
     "turns",
+    "unanswered",
     "unpublished",
     "unread",
+    "unsent",
     "unsettled",
     "upgraded",
     "within_second",

@@ -227,7 +227,7 @@ fn connections_that_are_busy_because_the_server_became_slow_are_the_servers() {
         assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit), "{drops}: {:?}", v.client);
         assert!(v.client.valid);
         let broke = &v.causes[0].broke;
-        assert_eq!(broke.errors[0].kind, ErrorKind::Dropped);
+        assert_eq!(broke.troubles()[0].kind, ErrorKind::Dropped);
         assert!(broke.in_flight <= 200.0, "no more clients than connections: {}", broke.in_flight);
         assert!(v.caveats.is_empty(), "slots for 239 clients were not passed by 200: {:?}", v.caveats);
         let slots = v.predictions.iter().find(|p| p.limit == "proxy.slots").unwrap();

@@ -69,6 +69,8 @@ pub struct Seen {
     pub cpu: f64,
     /// Requests sent by requests planned.
     pub sent: f64,
+    /// Since when the request has waited that waits longest, seconds, and how many are overdue; none as records of older versions have it.
+    pub waiting: Option<(f64, u64)>,
     /// A server that died.
     pub died: Option<&'static str>,
 }
@@ -89,6 +91,7 @@ impl Seen {
             lateness: 0.000_05,
             cpu: 0.1,
             sent: 1.0,
+            waiting: None,
             died: None,
         }
     }
@@ -306,6 +309,12 @@ fn tick(seen: &Seen, from_us: u64, to_us: u64, at: &dyn Fn(u64) -> f64) -> Tick 
         lateness: histogram(ok + failed, seen.lateness),
         cpu_us: (seen.cpu * seconds * 1e6) as u64,
         cpu_max_us: (seen.cpu * seconds * 1e6) as u64,
+        waiting: seen.waiting.map(|(since, overdue)| Waiting {
+            since_us: Some((since * 1e6) as u64),
+            since_level: Some(at((since * 1e6) as u64)),
+            overdue,
+            unsent: 0,
+        }),
         first_error_us: first,
         first_error_level: first.map(|us| if at(from_us) > seen.from_level { at(us) } else { seen.from_level + 1.0 }),
         ..Tick::default()

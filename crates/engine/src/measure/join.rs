@@ -7,7 +7,7 @@ use genkai_model::load::Load;
 
 use super::figure::Figure;
 use super::merge::Merge;
-use super::report::Report;
+use super::report::{Report, Waits};
 use super::tally::Tally;
 use crate::schedule::pacer::Level;
 
@@ -31,6 +31,11 @@ impl Join {
             to: tick.to_us * 1_000,
             tally,
             in_flight: tick.in_flight,
+            waiting: tick.waiting.map_or_else(Waits::default, |one| Waits {
+                since: one.since_us.map(|us| us * 1_000 + 999),
+                overdue: one.overdue,
+                unsent: one.unsent,
+            }),
             connections: tick.connections,
             cpu_us: tick.cpu_us,
             cpu_max_us: tick.cpu_max_us,
@@ -93,7 +98,8 @@ mod tests {
         tally.messages.incident(incident);
         let (cpu_us, cpu_max_us) = (50 * seed, 50 * seed);
         let to = to_ms * 1_000_000;
-        Report { thread, to, tally, in_flight: seed, connections: 5 + seed, cpu_us, cpu_max_us, last: false }
+        let waiting = Waits { since: Some(seed * 1_000_000 + 999), overdue: seed, unsent: 1 };
+        Report { thread, to, tally, in_flight: seed, waiting, connections: 5 + seed, cpu_us, cpu_max_us, last: false }
     }
 
     fn ticks(threads: &[usize], seeds: fn(usize, u64) -> u64) -> Vec<Tick> {

@@ -1,6 +1,7 @@
 //! What a thread counts, and how it hands that over: the tally of an interval goes out when the interval ends, at the first
 //! event after its end or when the thread looks, whichever is sooner. Boundaries are absolute, so intervals do not drift.
 
+use std::rc::Rc;
 use std::sync::mpsc::TrySendError;
 
 use genkai_model::content::WrongBody;
@@ -11,10 +12,11 @@ use genkai_model::websocket::Messages;
 use super::attempt::Attempt;
 use super::figure::count_status;
 use super::flows::FlowTally;
-use super::report::{Handover, Report};
+use super::report::{Handover, Report, Waits};
 use super::tally::Tally;
 use crate::clock::{Moment, NEVER};
 use crate::host;
+use crate::transport::deadline::Deadlines;
 
 /// Counts of one thread.
 pub(crate) struct Ledger {
@@ -33,6 +35,10 @@ pub(crate) struct Ledger {
     /// Requests that may still be taken up.
     left: u64,
     in_flight: u64,
+    /// Of these, requests that wait for a connection.
+    unsent: u64,
+    /// Who waits for an answer, and for how long is patience.
+    deadlines: Option<(Rc<Deadlines>, Moment)>,
     connections: u64,
     /// Connections that were open when the load ended.
     at_end: Option<u64>,
@@ -52,9 +58,41 @@ impl Ledger {
             past: false,
             left: quota.unwrap_or(u64::MAX),
             in_flight: 0,
+            unsent: 0,
+            deadlines: None,
             connections: 0,
             at_end: None,
             cpu: host::thread_cpu_us(),
+        }
+    }
+
+    /// Tells of requests that wait, too.
+    pub(crate) fn watching(self, deadlines: Rc<Deadlines>, patience: Moment) -> Ledger {
+        Ledger { deadlines: Some((deadlines, patience)), ..self }
+    }
+
+    /// A request waits for a connection.
+    pub(crate) fn queued(&mut self) {
+        self.unsent += 1;
+    }
+
+    /// So many wait for a connection no more.
+    pub(crate) fn unqueued(&mut self, count: u64) {
+        self.unsent = self.unsent.saturating_sub(count);
+    }
+
+    /// The load, which is held or was, ends at `end`, if it has not ended yet.
+    pub(crate) fn postpone(&mut self, now: Moment, end: Moment) {
+        if self.over(now) || self.end == 0 {
+            return;
+        }
+        self.end = end;
+        self.boundary = self.from;
+        while self.boundary <= now {
+            self.boundary = interval_end(self.tick, self.boundary);
+        }
+        if self.boundary >= self.end {
+            self.boundary = NEVER;
         }
     }
 
@@ -133,6 +171,13 @@ impl Ledger {
     pub(crate) fn retried(&mut self, now: Moment) {
         if self.open(now) {
             self.tally.goaways.retried += 1;
+        }
+    }
+
+    /// A request met the end of a kept connection, and is made again on a new one.
+    pub(crate) fn made_again(&mut self, now: Moment) {
+        if self.open(now) {
+            self.tally.retried += 1;
         }
     }
 
@@ -365,7 +410,15 @@ impl Ledger {
         let tally = std::mem::replace(&mut self.tally, fresh);
         let thread = self.handover.thread;
         let connections = self.at_end.unwrap_or(self.connections);
-        Report { thread, to, tally, in_flight: self.in_flight, connections, cpu_us, cpu_max_us: cpu_us, last }
+        let waiting = self.waiting(to);
+        Report { thread, to, tally, in_flight: self.in_flight, waiting, connections, cpu_us, cpu_max_us: cpu_us, last }
+    }
+
+    /// What waits at `to`.
+    fn waiting(&self, to: Moment) -> Waits {
+        let Some((deadlines, patience)) = &self.deadlines else { return Waits::default() };
+        let (since, overdue) = deadlines.waiting(to.checked_sub(*patience));
+        Waits { since, overdue, unsent: self.unsent }
     }
 
     /// The collector had no room: the interval goes on.

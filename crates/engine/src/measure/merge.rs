@@ -3,19 +3,22 @@
 
 use std::collections::VecDeque;
 
-use genkai_model::event::Tick;
+use genkai_model::event::{Tick, Waiting};
 use genkai_model::scenario::Scenario;
 
 use super::figure::Figure;
 use super::flows::name;
-use super::report::Report;
+use super::report::{Report, Waits};
 use super::tally::Tally;
 use crate::clock::Moment;
+use crate::hold::Hold;
 use crate::schedule::pacer::Level;
 
 /// Joins what threads report. An interval is complete when every thread has reported up to the same end, or has ended.
 pub(crate) struct Merge {
     level: Level,
+    /// Whether the load is held, and was.
+    hold: Hold,
     /// Of a scenario's steps, and of its checks.
     names: [Vec<String>; 2],
     threads: Vec<Thread>,
@@ -29,6 +32,7 @@ struct Thread {
     /// Whether its last report has been used.
     ended: bool,
     in_flight: u64,
+    waiting: Waits,
     connections: u64,
     /// CPU time in the interval being joined.
     cpu_us: u64,
@@ -39,13 +43,18 @@ impl Merge {
     /// For so many threads of a load with this level.
     pub(crate) fn new(threads: usize, level: Level) -> Merge {
         let threads = (0..threads).map(|_| Thread::default()).collect();
-        Merge { level, names: Default::default(), threads, sum: Tally::default(), from: 0 }
+        Merge { level, hold: Hold::new(), names: Default::default(), threads, sum: Tally::default(), from: 0 }
     }
 
     /// With the names of a scenario's steps and checks.
     pub(crate) fn naming(self, scenario: Option<&Scenario>) -> Merge {
         let names = scenario.map(|scenario| [scenario.names.clone(), scenario.checks.clone()]).unwrap_or_default();
         Merge { names, ..self }
+    }
+
+    /// Of a load that may be held.
+    pub(crate) fn holding(self, hold: Hold) -> Merge {
+        Merge { hold, ..self }
     }
 
     /// Takes a report.
@@ -78,7 +87,7 @@ impl Merge {
         for (number, thread) in self.threads.iter_mut().enumerate() {
             (thread.cpu_us, thread.cpu_max_us) = (0, 0);
             if thread.ended {
-                (thread.in_flight, thread.connections) = (0, 0);
+                (thread.in_flight, thread.connections, thread.waiting) = (0, 0, Waits::default());
             }
             let ended_by_then = thread.reports.iter().take_while(|report| report.to <= to).count();
             for mut report in thread.reports.drain(..ended_by_then) {
@@ -86,6 +95,7 @@ impl Merge {
                 thread.cpu_us += report.cpu_us;
                 thread.cpu_max_us += report.cpu_max_us;
                 (thread.in_flight, thread.connections) = (report.in_flight, report.connections);
+                thread.waiting = report.waiting;
                 thread.ended = report.last;
                 report.tally.clear();
                 give_back(number, report.tally);
@@ -123,17 +133,27 @@ impl Merge {
 
     fn tick(&self, to: Moment) -> Tick {
         let of_threads = |what: fn(&Thread) -> u64| self.threads.iter().map(what);
+        let pauses = self.hold.pauses();
+        let level = self.level.held(to, &pauses);
+        let waits = self.threads.iter().fold(Waits::default(), |all, thread| all.and(thread.waiting));
         let first_error = self.sum.first_error_us.planned();
         let mut tick = Tick {
             from_us: self.from / 1_000,
             to_us: to / 1_000,
-            level: self.level.at(to),
+            level,
+            waiting: Some(Waiting {
+                since_us: waits.since.map(|at| at / 1_000),
+                // As of failures below.
+                since_level: waits.since.map(|at| self.level.held(at + 1, &pauses)),
+                overdue: waits.overdue,
+                unsent: waits.unsent,
+            }),
             in_flight: of_threads(|t| t.in_flight).sum(),
             connections: of_threads(|t| t.connections).sum(),
             cpu_us: of_threads(|t| t.cpu_us).sum(),
             cpu_max_us: of_threads(|t| t.cpu_max_us).max().unwrap_or(0),
             // The user who was planned at that very instant is one of those that it met.
-            first_error_level: first_error.map(|at| self.level.at(at + 1)),
+            first_error_level: first_error.map(|at| self.level.held(at + 1, &pauses)),
             ..self.sum.tell()
         };
         if tick.service == tick.latency {
@@ -165,6 +185,7 @@ mod tests {
             to: to_ms * 1_000_000,
             tally,
             in_flight: ok,
+            waiting: Waits { since: Some(to_ms * 1_000_000 / 2), overdue: 1, unsent: 2 },
             connections: 1,
             cpu_us: 5 * (thread as u64 + 1),
             cpu_max_us: 5 * (thread as u64 + 1),
@@ -186,6 +207,8 @@ mod tests {
         let tick = merge.next(|_, _| ()).unwrap();
         assert_eq!((tick.ok, tick.in_flight, tick.connections), (11, 11, 2));
         assert_eq!((tick.cpu_us, tick.cpu_max_us, tick.level), (15, 10, 1.0));
+        let waiting = Waiting { since_us: Some(50_000), since_level: Some(1.0), overdue: 2, unsent: 4 };
+        assert_eq!(tick.waiting, Some(waiting), "all threads together");
         assert_eq!(drain(&mut merge), []);
     }
 

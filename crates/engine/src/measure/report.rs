@@ -15,6 +15,8 @@ pub(crate) struct Report {
     pub(crate) tally: Box<Tally>,
     /// Requests in flight at the end.
     pub(crate) in_flight: u64,
+    /// What waited then.
+    pub(crate) waiting: Waits,
     /// Open connections at the end.
     pub(crate) connections: u64,
     /// CPU time of the thread in the interval, microseconds; of a process, the sum over its threads.
@@ -23,6 +25,28 @@ pub(crate) struct Report {
     pub(crate) cpu_max_us: u64,
     /// Whether it is the thread's last.
     pub(crate) last: bool,
+}
+
+/// Requests that wait for an answer, or for a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    /// Since when the one has waited that has waited longest.
+    pub(crate) since: Option<Moment>,
+    /// Those that have waited for longer than is patient.
+    pub(crate) overdue: u64,
+    /// Those that wait for a connection.
+    pub(crate) unsent: u64,
+}
+
+impl Waits {
+    /// With what waits elsewhere.
+    pub(crate) fn and(self, other: Waits) -> Waits {
+        Waits {
+            since: [self.since, other.since].into_iter().flatten().min(),
+            overdue: self.overdue + other.overdue,
+            unsent: self.unsent + other.unsent,
+        }
+    }
 }
 
 /// The way to the collector and back.

@@ -17,6 +17,7 @@ figures! {
         opened: u64,
         closed_idle: u64,
         sent: u64,
+        retried: u64,
         ok: u64,
         bytes_in: u64,
         bytes_out: u64,
@@ -43,7 +44,7 @@ figures! {
         /// The first wrong body.
         wrong: Option<WrongBody>,
     }
-    besides { from_us, to_us, level, in_flight, connections, cpu_us, cpu_max_us, first_error_level }
+    besides { from_us, to_us, level, in_flight, waiting, connections, cpu_us, cpu_max_us, first_error_level }
 }
 
 figures! {
@@ -118,6 +119,7 @@ mod tests {
         one.lateness.record(9_000);
         one.connect.record(u64::MAX);
         (one.opened, one.sent, one.closed_idle, one.bytes_in, one.bytes_out) = (1, 2, 3, 4, 5);
+        one.retried = 6;
         let mut sum = Tally::default();
         sum.failed(ErrorKind::Reset, 41, 1);
         (one.handshakes.full, one.handshakes.resumed) = (1, 2);
@@ -135,8 +137,8 @@ mod tests {
         let told = sum.tell();
         let values = |payload: &Payload| payload.decode().unwrap().len();
         assert_eq!(
-            (told.opened, told.sent, told.closed_idle, told.bytes_in, told.bytes_out, told.ok),
-            (2, 4, 6, 8, 10, 2)
+            (told.opened, told.sent, told.closed_idle, told.bytes_in, told.bytes_out, told.ok, told.retried),
+            (2, 4, 6, 8, 10, 2, 12)
         );
         assert_eq!(told.errors, [ErrorCount { kind: ErrorKind::Reset, count: 3 }]);
         assert_eq!((sum.first_error_us.planned(), told.first_error_us), (Some(40), Some(0)));

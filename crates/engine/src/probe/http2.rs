@@ -13,6 +13,7 @@ use genkai_wire::http1::fields;
 
 use super::answer::Asked;
 use crate::clock::Start;
+use crate::hold::Hold;
 use crate::measure::ledger::Ledger;
 use crate::measure::report::Handover;
 use crate::protocol::core::Core;
@@ -83,7 +84,7 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
     let handover = Handover { thread: 0, reports, spare: channel().1 };
     let ledger = Ledger::new(load.tick.0, load.stop.after.0, share.quota, handover);
     let made = Reactor::new().ok()?.block_on(async {
-        let core = Core::new(&load, share.thread, &route, ledger, Start::now().into()).ok()?;
+        let core = Core::new(&load, share.thread, &route, ledger, (Start::now().into(), Hold::new())).ok()?;
         spawn(Rc::clone(&core.alarm).ring());
         spawn(sweep(Rc::clone(&core)));
         let pool = Pool::new(&core, &core.endpoint, plan.streams, 1);

@@ -73,7 +73,7 @@ impl Connection {
             return Ok(());
         }
         let began = self.core.clock.now();
-        self.slot.arm(began.saturating_add(self.core.timeout));
+        self.slot.until(began.saturating_add(self.core.timeout));
         let socket = self.core.sources.dial(self.endpoint.address(chosen))?;
         poll_fn(|cx| {
             self.slot.attend(cx.waker());

@@ -12,6 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::clock::{Clock, Moment};
+use crate::hold::{Hold, Pauses};
 use crate::measure::ledger::Ledger;
 use crate::transport::alarm::Alarm;
 use crate::transport::deadline::Deadlines;
@@ -25,7 +26,10 @@ const BUFFER: usize = 64 * 1024;
 pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) alarm: Rc<Alarm>,
-    pub(crate) deadlines: Deadlines,
+    pub(crate) deadlines: Rc<Deadlines>,
+    /// Whether the load is held, and was.
+    hold: Hold,
+    pauses: RefCell<(u32, Pauses)>,
     pub(crate) ledger: RefCell<Ledger>,
     pub(crate) buffer: RefCell<Box<[u8]>>,
     /// The last response head.
@@ -33,6 +37,8 @@ pub(crate) struct Core {
     /// Whether the kernel is asked when bytes arrived.
     pub(crate) stamps: bool,
     pub(crate) reuse: Reuse,
+    /// Whether a request is made again that met the end of a kept connection.
+    pub(crate) retry: bool,
     /// Deadline of connecting, and of a response from its request's first byte.
     pub(crate) timeout: Moment,
     /// Where the load's connections go.
@@ -55,16 +61,27 @@ pub(crate) struct Core {
 
 impl Core {
     /// For the thread of this number, which makes `load` along `route`. Must be called within the thread's event loop.
-    pub(crate) fn new(load: &Load, thread: u32, route: &Route, ledger: Ledger, clock: Clock) -> io::Result<Rc<Core>> {
+    pub(crate) fn new(
+        load: &Load,
+        thread: u32,
+        route: &Route,
+        ledger: Ledger,
+        (clock, hold): (Clock, Hold),
+    ) -> io::Result<Rc<Core>> {
+        let deadlines = Rc::new(Deadlines::default());
+        let ledger = ledger.watching(Rc::clone(&deadlines), load.patience().0);
         Ok(Rc::new(Core {
             clock,
             alarm: Rc::new(Alarm::new(clock)?),
-            deadlines: Deadlines::default(),
+            deadlines,
+            hold,
+            pauses: RefCell::default(),
             ledger: RefCell::new(ledger),
             buffer: RefCell::new(vec![0; BUFFER].into_boxed_slice()),
             heads: RefCell::default(),
             stamps: load.kernel_timestamps,
             reuse: load.reuse,
+            retry: load.retry,
             timeout: load.timeout.0,
             endpoint: Rc::new(Endpoint::new(route, thread as usize)),
             sources: Sources::new(route.sources.clone(), thread as usize),
@@ -76,6 +93,21 @@ impl Core {
             payload: RefCell::default(),
             random: RefCell::new(Pcg64Mcg::seed_from_u64(load.seed ^ u64::from(thread) << 40)),
         }))
+    }
+
+    /// Follows the wish to hold the load; gives when its end is due where that has changed.
+    pub(crate) fn look_at_hold(&self, end: Moment) -> Option<Moment> {
+        let version = self.hold.version();
+        let mut known = self.pauses.borrow_mut();
+        (known.0 != version).then(|| {
+            *known = (version, self.hold.pauses());
+            known.1.due(end)
+        })
+    }
+
+    /// When what is planned for `planned` is due, as far as is known.
+    pub(crate) fn due(&self, planned: Moment) -> Moment {
+        self.pauses.borrow().1.due(planned)
     }
 
     /// A masking key (RFC 6455 section 5.3).

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::attendance::Attendee;
 use super::core::Core;
+use crate::clock::Moment;
 use crate::schedule::pacer::{Arrival, Pacer};
 use crate::transport::reactor::{spawn, yield_now};
 
@@ -32,7 +33,23 @@ pub(crate) fn start<P: Protocol + 'static>(core: &Rc<Core>, pacer: Pacer, protoc
     protocol
 }
 
+/// How often one whose turn comes when a held load goes on looks whether it does.
+const LOOK: Moment = 20_000_000;
+
+/// Waits for as long as the load is held.
+async fn await_turn(core: &Core, arrival: Arrival) -> Arrival {
+    loop {
+        let (at, now) = (core.due(arrival.at), core.clock.now());
+        if at <= now {
+            return Arrival { at, ..arrival };
+        }
+        core.alarm.until(at.min(now + LOOK)).await;
+    }
+}
+
 async fn dispatch<P: Protocol>(core: Rc<Core>, pacer: Pacer, protocol: Rc<P>) {
+    // A rate is what it is at any time: only its end can wait.
+    let held = pacer.is_of_users();
     let mut row = 0;
     for (n, arrival) in pacer.enumerate() {
         row = if core.clock.now() < arrival.at { 0 } else { row + 1 };
@@ -41,6 +58,7 @@ async fn dispatch<P: Protocol>(core: Rc<Core>, pacer: Pacer, protocol: Rc<P>) {
             yield_now().await;
         }
         core.alarm.until(arrival.at).await;
+        let arrival = if held { await_turn(&core, arrival).await } else { arrival };
         if !protocol.arrive(n, arrival) {
             break;
         }

@@ -35,8 +35,10 @@ pub(crate) struct Queue {
 /// What became of a due request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// An idle connection has it, or it waits for a busy one.
+    /// An idle connection has it.
     Placed,
+    /// It waits for a busy one.
+    Queued,
     /// It needs a new connection.
     Open,
     /// There is no room to wait.
@@ -66,7 +68,7 @@ impl Queue {
             return Due::Dropped;
         }
         waiting.push_back(planned);
-        Due::Placed
+        Due::Queued
     }
 
     /// The next request for `connection`, which has just ended one; `None` when it is closed and nothing waits.
@@ -99,6 +101,7 @@ impl Queue {
 pub(crate) fn first_in_time(planned: &RefCell<VecDeque<Moment>>, core: &Core) -> Option<Moment> {
     loop {
         let planned = planned.borrow_mut().pop_front()?;
+        core.ledger.borrow_mut().unqueued(1);
         let now = core.clock.now();
         if now.saturating_sub(planned) <= core.timeout {
             return Some(planned);
@@ -114,7 +117,7 @@ mod tests {
     #[test]
     fn idle_first_then_new_then_wait_then_drop() {
         let queue = Queue::new(2);
-        assert_eq!([queue.place(0), queue.place(1), queue.place(2)], [Due::Open, Due::Open, Due::Placed]);
+        assert_eq!([queue.place(0), queue.place(1), queue.place(2)], [Due::Open, Due::Open, Due::Queued]);
         assert_eq!(queue.waiting.borrow().front(), Some(&2));
         let [long_idle, just_idle, closed] = [true, true, false].map(|idle| {
             let slot = Slot::default();
@@ -127,7 +130,7 @@ mod tests {
         assert_eq!(queue.place(4), Due::Placed);
         assert_eq!((long_idle.handed.take(), closed.handed.take()), (Some(4), None));
         for n in 1..LONGEST as u64 {
-            assert_eq!(queue.place(n), Due::Placed);
+            assert_eq!(queue.place(n), Due::Queued);
         }
         assert_eq!(queue.place(9), Due::Dropped);
     }

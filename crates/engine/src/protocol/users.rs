@@ -3,7 +3,8 @@
 
 use std::rc::Rc;
 
-use genkai_model::units::{Span, Spread};
+use genkai_model::load::FAILURE_PACE;
+use genkai_model::units::Spread;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_pcg::Pcg64Mcg;
@@ -16,13 +17,6 @@ use crate::clock::Moment;
 use crate::schedule::pacer::Arrival;
 use crate::schedule::share::{Model, Share};
 use crate::transport::reactor::spawn;
-
-/// A closed user whose request failed plans the next no sooner than this after the one that failed.
-///
-/// Without it a user who is refused at once asks again at once: thousands of times a second, which loads the machine with failures and
-/// makes a broken server look fast. With it a failing user makes at most ten attempts a second; a failure that took
-/// longer (a timeout) costs no further pause. The open model needs no such rule: its schedule does not depend on outcomes.
-pub const FAILURE_PACE: Span = Span::from_millis(100);
 
 /// Where the requests of a client come from.
 enum RequestSource {
@@ -108,6 +102,7 @@ impl<C: RequestClient + 'static, F: Fn() -> C> Protocol for Requests<F> {
             }
             Model::Open { .. } => match queue.place(arrival.at) {
                 Due::Placed => {}
+                Due::Queued => core.ledger.borrow_mut().queued(),
                 Due::Open => spawn(repeat(client(), RequestSource::Pool(Rc::clone(queue)), first)),
                 Due::Dropped => core.dropped(arrival.at),
             },

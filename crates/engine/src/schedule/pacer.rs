@@ -17,6 +17,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::profile::Profile;
 use crate::clock::{Moment, NEVER};
+use crate::hold::Pauses;
 
 /// The level of a load as a function of time, for reports.
 #[derive(Clone, Debug)]
@@ -37,7 +38,15 @@ impl Level {
         }
     }
 
-    /// The level at `t`.
+    /// The level at `now` of a load that was held.
+    pub(crate) fn held(&self, now: Moment, pauses: &Pauses) -> f64 {
+        match self {
+            Level::Users(_) => self.at(pauses.planned(now)),
+            Level::Rate(_) => self.at(now),
+        }
+    }
+
+    /// The level at `t` of the plan.
     pub(crate) fn at(&self, t: Moment) -> f64 {
         match self {
             // A little less, so that a whole number stays one.
@@ -99,6 +108,11 @@ impl Pacer {
             pace = Pace::Rate { n, step, random: Some(random) };
         }
         Pacer { profile, piece: 0, pace, left: most }
+    }
+
+    /// Whether users arrive, who stay.
+    pub(crate) fn is_of_users(&self) -> bool {
+        matches!(self.pace, Pace::Users { .. })
     }
 
     /// The users of `profile`, for thread `thread` of `threads`.

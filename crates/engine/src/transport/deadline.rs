@@ -14,6 +14,8 @@ use crate::clock::{Moment, NEVER};
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     deadline: Cell<Option<Moment>>,
+    /// Since when a request has waited here for its answer.
+    since: Cell<Option<Moment>>,
     expired: Cell<bool>,
     waker: RefCell<Option<Waker>>,
     /// Whether the connection is idle and waits for a request (open model).
@@ -23,17 +25,32 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Sets the deadline of what begins now.
+    /// Sets the deadline of what begins now and is no request.
     #[inline]
     pub(crate) fn arm(&self, deadline: Moment) {
         self.deadline.set(Some(deadline));
+        self.since.set(None);
         self.expired.set(false);
+    }
+
+    /// Sets the deadline of a part of what has begun.
+    pub(crate) fn until(&self, deadline: Moment) {
+        self.deadline.set(Some(deadline));
+        self.expired.set(false);
+    }
+
+    /// Sets the deadline of a request that waits for its answer since then.
+    #[inline]
+    pub(crate) fn ask(&self, since: Moment, deadline: Moment) {
+        self.arm(deadline);
+        self.since.set(Some(since));
     }
 
     /// Nothing to time.
     #[inline]
     pub(crate) fn disarm(&self) {
         self.deadline.set(None);
+        self.since.set(None);
     }
 
     /// Whether the deadline has passed and been noticed.
@@ -79,6 +96,14 @@ impl Deadlines {
         slot
     }
 
+    /// Since when the request has waited that waits longest, and how many began to wait before `before`.
+    pub(crate) fn waiting(&self, before: Option<Moment>) -> (Option<Moment>, u64) {
+        let slots = self.slots.borrow();
+        let since = || slots.iter().filter_map(|slot| slot.since.get());
+        let overdue = before.map_or(0, |before| since().filter(|since| *since < before).count() as u64);
+        (since().min(), overdue)
+    }
+
     /// Wakes everybody.
     pub(crate) fn wake_all(&self) {
         self.slots.borrow().iter().for_each(|slot| slot.wake());
@@ -110,6 +135,23 @@ impl Deadlines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_waits_for_an_answer_is_counted_and_nobody_else() {
+        let watch = Deadlines::default();
+        let (first, second, ping) = (watch.slot(), watch.slot(), watch.slot());
+        assert_eq!(watch.waiting(Some(100)), (None, 0));
+        first.ask(10, 90);
+        second.ask(30, 90);
+        ping.arm(5);
+        assert_eq!(watch.waiting(Some(10)), (Some(10), 0), "waiting just as long is not longer");
+        assert_eq!(watch.waiting(Some(11)), (Some(10), 1));
+        assert_eq!(watch.waiting(None), (Some(10), 0), "the load is younger than its patience");
+        first.disarm();
+        assert_eq!(watch.waiting(Some(100)), (Some(30), 1));
+        watch.sweep(95, 5);
+        assert_eq!(watch.waiting(Some(100)), (Some(30), 1), "noticed, but not yet counted as failed");
+    }
 
     #[test]
     fn only_what_is_overdue_expires() {

@@ -44,7 +44,32 @@ fn from_now(days: i64) -> SystemTime {
     if days < 0 { SystemTime::now() - span } else { SystemTime::now() + span }
 }
 
+/// A server with a certificate that it signed itself.
+pub(crate) struct SelfSigned {
+    pub(crate) config: ServerConfig,
+    /// The certificate, PEM.
+    pub(crate) file: PathBuf,
+    dir: tempfile::TempDir,
+}
+
 impl Authority {
+    /// A certificate signed by itself, which says that it is an authority's, or does not.
+    pub(crate) fn self_signed(paper: Paper, is_authority: bool) -> SelfSigned {
+        let mut params = CertificateParams::new(vec![paper.name.to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (from_now(paper.days.0).into(), from_now(paper.days.1).into());
+        params.is_ca = if is_authority { IsCa::Ca(BasicConstraints::Unconstrained) } else { IsCa::NoCa };
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("own.pem");
+        std::fs::write(&file, certificate.pem()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config = builder.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key).unwrap();
+        SelfSigned { config, file, dir }
+    }
+
     /// What a client needs that trusts it and asks for localhost.
     pub(crate) fn trusted(&self) -> Tls {
         let ca = Some(self.file.clone());
@@ -104,7 +129,11 @@ pub(crate) struct TlsServer {
 
 impl TlsServer {
     pub(crate) fn start(authority: &Authority, paper: Paper) -> TlsServer {
-        let config = Arc::new(authority.server(paper));
+        TlsServer::start_with(authority.server(paper))
+    }
+
+    pub(crate) fn start_with(config: ServerConfig) -> TlsServer {
+        let config = Arc::new(config);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {

@@ -64,20 +64,34 @@ pub(crate) struct TableFlags {
     pub(crate) jtl_lines: u64,
 }
 
+/// So many of something.
+fn whole(text: &str) -> Result<u32, String> {
+    let some = text.parse().ok().filter(|count| *count > 0);
+    some.ok_or_else(|| "a whole number from 1 on is wanted, such as 100".to_owned())
+}
+
+/// A rate.
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "a number is wanted, such as 50 or 0.5".to_owned())
+}
+
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadFlags {
     /// Closed model: number of users; each waits for its response before its next request [default: 100]
-    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
+    ///
+    /// After a failed request a user makes the next one no sooner than 100 ms after the failed one was planned: who is refused at once
+    /// would else ask thousands of times a second.
+    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = whole)]
     pub(crate) users: Option<u32>,
     /// New users per second [default: 10 in tune, all at once elsewhere]
-    #[arg(long, value_name = "N", conflicts_with = "rate", allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "N", conflicts_with = "rate", allow_negative_numbers = true, value_parser = number, hide_short_help = true)]
     pub(crate) spawn_rate: Option<f64>,
     /// Pause of a user between a response and its next request
     #[arg(long, value_name = "TIME", conflicts_with = "rate", hide_short_help = true)]
     pub(crate) think: Option<Spread>,
     /// Open model: requests per second, whatever the responses do
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub(crate) rate: Option<f64>,
     /// Open model: time over which the rate rises from zero
     #[arg(long, value_name = "TIME", hide_short_help = true)]
@@ -90,7 +104,7 @@ pub(crate) struct LoadFlags {
     /// With --rate, the most connections that are open at once (1000 if not given). With HTTP/2 and no --rate, users are spread
     /// over them. With WebSocket and --message-rate, messages are spread over them (100 if not given); with WebSocket and no
     /// --message-rate, they are opened and held idle.
-    #[arg(long, value_name = "N", conflicts_with = "users", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "users", value_parser = whole)]
     pub(crate) connections: Option<u32>,
     /// Path to request [default: /]
     #[arg(long, value_name = "PATH", hide_short_help = true)]
@@ -110,6 +124,12 @@ pub(crate) struct LoadFlags {
     /// Open a new connection for each request (no keep-alive)
     #[arg(long, hide_short_help = true)]
     pub(crate) new_connections: bool,
+    /// Do not make a request again that met the end of a kept connection; count it as failed
+    ///
+    /// A server may close a kept connection at any time. Where it does so before a byte of the next response, GET, HEAD, PUT, DELETE,
+    /// OPTIONS and TRACE are made once more on a new connection, as browsers do (RFC 9112, 9.3.1), and counted as retried. HTTP/1.1.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_retry: bool,
     /// A request without a complete response after this time has failed [default: 60s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub(crate) timeout: Option<Span>,
@@ -146,7 +166,7 @@ pub(crate) enum Switch {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsFlags {
-    /// Trust the authorities in this file (PEM) instead of the system's
+    /// Trust the certificates in this file (PEM) instead of the system's: authorities, or the server's own
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) cacert: Option<PathBuf>,
     /// Certificate of the client (PEM)

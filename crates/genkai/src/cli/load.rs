@@ -22,7 +22,8 @@ Examples:
 
 pub(super) const NOTES: &str = "\
 On a terminal: + and - change the time scale, a lets it follow the load, q stops the load and shows the result.
-Latency counts from the instant at which a request was planned; service time counts from its first byte written.";
+Latency counts from the instant at which a request was planned; service time counts from its first byte written.
+A user whose request failed makes the next one no sooner than 100 ms after the failed one was planned.";
 
 pub(super) const EXIT_CODES: &[(Exit, &str)] = &[
     (Exit::Holds, "every objective holds"),

@@ -153,7 +153,7 @@ impl Drawn {
                     - (seen.ok * 0.2 * part * f64::from(tick - 1)).floor();
                 seen.errors.push((ErrorKind::Status500, failed * 5.0));
             }
-            Trouble::Bursts(every, part) if tick % every == 0 => {
+            Trouble::Bursts(every, part) if tick.is_multiple_of(every) => {
                 seen.errors.push((ErrorKind::Status502, seen.ok * part))
             }
             Trouble::Vain(from) if m.level > from => {

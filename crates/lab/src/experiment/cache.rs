@@ -3,7 +3,7 @@
 use genkai_model::cache::{Caching, Contender, RateSearch};
 use genkai_model::content::{Content, Mix, Sizes};
 use genkai_model::load::Load;
-use genkai_model::objective::{Condition, Objective};
+use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::plan::{Plan, Study, System};
 use genkai_model::units::{Bytes, Span};
 use genkai_targets::cache::Budget;
@@ -39,7 +39,10 @@ pub const QUICK: &[&str] =
 
 /// What must hold at the highest rate, unless the user says otherwise.
 pub fn objective() -> Objective {
-    Objective(vec![Condition::ErrorsBelow(0.001), Condition::LatencyBelow(0.99, Span::from_millis(100))])
+    Objective(vec![
+        Condition::ErrorsBelow(Bound::excluding(0.001)),
+        Condition::LatencyBelow(0.99, Bound::excluding(Span::from_millis(100))),
+    ])
 }
 
 /// Contenders of these names; one that is named again has a number: the same against itself.

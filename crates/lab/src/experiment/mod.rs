@@ -9,7 +9,7 @@ pub mod servers;
 use std::collections::BTreeMap;
 
 use genkai_model::load::Load;
-use genkai_model::objective::{Condition, Objective};
+use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::plan::{Answers, Backend, OriginSpec, Plan, Site, System, WebSocketServer};
 use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span, Spread};
@@ -68,7 +68,10 @@ pub fn one_room(every: Span) -> Rooms {
 
 /// What must hold of WebSockets where nothing is said.
 pub fn held_objective() -> Objective {
-    Objective(vec![Condition::ErrorsBelow(0.001), Condition::DisconnectsBelow(0.001)])
+    Objective(vec![
+        Condition::ErrorsBelow(Bound::excluding(0.001)),
+        Condition::DisconnectsBelow(Bound::excluding(0.001)),
+    ])
 }
 
 /// Closed users that ask for the top page in a loop.

@@ -1,7 +1,7 @@
 //! The chat-room challenge as a plan.
 
 use genkai_model::load::{Load, Protocol, Request, Stop};
-use genkai_model::objective::{Condition, Objective};
+use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan, Router, Study, System};
 use genkai_model::rooms::Rooms;
 use genkai_model::units::{Bytes, Span};
@@ -101,7 +101,7 @@ pub fn plan(size: Size, shape: &Shape, site: Site) -> Plan {
         faults,
     };
     // A message that is heard within a second is in time for a chat, and tells how late a generator may be.
-    let objective = Objective(vec![Condition::LatencyBelow(0.99, Span::from_secs(1))]);
+    let objective = Objective(vec![Condition::LatencyBelow(0.99, Bound::excluding(Span::from_secs(1)))]);
     let (title, load) = (format!("rooms ({})", size.word()), load(shape, socketio));
     Plan { study: Study::Rooms(cluster), ..Plan::of(title, system(), load, objective, procedure(size)) }
 }

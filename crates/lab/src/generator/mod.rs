@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use genkai_engine::{End, StopFlag};
+use genkai_engine::{End, Hold, StopFlag};
 use genkai_model::event::{ClientUse, EndReason, Tick, TrialEnded};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
@@ -80,40 +80,40 @@ impl LoadEnd {
 }
 
 impl<'a> Generator<'a> {
-    /// Makes `load` on a thread of `scope` until it is over or `stop` is set.
+    /// Makes `load` on a thread of `scope` until it is over or `stop` is set; one process's load waits while `hold` wants it to.
     pub(crate) fn spawn<'scope, 'env>(
         self,
         scope: &'scope Scope<'scope, 'env>,
         load: &'scope Load,
-        stop: &StopFlag,
+        (stop, hold): (&StopFlag, &Hold),
         tell: impl Fn(LoadEvent) + Send + 'scope,
     ) where
         'a: 'scope,
     {
-        let stop = stop.clone();
+        let (stop, hold) = (stop.clone(), hold.clone());
         scope.spawn(move || {
             let started = |at| tell(LoadEvent::Started(at));
             let tick = |tick| tell(LoadEvent::Tick(Box::new(tick)));
-            let ended = self.run(load, &stop, started, tick);
+            let ended = self.run(load, (&stop, &hold), started, tick);
             tell(LoadEvent::Ended(ended));
         });
     }
 }
 
 impl Generator<'_> {
-    /// Makes `load` and blocks until it is over; `started` and `tick` as in [`genkai_engine::run`].
+    /// Makes `load` and blocks until it is over; `started` and `tick` as in [`genkai_engine::run_held`].
     ///
     /// # Errors
     /// When the load could not begin.
     pub fn run(
         &self,
         load: &Load,
-        stop: &StopFlag,
+        (stop, hold): (&StopFlag, &Hold),
         started: impl FnOnce(Instant),
         tick: impl FnMut(Tick),
     ) -> Result<LoadEnd, LabError> {
         let mut made = match genkai_engine::processes(load)? {
-            1 => LoadEnd { end: genkai_engine::run(load, self.cpus, stop, started, tick)?, failure: None },
+            1 => LoadEnd { end: genkai_engine::run_held(load, self.cpus, (stop, hold), started, tick)?, failure: None },
             many => workers::run(self, load, many, stop, started, tick)?,
         };
         let (first, last) = machine::local_ports();

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use genkai_engine::StopFlag;
+use genkai_engine::{Hold, StopFlag};
 use genkai_model::event::{TrialStarted, What};
 use genkai_model::load::Load;
 
@@ -41,7 +41,7 @@ impl Recorded<'_> {
         let stop = StopFlag::new();
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
-            self.generator.spawn(scope, self.load, &stop, into(sender));
+            self.generator.spawn(scope, self.load, (&stop, &Hold::new()), into(sender));
             let ended = self.watch(&receiver, &stop, recorder, meanwhile);
             // Whatever went wrong: the load must not go on.
             stop.stop();

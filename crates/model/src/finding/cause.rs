@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Predicted;
-use crate::error::{ErrorCount, Side};
+use crate::error::{ErrorCount, ErrorKind, Side};
 use crate::event::Change;
 use crate::limit::{Limit, Strength};
 use crate::units::Range;
@@ -193,12 +193,55 @@ pub struct Break {
     pub rate: f64,
     /// The condition violated, as the objective words it.
     pub condition: String,
-    /// What was seen instead (fraction of errors, seconds, requests a second).
+    /// What was seen instead (fraction of requests that failed, seconds, requests a second; of openings, messages and WebSockets the
+    /// fraction that went well, or ended).
     pub seen: Seen,
-    /// Errors from the break to the end of the trial.
+    /// Errors from the break to the end of the trial: requests that failed, and no others.
     pub errors: Vec<ErrorCount>,
+    /// Requests that had not failed but had no answer, where the break rests on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Unanswered>,
+    /// Requests that waited for a connection of the generator's and were never sent, where the break rests on them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsent: u64,
     /// Whose side the errors are on, most frequent first.
     pub sides: Vec<Side>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Break {
+    /// What the break rests on, in the terms of failures: those that were, requests without an answer as what they would have become
+    /// (timeouts), requests that were not sent as dropped. For weighing causes; never to be told as failures.
+    pub fn troubles(&self) -> Vec<ErrorCount> {
+        let mut all = self.errors.clone();
+        let waiting = self.waiting.map_or(0, |waiting| waiting.count);
+        for (kind, count) in [(ErrorKind::Timeout, waiting), (ErrorKind::Dropped, self.unsent)] {
+            match all.iter_mut().find(|error| error.kind == kind) {
+                // Those that timed out in the end had waited before.
+                Some(error) if kind == ErrorKind::Timeout => error.count = error.count.max(count),
+                Some(error) => error.count += count,
+                None if count > 0 => all.push(ErrorCount { kind, count }),
+                None => {}
+            }
+        }
+        all.sort_by_key(|error| std::cmp::Reverse(error.count));
+        all
+    }
+}
+
+/// Requests (or openings of WebSockets) that had no answer when a break became certain.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unanswered {
+    /// How many.
+    pub count: u64,
+    /// How long the one had waited that had waited longest, seconds.
+    pub longest: f64,
+    /// Every one of them had waited for longer than this, seconds; none where the record does not tell (those of older versions).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience: Option<f64>,
 }
 
 /// A figure that was measured, or all that is known of one that could not be.

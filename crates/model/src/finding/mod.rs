@@ -1,5 +1,6 @@
 //! What a record means: statements with their evidence attached. Made by `analysis` only; reports only show them.
 
+mod answer;
 pub mod cache;
 mod cause;
 pub mod claim;
@@ -17,7 +18,10 @@ mod series;
 mod trial;
 mod verdict;
 
-pub use cause::{Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen};
+pub use answer::{Answer, Because, Outcome};
+pub use cause::{
+    Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen, Unanswered,
+};
 pub use client::{ClientCheck, ClientLimit};
 pub use decision::{Answered, Decision, Pairing, Stop};
 pub use effect::{Call, Effect, RankedPair};
@@ -26,4 +30,4 @@ pub use predicted::Predicted;
 pub use proof::{Decided, Proof, ProposedChange, Rule, TrialVerdict};
 pub use series::{Findings, Point, Series};
 pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, StepFinding, TrialFinding};
-pub use verdict::{Answer, Because, Caveat, Outcome, SCHEMA, Verdict};
+pub use verdict::{Caveat, SCHEMA, Verdict};

@@ -39,6 +39,9 @@ pub struct Proof {
     pub p99: [Estimate; 3],
     /// Failures in all baseline trials, and in all proposal trials.
     pub failures: [u64; 2],
+    /// Of these, requests that had not failed, but had no answer after the load's patience when a trial ended; before and after.
+    #[serde(default)]
+    pub unanswered: [u64; 2],
     /// Finished requests in all baseline trials, and in all proposal trials.
     pub finished: [u64; 2],
     /// Did the objective hold in every proposal trial?

@@ -17,7 +17,7 @@ pub use cache::cache;
 type Column<T> = (&'static str, fn(&T) -> String);
 
 /// The columns of intervals, in order. Columns are only ever added at the end.
-const INTERVALS: [Column<Interval>; 29] = [
+const INTERVALS: [Column<Interval>; 30] = [
     ("from_s", |i| plain(i.from)),
     ("to_s", |i| plain(i.to)),
     ("level", |i| plain(i.level)),
@@ -47,6 +47,7 @@ const INTERVALS: [Column<Interval>; 29] = [
     ("lateness_p50_ms", |i| ms(&i.lateness, i.lateness.p50)),
     ("lateness_p99_ms", |i| ms(&i.lateness, i.lateness.p99)),
     ("cpu_cores", |i| plain(i.cpu)),
+    ("retried", |i| i.retried.to_string()),
 ];
 
 /// Writes the header and a line an interval.
@@ -140,6 +141,7 @@ mod tests {
             failed: 1,
             in_flight: 2,
             connections: 100,
+            retried: 0,
             opened: 4,
             bytes_in: 6,
             bytes_out: 7,

@@ -29,10 +29,17 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::Status5xx => "status 5xx (server error)",
         ErrorKind::WriteOther => "sending failed",
         ErrorKind::Dropped => "no connection was free to send on",
-        ErrorKind::TlsExpired => "certificate expired or not yet valid",
-        ErrorKind::TlsUntrusted => "certificate of an unknown issuer (trust one with --cacert FILE)",
-        ErrorKind::TlsWrongName => "certificate for another name",
-        ErrorKind::TlsCertificate => "certificate not acceptable",
+        ErrorKind::TlsExpired => "certificate expired or not yet valid (-k accepts it)",
+        ErrorKind::TlsUntrusted => {
+            "certificate of an issuer that is not trusted (trust it with --cacert FILE, or accept any with -k)"
+        }
+        ErrorKind::TlsSelfSigned => "self-signed certificate (trust it with --cacert FILE, or accept any with -k)",
+        ErrorKind::TlsWrongName => {
+            "certificate for another name than the one asked for (ask for its name, or accept any with -k)"
+        }
+        ErrorKind::TlsCertificate => {
+            "certificate not acceptable: not for servers, of an authority, revoked, or malformed (-k accepts any)"
+        }
         ErrorKind::TlsRefused => {
             "TLS refused by the server (an alert: no common version, or with TLS 1.2 a client certificate is wanted)"
         }
@@ -52,6 +59,9 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::Check => "not what a check of the scenario expects",
         ErrorKind::Capture => "without a value that the scenario takes from it",
         ErrorKind::Unsendable => "not sent: what a template of the scenario gave cannot be",
+        ErrorKind::TooLarge => {
+            "response with a larger head (256 KiB) or chunk line (4 KiB) than genkai takes: not the server's failure"
+        }
         ErrorKind::WrongBody => "whole, but with a body that is not that of the object asked for",
     }
 }
@@ -66,6 +76,7 @@ pub fn did(kind: ErrorKind) -> &'static str {
             "was not asked, because the generator could not send"
         }
         ErrorKind::Unsendable => "was not asked, because there was nothing that could be sent",
+        ErrorKind::TooLarge => "answered with more than genkai takes",
         ErrorKind::WrongBody => "gave wrong bodies",
         ErrorKind::Check | ErrorKind::Capture => "answered otherwise than the scenario expects",
         ErrorKind::Dropped => "kept all connections busy",
@@ -83,9 +94,11 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::Status504 => "answered 504 (Gateway Timeout)",
         ErrorKind::Status5xx => "answered with 5xx server errors",
         ErrorKind::WriteOther => "stopped taking requests",
-        ErrorKind::TlsExpired | ErrorKind::TlsUntrusted | ErrorKind::TlsWrongName | ErrorKind::TlsCertificate => {
-            "showed a certificate that is not acceptable"
-        }
+        ErrorKind::TlsExpired
+        | ErrorKind::TlsUntrusted
+        | ErrorKind::TlsSelfSigned
+        | ErrorKind::TlsWrongName
+        | ErrorKind::TlsCertificate => "showed a certificate that is not acceptable",
         ErrorKind::TlsRefused | ErrorKind::TlsClientWanted | ErrorKind::TlsClientRefused | ErrorKind::TlsFailed => {
             "refused TLS handshakes"
         }

@@ -1,6 +1,6 @@
 //! `ensure`: what must hold.
 
-use genkai_model::objective::{Condition, Objective};
+use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::units::Span;
 
 use crate::fault::{Fault, Place};
@@ -45,14 +45,14 @@ fn expressions(node: &Node, all: &mut Vec<Condition>) -> Result<(), Fault> {
         let words: Vec<&str> = part.split_whitespace().collect();
         let [metric, operator, value] = words.as_slice() else { return Err(node.fault(what(), hint)) };
         let value: f64 = value.parse().map_err(|_| node.fault(what(), hint))?;
-        all.push(condition(metric, operator.trim_end_matches('='), value, node.place)?);
+        all.push(condition(metric, operator, value, node.place)?);
     }
     Ok(())
 }
 
-/// Errors at most this share; none at all is as few as can be told.
+/// Errors at most this share.
 fn errors(share: f64) -> Condition {
-    Condition::ErrorsBelow(if share > 0.0 { share.min(1.0) } else { 1e-9 })
+    Condition::ErrorsBelow(Bound::including(share.clamp(0.0, 1.0)))
 }
 
 fn condition(metric: &str, operator: &str, value: f64, place: Place) -> Result<Condition, Fault> {
@@ -68,11 +68,16 @@ fn condition(metric: &str, operator: &str, value: f64, place: Place) -> Result<C
     };
     let times = ["http.response_time.", "websocket.response_time."];
     let of_time = times.iter().find_map(|prefix| metric.strip_prefix(prefix)).and_then(quantile);
+    let included = operator.ends_with('=');
     match (metric, operator, of_time) {
         // Milliseconds.
-        (_, "<", Some(quantile)) => Ok(Condition::LatencyBelow(quantile, Span::from_secs_f64(value / 1e3))),
-        ("http.request_rate", ">", None) => Ok(Condition::RateAbove(value)),
-        ("vusers.failed", "<", None) if value == 0.0 => Ok(errors(0.0)),
+        (_, "<" | "<=", Some(quantile)) => {
+            Ok(Condition::LatencyBelow(quantile, Bound { at: Span::from_secs_f64(value / 1e3), included }))
+        }
+        ("http.request_rate", ">" | ">=", None) => Ok(Condition::RateAbove(Bound { at: value, included })),
+        ("vusers.failed", "<=", None) if value == 0.0 => Ok(errors(0.0)),
+        // Fewer than one.
+        ("vusers.failed", "<", None) if value == 1.0 => Ok(errors(0.0)),
         _ => Err(Fault::at(
             place,
             format!("`{metric} {operator}` is not a condition that genkai knows"),

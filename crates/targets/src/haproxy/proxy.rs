@@ -151,16 +151,16 @@ pub fn servers<'c>(config: &'c Config, back: &'c Section) -> Vec<Server<'c>> {
 /// Reads a server's line after the defaults given.
 fn server<'c>(found: &'c Found, given: &[&'c Found]) -> Server<'c> {
     let lines = || given.iter().copied().chain([found]);
-    let number = |key: &str| lines().filter_map(|line| parameter(line, key)).last().map_or(0, whole);
+    let number = |key: &str| lines().filter_map(|line| parameter(line, key)).next_back().map_or(0, whole);
     // The later of two words counts, on the same line, too.
     let flag = |on: &str, off: &str| {
-        let all = lines().flat_map(parameters);
-        all.filter(|(name, _)| *name == on || *name == off).last().is_some_and(|(name, _)| name == on)
+        let mut all = lines().flat_map(parameters);
+        all.rfind(|(name, _)| *name == on || *name == off).is_some_and(|(name, _)| name == on)
     };
     let (written, minconn) = (number("maxconn"), number("minconn"));
     // src/cfgparse.c: check_config_validity.
     let maxconn = written.max(minconn);
-    let weight = lines().filter_map(|line| parameter(line, "weight")).last().map_or(1, whole);
+    let weight = lines().filter_map(|line| parameter(line, "weight")).next_back().map_or(1, whole);
     Server {
         found,
         count: if found.name() == "server-template" { count(found) } else { 1 },

@@ -1,7 +1,7 @@
 //! Chunked transfer coding (RFC 9112 section 7.1).
 
 use super::line::is_token_char;
-use super::{Error, MAX_CHUNK_LINE, MAX_FIELDS, MAX_HEAD};
+use super::{Error, MAX_CHUNK_LINE, MAX_HEAD};
 
 /// Where in the coding the decoder is. Line ends are CRLF and nothing else: the leniency of RFC 9112 section 2.2 is for
 /// the head, and a lone LF here is how two recipients come to see different messages.
@@ -45,13 +45,11 @@ pub(super) struct Chunked {
     left: u64,
     /// Bytes of the current size line, or of the trailer section.
     line: usize,
-    /// Trailer fields so far.
-    trailers: usize,
 }
 
 impl Chunked {
     pub(super) fn new() -> Chunked {
-        Chunked { at: At::Size, left: 0, line: 0, trailers: 0 }
+        Chunked { at: At::Size, left: 0, line: 0 }
     }
 
     pub(super) fn done(&self) -> bool {
@@ -138,12 +136,8 @@ impl Chunked {
         match (self.at, c) {
             (At::Trailer, b'\r') => Ok(At::LastLf),
             (At::Trailer, b' ' | b'\t') => Err(Error::ObsFold),
-            (At::Trailer, _) if is_token_char(c) => {
-                self.trailers += 1;
-                if self.trailers > MAX_FIELDS { Err(Error::TooManyFields) } else { Ok(At::TrailerName) }
-            }
             (At::TrailerName, b':') => Ok(At::TrailerValue),
-            (At::TrailerName, _) if is_token_char(c) => Ok(At::TrailerName),
+            (At::Trailer | At::TrailerName, _) if is_token_char(c) => Ok(At::TrailerName),
             (At::Trailer | At::TrailerName, _) => Err(Error::FieldName),
             (At::TrailerValue, b'\r') => Ok(At::TrailerLf),
             (At::TrailerValue, 0) => Err(Error::Nul),

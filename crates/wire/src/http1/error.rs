@@ -27,11 +27,8 @@ pub enum Error {
     #[error("malformed header field name")]
     FieldName,
     /// The head is longer than [`MAX_HEAD`](super::MAX_HEAD).
-    #[error("head longer than 64 KiB")]
+    #[error("head longer than 256 KiB")]
     HeadTooLong,
-    /// More field lines than [`MAX_FIELDS`](super::MAX_FIELDS).
-    #[error("more than 256 header fields")]
-    TooManyFields,
     /// Content-Length is not a number that fits, or several differ (RFC 9112 section 6.3, rule 5).
     #[error("invalid or contradictory Content-Length")]
     ContentLength,
@@ -63,6 +60,13 @@ pub enum Error {
     /// Bytes after the end of a response to which no request belongs.
     #[error("surplus bytes after the response")]
     Surplus,
+}
+
+impl Error {
+    /// Whether the message is not wrong, but exceeds what is taken here: the limit is the recipient's.
+    pub fn exceeds(self) -> bool {
+        matches!(self, Error::HeadTooLong | Error::ChunkLineTooLong)
+    }
 }
 
 /// A message that cannot be written because it would not be read back as meant.

@@ -1,7 +1,7 @@
 //! Header fields: those that decide framing and persistence, and a way to look at all of them.
 
 use super::line::{Lines, is_token, is_token_char, trim};
-use super::{Error, MAX_FIELDS, Version};
+use super::{Error, Version};
 
 /// Splits a field line into name and value (RFC 9112 section 5).
 #[inline]
@@ -67,14 +67,9 @@ impl Control {
     #[inline]
     pub(super) fn read(lines: &mut Lines<'_>) -> Result<Option<Control>, Error> {
         let mut control = Control::default();
-        let mut count = 0;
         while let Some(line) = lines.next()? {
             if line.is_empty() {
                 return control.checked().map(Some);
-            }
-            count += 1;
-            if count > MAX_FIELDS {
-                return Err(Error::TooManyFields);
             }
             let (name, value) = split(line)?;
             control.take(name, value)?;

@@ -12,7 +12,7 @@
 //! lets a recipient tolerate and servers do send is tolerated: a lone LF ending a line of the head (section 2.2), a
 //! repeated but equal Content-Length (section 6.3), a missing reason phrase, unknown transfer codings.
 //!
-//! **Bounded on purpose.** [`MAX_HEAD`], [`MAX_FIELDS`], [`MAX_CHUNK_LINE`], [`MAX_INTERIM`]: beyond them is an error,
+//! **Bounded on purpose.** [`MAX_HEAD`], [`MAX_CHUNK_LINE`], [`MAX_INTERIM`]: beyond them is an error,
 //! never a longer wait.
 //!
 //! **Splits do not matter.** However a message is cut into slices, the outcome is the same: tested at every byte.
@@ -39,13 +39,9 @@ pub use write::{Length, write_request, write_response};
 
 /// Longest head (start line and fields, and, counted apart, the trailer section of a chunked body), bytes.
 ///
-/// Servers stop at 8 to 32 KiB (nginx `large_client_header_buffers` 4 x 8k, Apache `LimitRequestFieldSize` 8190 a line,
-/// Node 16 KiB); what is longer is an attack or a bug.
-pub const MAX_HEAD: usize = 64 * 1024;
-
-/// Most field lines in a head or in a trailer section. Together with [`MAX_HEAD`] it bounds the work of parsing a head that arrives
-/// byte by byte, because each attempt starts again.
-pub const MAX_FIELDS: usize = 256;
+/// As much as browsers take (Chromium's `HttpStreamParser::kMaxHeaderBufSize`, 256 KiB), with as many fields as fit. Proxies stop
+/// earlier: at 4 to 64 KiB of a response (nginx `proxy_buffer_size`, HAProxy `tune.bufsize`, Squid `reply_header_max_size`).
+pub const MAX_HEAD: usize = 256 * 1024;
 
 /// Longest chunk-size line with its extensions, bytes (RFC 9112 section 7.1.1 asks recipients to limit it).
 pub const MAX_CHUNK_LINE: usize = 4 * 1024;

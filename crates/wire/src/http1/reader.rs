@@ -1,6 +1,9 @@
 //! Receives one response, for a client that keeps nothing of it.
 
-use super::{BodyDecoder, Error, MAX_INTERIM, Memo, ResponseHead};
+use super::{BodyDecoder, Error, MAX_HEAD, MAX_INTERIM, Memo, ResponseHead};
+
+/// From this length on an incomplete head is looked at only when another line of it has ended: each look starts again.
+const PATIENT: usize = 16 * 1024;
 
 /// Receives the response to one request from slices, in any split: interim responses, head, body. Holds no buffer unless
 /// a head was cut in two.
@@ -108,6 +111,10 @@ impl ResponseReader {
         }
         let mut carry = std::mem::take(&mut self.carry);
         carry.extend_from_slice(bytes);
+        if (PATIENT..MAX_HEAD).contains(&carry.len()) && memchr::memchr(b'\n', bytes).is_none() {
+            self.carry = carry;
+            return Ok(Progress::More);
+        }
         let (used, progress) = self.advance(&carry, memo, &mut take)?;
         if used < carry.len() {
             carry.drain(..used);

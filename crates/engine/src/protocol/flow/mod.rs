@@ -11,7 +11,7 @@
 //!
 //! A run ends early when a request fails otherwise than by its status or a check, when something to capture is missing, or
 //! when a strict check does not hold: what follows would be about nothing. Its user begins anew, not sooner than
-//! [`FAILURE_PACE`](crate::FAILURE_PACE) after the run began.
+//! [`FAILURE_PACE`](genkai_model::load::FAILURE_PACE) after the run began.
 
 mod answer;
 mod cookies;

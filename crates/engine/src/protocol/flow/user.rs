@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use genkai_model::error::ErrorKind;
+use genkai_model::load::FAILURE_PACE;
 use genkai_model::units::Span;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -20,7 +21,7 @@ use crate::protocol::dispatch::Protocol;
 use crate::protocol::http1::Message;
 use crate::protocol::http2::{Pool, Prepared, Requester};
 use crate::protocol::request::Channel;
-use crate::protocol::users::{FAILURE_PACE, sample};
+use crate::protocol::users::sample;
 use crate::protocol::websocket::Session;
 use crate::schedule::pacer::Arrival;
 use crate::schedule::share::{Model, Share};

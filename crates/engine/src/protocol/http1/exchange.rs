@@ -88,13 +88,24 @@ impl Connection {
             let now = self.core.clock.now();
             self.core.ledger.borrow_mut().began(now, now.saturating_sub(scheduled.planned));
         }
+        if !self.is_open() {
+            let now = self.core.clock.now();
+            self.slot.ask(now, now.saturating_add(timeout));
+        }
         let (written, outcome) = match self.open().await {
             Ok(()) => {
                 let written = fresh.unwrap_or_else(|| self.core.clock.now());
-                self.slot.arm(written.saturating_add(timeout));
+                self.slot.ask(written, written.saturating_add(timeout));
                 let late = prompt.then(|| written.saturating_sub(scheduled.planned));
                 self.core.ledger.borrow_mut().sent(written, late);
-                (written, self.exchange(message, intake).await)
+                let outcome = self.exchange(message, intake).await;
+                if self.is_retried(message, &outcome) {
+                    let until = written.saturating_add(timeout);
+                    // Boxed: it is rare, and must not make every request's task larger.
+                    (written, Box::pin(self.again(message, intake, (written, until))).await)
+                } else {
+                    (written, outcome)
+                }
             }
             Err(kind) => (scheduled.planned, Err(kind)),
         };
@@ -102,6 +113,27 @@ impl Connection {
         let now = self.core.clock.now();
         let at = if outcome.is_ok() { self.arrived(now) } else { now };
         Attempt { written, at, now, outcome }
+    }
+
+    /// Whether a request is made again: the server closed a kept connection before a byte of its response, and it may be processed
+    /// twice (RFC 9112 section 9.3.1).
+    fn is_retried(&self, message: &Message, outcome: &Result<Received, ErrorKind>) -> bool {
+        let closed = matches!(outcome, Err(ErrorKind::EofReused | ErrorKind::ResetReused));
+        closed && self.core.retry && message.is_idempotent && !self.core.is_ending()
+    }
+
+    /// Makes a request once more, on a new connection.
+    async fn again(
+        &mut self,
+        message: &Message,
+        intake: &mut impl Intake,
+        (since, until): (Moment, Moment),
+    ) -> Result<Received, ErrorKind> {
+        self.core.ledger.borrow_mut().made_again(self.core.clock.now());
+        self.close();
+        self.open().await?;
+        self.slot.ask(since, until);
+        self.exchange(message, intake).await
     }
 
     /// When the response that has been read now arrived.
@@ -231,7 +263,7 @@ impl Connection {
         match reader.receive_with(bytes, &mut self.core.heads.borrow_mut()) {
             Ok(Progress::Done(received)) => Ok(Some(received)),
             Ok(Progress::More) => Ok(None),
-            Err(_) => Err(ErrorKind::Protocol),
+            Err(error) => Err(fault(error)),
         }
     }
 
@@ -266,6 +298,11 @@ impl Connection {
             Ending::Nothing => Err(broken),
         }
     }
+}
+
+/// The kind of what is no response, or more of one than is taken.
+pub(crate) fn fault(error: Error) -> ErrorKind {
+    if error.exceeds() { ErrorKind::TooLarge } else { ErrorKind::Protocol }
 }
 
 /// A reset, by what the connection had done before.

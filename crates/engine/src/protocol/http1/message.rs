@@ -9,6 +9,11 @@ const INLINE: u64 = 64 * 1024;
 /// Filler of large bodies.
 static FILLER: [u8; INLINE as usize] = [b'x'; INLINE as usize];
 
+/// Methods that mean the same when they are processed twice (RFC 9110 section 9.2.2).
+fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
+}
+
 /// A request as it goes over the wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
@@ -18,6 +23,8 @@ pub(crate) struct Message {
     filler: u64,
     /// Whether it is a HEAD request: its response has no body.
     pub(crate) is_head: bool,
+    /// Whether it means the same when it is processed twice.
+    pub(crate) is_idempotent: bool,
     /// Whether its fields ask for an upgrade: 101 answers it then.
     pub(crate) upgrades: bool,
 }
@@ -42,12 +49,13 @@ impl Message {
         let mut rendered = Vec::with_capacity(512 + inline.len());
         write_request(&mut rendered, &request.method, &request.path, &request.host, given.chain(close), length)?;
         rendered.extend_from_slice(inline);
-        Ok(Message { rendered, filler, is_head: request.method == "HEAD", upgrades })
+        let (is_head, is_idempotent) = (request.method == "HEAD", is_idempotent(&request.method));
+        Ok(Message { rendered, filler, is_head, is_idempotent, upgrades })
     }
 
     /// Nothing yet.
     pub(crate) fn empty() -> Message {
-        Message { rendered: Vec::new(), filler: 0, is_head: false, upgrades: false }
+        Message { rendered: Vec::new(), filler: 0, is_head: false, is_idempotent: false, upgrades: false }
     }
 
     /// What receives its response.
@@ -66,7 +74,7 @@ impl Message {
         body: Option<&str>,
     ) -> Result<(), WriteError> {
         self.rendered.clear();
-        (self.filler, self.is_head) = (0, method == "HEAD");
+        (self.filler, self.is_head, self.is_idempotent) = (0, method == "HEAD", is_idempotent(method));
         let length = body.map_or(Length::None, |body| Length::Known(body.len() as u64));
         write_request(&mut self.rendered, method, path, host, fields, length)?;
         self.rendered.extend_from_slice(body.unwrap_or_default().as_bytes());

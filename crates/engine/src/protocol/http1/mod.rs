@@ -8,5 +8,5 @@ pub(crate) mod exchange;
 pub(crate) mod message;
 
 pub(crate) use client::Client;
-pub(crate) use exchange::{Intake, reset, write_error};
+pub(crate) use exchange::{Intake, fault, reset, write_error};
 pub(crate) use message::Message;

@@ -101,7 +101,8 @@ impl Requester {
             return Ok(());
         }
         let core = Rc::clone(&self.pool.core);
-        self.slot.arm(core.clock.now().saturating_add(core.timeout));
+        let now = core.clock.now();
+        self.slot.ask(now, now.saturating_add(core.timeout));
         poll_fn(|cx| {
             self.slot.attend(cx.waker());
             loop {
@@ -164,7 +165,7 @@ impl Requester {
             Err(outcome) => return outcome,
         };
         let now = core.clock.now();
-        self.slot.arm(now.saturating_add(timeout));
+        self.slot.ask(now, now.saturating_add(timeout));
         begun(now);
         let outcome = poll_fn(|cx| {
             if core.is_ending() {

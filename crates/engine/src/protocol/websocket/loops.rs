@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::task::{Poll, ready};
 
 use genkai_model::error::ErrorKind;
-use genkai_model::load::Reuse;
+use genkai_model::load::{FAILURE_PACE, Reuse};
 
 use super::inbox::InboxMessage;
 use super::session::Session;
@@ -18,7 +18,7 @@ use crate::clock::{Moment, NEVER};
 use crate::protocol::core::Core;
 use crate::protocol::queue::first_in_time;
 use crate::protocol::request::{Channel, Done, ScheduledRequest};
-use crate::protocol::users::{FAILURE_PACE, Thinker};
+use crate::protocol::users::Thinker;
 use crate::transport::deadline::Slot;
 
 /// A user who sends, waits for the echo, thinks, and sends again; `first` has been claimed. Where connections are not kept, each
@@ -300,6 +300,7 @@ impl Session {
         })
         .await;
         let now = core.clock.now();
+        core.ledger.borrow_mut().unqueued(outbox.planned.borrow().len() as u64);
         for planned in outbox.planned.borrow_mut().drain(..) {
             core.ledger.borrow_mut().failed(now, planned, kind);
         }

@@ -23,7 +23,7 @@ use crate::measure::ledger::Ledger;
 use crate::protocol::attendance::Attendee;
 use crate::protocol::connection::Connection;
 use crate::protocol::core::Core;
-use crate::protocol::http1::{reset, write_error};
+use crate::protocol::http1::{fault, reset, write_error};
 use crate::protocol::request::Channel;
 use crate::protocol::socketio::SocketIo;
 use crate::transport::read::ReadOutcome;
@@ -130,10 +130,12 @@ impl Session {
 
     async fn handshake(&mut self, asked: impl FnOnce(Moment)) -> Result<(), ErrorKind> {
         let address = self.attendee.as_ref().map(|attendee| attendee.borrow().address());
-        self.connection.open_to(address).await?;
         let core = Rc::clone(self.core());
         let began = core.clock.now();
-        self.connection.slot().arm(began.saturating_add(core.timeout));
+        self.connection.slot().ask(began, began.saturating_add(core.timeout));
+        self.connection.open_to(address).await?;
+        let began = core.clock.now();
+        self.connection.slot().ask(began, began.saturating_add(core.timeout));
         let mut request = Vec::with_capacity(512);
         let nonce = core.random_bytes();
         let mut handshake =
@@ -233,7 +235,7 @@ impl Session {
                 self.core().ledger.borrow_mut().refused(self.last_received, response.status, refusal);
                 Err(ErrorKind::of_status(response.status.min(599)).unwrap_or(ErrorKind::UpgradeRefused))
             }
-            Err(HandshakeError::Http(_)) => Err(ErrorKind::Protocol),
+            Err(HandshakeError::Http(error)) => Err(fault(error)),
             Err(_) => Err(ErrorKind::UpgradeInvalid),
         })?;
         let Some((used, deflate)) = answer else { return Ok(()) };
@@ -380,7 +382,7 @@ impl Session {
         let timeout = self.core().timeout;
         let oldest = self.codec.as_deref_mut().and_then(|codec| codec.window.oldest());
         match oldest {
-            Some(written) => self.connection.slot().arm(written.saturating_add(timeout)),
+            Some(written) => self.connection.slot().ask(written, written.saturating_add(timeout)),
             None => self.connection.slot().disarm(),
         }
     }

@@ -98,7 +98,9 @@ impl Protocol for Pool {
         if !self.core.claim() {
             return false;
         }
-        if !self.place(arrival.at) {
+        if self.place(arrival.at) {
+            self.core.ledger.borrow_mut().queued();
+        } else {
             self.core.dropped(arrival.at);
         }
         true

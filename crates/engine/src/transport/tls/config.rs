@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use genkai_model::transport::{Identity, Tls};
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
@@ -11,6 +12,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
     ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, WantsVerifier,
 };
+
+use super::trust::Trust;
 
 /// TLS as it will be made, checked before the load begins.
 #[derive(Clone, Debug)]
@@ -35,7 +38,7 @@ impl Plan {
         let builder = if tls.insecure {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(Anything(provider)))
         } else {
-            trusting(builder, tls.ca.as_deref())?
+            trusting(builder, provider, tls.ca.as_deref())?
         };
         let mut config = match &tls.identity {
             None => builder.with_no_client_auth(),
@@ -54,23 +57,32 @@ impl Plan {
 
 type Trusting = ConfigBuilder<ClientConfig, rustls::client::WantsClientCert>;
 
-fn trusting(builder: ConfigBuilder<ClientConfig, WantsVerifier>, ca: Option<&Path>) -> Result<Trusting, String> {
+fn trusting(
+    builder: ConfigBuilder<ClientConfig, WantsVerifier>,
+    provider: Arc<CryptoProvider>,
+    ca: Option<&Path>,
+) -> Result<Trusting, String> {
     let mut roots = RootCertStore::empty();
-    match ca {
+    let trusted = match ca {
         Some(path) => {
-            for certificate in certificates(path)? {
-                roots.add(certificate).map_err(|e| format!("{}: {e}", path.display()))?;
+            let named = certificates(path)?;
+            for certificate in &named {
+                roots.add(certificate.clone()).map_err(|e| format!("{}: {e}", path.display()))?;
             }
+            named
         }
         None => {
-            let found = rustls_native_certs::load_native_certs();
-            roots.add_parsable_certificates(found.certs);
+            let found = rustls_native_certs::load_native_certs().certs;
+            roots.add_parsable_certificates(found.iter().cloned());
             if roots.is_empty() {
                 return Err("this system has no trusted certificates; name some with --cacert".to_owned());
             }
+            found
         }
-    }
-    Ok(builder.with_root_certificates(roots))
+    };
+    let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+    let usual = usual.build().map_err(|e| e.to_string())?;
+    Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(Trust { usual, trusted })))
 }
 
 fn own(identity: &Identity) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {

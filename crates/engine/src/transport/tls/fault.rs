@@ -3,7 +3,9 @@
 use std::{fmt, io};
 
 use genkai_model::error::ErrorKind;
-use rustls::{AlertDescription, CertificateError, Error};
+use rustls::{AlertDescription, CertificateError, Error, OtherError};
+
+use super::trust::SelfSigned;
 
 /// An error of TLS, inside an [`io::Error`].
 #[derive(Debug)]
@@ -38,6 +40,7 @@ fn kind(error: &Error) -> ErrorKind {
             | CertificateError::NotValidYet
             | CertificateError::NotValidYetContext { .. } => ErrorKind::TlsExpired,
             CertificateError::UnknownIssuer => ErrorKind::TlsUntrusted,
+            CertificateError::Other(OtherError(why)) if why.is::<SelfSigned>() => ErrorKind::TlsSelfSigned,
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 ErrorKind::TlsWrongName
             }

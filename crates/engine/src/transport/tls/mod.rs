@@ -4,6 +4,7 @@
 
 mod config;
 mod fault;
+mod trust;
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};

@@ -62,7 +62,7 @@ const quirks = {
   '/many': (request, response) => answerWith(response, 200, 10),
   '/too-many': (request, response) => answerWith(response, 300, 10),
   '/long': (request, response) => answerWith(response, 3, 15_000),
-  '/too-long': (request, response) => answerWith(response, 5, 15_000),
+  '/too-long': (request, response) => answerWith(response, 20, 15_000),
   '/echo': (request, response) => after(request, (bytes) => response.end(String(bytes))),
   // Answers, then reads the body.
   '/early': (request, response) => {

@@ -67,8 +67,11 @@ pub(super) fn alone(who: &str, cause: &Cause) -> String {
 
 fn verb(context: Context<'_>, broke: &Break) -> String {
     let most = broke.errors.iter().max_by_key(|e| e.count);
+    let unanswered = broke.waiting.is_some_and(|waiting| most.is_none_or(|most| most.count < waiting.count));
+    let dropped = matches!(most, Some(ErrorCount { kind: ErrorKind::Dropped, .. })) || broke.unsent > 0;
     match (most, condition(broke)) {
-        (Some(ErrorCount { kind: ErrorKind::Dropped, .. }), Some(Condition::ErrorsBelow(_))) => {
+        (_, Some(Condition::ErrorsBelow(_))) if unanswered => "left requests unanswered".to_owned(),
+        (_, Some(Condition::ErrorsBelow(_))) if dropped => {
             let all =
                 context.connections().map_or_else(|| "all".to_owned(), |n| format!("all {}", figure::count(n.into())));
             format!("kept {all} connections busy and completed {} requests/s", figure::number(broke.rate))
@@ -103,7 +106,14 @@ pub(super) fn failures(context: Context<'_>, all: &Failures) -> String {
 fn violated(context: Context<'_>, broke: &Break) -> String {
     let asked = clean::line(&broke.condition);
     let seen = match broke.seen {
-        Seen::Measured(seen) => measured(context, condition(broke), seen),
+        Seen::Measured(seen) => {
+            let failed = measured(context, condition(broke), seen);
+            // Whoever waits has not failed.
+            words::unanswered(broke, context.counted()).map_or(failed.clone(), |waited| match seen > 0.0 {
+                true => format!("{failed}, and {waited}"),
+                false => format!("None failed, but {waited}"),
+            })
+        }
         Seen::Bound { more_than } => {
             let name = quantile(condition(broke));
             format!("{name} latency was more than {} there, for requests still waited", figure::seconds(more_than))

@@ -38,14 +38,23 @@ pub(crate) fn used(used: &ClientUse) -> String {
     };
     let limit = figure::count(used.descriptors_limit);
     let each = if used.processes > 1 { " each" } else { "" };
-    format!(
-        "{memory}, {} of CPU time, at most {} of {limit} descriptors{each}, {} from {} ({} ports each)",
+    let text = format!(
+        "{memory}, {} of CPU time, at most {} of {limit} descriptors{each}",
         figure::seconds(used.cpu_us as f64 / 1e6),
         figure::count(used.descriptors),
-        figure::plural(used.connections, "connection", "connections"),
-        figure::plural(u64::from(used.sources), "address", "addresses"),
-        figure::count(u64::from(used.ports)),
-    )
+    );
+    let (sources, ports) = (u64::from(used.sources), figure::count(u64::from(used.ports)));
+    let sources = figure::plural(sources, "address", "addresses");
+    match used.connections {
+        // A look at the end of an interval that saw none says nothing of how many there were.
+        0 => text,
+        most => {
+            format!(
+                "{text}, {} at once from {sources} ({ports} ports each)",
+                figure::plural(most, "connection", "connections")
+            )
+        }
+    }
 }
 
 /// Why the generator limited its own measurement, as a list in words.

@@ -46,8 +46,12 @@ fn counts(load: &Summary) -> Facts {
     let unit = unit(load.counted);
     let share = if load.failed == 0 { 0.0 } else { load.failed as f64 / (load.ok + load.failed) as f64 };
     let mut ended = format!("{} ok, {} failed ({})", count(load.ok), count(load.failed), percent(share));
-    if load.in_flight > 0 {
-        ended += &format!(", {} in flight at the end", count(load.in_flight));
+    let unsent = load.unsent.unwrap_or(0).min(load.in_flight);
+    if load.in_flight > unsent {
+        ended += &format!(", {} in flight at the end", count(load.in_flight - unsent));
+    }
+    if unsent > 0 {
+        ended += &format!(", {} never sent: all connections of the generator were busy", count(unsent));
     }
     let mut facts = vec![(unit, format!("{} planned in {}: {ended}", count(load.planned), seconds(load.lasted)))];
     if load.failed > 0 && load.sent < load.ok + load.failed {
@@ -77,8 +81,8 @@ fn transfer(load: &Summary, amount: u64) -> String {
 fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
     let all = &load.connections;
     let mut text = format!("{} opened", count(all.opened));
-    if all.most > 0 {
-        text += &format!(", at most {} at once", count(all.most));
+    if let Some(most) = all.most.filter(|most| *most > 0) {
+        text += &format!(", at most {} at once", count(most));
     }
     if all.closed_idle > 0 {
         text += &format!(", {} closed by the server while idle", count(all.closed_idle));
@@ -87,6 +91,9 @@ fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
         text += &format!("; connecting took {}", brief(&all.connect));
     }
     let mut facts = vec![("connections", text)];
+    if load.retried > 0 {
+        facts.push(("retried", words::retried(load.retried)));
+    }
     if let Some(goaways) = &trial.goaways {
         let (connections, retried) = (count(goaways.connections), count(goaways.retried));
         facts.push(("GOAWAY", format!("on {connections} connections; {retried} requests made again on another")));
@@ -174,12 +181,13 @@ fn failures(load: &Summary, trial: &TrialFinding) -> Option<Section> {
         Block::toned(Tone::Bad, format!("{} x {kind}; side: {side}", count(error.count)))
     });
     let after = (load.failed_after.count > 0).then(|| Block::fact("after", brief(&load.failed_after)));
-    let since = trial.broke.as_ref().map(|broke| {
+    let since = trial.broke.as_ref().filter(|broke| broke.waiting.is_none() && broke.unsent == 0).map(|broke| {
         let condition = clean::line(&broke.condition);
         Block::fact("since", format!("from {} on, {condition} failed", seconds(broke.at)))
     });
+    let paced = (load.paced > 0).then(|| Block::fact("pauses", words::paced(load.paced)));
     let refusal = load.refusal.as_ref().map(|one| Block::text(words::refusal(one)));
-    let blocks = kinds.chain(refusal).chain(after).chain(since);
+    let blocks = kinds.chain(refusal).chain(after).chain(paced).chain(since);
     (load.failed > 0).then(|| short("Failures").with(blocks))
 }
 
@@ -191,18 +199,27 @@ fn thresholds(load: &Summary, trial: &TrialFinding) -> Option<Section> {
     let whole = load.thresholds.iter().all(|t| t.holds);
     let broke = trial.broke.as_ref().filter(|_| whole).map(|broke| {
         let (at, condition) = (seconds(broke.at), clean::line(&broke.condition));
-        let text =
-            format!("FAIL  over the whole load, but from {at} on not: {condition} did not hold for a second and more.");
+        let text = match words::unanswered(broke, unit(load.counted)) {
+            Some(waited) => format!("FAIL  from {at} on: {waited} (asked for: {condition})."),
+            None => {
+                format!(
+                    "FAIL  over the whole load, but from {at} on not: {condition} did not hold for a second and more."
+                )
+            }
+        };
         Block::toned(Tone::Bad, text)
     });
     (!load.thresholds.is_empty()).then(|| short("Thresholds").with(load.thresholds.iter().map(one)).with(broke))
 }
 
+/// Conditions whose figure is a part of all.
+const FRACTIONS: [&str; 4] = ["errors", "connects", "delivered", "disconnects"];
+
 /// What was seen of a condition, in its unit.
 fn seen(threshold: &Threshold) -> String {
     match threshold.seen {
         None => "nothing to judge by".to_owned(),
-        Some(x) if threshold.condition.starts_with("errors") => percent(x),
+        Some(x) if FRACTIONS.iter().any(|name| threshold.condition.starts_with(name)) => percent(x),
         Some(x) if threshold.condition.starts_with("rate") => format!("{}/s", number(x)),
         Some(x) => seconds(x),
     }

@@ -35,6 +35,11 @@ pub(crate) fn failing(context: Context<'_>, p: &Proof) -> (String, String) {
         Some(Condition::ConnectsAbove(_)) => ("failed openings", "openings of a WebSocket failed"),
         Some(Condition::DeliveredAbove(_)) => ("lost messages", "messages got lost"),
         Some(Condition::DisconnectsBelow(_)) => ("unasked ends", "open WebSockets ended unasked"),
+        // Whoever waits in vain has not failed.
+        _ if p.unanswered != [0, 0] => {
+            let counted = context.counted();
+            return (format!("failed or unanswered {counted}"), format!("{counted} failed or had no answer in time"));
+        }
         _ => return (format!("failed {}", context.counted()), format!("{} failed", context.counted())),
     };
     (noun.to_owned(), clause.to_owned())

@@ -227,8 +227,8 @@ impl Config {
             || self.sections.iter().filter(|s| s.kind == "global").flat_map(|s| self.inside(s)).filter(|f| f.is(key));
         let zero = |f: &&Found| f.arg(0).is_some_and(|text| number::leading(text) == 0);
         match section::FIRST_COUNTS.contains(&key) {
-            true => all().find(|f| !zero(f)).or_else(|| all().last()),
-            false => all().last(),
+            true => all().find(|f| !zero(f)).or_else(|| all().next_back()),
+            false => all().next_back(),
         }
     }
 

@@ -1,0 +1,68 @@
+//! The words of an answer, for scripts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Does the objective hold?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It held at the load asked for.
+    Holds,
+    /// It was violated.
+    Fails,
+    /// The client was the limit.
+    Invalid,
+    /// The run ended before an answer.
+    Unfinished,
+}
+
+/// An answer in plain words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+    /// Cannot tell.
+    CannotTell,
+}
+
+/// The reason for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Because {
+    /// The objective holds as it is.
+    ObjectiveHolds,
+    /// A setting is the limit, proved by changing it alone, and the proposal holds.
+    ProvedAndHolds,
+    /// A setting is the limit, proved by changing it alone, but another limit then stops the load.
+    ProvedButNextLimit,
+    /// The likely setting was changed and the break did not move; or pairs of baseline and proposal do not differ measurably.
+    ChangeMadeNoDifference,
+    /// Measured in pairs, the change made it worse.
+    ChangeMadeItWorse,
+    /// The objective had failed, and then held in every trial of the proof without any change.
+    NotReproduced,
+    /// Measured in pairs, the change helps for certain, and the objective held with it; but without it, it held sometimes, too.
+    Helps,
+    /// Pairs of baseline and proposal do not exclude chance.
+    Undecided,
+    /// The backend is the limit; no setting of the product under test is.
+    BackendIsLimit,
+    /// Processor time is the limit; no setting of the product under test gives more.
+    CpuIsLimit,
+    /// A server died under load.
+    ServerDied,
+    /// A server refused connections under load, which may have been a restart.
+    ServerRefused,
+    /// The client was the limit.
+    ClientIsLimit,
+    /// Nothing in the evidence names a cause.
+    NoCauseFound,
+    /// A setting is the likely limit, but it was not put to the test (the run ended, or nothing can lift it).
+    NotTested,
+    /// The run ended before an answer.
+    Unfinished,
+}
