@@ -62,8 +62,6 @@ pub mod metrics {
     pub const RSS: &str = "nginx.rss";
     /// Workers alive.
     pub const WORKERS: &str = "nginx.workers";
-    /// Of responses that `limit_rate` holds back: the time that it gives them as a fraction of the time that they took.
-    pub const PACED: &str = "nginx.paced";
     /// Connections waiting in the accept queue of the listener under load.
     pub const ACCEPT_QUEUE: &str = "nginx.accept_queue";
     /// Connections that this listener dropped because its accept queue was full.

@@ -3,8 +3,8 @@
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::{ConnZone, Facts, Keyed, ReqZone, refusal};
-use crate::limits::{self, SLOW, at_once, log, raised, reached, valued};
-use crate::nginx::evidence::{metrics, signature};
+use crate::limits::{self, SLOW, at_once, log, raised, valued};
+use crate::nginx::evidence::signature;
 use crate::nginx::settings::{CLIENT_MAX_BODY_SIZE, LIMIT_CONN, LIMIT_RATE, LIMIT_REQ};
 
 /// The largest request body; none when it is not capped.
@@ -135,11 +135,7 @@ pub(super) fn limit_rate(facts: &Facts) -> Option<Limit> {
             (100_000.0 - after as f64).max(0.0) / rate as f64
         ),
         source: "nginx src/http/ngx_http_write_filter_module.c: ngx_http_write_filter (limit_rate)".to_owned(),
-        signatures: vec![reached(metrics::PACED, PACED, Strength::Decisive)],
         symptom: SLOW,
         ..valued("nginx.limit_rate", "nginx", LIMIT_RATE.name, held)
     })
 }
-
-/// From which share on the time of responses is what `limit_rate` gives them.
-const PACED: f64 = 0.8;
