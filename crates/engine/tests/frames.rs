@@ -281,7 +281,7 @@ fn handshakes_that_never_end() {
     };
     let slow = Some(Duration::from_millis(5));
     assert_eq!(drip("HTTP/1.1 101 S\r\nA: ", "x", slow), [ErrorKind::Timeout]);
-    assert_eq!(drip("HTTP/1.1 101 S\r\nA: ", "x", None), [ErrorKind::Protocol], "a head without end");
+    assert_eq!(drip("HTTP/1.1 101 S\r\nA: ", "x", None), [ErrorKind::TooLarge], "a head without end");
     assert_eq!(drip("", "HTTP/1.1 100 Continue\r\n\r\n", None), [ErrorKind::Protocol]);
     // A refusal counts by its status, however long its reason is.
     assert_eq!(drip("HTTP/1.1 403 No\r\n\r\n", "x", None), [ErrorKind::Status4xx]);

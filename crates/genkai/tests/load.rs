@@ -122,7 +122,7 @@ fn certificate_problems_are_said_by_name() {
         assert_eq!(shown.code, Some(1), "{}", shown.stdout);
         assert!(shown.stdout.contains(what), "{what}: {}", shown.stdout);
     };
-    says(&format!("https://localhost:{port}/"), "unknown issuer");
+    says(&format!("https://localhost:{port}/"), "issuer that is not trusted (trust it with --cacert FILE,");
     says(&format!("https://localhost:{old}/ --cacert {ca}"), "expired");
     says(&format!("https://127.0.0.1:{port}/ --cacert {ca}"), "another name");
     assert_eq!(faultless(&format!("https://127.0.0.1:{old}/ --insecure {once}")).finished, 1);

@@ -26,7 +26,12 @@ const REWORDED: [(&str, &str); 25] = [
     (" users away: the load held", " users: the load held"),
     (" connections away: the load held", " connections: the load held"),
     ("was at work already, although the objective held", "had been reached, but the objective still held"),
-    ("Nobody was stressed: the load", "No contender was stressed: the load"),
+    // Of users who wait for their responses, throughput follows from latency, which was decided.
+    (
+        "what differs in throughput is what was asked, not what they can do. A higher --users or --rate would tell.",
+        "throughput is what this load asks for, and of users who wait for their responses follows from latency; what they can do at most, a \
+         higher --users or --rate would tell.",
+    ),
     ("Nobody was stressed (", "No contender was stressed ("),
     ("95 % interval", "95 % confidence interval"),
     ("Intervals hold together with", "The confidence intervals hold together with"),
@@ -64,7 +69,10 @@ const REWORDED: [(&str, &str); 25] = [
 ];
 
 /// Fields that verdicts have since, wherever they stand.
-const NEW: [&str; 3] = [".decision", ".value", ".waits"];
+const NEW: [&str; 5] = [".decision", ".value", ".waits", ".waiting", ".unanswered"];
+
+/// What comparisons said first where nobody was stressed, whatever they had decided.
+const UNSTRESSED: &str = "Nobody was stressed: the load offered was the limit";
 
 /// What is said of a limit at which requests wait, of which nothing was said.
 const WAITS: &str = " Requests wait there, which no condition on latency judges.";
@@ -97,10 +105,21 @@ fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
                 differences(&format!("{at}.{key}"), a.get(key).unwrap_or(null), b.get(key).unwrap_or(null), lines);
             }
         }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() + 1 && said_first(a) => {
+            differences(at, &Value::Array(a[1..].to_vec()), now, lines);
+        }
+        // What waited was told as failed by a timeout.
+        (Value::Array(a), Value::Array(b)) if a.len() > b.len() && a.iter().any(waited) => {
+            let others = a.iter().filter(|one| !waited(one)).cloned().collect();
+            differences(at, &Value::Array(others), now, lines);
+        }
+        (Value::Number(_), Value::Number(now)) if at.ends_with(".broke.seen") && now.as_f64() == Some(0.0) => {}
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             a.iter().zip(b).enumerate().for_each(|(i, (a, b))| differences(&format!("{at}[{i}]"), a, b, lines));
         }
-        (Value::String(then), Value::String(now)) if reworded(then) == now.replace(WAITS, "") => {}
+        (Value::String(then), Value::String(now)) if reworded(then) == answered(&now.replace(WAITS, "")) => {}
+        (Value::String(then), Value::String(now))
+            if then.contains("left requests unanswered") && waiting(then, now) => {}
         (Value::Null, _) if NEW.iter().any(|name| at.ends_with(name)) => {}
         // Intervals of a proof were narrower than what was counted could be told apart; and one figure had two.
         (Value::Number(then), Value::Number(now))
@@ -108,6 +127,28 @@ fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
         _ if then == now => {}
         _ => lines.push(format!("{at}\n    then {then:.300}\n    now  {now:.300}")),
     }
+}
+
+/// As it was said when requests that had no answer in time were told as failed.
+fn answered(now: &str) -> String {
+    now.replace(" failed or had no answer in time", " failed")
+        .replace("failed or unanswered requests", "failed requests")
+}
+
+/// Whether it is the same sentence, but that it says how many waited, where it had said what share failed.
+fn waiting(then: &str, now: &str) -> bool {
+    let same = then.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
+    then[same..].contains("of requests failed there") && now[same..].starts_with("None failed, but ")
+}
+
+fn said_first(says: &[Value]) -> bool {
+    says.first().and_then(Value::as_str).is_some_and(|said| said.starts_with(UNSTRESSED))
+}
+
+/// Whether these are errors, or evidence of errors, that are timeouts only.
+fn waited(one: &Value) -> bool {
+    let timeout = |error: &Value| error["kind"] == "timeout";
+    timeout(one) || one["evidence"] == "errors" && one["errors"].as_array().is_some_and(|all| all.iter().all(timeout))
 }
 
 /// Whether the end of an interval moved outwards.

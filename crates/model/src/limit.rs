@@ -39,6 +39,9 @@ pub struct Limit {
     pub symptom: Symptom,
     /// How to lift it; none where no setting does (a backend of the user's, the hardware).
     pub remedy: Option<Remedy>,
+    /// How long what stands behind may take before this limit ends a request, in seconds; none for limits of other kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience: Option<f64>,
 }
 
 impl Limit {
@@ -57,6 +60,7 @@ impl Limit {
             signatures: Vec::new(),
             symptom: Symptom::default(),
             remedy: None,
+            patience: None,
         }
     }
 }

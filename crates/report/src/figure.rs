@@ -52,6 +52,11 @@ pub fn percent(fraction: f64) -> String {
     format!("{} %", number(p))
 }
 
+/// `p99`, `p99.9`; `largest` for the maximum.
+pub fn quantile(q: f64) -> String {
+    if q >= 1.0 { "largest".to_owned() } else { format!("p{}", number(q * 100.0)) }
+}
+
 /// A time in the unit that suits it: `85 µs`, `210 ms`, `1.2 s`, `3.5 min`.
 pub fn seconds(s: f64) -> String {
     match s.abs() {

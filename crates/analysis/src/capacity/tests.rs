@@ -41,6 +41,7 @@ fn limit(id: &str, law: Law) -> Limit {
         signatures: Vec::new(),
         symptom: Symptom::default(),
         remedy: Some(Remedy { setting: id.into(), unit: RemedyUnit::Count, step: 1.0, ceiling: None, note: None }),
+        patience: None,
     }
 }
 

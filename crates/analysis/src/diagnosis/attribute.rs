@@ -93,7 +93,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
     if strongest.is_none() {
         against.push(Against::NoSign);
     }
-    if share.is_none() {
+    if share.is_none() || matches!(limit.law, Law::Cpu { .. }) && nothing_served(case) {
         against.push(Against::WrongSymptom);
     }
     if place == Place::Elsewhere {
@@ -120,6 +120,12 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
         against,
     };
     Weighed { forecast, candidate, strongest, out_of_reach }
+}
+
+/// Whether no request had an answer that is none of an error until the break was certain: a processor that has too much to do serves some.
+fn nothing_served(case: &Case<'_>) -> bool {
+    let until = (case.certain * crate::window::US) as u64;
+    crate::window::before(&case.trial.ticks, Some(until)).iter().all(|tick| tick.ok == 0)
 }
 
 /// Whether bodies are larger than a limit on them allows and clients are told just that: a status that means it is a sign, also

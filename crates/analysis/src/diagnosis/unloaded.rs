@@ -4,29 +4,57 @@
 use genkai_model::finding::Evidence;
 use genkai_model::limit::{Law, Limit};
 use genkai_model::objective::Condition;
+use genkai_model::units::Spread;
 
 use super::case::Case;
 use super::onset;
 use crate::capacity::demand;
 
-/// Evidence that `limit` takes longer alone than the violated condition of `case` allows; none for other laws, or where it
-/// does not.
-///
+/// Evidence that `limit` takes longer alone than the violated condition of `case` allows, or that what stands behind it takes longer
+/// alone than `limit` lets it; none for other limits, or where it does not.
+pub(super) fn evidence(limit: &Limit, case: &Case<'_>) -> Option<Evidence> {
+    match (&limit.law, limit.patience) {
+        (Law::Delay { time }, _) => itself(time, case),
+        (_, Some(allowed)) => behind(allowed, case),
+        _ => None,
+    }
+}
+
 /// A latency is judged at its quantile; errors, at the quantile that the errors allowed leave, against the request's
 /// deadline. A rate needs `clients / rate - think` a request at most (Little's law).
-pub(super) fn evidence(limit: &Limit, case: &Case<'_>) -> Option<Evidence> {
-    let Law::Delay { time } = &limit.law else { return None };
+fn itself(time: &Spread, case: &Case<'_>) -> Option<Evidence> {
     let demand = &case.demand;
-    let (takes, allowed) = match onset::condition(&case.broke)? {
-        Condition::LatencyBelow(q, bound) => (demand::quantile(time, q), bound.at.as_secs_f64()),
+    match onset::condition(&case.broke)? {
+        Condition::LatencyBelow(q, bound) => longer(time, Some(q), bound.at.as_secs_f64()),
         Condition::ErrorsBelow(fraction) => {
-            (demand::quantile(time, 1.0 - fraction.at.max(demand::RARE)), case.trial.started.load.timeout.as_secs_f64())
+            longer(time, Some(judged(fraction.at)), case.trial.started.load.timeout.as_secs_f64())
         }
-        Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => return None,
+        Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => None,
         Condition::RateAbove(rate) => {
             let clients = if demand.is_open() { demand.most } else { demand.asked };
-            (demand::mean(time), (clients / rate.at - demand.think).max(0.0))
+            longer(time, None, (clients / rate.at - demand.think).max(0.0))
         }
-    };
-    (takes >= allowed).then_some(Evidence::Alone { takes, allowed })
+    }
+}
+
+/// Requests that take longer than `allowed` are ended, as errors.
+fn behind(allowed: f64, case: &Case<'_>) -> Option<Evidence> {
+    let Condition::ErrorsBelow(fraction) = onset::condition(&case.broke)? else { return None };
+    let delays = case.trial.limits.limits.iter().filter_map(|limit| match &limit.law {
+        Law::Delay { time } => Some(time),
+        _ => None,
+    });
+    delays.filter_map(|time| longer(time, Some(judged(fraction.at)), allowed)).next()
+}
+
+/// The quantile that so many errors allowed leave.
+fn judged(errors: f64) -> f64 {
+    1.0 - errors.max(demand::RARE)
+}
+
+/// That `time` is not less than `allowed` at this quantile; none: in the mean.
+fn longer(time: &Spread, quantile: Option<f64>, allowed: f64) -> Option<Evidence> {
+    let takes = quantile.map_or_else(|| demand::mean(time), |q| demand::quantile(time, q));
+    let quantile = quantile.filter(|_| !matches!(time, Spread::Constant(_)));
+    (takes >= allowed).then_some(Evidence::Alone { takes, allowed, quantile })
 }

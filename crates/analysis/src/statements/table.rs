@@ -53,8 +53,8 @@ fn usual(key: &str) -> Option<Unit> {
         | "at" | "takes" | "allowed" | "bound" | "seconds" | "started" | "total" | "longest" | "paused" | "median"
         | "patience" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => Unit::Seconds,
         "rate" | "ok_rate" | "offered" | "throughput" => Unit::PerSecond,
-        "fraction" | "failed_before" | "failed_difference" | "cpu_max" | "used" | "chance" | "alpha" | "each"
-        | "busy" | "busiest" | "margin" => Unit::Fraction,
+        "fraction" | "quantile" | "failed_before" | "failed_difference" | "cpu_max" | "used" | "chance" | "alpha"
+        | "each" | "busy" | "busiest" | "margin" => Unit::Fraction,
         "score" => Unit::Ratio,
         "cpu" | "cpu_busiest" => Unit::Cores,
         "cpu_us" | "from_us" | "to_us" => Unit::Microseconds,

@@ -3,7 +3,7 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
 use genkai_model::finding::*;
-use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, Strength, Symptom};
+use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, Sign, Signature, Strength, Symptom};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
 
@@ -43,7 +43,11 @@ fn a_backend_that_is_too_slow_alone_is_the_cause_whatever_else_is_seen() {
     assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::BackendIsLimit));
     let cause = &v.causes[0];
     assert_eq!((cause.limit.id.as_str(), cause.confidence), ("backend.delay", Confidence::Likely));
-    assert!(cause.evidence.contains(&Evidence::Alone { takes: 0.7, allowed: 0.5 }), "{:?}", cause.evidence);
+    assert!(
+        cause.evidence.contains(&Evidence::Alone { takes: 0.7, allowed: 0.5, quantile: None }),
+        "{:?}",
+        cause.evidence
+    );
     assert_eq!(v.predictions[0].limit, "backend.delay", "it bites first");
     assert!(v.predictions[0].within_load && !v.predictions[0].far);
 }
@@ -144,7 +148,11 @@ fn what_takes_longer_than_the_deadline_fails_and_what_takes_long_is_never_often(
     // 50 users who get an answer every 0.7 s get 71 a second.
     let v = verdict(&behind_delay(users(50, 25.0), "rate > 100", "700ms", 0.7).run());
     assert_eq!((v.because(), v.causes[0].limit.id.as_str()), (Because::BackendIsLimit, "backend.delay"));
-    assert!(v.causes[0].evidence.contains(&Evidence::Alone { takes: 0.7, allowed: 0.5 }), "{:?}", v.causes[0].evidence);
+    assert!(
+        v.causes[0].evidence.contains(&Evidence::Alone { takes: 0.7, allowed: 0.5, quantile: None }),
+        "{:?}",
+        v.causes[0].evidence
+    );
 }
 
 #[test]
@@ -274,4 +282,47 @@ fn a_proof_speaks_of_the_figure_that_the_objective_judges() {
     assert!(before.value > 0.2 && after.value < 0.2, "{before:?} {after:?}");
     assert!((difference.value - (after.value - before.value)).abs() < 1e-6 && difference.interval.high < 0.0);
     assert!(proof.certain);
+}
+
+#[test]
+fn a_backend_that_takes_longer_than_the_proxy_waits_is_no_mere_possibility() {
+    let world = |time: &'static str| World {
+        plan: plan(users(20, 10.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(move |_| {
+            let signs = vec![Signature { sign: Sign::Log("silent".into()), strength: Strength::Consistent }];
+            let waits = limit("proxy.timeout", 1.0, Law::Unknown, signs, &[ErrorKind::Status504], true);
+            vec![Limit { patience: Some(1.0), ..behind(waits) }, delay(time)]
+        }),
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 1.0);
+            (seen.ok, seen.errors) = (0.0, vec![(ErrorKind::Status504, m.level)]);
+            seen.logs.push(("silent", 1));
+            seen
+        }),
+    };
+    let sure = verdict(&world("1500ms").run());
+    let cause = &sure.causes[0];
+    assert_eq!((cause.limit.id.as_str(), cause.confidence), ("backend.backend.timeout", Confidence::Likely));
+    assert!(cause.evidence.contains(&Evidence::Alone { takes: 1.5, allowed: 1.0, quantile: None }), "{cause:?}");
+    let fits = verdict(&world("500ms").run());
+    assert_eq!(fits.causes[0].confidence, Confidence::Possible, "it is slow for another reason");
+}
+
+#[test]
+fn a_processor_that_serves_nothing_at_all_is_not_the_limit() {
+    let world = |ok: f64| World {
+        plan: plan(users(40, 10.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(|_| vec![cpu(1.0, Strength::Supports, None)]),
+        behaviour: Box::new(move |m| {
+            let mut seen = Seen::closed(m.level, 1.0);
+            (seen.ok, seen.errors) = (ok, vec![(ErrorKind::Timeout, m.level)]);
+            seen.gauges = vec![("proxy.worker_cpu_max", 0.99)];
+            seen
+        }),
+    };
+    let silent = verdict(&world(0.0).run());
+    assert!(silent.causes.is_empty(), "whoever has no time for all has time for some: {:?}", silent.causes);
+    assert_eq!(verdict(&world(5.0).run()).causes[0].limit.id, "proxy.cores");
 }

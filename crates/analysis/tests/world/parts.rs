@@ -23,6 +23,7 @@ pub fn limit(id: &str, value: f64, law: Law, signatures: Vec<Signature>, errors:
         signatures,
         symptom: Symptom { errors: errors.to_vec(), slow },
         remedy: Some(Remedy { setting: id.into(), unit: RemedyUnit::Count, step: 1.0, ceiling: None, note: None }),
+        patience: None,
     }
 }
 

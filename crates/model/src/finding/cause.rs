@@ -127,6 +127,9 @@ pub enum Evidence {
         takes: f64,
         /// Seconds allowed.
         allowed: f64,
+        /// At which quantile of requests that is; none where all take the same, or a mean is meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        quantile: Option<f64>,
     },
     /// Under the same load, sent to it directly, it broke no later.
     Directly {

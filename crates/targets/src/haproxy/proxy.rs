@@ -64,7 +64,7 @@ impl Server<'_> {
     pub fn slots(&self, load: u64, fullconn: u64) -> u64 {
         match self.minconn == self.maxconn || load >= fullconn {
             true => self.maxconn,
-            false => self.minconn.max(load * self.maxconn / fullconn.max(1)),
+            false => self.minconn.max(load.saturating_mul(self.maxconn) / fullconn.max(1)),
         }
     }
 }
@@ -239,7 +239,7 @@ fn count(found: &Found) -> u64 {
     let range = found.arg(1).unwrap_or_default();
     let (first, last) = range.split_once('-').map_or(("1", range), |(first, last)| (first, last));
     let (first, last) = (number::count(first).unwrap_or(1), number::count(last).unwrap_or(1));
-    (last + 1).saturating_sub(first).max(1)
+    last.saturating_add(1).saturating_sub(first).max(1)
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ pub(crate) fn silent(id: &str, setting: &str, time: &SourcedValue<Span>) -> Limi
             time.written
         ),
         symptom: Symptom { errors: vec![ErrorKind::Status504], slow: true },
+        patience: Some(time.value.as_secs_f64()),
         ..valued(id, "backend", &format!("slower than {setting}"), time)
     }
 }

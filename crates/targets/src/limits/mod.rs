@@ -250,6 +250,7 @@ impl Processor<'_> {
                 ceiling: Some(Ceiling { value: f64::from(self.cores), by: format!("{cores} for the servers") }),
                 ..raised(setting, RemedyUnit::Count, 1.0)
             }),
+            patience: None,
         }
     }
 }

@@ -48,19 +48,24 @@ fn begin(context: Context<'_>, broke: &Break, later: bool) -> String {
     figure::capital(&place)
 }
 
-/// `the backend alone takes 700 ms a request, and p99 < 500ms allows 500 ms`.
+/// `the backend alone takes 700 ms a request, and p99 < 500ms allows 500 ms`; where not all take the same: `has a p99 of 700 ms`.
 pub(super) fn alone(who: &str, cause: &Cause) -> String {
     let found = cause.evidence.iter().find_map(|e| match e {
-        Evidence::Alone { takes, allowed } => Some((*takes, *allowed)),
+        Evidence::Alone { takes, allowed, quantile } => Some((*takes, *allowed, *quantile)),
         _ => None,
     });
     let condition = clean::line(&cause.broke.condition);
     match found {
-        Some((takes, allowed)) => format!(
-            "{who} alone takes {} for a request, and `{condition}` allows {}",
-            figure::seconds(takes),
-            figure::seconds(allowed)
-        ),
+        Some((takes, allowed, quantile)) => {
+            let takes = match quantile {
+                Some(q) => format!("has a {} of {}", figure::quantile(q), figure::seconds(takes)),
+                None => format!("takes {} for a request", figure::seconds(takes)),
+            };
+            match cause.limit.patience {
+                Some(_) => format!("{who} alone {takes}, and is given {}", figure::seconds(allowed)),
+                None => format!("{who} alone {takes}, and `{condition}` allows {}", figure::seconds(allowed)),
+            }
+        }
         None => format!("{who} alone takes longer than `{condition}` allows"),
     }
 }
@@ -125,7 +130,7 @@ fn violated(context: Context<'_>, broke: &Break) -> String {
 /// `The p99`, `The largest`.
 fn quantile(condition: Option<Condition>) -> String {
     match condition {
-        Some(Condition::LatencyBelow(q, _)) if q < 1.0 => format!("The p{}", figure::number(q * 100.0)),
+        Some(Condition::LatencyBelow(q, _)) => format!("The {}", figure::quantile(q)),
         _ => "The largest".to_owned(),
     }
 }
@@ -181,7 +186,14 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
             format!("{} rose from {} to {}", words::metric(metric), figure::whole(*from), figure::whole(*to))
         }
         Evidence::Reached { metric, value, mark, of, .. } => reached(metric, *value, *mark, of),
-        Evidence::Alone { .. } => alone(&words::subject(&cause.limit.subject), cause),
+        Evidence::Alone { .. } => {
+            let alone = alone(&words::subject(&cause.limit.subject), cause);
+            let logged = cause.evidence.iter().find(|e| matches!(e, Evidence::Log { .. }));
+            match logged.filter(|_| cause.limit.patience.is_some()) {
+                Some(line) => format!("{}; {alone}", sign(context, cause, line)),
+                None => alone,
+            }
+        }
         Evidence::Directly { level, failures, .. } => {
             let who = words::subject(&cause.limit.subject);
             match failures {
@@ -228,11 +240,13 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
         Evidence::Reached { metric, value, mark, of, strength } => {
             format!("{}; {}", reached(metric, *value, *mark, of), words::strength(*strength))
         }
-        Evidence::Alone { takes, allowed } => format!(
-            "alone, without any load, it takes {} for a request; {} are allowed",
-            figure::seconds(*takes),
-            figure::seconds(*allowed)
-        ),
+        Evidence::Alone { takes, allowed, quantile } => {
+            let takes = match quantile {
+                Some(q) => format!("its {} is {}", figure::quantile(*q), figure::seconds(*takes)),
+                None => format!("it takes {} for a request", figure::seconds(*takes)),
+            };
+            format!("alone, without any load, {takes}; {} are allowed", figure::seconds(*allowed))
+        }
         Evidence::Directly { trial, level, through, failures } => {
             let counts = failures.map_or_else(String::new, |[own, behind]| {
                 let [own, behind] =

@@ -3,7 +3,7 @@
 use genkai_model::finding::{Estimate, Proof};
 use genkai_model::objective::Condition;
 
-use super::{condition, failing, percentage_points, quantile};
+use super::{condition, failing, percentage_points};
 use crate::context::Context;
 use crate::document::{Block, Card, Drawing, Entry, Interval};
 use crate::figure;
@@ -32,7 +32,7 @@ pub(crate) fn measures(context: Context<'_>, proof: &Proof) -> Vec<Measure> {
         && let Some(Condition::LatencyBelow(q, _)) = condition(&judged.condition)
         && q != 0.99
     {
-        all.push(measure(format!("{} latency", quantile(q)), judged.figures, figure::seconds));
+        all.push(measure(format!("{} latency", figure::quantile(q)), judged.figures, figure::seconds));
     }
     all
 }

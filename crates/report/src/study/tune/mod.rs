@@ -23,7 +23,7 @@ pub use document::tune;
 use limits::{is_at_work, is_far, short_place};
 use measures::{Measure, measures};
 pub(crate) use proof::estimate;
-use proof::{Side, condition, failing, names, percentage_points, quantile};
+use proof::{Side, condition, failing, names, percentage_points};
 pub(crate) use terminal::{Tense, predicted};
 
 /// What a sentence is about, for reports that label or sort them.

@@ -179,13 +179,30 @@ fn decided(context: Context<'_>, p: &Proof) -> String {
         }
         _ => String::new(),
     };
-    format!("Over {pairs} ({}), {}: {call}{}.{why}", clean::line(&p.order), judged(context, p), size(p))
+    let (judged, size) = match agrees(p) {
+        true => (judged(context, p), size(p)),
+        false => ("the objective".to_owned(), String::new()),
+    };
+    format!("Over {pairs} ({}), {judged}: {call}{size}.{why}", clean::line(&p.order))
+}
+
+/// Whether the figure of the violated condition itself became what the pairs are called: where the objective as a whole decides, it need
+/// not have.
+fn agrees(p: &Proof) -> bool {
+    let condition = p.judged.as_ref().and_then(|j| condition(&j.condition));
+    let (same, more_is_better) = match condition {
+        Some(Condition::RateAbove(_)) => (1.0, true),
+        Some(Condition::LatencyBelow(..)) => (1.0, false),
+        _ => (0.0, false),
+    };
+    let better = |value: f64| if more_is_better { value >= same } else { value <= same };
+    p.decided.by == Rule::Interval || p.decided.effect.is_none_or(|effect| better(effect.value))
 }
 
 /// What the figure of the violated condition is called.
 fn judged(context: Context<'_>, p: &Proof) -> String {
     match p.judged.as_ref().and_then(|j| condition(&j.condition)) {
-        Some(Condition::LatencyBelow(q, _)) => format!("{} latency", quantile(q)),
+        Some(Condition::LatencyBelow(q, _)) => format!("{} latency", figure::quantile(q)),
         Some(Condition::RateAbove(_)) => format!("successful {}", context.counted()),
         _ => failing(context, p).0,
     }
@@ -211,11 +228,6 @@ fn size(p: &Proof) -> String {
 /// The condition that an objective of one words.
 pub(crate) fn condition(text: &str) -> Option<Condition> {
     text.parse::<Objective>().ok()?.0.first().copied()
-}
-
-/// `p99`, `p99.9`; `largest` for the maximum.
-pub(crate) fn quantile(q: f64) -> String {
-    if q >= 1.0 { "largest".to_owned() } else { format!("p{}", figure::number(q * 100.0)) }
 }
 
 /// `-12.8 to -11.4 percentage points`.

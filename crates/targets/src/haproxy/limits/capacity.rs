@@ -33,7 +33,7 @@ pub struct Capacity {
 impl Capacity {
     /// Of the servers in use of `back`, in a process with so many connections; none: nothing ever waits.
     pub fn of(config: &Config, back: &Section, used: &[Server<'_>], process: u64) -> Option<Capacity> {
-        let servers: u64 = used.iter().map(|s| s.count).sum();
+        let servers = used.iter().map(|s| s.count).fold(0, u64::saturating_add);
         let choice = if servers == 1 { Choice::AnyWithRoom } else { choice(config, back) };
         let uncapped = used.iter().any(|s| s.maxconn == 0);
         if used.iter().all(|s| s.maxconn == 0) || uncapped && choice == Choice::AnyWithRoom {
@@ -41,14 +41,15 @@ impl Capacity {
         }
         let grows = used.iter().any(|s| s.minconn != s.maxconn);
         let full = fullconn(config, back, process);
-        let most = used.iter().map(|s| s.count * s.maxconn).sum();
+        let most = used.iter().map(|s| s.count.saturating_mul(s.maxconn)).fold(0, u64::saturating_add);
         let lowest = used.iter().map(|s| s.minconn).filter(|n| *n > 0).min().unwrap_or(0);
         let least = if choice == Choice::AnyWithRoom { free(used, full, most) } else { lowest };
         let key = if grows { "minconn" } else { "maxconn" };
         let (_, origin) =
             proxy::written(config, back, used, key).or_else(|| proxy::written(config, back, used, "minconn"))?;
         // One line through the origin is only right for servers of which each grows in the same way.
-        let alike = used.iter().all(|s| s.minconn * used[0].maxconn == used[0].minconn * s.maxconn);
+        let share = |n: u64, of: u64| u128::from(n) * u128::from(of);
+        let alike = used.iter().all(|s| share(s.minconn, used[0].maxconn) == share(used[0].minconn, s.maxconn));
         Some(Capacity {
             least,
             most,
@@ -87,7 +88,7 @@ impl Capacity {
 
 /// The highest load up to which no request waits where any server with room is taken.
 fn free(used: &[Server<'_>], full: u64, most: u64) -> u64 {
-    let slots = |load| used.iter().map(|s| s.count * s.slots(load, full)).sum::<u64>();
+    let slots = |load| used.iter().map(|s| s.count.saturating_mul(s.slots(load, full))).fold(0, u64::saturating_add);
     let waits = (1..=most.min(TRIED)).find(|load| slots(*load) < *load);
     waits.map_or(most, |load| load - 1)
 }
@@ -100,7 +101,7 @@ fn formula(used: &[Server<'_>], choice: Choice, full: Option<u64>, most: u64) ->
         (_, count) => format!("{}{}", times(count), s.maxconn),
     };
     let alike = used.iter().all(|s| (s.minconn, s.maxconn) == (used[0].minconn, used[0].maxconn));
-    let servers: u64 = used.iter().map(|s| s.count).sum();
+    let servers = used.iter().map(|s| s.count).fold(0, u64::saturating_add);
     let sum = match full {
         None if alike => {
             format!("{} x maxconn {} = {most} requests at once", counted(servers, "server"), used[0].maxconn)
