@@ -19,6 +19,13 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
             client::reasons(&v.client)
         ),
         Decision::Unfinished => ended_early(context, v),
+        Decision::Unmoved { .. } if v.load.is_some() && !is_judged(v) => {
+            format!(
+                "Cannot tell: nothing came by which {} could be judged{}.",
+                quoted(&context.objective()),
+                at_asked(context)
+            )
+        }
         Decision::Unmoved { .. } if v.load.is_some() => {
             format!("Failed: {} did not hold{}.", quoted(&context.objective()), at_asked(context))
         }
@@ -33,6 +40,12 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
         Decision::Moved { then } => moved(context, v, then),
         Decision::Carried { pairs } => carried(v, pairs),
     }
+}
+
+/// Whether anything speaks against the objective of a plain load: a condition that did not hold, or a break.
+fn is_judged(v: &Verdict) -> bool {
+    let failed = v.load.iter().flat_map(|load| &load.thresholds).any(|t| t.seen.is_some() && !t.holds);
+    failed || v.trials.iter().any(|trial| trial.broke.is_some())
 }
 
 /// That the objective holds, and what it does not judge.

@@ -193,7 +193,11 @@ fn failures(load: &Summary, trial: &TrialFinding) -> Option<Section> {
 
 fn thresholds(load: &Summary, trial: &TrialFinding) -> Option<Section> {
     let one = |threshold: &Threshold| {
-        let (tone, mark) = if threshold.holds { (Tone::Good, "pass") } else { (Tone::Bad, "FAIL") };
+        let (tone, mark) = match (threshold.holds, threshold.seen) {
+            (true, _) => (Tone::Good, "pass"),
+            (false, Some(_)) => (Tone::Bad, "FAIL"),
+            (false, None) => (Tone::Doubtful, "none"),
+        };
         Block::toned(tone, format!("{mark}  {}: {}", clean::line(&threshold.condition), seen(threshold)))
     };
     let whole = load.thresholds.iter().all(|t| t.holds);
