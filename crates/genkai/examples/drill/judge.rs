@@ -2,11 +2,11 @@
 //! is not named; every name claimed must be true, the first and those after it.
 
 use genkai_model::finding::rooms::RoomsFinding;
-use genkai_model::finding::{Cause, ClientLimit, Confidence, Outcome, Verdict};
+use genkai_model::finding::{Because, Cause, ClientLimit, Confidence, Outcome, Verdict};
 use genkai_model::limit::Law;
 use genkai_model::units::Range;
 
-use crate::cases::{Case, Expect, QUOTA, ROOMS};
+use crate::cases::{Case, DIED, Expect, QUOTA, ROOMS};
 
 /// How a diagnosis did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,8 @@ fn of_tune(text: &str) -> serde_json::Result<Said> {
     let verdict: Verdict = serde_json::from_str(text)?;
     let quota = verdict.client.reasons.iter().any(|reason| matches!(reason, ClientLimit::Throttled { .. }));
     let quota = quota.then(|| (QUOTA.to_owned(), Confidence::Likely)).filter(|_| verdict.outcome() == Outcome::Invalid);
-    let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), c.confidence)).chain(quota).collect();
+    let died = (verdict.because() == Because::ServerDied).then(|| (DIED.to_owned(), Confidence::Likely));
+    let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), c.confidence)).chain(quota).chain(died).collect();
     let first = verdict.causes.iter().find(|cause| claims(cause.confidence));
     Ok(Said { outcome: verdict.outcome(), causes, place: first.and_then(place) })
 }

@@ -1,7 +1,7 @@
 //! Faults that are not the product's but those of what stands behind it: each behind every proxy.
 
 use super::Behind::{Origin, Scripted, Server};
-use super::{Between, Case, NO_NUMBER, PAGE, PATIENCE, PROXIES, SLOW};
+use super::{Between, Case, DIED, NO_NUMBER, PAGE, PATIENCE, PROXIES, SLOW};
 
 /// What every proxy can stand before.
 type Family = fn(&'static str, &'static str) -> Vec<Case>;
@@ -137,12 +137,24 @@ fn gone(product: &'static str, bears: &'static str) -> Vec<Case> {
         .flags("--users 40 --spawn-rate 20")
         .flags(bears)
         .behind(Scripted("die --after 400 --time 0.05"))
-        .either(
-            &["nginx.upstream", "apache.backend", "haproxy.backend", "caddy.backend"],
-            "the id has the name of the product that was refused",
-        )
+        .cause(DIED)
         .off(NO_NUMBER);
-    vec![dies]
+    let refuses = Case::of(
+        product,
+        format!("refuses-{product}"),
+        "a backend that refuses for 1 s every 6 s, in the same process",
+    )
+    .flags("--users 40 --spawn-rate 10 --hold 8s")
+    .flags(bears)
+    .behind(Scripted("restart --every 6 --down 1 --time 0.05"))
+    .off(NO_NUMBER);
+    let refused = "the id has the name of the product that was refused";
+    let refuses = match product {
+        // It asks again for three seconds: nothing fails.
+        "haproxy" => refuses,
+        _ => refuses.either(&["nginx.upstream", "apache.backend", "caddy.backend"], refused),
+    };
+    vec![dies, refuses]
 }
 
 /// Real servers between the proxy and an origin, each with a limit of its own that genkai is not told of.

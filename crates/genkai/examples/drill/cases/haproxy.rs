@@ -45,7 +45,7 @@ fn connections() -> Vec<Case> {
             .flags("--rate 60 --ramp 6s --new-connections --backend embedded --backend-time 10ms --connections 400")
             .objective("errors < 0.1%, p99 < 700ms")
             .config(cfg("rate-limit sessions 30", "server s 127.0.0.1:9"))
-            .cause("haproxy.rate-limit sessions")
+            .cause("haproxy.rate-limit.sessions")
             .off(HANGS),
     ]
 }
@@ -72,7 +72,8 @@ fn servers() -> Vec<Case> {
             "haproxy-minconn",
             "minconn 10 of a server with maxconn 60 and fullconn 1000: 10 are in force",
             "fullconn 1000\n  server a 127.0.0.1:9 minconn 10 maxconn 60",
-        ),
+        )
+        .cause("haproxy.server.minconn"),
         several(
             "haproxy-maxqueue",
             "maxconn 15, maxqueue 5 of the only server",
@@ -117,7 +118,7 @@ fn others() -> Vec<Case> {
             .flags("--users 10 --spawn-rate 10")
             .config(cfg("", "server s {backend}"))
             .behind(Scripted("headers --fields 1 --size 20000 --time 0.01"))
-            .cause("haproxy.tune.bufsize")
+            .cause("haproxy.response")
             .off(SIZE),
     ]
 }

@@ -66,6 +66,9 @@ pub(crate) struct Between {
 /// The limit of a control group, which is a reason for which a client is the limit, too.
 pub(crate) const QUOTA: &str = "machine.cpu_quota";
 
+/// What is named where a server or its backend ended: no limit.
+pub(crate) const DIED: &str = "died";
+
 /// The product of cases with chat rooms.
 pub(crate) const ROOMS: &str = "rooms";
 

@@ -22,6 +22,8 @@ pub mod signature {
     pub const RESOURCE: &str = "haproxy.refused.RC";
     /// A server closed before it had answered: 502.
     pub const SERVER_CLOSED: &str = "haproxy.server_closed";
+    /// HAProxy did not pass on what a server answered: 502.
+    pub const RESPONSE_REFUSED: &str = "haproxy.response_refused";
     /// A server was silent longer than it may: 504.
     pub const SERVER_SILENT: &str = "haproxy.server_silent";
     /// No server lives.
@@ -101,7 +103,8 @@ fn of_session(session: Session<'_>) -> Option<String> {
         ('s' | 'c', 'D', "101" | "-") => signature::TUNNEL_SILENT,
         ('s', 'H', _) => signature::SERVER_SILENT,
         ('c', 'R', _) => signature::CLIENT_SILENT,
-        ('S' | 'P', 'H', _) => signature::SERVER_CLOSED,
+        ('S', 'H', _) => signature::SERVER_CLOSED,
+        ('P', 'H', _) => signature::RESPONSE_REFUSED,
         ('s', 'Q', _) => signature::QUEUE_TIMEOUT,
         ('S', 'C', _) => signature::SERVER_REFUSED,
         ('s', 'C', _) => signature::SERVER_SLOW_CONNECT,
@@ -126,7 +129,7 @@ mod tests {
             ("session RC status=503 queue=0 node=s1 target=/", Some(signature::RESOURCE)),
             ("session sH status=504 queue=0 node=s1 target=/", Some(signature::SERVER_SILENT)),
             ("session SH status=502 queue=0 node=s1 target=/", Some(signature::SERVER_CLOSED)),
-            ("session PH status=502 queue=0 node=s1 target=/", Some(signature::SERVER_CLOSED)),
+            ("session PH status=502 queue=0 node=s1 target=/", Some(signature::RESPONSE_REFUSED)),
             ("session cD status=101 queue=0 node=s1 target=/", Some(signature::TUNNEL_SILENT)),
             ("session cR status=408 queue=0 node=<NOSRV> target=<BADREQ>", Some(signature::CLIENT_SILENT)),
             ("session CD status=200 queue=0 node=s1 target=/", None),

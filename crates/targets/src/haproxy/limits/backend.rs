@@ -15,6 +15,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
         return Vec::new();
     }
     let mut all = vec![refusing(facts)];
+    all.extend(unfit(facts));
     all.extend(slow_to_accept(facts));
     all.extend(silent(facts));
     all.extend(idle(facts));
@@ -92,7 +93,7 @@ fn refusing(facts: &Facts) -> Limit {
     let kinds = if facts.http { &[ErrorKind::Status502, ErrorKind::Status503][..] } else { &[ErrorKind::EofNew] };
     Limit {
         formula,
-        source: "HAProxy configuration manual 8.5: termination states SC, SH, PH".to_owned(),
+        source: "HAProxy configuration manual 8.5: termination states SC, SH".to_owned(),
         signatures: vec![
             log(signature::SERVER_REFUSED, Strength::Decisive),
             log(signature::SERVER_CLOSED, Strength::Decisive),
@@ -101,6 +102,22 @@ fn refusing(facts: &Facts) -> Limit {
         symptom: errors(kinds),
         ..backend::refusing("haproxy.backend", "(backend)", &back)
     }
+}
+
+/// HAProxy does not pass on what a server answers, and answers 502: the response is none, its head is too large, or a rule denies it.
+fn unfit(facts: &Facts) -> Option<Limit> {
+    let written = facts.back.clone().unwrap_or_default();
+    let back = SourcedValue { value: (), written, origin: Origin::Given };
+    facts.http.then(|| Limit {
+        caps: "it answers what HAProxy does not pass on (an invalid response, a head larger than tune.bufsize less tune.maxrewrite, or one that a \
+               rule denies)"
+            .to_owned(),
+        formula: format!("the servers of `{}` answer valid responses whose heads fit: else HAProxy answers 502", back.written),
+        source: "HAProxy configuration manual 8.5: termination state PH; 3.2, `tune.bufsize`".to_owned(),
+        signatures: vec![log(signature::RESPONSE_REFUSED, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status502]),
+        ..valued("haproxy.response", "backend", "(response)", &back)
+    })
 }
 
 /// The servers are slower than HAProxy is told to wait. The timeout ends the request; the slowness is the backend's.
