@@ -9,23 +9,6 @@ use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, 
 
 /// A product of which fewer statements are known than this share of a file's lines is not considered.
 const LEAST: f64 = 0.5;
-/// Heads of HAProxy's sections.
-const SECTIONS: &[&str] = &[
-    "global",
-    "defaults",
-    "frontend",
-    "backend",
-    "listen",
-    "userlist",
-    "peers",
-    "mailers",
-    "resolvers",
-    "cache",
-    "program",
-    "http-errors",
-    "ring",
-    "log-forward",
-];
 /// Blocks of nginx whose entries are data.
 const DATA: &[&str] = &["types", "map", "geo", "split_clients", "charset_map"];
 
@@ -74,7 +57,7 @@ const GRAMMARS: &[Grammar] = &[
     Grammar {
         product: haproxy::ENTRY.name,
         names: include_str!("../haproxy/explain/directives.txt"),
-        more: SECTIONS,
+        more: haproxy::config::SECTIONS,
         statements: of_haproxy,
     },
     Grammar {
@@ -228,7 +211,7 @@ fn of_haproxy(text: &str) -> Vec<Statement> {
     };
     let mut before = true;
     let outside = |line: &&str| {
-        before &= !SECTIONS.contains(&first(line)) || line.contains('=') || line.ends_with(['{', ';']);
+        before &= !haproxy::config::SECTIONS.contains(&first(line)) || line.contains('=') || line.ends_with(['{', ';']);
         before
     };
     let (outside, rest): (Vec<&str>, Vec<&str>) = lines(text).partition(outside);

@@ -1,7 +1,6 @@
 //! Drawing configurations from a seed, the same every time.
 
-// Each test file uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses a part of this")]
 
 /// A sequence of numbers that look random (splitmix64: Steele, Lea and Flood, OOPSLA 2014).
 pub(crate) struct Draw(u64);

@@ -1,8 +1,7 @@
 //! The corpus: configurations as people write them, one folder each. `@ETC@` in a file stands for the folder itself, as
 //! `/etc/nginx` does in a real one.
 
-// Each test file uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses a part of this")]
 
 pub(crate) mod place;
 

@@ -1,7 +1,6 @@
 //! What a running nginx is tested with: a backend, clients, a folder, configurations. Plain sockets and threads.
 
-// Each test file uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::collections::BTreeMap;
 use std::fs;

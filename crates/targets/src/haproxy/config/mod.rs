@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use crate::files::ConfigError;
 pub use lexer::{Word, quote};
+pub(crate) use section::KINDS as SECTIONS;
 pub use section::Section;
 pub(super) use section::from;
 

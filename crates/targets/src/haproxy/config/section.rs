@@ -40,7 +40,7 @@ pub(super) const FIRST_COUNTS: [&str; 8] =
     ["maxconn", "maxconnrate", "maxsessrate", "maxsslrate", "maxpipes", "fd-hard-limit", "ulimit-n", "tune.maxaccept"];
 
 /// Keywords that begin a section (REGISTER_CONFIG_SECTION in HAProxy's source).
-const KINDS: &[&str] = &[
+pub(crate) const KINDS: &[&str] = &[
     "global",
     "defaults",
     "frontend",
