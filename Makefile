@@ -49,7 +49,7 @@ truth: packages-bench build ## What load generators report beside what the serve
 	cargo run --release --locked --quiet --package genkai-analysis --example truth
 	scripts/truth.py $(GENKAI)
 
-drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (a quarter of an hour)
+drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (three quarters of an hour)
 	@cargo run --quiet --release --locked -p genkai --example drill -- $(GENKAI) --markdown docs/drill.md
 
 differential: packages-test ## What is read from configurations against what the servers make of them, 2,000 a product (an hour)
