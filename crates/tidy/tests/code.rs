@@ -76,11 +76,10 @@ const PRODUCTS: [(&str, &str); 14] = [
 ];
 
 /// Files that may name any product.
-const MAY_NAME: [&str; 6] = [
+const MAY_NAME: [&str; 5] = [
     // The list of products, the caches among them, and their modules.
     "crates/targets/src/catalog/mod.rs",
     "crates/targets/src/catalog/caches.rs",
-    "crates/targets/src/catalog/guess.rs",
     "crates/targets/src/lib.rs",
     // Examples in help.
     "crates/genkai/src/cli.rs",

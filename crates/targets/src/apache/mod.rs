@@ -6,6 +6,7 @@ pub mod evidence;
 pub mod explain;
 pub mod lifecycle;
 pub mod limits;
+mod looks;
 pub mod origin;
 pub mod private;
 mod product;

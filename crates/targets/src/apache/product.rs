@@ -52,6 +52,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Apache>::boxed),
     explain: Some(explain),
+    looks: super::looks::LOOKS,
     clamps: CLAMPS,
     unknown: "Invalid command",
 };

@@ -6,6 +6,7 @@ pub mod evidence;
 mod explain;
 mod lifecycle;
 pub mod limits;
+mod looks;
 mod private;
 mod product;
 pub mod route;

@@ -42,6 +42,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Caddy>::boxed),
     explain: Some(explain),
+    looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unrecognized",
 };

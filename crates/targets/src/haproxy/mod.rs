@@ -7,6 +7,7 @@ pub mod evidence;
 pub mod explain;
 pub(crate) mod lifecycle;
 pub mod limits;
+mod looks;
 mod private;
 mod product;
 pub mod proxy;

@@ -46,6 +46,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Haproxy>::boxed),
     explain: Some(explain),
+    looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unknown keyword",
 };

@@ -6,6 +6,7 @@ pub mod evidence;
 pub mod explain;
 pub(crate) mod lifecycle;
 pub mod limits;
+mod looks;
 pub mod private;
 mod product;
 pub mod remote;

@@ -44,6 +44,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Nginx>::boxed),
     explain: Some(explain),
+    looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unknown directive",
 };

@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod limits;
+mod looks;
 mod refused;
 mod remarks;
 
@@ -23,6 +24,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Behind,
     prepare: None,
     explain: Some(explain),
+    looks: looks::LOOKS,
     clamps: &[],
     unknown: "",
 };

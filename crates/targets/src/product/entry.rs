@@ -2,6 +2,7 @@
 
 use genkai_model::explain::Explanation;
 
+use super::looks::Looks;
 use super::{Prepare, Prepared};
 use crate::error::TargetError;
 use crate::explain::Explain;
@@ -26,6 +27,8 @@ pub struct Entry {
     pub prepare: Option<PrepareFn>,
     /// Explains its configuration; none: it does not.
     pub explain: Option<ExplainFn>,
+    /// What its configurations look like.
+    pub looks: Looks,
     /// Words of a warning of its own check that it takes another value than the one written.
     pub clamps: &'static [&'static str],
     /// Words of its own check for a setting that it does not know.

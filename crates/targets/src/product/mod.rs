@@ -5,6 +5,7 @@
 
 mod deployment;
 mod entry;
+pub mod looks;
 mod program;
 
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@ mod given;
 mod lifecycle;
 mod limits;
 mod line;
+mod looks;
 
 pub use given::check;
 pub use lifecycle::Redis;
@@ -24,6 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Behind,
     prepare: None,
     explain: Some(explain::explain),
+    looks: looks::LOOKS,
     clamps: &[],
     unknown: "",
 };

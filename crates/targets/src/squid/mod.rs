@@ -7,6 +7,7 @@ mod evidence;
 pub mod explain;
 mod lifecycle;
 mod limits;
+mod looks;
 mod private;
 mod product;
 mod settings;

@@ -35,6 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Cache,
     prepare: Some(Deployment::<Squid>::boxed),
     explain: Some(explain),
+    looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "",
 };

@@ -12,4 +12,4 @@ mod records;
 mod render;
 
 pub(crate) use lifecycle::setup;
-pub(crate) use product::{ENTRY, LOOKUP, is_named};
+pub(crate) use product::{ENTRY, LOOKUP};

@@ -11,6 +11,7 @@ use super::private::Private;
 use super::records::{CONNECTIONS, FILE, Records};
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
+use crate::product::looks::Looks;
 use crate::product::{Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
 use genkai_place::machine;
@@ -34,12 +35,13 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Cache,
     prepare: Some(Deployment::<TrafficServer>::boxed),
     explain: None,
+    looks: Looks { named: is_named, grammar: None },
     clamps: &[],
     unknown: "",
 };
 
 /// Whether a file or folder is its configuration: its files have names of their own.
-pub(crate) fn is_named(path: &Path) -> bool {
+fn is_named(path: &Path) -> bool {
     if path.is_dir() { path.join(FILE).is_file() } else { path.file_name().is_some_and(|name| name == FILE) }
 }
 

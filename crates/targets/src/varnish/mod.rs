@@ -6,6 +6,7 @@ pub mod explain;
 mod lexer;
 mod lifecycle;
 mod limits;
+mod looks;
 mod private;
 mod product;
 mod settings;
