@@ -10,6 +10,7 @@ pub mod lexer;
 mod listen;
 mod lua;
 mod pass;
+mod redirect;
 mod route;
 mod syntax;
 mod tree;
