@@ -235,6 +235,7 @@ impl Running for Cache {
         if let Some(queue) = listener::queue(self.address) {
             sample.metrics.insert(format!("{subject}.{}", metric::ACCEPT_QUEUE), f64::from(queue.waiting));
         }
+        sample.metrics.extend(self.counters.gauges().into_iter().map(|(name, value)| (name.to_owned(), value)));
         let death = process_tree::death(&mut self.child, subject, "first");
         self.dead = death.is_some();
         Observation { samples: vec![sample], states: death.into_iter().collect(), ..words }

@@ -11,6 +11,9 @@ use crate::cache::counters::Counters;
 use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
 
+/// What is read of how it is.
+type Gauges = fn(&str) -> Vec<(&'static str, f64)>;
+
 /// Objects in memory of the process.
 pub(crate) fn malloc(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
     setup(at, &format!("malloc,{}", at.budget.memory.0))
@@ -28,7 +31,7 @@ fn setup(at: &Sandbox<'_>, storage: &str) -> Result<Setup, TargetError> {
     let text = render(at.origin());
     let vcl = at.write("default.vcl", &text)?;
     let line = format!("-s {storage}\n-a {}\n-j none\n{text}", at.listen);
-    let served = served(at, &vcl, &["-s".to_owned(), storage.to_owned()])?;
+    let served = served(at, &vcl, &["-s".to_owned(), storage.to_owned()], None)?;
     Ok(Setup { settings: listed(&line, at.dir), limits: limits::of(), ..served })
 }
 
@@ -55,12 +58,12 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
         std::fs::write(path, text).map_err(TargetError::files(path))?;
     }
     let main = private.files.first().map_or(at.dir, |(path, ..)| path);
-    let setup = served(at, main, &config.arguments())?;
+    let setup = served(at, main, &config.arguments(), Some(evidence::gauges))?;
     Ok((private, setup))
 }
 
-/// How a VCL is checked and served, with more arguments.
-fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String]) -> Result<Setup, TargetError> {
+/// How a VCL is checked and served, with more arguments. A comparison of caches asks for no `gauges`: that takes time of the machine's.
+fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String], gauges: Option<Gauges>) -> Result<Setup, TargetError> {
     let work = at.dir.join("work");
     let mut serve = Command::new(at.program.path());
     // -j none: it runs as nobody of importance already.
@@ -73,6 +76,7 @@ fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String]) -> Result<Setup, Target
     let mut command = vec![statistics.display().to_string(), "-1".to_owned(), "-j".to_owned()];
     command.extend(["-n".to_owned(), work.display().to_string()]);
     command.extend(evidence::ASKED.iter().flat_map(|name| ["-f".to_owned(), (*name).to_owned()]));
-    let counters = Counters::Program { command, read: evidence::counts, output: at.dir.join("statistics.json") };
+    let (read, output) = (evidence::counts, at.dir.join("statistics.json"));
+    let counters = Counters::Program { command, read, gauges, output };
     Ok(Setup::new(check, serve, counters))
 }

@@ -1,12 +1,13 @@
 //! What caps requests, as data.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Origin, Symptom};
+use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
+use super::evidence::metrics;
 use super::settings::THREADS;
 use super::vcl::{Backend, Vcl};
 use crate::files::masked;
-use crate::limits::{accept_queue, at_once};
+use crate::limits::{accept_queue, at_once, grew, raised, reached};
 use genkai_place::caps::Machine;
 
 /// Where Varnish has its defaults.
@@ -59,7 +60,12 @@ fn threads(value: &Parameter<'_>) -> Limit {
         },
         formula: format!("thread_pools ({pools}) x thread_pool_max {most}"),
         source: "varnish 7.1 bin/varnishd/cache/cache_wrk.c".to_owned(),
-        symptom: Symptom { errors: Vec::new(), slow: true },
+        signatures: vec![grew(metrics::LIMITED, Strength::Decisive), reached(metrics::QUEUED, 1.0, Strength::Supports)],
+        symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
+        remedy: Some(Remedy {
+            note: Some("thread_pools times as many threads, each with a stack and a workspace".to_owned()),
+            ..raised("thread_pool_max", RemedyUnit::Count, 1.0)
+        }),
         ..Limit::named("varnish.thread_pool_max", "varnish", "thread_pool_max")
     }
 }
