@@ -24,6 +24,9 @@ const GLANCE: Duration = Duration::from_secs(1);
 /// Longest answer that is read.
 const ANSWER_MAX: usize = 4 << 20;
 
+/// What a program prints of how a cache is, by metric.
+pub(crate) type Gauges = fn(&str) -> Vec<(&'static str, f64)>;
+
 /// How a cache tells what it counted since it was started.
 #[derive(Debug)]
 pub(crate) enum Counters {
@@ -45,7 +48,7 @@ pub(crate) enum Counters {
         /// What it prints.
         read: fn(&str) -> Option<OwnCounts>,
         /// What it prints of how the cache is, by metric; none: it is not asked while a load runs.
-        gauges: Option<fn(&str) -> Vec<(&'static str, f64)>>,
+        gauges: Option<Gauges>,
         /// Where it prints to.
         output: PathBuf,
     },

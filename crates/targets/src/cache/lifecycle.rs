@@ -231,7 +231,10 @@ impl Running for Cache {
             return words;
         }
         let subject = &self.entry.contender;
-        let mut sample = self.tree.sample().sample(subject);
+        let usage = self.tree.sample();
+        let mut sample = usage.sample(subject);
+        let descriptors = usage.fds_max.map(|open| (format!("{subject}.{}", metric::WORKER_FDS_MAX), open as f64));
+        sample.metrics.extend(descriptors);
         if let Some(queue) = listener::queue(self.address) {
             sample.metrics.insert(format!("{subject}.{}", metric::ACCEPT_QUEUE), f64::from(queue.waiting));
         }

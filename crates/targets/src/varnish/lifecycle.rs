@@ -7,12 +7,9 @@ use std::process::Command;
 use super::private::{self, Private};
 use super::settings::Config;
 use super::{evidence, limits};
-use crate::cache::counters::Counters;
+use crate::cache::counters::{Counters, Gauges};
 use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
-
-/// What is read of how it is.
-type Gauges = fn(&str) -> Vec<(&'static str, f64)>;
 
 /// Objects in memory of the process.
 pub(crate) fn malloc(at: &Sandbox<'_>) -> Result<Setup, TargetError> {

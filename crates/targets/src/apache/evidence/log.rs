@@ -38,6 +38,8 @@ pub mod signature {
     pub const CHILD_DIED: &str = "apache.child_died";
     /// A child process could not be forked.
     pub const FORK_FAILED: &str = "apache.fork_failed";
+    /// No module that is loaded speaks the scheme of a backend.
+    pub const NO_HANDLER: &str = "apache.proxy_handler";
     /// An https:// or wss:// backend without `SSLProxyEngine`.
     pub const NO_SSL_PROXY: &str = "apache.ssl_proxy_engine";
 }
@@ -64,6 +66,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH00159", signature::FORK_FAILED),         // prefork.c
     ("AH00481", signature::FORK_FAILED),         // event.c
     ("AH00283", signature::FORK_FAILED),         // worker.c
+    ("AH01144", signature::NO_HANDLER),          // modules/proxy/mod_proxy.c: proxy_handler
     ("AH01961", signature::NO_SSL_PROXY),        // proxy_util.c: ap_proxy_connection_create_ex
 ];
 

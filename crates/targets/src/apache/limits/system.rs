@@ -6,7 +6,7 @@ use genkai_model::limit::{Limit, Strength, Symptom};
 use super::Facts;
 use crate::apache::evidence::{metrics, signature};
 use crate::apache::settings::LISTEN_BACKLOG;
-use crate::limits::{AcceptQueue, Processor, accident, errors, reached};
+use crate::limits::{AcceptQueue, Processor, accident, errors, log, reached};
 
 /// The accept queue of the listener under load.
 pub(super) fn backlog(facts: &Facts) -> Limit {
@@ -54,14 +54,27 @@ pub(super) fn accidents() -> Vec<Limit> {
             )
         },
         Limit {
+            source: "httpd modules/proxy/mod_proxy.c: proxy_handler (AH01144)".to_owned(),
+            symptom: errors(&[ErrorKind::Status500, ErrorKind::Status4xx]),
+            ..accident(
+                "apache.proxy_module",
+                "apache",
+                "LoadModule",
+                "no module that is loaded speaks the scheme of the backend (https:// takes mod_ssl and mod_proxy_http)",
+                &[signature::NO_HANDLER],
+            )
+        },
+        Limit {
             source: "httpd server/mpm_unix.c: ap_process_child_status".to_owned(),
             symptom: errors(&lost),
+            // A death has a reason, which may have left a sign of its own.
+            signatures: vec![log(signature::CHILD_DIED, Strength::Supports)],
             ..accident(
                 "apache.child_died",
                 "apache",
                 "child process",
                 "a child dies of a signal, with its clients",
-                &[signature::CHILD_DIED],
+                &[],
             )
         },
     ]
