@@ -34,14 +34,17 @@ fn refusing(upstream: &Upstream) -> Limit {
 }
 
 /// The accept queue of an upstream that listens on a Unix socket: a connect that finds it full fails at once. What is behind it does not
-/// accept as fast as requests come; its backlog is in its own configuration (php-fpm's `listen.backlog`).
+/// accept as fast as requests come; its backlog is in its own configuration.
 fn queue(upstream: &Upstream) -> Option<Limit> {
     (upstream.unix > 0).then(|| Limit {
-        caps: "its accept queue is full: it is slower than requests come (of php-fpm: all pm.max_children are busy, and listen.backlog more \
-               requests wait)"
+        caps:
+            "its accept queue is full: all its workers are busy, and as many requests wait as its listen backlog allows"
+                .to_owned(),
+        formula: "a connect to a Unix socket whose accept queue is full fails at once (EAGAIN): nginx answers 502"
             .to_owned(),
-        formula: "a connect to a Unix socket whose accept queue is full fails at once (EAGAIN): nginx answers 502".to_owned(),
-        source: "Linux net/unix/af_unix.c: unix_stream_connect (sk_max_ack_backlog); nginx src/event/ngx_event_connect.c".to_owned(),
+        source:
+            "Linux net/unix/af_unix.c: unix_stream_connect (sk_max_ack_backlog); nginx src/event/ngx_event_connect.c"
+                .to_owned(),
         signatures: vec![log(signature::UPSTREAM_QUEUE_FULL, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Status502]),
         ..valued("nginx.upstream.backlog", "backend", "listen backlog of the upstream", &upstream.name)
