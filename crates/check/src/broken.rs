@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::asked::{self, Asked};
 use crate::distribution::Distribution;
-use crate::events::{Events, Line, Trial, failed, merged, sum, sum_where};
+use crate::events::{Events, Line, Trial, failed, merged, rate, sum, sum_where};
 use crate::expected::Expected;
 use crate::scan::{self, Onset};
 
@@ -69,12 +69,6 @@ impl<'e> Judged<'e> {
         };
         Some(seen.min(self.asked.most))
     }
-}
-
-/// Successful responses a second over intervals.
-pub(crate) fn rate(ticks: &[&Line]) -> f64 {
-    let seconds: f64 = ticks.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
-    if seconds > 0.0 { sum(ticks, "/ok") / seconds } else { 0.0 }
 }
 
 fn before<'e>(ticks: &[&'e Line], us: u64) -> Vec<&'e Line> {

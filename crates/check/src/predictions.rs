@@ -6,8 +6,8 @@ use genkai_model::load::Load;
 use serde_json::Value as Json;
 
 use crate::asked::{self, Asked};
-use crate::broken::{self, Judged, rate};
-use crate::events::{Events, Line, Trial, merged};
+use crate::broken::{self, Judged};
+use crate::events::{Events, Line, Trial, merged, rate};
 use crate::expected::Expected;
 use crate::laws::{Ends, Met, Predicted, predicted};
 use crate::scan;

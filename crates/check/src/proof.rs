@@ -4,9 +4,9 @@ use genkai_model::objective::Condition;
 use serde_json::Value as Json;
 
 use crate::asked;
-use crate::broken::{Judged, rate};
+use crate::broken::Judged;
 use crate::effects::{self, Pairs, Rules};
-use crate::events::{Events, Line, failed, merged, sum};
+use crate::events::{Events, Line, failed, merged, rate, sum};
 use crate::expected::Expected;
 use crate::hanging::{self, Allowed};
 use crate::intervals::{self, ALPHA, Counts, Interval};

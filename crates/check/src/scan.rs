@@ -9,7 +9,7 @@ use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::units::Span;
 
 use crate::asked::Asked;
-use crate::events::{Line, Trial, failed, merged, sum};
+use crate::events::{Line, Trial, failed, merged, rate, sum};
 use crate::hanging::{self, Allowed, Hanging};
 
 /// A violation.
@@ -394,7 +394,7 @@ fn scattered(ticks: &[&Line], asked: &Asked, condition: Condition) -> Option<(u6
             let held = |tick: &&Line| us(tick, "/from_us") >= (asked.ramp * 1e6) as u64;
             let held: Vec<&Line> = ticks.iter().copied().filter(held).collect();
             let first = held.first()?;
-            (!condition.holds(crate::broken::rate(&held))).then_some((us(first, "/from_us"), None))
+            (!condition.holds(rate(&held))).then_some((us(first, "/from_us"), None))
         }
         _ => {
             let (bad, all) = share(ticks, condition);

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::broken::{self, Judged};
-use crate::events::{Events, Line, Trial, all_failed, merged, sum, sum_where};
+use crate::events::{Events, Line, Trial, all_failed, merged, rate, sum, sum_where};
 use crate::expected::Expected;
 use crate::load::{asked, by_key};
 use crate::{predictions, proof};
@@ -61,7 +61,7 @@ fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expe
     let (ticks, line) = (trial.ticks(), trial.first());
     let (ok, failed) = (sum(&ticks, "/ok"), all_failed(&ticks));
     // Of the time that intervals cover.
-    let rate = broken::rate(&ticks);
+    let rate = rate(&ticks);
     expected.is(format!("{address}/asked"), asked(trial.start), Some(trial.start.number));
     for (name, value) in [("lasted", trial.lasted()), ("finished", ok + failed), ("failed", failed), ("rate", rate)] {
         expected.is(format!("{address}/{name}"), value, line);
