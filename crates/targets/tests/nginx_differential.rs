@@ -19,7 +19,7 @@ use genkai_place::{
     process::{Child, Signal, Spawn},
 };
 use genkai_targets::explain::Requests;
-use genkai_targets::nginx::config::{Config, Found};
+use genkai_targets::nginx::config::{Config, Found, Refusal};
 use genkai_targets::nginx::evidence::workers;
 use genkai_targets::nginx::limits::{Facts, Machine, Reading};
 
@@ -281,8 +281,11 @@ fn differences(running: &Running, dir: &Path, machine: &Machine) -> Vec<String> 
         let refused = statuses.iter().flatten().find(|status| **status != 200).copied();
         // Several paths share a zone, so that it may be used up already; whether any is refused says what is in force.
         let read = match refuses {
-            Some(limit) if limit.law == Law::Unknown => refused.filter(|s| *s == facts.limit_req[0].status),
-            Some(_) => Some(facts.limit_req[0].status),
+            Some(limit) if limit.law == Law::Unknown => refused.filter(|s| Refusal::Status(*s) == facts.limit_req[0].refusal),
+            Some(_) => match facts.limit_req[0].refusal {
+                Refusal::Status(status) => Some(status),
+                Refusal::Elsewhere(_) => None,
+            },
             None => None,
         };
         hold(&format!("{path}: a status that refuses"), format!("{read:?}"), format!("{refused:?}"));

@@ -144,7 +144,8 @@ fn limit_conn_counts_keys_that_are_not_empty() {
         ("", "", "all", Some(9)),
         ("geo $g { default 1; 127.0.0.0/8 0; }\nmap $g $k { 0 \"\"; 1 $binary_remote_addr; }", "", "$k", None),
         ("geo $g { default 0; 127.0.0.0/8 1; }\nmap $g $k { 0 \"\"; 1 $binary_remote_addr; }", "", "$k", Some(9)),
-        ("map $uri $k { default x; /a \"\"; }", "", "${k}", None),
+        ("map $uri $k { default x; /a \"\"; }", "", "${k}", Some(9)),
+        ("map $uri $k { default x; / \"\"; }", "", "${k}", None),
         ("map $http_absent $k { default x; a y; }", "", "$k", Some(9)),
         ("", "", "$http_absent", None),
         ("", "server_name localhost; set $z here;", "$host", Some(9)),
@@ -158,12 +159,8 @@ fn limit_conn_counts_keys_that_are_not_empty() {
             backends[0].address()
         );
         let one = fill(key, &text, "nginx.limit_conn", &backends, MANY);
-        // A map by the path is not known, and says so: no number.
-        let known = !http.starts_with("map $uri");
         assert_eq!(one.predicted.map(|(low, _)| low), expected, "{key}");
-        if known {
-            seen.push(one);
-        }
+        seen.push(one);
     }
     let wrong = wrong(seen);
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -4,6 +4,7 @@
 //! [`Config::walk`] and what is built on it; changes are [`Edit`]s, which replace spans and leave every other byte alone.
 
 mod edit;
+mod flow;
 mod include;
 mod insert;
 pub mod lexer;
@@ -13,6 +14,7 @@ mod pass;
 mod route;
 mod syntax;
 mod tree;
+mod variables;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -21,11 +23,14 @@ pub use crate::files::ConfigError;
 pub use edit::Edit;
 pub use include::{MAX_INCLUSIONS, MAX_SIZE};
 pub(in crate::nginx) use listen::is_socket_option;
+pub(in crate::nginx) use flow::ITSELF;
+pub use flow::{Refusal, Stage, Way};
 pub use listen::{Address, Family, Host, Listen, sockets};
-pub use pass::{Pass, Protocol, Target, Upstream, UpstreamServer};
+pub use pass::{Pass, Protocol, Target, Upstream, UpstreamServer, authority};
 pub use route::{Route, asked};
 pub use syntax::{Problem, SyntaxError};
 pub use tree::{Directive, End, MAX_DEPTH, Word, parse};
+pub use variables::{Value, Variables};
 pub use walk::{Block, Found};
 
 use include::Includes;
