@@ -40,7 +40,7 @@ fn limit(id: &str, law: Law) -> Limit {
         source: String::new(),
         signatures: Vec::new(),
         symptom: Symptom::default(),
-        remedy: Some(Remedy { setting: id.into(), unit: RemedyUnit::Count, step: 1.0, ceiling: None, note: None }),
+        remedy: Some(Remedy { setting: id.into(), unit: RemedyUnit::Count, step: 1.0, ceiling: None, note: None, parts: 1.0 }),
         patience: None,
     }
 }
